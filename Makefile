@@ -28,8 +28,8 @@ test-fast: $(INSTALLED)  # those that are not marked slow: a minute and a half o
 test-instruction-sets: $(INSTALLED)  # tests that depend on rounding, as on other processors
 	.ci/instruction-sets
 
-fuzz: $(INSTALLED)  # other random model files and trees every time
-	FUZZ=1 $(BIN)/python -m pytest tests/modelgen -k fuzz --timeout=0
+fuzz: $(INSTALLED)  # other random model files, trees, runs, specifications and options every time
+	FUZZ=1 $(BIN)/python -m pytest tests -k fuzz --timeout=7200
 
 robots: $(INSTALLED)  # URDFs of PyPI imported, built and verified: docs/results/robots.md. Takes an hour
 	$(BIN)/python benchmarks/robots.py

@@ -31,7 +31,7 @@ from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
-from solver.training import kind as training
+from solver.training import lifecycle as training
 from solver.training.networks import make_ensemble
 from solver.training.schedule import Schedule
 from solver.training.settings import Settings
@@ -76,7 +76,7 @@ def trained(name: str, algorithm: str, device: str, changes: dict[str, Any]) -> 
         folder = Path(parent) / "run"
         training.start(run, folder, lambda _: None)
         rows = read_metrics(folder)
-        problem, act, _ = training.load_controller(folder)
+        problem, act, _ = training.load_rollout_policy(folder)
         found = summary(rollouts(problem, act, sample_starts(problem, run.settings.episodes, EVALUATION_SEED)))
     problem = Problem(load_robot(name, device, None), device, run.settings.integrator)
     settings, steps = run.settings, [row["steps"] for row in rows]

@@ -16,7 +16,7 @@ import numpy as np
 
 from solver.certification.certificate import certify
 from solver.jobs.engines import results, workers
-from solver.jobs.portions import Policy, policy
+from solver.jobs.portions import PolicyReference, policy_reference
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.serial import serial_torch
 
@@ -35,24 +35,24 @@ def main() -> None:
     print(json.dumps(report, indent=1) if options.json else report)
 
 
-def short(told: Policy, seed: int) -> float:
+def short(policy: PolicyReference, seed: int) -> float:
     """A job of 64 rollouts of 0.2 s; returns its own seconds."""
     begun = time.perf_counter()
     with serial_torch():
-        problem, act, _ = told.load()
+        problem, act, _ = policy.load()
         rollouts(problem, act, sample_starts(problem, 64, seed), seconds=0.2)
     return time.perf_counter() - begun
 
 
 def _overhead(options: argparse.Namespace) -> dict[str, float]:
     """The share of the processes' time that no job had, once every process has loaded the policy."""
-    told = policy(options.policy)
+    policy = policy_reference(options.policy)
     with workers(options.processes) as executor:
         begun = time.perf_counter()
-        list(results([executor.submit(short, told, 0) for _ in range(4 * options.processes)]))
+        list(results([executor.submit(short, policy, 0) for _ in range(4 * options.processes)]))
         started = time.perf_counter() - begun
         begun = time.perf_counter()
-        own = list(results([executor.submit(short, told, seed) for seed in range(options.jobs)]))
+        own = list(results([executor.submit(short, policy, seed) for seed in range(options.jobs)]))
         seconds = time.perf_counter() - begun
     return {
         "jobs": options.jobs,

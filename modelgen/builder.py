@@ -51,6 +51,7 @@ class BuildReport:
 
     robot: str
     folder: str
+    model_file: str = ""  # sha256 of its text
     seconds: dict[str, float] = field(default_factory=dict)  # by stage, in order
     operations: dict[str, int] = field(default_factory=dict)  # by function
     source_bytes: dict[str, int] = field(default_factory=dict)  # of the program, and of the files for its readers
@@ -103,7 +104,7 @@ def build(
     expected = size(robot, functions)
     tell(f"  expected: {expected}\n")
     refuse_too_large(robot, expected, most_operations)
-    report = BuildReport(robot.name, str(Path(directory) / robot.name), tell=tell)
+    report = BuildReport(robot.name, str(Path(directory) / robot.name), robot.file_hash, tell=tell)
     with report.stage("equations of motion"):
         equations = equations_of_motion(robot)
     _checked(robot, equations, report)
@@ -111,7 +112,7 @@ def build(
     if any(name in FUNCTIONS for name in functions):
         drawn, error_lines = sketch(robot), lines(robot)
         yield build_from_equations(equations, metadata, model_hash, directory, report, drawn, error_lines, functions)
-        report = BuildReport(robot.name, report.folder, tell=tell)
+        report = BuildReport(robot.name, report.folder, robot.file_hash, tell=tell)
     if any(name in MECHANICS for name in functions):
         yield _build_mechanics(robot, equations, metadata, model_hash, report, functions)
 
@@ -241,6 +242,7 @@ def _files(
     manifest = Manifest(
         metadata=metadata,
         model_hash=model_hash,
+        model_file=report.model_file,
         generator_version=GENERATOR_VERSION,
         program=hashlib.sha256(content).hexdigest(),
         files={file: hashlib.sha256(text).hexdigest() for file, text in beside.items()},

@@ -8,6 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from sys import _getframe
 
+LONGEST = 4000  # characters of a message
+
 
 @dataclass(frozen=True)
 class Place:
@@ -24,7 +26,7 @@ class ModelError(ValueError):
     """A mistake in a model file or in a call of a compiled robot. `place`: the line of the user, if known."""
 
     def __init__(self, message: str, place: Place | None = None) -> None:
-        super().__init__(f"{place}: {message}" if place else message)
+        super().__init__(abridged(f"{place}: {message}" if place else message, LONGEST))
         self.place = place
 
 

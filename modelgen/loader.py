@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
 
-from modelgen.artifact.folder import find, find_mechanics, has_mechanics, program, read
+from modelgen.artifact.folder import find_mechanics, has_mechanics, opened, outdated, program
 from modelgen.artifact.manifest import Manifest
 from modelgen.backends import MODULES, Kernels, backend
 from modelgen.backends.drawing import Drawing
@@ -56,6 +56,7 @@ class CompiledRobot:
         directory: str | Path | None,
     ) -> None:
         metadata = manifest.metadata
+        self._manifest = manifest
         self.metadata: Metadata = metadata
         self.name = metadata.name
         self.hash = manifest.hash
@@ -65,6 +66,7 @@ class CompiledRobot:
         self.backend = backend
         self.dtype = dtype
         self.folder = folder
+        self.outdated = outdated(folder, manifest, directory)
         self._kernels = kernels = _kernels(program, metadata, backend, dtype, parallel)
         self.state_names = tuple(state.name for state in metadata.states)
         self.input_names = tuple(entry.name for entry in metadata.inputs)
@@ -104,6 +106,15 @@ class CompiledRobot:
         robot._kernels = self._kernels.with_nominal([parameter.value for parameter in changed])
         robot.nominal_parameters = robot._kernels.constant([parameter.value for parameter in changed])
         return robot
+
+    def with_kernels(self, backend: str = "llvm", dtype: str = "float64", parallel: bool = True) -> CompiledRobot:
+        """The same robot with kernels of another backend or precision, made without opening the artifact again.
+
+        Raises ModelError for an unknown backend or dtype.
+        """
+        _require_known(backend, dtype)
+        robot = CompiledRobot(self._manifest, self.program, backend, dtype, parallel, self.folder, self._directory)
+        return robot.with_nominal([parameter.value for parameter in self.metadata.parameters])
 
     def affine_dynamics(
         self, x: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None
@@ -270,12 +281,12 @@ def load(
 
     backend: llvm, numba, casadi, torch or js. directory: the folder that holds NAME/; by default ./generated when it
     holds NAME, and otherwise the one shipped with the package. parallel: spread the samples over threads; False runs
-    the same loop serially and releases the GIL. Raises ModelError for an unknown name, backend or dtype, and
+    the same loop serially and releases the GIL. Gives a StaleArtifactWarning when the artifact was not built from the
+    file models/NAME.py beside the folder of artifacts. Raises ModelError for an unknown name, backend or dtype, and
     ArtifactError when the artifact is damaged, edited or of another generator version.
     """
     _require_known(backend, dtype)
-    folder = find(name, directory)
-    manifest = read(folder)
+    folder, manifest = opened(name, directory)
     return CompiledRobot(manifest, program(folder, manifest), backend, dtype, parallel, folder, directory)
 
 

@@ -1,8 +1,13 @@
 """Errors that a user of the solver can correct."""
 
+from modelgen.errors import LONGEST, abridged
+
 
 class SolverError(ValueError):
     """Mistake of a user. The message says what was wrong, where, and what to write instead."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(abridged(message, LONGEST))
 
 
 class DivergenceError(RuntimeError):

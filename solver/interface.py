@@ -1,4 +1,4 @@
-"""The Python interface: `train` a policy, `load` a run, and what can be done with it."""
+"""Python interface: `train` a policy, `load` a run, and the functions of a run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Run:
     """A training in a run folder, or a policy that ships with the package."""
 
     def __init__(self, folder: str | Path, generated: str | None = None) -> None:
-        """Opens a folder, or a shipped policy by its name. generated: folder of artifacts, if it has moved.
+        """Open a folder, or a shipped policy by its name. generated: folder of artifacts if it has moved.
 
         Raises SolverError for a folder without a run and for a damaged description.
         """
@@ -67,7 +67,7 @@ class Run:
 
     @cached_property
     def value(self) -> Value:
-        """Value function: `run.value(x)` gives V (N,) and dV/dx (N, n)."""
+        """Value function as a function of arrays: `run.value(x)` gives V (N,) and dV/dx (N, n)."""
         return load_value(self.folder, self._generated)
 
     @property
@@ -82,7 +82,7 @@ class Run:
         episodes: int = 100,
         **options: Any,
     ) -> Evaluation:
-        """Rollouts on a plant whose parameters may differ from the model's; see `solver.evaluate`."""
+        """Statistics of rollouts on a plant whose parameters may differ from the model's; see `solver.evaluate`."""
         return evaluate(
             self.name, parameters=parameters, plant=plant, episodes=episodes, generated=self._generated, **options
         )
@@ -96,7 +96,7 @@ class Run:
     def limit(
         self, guesses: int = 24, starts: int = 5, parameters: Mapping[str, Change] = MappingProxyType({})
     ) -> Limit:
-        """Best return that trajectory optimisation finds, and the gap of this run to it."""
+        """Best return of trajectory optimisation, and the gap of this run to it."""
         from solver.oracles.limit import find_limit
 
         return find_limit(self.name, parameters, guesses, 0, self._generated, starts)
@@ -178,12 +178,12 @@ def train(
             if artifact is not None:
                 shutil.copytree(artifact, folder / ARTIFACT / artifact.name, dirs_exist_ok=True)
 
-        start(kind, run, folder, callback, overwrite, before)
+        start(kind, run, folder, callback, overwrite, before, compiled)
     else:
         compiled = load_robot(robot, "cpu", generated)
         described = kind.training.describe(compiled, generated, algorithm=algorithm, **settings)
         folder = Path("runs") / described.name if out is None else Path(out)
-        start(kind, described, folder, callback, overwrite)
+        start(kind, described, folder, callback, overwrite, robot=compiled)
     return Run(folder)
 
 

@@ -1,10 +1,11 @@
-"""Trained policies and value functions as plain NumPy functions, for tests on a robot and for other programs."""
+"""Trained policies and value functions as NumPy functions, for tests on a robot and for other programs."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,7 +37,7 @@ class Policy:
         return f"<policy {self.label}: ({', '.join(self.state_names)}) -> {inputs}, {self.control_rate:g} Hz>"
 
     def __call__(self, x: ArrayLike) -> NDArray[np.float32]:
-        """Inputs (N, m) or (m,) within the limits, for states (N, n) or (n,) in SI units.
+        """Inputs (N, m) or (m,) within the limits at states (N, n) or (n,), in SI units.
 
         The state of an entry beyond 1e6 is that with 1e6; a state that is not finite gives NaN. Raises SolverError for
         another shape.
@@ -55,30 +56,30 @@ class Value:
     def __repr__(self) -> str:
         return f"<value function of {self.robot.name}: ({', '.join(self.state_names)})>"
 
-    def __call__(self, x: ArrayLike) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """V (N,) and dV/dx (N, n) at states (N, n); a number and (n,) at one state (n,).
+    def __call__(self, x: ArrayLike) -> tuple[Any, NDArray[np.float32]]:
+        """V (N,) and dV/dx (N, n) at states (N, n); a float and (n,) at one state (n,).
 
         Raises SolverError for another shape.
         """
         states, single = _states(x, self.state_names)
         value, gradient = (result.numpy() for result in self._value(states))
-        return (value[0], gradient[0]) if single else (value, gradient)
+        return (float(value[0]), gradient[0]) if single else (value, gradient)
 
 
 def _states(x: ArrayLike, names: tuple[str, ...]) -> tuple[torch.Tensor, bool]:
     """States (N, n) as a tensor, and whether they were one state (n,). Raises SolverError for another shape."""
     try:
-        given = np.asarray(x.detach().cpu() if isinstance(x, torch.Tensor) else x)
-        if given.dtype.kind not in "biuf":
-            raise TypeError(f"its dtype is {given.dtype}")
-        exact = np.asarray(given, np.float64)
+        original = np.asarray(x.detach().cpu() if isinstance(x, torch.Tensor) else x)
+        if original.dtype.kind not in "biuf":
+            raise TypeError(f"its dtype is {original.dtype}")
+        exact = np.asarray(original, np.float64)
         near = np.where(np.isfinite(exact), np.clip(exact, -FARTHEST, FARTHEST), np.nan)
         array = np.array(near, dtype=np.float32, order="C")
     except (TypeError, ValueError, RuntimeError) as error:
-        raise SolverError(f"x is no array of real numbers: {error}; give (N, {len(names)}) floats") from error
+        raise SolverError(f"x is not an array of real numbers: {error}; give (N, {len(names)}) floats") from error
     if array.ndim not in (1, 2) or array.shape[-1] != len(names):
         raise SolverError(
-            f"x has shape {array.shape}; give one state ({len(names)},) or one row a sample (N, {len(names)}), columns "
+            f"x has shape {array.shape}; give one state ({len(names)},) or states (N, {len(names)}) with the columns "
             f"{', '.join(names)}"
         )
     return torch.from_numpy(np.atleast_2d(array)), array.ndim == 1
@@ -89,21 +90,21 @@ def load_policy(
     generated: str | None = None,
     reaction_periods: float | None = None,
 ) -> Policy:
-    """Load the policy of a run folder, of any kind of run: `policy(x)` maps (N, n) to (N, m).
+    """Policy of a run of any kind: `policy(x)` maps (N, n) to (N, m).
 
+    folder: of the run, or the name of a shipped policy. generated: folder of artifacts if it has moved.
     reaction_periods: control periods that an input acts before the next one can, by default as in training; 0 is the
-    closed form. Errors are those of
-    `solver.runs.kinds.load_controller`.
+    closed form. Raises SolverError for a folder without a run, a damaged checkpoint, another artifact, and for
+    `reaction_periods` of a run without a value function.
     """
-    problem, act, label = kinds.load_controller(folder, generated, reaction_periods)
+    problem, act, label = kinds.load_rollout_policy(folder, generated, reaction_periods)
     return Policy(act, problem.robot, label)
 
 
 class PositionController:
-    """The policy of a run with the observer's memory: positions, and rates where they are measured, in; input out; one
-    control period a call.
+    """Policy of a run with an observer. A call maps measured positions, and rates if measured, to the input.
 
-    The observer takes every input that a call returns as sent to the robot.
+    A call is one control period. The observer assumes that every returned input is sent to the robot.
     """
 
     def __init__(self, problem: Problem, act: Controller, sensing: Sensing, longest_delay: int | None) -> None:
@@ -111,12 +112,14 @@ class PositionController:
         self._names = problem.robot.state_names[: len(sensing.deviation)]
 
     def reset(self) -> None:
-        """Forget the measurements and inputs so far; call it before the robot is started again."""
+        """Forget all measurements and inputs. Call it before the robot starts again."""
         self._observer.reset()
 
     def __call__(self, measured: ArrayLike) -> NDArray[np.float32]:
-        """The input (m,) for what is measured now, in SI units: positions (q,), or with rates (n,). Raises SolverError
-        for another shape and for numbers that are not finite."""
+        """Input (m,) for the current measurement in SI units: positions (q,), or positions and rates (n,).
+
+        Raises SolverError for another shape and for numbers that are not finite.
+        """
         array = np.array(measured, dtype=np.float32)
         if array.shape != (len(self._names),) or not np.isfinite(array).all():
             raise SolverError(
@@ -129,13 +132,15 @@ class PositionController:
 
     @property
     def normalised_innovation(self) -> float:
-        """Of the last measurement, squared: as many as its numbers on average where the robot is as the model says,
-        more where it is not."""
+        """Squared normalised innovation of the last measurement.
+
+        Its mean is the number of measured values if the model is right, and larger if not.
+        """
         return float(self._observer.normalised_innovation[0])
 
     @property
     def delay(self) -> int:
-        """Control periods from a measurement until its input acts: those stated, or the likeliest so far."""
+        """Control periods from a measurement until its input acts: the given delay, or the most probable so far."""
         return int(self._observer.delay[0]) if isinstance(self._observer, UnknownDelay) else self._observer.delay
 
 
@@ -149,15 +154,15 @@ def load_controller(
     longest_delay: int | None = None,
     rates: Mapping[str, float] | None = None,
 ) -> PositionController:
-    """Load the policy of a run with an observer, for a robot that measures positions only, or rates too.
+    """Policy of a run with an observer, for a robot that measures positions, or positions and rates.
 
-    counts: the smallest step of an encoder, in the unit of its coordinate, by the coordinate's name; 2048 counts a turn
-    or 0.025 mm where none is given. rates: where they are measured, the standard deviation of the white noise of each
-    of them, in its unit, by the state's name. delay: whole control periods from a measurement until its input acts.
-    longest_delay: where the delay is not known, the most that it may be; the observer then finds it. Errors are those
-    of `load_policy`, and SolverError for a coordinate or a number that cannot be.
+    counts: step of an encoder in the unit of its coordinate, by the name of the coordinate; by default a turn has 2048
+    steps, and a length has steps of 0.025 mm. rates: standard deviation of the white noise of a measured rate in its
+    unit, by the name of the state, for all rates or for none. delay: control periods from a measurement until its input
+    acts. longest_delay: upper bound of an unknown delay, which the observer then estimates. Raises the errors of
+    `load_policy`, and SolverError for an unknown name or a number out of range.
     """
-    problem, act, _ = kinds.load_controller(folder, generated, reaction_periods)
+    problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods)
     names, steps = problem.robot.metadata.coordinates, usual_counts(problem)
     _require("counts", counts or {}, names, "the positive step of the encoder")
     for name, step in (counts or {}).items():
@@ -168,27 +173,29 @@ def load_controller(
         _require("rates", rates, names, "the positive standard deviation of its noise")
         if set(rates) != set(names):
             raise SolverError(
-                f"rates has {', '.join(rates) or 'no name'}; give the deviation of each: {', '.join(names)}"
+                f"rates has {', '.join(rates) or 'no name'}; give the standard deviations of {', '.join(names)}"
             )
         noise = steps.new_tensor([rates[name] for name in names])
     if longest_delay is not None and delay != 0:
-        raise SolverError("delay states it and longest_delay asks to find it; give one of them")
+        raise SolverError("delay and longest_delay are both given; give delay if it is known, or else longest_delay")
     longest = None if longest_delay is None else _periods("longest_delay", longest_delay)
     sensing = make_sensing(problem, steps, delay=_periods("delay", delay), rates=noise)
     return PositionController(problem, act, sensing, longest)
 
 
 def _require(argument: str, given: Mapping[str, float], names: tuple[str, ...], what: str) -> None:
-    """Raise SolverError unless all names are among `names`, and all numbers finite and positive."""
+    """Raises SolverError unless all names are in `names` and all numbers are finite and positive."""
     for name, value in given.items():
         if name not in names:
-            raise SolverError(f"{argument} has '{name}', which is none of {', '.join(names)}.{suggestion(name, names)}")
+            raise SolverError(
+                f"{argument} has unknown name '{name}'.{suggestion(name, names)} Names: {', '.join(names)}"
+            )
         if not 0.0 < value < float("inf"):
             raise SolverError(f"{argument} of {name} is {value}; give {what}, in SI units")
 
 
 def _periods(name: str, value: int) -> int:
-    """A whole number of control periods. Raises SolverError, with the argument's name, for anything else."""
+    """Whole number of control periods. Raises SolverError with the argument's name for other values."""
     try:
         periods = operator.index(value)
     except TypeError:
@@ -199,10 +206,10 @@ def _periods(name: str, value: int) -> int:
 
 
 def load_value(folder: str | Path, generated: str | None = None) -> Value:
-    """Load the value function of a run folder: `value(x)` gives V (N,) and dV/dx (N, n).
+    """Value function of a run: `value(x)` gives V (N,) and dV/dx (N, n).
 
-    Raises SolverError for a folder without a run, a damaged checkpoint, another artifact, and a kind of run without a
-    value function.
+    folder, generated: as in `load_policy`. Raises SolverError for a folder without a run, a damaged checkpoint, another
+    artifact, and a baseline, which has no value function.
     """
     solution = load_solution(folder, generated)
     return Value(solution.value, solution.problem.robot)

@@ -26,6 +26,7 @@ MODELGEN = {
     "identification": {"cma", "matplotlib", "numba", "numpy", "scipy"},
     "importers": {"lxml", "numpy", "scipy", "yourdfpy"},
     "linear": {"numpy", "scipy"},
+    "loader.py": {"numpy", "torch"},  # for type checkers
     "proof": {"numpy", "scipy", "sympy"},
     "report": {"PIL", "matplotlib", "numpy", "sympy"},
     "statement": {"mpmath", "sympy"},

@@ -6,18 +6,20 @@ import hashlib
 import json
 import os
 import re
+import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest, from_json, to_json
-from modelgen.errors import ArtifactError, ModelError, suggestion
-from modelgen.files import UNFINISHED, shipped, write_together
+from modelgen.errors import ArtifactError, ModelError, StaleArtifactWarning, suggestion
+from modelgen.files import UNFINISHED, file_hash, shipped, write_together
 from modelgen.program import stored
 from modelgen.program.functions import Program
 
 MANIFEST = "manifest.json"
+LONGEST_NAME = 255  # bytes, of a folder in every file system
 REPORT = "build_report.json"
 PROOF = "proof.json"
 #: The folder in an artifact's that holds the functions of mechanics, which are built on request. No robot's name.
@@ -32,8 +34,9 @@ def find(name: str | Path, directory: str | Path | None = None) -> Path:
     places, name = _places(directory), _text(name, "name")
     if name.endswith(".py"):
         name = Path(name).stem
-    for place in places:
-        if name and Path(name).name == name and (place / name / MANIFEST).is_file():
+    short = name and Path(name).name == name and len(name.encode("utf-8", "replace")) <= LONGEST_NAME
+    for place in places if short else ():
+        if (place / name / MANIFEST).is_file():
             return place / name
     names = known(directory)
     listed = f" There are: {', '.join(names)}." if names else ""
@@ -78,6 +81,37 @@ def read(folder: Path) -> Manifest:
         if isinstance(error, ModelError):
             raise
         raise ArtifactError(f"{path} is damaged: it is not the manifest that was written. {rebuild}") from error
+
+
+def opened(name: str | Path, directory: str | Path | None = None) -> tuple[Path, Manifest]:
+    """The folder and the manifest of the artifact NAME. Gives a StaleArtifactWarning for an outdated one.
+
+    Raises ArtifactError when it is missing or cannot be read.
+    """
+    folder = find(name, directory)
+    manifest = read(folder)
+    if mistake := outdated(folder, manifest, directory):
+        warnings.warn(mistake, StaleArtifactWarning, stacklevel=3)
+    return folder, manifest
+
+
+def outdated(folder: Path, manifest: Manifest, directory: str | Path | None = None) -> str:
+    """The mistake of an artifact that was built from another file than models/NAME.py; empty if there is none.
+
+    That file lies in the folder `models` beside the folder of artifacts, ./models by default. It may also be a file of
+    the user with the name of a shipped robot, which was never built.
+    """
+    name = manifest.metadata.name
+    path = Path("generated" if directory is None else directory).parent / "models" / f"{name}.py"
+    if not manifest.model_file or not path.is_file():
+        return ""
+    try:
+        if file_hash(path.read_bytes()) == manifest.model_file:
+            return ""
+    except OSError as error:
+        return f"{path} cannot be compared with the artifact {folder}: {error.strerror}."
+    where = "" if directory is None else f" --generated {directory}"
+    return f"{path} is not the file that the artifact {folder} was built from. Run `modelgen build {path}{where}`."
 
 
 def _content(folder: Path, name: str, expected: str) -> bytes:

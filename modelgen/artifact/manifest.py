@@ -22,6 +22,7 @@ class Manifest:
 
     metadata: Metadata
     model_hash: str  # sha256 of the model's content
+    model_file: str  # sha256 of the text of the model file; empty for a robot that a program declared
     generator_version: int
     program: str  # sha256 of the program's file
     files: dict[str, str]  # what stands beside the program for its readers: file name -> sha256
@@ -86,5 +87,7 @@ def _check(manifest: Manifest) -> None:
     for name in manifest.files:
         if not name or Path(name).name != name:
             raise ValueError(f"its file {name!r} is in another folder")
+    if not re.fullmatch("([0-9a-f]{64})?", manifest.model_file):
+        raise ValueError(f"its model_file is {manifest.model_file[:80]!r}, not a sha256")
     if not re.fullmatch("[0-9a-f]{64}", manifest.program):
         raise ValueError(f"its program is {manifest.program[:80]!r}, not a sha256")

@@ -7,12 +7,14 @@ import types
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+LARGEST = 10**308  # of an integer that stands for a float
+
 
 def typed(kind: Any, value: Any, name: str) -> Any:
     """The value as that type: a dataclass, tuple, dictionary with text as keys, Literal, number, text, bool or None.
 
-    An integer is also a float, and Any takes every value. name: the entry that a message names. Raises TypeError for
-    another value.
+    An integer becomes a float where one belongs, and Any takes every value. name: the entry that a message names.
+    Raises TypeError for another value.
     """
     if kind is Any:
         return value
@@ -34,7 +36,9 @@ def typed(kind: Any, value: Any, name: str) -> Any:
         return None if value is None else typed(plain, value, name)
     if origin is Literal and value in inner:
         return value
-    if type(value) in ((int, float) if kind is float else (kind,)):
+    if kind is float and type(value) is int and abs(value) <= LARGEST:
+        return float(value)
+    if type(value) is kind:
         return value
     raise TypeError(f"{name} is {str(value)[:60]!r}")
 

@@ -17,11 +17,10 @@ from importlib import import_module
 from types import FrameType
 from typing import Any, NoReturn, TextIO, cast
 
-from modelgen.errors import ModelError, ReliabilityWarning
+from modelgen.errors import LONGEST, ModelError, ReliabilityWarning
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130  # exit codes
 PACKAGE = "robust-value-iteration"
-LONGEST = 4000  # characters of a message, and of a word on the command line
 PAUSE = 1.0  # s after Ctrl-C in which it has no further effect, so that the command can end in order
 #: Characters that steer a terminal or reverse the direction of writing. Artifacts of other people may hold them.
 _STEERING = [*range(0x20), *range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)]

@@ -51,11 +51,10 @@ def run(options: Options) -> None:
 
 
 def _artifact(options: Options) -> None:
-    from modelgen.artifact.folder import find, read
+    from modelgen.artifact.folder import opened
     from modelgen.report import summary
 
-    folder = find(options.name, options.generated)
-    manifest = read(folder)
+    folder, manifest = opened(options.name, options.generated)
     print(json.dumps(summary.data(folder, manifest), indent=2) if options.json else summary.text(folder, manifest))
 
 

@@ -14,7 +14,7 @@ from types import ModuleType
 
 from modelgen.derivation.supervision import Stopped, supervised
 from modelgen.errors import TOO_DEEP, ModelError, Place, shortened, suggestion
-from modelgen.files import shipped
+from modelgen.files import file_hash, shipped
 from modelgen.statement.checker import repaired
 from modelgen.statement.robot import Robot
 
@@ -67,7 +67,8 @@ def load(name_or_path: str) -> Robot:
     path = find(name_or_path)
     name = shortened(path.resolve())
     try:
-        code = compile(path.read_bytes(), str(path.resolve()), "exec")
+        content = path.read_bytes()
+        code = compile(content, str(path.resolve()), "exec")
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror}.") from error
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:  # the last two: nested too deeply
@@ -81,6 +82,7 @@ def load(name_or_path: str) -> Robot:
             f'Robot("{path.stem}") or rename the file to {robot.name}.py.',
             robot.place,
         )
+    robot.file_hash = file_hash(content)
     return robot
 
 

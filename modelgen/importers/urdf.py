@@ -303,7 +303,8 @@ def _add_link(
     weight = EPSILON * (inertial.mass or 0.0) if inertial is not None else 0.0
     if inertial is not None and inertial.inertia is not None and np.abs(inertial.inertia).max() > weight:
         tensor = frame[:3, :3] @ np.asarray(inertial.inertia, np.float64) @ frame[:3, :3].T
-        entries = [tensor[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+        entries = [max(tensor[i, i], 0.0) for i in range(3)]  # less is a rounding error of the file
+        entries += [tensor[i, j] for i, j in ((0, 1), (0, 2), (1, 2))]
         entries = entries if np.abs(entries[3:]).max() > EPSILON * np.abs(entries).max() else entries[:3]
         arguments.append(f"inertia=({', '.join(f'{entry:.12g}' for entry in entries)})")
     text = f"{name} = robot.link({', '.join(arguments)})"

@@ -32,6 +32,7 @@ class Robot(Forces):
     def __init__(self, name: str, description: str = "") -> None:
         super().__init__()
         self.place = calling_place()
+        self.file_hash = ""  # of the model file, if it was declared in one
         self.name = identifier(name, "robot", self.place)
         self.description = text(description, "description", self.place)
         declared = Declarations(name, self.place)

@@ -15,7 +15,7 @@ from solver.certification.level_set import LevelSet, Map, arrival_map, level_set
 from solver.certification.specification import Specification
 from solver.certification.worst import Opposed, WorstCase, play_adversaries, worst_case
 from solver.errors import SolverError
-from solver.jobs.portions import policy
+from solver.jobs.portions import policy_reference
 from solver.runs.kinds import kind_of, warn_unfinished
 from solver.runs.shipped import run_folder
 from solver.streams import Purpose, stream
@@ -50,6 +50,11 @@ class Certificate:
     opposed: Opposed | None  # for runs with adversaries
     level_set: LevelSet | None
     map: Map
+
+    def __repr__(self) -> str:
+        state = "holds" if self.holds else "does not hold"
+        failures = f"{self.bound.failures} of {self.bound.episodes} rollouts failed"
+        return f"<certificate of {self.label}: {state}, {failures}, worst return {self.worst.worst.total:.2f}>"
 
     @property
     def holds(self) -> bool:
@@ -111,7 +116,7 @@ def certify(
     Raises SolverError for a folder without a run or a checkpoint, and for a specification that cannot be read.
     """
     warn_unfinished(run)
-    experiment = Experiment(policy(run, generated), specification, executor)
+    experiment = Experiment(policy_reference(run, generated), specification, executor)
     trained = kind_of(run_folder(run)).command == "train"
     solution = load_solution(run, generated) if trained else None
     announce("independent rollouts for the bound, and at the same time the search for the worst case")

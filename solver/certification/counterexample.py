@@ -26,7 +26,7 @@ from solver.evaluation.plots import over_time
 from solver.plants.outcome import Rollouts, decimals
 from solver.problem.problem import Problem
 from solver.runs.folder import CHECKPOINT, write_text
-from solver.runs.kinds import load_controller
+from solver.runs.kinds import load_rollout_policy
 from solver.runs.shipped import is_shipped, run_folder
 from solver.streams import SEEDS
 
@@ -92,7 +92,7 @@ def play(run: str | Path, experiment: Experiment, x: Tensor, theta: Tensor, nois
 
 def replay(counterexample: Counterexample, generated: str | None = None) -> tuple[Problem, Rollouts]:
     """Problem and rollout of a counterexample, repeated. Raises SolverError if checkpoint or robot have changed."""
-    problem, act, _ = load_controller(counterexample.run, generated)
+    problem, act, _ = load_rollout_policy(counterexample.run, generated)
     if checkpoint_hash(counterexample.run) != counterexample.checkpoint:
         raise SolverError(f"the checkpoint of {counterexample.run} has changed since; certify the run again")
     robot = problem.robot

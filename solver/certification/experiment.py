@@ -16,7 +16,7 @@ from torch import Tensor
 from modelgen.arrays import Array
 from solver.certification.specification import Conditions, FailureRule, read
 from solver.jobs.engines import Here, results
-from solver.jobs.portions import Policy
+from solver.jobs.portions import PolicyReference
 from solver.plants import make_plant
 from solver.plants.outcome import Rollouts
 from solver.plants.plant import Seeds
@@ -59,7 +59,7 @@ class Outcomes:
 
 
 def portion(
-    policy: Policy, conditions: Conditions, failure: FailureRule, x: Array, theta: Array, noise: Sequence[int]
+    policy: PolicyReference, conditions: Conditions, failure: FailureRule, x: Array, theta: Array, noise: Sequence[int]
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Returns (N,) and failures (N,) of rollouts from x (N, n) with theta (N, p), both float32: the function of a
     job."""
@@ -77,7 +77,9 @@ class Experiment:
     it.
     """
 
-    def __init__(self, policy: Policy, specification: Path | None = None, executor: Executor | None = None) -> None:
+    def __init__(
+        self, policy: PolicyReference, specification: Path | None = None, executor: Executor | None = None
+    ) -> None:
         self.policy, self.executor = policy, executor or Here()
         self.problem, self.act, self.label = policy.load()
         self.specification = read(specification, self.problem)

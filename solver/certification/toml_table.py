@@ -10,6 +10,7 @@ from typing import Any
 from modelgen.errors import suggestion
 from solver.errors import SolverError
 
+HELD = 10**308  # largest integer that becomes a float
 LARGEST = 1e30  # largest number, within the range of float32
 
 
@@ -49,7 +50,7 @@ class TomlTable:
     ) -> float:
         """Number with least <= number <= most and above < number < below. usual: its default."""
         entry = self.content.get(key, usual)
-        if type(entry) not in (int, float):
+        if not _is_number(entry):
             raise self.mistake(key, f"is {entry!r}, but must be a number")
         if not (least <= entry <= most and above < entry < below):
             low = f"above {above:g}" if above > -math.inf else f"at least {least:g}"
@@ -88,7 +89,7 @@ class TomlTable:
     def interval(self, key: str) -> tuple[float, float]:
         """Two numbers, of which the first is not above the second."""
         entry = self.content[key]
-        if not isinstance(entry, list) or len(entry) != 2 or any(type(bound) not in (int, float) for bound in entry):
+        if not isinstance(entry, list) or len(entry) != 2 or not all(map(_is_number, entry)):
             raise self.mistake(key, f"is {entry!r}, but must be two numbers, [lowest, highest]")
         low, high = map(float, entry)
         if not (abs(low) <= LARGEST and abs(high) <= LARGEST):
@@ -96,3 +97,8 @@ class TomlTable:
         if low > high:
             raise self.mistake(key, f"is {entry!r}, but the lowest value is above the highest; exchange them")
         return low, high
+
+
+def _is_number(entry: object) -> bool:
+    """Check for a number that a float can hold: TOML has integers of any size."""
+    return type(entry) is float or (type(entry) is int and abs(entry) <= HELD)

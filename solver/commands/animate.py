@@ -38,12 +38,12 @@ def run(options: Options) -> None:
     from solver.plants.outcome import decimals
     from solver.plants.rollouts import rollouts, sample_starts
     from solver.problem.parameters import changed_parameters
-    from solver.runs.kinds import load_controller
+    from solver.runs.kinds import load_rollout_policy
     from solver.streams import EVALUATION_SEED
 
     scenes: list[Scene] = []
     for folder in options.runs:
-        problem, act, label = load_controller(folder, options.generated)
+        problem, act, label = load_rollout_policy(folder, options.generated)
         robot = problem.robot
         if scenes and robot.hash != scenes[0].robot.hash:
             raise SolverError(f"{folder} is a run of another robot than {options.runs[0]}; name runs of one robot")

@@ -48,7 +48,7 @@ def run(options: Options) -> None:
     from solver.errors import SolverError
     from solver.runs.folder import write_bytes
     from solver.runs.kinds import warn_unfinished
-    from solver.training.solution import label, load_solution
+    from solver.training.solution import load_solution
 
     if options.c is None and options.onnx is None and options.js is None:
         raise SolverError("nothing to export; name --c DIR, --onnx FILE or --js FILE")
@@ -68,23 +68,22 @@ def run(options: Options) -> None:
         from solver.export.c_export import emit_observer
 
         if options.budget is None:
-            sources = emit_c(solution, label(solution.run, robot))
+            sources = emit_c(solution, solution.label)
             sources |= emit_observer(solution.problem) if options.observer else {}
         else:
             from solver.export.distilled.export import export
 
-            text = label(solution.run, robot)
             words = options.budget, options.c, options.max_loss, options.seed
-            sources = export(solution, text, *words, report=print, observer=options.observer)
+            sources = export(solution, solution.label, *words, report=print, observer=options.observer)
         files.update((options.c / name, text.encode()) for name, text in sources.items())
     if options.onnx is not None:
         from solver.export.onnx_export import emit as emit_onnx
 
-        files[options.onnx] = emit_onnx(solution, label(solution.run, robot), options.generated)
+        files[options.onnx] = emit_onnx(solution, solution.label)
     if options.js is not None:
         from solver.export.js_export import emit as emit_js
 
-        files[options.js] = emit_js(solution, label(solution.run, robot)).encode()
+        files[options.js] = emit_js(solution, solution.label).encode()
     for path, content in files.items():
         write_bytes(path, content)
         print(path)

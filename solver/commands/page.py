@@ -24,7 +24,7 @@ class Options:
 
 def run(options: Options) -> None:
     """Write, and print the path and its size."""
-    from solver.export.page.page import emit
+    from solver.export.page_export import emit
     from solver.runs.folder import write_bytes
     from solver.runs.shipped import of_robot
     from solver.training.solution import load_solution

@@ -16,7 +16,7 @@ from tyro.conf import Positional, arg
 from modelgen.commandline.numbers import Range
 from solver.commands import FAILED, MOST_JOBS
 from solver.errors import SolverError
-from solver.lab.reproduction.experiments import BudgetName, Choice, Experiment, Plan, make_plan
+from solver.lab.reproduction.experiments import BudgetName, Choice, ExperimentName, Plan, make_plan
 from solver.streams import SEEDS
 
 COMMON = ("experiment", "budget", "robots", "seeds", "methods", "jobs", "report_only", "runs", "out")
@@ -27,7 +27,7 @@ class Options:
     """Trains the missing runs, each in its own process, and compares the result with the numbers of the paper. Called
     again after Ctrl-C, it continues the unfinished runs."""
 
-    experiment: Annotated[Experiment, Positional]
+    experiment: Annotated[ExperimentName, Positional]
     """A table or figure of the paper, or one of two tables of our own. `gallery` trains every robot with the default
     settings; `certificates` bounds the failures of every run as `solver certify` does."""
     budget: BudgetName = "small"
@@ -114,7 +114,7 @@ def carry_out(options: Options, choice: Choice) -> int:
     print(*paths, sep="\n")
     for failure in runs.failures:
         t = failure.training
-        print(f"error: {t.method}, {t.robot}, seed {t.seed} {failure.said}", file=sys.stderr)
+        print(f"error: {t.method}, {t.robot}, seed {t.seed} {failure.reason}", file=sys.stderr)
     return FAILED if runs.failures else 0
 
 

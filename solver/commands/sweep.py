@@ -38,8 +38,7 @@ class Options:
 def run(options: Options) -> int:
     """Train what is missing, write sweep.json, print the table."""
     from solver.lab.reproduction.runs import run_plan
-    from solver.lab.sweeps.specification import read
-    from solver.lab.sweeps.table import lines, rows, save
+    from solver.lab.sweeps import lines, read, rows, save
     from solver.runs.kinds import holds_run
 
     cores = os.cpu_count() or 1
@@ -57,7 +56,7 @@ def run(options: Options) -> int:
     print(f"{runs.trained} trained, {len(set(runs.folders.values())) - runs.trained} reused    {parent / 'sweep.json'}")
     for failure in runs.failures:
         t = failure.training
-        print(f"error: {t.method}, {t.robot}, seed {t.seed} {failure.said}", file=sys.stderr)
+        print(f"error: {t.method}, {t.robot}, seed {t.seed} {failure.reason}", file=sys.stderr)
     return FAILED if runs.failures else 0
 
 

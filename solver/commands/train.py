@@ -89,4 +89,4 @@ def run(options: Options) -> None:
         for line in [*checks.lines, *(f"warning: {text}" for text in checks.warnings)]:
             print(line, file=sys.stderr)
 
-    start(kind_that_trains(described.settings.algorithm), described, options.out, options.overwrite, check)
+    start(kind_that_trains(described.settings.algorithm), described, options.out, options.overwrite, check, robot)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from modelgen.loader import CompiledRobot
 from solver.commands.progress import progress
 from solver.commands.resuming import hint
 from solver.runs import kinds
@@ -15,14 +16,19 @@ from solver.runs.shipped import require_no_shipped
 
 
 def start(
-    kind: Kind, run: Description, out: Path | None, overwrite: bool, before: Callable[[], None] = lambda: None
+    kind: Kind,
+    run: Description,
+    out: Path | None,
+    overwrite: bool,
+    before: Callable[[], None] = lambda: None,
+    robot: CompiledRobot | None = None,
 ) -> None:
     """Train a new run. Raises KeyboardInterrupt with the command that continues it.
 
-    before: called when no other process can train in the folder any more, and before the training.
+    before, robot: as in `solver.runs.kinds.start`.
     """
     folder = out or Path("runs") / run.name
-    _train(kind, run, folder, 0, lambda report: kinds.start(kind, run, folder, report, overwrite, before))
+    _train(kind, run, folder, 0, lambda report: kinds.start(kind, run, folder, report, overwrite, before, robot))
 
 
 def resume(folder: Path) -> None:

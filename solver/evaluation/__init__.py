@@ -1,1 +1,1 @@
-"""Measurements and figures of trained runs."""
+"""Evaluation of trained runs: statistics, robustness, figures, animations."""

@@ -14,7 +14,7 @@ from solver.plants import PlantName, all_effects, make_plant
 from solver.plants.outcome import summary
 from solver.plants.rollouts import require_episodes, rollouts, sample_starts
 from solver.problem.parameters import Change, changed_parameters, left_all_bounds
-from solver.runs.kinds import load_controller
+from solver.runs.kinds import load_rollout_policy
 from solver.streams import EVALUATION_SEED, require_seed
 
 
@@ -29,11 +29,16 @@ class Evaluation:
     harsh: tuple[str, ...]  # effects of the harsh plant
     observer: bool  # whether the policy got the estimates of an observer
     longest_delay: int | None  # largest delay that the observer considered; None if it knew the delay
+    reaction_periods: float | None  # of the policy; None as in training
     episodes: int
     seed: int
     parameters: dict[str, float]  # of the plant
     statistics: dict[str, float]  # see `solver.plants.outcome.summary`
     states_at_limit: tuple[str, ...]  # states that were at their limit in some rollout
+
+    def __repr__(self) -> str:
+        mean, success = self.statistics["return_mean"], 100 * self.statistics["success_rate"]
+        return f"<evaluation of {self.label}: {self.plant} plant, return {mean:.2f}, success {success:.0f} %>"
 
     def to_json(self) -> dict[str, Any]:
         """Content of `solver evaluate --json`."""
@@ -72,7 +77,7 @@ def evaluate(
         raise SolverError(
             f"--longest-delay {longest_delay} needs an observer; give it with --observer, as 0 or more control periods"
         )
-    problem, act, label = load_controller(run, generated, reaction_periods)
+    problem, act, label = load_rollout_policy(run, generated, reaction_periods)
     theta = changed_parameters(problem, parameters)
     seed = EVALUATION_SEED if seed is None else seed
     require_seed(seed)
@@ -90,6 +95,7 @@ def evaluate(
         harsh=tuple(all_effects(plant, harsh)),
         observer=observer,
         longest_delay=longest_delay,
+        reaction_periods=reaction_periods,
         episodes=episodes,
         seed=seed,
         parameters=dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True)),

@@ -1,11 +1,12 @@
 """Robustness of policies: rollouts over a grid of physical parameters that the policies do not know.
 
-Runs with the same label, which differ only in their seeds, form one group.
+Runs that differ only in their seeds form one group.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
@@ -20,11 +21,12 @@ from solver.errors import SolverError
 from solver.evaluation.parameter_box import Axis, ParameterBox, ParameterRange, make_box
 from solver.evaluation.statistics import Group, Samples, summarise
 from solver.jobs.engines import Here, results
-from solver.jobs.portions import Policy, policy
+from solver.jobs.portions import PolicyReference, policy_reference
 from solver.plants import PlantName, all_effects, make_plant
 from solver.plants.rollouts import require_episodes, rollouts, sample_starts
 from solver.problem.parameters import left_all_bounds
 from solver.problem.problem import Problem
+from solver.runs.kinds import kind_of
 from solver.runs.shipped import run_folder
 from solver.serial import serial_torch
 
@@ -48,7 +50,7 @@ class Trial:
     effects: tuple[str, ...] = ()
     episodes: int = 100
     seed: int = 0
-    reaction_periods: float | None = None  # see `load_controller`
+    reaction_periods: float | None = None  # see `load_rollout_policy`
     observer: bool = False  # see `solver.evaluation.evaluation.evaluate`
 
 
@@ -64,6 +66,7 @@ class Robustness:
     seed: int
     axes: tuple[Axis, ...]
     groups: tuple[Group, ...]
+    reaction_periods: float | None = None  # of the policies; None as in training
 
     def to_json(self) -> dict[str, Any]:
         """Content of the JSON file."""
@@ -109,44 +112,60 @@ def measure(
     if twice:
         raise SolverError(f"{twice[0]} is given twice, so its rollouts would count as two seeds; give it once")
     require_episodes(trial.episodes)
-    policies = [policy(folder, generated, trial.reaction_periods) for folder in folders]
-    loaded = [portable.load() for portable in policies]
-    names = sorted({problem.robot.name for problem, _, _ in loaded})
+    policies = [policy_reference(folder, generated, trial.reaction_periods) for folder in folders]
+    loaded = [reference.load() for reference in policies]
+    names = sorted({policy.problem.robot.name for policy in loaded})
     if len(names) > 1:
         raise SolverError(f"the runs belong to different robots, {', '.join(names)}; give runs of one robot")
-    if len({problem.robot.hash for problem, _, _ in loaded}) > 1:
+    if len({policy.problem.robot.hash for policy in loaded}) > 1:
         raise SolverError(f"the runs belong to different artifacts of {names[0]}; give runs of one artifact")
-    contents = [portable.checkpoint for portable in policies]
+    contents = [reference.checkpoint for reference in policies]
     for number, content in enumerate(contents):
         if content in contents[:number]:
             first = folders[contents.index(content)]
             raise SolverError(
                 f"{folders[number]} is a copy of {first}, so its rollouts would count as two seeds; give one of them"
             )
-    box = make_box(loaded[0][0], ranges)
+    box = make_box(loaded[0].problem, ranges)
     samples: dict[str, dict[str, Samples]] = {}
     few = len(policies) * len(box.theta) * trial.episodes <= FEW
     chosen = Here() if executor is None or few else executor
-    jobs = [submit(chosen, portable, box, trial) for portable in policies]
-    for number, (folder, (problem, _, label), parts) in enumerate(zip(folders, loaded, jobs, strict=True), start=1):
+    jobs = [submit(chosen, reference, box, trial) for reference in policies]
+    labels = _group_labels(folders, [policy.label for policy in loaded])
+    for number, (folder, label, parts) in enumerate(zip(folders, labels, jobs, strict=True), start=1):
         announce(f"{number} of {len(folders)}: {folder} ({label})")
-        samples.setdefault(label, {})[str(folder)] = gathered(problem, box, parts)
+        samples.setdefault(label, {})[str(folder)] = gathered(loaded[0].problem, box, parts)
     effects = tuple(all_effects(trial.plant, trial.effects))
     groups = tuple(summarise(label, tuple(runs), list(runs.values()), box) for label, runs in samples.items())
-    return Robustness(names[0], trial.plant, effects, trial.observer, trial.episodes, trial.seed, box.axes, groups)
+    conditions = trial.plant, effects, trial.observer, trial.episodes, trial.seed
+    return Robustness(names[0], *conditions, box.axes, groups, trial.reaction_periods)
 
 
-def submit(executor: Executor, portable: Policy, box: ParameterBox, trial: Trial) -> list[Future[Array]]:
+def _group_labels(folders: Sequence[Path], labels: Sequence[str]) -> list[str]:
+    """Label of the group of every run. Runs that differ only in their seeds have the same label.
+
+    Two groups with the same label get the folders of their first runs in addition.
+    """
+    groups = [
+        (label, kind_of(run_folder(folder)).training.read(run_folder(folder)).identity_but_seed())
+        for label, folder in zip(labels, folders, strict=True)
+    ]
+    first = {group: folders[groups.index(group)].name for group in groups}
+    count = Counter(label for label, _ in first)
+    return [f"{group[0]} ({first[group]})" if count[group[0]] > 1 else group[0] for group in groups]
+
+
+def submit(executor: Executor, reference: PolicyReference, box: ParameterBox, trial: Trial) -> list[Future[Array]]:
     """Jobs with the rollouts of one policy from the same starts at every point, several points in one job."""
     count = -(-len(box.theta) * trial.episodes // ROLLOUTS_AT_ONCE)
     points = torch.tensor_split(box.theta, min(count, len(box.theta)))
-    return [executor.submit(portion, portable, trial, theta.numpy()) for theta in points]
+    return [executor.submit(portion, reference, trial, theta.numpy()) for theta in points]
 
 
-def portion(portable: Policy, trial: Trial, theta: Array) -> Array:
+def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
     """Returns, their state and action parts, and successes (4, K, episodes) at K points theta (K, p): a job."""
     with serial_torch():
-        problem, act, _ = portable.load()
+        problem, act, _ = reference.load()
         starts = sample_starts(problem, trial.episodes, trial.seed)
         robots = torch.from_numpy(theta).repeat_interleave(trial.episodes, 0)
         plant = make_plant(trial.plant, problem, robots, trial.effects, trial.seed)

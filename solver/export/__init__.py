@@ -1,1 +1,1 @@
-"""Trained policies: loading and export."""
+"""Export of trained policies: C, ONNX, JavaScript, a page, and distilled networks in C."""

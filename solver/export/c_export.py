@@ -1,9 +1,8 @@
-"""Write a run's policy as C99 source for the robot's own controller: no allocation, no state, no library but libm.
+"""Export of a policy and of the observer as C99 for the robot's controller: no allocation, no library except libm.
 
-The observer beside it keeps its state in a struct of the caller's.
-
-The source holds the network's weights as constants. For B(x) and for the optimal input it calls NAME_affine_dynamics
-and NAME_optimal_input of `modelgen export NAME --c DIR`. The C code stands in `templates`.
+The weights are constants in the source. It calls NAME_affine_dynamics and NAME_optimal_input of `modelgen export NAME
+--c DIR` for B(x) and for the optimal input. The policy has no state; the observer has its state in a struct of the
+caller. The C code is in `templates`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from solver.value.network import DIAGONAL_FLOOR
 
 
 def emit(solution: Solution, label: str) -> dict[str, str]:
-    """NAME_policy.h, NAME_policy.c and NAME_policy_driver.c of a run, by file name."""
+    """Texts of NAME_policy.h, NAME_policy.c and NAME_policy_driver.c, by file name."""
     robot = solution.problem.robot
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
     fields = {**names(robot, label), **_held_input(robot, seconds), **_network(solution), **_basin(solution)}
@@ -35,7 +34,7 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
 
 
 def emit_observer(problem: Problem) -> dict[str, str]:
-    """NAME_observer.h, NAME_observer.c and NAME_observer_driver.c of a robot with usual encoders, by file name."""
+    """Texts of NAME_observer.h, NAME_observer.c and NAME_observer_driver.c with default encoders, by file name."""
     robot, observer = problem.robot, Observer(problem, make_sensing(problem, usual_counts(problem)))
     coordinates, n = robot.metadata.coordinates, len(problem.target)
     q = len(coordinates)
@@ -56,7 +55,7 @@ def emit_observer(problem: Problem) -> dict[str, str]:
         "added": listed(observer.added[q:].tolist()),
         "left": f"{observer.left:.17g}",
         "usual": listed(observer.measured.tolist()),
-        # Of rates as good as not measured, until the user writes those of the sensors.
+        # So large that the rates count as not measured, until the user writes the sensors' deviations.
         "usual_rates": listed(observer.unknown[q:n].tolist()),
         "least": listed(exact[:q].tolist()),
         "least_rates": listed(exact[q:].tolist()),
@@ -103,7 +102,7 @@ def _network(solution: Solution) -> dict[str, object]:
 
 
 def _basin(solution: Solution) -> dict[str, object]:
-    """The states around the target where V is a quadratic form; level 0 where there are none."""
+    """Fields of the basin, in which V is a quadratic form. Level 0 is no basin."""
     basin = solution.value.basin
     return {
         "basin_level": repr(basin.level),

@@ -1,4 +1,4 @@
-"""What every C source of a run has in common: its templates, and the names and numbers that they take."""
+"""Templates of C sources, and the fields that all of them share."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from solver.problem.problem import FARTHEST, Problem
 from solver.value.features import Features
 
 TEMPLATES = Path(__file__).parent / "templates"
-WITHOUT_BOUND = 3e38  # of an angle that wraps: any finite number
+WITHOUT_BOUND = 3e38  # bound of an angle that wraps: any finite number
 
 
 def filled(template: str, fields: Mapping[str, object]) -> str:
-    """The text of a file of `templates`, every $name in it replaced."""
+    """Text of a file in `templates` with all $names replaced."""
     return Template((TEMPLATES / template).read_text(encoding="utf-8")).substitute(fields)
 
 
 def names(robot: CompiledRobot, label: str) -> dict[str, object]:
-    """Of the robot, its states and inputs."""
+    """Fields with the names of the robot, its states and its inputs."""
     metadata = robot.metadata
     return {
         "name": robot.name,
@@ -38,15 +38,15 @@ def names(robot: CompiledRobot, label: str) -> dict[str, object]:
 
 
 def _nominal(robot: CompiledRobot) -> str:
-    """The parameters as an argument in C: the exported robot's own, or a literal where others were identified."""
-    values = tuple(each.value for each in robot.metadata.parameters)
+    """Nominal parameters as a C argument: the exported robot's, or a literal for identified parameters."""
+    values = tuple(parameter.value for parameter in robot.metadata.parameters)
     if values == robot.declared_parameters:
         return f"{robot.name}_nominal" if values else "0"
     return f"(const {robot.name}_real[]){{{listed(values)}}}"
 
 
 def feature_map(features: Features) -> dict[str, object]:
-    """z(x)."""
+    """Fields of the feature map z(x)."""
     return {
         "angles": len(features.angles),
         "features": features.size,
@@ -69,12 +69,12 @@ def domain(problem: Problem) -> dict[str, object]:
 
 
 def facts(robot: CompiledRobot, *lines: str) -> dict[str, object]:
-    """Of a header: states and inputs with units and limits, then other lines."""
+    """Field of a header: states and inputs with units and limits, and then more lines."""
     return {"facts": "\n".join(f" * {comment(line)}".rstrip() for line in [*_signals(robot), "", *lines])}
 
 
 def origin(robot: CompiledRobot) -> list[str]:
-    """The hashes of what a policy was trained on."""
+    """Lines with the hashes of the artifact and the model of a policy."""
     return [f"Made from artifact {robot.hash}", f"of model {robot.model_hash}."]
 
 
@@ -89,10 +89,10 @@ def _signals(robot: CompiledRobot) -> list[str]:
 
 
 def comment(text: str) -> str:
-    """Text that cannot end a comment in C: labels and units come from files of others."""
+    """Text that cannot end a C comment, because labels and units come from files of other people."""
     return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("\n", " ").replace("\r", " ")
 
 
 def listed(values: Iterable[float]) -> str:
-    """Numbers in C, with all their digits."""
+    """Numbers in C with all digits."""
     return ", ".join(map(repr, values))

@@ -1,4 +1,4 @@
-"""The files of an exported policy: C99, ONNX or JavaScript."""
+"""Files of an exported policy: C99, ONNX or JavaScript."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
-from solver.training.solution import Solution, label
+from solver.training.solution import Solution
 
 FORMATS = ("c", "onnx", "js")
 
@@ -15,18 +15,18 @@ FORMATS = ("c", "onnx", "js")
 def policy_files(
     solution: Solution, directory: Path, formats: Sequence[str], observer: bool = False
 ) -> dict[Path, bytes]:
-    """Contents by path of a policy in some formats. observer: with "c", the observer too.
+    """Contents of a policy in some formats, by path. observer: add the observer to "c".
 
-    Raises SolverError for an unknown format, for none at all, and for an observer without C.
+    Raises SolverError for an unknown format, for no format, and for an observer without C.
     """
     for name in formats:
         if name not in FORMATS:
             raise SolverError(f"unknown format {name!r}.{suggestion(name, FORMATS)} Formats: {', '.join(FORMATS)}")
     if not formats:
-        raise SolverError(f"name a format to export: {', '.join(FORMATS)}")
+        raise SolverError(f"there is no format; name one of {', '.join(FORMATS)}")
     if observer and "c" not in formats:
         raise SolverError("the observer is written in C; export c too")
-    text, stem = label(solution.run, solution.problem.robot), f"{solution.problem.robot.name}_policy"
+    text, stem = solution.label, f"{solution.problem.robot.name}_policy"
     files: dict[Path, bytes] = {}
     if "c" in formats:
         from solver.export.c_export import emit, emit_observer
@@ -36,7 +36,7 @@ def policy_files(
     if "onnx" in formats:
         from solver.export.onnx_export import emit as emit_onnx
 
-        files[directory / f"{stem}.onnx"] = emit_onnx(solution, text, solution.run.generated)
+        files[directory / f"{stem}.onnx"] = emit_onnx(solution, text)
     if "js" in formats:
         from solver.export.js_export import emit as emit_js
 

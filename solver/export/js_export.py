@@ -1,6 +1,6 @@
-"""Write a run's policy as one JavaScript module without a dependency: kernels, drawing, policy and V; float64.
+"""Export of a policy as one JavaScript module without dependencies: kernels, drawing, policy and V in float64.
 
-The weights stand in it as base64 of float32, as they were trained. `solver page` puts the same text into a page.
+The weights are base64 text of float32, as in training. `solver page` puts the same code into a page.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def emit(solution: Solution, label: str) -> str:
-    """The module: policy(x, u) fills u and returns its cost, value(x, gradient) fills dV/dx and returns V."""
+    """Text of the module: policy(x, u) fills u and returns its cost, value(x, gradient) fills dV/dx and returns V."""
     robot = solution.problem.robot
     source, names = robot.javascript()
     return "\n".join(
@@ -49,18 +49,18 @@ def _constants(robot: CompiledRobot) -> list[str]:
 
 
 def engine() -> str:
-    """makePolicy(robot, facts, nominal, run) -> {policy, value}."""
+    """JavaScript of makePolicy(robot, facts, nominal, run) -> {policy, value}."""
     return (TEMPLATES / "policy.js").read_text(encoding="utf-8")
 
 
 def as_json(value: object) -> str:
-    """JSON that is safe in a script of a page, whatever its strings hold."""
+    """JSON that is safe in a script of a page for all strings."""
     text = json.dumps(value, allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def numbers(solution: Solution) -> dict[str, object]:
-    """What makePolicy needs of a run."""
+    """Argument `run` of makePolicy."""
     ensemble = copy.deepcopy(solution.ensemble).double()
     features, basin = ensemble.features, ensemble.basin
     flat = []

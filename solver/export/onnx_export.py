@@ -1,7 +1,7 @@
-"""Write a run's policy as one ONNX graph: x (N, n) -> u (N, m), V (N, 1), dV_dx (N, n), any N, float32.
+"""Export of a policy as one ONNX graph: x (N, n) -> u (N, m), V (N, 1), dV_dx (N, n), any N, float32.
 
-The formulas are those of `solver.value.frozen`, `solver.value.quadratic_form` and `solver.game.policies`, written here
-with ONNX's operations. B(x) and the action cost come from the artifact's CasADi functions.
+It has the formulas of `solver.value.frozen`, `solver.value.quadratic_form` and `solver.game.policies` in operations of
+ONNX. B(x) and the action cost come from the robot's CasADi functions.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from typing import Any
 import casadi
 import numpy as np
 
-import modelgen
 from modelgen.loader import CompiledRobot
-from solver.export.onnx_graph import Graph, Value, entries, where
+from solver.export.onnx_graph import OnnxGraph, OnnxTensor, entries, where
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
 from solver.problem.problem import FARTHEST
 from solver.training.solution import Solution
@@ -24,13 +23,11 @@ from solver.value.network import DIAGONAL_FLOOR, Factor
 from solver.value.quadratic_form import TURN, Basin
 
 
-def emit(solution: Solution, label: str, generated: str | None) -> bytes:
-    """The content of the .onnx file. generated: the folder of artifacts, where it has moved."""
-    folder = generated or solution.run.generated
-    robot = modelgen.load(solution.problem.robot.name, backend="casadi", dtype="float64", directory=folder)
-    robot = robot.with_nominal([each.value for each in solution.problem.robot.metadata.parameters])
-    graph = Graph()
-    x, n, m = _confined(Value(graph, "x")), len(robot.metadata.states), len(robot.metadata.inputs)
+def emit(solution: Solution, label: str) -> bytes:
+    """Content of the .onnx file."""
+    robot = solution.problem.robot.with_kernels("casadi")
+    graph = OnnxGraph()
+    x, n, m = _confined(OnnxTensor(graph, "x")), len(robot.metadata.states), len(robot.metadata.inputs)
     value, gradient = _value(solution, x)
     policy = _Policy(solution, robot)
     outputs = {"u": (policy(x, gradient), m), "V": (value, 1), "dV_dx": (gradient, n)}
@@ -38,14 +35,14 @@ def emit(solution: Solution, label: str, generated: str | None) -> bytes:
     return content
 
 
-def _confined(x: Value) -> Value:
-    """The state that everything is computed at: FARTHEST beyond it, NaN where an entry is not finite."""
+def _confined(x: OnnxTensor) -> OnnxTensor:
+    """States within +-FARTHEST, with NaN for entries that are not finite."""
     above = where(x.graph.constant(FARTHEST) < x, FARTHEST, x)
     return where(abs(x) < np.inf, where(above < -FARTHEST, -FARTHEST, above), np.nan)
 
 
 def _facts(solution: Solution, robot: CompiledRobot, label: str) -> dict[str, str]:
-    """The metadata of the file; lists as JSON."""
+    """Metadata of the file, with lists as JSON."""
     metadata, content = robot.metadata, robot.metadata.content()
 
     def described(entries: Any) -> str:
@@ -63,8 +60,8 @@ def _facts(solution: Solution, robot: CompiledRobot, label: str) -> dict[str, st
     }
 
 
-def _value(solution: Solution, x: Value) -> tuple[Value, Value]:
-    """V (N, 1) and dV/dx (N, n) of the ensemble and its basin."""
+def _value(solution: Solution, x: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
+    """V (N, 1) and dV/dx (N, n) of the ensemble with its basin."""
     features, members = solution.ensemble.features, solution.ensemble.factors
     c = len(features.angles)
     angle, rest = x.picked(features.angles.tolist()), x.picked(features.others.tolist())
@@ -86,14 +83,16 @@ def _value(solution: Solution, x: Value) -> tuple[Value, Value]:
     return _overlaid(solution.value.basin, x, value, (by_angle | by_rest).picked(order.tolist()))
 
 
-def _member(member: Factor, features: Features, z: Value, error: Value) -> tuple[Value, Value, Value]:
-    """V (N, 1) of one member and its derivatives by z and by the error, both (N, n_z), by one reverse sweep."""
+def _member(
+    member: Factor, features: Features, z: OnnxTensor, error: OnnxTensor
+) -> tuple[OnnxTensor, OnnxTensor, OnnxTensor]:
+    """V (N, 1) of a member, and its derivatives by z and by the error (N, n_z), from one reverse sweep."""
     apply = z.graph.apply
     weights = [weight.detach().numpy() for weight in member.weights]
     biases = [bias.detach().numpy() for bias in member.biases]
     rows, columns, diagonal = member.rows.tolist(), member.column_sum.numpy(), member.diagonal.numpy()
     on_diagonal = z.graph.constant(diagonal[None], np.bool_)
-    hidden: list[Value] = []
+    hidden: list[OnnxTensor] = []
     h = z
     for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
         h = apply("Tanh", h @ weight + bias)
@@ -109,8 +108,8 @@ def _member(member: Factor, features: Features, z: Value, error: Value) -> tuple
     return -(y * y).row_sum(), adjoint @ weights[0].T, (outer * entry) @ np.eye(features.size)[rows]
 
 
-def _overlaid(basin: Basin, x: Value, value: Value, gradient: Value) -> tuple[Value, Value]:
-    """V and dV/dx with the quadratic form in the basin."""
+def _overlaid(basin: Basin, x: OnnxTensor, value: OnnxTensor, gradient: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
+    """V and dV/dx, with the quadratic form inside the basin."""
     if basin.level == 0.0:
         return value, gradient
     away = x - basin.target.numpy()
@@ -123,7 +122,7 @@ def _overlaid(basin: Basin, x: Value, value: Value, gradient: Value) -> tuple[Va
 
 
 class _Policy:
-    """The inputs (N, m) within their limits at states (N, n) with dV/dx (N, n)."""
+    """Policy in ONNX: inputs (N, m) within their limits, from states (N, n) and dV/dx (N, n)."""
 
     def __init__(self, solution: Solution, robot: CompiledRobot) -> None:
         self._solution, self._robot = solution, robot
@@ -134,13 +133,13 @@ class _Policy:
         cost, u = robot.casadi_function("action_cost"), casadi.SX.sym("u", len(self._limits))
         self._slopes = casadi.Function("slopes", [u], [casadi.vertcat(*cost(u)[1:])])
 
-    def __call__(self, x: Value, gradient: Value) -> Value:
+    def __call__(self, x: OnnxTensor, gradient: OnnxTensor) -> OnnxTensor:
         b = self._control_matrix(x)
         w = self._gain(b, gradient)
         argument = self._held(x, b, w) if self._seconds else w
         return _beside(self._closed(argument))
 
-    def _control_matrix(self, x: Value) -> list[list[Value | None]]:
+    def _control_matrix(self, x: OnnxTensor) -> list[list[OnnxTensor | None]]:
         """B(x) as m columns of n entries (N, 1)."""
         n, m = len(self._robot.metadata.states), len(self._limits)
         state, theta = casadi.SX.sym("x", n), self._robot.nominal_parameters
@@ -148,21 +147,21 @@ class _Policy:
         flat = entries(casadi.Function("control_matrix", [state], [matrix]), x)
         return [flat[k * n : (k + 1) * n] for k in range(m)]
 
-    def _gain(self, b: list[list[Value | None]], gradient: Value) -> list[Value]:
-        """w = B^T dV/dx, m columns."""
+    def _gain(self, b: list[list[OnnxTensor | None]], gradient: OnnxTensor) -> list[OnnxTensor]:
+        """w = B^T dV/dx as m columns."""
         slopes = gradient.columns(len(b[0]))
         return [_sum([entry * s for entry, s in zip(column, slopes, strict=True) if entry is not None]) for column in b]
 
-    def _away(self, w: list[Value]) -> list[Value]:
-        """grad g~(w) - u0."""
+    def _away(self, w: list[OnnxTensor]) -> list[OnnxTensor]:
+        """grad g~(w) - u0 as m columns."""
         return [u - trim for u, trim in zip(self._closed(w), self._trim, strict=True)]
 
-    def _closed(self, w: list[Value]) -> list[Value]:
-        """grad g~(w)."""
+    def _closed(self, w: list[OnnxTensor]) -> list[OnnxTensor]:
+        """grad g~(w) as m columns."""
         return [entry for entry in self._optimal(_beside(w)) if entry is not None]
 
-    def _held(self, x: Value, b: list[list[Value | None]], w: list[Value]) -> list[Value]:
-        """w(d) of u0 + d = grad g~(w(d))."""
+    def _held(self, x: OnnxTensor, b: list[list[OnnxTensor | None]], w: list[OnnxTensor]) -> list[OnnxTensor]:
+        """Argument w(d) of the policy for a held input, which solves u0 + d = grad g~(w(d))."""
         closed, chords = self._away(w), []
         for column, u, limit in zip(b, closed, self._limits, strict=True):
             size = u.graph.apply("Max", abs(u), SHORTEST * limit)
@@ -174,8 +173,8 @@ class _Policy:
         p = _semidefinite([[(chords[k][i] + chords[i][k]) * 0.5 for k in m] for i in m])
         return [self._one_input(closed[0], w[0], p[0][0])] if len(w) == 1 else self._contracted(w, p)
 
-    def _one_input(self, closed: Value, w: Value, p: Value) -> Value:
-        """Newton's method, or bisection where a step leaves the range; `_one_input` of the held-input policy."""
+    def _one_input(self, closed: OnnxTensor, w: OnnxTensor, p: OnnxTensor) -> OnnxTensor:
+        """Newton's method, with bisection if a step leaves the range; as in `solver.game.policies`."""
         size, high = abs(w), abs(closed)
         low, d, side = high * 0.0, high, where(w < 0.0, -1.0, high * 0.0 + 1.0)
         for _ in range(NEWTON_STEPS):
@@ -189,8 +188,8 @@ class _Policy:
             d = where(outside, (low + high) * 0.5, step)
         return w - p * (side * d)
 
-    def _contracted(self, w: list[Value], p: list[list[Value]]) -> list[Value]:
-        """Repeated linear solutions; `_contracted` of the held-input policy."""
+    def _contracted(self, w: list[OnnxTensor], p: list[list[OnnxTensor]]) -> list[OnnxTensor]:
+        """Repeated linear solutions; as in `solver.game.policies`."""
         at = w
         for _ in range(CONTRACTIONS):
             away = [where(abs(y) < SMALL, SMALL, y) for y in at]
@@ -200,21 +199,21 @@ class _Policy:
         return at
 
 
-def _sum(values: list[Value]) -> Value:
+def _sum(values: list[OnnxTensor]) -> OnnxTensor:
     total = values[0]
     for value in values[1:]:
         total = total + value
     return total
 
 
-def _beside(columns: list[Value]) -> Value:
+def _beside(columns: list[OnnxTensor]) -> OnnxTensor:
     return columns[0].graph.apply("Concat", *columns, axis=1)
 
 
-def _semidefinite(rest: list[list[Value]]) -> list[list[Value]]:
-    """The positive semidefinite matrix near a symmetric one; `_semidefinite` of the held-input policy."""
+def _semidefinite(rest: list[list[OnnxTensor]]) -> list[list[OnnxTensor]]:
+    """Positive semidefinite matrix near a symmetric matrix; as in `solver.game.policies`."""
     apply, m = rest[0][0].graph.apply, range(len(rest))
-    found: list[list[Value]] = [[rest[0][0] * 0.0 for _ in m] for _ in m]
+    matrix: list[list[OnnxTensor]] = [[rest[0][0] * 0.0 for _ in m] for _ in m]
     for j in m:
         root = [apply("Sqrt", apply("Max", rest[i][i], 0.0)) for i in m]
         column = {
@@ -223,5 +222,5 @@ def _semidefinite(rest: list[list[Value]]) -> list[list[Value]]:
         for i in m[j:]:
             for k in m[j:]:
                 product = column[i] * column[k]
-                found[i][k], rest[i][k] = found[i][k] + product, rest[i][k] - product
-    return found
+                matrix[i][k], rest[i][k] = matrix[i][k] + product, rest[i][k] - product
+    return matrix

@@ -1,6 +1,6 @@
-"""An ONNX graph written as arithmetic: `x + 2.0 * y` adds nodes. Kernels of an artifact come in through CasADi.
+"""ONNX graphs from arithmetic: `x + 2.0 * y` adds nodes. CasADi functions of a robot become nodes too.
 
-All values are float32 tensors (N, k), one row a sample; `|`, `columns` and `picked` go along their columns.
+All tensors are float32 (N, k), one row a sample. `|`, `columns` and `picked` act on the columns.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ except ImportError as error:
         "--onnx needs ONNX, which is not installed: pip install 'robust-value-iteration[onnx]'"
     ) from error
 
-OPSET, IR_VERSION = 17, 8  # of 2022; every runtime since reads them
+OPSET, IR_VERSION = 17, 8  # of 2022; all later runtimes read them
 
 
-class Graph:
-    """The nodes and constants of a graph that grows."""
+class OnnxGraph:
+    """Nodes and constants of a graph under construction."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
         self.constants: dict[tuple[Any, ...], Any] = {}  # type, shape, bytes -> tensor
 
-    def constant(self, values: ArrayLike, dtype: type = np.float32) -> Value:
-        """Numbers in the graph; equal ones are kept once."""
+    def constant(self, values: ArrayLike, dtype: type = np.float32) -> OnnxTensor:
+        """Constant of the graph. Equal constants are stored once."""
         array: np.ndarray[Any, Any] = np.ascontiguousarray(np.asarray(values, dtype))
         key = (array.dtype.str, np.shape(values), array.tobytes())
         if key not in self.constants:
             name = f"c{len(self.constants)}"
             self.constants[key] = numpy_helper.from_array(array.reshape(np.shape(values)), name)
-        return Value(self, self.constants[key].name)
+        return OnnxTensor(self, self.constants[key].name)
 
-    def apply(self, kind: str, *values: Value | ArrayLike, **attributes: Any) -> Value:
-        """The result of one operation of ONNX."""
-        given = [(value if isinstance(value, Value) else self.constant(value)).name for value in values]
+    def apply(self, kind: str, *values: OnnxTensor | ArrayLike, **attributes: Any) -> OnnxTensor:
+        """Result of an ONNX operation, which becomes a node."""
+        names = [(value if isinstance(value, OnnxTensor) else self.constant(value)).name for value in values]
         name = f"t{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, given, [name], **attributes))
-        return Value(self, name)
+        self.nodes.append(helper.make_node(kind, names, [name], **attributes))
+        return OnnxTensor(self, name)
 
-    def model(self, widths: dict[str, int], outputs: dict[str, tuple[Value, int]], facts: dict[str, str]) -> Any:
-        """The checked model: inputs by name and width, outputs by name with value and width, facts as metadata."""
+    def model(self, widths: dict[str, int], outputs: dict[str, tuple[OnnxTensor, int]], facts: dict[str, str]) -> Any:
+        """Checked model. widths: of the inputs by name. outputs: tensor and width by name. facts: metadata."""
         nodes = [
             *self.nodes,
             *(helper.make_node("Identity", [value.name], [name]) for name, (value, _) in outputs.items()),
@@ -72,78 +72,78 @@ def _info(name: str, width: int) -> Any:
     return helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["N", width])
 
 
-class Value:
-    """A tensor of the graph. Operators work entry by entry, `@` is the product of matrices, `|` puts side by side."""
+class OnnxTensor:
+    """Tensor of a graph. Operators act on every entry; `@` is the matrix product, `|` joins columns."""
 
-    def __init__(self, graph: Graph, name: str) -> None:
+    def __init__(self, graph: OnnxGraph, name: str) -> None:
         self.graph, self.name = graph, name
 
-    def __add__(self, other: Value | ArrayLike) -> Value:
+    def __add__(self, other: OnnxTensor | ArrayLike) -> OnnxTensor:
         return self.graph.apply("Add", self, other)
 
-    def __sub__(self, other: Value | ArrayLike) -> Value:
+    def __sub__(self, other: OnnxTensor | ArrayLike) -> OnnxTensor:
         return self.graph.apply("Sub", self, other)
 
-    def __mul__(self, other: Value | ArrayLike) -> Value:
+    def __mul__(self, other: OnnxTensor | ArrayLike) -> OnnxTensor:
         return self.graph.apply("Mul", self, other)
 
-    def __truediv__(self, other: Value | ArrayLike) -> Value:
+    def __truediv__(self, other: OnnxTensor | ArrayLike) -> OnnxTensor:
         return self.graph.apply("Div", self, other)
 
-    def __matmul__(self, other: Value | ArrayLike) -> Value:
+    def __matmul__(self, other: OnnxTensor | ArrayLike) -> OnnxTensor:
         return self.graph.apply("MatMul", self, other)
 
-    def __or__(self, other: Value) -> Value:
+    def __or__(self, other: OnnxTensor) -> OnnxTensor:
         return self.graph.apply("Concat", self, other, axis=1)
 
-    def __lt__(self, other: Value | ArrayLike) -> Value:
+    def __lt__(self, other: OnnxTensor | ArrayLike) -> OnnxTensor:
         return self.graph.apply("Less", self, other)
 
-    def __neg__(self) -> Value:
+    def __neg__(self) -> OnnxTensor:
         return self.graph.apply("Neg", self)
 
-    def __abs__(self) -> Value:
+    def __abs__(self) -> OnnxTensor:
         return self.graph.apply("Abs", self)
 
-    def picked(self, columns: Sequence[int]) -> Value:
-        """The columns of these numbers, in this order."""
+    def picked(self, columns: Sequence[int]) -> OnnxTensor:
+        """Columns with these numbers, in this order."""
         return self.graph.apply("Gather", self, self.graph.constant(columns, np.int64), axis=1)
 
-    def columns(self, count: int) -> list[Value]:
-        """Every column, (N, 1) each."""
+    def columns(self, count: int) -> list[OnnxTensor]:
+        """All columns, each (N, 1)."""
         return [self.picked([i]) for i in range(count)]
 
-    def row_sum(self) -> Value:
-        """(N, 1)."""
+    def row_sum(self) -> OnnxTensor:
+        """Sum (N, 1) of the columns."""
         return self.graph.apply("ReduceSum", self, self.graph.constant([1], np.int64), keepdims=1)
 
 
-def where(condition: Value, yes: Value | ArrayLike, no: Value | ArrayLike) -> Value:
-    """yes where the condition holds, else no."""
+def where(condition: OnnxTensor, yes: OnnxTensor | ArrayLike, no: OnnxTensor | ArrayLike) -> OnnxTensor:
+    """`yes` where the condition holds, and `no` elsewhere."""
     return condition.graph.apply("Where", condition, yes, no)
 
 
-def _named(kind: str) -> Callable[..., Value]:
+def _named(kind: str) -> Callable[..., OnnxTensor]:
     return lambda first, *others: first.graph.apply(kind, first, *others)
 
 
-def _log1p(a: Value) -> Value:
-    """log(1 + a) with the digits that 1 + a loses (Kahan): log(s) a / (s - 1) with s = 1 + a as it was rounded."""
+def _log1p(a: OnnxTensor) -> OnnxTensor:
+    """log(1 + a) without the rounding of 1 + a (Kahan): log(s) a / (s - 1) with the rounded s = 1 + a."""
     s = a + 1.0
     away = s - 1.0
     rounded = away.graph.apply("Equal", away, 0.0)
     return where(rounded, a, _named("Log")(s) * a / where(rounded, 1.0, away))
 
 
-def _atan2(y: Value, x: Value) -> Value:
-    """The angle of (x, y), 0 at the origin."""
+def _atan2(y: OnnxTensor, x: OnnxTensor) -> OnnxTensor:
+    """Angle of (x, y), 0 at the origin."""
     angle = _named("Atan")(where(abs(x) + abs(y) < 1e-37, 0.0, y / x))
     half = where(y < 0.0, -np.pi, np.pi)
     return angle + where(x < 0.0, half, 0.0)
 
 
-#: Operations of CasADi's scalar functions. What an artifact holds is a subset, for `modelgen` has a fixed list.
-_OPERATIONS: dict[int, Callable[..., Value]] = {
+#: ONNX forms of CasADi's scalar operations. `modelgen` emits a subset of them.
+_OPERATIONS: dict[int, Callable[..., OnnxTensor]] = {
     casadi.OP_ASSIGN: lambda a: a,
     casadi.OP_ADD: operator.add,
     casadi.OP_SUB: operator.sub,
@@ -167,13 +167,13 @@ _OPERATIONS: dict[int, Callable[..., Value]] = {
 }
 
 
-def entries(function: Any, argument: Value) -> list[Value | None]:
-    """The outputs of a scalar CasADi function of one column, as columns (N, 1) in CasADi's order; None is a zero.
+def entries(function: Any, argument: OnnxTensor) -> list[OnnxTensor | None]:
+    """Entries of the output of a CasADi function as columns (N, 1) in CasADi's order; None is a structural zero.
 
-    The function has one sparse output. Raises SolverError for an operation that no artifact has had until now.
+    The function has one column as its argument and one sparse output. Raises SolverError for an unknown operation.
     """
-    graph, work, found = argument.graph, {}, {}
-    given = argument.columns(function.size1_in(0))
+    graph, work, outputs = argument.graph, {}, {}
+    inputs = argument.columns(function.size1_in(0))
     rows = function.sparsity_in(0).row()
     for k in range(function.n_instructions()):
         kind, reads, writes = (
@@ -184,16 +184,18 @@ def entries(function: Any, argument: Value) -> list[Value | None]:
         if kind == casadi.OP_CONST:
             work[writes[0]] = graph.constant([[function.instruction_constant(k)]])
         elif kind == casadi.OP_INPUT:
-            work[writes[0]] = given[rows[reads[1]]]
+            work[writes[0]] = inputs[rows[reads[1]]]
         elif kind == casadi.OP_OUTPUT:
-            found[writes[1]] = work[reads[0]]
+            outputs[writes[1]] = work[reads[0]]
         elif kind in _OPERATIONS:
             work[writes[0]] = _OPERATIONS[kind](*(work[i] for i in reads))
         else:
-            raise SolverError(f"{function.name()} has operation {kind} of CasADi, which the ONNX export does not know")
+            raise SolverError(
+                f"{function.name()} has operation {kind} of CasADi, which the ONNX export does not support"
+            )
     sparsity = function.sparsity_out(0)
     places = [row + column * sparsity.size1() for row, column in zip(*sparsity.get_triplet(), strict=True)]
-    dense: list[Value | None] = [None] * (sparsity.size1() * sparsity.size2())
+    dense: list[OnnxTensor | None] = [None] * (sparsity.size1() * sparsity.size2())
     for i, place in enumerate(places):
-        dense[place] = found[i]
+        dense[place] = outputs[i]
     return dense

@@ -1,7 +1,7 @@
-"""Where jobs run: on this machine, or on the workers of a Dask cluster. Each is a `concurrent.futures.Executor`.
+"""Executors of jobs: this machine, or the workers of a Dask cluster.
 
-A training is a job that starts a process of its own (`engine`). A portion of the rollouts of a policy is a short job,
-and many of them share a process (`workers`).
+A training is a job that starts its own process (`engine`). A portion of the rollouts of a policy is a short job, and
+many of them share a process (`workers`).
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from solver.errors import SolverError
 from solver.jobs.parent import THREAD_VARIABLES, end_with_parent
 
 Result = TypeVar("Result")
-SECONDS = 10.0  # until a scheduler has answered
+SECONDS = 10.0  # for the answer of a scheduler
 
 
 @dataclass(frozen=True)
 class Engine:
-    """An executor, and what belongs to it."""
+    """Executor of trainings."""
 
     executor: Executor
-    wanted: Callable[[], bool]  # called within a job: whether somebody still waits for it
-    place: str  # in words
+    wanted: Callable[[], bool]  # called inside a job: whether its result is still needed
+    place: str  # for messages
 
 
 def engine(jobs: int, cluster: str | None = None) -> AbstractContextManager[Engine]:
-    """Threads of this process, each of which starts one process at a time, or the cluster at an address.
+    """Engine of this machine, or of the Dask cluster at an address.
 
-    jobs: how many at once; of a cluster its workers say it. When the block ends by an exception, such as Ctrl-C, no
-    job is wanted any more. Raises SolverError for `jobs` below 1 and, on entry, for a cluster that does not answer.
+    jobs: trainings at a time on this machine. If the block ends by an exception, for example Ctrl-C, no job is wanted
+    any more. Raises SolverError for `jobs` below 1 and, on entry, for a cluster that does not answer.
     """
     _require_jobs(jobs)
     return _here(jobs) if cluster is None else _cluster(cluster)
 
 
 def workers(jobs: int, cluster: str | None = None) -> AbstractContextManager[Executor]:
-    """For short jobs: this process for one at a time, else so many processes of one thread each, or a cluster.
+    """Executor of short jobs: this process for one job, otherwise `jobs` processes of one thread each, or a cluster.
 
-    When the block ends by an exception, the processes end in the middle of their jobs. Raises SolverError as `engine`.
+    If the block ends by an exception, the processes end in the middle of their jobs. Raises SolverError as `engine`.
     """
     _require_jobs(jobs)
     if cluster is not None:
@@ -68,23 +68,23 @@ def _require_jobs(jobs: int) -> None:
 
 
 def results(jobs: Sequence[Future[Result]]) -> Iterator[Result]:
-    """The results of short jobs, in their order. Raises SolverError where what runs them is lost."""
+    """Results of short jobs, in order. Raises SolverError if the scheduler or a process is lost."""
     try:
         for job in jobs:
             yield job.result()
     except CancelledError as error:
-        raise SolverError("the scheduler is lost; start it again, and give this command again") from error
+        raise SolverError("the scheduler is lost; start it again, and repeat this command") from error
     except BrokenExecutor as error:
         raise SolverError(
-            "a worker process was killed, most likely since memory was short; give this command again with fewer --jobs"
+            "a worker process was killed, probably because memory was short; repeat this command with fewer --jobs"
         ) from error
 
 
 class Here(Executor):
-    """Calls each function as soon as it is submitted, in this thread."""
+    """Executor that calls every function at once, in this thread."""
 
     def submit(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """A future that is done already. Exceptions come at once, not with its result."""
+        """Finished future. An exception is raised here, not by its result."""
         future: Future[Any] = Future()
         future.set_result(call(*args, **kwargs))
         return future
@@ -104,7 +104,7 @@ def _processes(jobs: int) -> Iterator[Executor]:
 
 
 def _begin(parent: Connection) -> None:
-    """What a worker process does first."""
+    """Start of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which closes the pipe
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     end_with_parent(os.dup(parent.fileno()))
@@ -150,7 +150,7 @@ def _cluster(address: str) -> Iterator[Engine]:
 
 
 def _task_is_wanted() -> bool:
-    """Whether the Dask task in this thread still has a client that waits for it: a thread cannot be cancelled."""
+    """Whether a client still waits for the Dask task in this thread. A thread cannot be cancelled."""
     from distributed import get_worker
 
     worker = get_worker()

@@ -1,4 +1,4 @@
-"""The policy of a run on whatever machine has the run: what portions of its rollouts need, as short jobs."""
+"""Reference to the policy of a run, which short jobs load on any machine that has the run."""
 
 from __future__ import annotations
 
@@ -10,39 +10,38 @@ from pathlib import Path
 
 from solver.errors import SolverError
 from solver.jobs.versions import require_versions, versions
-from solver.plants.rollouts import Controller
-from solver.problem.problem import Problem
 from solver.runs.folder import CHECKPOINT
-from solver.runs.kinds import kind_of, load_controller
+from solver.runs.kinds import RolloutPolicy, kind_of, load_rollout_policy
 from solver.runs.shipped import is_shipped, run_folder
 
-MOST_LOADED = 16  # policies that a process keeps
+MOST_LOADED = 16  # policies that a process keeps in memory
 
 
 @dataclass(frozen=True)
-class Policy:
-    """A trained policy as a job names it: where it is, and what must be found there."""
+class PolicyReference:
+    """A trained policy as an argument of a job: its place, and what the worker must find there."""
 
-    run: str  # an absolute path, or the name of a shipped policy
+    run: str  # absolute path, or name of a shipped policy
     generated: str | None
-    reaction_periods: float | None  # as in `load_controller`
+    reaction_periods: float | None  # as in `load_rollout_policy`
     checkpoint: str  # SHA-256
-    versions: tuple[tuple[str, str], ...]  # where the job is given
-    host: str  # where the job is given
+    versions: tuple[tuple[str, str], ...]  # of the submitting machine
+    host: str  # the submitting machine
 
-    def load(self) -> tuple[Problem, Controller, str]:
-        """What `load_controller` returns, loaded once a process.
+    def load(self) -> RolloutPolicy:
+        """Policy for rollouts. A process loads it once.
 
-        Raises SolverError, with both hashes, where versions, artifact or checkpoint are others than where the job was
-        given.
+        Raises SolverError with both hashes if versions, artifact or checkpoint differ from the submitting machine's.
         """
         return _load(self)
 
 
-def policy(run: str | Path, generated: str | None = None, reaction_periods: float | None = None) -> Policy:
-    """Name the policy of a run for jobs. Raises SolverError for a folder without a run or a checkpoint."""
+def policy_reference(
+    run: str | Path, generated: str | None = None, reaction_periods: float | None = None
+) -> PolicyReference:
+    """Reference to the policy of a run. Raises SolverError for a folder without a run or a checkpoint."""
     kind_of(run_folder(run)).training.read(run_folder(run))
-    return Policy(
+    return PolicyReference(
         str(run) if is_shipped(run) else str(Path(run).absolute()),
         generated and str(Path(generated).absolute()),
         reaction_periods,
@@ -59,22 +58,22 @@ def _checkpoint(folder: Path) -> str:
     except OSError as error:
         raise SolverError(
             f"{folder} holds no {CHECKPOINT} that this machine ({socket.gethostname()}) can read. A training writes it "
-            "after its first iteration; on a cluster all machines must share the folder."
+            "before its first iteration; on a cluster all machines must share the folder."
         ) from error
 
 
 @lru_cache(MOST_LOADED)
-def _load(told: Policy) -> tuple[Problem, Controller, str]:
-    require_versions(dict(told.versions))
-    found = _checkpoint(run_folder(told.run))
-    if found != told.checkpoint:
+def _load(policy: PolicyReference) -> RolloutPolicy:
+    require_versions(dict(policy.versions))
+    checkpoint = _checkpoint(run_folder(policy.run))
+    if checkpoint != policy.checkpoint:
         raise SolverError(
-            f"{socket.gethostname()} has checkpoint {found[:12]} of {told.run} in place of {told.checkpoint[:12]}: the "
-            "run is being trained, or this machine sees another folder"
+            f"{socket.gethostname()} has checkpoint {checkpoint[:12]} of {policy.run} in place of "
+            f"{policy.checkpoint[:12]}: the run is being trained, or this machine sees another folder"
         )
     try:
-        return load_controller(told.run, told.generated, told.reaction_periods)
+        return load_rollout_policy(policy.run, policy.generated, policy.reaction_periods)
     except SolverError as error:
-        if socket.gethostname() == told.host:
+        if socket.gethostname() == policy.host:
             raise
         raise SolverError(f"on {socket.gethostname()}: {error}") from error

@@ -1,4 +1,4 @@
-"""Trainings in processes of their own, several at a time."""
+"""Trainings in separate processes, several at a time."""
 
 from __future__ import annotations
 
@@ -26,48 +26,48 @@ SOLVER = (
     "import sys; from solver.jobs.parent import end_with_parent; end_with_parent(); "
     "from solver.cli import main; sys.exit(main())"
 )
-FAILED = 1  # exit code of a training that could not be run
+FAILED = 1  # exit code of a training that could not start
 LOG = "training.log"
-PAUSE = 0.1  # s between two looks at a process, a lock or a folder
-SLOW_FOLDER = 30.0  # s until a shared folder shows a new entry on another machine
+PAUSE = 0.1  # s between two checks of a process, a lock or a folder
+SLOW_FOLDER = 30.0  # s that another machine may need to see a new entry of a shared folder
 
 Announce = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run to train, on whatever machine sees its folder."""
+    """One run to train, on any machine that shares its folder."""
 
     folder: Path
-    command: str  # of `solver`, that starts and resumes it
-    words: tuple[str, ...]  # behind the command, that start it
+    command: str  # of `solver`, which starts and resumes the run
+    words: tuple[str, ...]  # arguments of the command that start the run
     threads: int
     robot: str
     artifact_hash: str
     generated: str | None
-    versions: Mapping[str, str]  # where it is given
+    versions: Mapping[str, str]  # of the submitting machine
     program: tuple[str, ...] = ()  # in place of `solver`, for tests
 
     def arguments(self) -> list[str]:
-        """The words that start the run, or resume it where it has a checkpoint."""
+        """Arguments of `solver` that start the run, or resume it if it has a checkpoint."""
         has_begun = (self.folder / CHECKPOINT).exists()
         return [self.command, *(("--resume", str(self.folder)) if has_begun else self.words)]
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a job ended."""
+    """End of a job."""
 
-    code: int
-    said: str  # of one that failed: what happened, and where to read on
+    code: int  # exit code
+    reason: str  # of a failure, with the path of the log
 
 
 def run_all(
     jobs: Sequence[Job], engine: Engine, announce: Announce, finished: Callable[[Job], None] = lambda _: None
 ) -> dict[Path, Ended]:
-    """Run every job on the engine, and say how each ended, by folder. The others go on when one of them fails.
+    """Run all jobs on the engine. Returns the end of every job by its folder. A failure does not stop the other jobs.
 
-    finished: called with each job as soon as its run is trained, while the others go on.
+    finished: called with every job whose run is trained, while the others continue.
     """
     ended: dict[Path, Ended] = {}
     began = time.perf_counter()
@@ -79,7 +79,7 @@ def run_all(
     for future in as_completed(futures):
         job = futures[future]
         ended[job.folder] = one = _ended(future, job)
-        failed = sum(each.code != 0 for each in ended.values())
+        failed = sum(end.code != 0 for end in ended.values())
         minutes = (time.perf_counter() - began) / 60.0
         announce(f"{len(ended)} of {len(jobs)} done, {failed} failed, {minutes:.1f} min: {job.folder.name}")
         if one.code == 0:
@@ -88,23 +88,23 @@ def run_all(
 
 
 def _ended(future: Future[int], job: Job) -> Ended:
-    """The end of a job, told by its exit code or by what kept it from running."""
+    """End of a job, from its exit code or from the error that kept it from running."""
     try:
         code = future.result()
     except CancelledError:
-        return Ended(FAILED, "failed: the scheduler is lost. Start it again, and give this command again to go on")
-    except Exception as error:  # whatever a worker raises is the failure of one job
+        return Ended(FAILED, "failed: the scheduler is lost. Start it again, and repeat this command to continue")
+    except Exception as error:  # any error of a worker is the failure of one job
         reason = str(error) if isinstance(error, SolverError) else f"{type(error).__name__}: {error}"
         return Ended(FAILED, f"failed: {reason}")
     return Ended(code, "" if code == 0 else f"failed ({code}): {job.folder / LOG}")
 
 
 def perform(job: Job, wanted: Callable[[], bool]) -> int:
-    """Train or resume the run in a process of its own, its output in the folder's log, and return the exit code.
+    """Train or resume the run in a separate process, with its output in the folder's log. Returns the exit code.
 
-    The log is locked as long as the process lives. A job that is given twice, or again after its worker was lost,
-    waits for that and goes on from the checkpoint. It stops when it is not `wanted`. Raises SolverError where versions
-    or artifact are not those of the machine that gave it, and where its folder is not seen.
+    The log stays locked while the process lives. A second copy of a job waits for the first and continues from its
+    checkpoint. A job stops when it is no longer `wanted`. Raises SolverError if versions or artifact differ from the
+    submitting machine's, and if the folder is not there.
     """
     _require_same(job)
     _wait(job.folder.is_dir, wanted, SLOW_FOLDER)
@@ -112,8 +112,8 @@ def perform(job: Job, wanted: Callable[[], bool]) -> int:
         log = (job.folder / LOG).open("ab")
     except OSError as error:
         raise SolverError(
-            f"{socket.gethostname()} cannot write to {job.folder} ({error.strerror}); the runs need a folder that all "
-            "machines share"
+            f"{socket.gethostname()} cannot write to {job.folder} ({error.strerror}); name a folder that all machines "
+            "share"
         ) from error
     with log:
         _wait(lambda: _lock(log), wanted)
@@ -138,7 +138,7 @@ def _run(job: Job, log: BinaryIO, wanted: Callable[[], bool]) -> int:
 
 
 def _lock(log: BinaryIO) -> bool:
-    """Lock the log for whoever writes to it, this process and its child. Whether no other has it."""
+    """Whether this process and its child now hold the lock of the log."""
     try:
         fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -147,18 +147,18 @@ def _lock(log: BinaryIO) -> bool:
 
 
 def _wait(condition: Callable[[], bool], wanted: Callable[[], bool], seconds: float = float("inf")) -> None:
-    """Wait until the condition holds, the time is over, or nobody waits for it any more."""
+    """Wait until the condition holds, the time is over, or the job is not wanted."""
     end = time.monotonic() + seconds
     while not condition() and wanted() and time.monotonic() < end:
         time.sleep(PAUSE)
 
 
 def _require_same(job: Job) -> None:
-    """SolverError unless this machine has the versions and the artifact of the one that gave the job."""
+    """Raises SolverError unless this machine has the versions and the artifact of the submitting machine."""
     require_versions(job.versions)
-    found = read(find(job.robot, job.generated)).hash
-    if found != job.artifact_hash:
+    artifact_hash = read(find(job.robot, job.generated)).hash
+    if artifact_hash != job.artifact_hash:
         raise SolverError(
-            f"the worker on {socket.gethostname()} has artifact {found[:12]} of {job.robot} in place of "
+            f"the worker on {socket.gethostname()} has artifact {artifact_hash[:12]} of {job.robot} in place of "
             f"{job.artifact_hash[:12]}; copy generated/ there, or give --generated a folder that all machines share"
         )

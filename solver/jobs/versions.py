@@ -1,4 +1,4 @@
-"""What must be the same where a job is given and where it runs."""
+"""Versions that the submitting machine and the worker of a job must share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKAGES = ("torch", "numpy", "llvmlite")
 
 @cache
 def versions() -> dict[str, str]:
-    """Name -> version: of Python, of the packages that compute, and of this program the hash of its sources."""
+    """Versions of Python and of the numerical packages, and the hash of this program's sources, by name."""
     root, content = Path(__file__).resolve().parents[2], hashlib.sha256()
     for path in sorted(path for package in ("modelgen", "solver") for path in (root / package).rglob("*.py")):
         content.update(str(path.relative_to(root)).encode() + path.read_bytes())
@@ -25,10 +25,10 @@ def versions() -> dict[str, str]:
     return {"solver": content.hexdigest()[:12], "python": python} | {name: version(name) for name in PACKAGES}
 
 
-def require_versions(told: Mapping[str, str]) -> None:
-    """Raise SolverError unless this machine has the versions of the one that gave a job."""
+def require_versions(expected: Mapping[str, str]) -> None:
+    """Raises SolverError unless this machine has the versions of the submitting machine."""
     here = versions()
-    other = [f"{name} {here.get(name)} in place of {there}" for name, there in told.items() if here[name] != there]
+    other = [f"{name} {here.get(name)} in place of {there}" for name, there in expected.items() if here[name] != there]
     if other:
         raise SolverError(
             f"the worker on {socket.gethostname()} has {', '.join(other)}; install the same versions there"

@@ -1,4 +1,4 @@
-"""The authors' settings: those of their pendulum for robots of one joint, those of their cart-pole for all others."""
+"""Preset `paper`: the authors' settings of the pendulum for robots with one joint, of the cart-pole for all others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from solver.game.adversaries import ADVERSARIES
 
 
 def paper(robot: CompiledRobot) -> dict[str, Any]:
-    """Settings of the authors' rFVI."""
+    """Settings of rFVI by the authors."""
     common = {
         "states": 51200,
         "sampling": "uniform",
@@ -37,5 +37,5 @@ def paper(robot: CompiledRobot) -> dict[str, Any]:
 
 
 def paper_nominal(robot: CompiledRobot) -> dict[str, Any]:
-    """Settings of the authors' cFVI."""
+    """Settings of cFVI by the authors."""
     return {**paper(robot), "adversaries": {}}

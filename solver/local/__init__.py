@@ -1,1 +1,1 @@
-"""What is known beside the target: linearisation, time scale, regulator, basin."""
+"""What is known near the target: linearisation, time scale, regulator, basin."""

@@ -1,9 +1,9 @@
-"""The basin of a robot: the states around the target where the Riccati equation gives the value function.
+"""Basin of a robot: the states around the target where the Riccati equation gives the value function.
 
 Near the target V = -e^T P e, where P solves the Riccati equation of the discounted task, xdot = (A - rho/2) x + B u.
-The basin is the largest sublevel set of e^T P e from whose boundary the policy of this V works on the robot itself,
-with limited inputs that are held: every rollout arrives at the target, meets no limit, and costs at most COST_ERROR
-more than e^T P e.
+The basin is the largest sublevel set of e^T P e on which the policy of this V works on the nonlinear robot, whose
+inputs are limited and held. Every rollout from its boundary arrives at the target, reaches no state limit, and costs at
+most COST_ERROR more than e^T P e.
 """
 
 from __future__ import annotations
@@ -14,37 +14,37 @@ from torch import Tensor
 
 from modelgen.arrays import Array
 from modelgen.linear import regulator
-from solver.local.linearization import in_double_precision, in_units_of_limits, linearized, scaled_weights
+from solver.local.linearization import linearization
 from solver.plants.nominal import Nominal
 from solver.plants.rollouts import controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
 from solver.value.quadratic_form import Basin
 
-REST = 1e-6  # a drift at the target, in limits per second, that counts as none
-HALVINGS = 30  # of the level, from the cost with every state at its limit to the smallest that is tried
+REST = 1e-6  # limits per second: a slower drift at the target is an equilibrium
+HALVINGS = 30  # of the level, from the cost with every state at its limit to the smallest level that is tried
 SAMPLES = 256  # states on a shell
-COST_ERROR = 0.15  # most by which the cost of a rollout may exceed the Riccati equation's, as a share of that cost,
-NEGLIGIBLE = 0.005  # or of what the task costs from its starts, where that is more
-STARTS = 64  # from which the latter is estimated
-ARRIVED = 0.05  # share of the level that is left when a rollout counts as arrived
-TIME_CONSTANTS = 5.0  # of the closed loop's slowest motion: duration of a rollout
+#: A rollout may cost more than the Riccati equation says, by the larger of these shares.
+COST_ERROR = 0.15  # of the cost of the Riccati equation
+NEGLIGIBLE = 0.005  # of the cost of the task from its starts
+STARTS = 64  # for the estimate of the cost of the task
+ARRIVED = 0.05  # share of the level at which a rollout has arrived
+TIME_CONSTANTS = 5.0  # duration of a rollout, in time constants of the slowest closed-loop motion
 LEAST_PERIODS, MOST_HORIZONS = 10, 2.0  # bounds of this duration, in control periods and in horizons of the task
-NEAREST, SPREAD = 0.1, 3000.0  # of `near_target`: smallest level as a share of the basin's, and largest by smallest
+NEAREST, SPREAD = 0.1, 3000.0  # smallest level of `near_target` by the basin's, and its largest level by its smallest
 SEED = 0
 
 
 def cost_to_go(problem: Problem) -> tuple[Array, float] | None:
-    """P (n, n) in SI units, and the decay (1/s) of the slowest closed-loop motion that the cost sees.
+    """P (n, n) in SI units, and the decay (1/s) of the slowest closed-loop motion that the cost observes.
 
-    None where the target is no equilibrium under the trim, or where no regulator exists.
+    None if the target is no equilibrium under the trim, or if no regulator exists.
     """
-    robot = in_double_precision(problem.robot)
-    limits = np.asarray(robot.state_limits)
-    drift, A, B = linearized(robot)
-    if np.abs(drift / limits).max() > REST:
+    local = linearization(problem.robot)
+    limits = local.limits
+    if np.abs(local.drift / limits).max() > REST:
         return None
-    A, B = in_units_of_limits(robot, A - 0.5 * problem.discount_rate * np.eye(len(A)), B)
-    Q, R = scaled_weights(robot)
+    A, B = local.scaled_dynamics(problem.discount_rate)
+    Q, R = local.scaled_weights()
     if regulator.obstacle(A, B, Q):
         return None
     P = regulator.cost_to_go(A, B, Q, R)
@@ -56,14 +56,14 @@ def cost_to_go(problem: Problem) -> tuple[Array, float] | None:
 
 
 def find_basin(problem: Problem, reaction_periods: float) -> Basin | None:
-    """The basin of a problem, its level found by bisection with rollouts; None where there is none.
+    """Basin of a problem, or None. Bisection with rollouts finds its level.
 
     reaction_periods: of the policy, as in `Settings`.
     """
-    found = cost_to_go(problem)
-    if found is None:
+    riccati = cost_to_go(problem)
+    if riccati is None:
         return None
-    P, decay = found
+    P, decay = riccati
     cost = torch.as_tensor(P, dtype=torch.float32, device=problem.target.device)
     shortest = LEAST_PERIODS * problem.control_step
     seconds = min(max(TIME_CONSTANTS / decay, shortest), MOST_HORIZONS * problem.robot.metadata.task.horizon)
@@ -84,15 +84,14 @@ def find_basin(problem: Problem, reaction_periods: float) -> Basin | None:
 
 
 def _start_cost(problem: Problem, basin: Basin) -> float:
-    """An estimate of what the task costs from its starts: that of the Riccati equation, or under the trim alone, where
-    that is less."""
+    """Estimate of the cost of the task from its starts: the Riccati equation's, or the trim's if that is less."""
     x = sample_starts(problem, STARTS, SEED)
     idle = -rollouts(problem, without_input(problem), x).returns
     return float(torch.minimum(basin.distance(x), idle).mean())
 
 
 def shell(problem: Problem, basin: Basin, size: int) -> Tensor:
-    """States (size, n) on the boundary of a basin. A state that its cost does not see is as large as its limits."""
+    """States (size, n) on the boundary of a basin. States without cost are drawn up to their limits."""
     generator = torch.Generator(device=problem.target.device).manual_seed(SEED)
     away = torch.randn(size, len(problem.target), generator=generator, device=problem.target.device)
     e = away @ _inverse_root(problem, basin.cost, basin.level)
@@ -110,8 +109,10 @@ def _inverse_root(problem: Problem, cost: Tensor, level: float) -> Tensor:
 
 
 def _arrives(problem: Problem, basin: Basin, seconds: float, reaction_periods: float, negligible: float) -> bool:
-    """Whether the policy of the quadratic form brings the robot from the basin's boundary to the target, away from all
-    limits, and at its cost but for COST_ERROR of it or a negligible cost."""
+    """Whether the policy of the quadratic form brings the robot from the basin's boundary to the target.
+
+    A rollout must reach no limit, and cost no more than COST_ERROR and `negligible` allow.
+    """
     x = shell(problem, basin, SAMPLES)
     if bool(problem.at_limit(x).any()):
         return False
@@ -126,8 +127,10 @@ def _arrives(problem: Problem, basin: Basin, seconds: float, reaction_periods: f
 
 
 def near_target(problem: Problem, basin: Basin, size: int, generator: torch.Generator) -> Tensor:
-    """States (size, n) around the target in the metric of P, within the limits: on shells whose levels are spread
-    evenly in their logarithm, from a tenth of the basin's level to 300 times it."""
+    """States (size, n) around the target in the metric of P, within the limits.
+
+    The logarithm of their level is uniform, from a tenth of the basin's level to 300 times the basin's level.
+    """
     device = generator.device
     limits, cost = problem.state_limits.double(), basin.cost.double()
     values, vectors = torch.linalg.eigh(cost * limits * limits[:, None])

@@ -1,52 +1,99 @@
-"""A robot at the target of its task: the linearised dynamics and the quadratic cost there.
+"""Linearisation of a robot at the target of its task: dynamics, quadratic cost, and authority of the inputs.
 
-The presets' time scale, the basin and the warnings before a training read them here.
+With the left eigenvector w of an eigenvalue s with positive real part, z = w.x obeys zdot = s z + w.(B u + xi). The
+inputs can bring z back if |z| < |w.B| u_max/s.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
+
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-import modelgen
 from modelgen.arrays import Array
 from modelgen.linear.regulator import weights
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Metadata
+
+GROWING = 1e-3  # 1/s: a motion that grows faster is unstable
 
 
-def linearized(robot: CompiledRobot) -> tuple[Array, Array, Array]:
-    """Drift (n,), A (n, n) and B (n, m) at the task's target under the trim, in SI units.
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """xdot = drift + A (x - target) + B (u - trim) near the target under the trim, in SI units and double precision."""
 
-    `robot` has kernels on the CPU, of either precision.
+    robot: CompiledRobot  # with double-precision kernels on the CPU
+    metadata: Metadata
+    drift: Array  # (n,)
+    A: Array  # (n, n)
+    B: Array  # (n, m)
+
+    @property
+    def limits(self) -> Array:
+        """Limits (n,) of the states."""
+        return np.array([state.limit for state in self.metadata.states])
+
+    @property
+    def input_limits(self) -> Array:
+        """Half of the ranges (m,) of the inputs."""
+        return np.array([entry.limit for entry in self.metadata.inputs])
+
+    def scaled_dynamics(self, discount_rate: float = 0.0) -> tuple[Array, Array]:
+        """A - discount_rate/2 (n, n) and B (n, m) of states and inputs divided by their limits."""
+        A = self.A - 0.5 * discount_rate * np.eye(len(self.A))
+        return A * self.limits / self.limits[:, None], self.B * self.input_limits / self.limits[:, None]
+
+    def scaled_weights(self) -> tuple[Array, Array]:
+        """Q (n, n) and R (m, m) of the task's cost x' Q x + u' R u near its target, in units of the limits."""
+        Q, R = weights(self.robot)
+        return Q * np.outer(self.limits, self.limits), R * np.outer(self.input_limits, self.input_limits)
+
+
+@lru_cache(maxsize=16)
+def linearization(robot: CompiledRobot) -> Linearization:
+    """Linearization of a robot of any precision at its nominal parameters.
+
+    Cached for each robot object, because presets, checks and basin of one training share it.
     """
-    x = torch.tensor([robot.metadata.task.target], dtype=getattr(torch, robot.dtype))
-    a, B, da_dx, dB_dx, *_ = (np.asarray(each, np.float64)[0] for each in robot.jacobians(x))
-    trim = np.array([entry.trim for entry in robot.metadata.inputs])
-    return a + B @ trim, da_dx + np.einsum("nmk,m->nk", dB_dx, trim), B
+    return linearize(robot.with_kernels(), robot.metadata)
 
 
-def in_units_of_limits(robot: CompiledRobot, A: Array, B: Array) -> tuple[Array, Array]:
-    """A (n, n) and B (n, m) of states and inputs divided by their limits, as `modelgen.linear` expects them."""
-    limits, reach = _limits(robot)
-    return A * limits / limits[:, None], B * reach / limits[:, None]
+def linearize(robot: CompiledRobot, metadata: Metadata) -> Linearization:
+    """Linearization of a robot that has double-precision kernels on the CPU, at the target and with the limits in
+    `metadata`."""
+    x = torch.tensor([metadata.task.target], dtype=torch.float64)
+    a, B, da_dx, dB_dx, *_ = (np.asarray(derivative)[0] for derivative in robot.jacobians(x))
+    trim = np.array([entry.trim for entry in metadata.inputs])
+    return Linearization(robot, metadata, a + B @ trim, da_dx + np.einsum("nmk,m->nk", dB_dx, trim), B)
 
 
-def scaled_weights(robot: CompiledRobot) -> tuple[Array, Array]:
-    """Q (n, n) and R (m, m) of the task's cost x' Q x + u' R u near its target, in units of the limits.
+@dataclass(frozen=True)
+class UnstableDirection:
+    """One unstable motion at the target."""
 
-    They are differences, so `robot` has kernels in double precision.
-    """
-    limits, reach = _limits(robot)
-    Q, R = weights(robot)
-    return Q * np.outer(limits, limits), R * np.outer(reach, reach)
-
-
-def in_double_precision(robot: CompiledRobot) -> CompiledRobot:
-    """The same robot with double-precision kernels on the CPU."""
-    found = modelgen.load(robot.name, directory=robot.folder.parent)
-    return found.with_nominal([each.value for each in robot.metadata.parameters])
+    rate: float  # real part of its eigenvalue, 1/s
+    w: NDArray[np.complex128]  # (n,) left eigenvector
+    joint: int  # coordinate with the largest entry in w
+    authority: float  # |w.B| u_max, with the room of the inputs between trim and limits
+    reach: float  # largest deflection of the coordinate that the inputs can bring back, in its unit
 
 
-def _limits(robot: CompiledRobot) -> tuple[Array, Array]:
-    """Of states (n,) and inputs (m,)."""
-    return np.asarray(robot.state_limits, np.float64), np.asarray(robot.input_limits, np.float64)
+def unstable_directions(local: Linearization) -> list[UnstableDirection]:
+    """Unstable motions at the target, one of each complex pair."""
+    count = len(local.metadata.coordinates)
+    away = np.array([entry.trim - entry.middle for entry in local.metadata.inputs])
+    up, down = local.input_limits - away, local.input_limits + away
+    directions = []
+    values, vectors = np.linalg.eig(local.A.T)
+    for value, w in zip(values, vectors.T, strict=True):
+        if value.real > GROWING and value.imag >= 0.0:
+            joint = int(np.abs(w[:count]).argmax())
+            push = w @ local.B
+            rooms = np.where(push.real > 0, up, down), np.where(push.real > 0, down, up)  # either way from the trim
+            authority = float(min(np.abs(push) @ room for room in rooms))
+            reach = authority / float(value.real * np.abs(w[joint]))
+            directions.append(UnstableDirection(float(value.real), w, joint, authority, reach))
+    return directions

@@ -24,7 +24,7 @@ from solver.plants.rollouts import Controller, rollouts, without_input
 from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.runs.kinds import kind_in, load_controller
+from solver.runs.kinds import kind_in, load_rollout_policy
 from solver.runs.shipped import names, run_folder
 
 
@@ -61,6 +61,10 @@ class Limit:
     parameters: dict[str, float]
     starts: tuple[StartLimit, ...]
     label: str | None = None  # of the run
+
+    def __repr__(self) -> str:
+        gap = "" if self.gap is None else f", {self.label}: gap {self.gap:.2f}"
+        return f"<limit of {self.robot}: return {self.reward:.2f} over {len(self.starts)} starts{gap}>"
 
     @property
     def reward(self) -> float:
@@ -186,7 +190,7 @@ def find_limit(
     act: Controller | None = None
     label = None
     if kind_in(run_folder(subject)) is not None:
-        problem, act, label = load_controller(subject, generated)
+        problem, act, label = load_rollout_policy(subject, generated)
         folder: str | Path | None = problem.robot.folder.parent
     elif Path(subject).is_dir() and "/" in subject:
         raise SolverError(f"{subject} is not a run folder; give one that `solver train` wrote, or the name of a robot")

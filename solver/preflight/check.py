@@ -1,4 +1,4 @@
-"""Everything that is checked and said before a training."""
+"""All checks and warnings before a training."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from solver.preflight.controllable import require_controllable
 from solver.preflight.preview import previewed
 from solver.preflight.warnings import forewarnings
 from solver.problem.identified import Identified
+from solver.problem.robots import require_current
 from solver.training.settings import Settings
 
 
@@ -27,9 +28,10 @@ def preflight(
     """Checks of a task and of the settings before minutes of training.
 
     robot: with float32 kernels on the CPU and the nominal parameters of the training. preview: seconds of the search
-    for a motion to the target, 0 for none. Raises SolverError for an identified set in which the robot cannot be
-    controlled.
+    for a motion to the target, 0 for no search. Raises SolverError for an artifact that was not built from the present
+    model file, and if the robot cannot be controlled on the identified set.
     """
+    require_current(robot)
     if not 0.0 <= preview < float("inf"):
         raise SolverError(f"preview is {preview}; give seconds, or 0 for no preview")
     lines = []

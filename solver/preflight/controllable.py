@@ -1,4 +1,4 @@
-"""Whether the robot can be controlled everywhere on an identified set: at both ends of every semi-axis."""
+"""Check that the robot can be controlled on an identified set, at both ends of every semi-axis."""
 
 from __future__ import annotations
 
@@ -10,33 +10,35 @@ from modelgen.identification.identifiability import in_words
 from modelgen.linear.regulator import obstacle
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.local.authority import unstable_directions
-from solver.local.linearization import in_double_precision, in_units_of_limits, linearized, scaled_weights
+from solver.local.linearization import Linearization, linearization, linearize, unstable_directions
 from solver.plants.outcome import tolerances
 from solver.problem.identified import Identified
 from solver.problem.problem import Problem
 
-HELD = 1e-3  # of a state's limit per second: a drift that the input leaves at the target beyond this is not held
+HELD = 1e-3  # limits per second: largest drift at the target that the inputs may leave
 
 
 def require_controllable(robot: CompiledRobot, identified: Identified) -> None:
-    """SolverError names the semi-axis along which the robot cannot be controlled any more.
+    """Raises SolverError with the semi-axis along which the robot cannot be controlled any more.
 
-    robot: with kernels on the CPU, at the identified parameters. What is wrong there already is no matter of the set.
+    robot: with the identified parameters. A robot that cannot be controlled at these parameters passes, because the set
+    is not the cause.
     """
-    robot = in_double_precision(robot)
-    if _reason(robot):
+    nominal_linearization = linearization(robot)
+    if _obstacle(nominal_linearization):
         return
+    robot = nominal_linearization.robot
     nominal = np.array(identified.nominal)
     for axis in identified.semi_axes().T:
         for change in (axis, -axis):
-            reason = _reason(robot.with_nominal((nominal + change).tolist()))
+            changed = robot.with_nominal((nominal + change).tolist())
+            reason = _obstacle(linearize(changed, changed.metadata))
             if reason:
                 raise SolverError(
-                    f"the set in {identified.source} is larger than {robot.name} can be controlled in. At its end with "
+                    f"{robot.name} cannot be controlled on the whole set in {identified.source}. At its end with "
                     f"{in_words(robot.parameter_names, change, nominal)} "
-                    f"({_listed(robot, nominal + change)}), {reason}. Record motion that tells this direction better, "
-                    "narrow the bounds in the model file, or train with a smaller radius of the adversary `parameters`."
+                    f"({_listed(robot, nominal + change)}), {reason}. Record motion that excites this direction, "
+                    "narrow the bounds in the model file, or use a part of the set: --adversaries parameters=0.5."
                 )
 
 
@@ -44,30 +46,29 @@ def _listed(robot: CompiledRobot, theta: Array) -> str:
     return ", ".join(f"{name} {value:.4g}" for name, value in zip(robot.parameter_names, theta, strict=True))
 
 
-def _reason(robot: CompiledRobot) -> str:
-    """Why the robot, in double precision, cannot be held at its target; nothing where it can."""
-    drift, A, B = linearized(robot)
-    names, task = robot.state_names, robot.metadata.task
-    if not (np.isfinite(drift).all() and np.isfinite(A).all() and np.isfinite(B).all()):
+def _obstacle(local: Linearization) -> str:
+    """Reason why the robot cannot be held at its target, or an empty text."""
+    names, task = local.robot.state_names, local.robot.metadata.task
+    if not (np.isfinite(local.drift).all() and np.isfinite(local.A).all() and np.isfinite(local.B).all()):
         return "the dynamics are not finite"
-    limits, reach = np.asarray(robot.state_limits), np.asarray(robot.input_limits)
-    away = (np.asarray(robot.trim) - robot.input_middle) / reach
-    left = lsq_linear(B / limits[:, None] * reach, -drift / limits, bounds=(-1.0 - away, 1.0 - away)).fun
+    inputs = local.B / local.limits[:, None] * local.input_limits
+    away = np.array([(entry.trim - entry.middle) / entry.limit for entry in local.metadata.inputs])
+    left = lsq_linear(inputs, -local.drift / local.limits, bounds=(-1.0 - away, 1.0 - away)).fun
     worst = int(np.abs(left).argmax())
     if abs(left[worst]) > HELD and names[worst] not in task.free:
         return f"no input within the limits holds {names[worst]} at the target"
-    found = obstacle(*in_units_of_limits(robot, A, B), scaled_weights(robot)[0])
-    if found is not None and names[found.state] not in task.free:
-        return f"near the target {found.reason} a motion of {names[found.state]} that does not decay"
-    return _too_weak(robot, A, B)
+    motion = obstacle(*local.scaled_dynamics(), local.scaled_weights()[0])
+    if motion is not None and names[motion.state] not in task.free:
+        return f"near the target {motion.reason} a motion of {names[motion.state]} that does not decay"
+    return _too_weak_input(local)
 
 
-def _too_weak(robot: CompiledRobot, A: Array, B: Array) -> str:
-    """An unstable motion from which the input brings no coordinate back beyond its tolerance; nothing without one."""
-    near = tolerances(Problem(robot))[0]
-    for direction in unstable_directions(robot, A, B):
+def _too_weak_input(local: Linearization) -> str:
+    """Message on an unstable coordinate that the inputs cannot bring back from its tolerance, or an empty text."""
+    near = tolerances(Problem(local.robot))[0]
+    for direction in unstable_directions(local):
         if direction.reach < float(near[direction.joint]):
-            state = robot.metadata.states[direction.joint]
+            state = local.robot.metadata.states[direction.joint]
             return (
                 f"the input is too weak to hold the target: {state.name} is brought back from at most "
                 f"{direction.reach:.2g} {state.unit}"

@@ -1,5 +1,6 @@
-"""What trajectory optimisation says of a task before minutes of training: whether a motion to its target is found, what
-it is worth beside a robot that does nothing, and which limits it leans on.
+"""Preview of a task by trajectory optimisation, before minutes of training.
+
+It shows whether there is a motion to the target, its return compared with the idle robot's, and the limits it reaches.
 """
 
 from __future__ import annotations
@@ -11,9 +12,7 @@ from itertools import chain
 import numpy as np
 import torch
 
-import modelgen
 from modelgen.arrays import Array
-from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.oracles.search import PUMPS, coarse_hold, pumped, random_motions, straight
@@ -24,25 +23,25 @@ from solver.plants.rollouts import rollouts, without_input
 from solver.problem.problem import Problem
 
 GUESSES, SEED = 12, 0  # random motions at most
-GAIN = 0.02  # of what the idle robot pays, that a motion must save to be worth it
-NOTHING = 1e-6  # a cost that counts as none
+GAIN = 0.02  # least gain of a useful motion, as a share of the idle robot's cost
+NOTHING = 1e-6  # a cost below this is zero
 LEANS, AT_LIMIT = 0.05, 0.99  # share of the horizon with a state above this share of its limit
 
 
 @dataclass(frozen=True)
 class Preview:
-    """The best motion found from the mean start."""
+    """Best motion from the mean start that the search found."""
 
     robot: CompiledRobot
     seconds: float  # of the search
     idle_return: float
-    costs: tuple[float, float]  # in a second: of the state at the mean start, of every input at half of its limit
+    costs: tuple[float, float]  # per second: of the mean start, and of all inputs at half of their limits
     best: Trajectory | None = None
-    at_target: bool = False  # by the evaluation's own measure
+    at_target: bool = False  # by the success criterion of evaluations
 
     def text(self) -> str:
-        """One line for the terminal, where there is a motion to the target."""
-        if self.best is None or not (self.at_target and self.worth):
+        """One line for the terminal. Empty if there is no useful motion to the target."""
+        if self.best is None or not (self.at_target and self.is_useful):
             return ""
         returns = [f"{value + 0.0:.4g}" for value in (self.best.reward, self.idle_return)]
         return (
@@ -51,18 +50,18 @@ class Preview:
         )
 
     def warnings(self) -> list[str]:
-        """A paragraph for each thing that speaks against the task."""
+        """Warnings, a paragraph each."""
         return [text for text in (self._no_motion(), *self._leaning()) if text]
 
     def _no_motion(self) -> str:
         horizon = self.robot.metadata.task.horizon
         remedies = (
-            f"If the training does not get there either, the target is out of reach within {horizon:g} s, or not worth "
-            "its cost: lengthen the horizon, raise an input limit or a rate limit, or lower the action cost (a second "
-            f"at half of the input limits costs {self.costs[1]:.3g}, one at the start {self.costs[0]:.3g}). "
-            f"`solver limit {self.robot.name} --guesses 40` looks further."
+            f"If the training does not reach it either, the target is out of reach within {horizon:g} s, or too "
+            "expensive: lengthen the horizon, raise an input limit or a rate limit, or lower the action cost (a second "
+            f"at half of the input limits costs {self.costs[1]:.3g}, a second at the start {self.costs[0]:.3g}). "
+            f"`solver limit {self.robot.name} --guesses 40` searches longer."
         )
-        if self.best is None or not self.worth:
+        if self.best is None or not self.is_useful:
             return (
                 f"a search of {self.seconds:.0f} s found no motion from the mean start that costs less than doing "
                 f"nothing, which returns {self.idle_return:.4g}. {remedies}"
@@ -75,13 +74,13 @@ class Preview:
         return ""
 
     @property
-    def worth(self) -> bool:
-        """Whether the motion saves something, or the robot begins where nothing is to be saved."""
+    def is_useful(self) -> bool:
+        """Whether the motion costs less than the idle robot, or the idle robot costs nothing."""
         least = self.idle_return + GAIN * abs(self.idle_return)
         return self.best is not None and self.best.reward >= min(least, -NOTHING)
 
     def _leaning(self) -> list[str]:
-        """Limits that bind on the way: the policy has to steer along them."""
+        """Warnings of states that stay at their limit during the motion."""
         if self.best is None:
             return []
         states, horizon = self.robot.metadata.states, self.robot.metadata.task.horizon
@@ -89,43 +88,37 @@ class Preview:
         share = (np.abs(self.best.x) > AT_LIMIT * limits).mean(0)
         return [
             f"the best motion found keeps {states[i].name} at its limit of {states[i].limit:g} {states[i].unit} for "
-            f"{share[i] * horizon:.2g} s. A policy learns to steer along a limit with difficulty: raise it "
-            "in the model file, if the robot allows it."
+            f"{share[i] * horizon:.2g} s. A policy learns to steer along a limit with difficulty: raise "
+            "the limit in the model file if the robot allows it."
             for i in np.flatnonzero(share > LEANS)
         ]
 
 
 def preview(robot: CompiledRobot, seconds: float) -> Preview:
-    """Search for a motion to the target that is worth its cost, for so many seconds of processor time.
+    """Search for a motion to the target that costs less than the idle robot.
 
-    robot: of any backend, with the nominal parameters of the training. It may take half as long again: a search from
-    one guess that has begun goes on, for at most that long. Raises ModelError where the artifact's CasADi functions may
-    not be loaded, SolverError for a mean start beyond a limit.
+    robot: of any backend, with the nominal parameters of the training. seconds: of processor time; the last search may
+    take half as long again. Raises SolverError for a mean start beyond a limit.
     """
     begun = time.process_time()
-    metadata, nominal = robot.metadata, [each.value for each in robot.metadata.parameters]
     hold = coarse_hold(robot)
-    program = NonlinearProgram(
-        modelgen.load(robot.name, backend="casadi", directory=robot.folder.parent).with_nominal(nominal),
-        hold=hold,
-        patience=seconds / 2.0,
-    )
-    problem, start = Problem(robot), design(metadata, 1)[0]
+    program = NonlinearProgram(robot.with_kernels("casadi"), hold=hold, patience=seconds / 2.0)
+    problem, start = Problem(robot), design(robot.metadata, 1)[0]
     begin = problem.confine(torch.tensor(start[None], dtype=torch.float32))
     resting = float(rollouts(problem, without_input(problem), begin).returns)
     costs = float(problem.state_cost(begin)), float(problem.action_cost.cost(_half_input(problem)))
-    found = Preview(robot, 0.0, resting, costs)
+    result = Preview(robot, 0.0, resting, costs)
     swings = (pumped(program, start, share) for share in PUMPS)
     random = random_motions(program, start, GUESSES, SEED)
     for guess in (straight(program, start), *chain(*zip(random, swings, strict=False)), *random[len(PUMPS) :]):
         motion = program.solve(start, guess)
-        if motion is not None and (found.best is None or motion.reward > found.best.reward):
+        if motion is not None and (result.best is None or motion.reward > result.best.reward):
             at_target = _arrives(problem, motion.x.repeat(hold, axis=0))
-            found = replace(found, best=motion, at_target=at_target)
+            result = replace(result, best=motion, at_target=at_target)
         over = time.process_time() - begun
-        if over > seconds or (found.at_target and found.worth):
+        if over > seconds or (result.at_target and result.is_useful):
             break
-    return replace(found, seconds=over)
+    return replace(result, seconds=over)
 
 
 def _half_input(problem: Problem) -> torch.Tensor:
@@ -135,16 +128,16 @@ def _half_input(problem: Problem) -> torch.Tensor:
 
 
 def _arrives(problem: Problem, x: Array) -> bool:
-    """Whether a motion x (K, n), with a state for every control period, is a success."""
+    """Whether a motion x (K, n), one state a control period, is a success."""
     return bool(succeeded(problem, problem.confine(torch.tensor(x, dtype=torch.float32))[:, None])[0])
 
 
 def previewed(robot: CompiledRobot, seconds: float) -> tuple[str, list[str]]:
-    """The line and the warnings of a preview; nothing for 0 seconds, and a warning where it cannot be made."""
+    """Line and warnings of a preview: both empty for 0 seconds, and a warning if the search is not possible."""
     if seconds == 0.0:
         return "", []
     try:
-        found = preview(robot, seconds)
-    except (ModelError, SolverError) as error:
-        return "", [f"the task is not previewed: {error}"]
-    return found.text(), found.warnings()
+        result = preview(robot, seconds)
+    except SolverError as error:
+        return "", [f"no preview of the task: {error}"]
+    return result.text(), result.warnings()

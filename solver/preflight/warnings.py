@@ -1,4 +1,4 @@
-"""Warnings before a training: what usually goes wrong with a new robot."""
+"""Warnings before a training, for the usual mistakes in the model file of a new robot."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from modelgen.linear.regulator import gain, obstacle
 from modelgen.loader import CompiledRobot
 from solver.game.adversaries import make_adversaries
 from solver.game.adversaries.adversary import Adversary, Hamiltonian
-from solver.local.authority import unstable_directions
 from solver.local.basin import REST
-from solver.local.linearization import in_double_precision, in_units_of_limits, linearized, scaled_weights
+from solver.local.linearization import linearization, unstable_directions
 from solver.local.time_scale import crossing_time, time_scale
 from solver.plants.outcome import ANGLE, tolerances
 from solver.problem.identified import Identified
@@ -24,24 +23,25 @@ from solver.problem.robots import largest_rates
 from solver.training.settings import Settings
 
 STARTS, SEED = 2000, 0
-#: Thresholds: shares of the starts and of the input's authority, and passes of the horizon.
-CLIPPED, OVERPOWERED, PASSES = 0.05, 0.5, 1.0
-#: Largest share of a motion's time scale that a control period may be: twelve periods a swing (Astrom and Wittenmark,
-#: Computer-Controlled Systems, third edition, section 4.3: 0.2 to 0.6).
+CLIPPED = 0.05  # share of the starts beyond a limit
+OVERPOWERED = 0.5  # share of the authority of the inputs that the adversaries take
+PASSES = 1.0  # horizons over which the iterations must carry the reward
+#: Largest ratio of a control period to a time scale: twelve periods a swing (Astrom and Wittenmark, Computer-Controlled
+#: Systems, third edition, section 4.3: 0.2 to 0.6).
 COARSE = 0.5
-#: Most control periods' worth of decay in one, of the regulator's fastest motion; the shipped robots have 0.02 to 0.6.
-SWITCHING = 2.0
-DESCENTS, FREE = 16, 0.01  # of the state cost; the share of its value beside the target that counts as none
-DEAREST = 12  # powers of ten by which an action cost is raised, in search of one that counts
+SWITCHING = 2.0  # largest decay exponent of the regulator's fastest motion in a control period; shipped: 0.02 to 0.6
+DESCENTS = 16  # descents of the state cost from random states
+FREE = 0.01  # a state costs nothing below this share of the cost at the tolerance of the target
+DEAREST = 12  # powers of ten by which the action cost is raised until the regulator is slow enough
 
 
 def forewarnings(robot: CompiledRobot, settings: Settings, identified: Identified | None = None) -> list[str]:
-    """A paragraph for each thing that is likely to fail: what, the number that shows it, and what to change.
+    """Warnings, a paragraph each: the mistake, the number that shows it, and the change to make.
 
-    `robot` has float32 kernels on the CPU.
+    robot: with float32 kernels on the CPU.
     """
     problem = Problem(robot, identified=identified)
-    found = [
+    texts = [
         _starts(problem),
         _rates_too_low(problem),
         _too_few_iterations(problem, settings),
@@ -51,17 +51,17 @@ def forewarnings(robot: CompiledRobot, settings: Settings, identified: Identifie
         _beyond_a_regulator(problem),
         _other_targets(problem),
     ]
-    found += _unstable_directions(problem, settings)
-    return [text for text in found if text]
+    texts += _unstable_directions(problem, settings)
+    return [text for text in texts if text]
 
 
 def _starts(problem: Problem) -> str:
-    """Starts outside of the state domain, which are clipped to it, or all at the target."""
+    """Starts beyond the limits, which are moved onto them, or starts at the target only."""
     task, states = problem.robot.metadata.task, problem.robot.metadata.states
     if task.start_mean == task.target and not any(task.start_deviation):
         return (
-            "every start is the target itself, so that every rollout succeeds and tells nothing. State where the robot "
-            "begins in robot.task(start=...)."
+            "every start is the target, so every rollout succeeds. Give the start of the task with "
+            "robot.task(start=...)."
         )
     draw = torch.randn(STARTS, len(states), generator=torch.Generator().manual_seed(SEED))
     starts = torch.tensor(task.start_mean) + draw * torch.tensor(task.start_deviation)
@@ -77,7 +77,7 @@ def _starts(problem: Problem) -> str:
 
 
 def _rates_too_low(problem: Problem) -> str:
-    """A target that cannot be reached in time at the largest rates."""
+    """A target that is out of reach within the horizon at the largest rates."""
     task, states = problem.robot.metadata.task, problem.robot.metadata.states
     for i, rate in enumerate(largest_rates(problem.robot)):
         way = abs(task.start_mean[i] - task.target[i])
@@ -93,7 +93,7 @@ def _rates_too_low(problem: Problem) -> str:
 
 
 def _too_few_iterations(problem: Problem, settings: Settings) -> str:
-    """Too few iterations: each carries the reward back by about one look-ahead."""
+    """Too few iterations: each iteration carries the reward back by about one look-ahead."""
     horizon = problem.robot.metadata.task.horizon
     steps = settings.iterations * sum(settings.step_periods) / len(settings.step_periods)
     carried = steps * problem.control_step / (1.0 - settings.trace_decay)
@@ -107,15 +107,15 @@ def _too_few_iterations(problem: Problem, settings: Settings) -> str:
 
 
 def _too_fast(problem: Problem) -> str:
-    """Motions that grow or swing, or inputs that cross the domain, faster than the control rate can answer."""
-    robot = problem.robot
-    fastest = min(time_scale(robot), crossing_time(robot))
+    """Motions, or inputs that cross the domain, that are too fast for the control rate."""
+    local = linearization(problem.robot)
+    fastest = min(time_scale(local), crossing_time(local))
     if problem.control_step <= COARSE * fastest:
         return ""
     what = (
         "a full input takes a state from the target to its limit"
-        if fastest == crossing_time(robot)
-        else "the robot's motion at the target goes on"
+        if fastest == crossing_time(local)
+        else "the robot moves at the target"
     )
     return (
         f"the robot is too fast for its control rate: {what} within {fastest:.2g} s, and an input is held for "
@@ -125,11 +125,9 @@ def _too_fast(problem: Problem) -> str:
 
 
 def _almost_free_inputs(problem: Problem) -> str:
-    """An action cost so small that the best regulator acts faster than the control rate (cheap control)."""
-    robot = in_double_precision(problem.robot)
-    _, A, B = linearized(robot)
-    A, B = in_units_of_limits(robot, A, B)
-    Q, R = scaled_weights(robot)
+    """An action cost so small that the optimal regulator is faster than the control rate (cheap control)."""
+    local = linearization(problem.robot)
+    (A, B), (Q, R) = local.scaled_dynamics(), local.scaled_weights()
     if obstacle(A, B, Q):
         return ""
 
@@ -138,19 +136,20 @@ def _almost_free_inputs(problem: Problem) -> str:
         return math.inf if K is None else float(np.abs(np.linalg.eigvals(A - B @ K)).max())
 
     enough = next((power for power in range(DEAREST) if speed(power) * problem.control_step <= SWITCHING), None)
-    if not enough:  # a motion that grows is as fast under the dearest regulator: `_too_fast` tells of it
+    if not enough:  # an unstable motion is as fast at every action cost: `_too_fast` warns of it
         return ""
     return (
-        f"the action cost is next to nothing beside the state cost: the best regulator answers within "
+        f"the action cost is very small compared with the state cost: the optimal regulator reacts within "
         f"{1.0 / speed(0):.2g} s, and an input is held for {problem.control_step:.2g} s. The policy may switch its "
         f"inputs from limit to limit and not come to rest. Multiply the weights of the action cost by {10**enough:g} "
-        "in the model file (that of a log-cos is per cube of the input's limit), or raise control_rate."
+        "in the model file (the weight of a log-cos is divided by the cube of the input's limit), or raise "
+        "control_rate."
     )
 
 
 def _not_at_rest(problem: Problem) -> str:
     """A target that the robot leaves under its trim."""
-    drift, states = linearized(in_double_precision(problem.robot))[0], problem.robot.metadata.states
+    drift, states = linearization(problem.robot).drift, problem.robot.metadata.states
     share = np.abs(drift) / np.array([state.limit for state in states])
     worst = int(share.argmax())
     if share[worst] <= REST:
@@ -166,27 +165,26 @@ def _not_at_rest(problem: Problem) -> str:
 
 
 def _beyond_a_regulator(problem: Problem) -> str:
-    """A motion at the target that does not decay, and that no input reaches or that costs nothing."""
-    robot = in_double_precision(problem.robot)
-    _, A, B = linearized(robot)
-    found = obstacle(*in_units_of_limits(robot, A, B), scaled_weights(robot)[0])
-    if found is None or problem.robot.state_names[found.state] in problem.robot.metadata.task.free:
+    """A motion at the target that does not decay, and that no input reaches or that the state cost does not see."""
+    local = linearization(problem.robot)
+    motion = obstacle(*local.scaled_dynamics(), local.scaled_weights()[0])
+    if motion is None or problem.robot.state_names[motion.state] in problem.robot.metadata.task.free:
         return ""
-    name = problem.robot.state_names[found.state]
+    name = problem.robot.state_names[motion.state]
     hint = {
         "no input reaches": "check that an input acts on it near the target",
         "the state cost does not see": f"add {name} to the state cost",
-    }[found.reason]
+    }[motion.reason]
     return (
-        f"near the target {found.reason} a motion of {name} that does not decay by itself (eigenvalue "
-        f"{found.eigenvalue:.3g}), so that the policy may not settle there: {hint}, or list it in "
+        f"near the target {motion.reason} a motion of {name} that does not decay by itself (eigenvalue "
+        f"{motion.eigenvalue:.3g}), so the policy may not settle there: {hint}, or list {name} in "
         "robot.task(free=[...])."
     )
 
 
 def _other_targets(problem: Problem) -> str:
-    """Another state that costs as little as the target: a robot that rests there has not succeeded."""
-    robot, task = in_double_precision(problem.robot), problem.robot.metadata.task
+    """Another state that costs as little as the target: a rollout that ends there is no success."""
+    robot, task = linearization(problem.robot).robot, problem.robot.metadata.task
     states, target = problem.robot.metadata.states, np.array(task.target)
     limits = np.array([state.limit for state in states])
     allowed = torch.cat(tolerances(problem)).double().numpy()
@@ -208,18 +206,17 @@ def _other_targets(problem: Problem) -> str:
         if error[i] > 2.0 * allowed[i] and least.fun < FREE * cost(beside / limits)[0]:
             return (
                 f"the state cost is as low with {states[i].name} at {x[i]:.3g} {states[i].unit} as at the target, "
-                f"{target[i]:g}, and a rollout that ends there is no success. Let the cost tell them apart, give "
-                "continuous=True to an angle that turns without end, or narrow its limit to one of them."
+                f"{target[i]:g}, and a rollout that ends there is no success. Write a state cost that differs at the "
+                "two, give continuous=True to an angle that turns without end, or narrow its limit to one of them."
             )
     return ""
 
 
 def _unstable_directions(problem: Problem, settings: Settings) -> list[str]:
-    """Unstable motions at the target that the inputs are too weak for, alone or against the adversaries."""
-    _, A, B = linearized(problem.robot)
+    """Unstable motions at the target for which the inputs are too weak, alone or against the adversaries."""
     adversaries = make_adversaries(settings.adversaries)
     texts = []
-    for direction in unstable_directions(problem.robot, A, B):
+    for direction in unstable_directions(linearization(problem.robot)):
         state = problem.robot.metadata.states[direction.joint]
         needed = min(float(tolerances(problem)[0][direction.joint]), ANGLE if state.unit == "rad" else math.inf)
         if direction.reach < needed:
@@ -234,14 +231,14 @@ def _unstable_directions(problem: Problem, settings: Settings) -> list[str]:
             taken = 100 * disturbance / direction.authority
             texts.append(
                 f"the adversaries are strong compared with the input: at the target they take {taken:.0f} % of the "
-                f"authority that holds {state.name}, and the robot may never learn to leave the start. Lower the radii "
-                f"of {' or '.join(adversary.name for adversary in adversaries)} (adversaries)."
+                f"authority of the inputs over {state.name}, and the robot may never leave the start. Lower the radii "
+                f"of the adversaries {' or '.join(adversary.name for adversary in adversaries)}."
             )
     return texts
 
 
 def _push(problem: Problem, adversary: Adversary, w: NDArray[np.complex128]) -> float:
-    """How fast an adversary can move |w.x| at the target under the trim: the largest of w.(its disturbance of xdot)."""
+    """Largest w.(disturbance of xdot) by an adversary at the target under the trim: its effect on |w.x| per second."""
     x, idle = problem.target[None], problem.trim[None]
     _, control_matrix = problem.robot.affine_dynamics(x)
     admissible = adversary.admissible_set(problem, adversary.alpha)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 import modelgen
+from modelgen.artifact.folder import find, read
+from modelgen.errors import ModelError, StaleArtifactWarning
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 
@@ -49,6 +52,30 @@ def largest_rates(robot: CompiledRobot) -> NDArray[np.float64]:
     kinematics = np.abs(np.asarray(robot.jacobians(x)[2], np.float64)[:, :count, count:])
     rates: NDArray[np.float64] = (kinematics @ limits[count:]).max(0)
     return rates
+
+
+def require_current(robot: CompiledRobot) -> None:
+    """Raises SolverError, before a training, for an artifact that was not built from the present model file."""
+    if robot.outdated:
+        raise SolverError(robot.outdated)
+
+
+def warn_of_rebuild(name: str, generated: str | None, trained_on: str) -> None:
+    """Gives a ReliabilityWarning where the artifact of a training, with the hash `trained_on`, has been replaced."""
+    try:
+        folder = find(name, generated)
+        found = f"has the hash {read(folder).hash[:12]}"
+        replaced = trained_on[:12] not in found
+    except ModelError as error:
+        found, replaced = f"cannot be opened ({error})", True
+    if replaced:
+        warnings.warn(
+            f"the artifact of {name} was replaced during this training: it {found}, and the training began with "
+            f"{trained_on[:12]}. Its policy fits the old one only. Stop and train again, or restore the old model file "
+            "and build it.",
+            StaleArtifactWarning,
+            stacklevel=2,
+        )
 
 
 def require_same_artifact(folder: Path, trained_on: str, robot: CompiledRobot) -> None:

@@ -1,1 +1,1 @@
-"""Run folders: their files, and the table of what can start, resume and load a run."""
+"""Run folders: their files, and the table of the kinds of run."""

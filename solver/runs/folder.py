@@ -109,15 +109,16 @@ def require_own_checkpoint(checkpoint: dict[str, Any], description: Mapping[str,
     description: everything that results depend on, as JSON has it; the checkpoint holds the same under RUN. Raises
     SolverError for the first entry that differs: one of the two files was edited or copied from elsewhere.
     """
-    trained = checkpoint[RUN]
-    if not isinstance(trained, dict):
-        raise SolverError(f"the checkpoint in {folder} is damaged: it does not say which run it is of")
+    try:
+        trained = dict(json.loads(json.dumps(checkpoint[RUN])))
+    except (TypeError, ValueError, RecursionError):
+        raise SolverError(f"the checkpoint in {folder} is damaged: it does not say which run it is of") from None
     for name, stated in _flat(description).items():
         wrote = _flat(trained).get(name)
         if wrote != stated:
             raise SolverError(
-                f"{name} is {stated} in the description of {folder} and {wrote} in its checkpoint: one of the two was "
-                "edited or copied from elsewhere. Restore the file, or train again."
+                f"{name} is {stated} in the description of {folder} and {wrote} in its "
+                "checkpoint: one of the two was edited or copied from elsewhere. Restore the file, or train again."
             )
 
 

@@ -1,7 +1,7 @@
-"""The kinds of run: what starts, resumes and loads them.
+"""The kinds of run, and the functions that start, resume and load them.
 
-A run folder holds one description file, run.json or baseline.json, whose name says which kind of run it is. A kind of
-run is one module with the functions of `Training`, and one line in KINDS.
+A run folder holds one description file, run.json or baseline.json. The name of this file is the kind of the run. A kind
+is one module with the functions of `Training`, and one line in KINDS.
 """
 
 from __future__ import annotations
@@ -14,52 +14,58 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from modelgen.errors import ReliabilityWarning, suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.rollouts import Controller
 from solver.problem.problem import Problem
+from solver.problem.robots import warn_of_rebuild
 from solver.runs import folder as files
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
 from solver.runs.metrics import Report
 
 
-class Settings(Protocol):
-    """What the settings of every kind of run have."""
+class RolloutPolicy(NamedTuple):
+    """Policy of a run, ready for rollouts."""
 
-    @property
-    def algorithm(self) -> str:
-        """The name of the algorithm that they make."""
-
-    @property
-    def seed(self) -> int:
-        """The seed of the training."""
+    problem: Problem  # nominal
+    act: Controller
+    label: str
 
 
 @dataclass(frozen=True)
 class Description(ABC):
-    """What the description file says of a run. Each kind has its own subclass, with settings of its own."""
+    """Content of the description file of a run. Each kind has its own subclass and its own settings."""
 
     robot: str
-    artifact_hash: str  # of the artifact that the run is trained on
-    generated: str | None  # the folder of that artifact, when one was named
-    settings: Any  # a dataclass
+    artifact_hash: str  # of the artifact of the training
+    generated: str | None  # folder of that artifact, if the user named one
+    settings: Any  # a dataclass with `algorithm` and `seed`
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name of the run's folder, when the user gives none."""
+        """Name of the run folder if the user gives none."""
+
+    @property
+    def label(self) -> str:
+        """Robot and algorithm, in figures and tables."""
+        return f"{self.robot}-{self.settings.algorithm}"
+
+    def label_at(self, done: int, unit: str) -> str:
+        """Label with the progress of the training, unless it has ended."""
+        return self.label if done == self.length else f"{self.label} (after {done} of {self.length} {unit})"
 
     @property
     @abstractmethod
     def length(self) -> int:
-        """Iterations or actions until the training ends, in the units of the kind's counter."""
+        """Iterations or actions until the training ends, in the unit of the kind's counter."""
 
     def results(self) -> dict[str, Any]:
-        """Everything that the results of a training depend on, as JSON has it; a checkpoint keeps a copy."""
+        """Everything that the results of a training depend on, as in JSON. A checkpoint has a copy."""
         content: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
         del content["generated"]
         for name in ("threads", "device"):
@@ -68,61 +74,74 @@ class Description(ABC):
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:
-        """The settings that the result depends on: two runs that agree in them give the same policy."""
+        """Settings that the policy depends on: runs with equal robots, artifacts and identities have equal policies."""
+
+    def identity_but_seed(self) -> str:
+        """Identity without the seed, as JSON: it is equal for runs that differ by their seeds only."""
+        settings = {name: value for name, value in comparable(self).items() if name != "seed"}
+        return json.dumps(settings, sort_keys=True)
+
+
+def comparable(run: Description) -> dict[str, Any]:
+    """Identity of a run with whole numbers as floats, because 1 and 1.0 are the same setting."""
+    return {name: float(value) if type(value) is int else value for name, value in run.identity().items()}
 
 
 class Training(Protocol):
-    """The functions of a module that trains one kind of run."""
+    """Functions of a module that trains one kind of run."""
 
     def describe(self, robot: CompiledRobot, generated: str | None, **choices: Any) -> Description:
-        """A new run on a robot from the folder `generated`. Raises SolverError for an unknown choice or setting."""
+        """Description of a new run. Raises SolverError for an unknown choice or setting."""
 
-    def start(self, run: Description, folder: Path, report: Report) -> None:
-        """Train a new run to its end, in place of a run in the folder."""
+    def start(self, run: Description, folder: Path, report: Report, robot: CompiledRobot | None = None) -> None:
+        """Train a new run to its end. Replaces a run in the folder.
+
+        robot: the run's robot with float32 kernels on the CPU and the run's parameters, if the caller has it open.
+        """
 
     def resume(self, folder: Path, report: Report) -> None:
         """Continue the run in a folder to its end, with its own settings."""
 
     def read(self, folder: Path) -> Description:
-        """Read the description. Raises SolverError when it is missing or damaged."""
+        """Description in a folder. Raises SolverError if it is missing or damaged."""
 
     def diagnosis(self, folder: Path) -> str:
-        """A paragraph on a finished run that does not solve its task: what is seen, and what to try. Else nothing."""
+        """Paragraph on a finished run that does not solve its task, with changes to try. Empty for other runs."""
 
-    def load_controller(
+    def load_rollout_policy(
         self, folder: Path, generated: str | None = None, reaction_periods: float | None = None
-    ) -> tuple[Problem, Controller, str]:
-        """Load the policy of the last checkpoint; see `load_controller` below."""
+    ) -> RolloutPolicy:
+        """Policy of the last checkpoint; see `load_rollout_policy` below."""
 
 
 @dataclass(frozen=True)
 class Kind:
     """One kind of run."""
 
-    description: str  # the file by which a folder is recognised
-    module: str  # has the functions of `Training`; imported when a run of this kind is at hand
-    algorithms: tuple[str, ...]  # the names by which a user asks for it
-    command: str  # of `solver`, that starts and resumes it
-    counter: str  # the entry of its checkpoint and of its metrics that says how far the training has come
-    unit: str  # what the counter counts
-    files: tuple[str, ...] = ()  # what it writes besides description, checkpoint, metrics and figures
+    description: str  # name of the description file
+    module: str  # with the functions of `Training`; imported when a run of this kind is used
+    algorithms: tuple[str, ...]
+    command: str  # of `solver`, which starts and resumes it
+    counter: str  # entry of checkpoint and metrics that holds the progress of the training
+    unit: str  # of the counter
+    files: tuple[str, ...] = ()  # written besides description, checkpoint, metrics and figures
 
     @property
     def training(self) -> Training:
-        """The module."""
+        """The imported module."""
         return cast(Training, import_module(self.module))
 
     def done(self, folder: Path) -> int:
-        """How far the training in a folder has come, in units of the counter. Raises SolverError for damage."""
+        """Progress of the training in a folder, in units of the counter. Raises SolverError for damage."""
         return int(files.load_checkpoint(folder, keys=(self.counter,))[self.counter])
 
 
 #: The table of kinds. To add one, write its module and a line here.
 KINDS = [
-    Kind("run.json", "solver.training.kind", ("rfvi", "cfvi"), "train", "iteration", "iteration"),
+    Kind("run.json", "solver.training.lifecycle", ("rfvi", "cfvi"), "train", "iteration", "iteration"),
     Kind(
         "baseline.json",
-        "solver.lab.baselines.training",
+        "solver.lab.baselines.lifecycle",
         ("sac", "ddpg", "ppo"),
         "baseline",
         "steps",
@@ -133,26 +152,29 @@ KINDS = [
 
 
 def kind_in(folder: str | Path) -> Kind | None:
-    """The kind of run that a folder holds, or None."""
-    return next((kind for kind in KINDS if (Path(folder) / kind.description).is_file()), None)
+    """Kind of the run in a folder, or None."""
+    try:
+        return next((kind for kind in KINDS if (Path(folder) / kind.description).is_file()), None)
+    except OSError:  # a name that no folder can have
+        return None
 
 
 def kind_of(folder: str | Path, command: str | None = None) -> Kind:
-    """The kind of run that a folder holds.
+    """Kind of the run in a folder.
 
-    command: the command of the kind that the caller needs. Raises SolverError when the folder holds no run, or a run of
-    another kind.
+    command: accepts only the kind that this command of `solver` trains. Raises SolverError if the folder holds no run,
+    or a run of another kind.
     """
-    kind, wanted = kind_in(folder), [each for each in KINDS if command in (None, each.command)]
+    kind, wanted = kind_in(folder), [other for other in KINDS if command in (None, other.command)]
     if kind is None:
-        names = " or ".join(each.description for each in wanted)
+        names = " or ".join(other.description for other in wanted)
         parent = Path(folder).parent
-        runs = [str(path.parent) for each in wanted for path in parent.glob(f"*/{each.description}")]
+        runs = [str(path.parent) for other in wanted for path in parent.glob(f"*/{other.description}")]
         runs += shipped.names()
-        commands = " or ".join(f"`solver {each.command}`" for each in wanted)
+        commands = " or ".join(f"`solver {other.command}`" for other in wanted)
         raise SolverError(
-            f"{folder} is not a run folder: it has no {names}.{suggestion(str(folder), runs)} Name a folder that "
-            f"{commands} wrote, or one of `solver policies`."
+            f"{folder} is not a run folder: it has no {names}.{suggestion(str(folder), runs)} Name "
+            f"a folder that {commands} wrote, or one of `solver policies`."
         )
     if kind not in wanted:
         raise SolverError(
@@ -164,7 +186,7 @@ def kind_of(folder: str | Path, command: str | None = None) -> Kind:
 
 
 def kind_that_trains(algorithm: str) -> Kind:
-    """The kind of run that an algorithm makes. Raises SolverError for an unknown algorithm."""
+    """Kind of run of an algorithm. Raises SolverError for an unknown algorithm."""
     known = {name: kind for kind in KINDS for name in kind.algorithms}
     if algorithm not in known:
         raise SolverError(
@@ -174,12 +196,12 @@ def kind_that_trains(algorithm: str) -> Kind:
 
 
 def remove_run(folder: Path) -> None:
-    """Delete the run in a folder, of whatever kind. Files of others stay."""
+    """Delete the files of the run in a folder, of any kind. Other files stay."""
     files.remove_run(folder, [name for kind in KINDS for name in (kind.description, *kind.files)])
 
 
 def holds_run(folder: Path) -> bool:
-    """Whether a folder holds a run, or what is left of one."""
+    """Whether a folder holds a run or a checkpoint."""
     return kind_in(folder) is not None or (folder / CHECKPOINT).exists()
 
 
@@ -190,56 +212,66 @@ def start(
     report: Report,
     overwrite: bool = False,
     before: Callable[[], None] = lambda: None,
+    robot: CompiledRobot | None = None,
 ) -> None:
-    """Train a new run in `folder`, which no other process can train in meanwhile.
+    """Train a new run in `folder`, which stays locked for other processes.
 
-    before: called before the training and after the checks of the folder. Raises SolverError when the folder holds a
-    run that must not be replaced, or when another process trains in it.
+    before: called after the checks of the folder and before the training. robot: as in `Training.start`. Raises
+    SolverError if the folder cannot be written, if it holds a run that must not be replaced, or if another process
+    trains in it.
     """
     with files.owned(folder):
         files.require_free(folder, kind.command, overwrite)
         before()
-        kind.training.start(run, folder, report)
+        kind.training.start(run, folder, _watched(run, report), robot)
 
 
 def resume(folder: Path, report: Report) -> None:
     """Continue the run in a folder to its end, with its own settings.
 
-    Raises SolverError when the folder holds no run, a damaged one, or one of another artifact, and when another process
+    Raises SolverError if the folder holds no run, a damaged run or a run of another artifact, and if another process
     trains in it.
     """
     kind = kind_of(folder)
     with files.owned(folder):
-        kind.training.resume(folder, report)
+        kind.training.resume(folder, _watched(kind.training.read(folder), report))
+
+
+def _watched(run: Description, report: Report) -> Report:
+    """The report of a training, after which the artifact is compared with the one that the training began with."""
+
+    def after(row: dict[str, float]) -> None:
+        report(row)
+        warn_of_rebuild(run.robot, run.generated, run.artifact_hash)
+
+    return after
 
 
 def warn_unfinished(run: str | Path) -> None:
-    """Give a ReliabilityWarning where the training of a run folder has not come to its end."""
+    """Give a ReliabilityWarning if the training of a run folder has not ended."""
     if shipped.is_shipped(run):
         return
     folder, kind = Path(run), kind_of(run)
     done, length = kind.done(folder), kind.training.read(folder).length
     if done < length:
         warnings.warn(
-            f"the training in {folder} has come to {done} of {length} {kind.unit}s, and this is the policy so far. "
+            f"the training in {folder} has {done} of {length} {kind.unit}s; this is its policy so far. "
             f"`solver {kind.command} --resume {folder}` continues it",
             ReliabilityWarning,
             stacklevel=3,
         )
 
 
-def load_controller(
+def load_rollout_policy(
     folder: str | Path, generated: str | None = None, reaction_periods: float | None = None
-) -> tuple[Problem, Controller, str]:
-    """Load a run's policy for rollouts: the nominal problem, the controller, and a label.
+) -> RolloutPolicy:
+    """Policy of a run for rollouts: the nominal problem, the controller, and the label.
 
-    folder: of the run, or the name of a policy that ships with the package.
-    generated: the folder of artifacts when it has moved. reaction_periods: control periods that an input acts before
-    the next one can, by default as in training. The label names everything that was chosen but the seed, and where the
-    training stopped before its end: runs that differ by their seeds only have the same label.
+    folder: of the run, or the name of a shipped policy. generated: the folder of artifacts if it has moved.
+    reaction_periods: control periods that an input acts before the next one can, by default as in training.
 
-    Raises SolverError for a folder without a run, a damaged checkpoint, another artifact, and reaction_periods for a
-    run without a value function.
+    Raises SolverError for a folder without a run, a damaged checkpoint, another artifact, and for `reaction_periods` of
+    a run without a value function.
     """
     folder = shipped.run_folder(folder)
-    return kind_of(folder).training.load_controller(folder, generated, reaction_periods)
+    return kind_of(folder).training.load_rollout_policy(folder, generated, reaction_periods)

@@ -1,4 +1,4 @@
-"""The metrics of a run, one row an iteration or a segment: metrics.jsonl, and the same numbers for TensorBoard."""
+"""Metrics of a run, one row an iteration or a segment: metrics.jsonl, and the same numbers for TensorBoard."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from modelgen.errors import ReliabilityWarning
 from solver.runs.folder import METRICS, write_text
 
 LARGEST = 1e300
-#: Seconds between TensorBoard's writes. `close` waits so long where Ctrl-C came while its thread was told of a row.
+#: Seconds between TensorBoard's writes. After Ctrl-C in a write, `close` waits this long for its thread.
 FLUSH = 1
 
-#: Called after every iteration or segment with its metrics.
+#: Callback after every iteration or segment, with its metrics.
 Report = Callable[[dict[str, float]], None]
 
 
 class MetricsLog:
-    """The open log of one training.
+    """Open log of a training.
 
-    keys: what every row must hold; the first counts the iterations or actions. A resumed run drops what was logged
-    after its checkpoint: all rows that count to `first` or more.
+    keys: of every row; the first is the counter of iterations or actions. A resumed run drops the rows after its
+    checkpoint: all rows with a counter of `first` or more.
     """
 
     def __init__(self, folder: Path, first: int, keys: Sequence[str]) -> None:
@@ -50,10 +50,10 @@ class MetricsLog:
 
 
 def read_metrics(folder: Path, keys: Sequence[str] = ()) -> list[dict[str, float]]:
-    """Read all rows of metrics.jsonl that hold numbers under `keys`.
+    """Rows of metrics.jsonl that have numbers under all `keys`.
 
-    A last line that a crash cut short is left out, and so is of every row what is no finite number. Other lines that
-    cannot be read are left out with a warning.
+    Skips entries that are not finite numbers, and the last line if a crash cut it. Other damaged lines give a
+    ReliabilityWarning.
     """
     path = folder / METRICS
     lines = _text(path).splitlines() if path.is_file() else []
@@ -81,7 +81,7 @@ def _text(path: Path) -> str:
 
 
 def training_seconds(folder: Path) -> float:
-    """Sum of what the iterations or segments of a run took, without evaluations."""
+    """Seconds of all iterations or segments of a run, without evaluations."""
     names = ("seconds", "seconds_targets", "seconds_fit")
     return sum(row.get(name, 0.0) for row in read_metrics(folder) for name in names)
 

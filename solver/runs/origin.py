@@ -1,4 +1,4 @@
-"""Where numbers were made: the machine, and the commit of the program."""
+"""Origin of results: the machine, and the commit of the program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNKNOWN = "–"
 
 
 def machine() -> str:
-    """Cores, memory and processor."""
+    """Cores, memory and processor of this machine."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     name = platform.processor() or platform.machine()
     try:
@@ -25,15 +25,15 @@ def machine() -> str:
 
 
 def commit() -> str:
-    """The commit of the program's own repository, with a + where its tracked files were changed since.
+    """Commit of the program's repository, with a + if tracked files have changed.
 
-    UNKNOWN where the program does not lie in a repository of its own, as when it is installed.
+    UNKNOWN if the program is not in its own repository, for example if it is installed.
     """
     if not (ROOT / ".git").exists():
         return UNKNOWN
     words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"]
     try:
-        found = subprocess.run(words, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
+        described = subprocess.run(words, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return UNKNOWN
-    return found or UNKNOWN
+    return described or UNKNOWN

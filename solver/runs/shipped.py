@@ -1,6 +1,6 @@
-"""The trained policies that ship with the package: run folders that a name stands for, such as `pendulum-rfvi`.
+"""Policies that ship with the package: run folders with a name such as `pendulum-rfvi`.
 
-Each holds the description of its run, a checkpoint with the weights only, and figures.json with what the policy does.
+A folder holds the description of the run, a checkpoint with the weights only, and figures.json with its results.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HEADER = ("policy", "return", "success", "limit", "gap", "seed", "commit", "date
 
 @dataclass(frozen=True)
 class Figures:
-    """What a shipped policy does, and how it was made."""
+    """Results of a shipped policy, and their origin."""
 
     robot: str
     algorithm: str
@@ -26,7 +26,7 @@ class Figures:
     return_mean: float  # over the evaluation's rollouts on the nominal robot
     return_spread: float
     success_rate: float
-    limit: float  # of `solver limit`, and what follows with it
+    limit: float  # from `solver limit`, as the next three
     idle_return: float
     gap: float
     gap_percent: float | None
@@ -35,46 +35,47 @@ class Figures:
 
 
 def names() -> list[str]:
-    """The names of all shipped policies, sorted."""
+    """Names of all shipped policies, sorted."""
     return sorted(path.parent.name for path in FOLDER.glob(f"*/{CHECKPOINT}"))
 
 
 def run_folder(run: str | Path) -> Path:
-    """The folder of a run, given as a path or as the name of a shipped policy. A path that is there comes first."""
+    """Folder of a run, from a path or the name of a shipped policy. An existing path has priority."""
     path = Path(run)
     return FOLDER / path if is_shipped(path) else path
 
 
 def is_shipped(run: str | Path) -> bool:
-    """Whether these words name a shipped policy, and no file or folder of the user."""
+    """Whether `run` is the name of a shipped policy and not an existing path."""
     path = Path(run)
-    return str(run) == path.name and not path.exists() and path.name in names()
+    return str(run) == path.name and path.name in names() and not path.exists()
 
 
 def of_robot(name: str | Path) -> list[str]:
-    """The shipped policies of the robot of this name, cFVI first; none where a file or folder has the name."""
-    return [] if Path(name).exists() else [each for each in names() if each.rpartition("-")[0] == str(name)]
+    """Shipped policies of a robot, cFVI first. Empty if a file or folder has the robot's name."""
+    return [] if Path(name).exists() else [policy for policy in names() if policy.rpartition("-")[0] == str(name)]
 
 
 def read_figures(name: str) -> Figures:
-    """The figures of a shipped policy. Raises SolverError for a damaged file."""
-
+    """Results of a shipped policy. Raises SolverError for a damaged file."""
     return load_description(FOLDER / name / FIGURES, Figures)
 
 
 def save_figures(name: str, figures: Figures) -> None:
-    """Write the figures of a shipped policy. Raises SolverError when they cannot be written."""
+    """Write the results of a shipped policy. Raises SolverError if they cannot be written."""
     save_description(FOLDER / name / FIGURES, figures)
 
 
 def require_no_shipped(run: str | Path) -> None:
-    """Raise SolverError for the name of a shipped policy, where a run of the user's own is needed."""
+    """Raises SolverError for the name of a shipped policy."""
     if is_shipped(run):
-        raise SolverError(f"{run} is a shipped policy: it has weights only, and its training cannot be continued")
+        raise SolverError(
+            f"{run} is a shipped policy, which has weights only, so its training cannot continue; name a run folder"
+        )
 
 
 def table(figures: dict[str, Figures]) -> str:
-    """A table of shipped policies, a line for each."""
+    """Table of shipped policies, one line a policy."""
     rows = [HEADER]
     for name, row in figures.items():
         percent = "" if row.gap_percent is None else f" ({row.gap_percent:.1f} %)"

@@ -1,1 +1,1 @@
-"""What watches value iteration: settings, schedule, choice of V, polish, checkpoints and run folders."""
+"""Trainings: settings, presets, schedule, choice of V, polish, checkpoints, and runs on disk."""

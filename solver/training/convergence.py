@@ -1,4 +1,4 @@
-"""Observer that skips ahead where evaluations agree on a solved task, and waits before the last phase where not."""
+"""Observer that skips iterations if evaluations of a solved task agree, and adds iterations if they do not."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from solver.training.schedule import Schedule
 
 @dataclass
 class Convergence:
-    """Follows the success rate and the mean return of the last evaluations. tolerance 0 follows nothing."""
+    """Follows the success rate and the mean return of the last evaluations. A tolerance of 0 switches it off."""
 
     schedule: Schedule
-    tolerance: float  # largest relative difference between returns that agree
+    tolerance: float  # largest relative difference of returns that agree
     count: int = 3  # evaluations that must agree
-    solved: float = 0.98  # least success rate of each
-    wait: float = 0.5  # most iterations to wait, as a share of the settings' number
-    evaluations: list[list[float]] = field(default_factory=list)  # success rate and mean return
+    solved: float = 0.98  # least success rate of these evaluations
+    wait: float = 0.5  # most added iterations, as a share of the iterations in the settings
+    evaluations: list[list[float]] = field(default_factory=list)  # success rate and mean return of each
 
     def observe(self, iteration: Iteration, row: dict[str, float]) -> None:  # noqa: ARG002
-        """Let the schedule skip to its next phase, or stay where it is."""
+        """Let the schedule skip to its next phase, or repeat its position."""
         schedule = self.schedule
         if "return_mean" in row:
             new = [row["success_rate"], row["return_mean"]]
@@ -42,5 +42,5 @@ class Convergence:
         return {"evaluations": self.evaluations}
 
     def restore(self, checkpoint: Mapping[str, Any]) -> None:
-        """The inverse of `state`. Raises TypeError or ValueError for entries that are not pairs of numbers."""
+        """Inverse of `state`. Raises TypeError or ValueError for entries that are not pairs of numbers."""
         self.evaluations = [[float(number) for number in pair] for pair in checkpoint["evaluations"]]

@@ -1,4 +1,4 @@
-"""The untrained value function and the optimisers of a training, from its settings."""
+"""Untrained value function and optimisers of a training, from its settings."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from solver.training.settings import Settings
 from solver.value.network import Ensemble, Factor
 from solver.value.optimiser import Adam, Optimiser, Soap
 
-POSITION_SCALE = 2.0  # the networks see a position that does not wrap as 2 q/limit
-WEIGHT_DECAY = 1e-6  # L2 penalty on the weights, the authors'
+POSITION_SCALE = 2.0  # network input of a position that does not wrap: 2 q/limit
+WEIGHT_DECAY = 1e-6  # L2 penalty on the weights, as in the paper
 
 
 def make_ensemble(robot: CompiledRobot, settings: Settings) -> Ensemble:
-    """Untrained value function, on the CPU."""
+    """Untrained value function on the CPU."""
     states = robot.metadata.states
     scales = {"position": POSITION_SCALE, "velocity": settings.input_scale}
     scaled = settings.input_scale > 0.0

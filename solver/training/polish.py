@@ -1,9 +1,10 @@
-"""Observer that polishes a rough V at the end of nominal training: many more states, and each fit to its end.
+"""Observer that polishes a rough V at the end of nominal training, with more states and longer fits.
 
-A policy follows the slope of V. Where V is rough, the slope is off by a little everywhere: no rollout fails, and the
-robot pays some per cent too much. Then V differs from what its policy is paid, too, which needs no known optimum.
-A polishing step begins with a fresh optimiser, and its learning rate falls to its end: a fit that is left half done
-hands its noise to the next targets. cFVI is polished at the end of its schedule, rFVI before its adversaries grow.
+A policy follows the slope of V. If V is rough, the slope has small errors everywhere: no rollout fails, but the robot
+pays some per cent too much. Then V also differs from the return of its policy, which shows the roughness without a
+known optimum. A polishing step begins with a fresh optimiser, and its learning rate falls to its final value, because
+an unfinished fit puts its noise into the next targets. cFVI is polished at the end of its schedule, rFVI before its
+adversaries grow.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ class Polish:
     most: int
     solved: float = 0.98  # least share of successes of the best V
     rough: float = 0.03  # mismatch of V above which it is rough
-    mismatch: float = 0.0  # at the last evaluation
+    mismatch: float = 0.0  # of V at the last evaluation
 
     def observe(self, iteration: Iteration, row: dict[str, float]) -> None:  # noqa: ARG002
-        """Add a polishing step where the nominal training ends with a rough V; the first begins with the best V."""
+        """Add a polishing step if the nominal training ends with a rough V. The first one begins with the best V."""
         schedule, best = self.schedule, self.selection.best
         self.mismatch = row.get("value_mismatch", self.mismatch)
         solved = best is not None and best.score.successes >= self.solved
@@ -45,5 +46,5 @@ class Polish:
         return {"mismatch": self.mismatch}
 
     def restore(self, checkpoint: Mapping[str, Any]) -> None:
-        """The inverse of `state`. Raises TypeError or ValueError for an entry that is not a number."""
+        """Inverse of `state`. Raises TypeError or ValueError for an entry that is not a number."""
         self.mismatch = float(checkpoint["mismatch"])

@@ -1,4 +1,4 @@
-"""The preset `fast`: settings that follow from a robot. The authors' preset `paper` is in `solver.lab.paper`."""
+"""Preset `fast`, which computes settings from a robot, and the table of presets."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.adversaries.adversary import Adversary
+from solver.local.linearization import linearization
 from solver.local.time_scale import crossing_time, time_scale
 from solver.training.settings import Settings
 
 STEPS = 8  # value steps in a time scale of the robot
-CROSSING = 5  # least number of value steps in which a full input takes a state across its limit
+CROSSING = 5  # value steps in the crossing time, at least
 
 
 def fast(robot: CompiledRobot) -> dict[str, Any]:
     """Settings for minutes of training on two cores, from the size of a robot and its time scale.
 
-    - Times are physical: a value step is a share of the robot's time scale, whatever the control rate. The first steps
-      are long, to carry the reward back fast, and the last ones short.
+    - A value step is a share of the robot's time scale, at every control rate. The first steps are long, to carry the
+      reward back fast, and the last steps are short.
     - The radii of the adversaries grow from zero after the nominal task is solved. With adversaries from the first
       iteration the robot does not learn to swing up.
 
@@ -30,7 +31,8 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     """
     metadata = robot.metadata
     simple = len(metadata.states) <= 2
-    seconds = min(time_scale(robot) / STEPS, crossing_time(robot) / CROSSING)
+    local = linearization(robot)
+    seconds = min(time_scale(local) / STEPS, crossing_time(local) / CROSSING)
     hold = max(1, round(seconds * metadata.task.control_rate))
     weakest = min(entry.limit for entry in metadata.inputs)
     common = {
@@ -58,19 +60,19 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
 
 
 def fast_nominal(robot: CompiledRobot) -> dict[str, Any]:
-    """Settings of `fast` without adversaries: the short steps come where these would begin to grow."""
+    """Settings of `fast` without adversaries. The short steps begin where the adversaries of `fast` begin."""
     settings = fast(robot)
     steps: tuple[int, ...] = settings["step_periods"]
     return {**settings, "adversaries": {}, "iterations": 80, "step_periods": (*steps[:7], steps[-1])}
 
 
 Preset = Callable[[CompiledRobot], dict[str, Any]]
-#: Module, and its functions for rfvi and for cfvi: the table of presets.
+#: Table of presets: module, function for rfvi, function for cfvi.
 PRESETS = {
     "fast": ("solver.training.presets", "fast", "fast_nominal"),
     "paper": ("solver.lab.paper", "paper", "paper_nominal"),
 }
-#: Continuous fitted value iteration, cfvi, is the robust one without adversaries.
+#: cfvi, continuous fitted value iteration, is rfvi without adversaries.
 Algorithm = Literal["rfvi", "cfvi"]
 ALGORITHMS = ("rfvi", "cfvi")
 
@@ -82,11 +84,11 @@ def make_settings(
     adversaries: Iterable[Adversary] | Mapping[str, float] | None = None,
     **changes: Any,
 ) -> Settings:
-    """Settings of a preset for a robot with kernels on the CPU, some of them changed.
+    """Settings of a preset for a robot with kernels on the CPU, with some changes.
 
-    algorithm: rfvi as the preset has it, or cfvi without adversaries. adversaries: in place of the preset's, as objects
-    or as radii by name; none at all make it cfvi. Raises SolverError for an unknown preset, algorithm or setting, and
-    for adversaries of cfvi.
+    algorithm: rfvi with the preset's adversaries, or cfvi without adversaries. adversaries: in place of the preset's,
+    as objects or as radii by name; an empty collection gives cfvi. Raises SolverError for an unknown preset, algorithm
+    or setting, and for adversaries of cfvi.
     """
     _require_choice("preset", preset, PRESETS)
     _require_choice("algorithm", algorithm, ALGORITHMS)
@@ -98,12 +100,14 @@ def make_settings(
     make: Preset = getattr(import_module(module), functions[algorithm == "cfvi" or radii == {}])
     settings = Settings(**{**make(robot), **({} if radii is None else {"adversaries": radii}), **changes})
     if algorithm == "cfvi" != settings.algorithm:
-        raise SolverError(f"cfvi has no adversaries, but {', '.join(settings.adversaries)} was given; train rfvi")
+        raise SolverError(
+            f"cfvi has no adversaries, but the settings have {', '.join(settings.adversaries)}; train rfvi"
+        )
     return settings
 
 
 def radii_of(adversaries: Iterable[Adversary] | Mapping[str, float]) -> dict[str, float]:
-    """Radii by name of adversaries given as objects or already by name. Raises SolverError for anything else."""
+    """Radii by name, of adversaries as objects or of radii by name. Raises SolverError for other objects."""
     if isinstance(adversaries, Mapping):
         return dict(adversaries)
     radii = {}

@@ -1,4 +1,4 @@
-"""What run.json says of a run of fitted value iteration, and what its checkpoint holds."""
+"""Description of a run of fitted value iteration (run.json), and the parts of its checkpoint."""
 
 from __future__ import annotations
 
@@ -15,66 +15,72 @@ from solver.runs.kinds import Description, kind_of
 from solver.training.settings import ADVERSARY, Settings
 
 RUN = "run.json"
-ARTIFACT = "artifact"  # folder in a run folder for the artifact of a robot that was compiled in memory
+ARTIFACT = "artifact"  # subfolder of a run folder for the artifact of a robot that was compiled in memory
 PARTS = ("iteration", "ensemble", "optimisers", "best", files.RUN)  # of a checkpoint
-KEYS = ("iteration", "value_error")  # of every row of metrics.jsonl; the first counts
+KEYS = ("iteration", "value_error")  # of every row of metrics.jsonl; the first is the counter
 
 
 @dataclass(frozen=True)
-class Run(Description):
-    """The description of a run."""
+class RunDescription(Description):
+    """Description of a run: its robot, its settings, and what it begins with."""
 
     settings: Settings
     preset: str
-    warm_from: str = ""  # the folder of the run whose value function it begins with
-    identified: Identified | None = None  # what recordings say of the robot; its nominal parameters are theirs
+    warm_from: str = ""  # folder of the run whose value function it begins with
+    identified: Identified | None = None  # parameters from recordings: nominal values and sets
 
     @property
     def nominal(self) -> tuple[float, ...]:
-        """The identified parameters (p,), or nothing where the model file's count."""
+        """Identified parameters (p,); empty for the parameters of the model file."""
         return self.identified.nominal if self.identified else ()
 
     @property
     def name(self) -> str:
-        """Robot, algorithm, preset and seed."""
+        """Name of the run folder: robot, algorithm, preset and seed."""
         return f"{self.robot}-{self.settings.algorithm}-{self.preset}-seed{self.settings.seed}"
 
     @property
+    def label(self) -> str:
+        """Robot and algorithm, and the preset unless it is `fast`."""
+        label = f"{self.robot}-{self.settings.algorithm}"
+        return label if self.preset == "fast" else f"{label}-{self.preset}"
+
+    @property
     def length(self) -> int:
-        """Value iterations."""
+        """Number of value iterations."""
         return self.settings.iterations
 
     def identity(self) -> dict[str, Any]:
-        """Where it began, and all settings but backend, threads and, for cFVI, those of the adversary."""
+        """All settings but the threads and, for cFVI, the settings of the adversaries; and what the run begins with."""
         idle = {"threads", *(ADVERSARY if self.settings.algorithm == "cfvi" else ())}
         settings = {name: value for name, value in vars(self.settings).items() if name not in idle}
         return settings | {"warm_from": self.warm_from, "identified": self.identified and asdict(self.identified)}
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The entry `best` of a checkpoint, see `solver.training.selection.Best`."""
+class BestEntry:
+    """Entry `best` of a checkpoint, see `solver.training.selection.Best`."""
 
     iteration: int
     score: tuple[float, float, float, float, float]
     ensemble: dict[str, Any]
 
 
-def save_run(folder: Path, run: Run) -> None:
-    """Write run.json. The place of an artifact in the run folder is written relative to it."""
+def save_run(folder: Path, run: RunDescription) -> None:
+    """Write run.json. The path of an artifact inside the run folder is written relative to the folder."""
     own = run.generated is not None and Path(run.generated) == folder / ARTIFACT
     files.save_description(folder / RUN, replace(run, generated=ARTIFACT) if own else run)
 
 
-def load_run(folder: Path) -> Run:
-    """Read run.json. Raises SolverError when it is missing or damaged, or the folder holds another kind of run."""
+def load_run(folder: Path) -> RunDescription:
+    """Content of run.json. Raises SolverError if it is missing or damaged, or for a run of another kind."""
     kind_of(folder, command="train")
-    run = files.load_description(folder / RUN, Run)
+    run = files.load_description(folder / RUN, RunDescription)
     return replace(run, generated=str(folder / ARTIFACT)) if run.generated == ARTIFACT else run
 
 
 def load_run_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:
-    """Read the checkpoint. Raises SolverError when it is missing, damaged, or not that of the run in run.json."""
+    """Checkpoint of a run. Raises SolverError if it is missing, damaged, or of another run than run.json."""
     content = files.load_checkpoint(folder, PARTS, device, _check_content)
     files.require_own_checkpoint(content, load_run(folder).results(), folder)
     return content
@@ -91,4 +97,4 @@ def _check_content(content: dict[str, Any]) -> None:
     if not isinstance(best, dict) or not isinstance(content.get("ensemble", {}), dict):
         raise ValueError("its value function is not a mapping of weights")
     if best:
-        typed(Kept, best, "best")
+        typed(BestEntry, best, "best")

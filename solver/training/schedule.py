@@ -1,7 +1,7 @@
-"""The plan of a training: the steps that follow from its settings, position by position.
+"""Schedule of a training: the steps that its settings give, position by position.
 
-Observers of the training may change which position comes next (`go_to`). A training then skips iterations where its
-evaluations agree on a solved task, and adds some where they do not.
+Observers of the training may change the next position (`go_to`). A training skips iterations if its evaluations of a
+solved task agree, and adds iterations if they do not.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from solver.training.settings import Settings
 
 @dataclass
 class Schedule:
-    """Steps of a training. `position` is that of the next one; `added` counts the steps beyond the settings' number."""
+    """Steps of a training. `position` belongs to the next step; `added` counts steps beyond the settings' number."""
 
     settings: Settings
     position: int = 0
     added: int = 0
     polished: int = 0  # how many of the added steps polish V
-    last_phase: float = 0.85  # share of the iterations after which no position is skipped: the learning rate falls
+    last_phase: float = 0.85  # share of the iterations after which none is skipped, because the learning rate falls
     polish_states: int = 6  # states of a polishing step, as a multiple of the setting
-    polish_epochs: int = 2  # its epochs, likewise
-    polish_rate: float = 1.5  # its first learning rate, likewise
+    polish_epochs: int = 2  # epochs of a polishing step, as a multiple of the setting
+    polish_rate: float = 1.5  # first learning rate of a polishing step, as a multiple of the setting
 
     def __iter__(self) -> Iterator[Step]:
         while self.position < self.settings.iterations:
@@ -37,16 +37,16 @@ class Schedule:
 
     @property
     def number(self) -> int:
-        """Number of the next step; no other step has it."""
+        """Number of the next step, unique in the training."""
         return self.position + self.added
 
     def go_to(self, position: int) -> None:
-        """Let the step at `position` come next. Counts those that come twice."""
+        """Make the step at `position` the next one. Counts repeated positions in `added`."""
         self.added += max(0, self.position - position)
         self.position = position
 
     def step(self) -> Step:
-        """Step at the present position."""
+        """Step at the current position."""
         s, k = self.settings, self.position
         states, rates, fresh = s.states, s.epochs * (self._learning_rate(),), s.optimiser == "amsgrad"
         if self.polishing:
@@ -66,7 +66,7 @@ class Schedule:
         )
 
     def adversary_share(self, position: int) -> float:
-        """Share of their full radii that the adversaries have at a position, in [0, 1]; 0 without adversaries."""
+        """Share of the full radii of the adversaries at a position, in [0, 1]; 0 without adversaries."""
         s = self.settings
         begin, full = (share * s.iterations for share in s.adversary_ramp)
         if s.algorithm == "cfvi" or position < begin:
@@ -75,7 +75,7 @@ class Schedule:
 
     @property
     def due(self) -> bool:
-        """Whether V is to be evaluated now: every so many iterations, at the end, and after each polishing step."""
+        """Whether an evaluation of V is due: at regular intervals, at the end, and after every polishing step."""
         ends = {self.settings.iterations}
         if self.polished:
             ends.add(self.nominal_end)
@@ -83,7 +83,7 @@ class Schedule:
 
     @property
     def nominal_end(self) -> int:
-        """Position before which no adversary plays: a rough V is polished there."""
+        """Position of the first step with adversaries. A rough V is polished before it."""
         return self.settings.iterations if self.settings.algorithm == "cfvi" else self.refinement
 
     @property
@@ -93,15 +93,19 @@ class Schedule:
 
     @property
     def refinement(self) -> int:
-        """Position at which the task should be solved: the adversaries begin to grow, or, without adversaries, the
-        step length changes for the last time."""
+        """Position at which the task should be solved.
+
+        The adversaries begin to grow here or, without adversaries, the step length changes for the last time.
+        """
         if self.settings.algorithm == "rfvi":
             return math.ceil(self.settings.adversary_ramp[0] * self.settings.iterations)
         return max(self._step_changes(), default=0)
 
     def next_phase(self) -> int:
-        """First later position at which the step length changes, the adversaries begin to grow, or the last phase
-        begins; the present position where there is none, and while the adversaries grow."""
+        """Position of the next phase: a new step length, the growth of the adversaries, or the last phase.
+
+        It is the current position if there is no later phase, and while the adversaries grow.
+        """
         s, robust = self.settings, self.settings.algorithm == "rfvi"
         if robust and self.position >= self.refinement and self.adversary_share(self.position) < 1.0:
             return self.position
@@ -118,7 +122,7 @@ class Schedule:
         return [math.ceil(stage * self.settings.iterations / len(steps)) for stage in changes]
 
     def _learning_rate(self) -> float:
-        """Learning rate of the next fit, on a half cosine over the iterations; constant in the authors' settings."""
+        """Learning rate of the next fit: a half cosine over the iterations, or constant with `amsgrad`."""
         s = self.settings
         if s.optimiser == "amsgrad":
             return s.learning_rate
@@ -137,5 +141,5 @@ class Schedule:
         return {"iteration": self.position, "added": self.added, "polished": self.polished}
 
     def restore(self, checkpoint: Mapping[str, Any]) -> None:
-        """The inverse of `state`. Raises KeyError for a checkpoint without its entries."""
+        """Inverse of `state`. Raises KeyError for a checkpoint without its entries."""
         self.position, self.added, self.polished = (checkpoint[name] for name in ("iteration", "added", "polished"))

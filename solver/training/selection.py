@@ -1,15 +1,18 @@
-"""Observer that evaluates V by rollouts and keeps the best: the last V is not always the best one.
+"""Observer that evaluates V by rollouts and keeps the best V, because the last V is not always the best.
 
-Of two value functions the one with more successes is better. A success on whose way the simulation held the robot at a
-limit counts as two thirds of one, because the limit acted as a free brake.
+The V with more successes is better. A successful rollout in which the simulation held a state at its limit counts as
+two thirds of a success, because the limit acted as a free brake.
 
-cFVI is judged on the nominal robot. rFVI is judged there first, by its successes and by the price of its robustness: at
-most 5 % of what the best V of the training gains over the idle robot. Then other robots count, each rollout with its
-own parameters, by the quarters of them that succeed. Between equals the V made against larger adversaries is better,
-then the V with the larger return: the mean of the nominal return and of the worst quarter of the other robots.
+cFVI is compared on the nominal robot. For rFVI the order is:
 
-Where fewer than three quarters of the others succeed, their share and the size of the adversaries mean little. Then the
-nominal return decides: the mean from the task's starts and from states anywhere in the domain.
+1. successes on the nominal robot;
+2. the price of robustness: at most 5 % of the gain of the training's best V over the idle robot;
+3. quarters of the rollouts on other robots that succeed, where every rollout has its own parameters;
+4. the size of the adversaries in training;
+5. the mean of the nominal return and of the worst quarter of the other robots.
+
+If fewer than three quarters of the other robots succeed, 3 and 4 are ignored, and 5 is the nominal return: the mean
+from the task's starts and from states in the whole domain.
 """
 
 from __future__ import annotations
@@ -36,32 +39,32 @@ from solver.value.frozen import FrozenValue, ValueFunction
 from solver.value.network import Ensemble
 
 ROLLOUTS = 64
-SPREAD = 0.15  # half width of the box of parameters of other robots, as a share, where the robot is not identified
-PRICE = 0.05  # share of the gain over the idle robot that robustness may cost on the nominal robot
-HELD = 2.0 / 3.0  # weight of a success that met a limit
-WORST = 0.25  # share of the rollouts on other robots whose mean return counts
-LEAST_GAIN = 0.05  # of the idle robot's return: the gain in a mismatch is at least this
+SPREAD = 0.15  # half width of the parameter box of other robots, as a share, if the robot is not identified
+PRICE = 0.05  # largest loss of nominal return by robustness, as a share of the gain over the idle robot
+HELD = 2.0 / 3.0  # weight of a success with a state at its limit
+WORST = 0.25  # share of the rollouts on other robots in the worst returns
+LEAST_GAIN = 0.05  # lower bound of the gain in a mismatch, as a share of the idle robot's return
 
 
 @dataclass(frozen=True)
 class Score:
     """Quality of a value function."""
 
-    successes: float  # share of the rollouts on the nominal robot that succeed, with weight HELD if they met a limit
-    quarters: float  # of the rollouts on other robots that succeed: 0, 3 or 4 quarters; 1 where there are none
-    adversary: float  # share of their full radii that the adversaries had when it was made
-    value: float  # mean return of the rollouts that count
+    successes: float  # weighted share of successes on the nominal robot
+    quarters: float  # share of successes on other robots: 0, 0.75 or 1; 1 without other robots
+    adversary: float  # share of the full radii of the adversaries in training
+    value: float  # mean return in the last place of the order
     nominal: float  # mean return on the nominal robot
 
     def rank(self, least: float) -> tuple[float, ...]:
-        """Key for comparison, larger is better. least: nominal return that robustness may lower it to."""
+        """Key of the order; a larger key is better. least: nominal return that the price of robustness allows."""
         adversary = self.adversary if self.quarters else 0.0
         return self.successes, float(self.nominal >= least), self.quarters, adversary, self.value
 
 
 @dataclass(frozen=True)
 class Best:
-    """Best value function of a training so far: after how many iterations, its score and its weights."""
+    """Best value function of a training so far: its iteration, score and weights."""
 
     iteration: int
     score: Score
@@ -69,7 +72,7 @@ class Best:
 
 
 class Selection:
-    """Evaluates the value function when the schedule says so, and keeps the best."""
+    """Evaluates the value function when an evaluation is due, and keeps the best."""
 
     def __init__(self, problem: Problem, settings: Settings, value: Ensemble, schedule: Schedule) -> None:
         self.problem, self.settings, self.value, self.schedule = problem, settings, value, schedule
@@ -84,13 +87,13 @@ class Selection:
             share = 2.0 * torch.rand(ROLLOUTS, len(problem.theta), generator=generator, device=settings.device) - 1.0
             if problem.identified is None:
                 spread = problem.theta + SPREAD * share * problem.theta.abs()
-            else:  # on the boundary of the ellipsoid, where the adversary plays
+            else:  # the adversary plays on the boundary of the ellipsoid
                 spread = ParameterAdversary(1.0).admissible_set(problem, 1.0).extreme_point(share)
             self.theta = spread.clamp(problem.theta_bounds[:, 0], problem.theta_bounds[:, 1])
             self.anywhere = problem.sample_domain(ROLLOUTS, generator)
 
     def observe(self, iteration: Iteration, row: dict[str, float]) -> None:
-        """Evaluate the present V if that is due, add what it is worth to the row, and keep it if it is the best."""
+        """Evaluate V if due, add its statistics to the row, and keep V if it is the best."""
         if not self.schedule.due:
             return
         x = sample_starts(self.problem, self.settings.episodes, EVALUATION_SEED)
@@ -109,7 +112,7 @@ class Selection:
         }
 
     def _keep(self, score: Score) -> None:
-        """Keep a copy of the present weights if they are the best."""
+        """Keep a copy of the current weights if they are the best."""
         before = self.best
         if before is None or score.successes >= before.score.successes:
             more = before is None or score.successes > before.score.successes
@@ -120,10 +123,10 @@ class Selection:
             self.best = Best(self.schedule.number, score, weights)
 
     def judge(self, policy: Controller, x: Tensor, adversary: float) -> tuple[Score, Rollouts]:
-        """Score of a policy, and its rollouts from further states x (K, n) on the nominal robot.
+        """Score of a policy, and its rollouts from more states x (K, n) on the nominal robot.
 
-        adversary: share of their full radii that the adversaries had when its V was made. All rollouts are made
-        together: the time of a rollout hardly depends on their number.
+        adversary: share of the full radii of the adversaries in training. All rollouts run in one batch, because the
+        time of a batch hardly depends on its size.
         """
         begin = [x, self.starts]
         robots = None
@@ -148,7 +151,7 @@ class Selection:
         return Score(float(successes.mean()), quarters, adversary, value, mean), evaluated
 
     def restore_best(self) -> None:
-        """Put the weights of the best V back into the value function."""
+        """Copy the weights of the best V into the value function."""
         assert self.best is not None
         self.value.load_state_dict(self.best.ensemble)
 
@@ -158,14 +161,14 @@ class Selection:
         return {"nominal": self.nominal, "best": best}
 
     def restore(self, checkpoint: Mapping[str, Any]) -> None:
-        """The inverse of `state`. Raises KeyError or TypeError for entries that do not fit."""
+        """Inverse of `state`. Raises KeyError or TypeError for entries that do not fit."""
         self.nominal, best = float(checkpoint["nominal"]), checkpoint["best"]
         if best:
             self.best = Best(**best | {"score": Score(*best["score"])})
 
 
 def _sorted_returns(result: Rollouts) -> Tensor:
-    """Returns of rollouts, the worst first."""
+    """Returns of rollouts in ascending order; NaN is the lowest."""
     return torch.nan_to_num(result.returns, nan=-torch.inf).sort().values
 
 
@@ -173,14 +176,13 @@ def _sorted_returns(result: Rollouts) -> Tensor:
 def value_mismatch(problem: Problem, value: ValueFunction, result: Rollouts, idle_return: float) -> float:
     """Mean |V(x_0) - J(x_0)| of rollouts on the nominal robot, as a share of their gain over the idle robot.
 
-    J: the discounted reward of the policy, plus V where the rollout ends. The state cost of a period is taken at its
-    beginning.
+    J: discounted reward of the rollout plus V at its end. The state cost of a period is the cost at its beginning.
     """
     periods = len(result.u)
     elapsed = problem.control_step * torch.arange(periods, device=result.u.device)
     weight = torch.exp(-problem.discount_rate * elapsed) * problem.control_step  # (T,)
     paid = torch.zeros_like(result.returns)
-    for x, u, share in zip(result.x, result.u, weight, strict=False):  # x has one row more, the end
+    for x, u, share in zip(result.x, result.u, weight, strict=False):  # x has one row more: the end
         paid -= share * (problem.state_cost(x) + problem.action_cost.cost(u))
     paid += math.exp(-problem.discount_rate * problem.control_step * periods) * value(result.x[-1])[0]
     gain = max(float(result.returns.mean()) - idle_return, LEAST_GAIN * abs(idle_return))

@@ -1,4 +1,4 @@
-"""A training between two iterations: value iteration, assembled from settings, and the observers of its iterations."""
+"""A training in memory: value iteration assembled from settings, and the observers of its iterations."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from solver.training.schedule import Schedule
 from solver.training.selection import Selection
 from solver.training.settings import Settings
 
-REACH = 100.0  # levels of the basin, up to which errors are measured by its quadratic form
+REACH = 100.0  # errors are measured by the basin's quadratic form up to this multiple of its level
 
-Row = dict[str, float]  # the metrics of an iteration
+Row = dict[str, float]  # metrics of an iteration
 
 
 class Observer(Protocol):
-    """Watches a training. It may add metrics to the row of an iteration, and change what the schedule does next."""
+    """Observer of a training. It may add metrics to the row of an iteration and change the schedule's next step."""
 
     def observe(self, iteration: Iteration, row: Row) -> None:
-        """Called after every iteration, in the order of `Session.observers`."""
+        """React to an iteration. Observers are called in the order of `Session.observers`."""
 
     def state(self) -> dict[str, Any]:
         """Entries of a checkpoint."""
 
     def restore(self, checkpoint: dict[str, Any]) -> None:
-        """The inverse of `state`."""
+        """Inverse of `state`."""
 
 
 class Session:
-    """The problem, the value function, the source of states, the fit, the schedule and the observers of a training."""
+    """Problem, value function, source of states, fit, schedule and observers of a training."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Session:
         checkpoint: dict[str, Any] | None = None,
         identified: Identified | None = None,
     ) -> None:
-        """A new training, or one that continues. Raises SolverError for a checkpoint that does not fit."""
+        """Begin a training, or continue from a checkpoint. Raises SolverError if the checkpoint does not fit."""
         self.robot, self.settings = robot, settings
         self.problem = Problem(robot, settings.device, settings.integrator, identified)
         self.game = Game(self.problem, limit_cost=settings.limit_cost)
@@ -76,7 +76,7 @@ class Session:
             self.states.basin = basin
 
     def rows(self, workers: ThreadPoolExecutor) -> Iterator[Row]:
-        """Metrics of every iteration up to the end of the schedule, after all observers."""
+        """Metrics of every iteration to the end of the schedule, after all observers."""
         iterations = value_iteration(self.game, self.value, self.states, self.fitter, self.schedule, workers)
         for iteration in iterations:
             row = _metrics(iteration, self.schedule.added)
@@ -85,7 +85,7 @@ class Session:
             yield row
 
     def checkpoint(self) -> dict[str, Any]:
-        """Everything that another process needs to continue; `torch.load` reads it with weights_only."""
+        """Content of a checkpoint, from which another process can continue. `torch.load` reads it with weights_only."""
         content = {
             "ensemble": self.value.state_dict(),
             "visited": self.states.visited,
@@ -97,7 +97,7 @@ class Session:
         return content
 
     def _restore(self, checkpoint: dict[str, Any]) -> None:
-        """The inverse of `checkpoint`."""
+        """Inverse of `checkpoint`."""
         try:
             self.value.load_state_dict(checkpoint["ensemble"])
             self.states.basin = self.value.basin if self.value.basin.level else None
@@ -107,7 +107,7 @@ class Session:
             self.schedule.restore(checkpoint)
             for observer in self.observers:
                 observer.restore(checkpoint)
-        except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
+        except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError) as error:
             raise SolverError(
                 "the checkpoint does not fit: run.json was edited, or another version of solver wrote it. Restore the "
                 f"old run.json or train again ({' '.join(str(error).split())})"
@@ -115,7 +115,7 @@ class Session:
 
 
 def _metrics(iteration: Iteration, waited: int) -> Row:
-    """The row of an iteration, before any observer."""
+    """Row of an iteration before the observers."""
     step, target = iteration.step, iteration.target
     return {
         "iteration": float(step.number),
@@ -134,14 +134,14 @@ def _metrics(iteration: Iteration, waited: int) -> Row:
 
 @contextmanager
 def workers_of(settings: Settings) -> Iterator[ThreadPoolExecutor]:
-    """Worker threads that each run Torch serially; one on a GPU."""
+    """Worker threads, each with serial Torch operations. One thread on a GPU."""
     with serial_torch():
         pool = ThreadPoolExecutor(settings.threads if settings.device == "cpu" else 1)
         wait = True
         try:
             yield pool
         except KeyboardInterrupt:
-            wait = False  # a fit may take long, and nobody wants it any more
+            wait = False  # do not wait for a long fit
             raise
         finally:
             pool.shutdown(wait, cancel_futures=True)

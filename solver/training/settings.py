@@ -1,4 +1,4 @@
-"""Every setting of a training, with its meaning."""
+"""Settings of a training, and the check of their values."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ CHOICES = {
     "sampling": tuple(MIXTURES),
     "integrator": tuple(SCHEMES),
 }
-MOST = 10**9  # of whatever is counted
+MOST = 10**9  # upper bound of all counts
 MOST_THREADS = 512
-MOST_WEIGHTS = 10**8  # of all networks: 400 MB, as much for each moment of Adam, and four times for the bases of SOAP
+MOST_WEIGHTS = 10**8  # of all networks: 400 MB, as much for each moment of Adam, and four times as much for SOAP
 COUNTS = ("iterations", "states", "epochs", "minibatch", "members", "layers", "width", "evaluate_every", "episodes")
 POSITIVE = ("learning_rate", "final_learning_rate")
 NOT_NEGATIVE = ("loss_scale", "limit_cost", "reaction_periods", "input_scale", "convergence", "polish")
-SHARES = {"trace_decay": 0.0, "trace_floor": 1e-12}  # least value of each; all are below 1
-#: Settings that have no effect where no adversary plays.
+SHARES = {"trace_decay": 0.0, "trace_floor": 1e-12}  # least values; the upper bound is 1
+#: Settings without effect if there is no adversary.
 ADVERSARY = ("adversaries", "adversary_ramp", "modulation")
 
 
@@ -42,85 +42,84 @@ class Settings:
     """One training run. Two runs with equal settings on one machine give bit-identical weights."""
 
     seed: int = 0
-    """Seeds the weights, the states and the adversaries' modulation."""
+    """Seed of the weights, the states and the adversaries' modulation."""
     iterations: int = 60
-    """Value iterations: each makes targets from the current V and fits V to them."""
+    """Number of value iterations. Each computes targets from the current V and fits V to them."""
     states: int = 8192
-    """States per iteration, drawn anew."""
+    """States of an iteration. Every iteration draws new states."""
     sampling: Sampling = "mixture"
-    """Where the states come from. `uniform`: the state domain (DP of the paper). `rollouts`: rollouts of the current
-    policy (its RTDP). `domain`: the state domain, with shares around the task's starts and target. `mixture`: half of
-    `domain`, half of `rollouts`. `spread-rollouts`: `rollouts` with noise added to the states."""
+    """Distribution of the states. `uniform`: the state domain (DP in the paper). `rollouts`: rollouts of the current
+    policy (RTDP in the paper). `domain`: the state domain, with shares around the task's starts and target. `mixture`:
+    half of `domain`, half of `rollouts`. `spread-rollouts`: `rollouts` with noise on the states."""
     epochs: int = 20
-    """Passes over the states per iteration."""
+    """Passes over the states in a fit."""
     minibatch: int = 512
-    """States per gradient step."""
+    """States in a gradient step."""
     optimiser: OptimiserName = "soap"
-    """Optimiser of the fit. `soap` keeps its moments between the iterations, and its learning rate falls. `amsgrad` is
-    the authors' Adam: renewed in every iteration, at a constant learning rate."""
+    """Optimiser of the fit. `soap` keeps its moments between iterations, and its learning rate falls. `amsgrad` is the
+    paper's Adam: it is new in every iteration and has a constant learning rate."""
     learning_rate: float = 3e-3
-    """Step size of the optimiser at the first iteration."""
+    """Learning rate of the first iteration."""
     final_learning_rate: float = 1e-5
-    """Step size of `soap` at the last iteration, reached on a half cosine."""
+    """Learning rate of `soap` in the last iteration. It falls on a half cosine."""
     loss_scale: float = 0.2
-    """The fit weights a state by c/(c + |V_tar|), where c is this share of the mean |V| at the task's starts. A small
-    value makes V precise where little is left to pay. 0 weights all states alike, as the authors do."""
+    """Weight of a state in the fit: c/(c + |V_tar|), where c is this share of the mean |V| at the task's starts. A
+    small share makes V precise near the target. 0 gives all states the same weight, as in the paper."""
     trace_decay: float = 0.94
-    """lambda of the n-step target, per value step: the larger, the further a target looks ahead."""
+    """lambda of the n-step targets for one value step. A larger value looks further ahead."""
     trace_floor: float = 0.3
-    """The look-ahead of a target ends where the weight of its last return falls to this."""
+    """Weight of the last n-step return, at which the look-ahead of a target ends."""
     step_periods: tuple[int, ...] = (4, 4, 4, 2)
-    """Control periods of a value step, in which both players hold their moves: one entry per equal share of the
-    iterations, from coarse to fine."""
+    """Control periods of a value step, in which policy and adversary hold their moves. One entry for each equal share
+    of the iterations, from coarse to fine."""
     reaction_periods: float = 1.0
-    """Control periods that an input acts before the next one can (zero-order hold): 1, or 2 with a period of delay. The
-    policy then takes into account how its own input moves the state in that time, in training and afterwards. 0 is the
+    """Control periods that an input acts before the next one can (zero-order hold): 1, or 2 with one period of delay.
+    The policy takes into account how its input moves the state in this time, in training and afterwards. 0 is the
     closed form of continuous time, which chatters where V is steep."""
     limit_cost: float = 1.0
     """Cost per second while the simulation holds a state at its limit, as a multiple of the state cost with all states
-    at their limits. With 0 a limit is a wall that costs nothing, and a policy may learn to lean on it."""
+    at their limits. With 0 a limit is a wall without cost, and a policy may learn to use it as a brake."""
     integrator: SchemeName = "rk4"
-    """Integration of targets and rollouts: rk4, the classical Runge-Kutta method, or euler, the authors' explicit Euler
-    with their sum of the cost, which adds energy."""
+    """Integrator of targets and rollouts: `rk4`, the classical Runge-Kutta method, or `euler`, the paper's explicit
+    Euler method with its sum of the cost, which adds energy."""
     members: int = 4
-    """Networks in the ensemble."""
+    """Number of networks in the ensemble."""
     layers: int = 3
-    """Hidden layers of each network."""
+    """Hidden layers of a network."""
     width: int = 96
-    """Units in each hidden layer."""
+    """Units of a hidden layer."""
     input_scale: float = 8.0
-    """The networks see a rate as input_scale * v/limit and a position that does not wrap as 2 q/limit. 0: in SI
-    units."""
+    """Network input of a rate: input_scale * v/limit. A position that does not wrap is 2 q/limit. 0: SI units."""
     basin: bool = True
-    """Take V from the Riccati equation where the regulator of the linearised robot brings the real robot to the target,
-    and measure errors in its metric. A network alone is not precise enough beside the target of a robot that must
-    balance."""
+    """Use V of the Riccati equation where the regulator of the linearised robot brings the nonlinear robot to the
+    target, and measure errors in its metric. A network alone is not precise enough near the target of a robot that
+    must balance."""
     adversaries: dict[str, float] = field(default_factory=dict, hash=False)
-    """Radius of every adversary that plays, by name. `state`: SI units of the state per second (stationary) or per root
-    second. `action`: units of the input. `observation`: units of the state. `parameters`: share of every nominal
-    parameter, or with identified parameters the share of the semi-axes of their set."""
+    """Radii of the adversaries, by name. `state`: SI units of the state per second (stationary) or per root second.
+    `action`: units of the input. `observation`: units of the state. `parameters`: share of every nominal parameter or,
+    with identified parameters, share of the semi-axes of their set."""
     adversary_ramp: tuple[float, float] = (0.0, 0.0)
-    """Begin and end, as shares of the iterations, of the ramp on which all radii grow from zero to their full size. 0 0
-    plays at full size from the first iteration."""
+    """Begin and end of the ramp on which all radii grow from zero, as shares of the iterations. 0 0: full radii from
+    the first iteration."""
     modulation: Modulation = "stationary"
-    """Radii of the state, action and observation adversary: fixed, or modulated by a Wiener process (the authors')."""
+    """Radii of the state, action and observation adversary: fixed, or with the paper's Wiener process."""
     evaluate_every: int = 5
-    """Iterations between two evaluations by rollouts. The last iteration is always evaluated."""
+    """Iterations between two evaluations by rollouts. There is always an evaluation after the last iteration."""
     episodes: int = 100
-    """Rollouts per evaluation."""
+    """Rollouts of an evaluation."""
     convergence: float = 0.0
-    """Largest relative difference between the mean returns of three evaluations, all with success, at which training
-    skips to its next phase. The phases are the step lengths, the growth of the adversaries, and the last iterations
-    with small learning rates. Where the evaluations do not agree when the adversaries would begin to grow, or the last
-    step length without adversaries, this phase waits, for at most half as many iterations again. 0: neither."""
+    """Largest relative difference of the mean returns of three successful evaluations, at which the training skips to
+    its next phase. Phases are the step lengths, the growth of the adversaries, and the last iterations with small
+    learning rates. If the evaluations do not agree, the growth of the adversaries (or the last step length without
+    adversaries) waits for at most half as many iterations again. 0: no skipping and no waiting."""
     polish: int = 0
-    """Most iterations that polish V at the end of nominal training. Each has 6 times the states and twice the epochs.
-    They come only where the task is solved and V is rough: it differs from what its policy is paid by more than 3 % of
-    what that gains over the idle robot."""
+    """Most polishing iterations at the end of nominal training. Each has 6 times the states and twice the epochs. They
+    run only if the task is solved and V is rough: V differs from the return of its policy by more than 3 % of the
+    policy's gain over the idle robot."""
     device: Device = "cpu"
-    """Where Torch computes: on the CPU, or on a GPU with CUDA."""
+    """Device of Torch: the CPU, or a GPU with CUDA."""
     threads: int = field(default_factory=lambda: os.cpu_count() or 1)
-    """Worker threads on the CPU. Results do not depend on it."""
+    """Worker threads on the CPU. Results do not depend on their number."""
 
     def __post_init__(self) -> None:
         """Raises SolverError for the first setting that has another type or is out of its range."""
@@ -154,13 +153,13 @@ class Settings:
 
 
 def _require(name: str, right: bool, wanted: str, settings: Settings) -> None:
-    """Raises SolverError, with the value and what is wanted, unless it is right."""
+    """Raises SolverError with the value and the valid values, unless `right`."""
     if not right:
         raise SolverError(f"setting {name} is {getattr(settings, name)}; give {wanted}")
 
 
 def _require_type(name: str, kind: str, value: object) -> None:
-    """Raises SolverError unless a setting from Python or run.json is of the annotated kind."""
+    """Raises SolverError unless a setting from Python or run.json has the annotated type."""
     if name in CHOICES and value not in CHOICES[name]:
         raise SolverError(f"setting {name} is {value!r}; choices are {', '.join(CHOICES[name])}")
     if kind == "int" and type(value) is not int:
@@ -172,7 +171,7 @@ def _require_type(name: str, kind: str, value: object) -> None:
 
 
 def _require_adversaries(radii: object) -> None:
-    """Raises SolverError unless every name is in the table of adversaries, with a radius in its range."""
+    """Raises SolverError for a name that is not in the table of adversaries, and for a radius out of range."""
     kinds = {kind.name: kind for kind in ADVERSARIES}
     if not isinstance(radii, dict):
         raise SolverError(f"setting adversaries is {radii!r}; give radii by name, for example {{'action': 0.1}}")

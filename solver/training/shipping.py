@@ -1,4 +1,4 @@
-"""Make a trained run one of the policies that ship with the package: weights and settings, nothing of the training."""
+"""Shipping of a trained run with the package: its settings and its best weights."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from solver.errors import SolverError
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import shipped
 from solver.runs.folder import RUN, save_checkpoint
-from solver.training.run import Run, load_run, load_run_checkpoint, save_run
+from solver.training.run import RunDescription, load_run, load_run_checkpoint, save_run
 
 LARGEST = 500_000  # bytes of a shipped checkpoint
 
 
-def require_shippable(folder: Path) -> Run:
-    """The run in a folder. Raises SolverError unless it has ended, on the artifact that ships with the package."""
+def require_shippable(folder: Path) -> RunDescription:
+    """Run in a folder. Raises SolverError unless it has ended and its artifact is the shipped one."""
     shipped.require_no_shipped(folder)
     run = load_run(folder)
     require_same_artifact(folder, run.artifact_hash, load_robot(run.robot, "cpu", str(SHIPPED)))
     done = load_run_checkpoint(folder)["iteration"]
     if done < run.length:
         raise SolverError(
-            f"{folder} stands at {done} of {run.length} iterations; finish it with `solver train --resume {folder}`"
+            f"{folder} has {done} of {run.length} iterations; finish it with `solver train --resume {folder}`"
         )
     return run
 
 
 def ship(folder: Path) -> str:
-    """Write the run in a folder to the shipped policies and return its name there; an earlier one is replaced.
+    """Write the run in a folder to the shipped policies. Returns its name there. Replaces an earlier policy.
 
-    Raises SolverError as `require_shippable` does, and for weights of more than LARGEST bytes.
+    Raises SolverError as `require_shippable`, and for a checkpoint of more than LARGEST bytes.
     """
     run = require_shippable(folder)
     shipped_run = dataclasses.replace(run, generated=None, warm_from=Path(run.warm_from).name)
@@ -44,7 +44,7 @@ def ship(folder: Path) -> str:
     torch.save(content, written)
     if written.tell() > LARGEST:
         raise SolverError(
-            f"the weights of {folder} take {written.tell()} bytes, and a shipped policy at most {LARGEST}: train a "
+            f"the weights of {folder} have {written.tell()} bytes; a shipped policy has at most {LARGEST}. Train a "
             "smaller network, with fewer --members or a smaller --width"
         )
     name = f"{run.robot}-{run.settings.algorithm}"
@@ -56,7 +56,7 @@ def ship(folder: Path) -> str:
 
 
 def _weights_only(checkpoint: dict[str, Any]) -> dict[str, Any]:
-    """The checkpoint with the value function that the training kept, and empty entries for the rest."""
+    """Checkpoint with the best value function, and empty entries for the rest."""
     best = checkpoint["best"]
     return {
         "iteration": checkpoint["iteration"],

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import modelgen
@@ -20,6 +20,7 @@ from modelgen.artifact import folder as artifact
 from modelgen.cli import main
 from modelgen.identification import experiment, recordings
 from modelgen.identification.columns import columns
+from tests.modelgen.support.cases import fuzzed
 from tests.modelgen.support.damage import Damage, Mistake, damaged, damages, mistaken, mistakes
 from tests.modelgen.support.forgery import forged
 from tests.modelgen.support.identified_files import identified
@@ -49,6 +50,7 @@ def opened(folder: Path, where: str = "") -> None:
         explained(error, where)
 
 
+@fuzzed
 @given(st.sampled_from(KINDS), damages, st.booleans())
 def test_damaged_files(folder: Path, kind: str, damage: Damage, forge: bool) -> None:
     """With hashes that say so, and with the right ones."""
@@ -64,6 +66,7 @@ def test_damaged_files(folder: Path, kind: str, damage: Damage, forge: bool) -> 
         shutil.copytree(OURS, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
 
 
+@fuzzed
 @given(mistakes)
 def test_manifests_of_other_types(folder: Path, mistake: Mistake) -> None:
     """The hash is the right one: an attacker writes it too."""
@@ -88,6 +91,7 @@ REPORTS: dict[str, dict[str, Any]] = {
 }
 
 
+@fuzzed
 @given(st.sampled_from([*REPORTS]), mistakes)
 @pytest.mark.slow
 def test_reports_of_other_types(folder: Path, name: str, mistake: Mistake) -> None:
@@ -102,6 +106,7 @@ def test_reports_of_other_types(folder: Path, name: str, mistake: Mistake) -> No
     assert "angle_rate" in printed.getvalue()
 
 
+@fuzzed
 @given(st.lists(damages, min_size=1, max_size=3))
 def test_damaged_recordings(folder: Path, several: list[Damage]) -> None:
     path, content = folder.parent / "log.csv", LOG.encode()
@@ -117,9 +122,9 @@ def test_damaged_recordings(folder: Path, several: list[Damage]) -> None:
     assert np.isfinite(found.time).all()
 
 
+@fuzzed
 @given(mistakes)
 @example((2, ["x"]))
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_identified_files_of_other_types(folder: Path, mistake: Mistake) -> None:
     robot = modelgen.load("pendulum")
     content = identified(robot)

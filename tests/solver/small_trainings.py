@@ -16,7 +16,7 @@ from solver.plants.rollouts import rollouts
 from solver.problem.robots import load_robot
 from solver.runs import kinds
 from solver.runs.metrics import Report
-from solver.training.run import Run
+from solver.training.run import RunDescription
 from solver.training.settings import Settings
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -48,7 +48,7 @@ def start(
     overwrite: bool = False,
 ) -> None:
     """Train a new run."""
-    run = Run(robot, load_robot(robot, "cpu", generated).hash, generated, settings, preset)
+    run = RunDescription(robot, load_robot(robot, "cpu", generated).hash, generated, settings, preset)
     kinds.start(kinds.KINDS[0], run, folder, report, overwrite)
 
 

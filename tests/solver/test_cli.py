@@ -20,7 +20,7 @@ from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.parameters import Relative, changed_parameters
 from solver.runs.folder import CHECKPOINT
-from solver.runs.kinds import load_controller
+from solver.runs.kinds import load_rollout_policy
 from solver.streams import EVALUATION_SEED
 from solver.training.run import RUN, load_run, load_run_checkpoint
 from solver.training.settings import Settings
@@ -79,7 +79,7 @@ def test_the_preset_applies_wherever_it_stands(
     def begun(*_: object) -> None:
         raise KeyboardInterrupt  # run.json is written: its settings are what counts here
 
-    monkeypatch.setattr("solver.training.kind._train", begun)
+    monkeypatch.setattr("solver.training.lifecycle._train", begun)
     assert main([*words, "--width", "4", "--preview", "0", "--out", str(tmp_path)]) == 130
     run = load_run(tmp_path)
     assert (run.preset, run.robot) == ("paper", "cartpole")
@@ -97,7 +97,7 @@ def test_evaluation_as_json(finished_run: Path, capsys: Capture) -> None:
     content = json.loads(capsys.readouterr().out, parse_constant=no_constant)
     assert content["parameters"] == pytest.approx({"mass": 1.3, "length": 1.1})
     assert (content["robot"], content["episodes"], content["plant"]) == ("pendulum", 4, "nominal")
-    assert content["label"].startswith("pendulum rfvi fast iterations=5")
+    assert content["label"] == "pendulum-rfvi"
     assert content["return_mean"] == pytest.approx(content["state_reward"] + content["action_reward"], rel=1e-5)
     assert 0.0 <= content["success_rate"] <= 1.0
     assert main(words) == 0
@@ -107,7 +107,7 @@ def test_evaluation_as_json(finished_run: Path, capsys: Capture) -> None:
 
 
 def test_evaluation_on_another_plant(finished_run: Path, capsys: Capture) -> None:
-    problem, act, _ = load_controller(finished_run)
+    problem, act, _ = load_rollout_policy(finished_run)
     words = ["evaluate", str(finished_run), "--episodes", "4", "--set", "mass=1.3x", "--plant", "harsh", "--json"]
     for flags, effects in ((["--harsh", "delay=2x"], ["delay=2x"]), ([], [*EFFECTS])):
         assert main([*words, *flags]) == 0
@@ -126,7 +126,7 @@ def test_evaluation_with_an_observer(finished_run: Path, capsys: Capture) -> Non
 
     With a policy that holds the robot: a bad one's motion amplifies the processor's rounding. Without observer: 3 %.
     """
-    problem, act, _ = load_controller("pendulum-rfvi")
+    problem, act, _ = load_rollout_policy("pendulum-rfvi")
     assert main(["evaluate", "pendulum-rfvi", "--episodes", "4", "--plant", "harsh", "--observer", "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["observer"] is True
@@ -139,7 +139,7 @@ def test_evaluation_with_an_observer(finished_run: Path, capsys: Capture) -> Non
         reward -= motion.step(u) + cost * problem.control_step
     assert content["return_mean"] == pytest.approx(float(reward.mean()), rel=5e-3)
     assert main(["evaluate", str(finished_run), "--episodes", "1", "--observer"]) == 0
-    assert "fast iterations=5" in (line := capsys.readouterr().out)
+    assert "pendulum-rfvi" in (line := capsys.readouterr().out)
     assert ", observer, nominal, 1 rollouts" in line
 
 

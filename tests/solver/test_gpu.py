@@ -23,7 +23,7 @@ from solver.local import basin
 from solver.plants.rollouts import controller, rollouts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.training.kind import load_controller, resume
+from solver.training.lifecycle import load_rollout_policy, resume
 from solver.training.networks import make_ensemble
 from solver.training.run import load_run_checkpoint
 from solver.training.settings import Settings
@@ -102,7 +102,7 @@ def test_a_run_trains_and_goes_on_and_is_loaded_on_the_cpu(
         start("pendulum", "fast", settings, tmp_path / "run", brief, interrupted)
     resume(tmp_path / "run", rows.append)
     assert [row["iteration"] for row in rows] == [0, 1]
-    problem, act, _ = load_controller(tmp_path / "run")
+    problem, act, _ = load_rollout_policy(tmp_path / "run")
     assert act(problem.target[None])[0].device.type == "cpu"
     assert load_run_checkpoint(tmp_path / "run")["iteration"] == 2
 

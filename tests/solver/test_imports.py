@@ -25,6 +25,7 @@ ALLOWED = {
     "modelgen.engines.mjcf",
     "modelgen.errors",
     "modelgen.files",
+    "modelgen.identification",
     "modelgen.identification.identifiability",
     "modelgen.linear",
     "modelgen.linear.regulator",

@@ -1,1 +1,1 @@
-"""A policy in one small network, for a microcontroller: regression, cost on the chip, loss, and C source."""
+"""Distillation of a policy into one small network for a microcontroller: regression, cost, comparison, C source."""

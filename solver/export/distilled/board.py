@@ -1,11 +1,12 @@
 """Instructions, flash and stack of an exported policy on a Cortex-M4F, counted on an emulated board.
 
-The C is compiled in single precision with -O2 and run on QEMU's board mps2-an386 with `-icount shift=0`, where an
-instruction takes 1 ns of the emulated clock. The count is of instructions, not cycles, and the same on every machine.
-Half of the states are uniform in the domain; the others are those of rollouts of the run's policy. With an observer,
-a call is a whole control period: the observer with a delay of one period, the policy, and the disturbance taken off.
-The positions are then those of rollouts on the harsh plant, in their order. The observer and the robot's own functions
-are compiled with -O3, which unrolls their loops.
+The C is compiled in single precision with -O2. QEMU's board mps2-an386 runs it with `-icount shift=0`, where an
+instruction takes 1 ns of the emulated clock. The result is the number of instructions, not of cycles, and the same on
+every machine. Half of the states are uniform in the domain; the others come from rollouts of the run's policy.
+
+With an observer, a call is a whole control period: the observer with one period of delay, the policy, and the
+compensation of the disturbance. The positions then come from rollouts on the harsh plant, in order. The observer and
+the robot's functions are compiled with -O3, which unrolls their loops.
 """
 
 from __future__ import annotations
@@ -35,50 +36,56 @@ WORDS = [*CHIP, "-std=gnu99", "-O2", "-ffunction-sections", "-fdata-sections", "
 EMULATOR = ["qemu-system-arm", "-M", "mps2-an386", "-icount", "shift=0", "-nographic", "-monitor", "none"]
 EMULATOR += ["-serial", "null", "-chardev", "stdio,id=out"]
 EMULATOR += ["-semihosting-config", "enable=on,target=native,chardev=out", "-kernel"]
-LONGEST = 600  # seconds, of the emulator
+LONGEST = 600  # seconds of a program, for example the emulator
 TOOLS = (COMPILER, EMULATOR[0])
-CALLS = 8  # a count is the mean of so many, for the policy alone, which has no memory: it is right to 5 instructions
-PAINTED = 16_384  # bytes of stack that are looked at
+CALLS = 8  # calls of the policy in a count, which is their mean: exact to 5 instructions
+PAINTED = 16_384  # bytes of stack that are checked
 
 Array = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Of every call, and of the program."""
+    """Counts of every call and of the program."""
 
     instructions: NDArray[np.int64]  # (N,)
-    u: Array  # (N, m), what the board computed
-    flash: int  # bytes, libm included
+    u: Array  # (N, m) inputs that the board computed
+    flash: int  # bytes with libm
     stack: int  # bytes
 
     @property
     def largest(self) -> Cost:
+        """Cost with the largest number of instructions."""
         return Cost(int(self.instructions.max()), self.flash, self.stack)
 
 
 def missing_tools() -> str:
-    """What is not installed of the compiler and the emulator; empty where both are."""
+    """Names of the compiler and the emulator if they are not installed."""
     return " and ".join(tool for tool in TOOLS if shutil.which(tool) is None)
 
 
 def compiler_version() -> str:
+    """Version of the compiler."""
     return _run([COMPILER, "-dumpversion"]).strip()
 
 
 def count_policy(solution: Solution, folder: Path, number: int) -> tuple[Counts, Array]:
-    """The counts of the policy in the C of a folder, and the states (N, n) that they are of. Raises SolverError where
-    it cannot be compiled or run."""
+    """Counts of the policy in the C files of a folder, and their states (N, n).
+
+    Raises SolverError if the C cannot be compiled or run.
+    """
     problem, half, generator = solution.problem, number // 2, torch.Generator().manual_seed(0)
-    seen = rollouts(problem, solution.controller(), sample_starts(problem, 20, 0)).x.flatten(0, 1)
-    chosen = seen[torch.randint(len(seen), (number - half,), generator=generator)]
+    visited = rollouts(problem, solution.controller(), sample_starts(problem, 20, 0)).x.flatten(0, 1)
+    chosen = visited[torch.randint(len(visited), (number - half,), generator=generator)]
     x = torch.cat([problem.sample_domain(half, generator), chosen]).numpy()
     return measured(problem, folder, x), x
 
 
 def count_period(solution: Solution, folder: Path, number: int) -> tuple[Counts, Array]:
-    """The counts of whole control periods with the observer in the C of a folder, and the positions (N, q) that it
-    gets. Raises SolverError where it cannot be compiled or run."""
+    """Counts of control periods with the observer in the C files of a folder, and its measured positions (N, q).
+
+    Raises SolverError if the C cannot be compiled or run.
+    """
     problem, task = solution.problem, solution.problem.robot.metadata.task
     starts = sample_starts(problem, math.ceil(number / (task.horizon * task.control_rate)), 0)
     x = rollouts(problem, solution.controller(), starts, make_plant("harsh", problem, seed=0), observed=True).x
@@ -88,7 +95,7 @@ def count_period(solution: Solution, folder: Path, number: int) -> tuple[Counts,
 
 
 def period(problem: Problem, rows: int) -> str:
-    """C of a function POLICY that does what the robot does in a control period, and begins anew after so many rows."""
+    """C of a function POLICY for a whole control period. It resets the observer after `rows` calls."""
     name, n = problem.robot.name, len(problem.target)
     return f"""#include "{name}_observer.h"
 static {name}_observer observer;
@@ -105,10 +112,10 @@ static void POLICY(const float *positions, float *u) {{
 
 
 def measured(problem: Problem, folder: Path, x: Array, code: str = "") -> Counts:
-    """Count at the rows of x (N, n).
+    """Counts at the rows of x (N, n).
 
-    code: C of another POLICY than the policy alone, with a memory, and of the rows of x in their order. Raises
-    SolverError where the C of the folder cannot be compiled or run.
+    code: C of a POLICY with memory, called with the rows of x in order; by default the policy alone. Raises SolverError
+    if the C files of the folder cannot be compiled or run.
     """
     name, inputs = problem.robot.name, len(problem.input_limits)
     real, called, calls = [f"-D{name.upper()}_REAL=float"], f"#define POLICY {name}_policy\n", CALLS
@@ -123,7 +130,7 @@ def measured(problem: Problem, folder: Path, x: Array, code: str = "") -> Counts
             _run([COMPILER, *WORDS, level, *real, "-c", str(folder / source), "-o", objects[-1]])
         sizes = []
         for policy in ("#define POLICY nothing\n", called):
-            text = f'#include "{name}_policy.h"\n{policy}{_stated(x, inputs, calls)}'
+            text = f'#include "{name}_policy.h"\n{policy}{_states(x, inputs, calls)}'
             (Path(scratch) / "states.h").write_text(text)
             program = str(Path(scratch) / "program.elf")
             words = [f"-I{scratch}", f"-I{folder}", *real, "-T", str(TEMPLATES / "board.ld")]
@@ -131,15 +138,15 @@ def measured(problem: Problem, folder: Path, x: Array, code: str = "") -> Counts
             _run([COMPILER, *WORDS, *words, "-lm", "-o", program])
             sizes.append(sum(map(int, _run(["arm-none-eabi-size", program]).splitlines()[1].split()[:2])))
         *rows, stack = _run([*EMULATOR, program]).splitlines()
-    found = np.array([row.split() for row in rows], np.uint64)
+    printed = np.array([row.split() for row in rows], np.uint64)
     if int(stack) >= PAINTED:
-        raise SolverError(f"cannot count the stack of {name}: it takes more than {PAINTED} bytes")
-    u = found[:, 1:].astype(np.uint32).view(np.float32)
-    return Counts(found[:, 0].astype(np.int64), u, sizes[1] - sizes[0], int(stack))
+        raise SolverError(f"cannot count the stack of {name}: it needs more than {PAINTED} bytes")
+    u = printed[:, 1:].astype(np.uint32).view(np.float32)
+    return Counts(printed[:, 0].astype(np.int64), u, sizes[1] - sizes[0], int(stack))
 
 
-def _stated(x: Array, inputs: int, calls: int) -> str:
-    """The rest of states.h, with the numbers' exact bits."""
+def _states(x: Array, inputs: int, calls: int) -> str:
+    """Second part of states.h: the states with their exact bits."""
     rows = ",\n".join("{" + ", ".join(float(value).hex() + "f" for value in row) + "}" for row in x.astype(np.float32))
     return (
         f"enum {{ STATES = {x.shape[1]}, INPUTS = {inputs}, ROWS = {len(x)}, CALLS = {calls}, PAINTED = {PAINTED} }};\n"
@@ -148,9 +155,9 @@ def _stated(x: Array, inputs: int, calls: int) -> str:
 
 
 def _run(command: list[str]) -> str:
-    """What a program prints. Raises SolverError where it fails."""
+    """Output of a program. Raises SolverError if it fails."""
     try:
         return subprocess.run(command, check=True, capture_output=True, text=True, timeout=LONGEST).stdout
     except (OSError, subprocess.SubprocessError) as error:
-        said = str(getattr(error, "stderr", None) or error).strip()
-        raise SolverError(f"cannot count instructions: {command[0]} failed: {said[-500:]}") from error
+        reason = str(getattr(error, "stderr", None) or error).strip()
+        raise SolverError(f"cannot count instructions: {command[0]} failed: {reason[-500:]}") from error

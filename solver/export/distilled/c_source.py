@@ -1,4 +1,4 @@
-"""The distilled policy in C99, with a header that states what it is and what it costs."""
+"""Distilled policy in C99, with facts and cost in its header."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import torch
 from numpy.typing import NDArray
 
 from solver.export.c_templates import domain, feature_map, filled, listed, names
-from solver.export.c_templates import facts as stated
+from solver.export.c_templates import facts as header_facts
 from solver.export.distilled.network import LARGEST, SmallNetwork, controller
 from solver.problem.problem import Problem
 
 REPLAYED = 32  # states of the replay
-CLOSE = 1e-3  # of an input's limit, within which a board computes what Torch did
+CLOSE = 1e-3  # largest difference between board and Torch, as a share of an input's limit
 
 
 def emit(problem: Problem, network: SmallNetwork, label: str, facts: Sequence[str]) -> dict[str, str]:
-    """NAME_policy.h, NAME_policy.c, a driver and the replay, by file name. facts: lines for the header."""
+    """Texts of NAME_policy.h, NAME_policy.c, a driver and the replay, by file name. facts: lines of the header."""
     robot = problem.robot
     sizes = [len(network.weights[0]), *(weight.shape[1] for weight in network.weights)]
     rows = _rows(network)
@@ -26,7 +26,7 @@ def emit(problem: Problem, network: SmallNetwork, label: str, facts: Sequence[st
     fields = (
         names(robot, label)
         | feature_map(network.features)
-        | stated(robot, *facts)
+        | header_facts(robot, *facts)
         | domain(problem)
         | {
             "layers": len(sizes) - 2,
@@ -46,7 +46,7 @@ def emit(problem: Problem, network: SmallNetwork, label: str, facts: Sequence[st
 
 
 def _replay(problem: Problem, network: SmallNetwork) -> dict[str, object]:
-    """States of the domain, and the inputs of the policy there in Torch."""
+    """Fields with states of the domain and the inputs of the policy in Torch."""
     x = problem.sample_domain(REPLAYED, torch.Generator().manual_seed(0))
     u = controller(problem, network)(x)[0]
 
@@ -63,7 +63,7 @@ def _replay(problem: Problem, network: SmallNetwork) -> dict[str, object]:
 
 
 def _rows(network: SmallNetwork) -> list[NDArray[np.float32]]:
-    """Of every output of every layer: its bias, then its weights, with as many digits as float32 has."""
+    """Rows of all outputs of all layers: the bias, then the weights, in float32."""
     biases = [*(bias.detach() for bias in network.biases), network.correction()[0]]
     layers = zip(network.weights, biases, strict=True)
     return [row for weight, bias in layers for row in torch.cat([bias[:, None], weight.detach().T], 1).numpy()]

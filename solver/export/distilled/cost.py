@@ -1,8 +1,9 @@
-"""What a distilled policy costs on a Cortex-M4F, stated from its operations, and the widest network that fits a budget.
+"""Cost of a distilled policy and of the observer on a Cortex-M4F, and the widest network that fits a time budget.
 
-The constants are upper bounds on what `arm-none-eabi-gcc -O2` makes in single precision, with newlib's libm.
-`benchmarks/board.py` counts the instructions of the same program on an emulated board, which are fewer:
-docs/how-to/export-to-c.md has both. The bound decides, for it needs no emulator and holds at every state.
+The costs are upper bounds, computed from the numbers of operations. Their constants are bounds on single precision code
+of `arm-none-eabi-gcc` with newlib's libm: -O2 for the policy, -O3 for the observer, whose loops it unrolls.
+`benchmarks/board.py` counts the instructions on an emulated board; docs/how-to/export-to-c.md compares both. The bound
+decides, because it needs no emulator and holds at all states.
 """
 
 from __future__ import annotations
@@ -11,23 +12,33 @@ import math
 import re
 from dataclasses import dataclass
 
+from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.export.distilled.network import LAYERS
 from solver.problem.problem import Problem
 
 WIDTHS = (64, 48, 32, 24, 16, 8)
-CYCLES = 2  # of an instruction, on average: most take one, loads two, a division fourteen
+CYCLES = 2  # of an instruction on average: most need one, loads two, a division fourteen
 PRODUCT = 5  # instructions: two loads, multiply-accumulate, compare, branch
-CALL = 130  # of libm, at most, with its call: tanhf 115, sinf and cosf 115, sinhf 130, atanf 70
-NEURON, ENTRY, FRAME = 20, 20, 150  # loops: around a sum, a state or an input, and all else
-CODE, OPERATION = 9600, 32  # bytes, libm included, and of one operation of grad g~
-STACK = 576  # bytes beside the layers; 420 of them are for the sine of an angle of many turns
+CALL = 130  # instructions of a libm call at most: tanhf 115, sinf and cosf 115, sinhf 130, atanf 70
+NEURON, ENTRY, FRAME = 20, 20, 150  # instructions of a loop around a sum, around a state or input, and of the rest
+CODE, OPERATION = 9600, 32  # bytes: code with libm, and one operation of grad g~
+STACK = 576  # bytes without the layers; the sine of an angle of many turns needs 420
+
+STAGES = 4  # of a Runge-Kutta step in the observer
+OBSERVER_OPERATION = 2.3  # instructions, with loads and stores
+SENSITIVITY = 4.1  # instructions of a product or sum of the derivatives
+COVARIANCE = 9.7  # instructions of an entry of the factors for each source of error
+PREDICTED_ENTRY, PREDICTION = 13, 110  # instructions of a state in a prediction over the delay, and of the prediction
+OBSERVER_CODE, CODE_OPERATION, CODE_DERIVATIVE = 6500, 4, 190  # bytes
+OBSERVER_STACK, STACK_DERIVATIVE = 500, 40  # bytes
+
 UNITS = {"us": 1e-6, "ms": 1e-3, "MHz": 1e6, "kHz": 1e3}
 
 
 @dataclass(frozen=True)
-class Budget:
-    """Time for a control period's computation on a chip: the policy, and the observer where there is one."""
+class TimeBudget:
+    """Time budget of a control period on a chip, for the policy and, if there is one, the observer."""
 
     text: str
     seconds: float
@@ -35,30 +46,33 @@ class Budget:
 
     @property
     def instructions(self) -> int:
-        """That fit; 1e-6 more, for what rounding takes off a whole number."""
+        """Number of instructions in the budget. 1e-6 is added against rounding below a whole number."""
         return int(self.seconds * self.hertz / CYCLES + 1e-6)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """At most, of one call."""
+    """Upper bound of one call."""
 
     instructions: int
     flash: int  # bytes
     stack: int  # bytes
 
 
-def read_budget(text: str) -> Budget:
-    """Read words such as 500us@168MHz. Raises SolverError for others."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms)@(\d+(?:\.\d+)?)(kHz|MHz)", text)
-    if found is None:
+def read_budget(text: str) -> TimeBudget:
+    """Budget of a text such as 500us@168MHz. Raises SolverError for other texts."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms)@(\d+(?:\.\d+)?)(kHz|MHz)", text)
+    if match is None:
         raise SolverError(f"cannot read --budget {text}; write the time of a call and the chip's clock: 500us@168MHz")
-    time, time_unit, clock, clock_unit = found.groups()
-    return Budget(text, float(time) * UNITS[time_unit], float(clock) * UNITS[clock_unit])
+    time, time_unit, clock, clock_unit = match.groups()
+    return TimeBudget(text, float(time) * UNITS[time_unit], float(clock) * UNITS[clock_unit])
 
 
 def cost(problem: Problem, width: int) -> Cost:
-    """Of a network of this width: two hidden layers, sine and cosine of the angles, sinh and grad g~ of the inputs."""
+    """Cost of a policy with a network of this width.
+
+    It has two hidden layers, sine and cosine of the angles, and sinh and grad g~ of the inputs.
+    """
     states, inputs, angles = len(problem.state_limits), len(problem.input_limits), len(problem.continuous)
     features, operations = states + angles, problem.robot.operations["optimal_input"]
     hidden, neurons = (LAYERS - 1) * width * width, LAYERS * width
@@ -70,19 +84,56 @@ def cost(problem: Problem, width: int) -> Cost:
     return Cost(instructions, 4 * weights + CODE + OPERATION * operations, stack)
 
 
-def widest(problem: Problem, budget: Budget, observer: int = 0) -> int:
-    """The width of the largest network that fits beside an observer of so many instructions. Raises SolverError where
-    none does."""
+def widest(problem: Problem, budget: TimeBudget, observer: int = 0) -> int:
+    """Width of the largest network that fits the budget. observer: instructions of the observer.
+
+    Raises SolverError if no network fits.
+    """
     for width in WIDTHS:
         if cost(problem, width).instructions + observer <= budget.instructions:
             return width
     least, name = cost(problem, WIDTHS[-1]).instructions, problem.robot.name
-    needs = f"the smallest network for {name} takes {least}"
+    needs = f"the smallest network for {name} needs {least}"
     if observer > budget.instructions:
-        needs = f"the observer of {name} alone takes {observer}, before the {least} of the smallest network"
+        needs = f"the observer of {name} needs {observer}, and the smallest network {least} more"
     elif observer:
-        needs += f", beside {observer} of the observer"
+        needs += f", and the observer {observer} more"
     raise SolverError(
         f"--budget {budget.text} is {budget.instructions} instructions, at {CYCLES} cycles each, and {needs}; give at "
         f"least {math.ceil(CYCLES * (least + observer) / budget.hertz * 1e6)}us@{budget.hertz / 1e6:g}MHz"
     )
+
+
+@dataclass(frozen=True)
+class ObserverCost:
+    """Upper bounds: a control period with one period of delay, and every further period of delay."""
+
+    period: Cost
+    delay: int  # instructions
+
+
+def observer_cost(problem: Problem) -> ObserverCost:
+    """Cost of the observer's functions estimate, compensate and sent in a control period."""
+    robot, n, m = problem.robot, len(problem.target), len(problem.input_limits)
+    positions, stages = len(robot.metadata.coordinates), STAGES * problem.substeps
+    estimated, columns = n + m, n + m + len(problem.theta)
+    jacobians, dynamics = (robot.operations[name] for name in ("jacobians", "affine_dynamics"))
+    derivatives = n * columns
+    moving = (n - positions) * n * columns + 2 * derivatives
+    sources = columns + estimated - positions
+    filtering = stages * (CALL * _calls(robot, "jacobians") + OBSERVER_OPERATION * jacobians + SENSITIVITY * moving)
+    filtering += COVARIANCE * estimated**2 * sources
+    delay = (
+        stages * (CALL * _calls(robot, "affine_dynamics") + OBSERVER_OPERATION * dynamics + PREDICTED_ENTRY * n)
+        + PREDICTION
+    )
+    flash = OBSERVER_CODE + CODE_OPERATION * (jacobians + dynamics) + CODE_DERIVATIVE * derivatives
+    return ObserverCost(
+        Cost(round(filtering + delay), flash, OBSERVER_STACK + STACK_DERIVATIVE * derivatives), round(delay)
+    )
+
+
+def _calls(robot: CompiledRobot, function: str) -> int:
+    """Number of libm calls in an emitted function. In JavaScript every call is Math.NAME."""
+    source, _ = robot.javascript()
+    return source.partition(f"function {function}(")[2].partition("\n}")[0].count("Math.")

@@ -1,4 +1,4 @@
-"""`solver export --budget`: distil, compare, count on an emulated board, and write the C source."""
+"""Steps of `solver export --budget`: distil, compare, count on an emulated board, and emit C."""
 
 from __future__ import annotations
 
@@ -17,15 +17,23 @@ from solver.export.c_templates import origin
 from solver.export.distilled.board import COMPILER, compiler_version, count_period, count_policy, missing_tools
 from solver.export.distilled.c_source import CLOSE, emit
 from solver.export.distilled.comparison import EPISODES, compare, require_small_loss, table
-from solver.export.distilled.cost import CYCLES, Budget, Cost, cost, read_budget, widest
+from solver.export.distilled.cost import (
+    CYCLES,
+    Cost,
+    ObserverCost,
+    TimeBudget,
+    cost,
+    observer_cost,
+    read_budget,
+    widest,
+)
 from solver.export.distilled.network import LAYERS, SmallNetwork, controller
-from solver.export.distilled.observer_cost import ObserverCost, observer_cost
-from solver.export.distilled.training import Effort, distil
+from solver.export.distilled.regression import Effort, distil
 from solver.streams import require_seed
 from solver.training.solution import Solution
 
 MAX_LOSS = 0.02
-COUNTED = 10_000  # states, and control periods, at which instructions are counted
+COUNTED = 10_000  # states or control periods of a count
 USUAL = Effort()
 
 
@@ -40,12 +48,12 @@ def export(
     report: Callable[[str], None] = lambda _: None,
     observer: bool = False,
 ) -> dict[str, str]:
-    """The C files of the widest network that fits the budget, by file name; `report` gets lines of text.
+    """C files of the widest network that fits the budget, by file name. report: called with lines of text.
 
-    kernels: the folder of `modelgen export NAME --c`, without which nothing is counted. observer: the exported observer
-    takes its part of the budget, gives the states on the harsh plant, and its files are there too. Raises SolverError
-    for a budget that cannot be read or in which they do not fit, where the distilled policy loses more than max_loss, a
-    share of return and successes on the nominal robot, and for kernels of another robot.
+    kernels: folder of `modelgen export NAME --c`; without it there is no count. observer: the observer takes its part
+    of the budget, estimates the states on the harsh plant, and is exported too. max_loss: largest loss of return and of
+    successes on the nominal robot, as a share. Raises SolverError for a budget that is invalid or too small, for a
+    larger loss, and for kernels of another robot.
     """
     if not 0.0 <= max_loss < math.inf:
         raise SolverError(f"--max-loss is {max_loss}; give a share of the return, for example {MAX_LOSS}")
@@ -68,14 +76,16 @@ def export(
 
 
 def _counted(solution: Solution, network: SmallNetwork, observer: dict[str, str], kernels: Path) -> list[str]:
-    """The largest counts on an emulated board, or why there are none. Raises SolverError where the board computes other
-    inputs than Torch."""
+    """Lines with the largest counts on an emulated board, or with the reason why there is no count.
+
+    Raises SolverError if the board computes other inputs than Torch.
+    """
     problem, name = solution.problem, solution.problem.robot.name
     beside = [kernels / f"{name}{end}" for end in (".h", ".c")]
     if missing := missing_tools():
-        return [f"Not counted on an emulated board, for want of {missing}."]
+        return [f"Not counted on an emulated board: {missing} is not installed."]
     if not all(path.is_file() for path in beside):
-        return [f"Not counted on an emulated board: `modelgen export {name} --c DIR` comes first."]
+        return [f"Not counted on an emulated board: call `modelgen export {name} --c DIR` first."]
     with tempfile.TemporaryDirectory() as scratch:
         for path in beside:
             shutil.copy(path, scratch)
@@ -96,22 +106,22 @@ def _counted(solution: Solution, network: SmallNetwork, observer: dict[str, str]
 
 
 def _facts(
-    solution: Solution, budget: Budget, width: int, policy: Cost, observer: ObserverCost | None, seed: int
+    solution: Solution, budget: TimeBudget, width: int, policy: Cost, observer: ObserverCost | None, seed: int
 ) -> list[str]:
-    """What the header states of the policy and of its cost."""
+    """Lines of the header on the policy and its cost."""
     robot = solution.problem.robot
     return [
         *origin(robot),
         f"Network of {LAYERS} layers of {width} neurons, weights in single precision; seed {seed}. "
         f"Control rate {robot.metadata.task.control_rate} Hz.",
-        "On a Cortex-M4F in single precision, arm-none-eabi-gcc, newlib's libm, a control period takes at most",
+        "On a Cortex-M4F in single precision, arm-none-eabi-gcc, newlib's libm, a control period needs at most",
         *_costs(policy, observer, budget),
-        "Angles of more than 30 turns take longer.",
+        "Angles of more than 30 turns need longer.",
     ]
 
 
-def _costs(policy: Cost, observer: ObserverCost | None, budget: Budget) -> list[str]:
-    """Instructions, flash and stack of the policy, of the observer where there is one, and of both."""
+def _costs(policy: Cost, observer: ObserverCost | None, budget: TimeBudget) -> list[str]:
+    """Lines with instructions, flash and stack of the policy and the observer, and with their sum."""
     lines, instructions = [f"    {_cost(policy)}: the policy, with -O2,"], policy.instructions
     if observer is not None:
         instructions += observer.period.instructions
@@ -124,5 +134,5 @@ def _costs(policy: Cost, observer: ObserverCost | None, budget: Budget) -> list[
     return [*lines, f"    {instructions} instructions in all: {used} cycles at {CYCLES} each, {spent}."]
 
 
-def _cost(each: Cost) -> str:
-    return f"{each.instructions} instructions, {each.flash} bytes of flash, libm included, {each.stack} of stack"
+def _cost(cost: Cost) -> str:
+    return f"{cost.instructions} instructions, {cost.flash} bytes of flash with libm, {cost.stack} of stack"

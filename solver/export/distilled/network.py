@@ -1,13 +1,13 @@
-"""The distilled policy: u = grad g~(y(x)), where a small tanh network gives y.
+"""Distilled policy u = grad g~(y(x)), where a small tanh network computes y.
 
-y stands for the argument of grad g~ in the run's own policy: B^T dV/dx, or that of the policy for a held input. Its
-size ranges from that of an input near zero to that of a state far away, where the input is at its limit and y hardly
-matters. The network therefore gives s = asinh(y / c), which is proportional to y where |y| < c and its logarithm
-beyond. c is the argument at which an input is half of the way from its trim to its limit. The network's output at the
-target is subtracted, and tanh(L (z - z_target)) is added with the L that makes ds/dz at the target that of the run's
-policy: the input at the target is the trim, and its gain around the target is the run's. A regression alone left the
-gains of the Furuta pendulum a quarter too small, and it swayed where dry friction and a delay act. tanh keeps the
-addition to where it is needed.
+y approximates the argument of grad g~ in the run's policy: B^T dV/dx, or the argument of the policy for a held input.
+The range of y is large, and a large y hardly matters because the input is at its limit. So the network computes
+s = asinh(y / c): proportional to y for |y| < c, and logarithmic beyond. c is the argument of an input
+half of the way from its trim to its limit.
+
+Two terms correct s at the target. The network's output there is subtracted, so that the input there is the trim.
+tanh(L (z - z_target)) is added, where L gives s the derivative ds/dz of the run's policy at the target. Without it, the
+gains near the target are too small for dry friction and delay. tanh limits the term to the states near the target.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from solver.problem.problem import Problem
 from solver.value.features import Features
 
 LAYERS = 2  # hidden
-LARGEST = 20.0  # of |s|: sinh of it is finite in float32
-LEAST, MOST = -12.0, 12.0  # powers of ten between which c is looked for
+LARGEST = 20.0  # largest |s|, whose sinh is finite in float32
+LEAST, MOST = -12.0, 12.0  # powers of ten of the search for c
 HALVINGS = 60
 
 
 def argument_scale(problem: Problem) -> Tensor:
-    """c (m,), by bisection of its logarithm."""
+    """Scale c (m,), by bisection of its logarithm."""
     far = torch.where(problem.input_middle >= problem.trim, 1.0, -1.0)  # towards the limit farther from the trim
     half = 0.5 * (problem.input_limits + (problem.input_middle - problem.trim).abs())
     low, high = torch.full_like(half, LEAST), torch.full_like(half, MOST)
@@ -40,12 +40,12 @@ def argument_scale(problem: Problem) -> Tensor:
 
 
 class SmallNetwork(nn.Module):
-    """s (N, m) from the features z (N, n_z)."""
+    """Network from the features z (N, n_z) to s (N, m)."""
 
     def __init__(
         self, features: Features, scale: Tensor, width: int, generator: torch.Generator, gain: Tensor | None = None
     ) -> None:
-        """gain: ds/dz at the target (m, n_z), zero unless given."""
+        """gain: ds/dz at the target (m, n_z), by default zero."""
         super().__init__()
         self.features, self.scale = features, scale
         self.gain = scale.new_zeros(len(scale), features.size) if gain is None else gain
@@ -59,7 +59,7 @@ class SmallNetwork(nn.Module):
             self.biases.append(nn.Parameter(torch.zeros(fan_out)))
 
     def forward(self, z: Tensor) -> Tensor:
-        """s (N, m), differentiable in the weights."""
+        """Output s (N, m), differentiable in the weights."""
         at_target = self.features.at_target[None]
         error = z - at_target
         s, along = self._uncorrected(torch.cat([z, at_target]), error)
@@ -67,14 +67,14 @@ class SmallNetwork(nn.Module):
 
     @torch.no_grad()
     def correction(self) -> tuple[Tensor, Tensor, Tensor]:
-        """b (m,), L (m, n_z) and l (m,): s is the output of the last layer, b and tanh(L z + l)."""
+        """Arrays b (m,), L (m, n_z) and l (m,): s is the sum of the last layer's output, b and tanh(L z + l)."""
         at_target = self.features.at_target
         s, along = self._uncorrected(at_target[None], torch.eye(len(at_target)))
         slope = self.gain - along.T
         return -s[0], slope, -slope @ at_target
 
     def _uncorrected(self, h: Tensor, along: Tensor) -> tuple[Tensor, Tensor]:
-        """The last layer's output, and the change of it along some directions at the last row of h."""
+        """Output of the last layer, and its derivatives along directions at the last row of h."""
         for weight, bias in zip(self.weights[:-1], self.biases, strict=True):
             h = torch.tanh(torch.addmm(bias, h, weight))
             along = (along @ weight) * (1.0 - h[-1] ** 2)
@@ -82,7 +82,7 @@ class SmallNetwork(nn.Module):
 
 
 def controller(problem: Problem, network: SmallNetwork) -> Controller:
-    """The distilled policy, for rollouts."""
+    """Distilled policy for rollouts."""
     cost = problem.action_cost
 
     @torch.no_grad()

@@ -1,8 +1,7 @@
-"""Soft actor-critic and deterministic policy gradient of Stable-Baselines3, their gradient steps compiled by JAX.
+"""SAC and DDPG of Stable-Baselines3 with gradient steps that JAX compiles.
 
-The models, their networks in Torch, their optimisers and their files are those of `stable_baselines3.SAC` and `DDPG`,
-and so is what a gradient step computes, but for a bound on the values and the weights of the critics' errors. Policies
-are evaluated, and runs are read, without JAX.
+Models, networks, optimisers and files come from `stable_baselines3.SAC` and `DDPG`. A gradient step computes the same,
+except for a bound on the values and for the weights of the critics' errors. Evaluation and loading need no JAX.
 """
 
 from __future__ import annotations
@@ -18,26 +17,26 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from solver.lab.baselines.gradient_steps import Kind
+    from solver.lab.baselines.gradient_steps import OffPolicyName
 
 Array = NDArray[Any]
-FIRST_ACTIONS = 0.15  # deviation of the actions before learning starts
+FIRST_ACTIONS = 0.15  # standard deviation of the actions before learning starts
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # of Torch's Adam
 
 
 class Compiled(OffPolicyAlgorithm):
-    """An algorithm of Stable-Baselines3 but for its time, initial weights, first actions, and how critics are fitted.
+    """Algorithm of Stable-Baselines3 with other initial weights, first actions and critic fits, and faster steps.
 
-    The actor and the critics are given the same features.
+    The actor and the critics have the same features.
     """
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[OffPolicyName]
     actor: Any
     critic: Any
     critic_target: Any
-    #: Costs are never negative. Without the bound values rose to +80 when the entropy fell, and the policy was lost.
+    #: Upper bound of the values: costs are never negative. Without it values rise when the entropy falls.
     most: float = 0.0
-    #: Of SAC, which learns its temperature by it.
+    #: Target of the learned temperature of SAC.
     target_entropy: Any = 0.0
     #: An error of a critic weighs loss_scale / (loss_scale + |target|); see `BaselineSettings`.
     loss_scale: float = 1.0
@@ -45,7 +44,7 @@ class Compiled(OffPolicyAlgorithm):
     def _setup_model(self) -> None:
         super()._setup_model()
         for module in self.policy.modules():
-            if isinstance(module, torch.nn.Linear):  # as in Flax: Torch's own are a third as large in variance
+            if isinstance(module, torch.nn.Linear):  # as in Flax; Torch's default has a third of this variance
                 torch.nn.init.normal_(module.weight, std=module.in_features**-0.5)
                 torch.nn.init.zeros_(module.bias)
         with torch.no_grad():
@@ -56,7 +55,7 @@ class Compiled(OffPolicyAlgorithm):
     def _sample_action(
         self, learning_starts: int, action_noise: ActionNoise | None = None, n_envs: int = 1
     ) -> tuple[Array, Array]:
-        """Small random actions at first: full ones fill the buffer with costs far above those of the task."""
+        """Draw small random actions at first: full actions fill the buffer with costs far above the task's costs."""
         if self.num_timesteps >= learning_starts:
             return super()._sample_action(learning_starts, action_noise, n_envs)
         shape = (n_envs, *(self.action_space.shape or ()))
@@ -64,8 +63,8 @@ class Compiled(OffPolicyAlgorithm):
         return action, action
 
     def train(self, gradient_steps: int, batch_size: int = 64) -> None:
-        """So many gradient steps on minibatches of the replay buffer."""
-        from solver.lab.baselines.gradient_steps import Batches, Settings, gradient_steps_on
+        """Make gradient steps on minibatches of the replay buffer."""
+        from solver.lab.baselines.gradient_steps import Batches, StepSettings, gradient_steps_on
 
         assert self.replay_buffer is not None
         optimizers = self._optimizers()
@@ -77,40 +76,40 @@ class Compiled(OffPolicyAlgorithm):
         arrays = [column.view(gradient_steps, batch_size, *column.shape[1:]).numpy() for column in columns]
         noise = self._noise(gradient_steps, batch_size)
         learning_rate = optimizers["actor"].param_groups[0]["lr"]
-        settings = Settings(learning_rate, float(self.target_entropy), self.most, self.loss_scale, self.tau)
+        settings = StepSettings(learning_rate, float(self.target_entropy), self.most, self.loss_scale, self.tau)
         held = self._held()
-        found, losses = gradient_steps_on(self.kind, _numpy(held), Batches(*[*arrays, noise]), settings)
+        trained, losses = gradient_steps_on(self.kind, _numpy(held), Batches(*[*arrays, noise]), settings)
         with torch.no_grad():
-            _copy(held, found)
+            _copy(held, trained)
         self._n_updates += gradient_steps
         for name, value in losses.items():
             self.logger.record(f"train/{name}", float(value))
 
     def _held(self) -> dict[str, Any]:
-        """What a gradient step changes, as lists of Torch's own tensors."""
+        """Tensors that a gradient step changes: parameters, moments and followers."""
         parameters = {"actor": _linear(self.actor), "critics": _critics(self.critic), **self._others()}
-        moments = {name: _moments(each, parameters[name]) for name, each in self._optimizers().items()}
+        moments = {name: _moments(optimizer, parameters[name]) for name, optimizer in self._optimizers().items()}
         return {"parameters": parameters, "moments": moments, "followers": self._followers()}
 
     def _optimizers(self) -> dict[str, torch.optim.Optimizer]:
-        """Of every part of the parameters."""
+        """Optimizer of every part of the parameters."""
         return {"actor": self.actor.optimizer, "critics": self.critic.optimizer}
 
     def _others(self) -> dict[str, list[Tensor]]:
-        """Parameters beside the networks."""
+        """Parameters outside of the networks."""
         return {}
 
     def _followers(self) -> dict[str, Any]:
-        """Networks that follow those of the same name."""
+        """Target networks, which follow the networks of the same name."""
         return {"critics": _critics(self.critic_target)}
 
     def _noise(self, gradient_steps: int, batch_size: int) -> Array:  # noqa: ARG002
-        """Draws of the actions in gradient steps: none."""
+        """Noise of the actions in gradient steps: empty."""
         return np.zeros((gradient_steps, 0), np.float32)
 
 
 class CompiledSAC(Compiled, SAC):
-    """SAC; its temperature is learned."""
+    """SAC with a learned temperature."""
 
     kind = "sac"
 
@@ -123,14 +122,14 @@ class CompiledSAC(Compiled, SAC):
         return {"temperature": [self.log_ent_coef]}
 
     def _noise(self, gradient_steps: int, batch_size: int) -> Array:
-        """As many draws in the same order as Stable-Baselines3."""
+        """Noise of the actions, drawn in the order of Stable-Baselines3."""
         size = (batch_size, *(self.action_space.shape or ()))
         draws = [torch.normal(torch.zeros(size), torch.ones(size)) for _ in range(2 * gradient_steps)]
         return torch.cat(draws).view(gradient_steps, 2 * batch_size, -1).numpy()
 
 
 class CompiledDDPG(Compiled, DDPG):
-    """DDPG; its actor is followed too."""
+    """DDPG, which has a target network of the actor too."""
 
     kind = "ddpg"
 
@@ -139,20 +138,20 @@ class CompiledDDPG(Compiled, DDPG):
 
 
 def _critics(critic: Any) -> list[list[Tensor]]:
-    """The layers of each of its networks."""
+    """Layers of each critic network."""
     return [_linear(net) for net in critic.q_networks]
 
 
 def _linear(module: Any) -> list[Tensor]:
     """Weight and bias of each linear layer, in order."""
-    layers = [each for each in module.modules() if isinstance(each, torch.nn.Linear)]
+    layers = [layer for layer in module.modules() if isinstance(layer, torch.nn.Linear)]
     return [tensor for layer in layers for tensor in (layer.weight, layer.bias)]
 
 
 def _moments(optimizer: torch.optim.Optimizer, part: Any) -> Any:
-    """Step, first and second moment of each parameter, in the part's own structure; zeros before the first step."""
+    """Step, first and second moment of each parameter, in the structure of `part`; zeros before the first step."""
     if isinstance(part, list):
-        return [_moments(optimizer, each) for each in part]
+        return [_moments(optimizer, inner) for inner in part]
     state = optimizer.state[part]
     if not state:
         zeros = (torch.tensor(0.0), torch.zeros_like(part), torch.zeros_like(part))
@@ -161,21 +160,21 @@ def _moments(optimizer: torch.optim.Optimizer, part: Any) -> Any:
 
 
 def _numpy(part: Any) -> Any:
-    """The same structure with arrays that share the tensors' memory."""
+    """Same structure with arrays that share the memory of the tensors."""
     if isinstance(part, Tensor):
         return part.detach().numpy()
     if isinstance(part, dict):
-        return {name: _numpy(each) for name, each in part.items()}
-    return [_numpy(each) for each in part]
+        return {name: _numpy(inner) for name, inner in part.items()}
+    return [_numpy(inner) for inner in part]
 
 
-def _copy(part: Any, found: Any) -> None:
+def _copy(part: Any, source: Any) -> None:
     """Write arrays into the tensors of the same structure."""
     if isinstance(part, Tensor):
-        part.copy_(torch.from_numpy(np.array(found)))
+        part.copy_(torch.from_numpy(np.array(source)))
     elif isinstance(part, dict):
-        for name, each in part.items():
-            _copy(each, found[name])
+        for name, inner in part.items():
+            _copy(inner, source[name])
     else:
-        for each, array in zip(part, found, strict=True):
-            _copy(each, array)
+        for inner, array in zip(part, source, strict=True):
+            _copy(inner, array)

@@ -1,7 +1,7 @@
-"""Gradient steps of soft actor-critic and of deterministic policy gradient, each kind as one compiled function.
+"""Gradient steps of SAC and DDPG, each as one compiled function.
 
 Networks are flat lists [weight, bias, weight, bias, ...] with weights (out, in), as in Torch; hidden layers are ReLU.
-The last two pairs of SAC's actor are the mean and the log deviation.
+The last two layers of SAC's actor give the mean and the logarithm of the deviation.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import os
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-#: One thread: the others belong to other runs. Only what stands here before JAX is imported counts.
+#: One thread, because other runs use the other threads. JAX reads this variable when it is imported.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
 import numpy as np
 
 from solver.errors import SolverError
 
-_state = np.random.get_state()  # importing JAX draws from this stream, which a training has seeded
+_state = np.random.get_state()  # a training has seeded this stream, and importing JAX draws from it
 try:
     import jax
     import jax.numpy as jnp
@@ -28,50 +28,52 @@ except ImportError as error:
     ) from error
 np.random.set_state(_state)
 
-LEAST, MOST = -20.0, 2.0  # log deviation, as in Stable-Baselines3
+LEAST, MOST = -20.0, 2.0  # bounds of the log deviation, as in Stable-Baselines3
 FIRST_DECAY, SECOND_DECAY, SMALL = 0.9, 0.999, 1e-8  # of Adam
 
 Array = Any  # of JAX or NumPy
 Network = list[Array]
-Kind = Literal["sac", "ddpg"]
+OffPolicyName = Literal["sac", "ddpg"]
 
 
 class Batches(NamedTuple):
-    """K minibatches of B transitions; noise has draws for the B states, then for the B that follow."""
+    """K minibatches of B transitions. `noise` has the draws for the B states, then for the B next states."""
 
     features: Array  # (K, B, k), scaled
     following: Array  # (K, B, k)
     actions: Array  # (K, B, m)
     rewards: Array  # (K, B)
-    discounts: Array  # (K, B), 0 where the task has ended
-    noise: Array  # (K, 2 B, m); of DDPG (K, 0)
+    discounts: Array  # (K, B), 0 after the end of the task
+    noise: Array  # (K, 2 B, m); (K, 0) for DDPG
 
 
-class Settings(NamedTuple):
-    """Numbers that may change between calls."""
+class StepSettings(NamedTuple):
+    """Numbers of gradient steps that may change between calls."""
 
     learning_rate: float
     target_entropy: float  # of SAC
-    most: float  # no value of a state is above it
-    scale: float  # an error weighs scale / (scale + |target|)
-    follow: float  # share of the way to the critics that the followers go in each step
+    most: float  # upper bound of the values
+    scale: float  # an error has the weight scale / (scale + |target|)
+    follow: float  # step of the followers towards the networks, as a share of the distance
 
 
 @partial(jax.jit, static_argnames="kind")
 def gradient_steps_on(
-    kind: Kind, held: dict[str, Any], batches: Batches, settings: Settings
+    kind: OffPolicyName, held: dict[str, Any], batches: Batches, settings: StepSettings
 ) -> tuple[dict[str, Any], Any]:
-    """What is held after one step on each minibatch, and the last losses by name."""
+    """Parameters, moments and followers after one step on every minibatch, and the last losses by name."""
 
     def step(held: dict[str, Any], batch: Batches) -> tuple[dict[str, Any], dict[str, Array]]:
         return (_step_of_sac if kind == "sac" else _step_of_ddpg)(held, batch, settings)
 
     held, losses = jax.lax.scan(step, held, batches)
-    return held, jax.tree_util.tree_map(lambda each: each[-1], losses)
+    return held, jax.tree_util.tree_map(lambda values: values[-1], losses)
 
 
-def _step_of_sac(held: dict[str, Any], batch: Batches, settings: Settings) -> tuple[dict[str, Any], dict[str, Array]]:
-    """One gradient step of the critics, the actor and the temperature, then one of the followers."""
+def _step_of_sac(
+    held: dict[str, Any], batch: Batches, settings: StepSettings
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """One gradient step of the critics, the actor and the temperature, then one step of the followers."""
     old, moments = held["parameters"], held["moments"]
     size = len(batch.features)
     temperature = jnp.exp(old["temperature"][0][0])
@@ -99,8 +101,10 @@ def _step_of_sac(held: dict[str, Any], batch: Batches, settings: Settings) -> tu
     return new, {"critic_loss": of_critics, "actor_loss": of_actor, "ent_coef": temperature}
 
 
-def _step_of_ddpg(held: dict[str, Any], batch: Batches, settings: Settings) -> tuple[dict[str, Any], dict[str, Array]]:
-    """One gradient step of the critic and of the actor, then one of the followers."""
+def _step_of_ddpg(
+    held: dict[str, Any], batch: Batches, settings: StepSettings
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """One gradient step of the critic and the actor, then one step of the followers."""
     old, moments, followers = held["parameters"], held["moments"], held["followers"]
     value = _least(followers["critics"], batch.following, _action(followers["actor"], batch.following))
     of_critics, critics, critic_moments = _fitted(held, batch, value, settings)
@@ -120,8 +124,8 @@ def _step_of_ddpg(held: dict[str, Any], batch: Batches, settings: Settings) -> t
     return new, {"critic_loss": of_critics, "actor_loss": of_actor}
 
 
-def _fitted(held: dict[str, Any], batch: Batches, value: Array, settings: Settings) -> tuple[Array, Any, Any]:
-    """Loss, critics and their moments after a step towards rewards and the values (B,) of the states that follow."""
+def _fitted(held: dict[str, Any], batch: Batches, value: Array, settings: StepSettings) -> tuple[Array, Any, Any]:
+    """Loss, critics and moments after a step towards the rewards plus the values (B,) of the next states."""
     target = batch.rewards + batch.discounts * jnp.minimum(value, settings.most)
     weight = 1.0 / (1.0 + jnp.abs(target) / settings.scale)
 
@@ -130,40 +134,40 @@ def _fitted(held: dict[str, Any], batch: Batches, value: Array, settings: Settin
         return 0.5 * sum(jnp.mean(error**2) for error in errors)
 
     critics, moments = held["parameters"]["critics"], held["moments"]["critics"]
-    found, slope = jax.value_and_grad(loss)(critics)
-    return found, *_adam(critics, slope, moments, settings.learning_rate)
+    error, slope = jax.value_and_grad(loss)(critics)
+    return error, *_adam(critics, slope, moments, settings.learning_rate)
 
 
 def _followed(followers: Any, leaders: Any, share: Array) -> Any:
-    """The followers after a share of the way."""
+    """Followers after a step towards the leaders."""
     return jax.tree_util.tree_map(lambda follower, leader: follower + share * (leader - follower), followers, leaders)
 
 
 def _hidden(layers: Network, x: Array) -> Array:
-    """Features (B, k) through hidden layers."""
+    """Hidden units after all hidden layers, for features (B, k)."""
     for weight, bias in zip(layers[::2], layers[1::2], strict=True):
         x = jax.nn.relu(x @ weight.T + bias)
     return x
 
 
 def _value(net: Network, features: Array, action: Array) -> Array:
-    """One critic's value (B,)."""
+    """Value (B,) of one critic."""
     hidden = _hidden(net[:-2], jnp.concatenate([features, action], 1))
     return (hidden @ net[-2].T + net[-1])[:, 0]
 
 
 def _least(critics: list[Network], features: Array, action: Array) -> Array:
-    """The smallest of the critics' values (B,)."""
+    """Smallest value (B,) of the critics."""
     return jnp.min(jnp.stack([_value(net, features, action) for net in critics]), 0)
 
 
 def _action(actor: Network, features: Array) -> Array:
-    """Actions (B, m) of an actor that does not draw."""
+    """Actions (B, m) of a deterministic actor."""
     return jnp.tanh(_hidden(actor[:-2], features) @ actor[-2].T + actor[-1])
 
 
 def _draw(actor: Network, features: Array, noise: Array) -> tuple[Array, Array]:
-    """Actions (B, m) and their log probabilities (B,)."""
+    """Random actions (B, m) and their log probabilities (B,)."""
     hidden = _hidden(actor[:-4], features)
     mean, log_deviation = hidden @ actor[-4].T + actor[-3], hidden @ actor[-2].T + actor[-1]
     log_deviation = jnp.clip(log_deviation, LEAST, MOST)
@@ -173,10 +177,10 @@ def _draw(actor: Network, features: Array, noise: Array) -> tuple[Array, Array]:
 
 
 def _adam(parameters: Any, slope: Any, moments: Any, learning_rate: Array) -> tuple[Any, Any]:
-    """Parameters after one step of Adam, and their moments, in the same structure."""
+    """Parameters and moments after one step of Adam, in the same structure."""
     if isinstance(parameters, list):
-        pairs = [_adam(*each, learning_rate) for each in zip(parameters, slope, moments, strict=True)]
-        return [each for each, _ in pairs], [each for _, each in pairs]
+        pairs = [_adam(*part, learning_rate) for part in zip(parameters, slope, moments, strict=True)]
+        return [values for values, _ in pairs], [state for _, state in pairs]
     count, first, second = moments
     count = count + 1.0
     first = FIRST_DECAY * first + (1.0 - FIRST_DECAY) * slope

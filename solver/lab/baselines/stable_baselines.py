@@ -1,4 +1,4 @@
-"""Stable-Baselines3 on the robots' environments: the batch interface it steps, and its models with our settings."""
+"""Stable-Baselines3 on the robots' environments: its vector environment, and its models with our settings."""
 
 from __future__ import annotations
 
@@ -39,8 +39,10 @@ ARRAYS = ("observations", "next_observations", "actions", "rewards", "dones", "t
 
 
 class Environments(VecEnv):
-    """A RobotVectorEnv in Stable-Baselines3's words; an action of 1 is `input_share` of the input's limit, and a reward
-    of 1 is `unit` of the robot's."""
+    """RobotVectorEnv with the interface of Stable-Baselines3.
+
+    An action of 1 is `input_share` of the input's limit, and a reward of 1 is `unit` of the robot's rewards.
+    """
 
     def __init__(self, environments: RobotVectorEnv, input_share: float = 1.0, unit: float = 1.0) -> None:
         self.environments, self.input_share, self.unit = environments, input_share, unit
@@ -49,7 +51,7 @@ class Environments(VecEnv):
         self._actions: Array = np.zeros(environments.action_space.shape or ())
 
     def reset(self) -> Array:
-        """New episodes, with the seeds given to `seed` since the last reset."""
+        """Start new episodes, with the seeds that `seed` got since the last reset."""
         seeds = [seed for seed in self._seeds if seed is not None]
         observations, _ = self.environments.reset(seed=seeds or None)
         self._reset_seeds()
@@ -60,18 +62,18 @@ class Environments(VecEnv):
         self._actions = actions
 
     def step_wait(self) -> VecEnvStepReturn:
-        """One action each; an episode at its end reports its last observation, and that it was cut by time."""
-        observations, rewards, _, ended, found = self.environments.step(self.input_share * self._actions)
+        """Make one action in every episode. The info of an ended episode has its last observation."""
+        observations, rewards, _, ended, last = self.environments.step(self.input_share * self._actions)
         infos: list[dict[str, Any]] = [{} for _ in ended]
         for row in np.flatnonzero(ended):
-            infos[row] = {"terminal_observation": found["final_obs"][row], "TimeLimit.truncated": True}
+            infos[row] = {"terminal_observation": last["final_obs"][row], "TimeLimit.truncated": True}
         return observations, (rewards / self.unit).astype(np.float32), ended, infos
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no resource is open."""
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """An attribute that all environments share, once for each."""
+        """Attribute that all environments share, repeated for every index."""
         return [getattr(self.environments, attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, *_: Any, **__: Any) -> None:
@@ -83,12 +85,12 @@ class Environments(VecEnv):
         raise SolverError(f"{method_name} cannot be called on single environments of a batch")
 
     def env_is_wrapped(self, wrapper_class: Any, indices: VecEnvIndices = None) -> list[bool]:  # noqa: ARG002
-        """False for each."""
+        """False for every index."""
         return [False for _ in self._get_indices(indices)]
 
 
 class Scaled(BaseFeaturesExtractor):
-    """Observations (N, k) times a scale (k,): what the networks are given, as the solver's own are."""
+    """Features of the networks: observations (N, k) times a scale (k,), as in the solver's own networks."""
 
     scale: Tensor
 
@@ -97,12 +99,12 @@ class Scaled(BaseFeaturesExtractor):
         self.register_buffer("scale", torch.tensor(scale))
 
     def forward(self, observations: Tensor) -> Tensor:
-        """What enters the first layer, (N, k)."""
+        """Input (N, k) of the first layer."""
         return observations * self.scale
 
 
 def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: int) -> BaseAlgorithm:
-    """An untrained model, its buffer for `steps` actions; docs/reference/baseline-settings.md has the reasons."""
+    """Untrained model with a buffer for `steps` actions; docs/reference/baseline-settings.md gives the reasons."""
     s, problem = settings, environments.problem
     shared: dict[str, Any] = {
         "policy": "MlpPolicy",
@@ -121,7 +123,7 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
     }
     if s.algorithm == "ppo":
         learner = PPO(**shared, n_steps=ROLLOUT, policy_kwargs=networks)
-        learner.policy.log_std.requires_grad_(False)  # learned, it vanishes before there is a swing
+        learner.policy.log_std.requires_grad_(False)  # a learned deviation vanishes before the swing-up
         return learner
     off_policy: dict[str, Any] = {
         "buffer_size": min(steps, 1_000_000),
@@ -144,20 +146,22 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
 
 
 def renew_logger(model: BaseAlgorithm) -> None:
-    """Give the model an empty logger; its own would leave a folder of temporary files at every call of `learn`."""
+    """Give the model an empty logger: its own leaves a folder of temporary files at every call of `learn`."""
     model.set_logger(Logger(None, []))
 
 
 def discount(settings: BaselineSettings, seconds: float, steps: int = 0) -> float:
-    """Gamma of an action of so many seconds, after so many actions."""
+    """Discount factor (gamma) of an action. seconds: of the action. steps: actions so far."""
     late = settings.algorithm != "ppo" and 2 * steps >= settings.steps
     lookahead = settings.last_lookahead if late else settings.lookahead
     return math.exp(-seconds / lookahead)
 
 
 def follow_schedules(model: BaseAlgorithm, settings: BaselineSettings, seconds: float) -> None:
-    """Set what changes with the actions so far, of so many seconds each: the learning rate, the discount of SAC and
-    DDPG, the entropy of SAC and PPO."""
+    """Set the values that change during the training: learning rate, discount of SAC and DDPG, entropy of SAC and PPO.
+
+    seconds: of an action.
+    """
     rate = settings.learning_rate * (1.0 - 0.9 * model.num_timesteps / settings.steps)
     model.lr_schedule = lambda _: rate
     if isinstance(model, Compiled):
@@ -170,13 +174,13 @@ def follow_schedules(model: BaseAlgorithm, settings: BaselineSettings, seconds: 
 
 
 def entropy_at(settings: BaselineSettings, steps: int) -> float:
-    """That of each input after so many actions."""
+    """Entropy of each input in nats. steps: actions so far."""
     late = max(0.0, 2.0 * steps / settings.steps - 1.0)
     return settings.entropy + late * (settings.last_entropy - settings.entropy)
 
 
 def contents(model: BaseAlgorithm) -> dict[str, Any]:
-    """What a model has learned and stored, as tensors and numbers that load weights-only."""
+    """Weights and replay buffer of a model, as tensors and numbers that `torch.load` reads with weights_only."""
     content: dict[str, Any] = {
         "parameters": model.get_parameters(),
         "entropy": model.log_ent_coef if isinstance(model, CompiledSAC) else None,
@@ -192,7 +196,7 @@ def contents(model: BaseAlgorithm) -> dict[str, Any]:
 
 
 def fill(model: BaseAlgorithm, content: dict[str, Any]) -> None:
-    """The inverse of `contents`; errors of Torch and NumPy where the content is of another shape."""
+    """Inverse of `contents`. Raises errors of Torch and NumPy for content of other shapes."""
     model.set_parameters(content["parameters"], device="cpu")
     model._n_updates = content["updates"]
     if isinstance(model, CompiledSAC) and model.log_ent_coef is not None:

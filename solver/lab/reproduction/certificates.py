@@ -1,7 +1,7 @@
-"""Certificates of the paper's robots: cFVI, rFVI and the baselines under the same distributions, a row for each.
+"""Certificates of the paper's robots: cFVI, rFVI and the baselines under the same distributions.
 
-The page and a JSON file with its rows stand beside the specifications, which `solver certify RUN FILE` reads too. Rows
-are written as soon as their run is trained; later calls keep those of runs and specifications that have not changed.
+The specifications lie beside the page and its JSON file; `solver certify RUN FILE` reads them too. A row is written as
+soon as its run is trained. Later calls keep rows of unchanged runs and specifications.
 """
 
 from __future__ import annotations
@@ -16,23 +16,22 @@ from statistics import fmean
 from solver.certification.certificate import prove
 from solver.certification.experiment import Experiment, episodes_for
 from solver.certification.worst import worst_case
-from solver.jobs.portions import policy
-from solver.lab.reproduction.experiments import Plan, Training
-from solver.lab.reproduction.page import NONE, Page
-from solver.lab.reproduction.rows import read_rows
+from solver.jobs.portions import policy_reference
+from solver.lab.reproduction.experiments import Plan, PlannedRun
+from solver.lab.reproduction.results_page import NONE, Page, read_rows
 from solver.problem.robots import load_robot
 from solver.runs.origin import commit, machine
 
 PROBABILITY, CONFIDENCE = 0.01, 0.95
 EPISODES = episodes_for(PROBABILITY, CONFIDENCE, 0)
-CHANGE = 0.15  # of every parameter that the model file gives a tolerance, up or down
+CHANGE = 0.15  # relative change of every parameter that has a tolerance in the model file
 SEED = 0
 NOMINAL, CHANGED, HARSH, OBSERVED = "nominal", "parameters", "harsh", "harsh, observer"
 
 
 @dataclass(frozen=True)
-class Row:
-    """What one run came to under one specification."""
+class CertificateRow:
+    """Result of one run under one specification."""
 
     robot: str
     method: str
@@ -43,60 +42,60 @@ class Row:
     return_mean: float
     worst_return: float
     worst_success: bool
-    random_return: float  # of the worst of as many random samples
+    random_return: float  # worst return of as many random samples
     machine: str
     commit: str
     checkpoint: str  # sha256
-    specification: str  # word for word
+    specification: str  # text of the file
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """What a table has one row of."""
+        """Key of a row: robot, distribution, method and seed."""
         return self.robot, self.distribution, self.method, self.seed
 
 
 class Certificates:
-    """The page and its JSON file, written anew with every row.
+    """Page and JSON file, which are written again after every row.
 
-    Raises SolverError for a JSON file of another content.
+    Raises SolverError for a JSON file with other content.
     """
 
     def __init__(self, plan: Plan, out: Path, command: str, announce: Callable[[str], None]) -> None:
         self.plan, self.out, self.command, self.announce = plan, out, command, announce
-        self.rows = {row.key: row for row in read_rows(out / "certificates.json", Row)}
+        self.rows = {row.key: row for row in read_rows(out / "certificates.json", CertificateRow)}
         self.texts = {robot: dict(specifications(robot, plan.generated)) for robot in plan.robots}
 
-    def add(self, training: Training, folder: Path) -> None:
-        """Certify a finished run under every specification of its robot, unless that is known, and write the page."""
-        told = policy(folder, self.plan.generated)
+    def add(self, training: PlannedRun, folder: Path) -> None:
+        """Certify a finished run under all specifications of its robot, unless the row exists, and write the page."""
+        policy = policy_reference(folder, self.plan.generated)
         for distribution, text in self.texts[training.robot].items():
             key = (training.robot, distribution, training.method, training.seed)
             before = self.rows.get(key)
-            if before is None or (before.checkpoint, before.specification) != (told.checkpoint, text):
+            if before is None or (before.checkpoint, before.specification) != (policy.checkpoint, text):
                 self.announce(f"certifying {', '.join(map(str, key))}")
                 self.write()  # the file with the specification
-                experiment = Experiment(told, self._file(training.robot, distribution))
+                experiment = Experiment(policy, self._file(training.robot, distribution))
                 bound, worst = prove(experiment, SEED), worst_case(folder, experiment, SEED)
-                self.rows[key] = Row(
+                self.rows[key] = CertificateRow(
                     *(training.robot, training.method, training.seed, distribution),
                     *(bound.failures, bound.failure_bound, bound.return_mean),
                     *(worst.worst.total, worst.worst.success, worst.random.total),
-                    *(machine(), commit(), told.checkpoint, text),
+                    *(machine(), commit(), policy.checkpoint, text),
                 )
                 self.write()
 
     def write(self) -> list[Path]:
-        """The page, the specifications and the JSON file; returns their paths."""
+        """Write the page, the specifications and the JSON file. Returns their paths."""
         page = Page(self.plan, self.out)
         page.name = "certificates"
         page.say("# Certificates of the paper's robots")
         page.say(
-            f"Made by `{self.command}`. Every seed is certified by `solver certify RUN FILE` with the file of each "
-            f"row and {EPISODES} independent rollouts. Without a failure they show that at most "
-            f"{100 * PROBABILITY:g} % fail, at confidence {CONFIDENCE:g}. A cell holds the mean return over the seeds, "
-            "the worst return that a search found, and the failures. A star: the worst case of a seed is a failure. "
-            "In parentheses: the bound (Clopper and Pearson) of the worst seed, where there are failures. A search is "
-            "no proof. Every seed by itself: `certificates.json`."
+            f"Made by `{self.command}`. Every seed is certified by `solver certify RUN FILE` with the file of the row "
+            f"and {EPISODES} independent rollouts. If none fails, at most {100 * PROBABILITY:g} % of rollouts fail, "
+            f"at confidence {CONFIDENCE:g}. A cell holds the mean return over the seeds, the worst return of a search, "
+            "and the failures. A star: the worst case of a seed is a failure. In parentheses: the bound of Clopper and "
+            "Pearson for the worst seed, if there are failures. A search is no proof. `certificates.json` has every "
+            "seed."
         )
         names = [method.name for method in self.plan.methods] + [row.method for row in self.rows.values()]
         methods = list(dict.fromkeys(names))
@@ -128,9 +127,9 @@ class Certificates:
 
 
 def specifications(robot: str, generated: str | None) -> Iterator[tuple[str, str]]:
-    """The distributions of a robot, by name, as the text of a TOML file."""
+    """Names of a robot's distributions, each with the text of its TOML file."""
     parameters = load_robot(robot, "cpu", generated).metadata.parameters
-    change = [f"{each.name} = [{1 - CHANGE:g}, {1 + CHANGE:g}]" for each in parameters if each.lower < each.upper]
+    change = [f"{p.name} = [{1 - CHANGE:g}, {1 + CHANGE:g}]" for p in parameters if p.lower < p.upper]
     bound = [f"failure_probability = {PROBABILITY:g}", f"confidence = {CONFIDENCE:g}"]
     yield NOMINAL, "\n".join([*bound, ""])
     yield CHANGED, "\n".join([*bound, "", "[parameters.relative]", *change, ""])

@@ -1,4 +1,4 @@
-"""What the paper's table and figures need: which methods, on which robots, with which seeds and settings. Data."""
+"""Plans of the paper's table and figures: methods, robots, seeds and settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from solver.problem.robots import load_robot
 from solver.runs.kinds import Description, Kind, kind_that_trains
 from solver.training.presets import fast
 
-Experiment = Literal["table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation", "gallery", "certificates"]
+ExperimentName = Literal[
+    "table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation", "gallery", "certificates"
+]
 BudgetName = Literal["small", "full"]
 PRESET = "fast"
 PURE_DP = {"sampling": "domain"}
@@ -33,31 +35,31 @@ class Method:
     """A row of a table or a curve of a figure."""
 
     name: str
-    changes: Mapping[str, Any]  # the algorithm, and the settings that differ from its defaults
+    changes: Mapping[str, Any]  # algorithm and changed settings
     panel: str = ""  # of fig-ablation
-    share: float | None = None  # of the preset's radii; None leaves them
+    share: float | None = None  # factor of the preset's radii
 
     @property
     def kind(self) -> Kind:
-        """The kind of its runs."""
+        """Kind of its runs."""
         return kind_that_trains(self.changes["algorithm"])
 
     @property
     def is_baseline(self) -> bool:
-        """Whether it trains with Stable-Baselines3."""
+        """Whether its runs are baselines of Stable-Baselines3."""
         return self.kind.command == "baseline"
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How much is trained."""
+    """Amount of training and evaluation."""
 
     robots: tuple[str, ...]
     seeds: tuple[int, ...]
     baselines: bool
     shares: tuple[float, ...]  # of the radii, in fig-ablation
-    plants: tuple[PlantName, ...]  # in fig-robustness; the harsh one with the observer
-    episodes: int = 100  # rollouts of every run, in fig-robustness at every point
+    plants: tuple[PlantName, ...]  # in fig-robustness; the policy has an observer on the harsh plant
+    episodes: int = 100  # rollouts of every run; in fig-robustness at every point
 
 
 BUDGETS: dict[BudgetName, Budget] = {
@@ -70,7 +72,7 @@ BUDGETS: dict[BudgetName, Budget] = {
         plants=("nominal", "mujoco", "harsh"),
     ),
 }
-#: The paper's weights on the passive pendulum; the simulated pendulum's mass is this project's own range.
+#: Ranges of the paper's weights on the passive pendulum. The range of the simulated pendulum is our own.
 MASSES = {
     "pendulum": ParameterRange("mass", 0.5, 1.5, 11, added=False),
     "cartpole": ParameterRange("pole_mass", -0.02, 0.05, 15, added=True),
@@ -83,7 +85,7 @@ RTDPS = (Method("RTDP cFVI", {"algorithm": "cfvi", **RTDP}), Method("RTDP rFVI",
 
 
 def _baselines(starts: tuple[StartDistribution, ...]) -> tuple[Method, ...]:
-    """SAC, DDPG and PPO, with and without domain randomisation, under the paper's names."""
+    """SAC, DDPG and PPO with and without domain randomisation, with the paper's names."""
     made = []
     for algorithm, start, randomize in product(("sac", "ddpg", "ppo"), starts, (False, True)):
         name = f"{algorithm.upper()}-{LETTERS[start]}{' UDR' if randomize else ''}"
@@ -93,7 +95,7 @@ def _baselines(starts: tuple[StartDistribution, ...]) -> tuple[Method, ...]:
 
 
 def _ablation(shares: tuple[float, ...]) -> tuple[Method, ...]:
-    """DP and RTDP, with and without what makes them learn, at every share of the radii; none of them is cFVI."""
+    """DP and RTDP with and without ramp and spread states, at every share of the radii. Share 0 is cFVI."""
     panels = {
         "DP, adversary ramped up": (PURE_DP, {}),
         "DP, full adversary at once": (PURE_DP, NO_RAMP),
@@ -107,8 +109,8 @@ def _ablation(shares: tuple[float, ...]) -> tuple[Method, ...]:
     return tuple(made)
 
 
-def methods(experiment: Experiment, budget: Budget) -> tuple[Method, ...]:
-    """Rows or curves, in order."""
+def methods(experiment: ExperimentName, budget: Budget) -> tuple[Method, ...]:
+    """Rows or curves of an experiment, in order."""
     if experiment == "fig-value":
         return USUAL
     if experiment == "fig-learning":
@@ -123,52 +125,52 @@ def methods(experiment: Experiment, budget: Budget) -> tuple[Method, ...]:
 
 
 @dataclass(frozen=True)
-class Training:
-    """One run: a method on a robot with a seed."""
+class PlannedRun:
+    """One planned run: a method on a robot with a seed."""
 
     method: str
     kind: Kind
     run: Description
-    usual: Any  # the settings that the command takes without any flag but the algorithm
+    usual: Any  # default settings of the command with this algorithm
 
     @property
     def robot(self) -> str:
-        """The robot's name."""
+        """Name of the robot."""
         return self.run.robot
 
     @property
     def settings(self) -> Any:
-        """The settings of the run."""
+        """Settings of the run."""
         return self.run.settings
 
     @property
     def seed(self) -> int:
-        """The seed of the settings."""
+        """Seed of the settings."""
         return int(self.settings.seed)
 
     @property
     def threads(self) -> int:
-        """The threads that it uses; a baseline uses one."""
+        """Threads of the training; a baseline has one."""
         return getattr(self.settings, "threads", 1)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """An experiment with everything decided."""
+    """All runs of an experiment."""
 
-    experiment: Experiment
+    experiment: ExperimentName
     budget_name: BudgetName
     budget: Budget
     robots: tuple[str, ...]
     seeds: tuple[int, ...]
     methods: tuple[Method, ...]
-    trainings: tuple[Training, ...]
+    trainings: tuple[PlannedRun, ...]
     generated: str | None = None
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a user may narrow or change; empty is the budget's own."""
+    """Choices of the user. An empty entry takes the value of the budget."""
 
     robots: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
@@ -176,26 +178,27 @@ class Choice:
     baseline_steps: int | None = None
     generated: str | None = None
     threads: int = 1
-    #: For tests: settings of every run, by the command of its kind.
+    #: For tests: changed settings of every run, by the command of its kind.
     overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     budget: Budget | None = None
 
 
-def make_plan(experiment: Experiment, budget_name: BudgetName, choice: Choice) -> Plan:
-    """Everything to run, seed by seed, so that an interrupted plan has whole rows early.
+def make_plan(experiment: ExperimentName, budget_name: BudgetName, choice: Choice) -> Plan:
+    """Plan of an experiment, seed by seed, so that an interrupted call has complete rows early.
 
-    SolverError for unknown or repeated names and for robots the experiment cannot do; ModelError for no artifact.
+    Raises SolverError for unknown or repeated names and for robots without a mass range, and ModelError for a robot
+    without an artifact.
     """
-    for word, known in ((experiment, get_args(Experiment)), (budget_name, tuple(BUDGETS))):
+    for word, known in ((experiment, get_args(ExperimentName)), (budget_name, tuple(BUDGETS))):
         if word not in known:
-            raise SolverError(f"'{word}' is none of {', '.join(known)}.{suggestion(word, known)}")
+            raise SolverError(f"unknown name '{word}'.{suggestion(word, known)} Choices are {', '.join(known)}")
     budget = choice.budget or BUDGETS[budget_name]
     robots, seeds = choice.robots or _robots(experiment, budget, choice.generated), choice.seeds or budget.seeds
     if experiment == "fig-value":
         seeds = seeds[:1]
     for flag, given in (("--robots", robots), ("--seeds", seeds), ("--methods", choice.methods)):
         if len(set(given)) < len(given):
-            raise SolverError(f"{flag} {' '.join(map(str, given))} names something twice")
+            raise SolverError(f"{flag} {' '.join(map(str, given))} repeats an entry")
     known_methods = {method.name: method for method in methods(experiment, budget)}
     for name in choice.methods:
         if name not in known_methods:
@@ -207,7 +210,7 @@ def make_plan(experiment: Experiment, budget_name: BudgetName, choice: Choice) -
         raise SolverError(f"fig-robustness has mass ranges for {', '.join(MASSES)} only; use `solver robustness`")
     chosen = tuple(known_methods[name] for name in choice.methods) or tuple(known_methods.values())
     if choice.baseline_steps is not None and not any(method.is_baseline for method in chosen):
-        raise SolverError("--baseline-steps is given, but no baseline is asked for; name one with --methods")
+        raise SolverError("--baseline-steps needs a baseline; name one with --methods")
     loaded = {robot: load_robot(robot, "cpu", choice.generated) for robot in robots}
     trainings = tuple(
         _training(method, seed, loaded[robot], choice) for seed, robot, method in product(seeds, robots, chosen)
@@ -215,13 +218,13 @@ def make_plan(experiment: Experiment, budget_name: BudgetName, choice: Choice) -
     return Plan(experiment, budget_name, budget, robots, seeds, chosen, trainings, choice.generated)
 
 
-def _robots(experiment: Experiment, budget: Budget, generated: str | None) -> tuple[str, ...]:
-    """The budget's robots; for the gallery all that ship with the package, or those of the folder `generated`."""
+def _robots(experiment: ExperimentName, budget: Budget, generated: str | None) -> tuple[str, ...]:
+    """Robots of the budget. For the gallery: all shipped robots, or all robots in the folder `generated`."""
     return tuple(artifacts.known(generated or artifacts.SHIPPED)) if experiment == "gallery" else budget.robots
 
 
-def _training(method: Method, seed: int, robot: CompiledRobot, choice: Choice) -> Training:
-    """One run of a method."""
+def _training(method: Method, seed: int, robot: CompiledRobot, choice: Choice) -> PlannedRun:
+    """Planned run of a method."""
     usual = {"algorithm": method.changes["algorithm"]}
     changes: dict[str, Any] = {**method.changes, "seed": seed}
     if method.is_baseline:
@@ -229,10 +232,10 @@ def _training(method: Method, seed: int, robot: CompiledRobot, choice: Choice) -
     else:
         usual["preset"] = PRESET
         changes["threads"] = choice.threads
-        if method.share:  # at a share of zero it is cFVI
+        if method.share:  # share 0 is cFVI
             radii = fast(robot)["adversaries"]
             changes["adversaries"] = {name: method.share * radius for name, radius in radii.items()}
     overrides = choice.overrides.get(method.kind.command, {})
     describe = method.kind.training.describe
     run = describe(robot, choice.generated, **{**usual, **changes, **overrides})
-    return Training(method.name, method.kind, run, describe(robot, choice.generated, **usual).settings)
+    return PlannedRun(method.name, method.kind, run, describe(robot, choice.generated, **usual).settings)

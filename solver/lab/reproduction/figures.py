@@ -1,4 +1,4 @@
-"""The figures of an experiment: learning curves of several methods, and value functions side by side."""
+"""Figures of an experiment: learning curves of several methods, and value functions side by side."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training.solution import load_solution
 
-PRINTED = ("cFVI", "rFVI")  # whose returns in the paper are drawn as lines
-ENTRY = 1.5  # inches of a legend that one curve's name takes
+PRINTED = ("cFVI", "rFVI")  # methods whose returns in the paper are drawn as lines
+ENTRY = 1.5  # width of a legend entry in inches
 
 
 def value_figure(plan: Plan, runs: Runs, robot: str) -> Figure | None:
-    """A row of maps for each method, V in one colour scale; None when nothing is trained."""
-    found = [(method.name, runs.of(method.name, robot)) for method in plan.methods]
-    rows = [(name, load_solution(folders[plan.seeds[0]], plan.generated)) for name, folders in found if folders]
+    """Rows of maps, one row a method, with one colour scale of V. None without a trained run."""
+    trained = [(method.name, runs.of(method.name, robot)) for method in plan.methods]
+    rows = [(name, load_solution(folders[plan.seeds[0]], plan.generated)) for name, folders in trained if folders]
     if not rows:
         return None
     columns = 1 + len(rows[0][1].problem.robot.metadata.inputs)
@@ -47,7 +47,7 @@ def value_figure(plan: Plan, runs: Runs, robot: str) -> Figure | None:
 
 
 def learning_figure(plan: Plan, runs: Runs) -> Figure:
-    """A panel for each robot, a curve with a band for each method."""
+    """Learning curves: one panel a robot, one curve with a band a method."""
     figure = Figure(figsize=(5.6 * len(plan.robots), 4.4), layout="constrained")
     panels = figure.subplots(1, len(plan.robots), squeeze=False)[0]
     for panel, robot in zip(panels, plan.robots, strict=True):
@@ -66,7 +66,7 @@ def learning_figure(plan: Plan, runs: Runs) -> Figure:
 
 
 def ablation_figure(plan: Plan, runs: Runs) -> Figure:
-    """A row for each robot, a panel for each way to train, a curve for each share of the admissible set."""
+    """Learning curves: one row a robot, one panel a way to train, one curve a share of the admissible set."""
     titles = list(dict.fromkeys(method.panel for method in plan.methods))
     size = (4.0 * len(titles), 3.4 * len(plan.robots) + 0.4)
     figure = Figure(figsize=size, layout="constrained")
@@ -84,7 +84,10 @@ def ablation_figure(plan: Plan, runs: Runs) -> Figure:
 
 
 def curve(panel: Axes, folders: Mapping[int, Path], colour: ColorType, label: str) -> None:
-    """Mean return over the seeds where all were evaluated, in a band from the worst to the best seed."""
+    """Draw the mean return over the seeds, with a band from the worst to the best seed.
+
+    A point needs an evaluation of every seed at this iteration.
+    """
     histories = [
         {int(row["iteration"]): row["return_mean"] for row in read_metrics(folder, ("iteration", "return_mean"))}
         for folder in folders.values()
@@ -103,7 +106,7 @@ def _label(panel: Axes, title: str) -> None:
 
 
 def _legend(figure: Figure, panels: Sequence[Axes]) -> None:
-    """One legend for all panels, below them."""
+    """Draw one legend for all panels, below them."""
     entries: dict[str, Artist] = {}
     for panel in panels:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):

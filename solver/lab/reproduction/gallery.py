@@ -1,7 +1,7 @@
-"""The gallery: every robot trained with the settings that `solver train` takes by itself, a row for each run.
+"""Gallery: all robots trained with the default settings of `solver train`, one row a run.
 
-gallery.md holds the table, gallery.json beside it the rows and the limits. A row is written as soon as its run is
-trained. Later calls keep the rows of runs that have not changed, and those of other robots.
+gallery.md holds the table, gallery.json the rows and the limits. A row is written as soon as its run is trained. Later
+calls keep rows of unchanged runs and of other robots.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from typing import Any
 import numpy as np
 
 from solver.errors import SolverError
-from solver.lab.reproduction.experiments import Plan, Training
-from solver.lab.reproduction.page import NONE, Page
-from solver.lab.reproduction.rows import read_rows
+from solver.lab.reproduction.experiments import Plan, PlannedRun
+from solver.lab.reproduction.results_page import NONE, Page, read_rows
 from solver.lab.reproduction.runs import settings_hash
 from solver.oracles.limit import find_limit, percent_of_gain
 from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.runs.folder import CHECKPOINT
-from solver.runs.kinds import load_controller
+from solver.runs.kinds import load_rollout_policy
 from solver.runs.metrics import training_seconds
 from solver.runs.origin import commit, machine
 from solver.streams import EVALUATION_SEED
@@ -36,8 +35,8 @@ GUESSES, SEED, STARTS = 24, 0, 5  # of the searches for the limits, as in `solve
 
 
 @dataclass(frozen=True)
-class Row:
-    """What one run came to, and how it was made."""
+class GalleryRow:
+    """Results of one run, and how they were made."""
 
     robot: str
     algorithm: str
@@ -46,7 +45,7 @@ class Row:
     limit_rate: float
     return_mean: float
     return_spread: float
-    chosen_return: float | None  # mean from the limit's own starts; None where no limit was found
+    chosen_return: float | None  # mean from the starts of the limit; None without a limit
     minutes: float  # of training, without evaluations
     threads: int
     machine: str
@@ -57,22 +56,22 @@ class Row:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What a table has one row of."""
+        """Key of a row: robot, algorithm and seed."""
         return self.robot, self.algorithm, self.seed
 
 
 class Gallery:
-    """The page and its JSON file, written anew with every run.
+    """Page and JSON file, which are written again after every run.
 
-    Raises SolverError for a JSON file of another content.
+    Raises SolverError for a JSON file with other content.
     """
 
     def __init__(self, plan: Plan, out: Path, command: str, announce: Callable[[str], None]) -> None:
         self.plan, self.out, self.command, self.announce = plan, out, command, announce
         self.rows, self.limits = _read(out / "gallery.json")
 
-    def add(self, training: Training, folder: Path) -> None:
-        """Measure a finished run, unless its row is there already, and write the page."""
+    def add(self, training: PlannedRun, folder: Path) -> None:
+        """Measure a finished run and write the page, unless the row exists."""
         checkpoint = hashlib.sha256((folder / CHECKPOINT).read_bytes()).hexdigest()
         key = (training.robot, training.settings.algorithm, training.seed)
         before = self.rows.get(key)
@@ -82,18 +81,18 @@ class Gallery:
             self.write()
 
     def write(self) -> list[Path]:
-        """The page and the JSON file; returns their paths."""
+        """Write the page and the JSON file. Returns their paths."""
         page = Page(self.plan, self.out)
         page.name = "gallery"
         rows = [self.rows[key] for key in sorted(self.rows)]
         page.say("# Every robot with the default settings")
         page.say(
             f"Made by `{self.command}`. Every run is `solver train ROBOT` with the row's `--algorithm` and `--seed`, "
-            f"tested by {self.plan.budget.episodes} rollouts on the nominal robot. Success and held are over the "
-            "rollouts of all seeds; other cells have one number for each seed. Held: a state was held at its limit. "
-            "Limit: mean of the best returns known from some starts, of `solver limit` and of the runs. Idle: return "
-            "without input. Gap: what a run loses to the limit from the same starts, in % of limit - idle. Every run "
-            "by itself: `gallery.json`."
+            f"evaluated by {self.plan.budget.episodes} rollouts on the nominal robot. Success and held are over the "
+            "rollouts of all seeds; other cells have one number a seed. Held: a state was held at its limit. "
+            "Limit: mean of the best known returns from some starts, of `solver limit` and of the runs. Idle: return "
+            "without input. Gap: limit minus return from the same starts, in % of limit - idle. `gallery.json` has "
+            "every run."
         )
         header = ["robot", "algorithm", "seeds", "success", "held", "return", "limit", "idle", "gap, %"]
         groups = [list(some) for _, some in groupby(rows, lambda row: (row.robot, row.algorithm))]
@@ -112,24 +111,24 @@ class Gallery:
         page.keep(json.dumps(content, indent=1, allow_nan=False) + "\n", ".json")
         return page.write()
 
-    def _is_older(self, row: Row) -> bool:
-        """Whether the row's run had other settings than the plan gives its robot and algorithm now."""
+    def _is_older(self, row: GalleryRow) -> bool:
+        """Whether the settings of the row differ from the plan's."""
         same = (t.run for t in self.plan.trainings if (t.robot, t.settings.algorithm) == (row.robot, row.algorithm))
         return any(settings_hash(run) != row.settings for run in same)
 
-    def _row(self, training: Training, folder: Path, checkpoint: str) -> Row:
-        problem, act, _ = load_controller(folder, self.plan.generated)
+    def _row(self, training: PlannedRun, folder: Path, checkpoint: str) -> GalleryRow:
+        problem, act, _ = load_rollout_policy(folder, self.plan.generated)
         starts = sample_starts(problem, self.plan.budget.episodes, EVALUATION_SEED)
-        found = summary(rollouts(problem, act, starts))
+        statistics = summary(rollouts(problem, act, starts))
         chosen = self._limit(training.robot, folder, problem.robot.hash)
-        return Row(
+        return GalleryRow(
             training.robot,
             training.settings.algorithm,
             training.seed,
-            found["success_rate"],
-            found["limit_rate"],
-            found["return_mean"],
-            found["return_spread"],
+            statistics["success_rate"],
+            statistics["limit_rate"],
+            statistics["return_mean"],
+            statistics["return_spread"],
             chosen,
             training_seconds(folder) / 60.0,
             getattr(training.kind.training.read(folder).settings, "threads", 1),
@@ -141,34 +140,34 @@ class Gallery:
         )
 
     def _limit(self, robot: str, folder: Path, artifact: str) -> float | None:
-        """Look for the limit of a robot from the motions of a run, and keep the best of what is known.
+        """Search the limit of a robot from the motions of a run, and keep the best known limit.
 
-        From as many starts as the limit that is known has, so that gaps of rows of one robot can be compared. Returns
-        the run's mean return from the limit's starts; None where no search found a motion.
+        The search has the starts of the known limit, so that the gaps of one robot can be compared. Returns the run's
+        mean return from these starts, or None if no search found a motion.
         """
         before = self.limits.get(robot, {})
         known = before if before.get("artifact") == artifact and "error" not in before else None
-        self.announce(f"looking for the limit of {robot}")
+        self.announce(f"searching the limit of {robot}")
         try:
-            found = self._search(folder, 0, len(known["starts"])) if known else self._search(folder, GUESSES)
-            if known and not _same_starts(found["starts"], known["starts"]):
-                known, found = None, self._search(folder, GUESSES)
+            limit = self._search(folder, 0, len(known["starts"])) if known else self._search(folder, GUESSES)
+            if known and not _same_starts(limit["starts"], known["starts"]):
+                known, limit = None, self._search(folder, GUESSES)
         except SolverError as error:
             self.limits[robot] = known or {"artifact": artifact, "error": str(error)}
             return None
-        if known is None:  # no gap to this limit is known of runs that were measured before it
+        if known is None:  # earlier rows have no gap to this limit
             for key, row in self.rows.items():
                 self.rows[key] = dataclasses.replace(row, chosen_return=None) if row.robot == robot else row
-        starts = [_best(each, known and known["starts"][k]) for k, each in enumerate(found["starts"])]
-        means = {name: float(np.mean([each[name] for each in starts])) for name in ("limit", "idle_return")}
+        starts = [_best(start, known and known["starts"][k]) for k, start in enumerate(limit["starts"])]
+        means = {name: float(np.mean([start[name] for start in starts])) for name in ("limit", "idle_return")}
         self.limits[robot] = {"artifact": artifact} | means | {"starts": starts}
-        return float(found["run_return"])
+        return float(limit["run_return"])
 
     def _search(self, folder: Path, guesses: int, starts: int = STARTS) -> dict[str, Any]:
         return find_limit(str(folder), {}, guesses, SEED, self.plan.generated, starts).results()
 
-    def _cells(self, rows: Sequence[Row]) -> list[str]:
-        """One line for the runs of a robot and algorithm."""
+    def _cells(self, rows: Sequence[GalleryRow]) -> list[str]:
+        """Cells of a robot and algorithm."""
         first, limit = rows[0], self.limits.get(rows[0].robot, {})
         ends = [f"{limit[name]:.2f}" if name in limit else NONE for name in ("limit", "idle_return")]
         rates = (fmean(row.success_rate for row in rows), fmean(row.limit_rate for row in rows))
@@ -179,8 +178,8 @@ class Gallery:
             *(_list(f"{row.minutes:.1f}" for row in rows), _list(str(row.threads) for row in rows)),
         ]
 
-    def _gap(self, row: Row) -> str:
-        """What a run loses to the limit, in percent of what the limit gains."""
+    def _gap(self, row: GalleryRow) -> str:
+        """Gap of a run to the limit, in percent of the gain of the limit over the idle robot."""
         limit = self.limits.get(row.robot, {})
         if "limit" not in limit or row.chosen_return is None:
             return NONE
@@ -192,25 +191,25 @@ def _list(texts: Iterable[str]) -> str:
     return ", ".join(texts)
 
 
-def _same_starts(found: list[dict[str, Any]], before: list[dict[str, Any]]) -> bool:
-    """But for rounding, which differs between machines."""
-    ours, theirs = (np.array([list(each["start"].values()) for each in some]) for some in (found, before))
+def _same_starts(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> bool:
+    """Whether starts are equal up to rounding, which differs between machines."""
+    ours, theirs = (np.array([list(row["start"].values()) for row in rows]) for rows in (first, second))
     return ours.shape == theirs.shape and np.allclose(ours, theirs)
 
 
-def _best(found: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
-    """The best return known from a start: of the searches, of the run, or of an earlier call.
+def _best(start: dict[str, Any], before: dict[str, Any] | None) -> dict[str, Any]:
+    """Best known return from a start: of the searches, of the run, or of an earlier call.
 
-    A run that the simulation held at a limit does not count: the limit braked it for nothing.
+    A run that the simulation held at a limit does not count, because the limit acted as a free brake.
     """
-    kept = {name: found[name] for name in ("start", "idle_return", "limit", "guess")}
-    if found["run_return"] > kept["limit"] and not found["run_held"]:
-        kept |= {"limit": found["run_return"], "guess": "a run's own motion, as it is"}
+    kept = {name: start[name] for name in ("start", "idle_return", "limit", "guess")}
+    if start["run_return"] > kept["limit"] and not start["run_held"]:
+        kept |= {"limit": start["run_return"], "guess": "motion of a run"}
     return before if before is not None and before["limit"] > kept["limit"] else kept
 
 
-def _read(path: Path) -> tuple[dict[tuple[str, str, int], Row], dict[str, dict[str, Any]]]:
-    """The rows, by key, and the limits of an earlier call."""
+def _read(path: Path) -> tuple[dict[tuple[str, str, int], GalleryRow], dict[str, dict[str, Any]]]:
+    """Rows by key, and limits, of an earlier call."""
     limits: dict[str, dict[str, Any]] = {}
 
     def read_limits(content: dict[str, Any]) -> None:
@@ -218,5 +217,5 @@ def _read(path: Path) -> tuple[dict[tuple[str, str, int], Row], dict[str, dict[s
         if not all("artifact" in limit for limit in limits.values()):
             raise ValueError("a limit without its artifact")
 
-    rows = read_rows(path, Row, read_limits)
+    rows = read_rows(path, GalleryRow, read_limits)
     return {row.key: row for row in rows}, limits

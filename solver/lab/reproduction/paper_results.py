@@ -1,18 +1,18 @@
-"""The figures of the paper that the reports print beside their own, and what bounds them.
+"""Results of the paper, for comparison in the reports, and the limits of its tasks.
 
-Returns: simulated systems, downward start, mean and 1.96 standard deviations, success in %. The rows go by their
-names: the columns of that table that repeat start and randomisation contradict them. RTDP rFVI is not in the table; the
-text says that it does not learn the swing-up of cart-pole and Furuta pendulum at the full admissible set.
+Returns: simulated systems, downward start, mean and 1.96 standard deviations, success in %. Rows have the names in the
+paper; its columns on start and randomisation contradict some of these names. The table has no RTDP rFVI: by the text,
+RTDP rFVI does not learn the swing-up of the cart-pole and the Furuta pendulum with the full admissible set.
 """
 
 from __future__ import annotations
 
-SEEDS = 5  # of every row and curve
+SEEDS = 5  # of every row and every curve
 ROBOTS = ("pendulum", "cartpole", "furuta")
 
-Number = tuple[float, float]  # mean, spread
+Number = tuple[float, float]  # mean and spread
 
-#: Row: for each of ROBOTS (mean return, spread, success).
+#: By row, for each of ROBOTS: mean return, spread, success.
 RETURNS: dict[str, tuple[tuple[float, float, float], ...]] = {
     "cFVI": ((-30.5, 0.8, 100), (-24.2, 2.1, 100), (-27.7, 1.6, 100)),
     "rFVI": ((-32.7, 0.3, 100), (-27.1, 4.8, 100), (-41.3, 10.8, 100)),
@@ -31,7 +31,7 @@ RETURNS: dict[str, tuple[tuple[float, float, float], ...]] = {
     "PPO-U UDR": ((-35.6, 3.1, 100), (-44.8, 21.4, 100), (-48.5, 6.2, 100)),
 }
 
-#: Row: for each of ROBOTS the state reward and the action reward.
+#: By row, for each of ROBOTS: state reward and action reward.
 REWARDS: dict[str, tuple[tuple[Number, Number], ...]] = {
     "rFVI": (((-24.5, 0.1), (-8.3, 0.4)), ((-15.5, 5.4), (-11.6, 2.0)), ((-37.0, 13.2), (-4.8, 2.7))),
     "cFVI": (((-22.3, 3.0), (-8.3, 3.2)), ((-14.4, 2.8), (-9.9, 2.2)), ((-22.3, 2.5), (-5.9, 1.3))),
@@ -43,14 +43,14 @@ REWARDS: dict[str, tuple[tuple[Number, Number], ...]] = {
     "PPO-U UDR": (((-24.5, 0.2), (-11.1, 3.0)), ((-55.9, 23.1), (-9.8, 5.2)), ((-42.9, 4.6), (-6.1, 2.4))),
 }
 
-#: The least cost of the task from the exactly downward start, by direct trajectory optimisation; no neural policy. By
-#: plant and robot; `nominal` is what `solver limit ROBOT` prints.
+#: Best return from exactly downward by direct trajectory optimisation, by plant and robot. `solver limit ROBOT` prints
+#: the values of `nominal`.
 LIMITS = {
     "nominal": {"pendulum": -30.4, "cartpole": -24.9, "furuta": -29.0},
     "euler": {"pendulum": -29.9, "cartpole": -24.4, "furuta": -28.5},
 }
 
-#: The authors' checkpoints, rerun on the pendulum at multiples of its mass: mean return, success in % where measured.
+#: Rollouts of the authors' checkpoints on the pendulum by multiple of its mass: mean return, success in % or None.
 CHECKPOINTS: dict[str, dict[float, tuple[float, float | None]]] = {
     "cFVI": {0.5: (-18.6, None), 1.0: (-31.0, 100), 1.3: (-45.6, None), 1.5: (-49.2, 83)},
     "rFVI": {0.5: (-20.7, None), 1.0: (-33.7, 100), 1.3: (-39.2, None), 1.5: (-48.4, 100)},
@@ -58,10 +58,10 @@ CHECKPOINTS: dict[str, dict[float, tuple[float, float | None]]] = {
 
 
 def returns(method: str, robot: str) -> tuple[float, float, float] | None:
-    """Mean return, spread and success of a row on a robot; None where the paper prints none."""
+    """Mean return, spread and success of a row on a robot, or None if the paper gives no figure."""
     return RETURNS[method][ROBOTS.index(robot)] if method in RETURNS and robot in ROBOTS else None
 
 
 def rewards(method: str, robot: str) -> tuple[Number, Number] | None:
-    """State and action reward of a row on a robot; None where the paper prints none."""
+    """State and action reward of a row on a robot, or None if the paper gives no figure."""
     return REWARDS[method][ROBOTS.index(robot)] if method in REWARDS and robot in ROBOTS else None

@@ -1,4 +1,4 @@
-"""What an experiment found, as Markdown with figures beside it: our numbers, the paper's, and how ours were made."""
+"""Report of an experiment in Markdown with figures: our numbers, the paper's numbers, and the command."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from solver.lab.reproduction import paper_results, robustness, table1
 from solver.lab.reproduction.experiments import Plan
 from solver.lab.reproduction.figures import ablation_figure, learning_figure, value_figure
-from solver.lab.reproduction.page import NONE, Page, head
+from solver.lab.reproduction.results_page import NONE, Page, head
 from solver.lab.reproduction.runs import Runs
 from solver.lab.reproduction.table1 import pair
 from solver.runs.metrics import read_metrics
 
 
 def write_report(plan: Plan, runs: Runs, out: Path, command: str, announce: Callable[[str], None]) -> list[Path]:
-    """Evaluate the finished runs and write text and figures to `out`; returns their paths.
+    """Evaluate the finished runs and write text and figures to `out`. Returns their paths.
 
-    Raises SolverError for a JSON file of table 1 or of robustness there that is of another content.
+    Raises SolverError if a JSON file of table 1 or of robustness there has another content.
     """
     page = Page(plan, out)
     head(page, runs, command, _known(page))
@@ -28,14 +28,14 @@ def write_report(plan: Plan, runs: Runs, out: Path, command: str, announce: Call
 
 
 def _known(page: Page) -> set[tuple[str, str, int]]:
-    """Method, robot and seed of what an earlier call measured and this one may keep."""
+    """Method, robot and seed of runs that an earlier call measured."""
     if page.plan.experiment == "table1":
         return table1.trained(table1.known_rows(page))
     return robustness.trained(page) if page.plan.experiment == "fig-robustness" else set()
 
 
 def _final_returns(page: Page, runs: Runs) -> None:
-    """The last evaluation of every curve: mean, worst and best seed, success."""
+    """Append a table of the last evaluations: mean, worst and best seed, success."""
     rows = []
     for robot in page.plan.robots:
         for method in page.plan.methods:
@@ -54,16 +54,16 @@ def _final_returns(page: Page, runs: Runs) -> None:
 
 
 def _learning(page: Page, runs: Runs, _: Callable[[str], None]) -> None:
-    page.say("Mean return over the seeds at every evaluation, in a band from the worst to the best seed.")
+    page.say("Mean return over the seeds at every evaluation. The band is from the worst to the best seed.")
     page.show(learning_figure(page.plan, runs), "", "Learning curves")
     _final_returns(page, runs)
 
 
 def _ablation(page: Page, runs: Runs, _: Callable[[str], None]) -> None:
     page.say(
-        "A share multiplies all four radii of the preset; share 0 is cFVI. Ramped up: the radii grow over some "
-        "iterations, as in the preset. At once: they are full from the first iteration, as in the paper. Spread "
-        "states: states from rollouts plus a Gaussian."
+        "A share multiplies all four radii of the preset. Share 0 is cFVI. Ramped up: the radii grow over some "
+        "iterations, as in the preset. At once: the radii are full from the first iteration, as in the paper. Spread "
+        "states: states from rollouts plus Gaussian noise."
     )
     page.show(ablation_figure(page.plan, runs), "", "Learning curves for several admissible sets")
     _final_returns(page, runs)

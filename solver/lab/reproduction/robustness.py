@@ -1,7 +1,7 @@
-"""Robustness over the mass of each of the paper's robots: a figure, a JSON file and a table for each robot and plant.
+"""Robustness over the mass of the paper's robots: a figure and a JSON file for each robot and plant, and tables.
 
-A later call keeps the methods of the JSON file whose runs are not there any more, if they were measured in the same
-way, so that the figure can be made on several machines.
+A later call keeps methods of the JSON file without a run if they were measured in the same way, so that several
+machines can make the figure.
 """
 
 from __future__ import annotations
@@ -21,21 +21,20 @@ from solver.evaluation.robustness_plot import figure
 from solver.evaluation.statistics import STATISTICS, WORST_CASES, Group
 from solver.lab.reproduction import paper_results
 from solver.lab.reproduction.experiments import MASSES
-from solver.lab.reproduction.page import NONE, Page
-from solver.lab.reproduction.rows import read_known
+from solver.lab.reproduction.results_page import NONE, Page, read_known
 from solver.lab.reproduction.runs import Runs
 from solver.plants import PlantName
 from solver.streams import EVALUATION_SEED
 
 
 def write_robustness(page: Page, runs: Runs, announce: Callable[[str], None]) -> None:
-    """The page's text and figures, for the robots that have runs or results of an earlier call."""
+    """Write text and figures of all robots with runs or with results of an earlier call."""
     plan = page.plan
     page.say(
         f"The mass changes in the plant, not in the policy. A cell is the mean return of {plan.budget.episodes} "
-        "rollouts of every seed, with the success where it is not 100 %. `lowest` is the lowest return of a rollout at "
-        "any mass. Plants with equal rows share a line. On the harsh plant the policy acts behind the observer. The "
-        "authors' lines are their published checkpoints, rerun; (–) is a success that was not measured."
+        "rollouts of every seed, with the success rate if it is not 100 %. `lowest` is the lowest return of a rollout "
+        "at any mass. Plants with equal rows share a line. On the harsh plant the policy gets the states of the "
+        "observer. The authors' lines are rollouts of their published checkpoints; (–) is an unknown success rate."
     )
     results: dict[str, list[Robustness]] = {}
     for robot, plant, before in _before(page):
@@ -62,46 +61,46 @@ def write_robustness(page: Page, runs: Runs, announce: Callable[[str], None]) ->
 
 
 def trained(page: Page) -> set[tuple[str, str, int]]:
-    """Method, robot and seed of what an earlier call measured."""
+    """Method, robot and seed of runs that an earlier call measured."""
     groups = ((robot, group) for robot, _, before in _before(page) if before for group in before.groups)
     return {(group.label, robot, seed) for robot, group in groups for seed in _seeds(group)}
 
 
 def _seeds(group: Group) -> set[int]:
-    """What the names of the runs end with: other settings give a run another name, and not another seed."""
+    """Seeds of the runs of a group: the numbers at the end of their names."""
     return {int(seed[1]) for run in group.runs if (seed := re.search(r"(\d+)$", run))}
 
 
 def _before(page: Page) -> Iterator[tuple[str, PlantName, Robustness | None]]:
-    """Robot, plant, and the results of an earlier call. Raises SolverError for a JSON file of another content."""
+    """Robot, plant, and results of an earlier call. Raises SolverError for a JSON file with other content."""
     for robot in page.plan.robots:
         for plant in page.plan.budget.plants:
             yield robot, plant, read_known(page.out / page.name / f"{robot}-{plant}.json", _read)
 
 
 def _read(content: Any) -> Robustness:
-    found: Robustness = typed(Robustness, content, "robustness")
-    _require_shapes(found)
-    return found
+    result: Robustness = typed(Robustness, content, "robustness")
+    _require_shapes(result)
+    return result
 
 
-def _require_shapes(found: Robustness) -> None:
-    """Raise ValueError where a group lacks a statistic, or has a number too few."""
-    shape = tuple(len(axis.values) for axis in found.axes)
-    for group in found.groups:
+def _require_shapes(result: Robustness) -> None:
+    """Raises ValueError if a group lacks a statistic or a number."""
+    shape = tuple(len(axis.values) for axis in result.axes)
+    for group in result.groups:
         if not {*STATISTICS} <= group.statistics.keys() or not {*WORST_CASES} <= group.worst.keys():
             raise ValueError(f"{group.label} lacks a statistic")
-        numbers = [(each, shape) for each in group.statistics.values()]
-        numbers += [(each.statistic, ()) for each in group.worst.values()]
-        for each, expected in numbers:
-            bounds = [bound for bound in (each.low, each.high) if bound is not None]
-            for value in (each.value, *bounds):
+        numbers = [(statistic, shape) for statistic in group.statistics.values()]
+        numbers += [(case.statistic, ()) for case in group.worst.values()]
+        for statistic, expected in numbers:
+            bounds = [bound for bound in (statistic.low, statistic.high) if bound is not None]
+            for value in (statistic.value, *bounds):
                 if np.asarray(value, float).shape != expected:
                     raise ValueError(f"{group.label} has other points than the axes")
 
 
 def _merged(now: Robustness, before: Robustness | None, order: list[str]) -> Robustness:
-    """The groups of both, in order. One of before stays where now lacks one of its seeds."""
+    """Results of both calls, in order. An earlier group stays if the new group lacks one of its seeds."""
     if before is None or replace(before, groups=()) != replace(now, groups=()):
         return now
     groups = {group.label: group for group in before.groups}
@@ -113,13 +112,13 @@ def _merged(now: Robustness, before: Robustness | None, order: list[str]) -> Rob
 
 
 def _named(group: Group, labels: dict[Path, str]) -> Group:
-    """Under its method's name, its runs without the way to them."""
+    """Group with the name of its method, and runs without their folders."""
     names = {str(folder): name for folder, name in labels.items()}
     return replace(group, label=names[group.runs[0]], runs=tuple(Path(run).name for run in group.runs))
 
 
 def _masses(page: Page, plants: Sequence[Robustness]) -> None:
-    """A line for each method and plant: mean return and success at every mass, the lowest return of a rollout."""
+    """Append a table: mean return and success rate at every mass, and the lowest return of a rollout."""
     (axis,) = plants[0].axes
     masses = [f"{change:+.3g} {axis.unit}" if axis.added else f"x{change:.3g}" for change in axis.changes]
     lines: dict[tuple[str, ...], list[str]] = {}  # plants, by method and cells
@@ -135,13 +134,13 @@ def _masses(page: Page, plants: Sequence[Robustness]) -> None:
 
 
 def _authors(changes: Sequence[float]) -> Iterator[list[str]]:
-    """The lines of the authors' checkpoints, at the masses at which they were rerun."""
+    """Lines of the authors' checkpoints at the masses of CHECKPOINTS."""
     for label, points in paper_results.CHECKPOINTS.items():
         at = {mass: _cell(*point) for mass, point in points.items()}
         yield ["nominal", f"authors' {label}", *(at.get(round(change, 6), NONE) for change in changes), NONE]
 
 
 def _cell(mean: float, success: float | None) -> str:
-    """A mean return, with a success rate in % that is not 100."""
+    """Mean return, with the success rate in % if it is not 100."""
     known = NONE if success is None else f"{success:.3g} %"
     return f"{mean:.1f}" if success == 100 else f"{mean:.1f} ({known})"

@@ -1,8 +1,7 @@
-"""The runs that an experiment needs: reuse the finished ones, start or resume the others.
+"""Runs of an experiment: finished runs are reused, the others are started or resumed.
 
-A run belongs to a training when robot, artifact and settings agree, apart from the settings that do not change the
-policy (`Description.identity`). Its folder is named by a hash of them, so that each folder holds runs of one setting
-only. Finished runs in other folders of the same parent are reused too.
+A run in a folder is the planned one if robot, artifact and identity agree (`Description.identity`). The name of its
+folder has a hash of them. Finished runs in other folders of the same parent are reused too.
 """
 
 from __future__ import annotations
@@ -16,78 +15,77 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Protocol
 
 from solver.errors import SolverError
 from solver.jobs.engines import engine
 from solver.jobs.processes import LOG, Announce, Job, run_all
 from solver.jobs.versions import versions
-from solver.lab.reproduction.experiments import Training
+from solver.lab.reproduction.experiments import PlannedRun
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
-from solver.runs.kinds import KINDS, Description, holds_run, kind_of
+from solver.runs.kinds import KINDS, Description, comparable, holds_run, kind_of
 
 LOCK = ".reproduce.lock"
 
 
-class Plan(Protocol):
-    """What is to be trained."""
+class PlannedRuns(Protocol):
+    """Runs to train: a plan of the reproduction, or a sweep."""
 
     @property
-    def trainings(self) -> tuple[Training, ...]:
-        """The runs."""
+    def trainings(self) -> tuple[PlannedRun, ...]:
+        """All runs."""
 
     @property
     def generated(self) -> str | None:
-        """The folder of their artifacts, when one was named."""
+        """Folder of their artifacts, if the user named one."""
 
 
 @dataclass(frozen=True)
 class Failure:
     """A training that stopped before its end."""
 
-    training: Training
+    training: PlannedRun
     code: int
     log: Path
-    said: str  # what happened, and where to read on
+    reason: str  # with the path of the log
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Where the finished runs of a plan are, and what is missing."""
+    """Folders of the finished runs of a plan, and the failures."""
 
-    folders: dict[Training, Path]
-    trained: int  # runs that were started or resumed by this call and finished
+    folders: dict[PlannedRun, Path]
+    trained: int  # runs that this call started or resumed, and finished
     failures: tuple[Failure, ...]
 
     def of(self, method: str, robot: str) -> dict[int, Path]:
-        """Finished folders of a method on a robot, by seed."""
+        """Folders of the finished runs of a method on a robot, by seed."""
         return {t.seed: path for t, path in self.folders.items() if (t.method, t.robot) == (method, robot)}
 
 
 def run_plan(
-    plan: Plan,
+    plan: PlannedRuns,
     parent: Path,
     jobs: int,
     announce: Announce,
     train: bool = True,
     command: Sequence[str] = (),
-    finished: Callable[[Training, Path], None] = lambda *_: None,
+    finished: Callable[[PlannedRun, Path], None] = lambda *_: None,
     cluster: str | None = None,
     ready: Mapping[str, Path] = MappingProxyType({}),
 ) -> Runs:
-    """Finish every run of the plan, at most `jobs` at a time. The others go on when one of them fails.
+    """Finish every run of the plan, at most `jobs` at a time. A failure does not stop the other runs.
 
-    train: False takes the finished runs and starts nothing. command: what to call instead of `solver`, for tests.
-    finished: called with every finished run, the reused ones first and the others as soon as they are trained.
-    cluster: the address of a Dask scheduler; its workers train then. ready: other finished runs to take, as of
-    `shipped_runs`. Raises SolverError, before it starts anything,
-    when a folder holds another run, another call is at work there, or the cluster does not answer.
+    train: False starts nothing. command: program in place of `solver`, for tests. finished: called with every finished
+    run; reused runs come first. cluster: address of a Dask scheduler whose workers train. ready: other finished runs,
+    as from `shipped_runs`. Raises SolverError before any training if a folder holds another run, if another call uses
+    the folder, or if the cluster does not answer.
     """
     if cluster is not None:
         parent = parent.absolute()
-    folders: dict[Training, Path] = {}
-    todo: dict[Path, Training] = {}
+    folders: dict[PlannedRun, Path] = {}
+    todo: dict[Path, PlannedRun] = {}
     with _locked(parent):
         reused = {**_finished(parent), **ready}
         for training in plan.trainings:
@@ -104,52 +102,45 @@ def run_plan(
         generated = plan.generated
         if cluster is not None and generated is not None:
             generated = str(Path(generated).absolute())
-        given = [_job(training, folder, generated, tuple(command)) for folder, training in started.items()]
-        with engine(jobs, cluster if given else None) as place:
-            ended = run_all(given, place, announce, lambda job: finished(started[job.folder], job.folder))
+        pending = [_job(training, folder, generated, tuple(command)) for folder, training in started.items()]
+        with engine(jobs, cluster if pending else None) as place:
+            ended = run_all(pending, place, announce, lambda job: finished(started[job.folder], job.folder))
     missing = {folder for folder in todo if folder not in ended or ended[folder].code != 0}
     failures = tuple(
-        Failure(started[folder], one.code, folder / LOG, one.said) for folder, one in ended.items() if one.code != 0
+        Failure(started[folder], one.code, folder / LOG, one.reason) for folder, one in ended.items() if one.code != 0
     )
-    found = {training: folder for training, folder in folders.items() if folder not in missing}
-    return Runs(found, len(started) - len(failures), failures)
-
-
-def compared(run: Description) -> dict[str, Any]:
-    """The settings that the result of a run depends on, so that equal ones are equal as JSON."""
-    # 1 and 1.0 are the same setting
-    return {name: float(value) if type(value) is int else value for name, value in run.identity().items()}
+    complete = {training: folder for training, folder in folders.items() if folder not in missing}
+    return Runs(complete, len(started) - len(failures), failures)
 
 
 def settings_hash(run: Description) -> str:
-    """What tells whether two runs were trained with the same settings, whatever their seeds."""
-    settings = {name: value for name, value in compared(run).items() if name != "seed"}
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+    """Hash of the settings without the seed."""
+    return hashlib.sha256(run.identity_but_seed().encode()).hexdigest()[:12]
 
 
-def shipped_runs(trainings: Sequence[Training]) -> dict[str, Path]:
-    """The policies of `solver policies`, by the keys of the trainings with their seed and no other setting of its own.
+def shipped_runs(trainings: Sequence[PlannedRun]) -> dict[str, Path]:
+    """Shipped policies that are planned runs with the default settings, by key.
 
-    What the usual settings were may have changed since they were trained.
+    Only the seed is compared, because default settings may have changed since the policy was trained.
     """
-    found = {}
+    ready = {}
     for training in trainings:
         name, key = f"{training.robot}-{training.settings.algorithm}", _key(training.run)
         usual = dataclasses.replace(training.usual, seed=training.seed)
         if name in shipped.names() and _key(dataclasses.replace(training.run, settings=usual)) == key:
             folder = shipped.run_folder(name)
             if kind_of(folder).training.read(folder).settings.seed == training.seed:
-                found[key] = folder
-    return found
+                ready[key] = folder
+    return ready
 
 
 def _key(run: Description) -> str:
-    """What makes two runs the same, as text."""
-    return json.dumps([run.robot, run.artifact_hash, type(run.settings).__name__, compared(run)], sort_keys=True)
+    """Text that is equal for equal runs: robot, artifact and identity."""
+    return json.dumps([run.robot, run.artifact_hash, type(run.settings).__name__, comparable(run)], sort_keys=True)
 
 
-def _folder(parent: Path, training: Training, key: str) -> Path:
-    """The place of a new run, by a hash of its settings but the seed."""
+def _folder(parent: Path, training: PlannedRun, key: str) -> Path:
+    """Folder of a new run. Its name has a hash of the key without the seed."""
     content = json.loads(key)
     del content[-1]["seed"]
     short = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:10]
@@ -157,7 +148,7 @@ def _folder(parent: Path, training: Training, key: str) -> Path:
 
 
 def _read(folder: Path) -> tuple[str, bool]:
-    """The key of the run in a folder, and whether it is finished. Raises SolverError where it cannot be read."""
+    """Key of the run in a folder, and whether it is finished. Raises SolverError if it cannot be read."""
     kind = kind_of(folder)
     run = kind.training.read(folder)
     has_begun = (folder / CHECKPOINT).exists()
@@ -165,30 +156,30 @@ def _read(folder: Path) -> tuple[str, bool]:
 
 
 def _finished(parent: Path) -> dict[str, Path]:
-    """Every finished run below `parent`, by key. Skips the folders that hold something else."""
-    found: dict[str, Path] = {}
+    """Finished runs below `parent`, by key. Skips other folders."""
+    runs: dict[str, Path] = {}
     for path in sorted(path for kind in KINDS for path in parent.glob(f"*/{kind.description}")):
         try:
             key, finished = _read(path.parent)
         except SolverError:
-            continue  # one that is this plan's own is read again, and refused, by _require_own
+            continue  # _require_own refuses a damaged folder of this plan
         if finished:
-            found.setdefault(key, path.parent)
-    return found
+            runs.setdefault(key, path.parent)
+    return runs
 
 
 def _require_own(folder: Path, key: str) -> None:
-    """Raise SolverError unless the folder is empty or holds an unfinished run of these settings."""
+    """Raises SolverError unless the folder is empty or holds an unfinished run with this key."""
     if holds_run(folder) and _read(folder)[0] != key:
         raise SolverError(
-            f"the name of {folder} belongs to other settings or another artifact than the run in it: the folder was "
-            "edited or copied. Move it away, or name another folder with --runs."
+            f"{folder} holds a run with other settings or another artifact than its name: the folder was edited or "
+            "copied. Move it away, or name another folder with --runs."
         )
 
 
 @contextmanager
 def _locked(parent: Path) -> Iterator[None]:
-    """The only call at work in `parent`."""
+    """Lock `parent` for this call."""
     try:
         parent.mkdir(parents=True, exist_ok=True)
         lock = (parent / LOCK).open("w")
@@ -199,28 +190,29 @@ def _locked(parent: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise SolverError(
-                f"another `solver` that trains many runs is at work in {parent}; wait for it, or name another folder "
-                "with --runs"
+                f"another `solver` process trains its runs in {parent}; wait for it, or name another folder with --runs"
             ) from error
         yield
 
 
-def _job(training: Training, folder: Path, generated: str | None, program: tuple[str, ...]) -> Job:
-    """The training as a job for any machine."""
+def _job(training: PlannedRun, folder: Path, generated: str | None, program: tuple[str, ...]) -> Job:
+    """Job of a planned run, for any machine."""
     run, command = training.run, training.kind.command
     words = tuple(_words(training, folder, generated))
     robot = (run.robot, run.artifact_hash, generated)
     return Job(folder, command, words, training.threads, *robot, versions(), program)
 
 
-def _words(training: Training, folder: Path, generated: str | None) -> list[str]:
-    """The words behind the command that start a run: what differs from the command's own defaults."""
+def _words(training: PlannedRun, folder: Path, generated: str | None) -> list[str]:
+    """Arguments of the command that starts a run: everything that differs from the command's defaults."""
     run = training.run
     words = [run.robot, "--out", str(folder), "--algorithm", run.settings.algorithm]
     words += [] if generated is None else ["--generated", generated]
     common = {entry.name for entry in dataclasses.fields(Description)}
     own = {entry.name: getattr(run, entry.name) for entry in dataclasses.fields(run) if entry.name not in common}
-    own = {name: value for name, value in own.items() if value not in ("", None)}  # warm_from, identified: of no plan
+    own = {
+        name: value for name, value in own.items() if value not in ("", None)
+    }  # plans use neither warm_from nor identified
     settings = vars(run.settings).items()
     changed = {name: value for name, value in settings if value != getattr(training.usual, name)}
     changed.pop("algorithm", None)

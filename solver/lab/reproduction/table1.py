@@ -1,7 +1,7 @@
-"""Table 1: every method on every robot under RK4 and under the paper's Euler, beside the paper's figures.
+"""Table 1 of the paper: all methods on all robots under RK4 and under the paper's Euler, with the paper's figures.
 
-The JSON file beside the page has its rows. A later call keeps those whose runs are not there any more, so that the
-table can be made on several machines, row by row.
+The JSON file beside the page has its rows. A later call keeps rows without a run, so that several machines can make the
+table row by row.
 """
 
 from __future__ import annotations
@@ -18,62 +18,61 @@ import numpy as np
 
 from solver.lab.reproduction import paper_results
 from solver.lab.reproduction.experiments import Plan
-from solver.lab.reproduction.page import NONE, Page
-from solver.lab.reproduction.rows import read_rows
+from solver.lab.reproduction.results_page import NONE, Page, read_rows
 from solver.lab.reproduction.runs import Runs, settings_hash
 from solver.plants import PlantName, make_plant
 from solver.plants.rollouts import rollouts, sample_starts
-from solver.runs.kinds import load_controller
+from solver.runs.kinds import load_rollout_policy
 from solver.runs.metrics import training_seconds
 from solver.runs.origin import commit, machine
 from solver.streams import EVALUATION_SEED
 
-PLANTS: tuple[PlantName, ...] = ("nominal", "euler")  # RK4, as in training, and the paper's
-Spread = tuple[float, float | None]  # mean and 1.96 standard deviations over all rollouts; None for a single one
+PLANTS: tuple[PlantName, ...] = ("nominal", "euler")  # RK4 as in training, and the paper's integrator
+Spread = tuple[float, float | None]  # mean and 1.96 standard deviations over all rollouts; None for one rollout
 
 
 @dataclass(frozen=True)
-class Row:
-    """The finished runs of one method on one robot, under one plant."""
+class TableRow:
+    """Results of all finished runs of a method on a robot and a plant."""
 
     robot: str
     plant: str
     method: str
     seeds: tuple[int, ...]
-    means: tuple[float, ...]  # return of each seed
+    means: tuple[float, ...]  # mean return of each seed
     total: Spread  # return
     state: Spread
     action: Spread
     success: float
-    seconds: float | None  # of training, without evaluations: the mean of the runs that have a log
+    seconds: float | None  # of training without evaluations, mean of the runs with a log
     machine: str  # of the evaluation
     commit: str
     settings: str  # of the training, `settings_hash`
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What a page has one row of."""
+        """Key of a row: robot, plant and method."""
         return self.robot, self.plant, self.method
 
 
-def known_rows(page: Page) -> dict[tuple[str, str, str], Row]:
-    """The rows of an earlier call. Raises SolverError for a JSON file of another content."""
-    return {row.key: row for row in read_rows(page.out / f"{page.name}.json", Row)}
+def known_rows(page: Page) -> dict[tuple[str, str, str], TableRow]:
+    """Rows of an earlier call, by key. Raises SolverError for a JSON file with other content."""
+    return {row.key: row for row in read_rows(page.out / f"{page.name}.json", TableRow)}
 
 
-def trained(rows: Mapping[tuple[str, str, str], Row]) -> set[tuple[str, str, int]]:
-    """Method, robot and seed of every run in the rows."""
+def trained(rows: Mapping[tuple[str, str, str], TableRow]) -> set[tuple[str, str, int]]:
+    """Method, robot and seed of all runs in the rows."""
     return {(row.method, row.robot, seed) for row in rows.values() for seed in row.seeds}
 
 
 def write_table1(page: Page, runs: Runs, announce: Callable[[str], None]) -> None:
-    """A table for each robot: under RK4, and under the paper's plant beside the paper's figures."""
+    """Write one table a robot: RK4, the paper's integrator, and the paper's figures."""
     plan = page.plan
     page.say(
-        f"Undiscounted returns of {plan.budget.episodes} rollouts of every seed from the task's starts; ± is 1.96 "
+        f"Undiscounted returns of {plan.budget.episodes} rollouts of every seed from the task's starts. ± is 1.96 "
         "standard deviations over all rollouts of all seeds. Every run is trained under RK4. Compare the paper's "
-        "figures with Euler only, its integrator, which adds energy. The limit is the best return of trajectory "
-        "optimisation from hanging exactly, and the gap what a method loses to it."
+        "figures with Euler only: this is the paper's integrator, which adds energy. The limit is the best return of "
+        "trajectory optimisation from exactly downward. The gap is the limit minus the return."
     )
     rows, now = known_rows(page), _settings_now(plan)
     for robot in plan.robots:
@@ -100,26 +99,26 @@ def write_table1(page: Page, runs: Runs, announce: Callable[[str], None]) -> Non
 
 
 def _settings_now(plan: Plan) -> dict[tuple[str, str], str]:
-    """`settings_hash` of every method on every robot."""
+    """`settings_hash` of every planned method on every robot."""
     return {(t.method, t.robot): settings_hash(t.run) for t in plan.trainings}
 
 
-def measure(plan: Plan, runs: Runs, method: str, robot: str, plant: PlantName, settings: str) -> Row | None:
-    """Roll out every finished seed of a method from the same starts on a plant; None when there is none."""
+def measure(plan: Plan, runs: Runs, method: str, robot: str, plant: PlantName, settings: str) -> TableRow | None:
+    """Row of a method on a plant: rollouts of all finished seeds from the same starts. None without a run."""
     folders: dict[int, Path] = runs.of(method, robot)
     if not folders:
         return None
-    found = []
+    results = []
     for folder in folders.values():
-        problem, act, _ = load_controller(folder, plan.generated)
+        problem, act, _ = load_rollout_policy(folder, plan.generated)
         starts = sample_starts(problem, plan.budget.episodes, EVALUATION_SEED)
-        found.append(rollouts(problem, act, starts, make_plant(plant, problem)))
+        results.append(rollouts(problem, act, starts, make_plant(plant, problem)))
     total, state, action, success = (
         np.stack([row.double().numpy() for row in column])
-        for column in zip(*((r.returns, r.state_reward, r.action_reward, r.success) for r in found), strict=True)
+        for column in zip(*((r.returns, r.state_reward, r.action_reward, r.success) for r in results), strict=True)
     )
-    seconds = [each for each in map(training_seconds, folders.values()) if each > 0.0]
-    return Row(
+    seconds = [time for time in map(training_seconds, folders.values()) if time > 0.0]
+    return TableRow(
         *(robot, plant, method, tuple(folders), tuple(total.mean(1).tolist())),
         *(_spread(total), _spread(state), _spread(action), float(success.mean())),
         *(float(np.mean(seconds)) if seconds else None, machine(), commit(), settings),
@@ -131,12 +130,12 @@ def _spread(values: np.ndarray) -> Spread:
 
 
 def pair(mean: float, deviation: float | None) -> str:
-    """A mean with its spread, as text."""
+    """Mean with its spread, as text."""
     return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f}"
 
 
-def _own(rows: Mapping[tuple[str, str, str], Row], method: str, robot: str, limit: float) -> list[str]:
-    """Cells of a method under RK4: return, success, gap, mean return of each seed."""
+def _own(rows: Mapping[tuple[str, str, str], TableRow], method: str, robot: str, limit: float) -> list[str]:
+    """Cells of a method under RK4: return, success, gap, mean return of every seed."""
     row = rows.get((robot, "nominal", method))
     if row is None:
         return [NONE, NONE, NONE, "not trained"]
@@ -145,8 +144,8 @@ def _own(rows: Mapping[tuple[str, str, str], Row], method: str, robot: str, limi
     return [pair(*row.total), f"{100 * row.success:.1f} %", f"{gap:.1f}" if math.isfinite(gap) else NONE, means]
 
 
-def _euler(rows: Mapping[tuple[str, str, str], Row], method: str, robot: str) -> list[str]:
-    """Cells of a method under Euler: return, success, state and action reward, each before the paper's."""
+def _euler(rows: Mapping[tuple[str, str, str], TableRow], method: str, robot: str) -> list[str]:
+    """Cells of a method under Euler: return, success, state and action reward, each followed by the paper's figure."""
     row, printed = rows.get((robot, "euler", method)), paper_results.returns(method, robot)
     parts = paper_results.rewards(method, robot)
     own, theirs = [NONE] * 4, [NONE] * 4

@@ -181,7 +181,7 @@ class TestExport:
         text = (SHIPPED / "pendulum.py").read_text()
         (tmp_path / "math.py").write_text(text.replace('Robot("pendulum"', 'Robot("math"'))
         assert main(["export", str(tmp_path / "math.py"), "--c", str(tmp_path / "c")]) == 2
-        assert "math.h of its own" in capsys.readouterr().err
+        assert "math.h" in capsys.readouterr().err
         assert not (tmp_path / "c").exists()
 
     def test_export_without_a_usable_folder_is_refused(

@@ -19,7 +19,8 @@ import pytest
 from rich.console import Console
 
 from modelgen import cli
-from modelgen.commandline.program import LONGEST, PAUSE, Command, Program
+from modelgen.commandline.program import PAUSE, Command, Program
+from modelgen.errors import LONGEST
 from tests.modelgen.support.forgery import forged
 
 Capture = pytest.CaptureFixture[str]

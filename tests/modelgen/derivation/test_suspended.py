@@ -40,4 +40,4 @@ def test_it_goes_on(tmp_path: Path) -> None:
     os.kill(process.pid, signal.SIGCONT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "states no robot" in err
+    assert "no robot" in err

@@ -1,5 +1,11 @@
-"""How many cases a fuzzer tries of a kind: a few in the tests, many in `make fuzz`."""
+"""How many cases a fuzzer tries of a kind, and how long one may take."""
 
 import os
 
+from hypothesis import HealthCheck, settings
+
 CASES = 1000 if "FUZZ" in os.environ else 30
+SECONDS = 20
+
+#: Decorates a fuzzer: a few cases in the tests, many in `make fuzz`; a case that takes longer than SECONDS fails.
+fuzzed = settings(max_examples=CASES, deadline=1000 * SECONDS, suppress_health_check=[HealthCheck.too_slow])

@@ -11,23 +11,32 @@ Damage = tuple[str, int, int]
 #: An entry counted in the order of the document, and what stands there instead.
 Mistake = tuple[int, Any]
 
+#: Stands for another value of the type that an entry has.
+OTHER = "another value of the same type"
+
 VALUES: tuple[Any, ...] = (
+    OTHER,
     None,
     True,
     -1,
     0,
     3,
     10**30,
+    10**400,
     1.5,
     1e300,
     float("nan"),
+    float("inf"),
     "",
     "x",
+    "1_5",
+    "x" * 100_000,
     "\ud800",
     "../x",
     "<b>",
     [],
     [1],
+    [[]],
     ["x"],
     {},
 )
@@ -63,5 +72,16 @@ def mistaken(document: Any, mistake: Mistake) -> Any:
             left.append(inner[key])
     place, value = mistake
     inner, key = entries[place % len(entries)]
-    inner[key] = copy.copy(value)
+    inner[key] = _other(inner[key]) if value is OTHER else copy.copy(value)
     return document
+
+
+def _other(value: Any) -> Any:
+    """Another value of the same type."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if isinstance(value, dict):
+        return dict(list(value.items())[1:])
+    return value + value[:1] if isinstance(value, list) else f"{value}x" if isinstance(value, str) else value

@@ -16,8 +16,8 @@ from solver.certification.certificate import prove
 from solver.certification.counterexample import load, motion, replay, save
 from solver.certification.experiment import Experiment, noises
 from solver.cli import main
-from solver.jobs.portions import policy
-from solver.runs.kinds import load_controller
+from solver.jobs.portions import policy_reference
+from solver.runs.kinds import load_rollout_policy
 from solver.streams import Purpose
 
 pytestmark = pytest.mark.slow
@@ -49,7 +49,7 @@ def experiment(run: Path, folder: Path, text: str) -> Experiment:
     """Experiment with the run and a specification."""
     path = folder / "spec.toml"
     path.write_text(text)
-    return Experiment(policy(run), path)
+    return Experiment(policy_reference(run), path)
 
 
 def test_bound_exceeds_the_exact_failure_rate_as_often_as_its_confidence(finished_run: Path, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_solver_certify_reports_a_worst_case_that_solver_replay_repeats_exactly(
     worst_case = report["worst"]
     assert not worst_case["success"]
     assert worst_case["return"] <= worst_case["random_return"]
-    nominal = load_controller(finished_run)[0].theta.tolist()
+    nominal = load_rollout_policy(finished_run)[0].theta.tolist()
     assert worst_case["parameters"]["mass"] == pytest.approx(nominal[0], rel=0.21)
     text = page.read_text()
     assert 'src="data:image/png;base64,' in text

@@ -22,12 +22,12 @@ from solver.evaluation.parameter_box import ParameterBox, ParameterRange, make_b
 from solver.evaluation.robustness import Trial, gathered, measure, submit
 from solver.evaluation.statistics import QUANTITIES, STATISTICS, WORST_CASES, Samples, bootstrap, statistics, summarise
 from solver.jobs.engines import Here
-from solver.jobs.portions import policy
+from solver.jobs.portions import policy_reference
 from solver.plants import make_plant
 from solver.plants.nominal import Nominal
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.parameters import Relative, changed_parameters
-from solver.runs.kinds import load_controller
+from solver.runs.kinds import load_rollout_policy
 from solver.streams import EVALUATION_SEED
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
@@ -112,7 +112,7 @@ def test_grid_has_all_combinations_with_the_last_parameter_fastest(runs: list[Pa
 
 def sweep(run: Path, box: ParameterBox, trial: Trial) -> Samples:
     """Samples of one policy, computed in this process."""
-    return gathered(load_controller(run)[0], box, submit(Here(), policy(run), box, trial))
+    return gathered(load_rollout_policy(run)[0], box, submit(Here(), policy_reference(run), box, trial))
 
 
 @pytest.mark.parametrize("plant", ["nominal", "harsh", "mujoco"])
@@ -123,7 +123,7 @@ def test_samples_at_a_point_equal_rollouts_with_its_parameters(
         pytest.importorskip("mujoco")
     effects = ("delay", "stiction", "backlash", "encoder") if plant == "harsh" else ()  # noise depends on the batch
     monkeypatch.setattr("solver.evaluation.robustness.ROLLOUTS_AT_ONCE", 8)  # two points at once
-    problem, act, _ = load_controller(runs[0])
+    problem, act, _ = load_rollout_policy(runs[0])
     box = make_box(problem, [ParameterRange("mass", 0.5, 1.5, 3, False)])
     samples = sweep(runs[0], box, Trial(plant, effects, 4, 11))
     for point, factor in enumerate((0.5, 1.0, 1.5)):
@@ -156,7 +156,17 @@ def test_solver_robustness_writes_a_figure_and_json(runs: list[Path], tmp_path: 
     picture = matplotlib.image.imread(out.with_name("over.mass.png"))
     assert len(np.unique(picture.reshape(-1, picture.shape[2]), axis=0)) > 30
     content = json.loads(out.with_name("over.mass.json").read_text())
-    assert content.keys() == {"robot", "plant", "effects", "observer", "episodes", "seed", "axes", "groups"}
+    assert content.keys() == {
+        "robot",
+        "plant",
+        "effects",
+        "observer",
+        "episodes",
+        "seed",
+        "axes",
+        "groups",
+        "reaction_periods",
+    }
     (axis,) = content["axes"]
     assert axis == {
         "parameter": "mass", "unit": "kg", "nominal": 1.0, "added": False,
@@ -175,7 +185,7 @@ def test_solver_robustness_writes_a_figure_and_json(runs: list[Path], tmp_path: 
         assert group["worst"]["success_rate"].keys() == {"statistic", "parameters"}
     assert second["statistics"]["return_mean"]["low"] is None
     assert len(first["statistics"]["return_mean"]["low"]) == 3
-    problem, act, _ = load_controller(runs[3])
+    problem, act, _ = load_rollout_policy(runs[3])
     nominal = rollouts(problem, act, sample_starts(problem, 4, content["seed"]), Nominal(problem)).returns.mean()
     assert second["statistics"]["return_mean"]["value"][1] == pytest.approx(float(nominal), rel=1e-3)
 
@@ -197,17 +207,18 @@ def test_solver_robustness_measures_a_grid_of_two_parameters(
     assert stem.with_name(f"{stem.name}.png").is_file()
 
 
-def test_label_of_a_run_has_all_settings_except_the_seed(
+def test_groups_hold_runs_that_differ_in_their_seeds_only(
     runs: list[Path], train_tiny: TrainTiny, tmp_path: Path
 ) -> None:
-    labels = [load_controller(run)[2] for run in runs]
-    assert labels[0] == labels[1] == labels[2] != labels[3]
-    assert "cfvi" in labels[3]
-    assert "adversaries" not in labels[3]  # a radius of an adversary that does not play
-    train_tiny(tmp_path, iterations=1, step_periods=(1,), adversaries={"action": 0.07})
-    other = load_controller(tmp_path)[2]
-    assert "action:0.1" in labels[0]  # the tiny runs are no preset's
-    assert "adversaries=action:0.07" in other
+    train_tiny(tmp_path / "weaker", iterations=1, step_periods=(1,), adversaries={"action": 0.07})
+    result = measure([*runs, tmp_path / "weaker"], [range_of_mass()], Trial(episodes=2))
+    groups = {group.label: list(group.runs) for group in result.groups}
+    *same, nominal = map(str, runs)
+    assert groups == {
+        f"pendulum-rfvi ({runs[0].name})": same,
+        "pendulum-cfvi": [nominal],
+        "pendulum-rfvi (weaker)": [str(tmp_path / "weaker")],
+    }
 
 
 def test_copies_of_a_run_and_runs_of_another_artifact_are_an_error(
@@ -226,7 +237,7 @@ def test_copies_of_a_run_and_runs_of_another_artifact_are_an_error(
 
 
 def test_noise_of_the_plant_depends_only_on_the_seed(runs: list[Path]) -> None:
-    box = make_box(load_controller(runs[0])[0], [range_of_mass()])
+    box = make_box(load_rollout_policy(runs[0])[0], [range_of_mass()])
     first, again, other = (sweep(runs[0], box, Trial("harsh", ("noise",), 2, seed)) for seed in (5, 5, 6))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
@@ -258,7 +269,7 @@ def test_label_of_an_interrupted_training_has_its_number_of_iterations(train_tin
 
     with pytest.raises(KeyboardInterrupt):
         train_tiny(tmp_path, report=stop, iterations=3, step_periods=(1,))
-    assert load_controller(tmp_path)[2].endswith("(after 1 of 3 iterations)")
+    assert load_rollout_policy(tmp_path)[2].endswith("(after 1 of 3 iterations)")
 
 
 def range_of_mass(start: float = 0.5, end: float = 1.5, points: int = 2, name: str = "mass") -> ParameterRange:

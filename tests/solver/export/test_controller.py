@@ -20,10 +20,10 @@ from solver.runs import kinds
 
 
 @pytest.mark.parametrize("delay", [0, 2])
-def test_step_by_step_it_is_the_observed_rollout(finished_run: Path, delay: int) -> None:
+def test_controller_called_step_by_step_equals_the_observed_rollout(finished_run: Path, delay: int) -> None:
     """Bit for bit, and again after a reset; without the reset the memory shows."""
     controller = solver.load_controller(finished_run, delay=delay)
-    problem, act, _ = kinds.load_controller(finished_run)
+    problem, act, _ = kinds.load_rollout_policy(finished_run)
     start, plant = torch.tensor([[2.0, 1.5]]), Harsh(problem, Harshness(delay=delay, encoder=1.0))
     expected = rollouts(problem, act, start, plant, seconds=0.4, observed=True).u[:, 0].numpy()
 
@@ -41,7 +41,7 @@ def test_step_by_step_it_is_the_observed_rollout(finished_run: Path, delay: int)
     np.testing.assert_allclose(inputs(), expected, atol=1e-5)
 
 
-def test_another_encoder_and_a_robot_that_is_not_the_model(finished_run: Path) -> None:
+def test_innovation_is_larger_for_a_coarse_encoder_and_a_pushed_robot(finished_run: Path) -> None:
     """A coarse encoder is trusted less; a robot that is pushed by hand raises the innovation."""
     fine, coarse = (solver.load_controller(finished_run, counts={"angle": each}) for each in (1e-5, 0.2))
     for controller in (fine, coarse):
@@ -50,9 +50,9 @@ def test_another_encoder_and_a_robot_that_is_not_the_model(finished_run: Path) -
     assert fine.normalised_innovation > 100.0 * coarse.normalised_innovation
 
 
-def test_measured_rates_are_of_the_observer(finished_run: Path) -> None:
+def test_measured_rates_enter_the_observer(finished_run: Path) -> None:
     """At the first call already the policy gets them; and a noisy one is trusted less."""
-    problem, act, _ = kinds.load_controller(finished_run)
+    problem, act, _ = kinds.load_rollout_policy(finished_run)
     fine, noisy = (solver.load_controller(finished_run, rates={"angle_rate": each}) for each in (1e-3, 3.0))
     expected = act(torch.tensor([[2.0, 1.5]]))[0][0].numpy()
     for controller in (fine, noisy):
@@ -65,20 +65,22 @@ def test_measured_rates_are_of_the_observer(finished_run: Path) -> None:
     ("change", "message"),
     [
         (lambda run: solver.load_controller(run, counts={"angel": 0.1}), "Did you mean `angle`"),
-        (lambda run: solver.load_controller(run, counts={"angle": 0.0}), "positive step of the encoder"),
-        (lambda run: solver.load_controller(run, rates={"angle": 0.1}), "rates has 'angle', which is none of"),
-        (lambda run: solver.load_controller(run, rates={}), "rates has no name; give the deviation of each: "),
-        (lambda run: solver.load_controller(run, delay=-1), "delay is -1; give a whole number"),
+        (lambda run: solver.load_controller(run, counts={"angle": 0.0}), "counts of angle is 0.0"),
+        (lambda run: solver.load_controller(run, rates={"angle": 0.1}), "rates has .*'angle'"),
+        (lambda run: solver.load_controller(run, rates={}), "angle_rate"),
+        (lambda run: solver.load_controller(run, delay=-1), "delay is -1"),
         (
             lambda run: solver.load_controller(run, delay=0.5),  # type: ignore[arg-type]
-            "delay is 0.5; give a whole number",
+            "delay is 0.5",
         ),
-        (lambda run: solver.load_controller(run, longest_delay=-1), "longest_delay is -1; give a whole number"),
-        (lambda run: solver.load_controller(run, delay=1, longest_delay=2), "give one of them"),
-        (lambda run: solver.load_controller(run)([1.0, 2.0]), "give 1 finite numbers: angle"),
-        (lambda run: solver.load_controller(run)([math.nan]), "give 1 finite numbers: angle"),
+        (lambda run: solver.load_controller(run, longest_delay=-1), "longest_delay is -1"),
+        (lambda run: solver.load_controller(run, delay=1, longest_delay=2), "longest_delay"),
+        (lambda run: solver.load_controller(run)([1.0, 2.0]), "angle"),
+        (lambda run: solver.load_controller(run)([math.nan]), "nan"),
     ],
 )
-def test_mistakes_are_explained(change: Callable[[Path], Any], message: str, finished_run: Path) -> None:
+def test_wrong_argument_is_an_error_with_its_name(
+    change: Callable[[Path], Any], message: str, finished_run: Path
+) -> None:
     with pytest.raises(SolverError, match=message):
         change(finished_run)

@@ -22,7 +22,7 @@ from solver.training.run import RUN
 from solver.training.solution import load_solution
 
 
-def test_policy_and_value_map_numpy_to_numpy(finished_run: Path) -> None:
+def test_policy_and_value_map_arrays_to_float32_arrays(finished_run: Path) -> None:
     policy, value = solver.load_policy(finished_run), solver.load_value(str(finished_run))
     x = np.random.default_rng(0).uniform(-3.0, 3.0, (7, 2))
     u, (v, dv_dx) = policy(x), value(x)
@@ -34,7 +34,7 @@ def test_policy_and_value_map_numpy_to_numpy(finished_run: Path) -> None:
         np.testing.assert_allclose(policy(x[i : i + 1])[0], u[i], rtol=1e-4, atol=1e-5)
 
 
-def test_value_gradient_is_the_slope_of_the_value(finished_run: Path) -> None:
+def test_gradient_of_the_value_equals_finite_differences(finished_run: Path) -> None:
     value = solver.load_value(finished_run)
     x, h = np.array([[2.0, -1.0], [0.3, 0.5]]), 1e-2
     _, dv_dx = value(x)
@@ -44,7 +44,7 @@ def test_value_gradient_is_the_slope_of_the_value(finished_run: Path) -> None:
         np.testing.assert_allclose(dv_dx[:, i], slope, rtol=2e-2, atol=1e-2)
 
 
-def test_policy_is_the_closed_form_of_the_value(finished_run: Path) -> None:
+def test_policy_equals_the_closed_form_of_the_value(finished_run: Path) -> None:
     """u = 2a/pi atan(B dV/drate / beta) with B = 3/(m L^2)."""
     x = np.random.default_rng(1).uniform(-3.0, 3.0, (20, 2))
     _, dv_dx = solver.load_value(finished_run)(x)
@@ -54,7 +54,7 @@ def test_policy_is_the_closed_form_of_the_value(finished_run: Path) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_inputs_of_many_kinds(finished_run: Path) -> None:
+def test_lists_tensors_and_other_dtypes_are_accepted(finished_run: Path) -> None:
     policy = solver.load_policy(finished_run)
     x = np.array([[0.5, 1.0], [1.0, -2.0]])
     u = policy(x)
@@ -69,19 +69,19 @@ def test_inputs_of_many_kinds(finished_run: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 3), (2, 1), (1, 2, 2), ()])
-def test_wrong_shapes_name_the_right_one(finished_run: Path, shape: tuple[int, ...]) -> None:
+def test_wrong_shape_is_an_error_with_the_right_one(finished_run: Path, shape: tuple[int, ...]) -> None:
     for call in (solver.load_policy(finished_run), solver.load_value(finished_run)):
         with pytest.raises(SolverError, match=r"\(N, 2\).*angle, angle_rate"):
             call(np.zeros(shape))
 
 
 @pytest.mark.parametrize("x", ["abc", [["a", "b"]], [[1j, 0.0]], None, [[0.0], [0.0, 1.0]]])
-def test_a_policy_refuses_what_is_not_an_array_of_numbers(finished_run: Path, x: Any) -> None:
-    with pytest.raises(SolverError, match=r"x is no array of real numbers: .*give \(N, 2\) floats"):
+def test_object_that_is_no_array_of_numbers_is_an_error(finished_run: Path, x: Any) -> None:
+    with pytest.raises(SolverError, match=r"x is not an array of real numbers: .*give \(N, 2\) floats"):
         solver.load_policy(finished_run)(x)
 
 
-def test_nan_in_nan_out(finished_run: Path) -> None:
+def test_nan_state_gives_nan_input(finished_run: Path) -> None:
     x = np.array([[math.nan, 0.0], [0.5, 0.1]])
     u = solver.load_policy(finished_run)(x)
     v, dv_dx = solver.load_value(finished_run)(x)
@@ -114,7 +114,7 @@ def test_loads_and_acts_without_sympy(finished_run: Path) -> None:
     np.testing.assert_allclose([float(word) for word in result.stdout.split()], expected, rtol=1e-5)
 
 
-def test_another_artifact_is_refused(run_copy: Path) -> None:
+def test_run_of_another_artifact_is_an_error(run_copy: Path) -> None:
     content = json.loads((run_copy / RUN).read_text())
     content["artifact_hash"] = "ab" * 32
     (run_copy / RUN).write_text(json.dumps(content))
@@ -122,12 +122,12 @@ def test_another_artifact_is_refused(run_copy: Path) -> None:
         solver.load_policy(run_copy)
 
 
-def test_a_robot_that_is_gone(run_copy: Path, tmp_path: Path) -> None:
+def test_missing_artifact_is_an_error(run_copy: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="There is no artifact 'pendulum'"):
         solver.load_policy(run_copy, generated=str(tmp_path))
 
 
-def test_checkpoint_of_other_sizes(run_copy: Path) -> None:
+def test_edited_number_of_layers_is_an_error(run_copy: Path) -> None:
     content = json.loads((run_copy / RUN).read_text())
     content["settings"]["layers"] = 3
     (run_copy / RUN).write_text(json.dumps(content))
@@ -135,7 +135,7 @@ def test_checkpoint_of_other_sizes(run_copy: Path) -> None:
         load_solution(run_copy)
 
 
-def test_the_checkpoint_of_another_robot(run_copy: Path) -> None:
+def test_checkpoint_of_another_robot_is_an_error(run_copy: Path) -> None:
     """Of as many states and inputs, so that its networks fit."""
     path = run_copy / CHECKPOINT
     content = torch.load(path, weights_only=True)
@@ -144,13 +144,13 @@ def test_the_checkpoint_of_another_robot(run_copy: Path) -> None:
         load_solution(run_copy)
 
 
-def test_damaged_checkpoint(run_copy: Path) -> None:
+def test_damaged_checkpoint_is_an_error(run_copy: Path) -> None:
     (run_copy / CHECKPOINT).write_bytes(b"")
     with pytest.raises(SolverError, match="damaged"):
         solver.load_value(run_copy)
 
 
-def test_loading_leaves_the_random_state_alone(finished_run: Path) -> None:
+def test_loading_keeps_torchs_random_state(finished_run: Path) -> None:
     before = torch.get_rng_state()
     solver.load_policy(finished_run)
     assert torch.equal(torch.get_rng_state(), before)

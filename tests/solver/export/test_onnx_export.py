@@ -24,7 +24,7 @@ from tests.solver.small_trainings import start_unjudged
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 
-from solver.export.onnx_graph import Graph, Value, entries  # noqa: E402
+from solver.export.onnx_graph import OnnxGraph, OnnxTensor, entries  # noqa: E402
 
 Array = np.ndarray[Any, Any]
 
@@ -68,7 +68,7 @@ def compare(run: Path, policy: Any, x: Array, periods: float, most: float = 1e-5
 @pytest.mark.parametrize("periods", [0.0, 2.0])
 @pytest.mark.parametrize("name", ["pendulum", "furuta", "planar_arm2"])
 @pytest.mark.slow
-def test_the_onnx_policy_is_torchs(name: str, periods: float, trained: Callable[[str], Path], tmp_path: Path) -> None:
+def test_onnx_policy_equals_torch(name: str, periods: float, trained: Callable[[str], Path], tmp_path: Path) -> None:
     """One input and two, joints that wrap and joints that do not, closed form and held input, any batch."""
     run = trained(name)
     policy = exported(run, tmp_path, "--reaction-periods", str(periods))
@@ -83,9 +83,7 @@ def test_the_onnx_policy_is_torchs(name: str, periods: float, trained: Callable[
 
 
 @pytest.mark.parametrize("name", ["double_pendulum", "ball_on_beam"])
-def test_the_onnx_policys_basin_and_held_inputs_are_torchs(
-    name: str, trained: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_onnx_basin_and_held_inputs_equal_torch(name: str, trained: Callable[[str], Path], tmp_path: Path) -> None:
     """Inside and outside of a basin, some states whole turns away; held inputs that differ from the closed form.
 
     No training made this V. Its random metric amplifies rounding, to 3e-5 of the input limit.
@@ -105,7 +103,7 @@ def test_the_onnx_policys_basin_and_held_inputs_are_torchs(
     assert np.abs(u[0.0] - u[1.0]).max() > 1e-3
 
 
-def test_the_onnx_model_describes_its_inputs_and_outputs(finished_run: Path, tmp_path: Path) -> None:
+def test_onnx_metadata_has_names_units_and_limits(finished_run: Path, tmp_path: Path) -> None:
     policy = exported(finished_run, tmp_path)
     assert [(each.name, each.shape) for each in policy.get_inputs()] == [("x", ["N", 2])]
     assert [(each.name, each.shape) for each in policy.get_outputs()] == [
@@ -122,14 +120,14 @@ def test_the_onnx_model_describes_its_inputs_and_outputs(finished_run: Path, tmp
     assert facts["artifact"] == robot.hash
 
 
-def test_a_broken_state_is_nan(finished_run: Path, tmp_path: Path) -> None:
+def test_onnx_input_of_a_nan_state_is_nan(finished_run: Path, tmp_path: Path) -> None:
     u, value, _ = exported(finished_run, tmp_path).run(None, {"x": np.array([[np.nan, 1], [0.3, 1]], np.float32)})
     assert np.isnan(value[0]).all()
     assert np.isfinite(u[1]).all()
     assert np.isfinite(value[1]).all()
 
 
-def test_every_operation_of_an_artifact_is_numpys() -> None:
+def test_every_casadi_operation_in_onnx_equals_numpy() -> None:
     """What the shipped robots use little of: all of it in one function, beside CasADi's own evaluation."""
     x = casadi.SX.sym("x", 2)
     a, b = x[0], x[1]
@@ -138,8 +136,8 @@ def test_every_operation_of_an_artifact_is_numpys() -> None:
     results += [casadi.asin(casadi.tanh(a)), casadi.acos(casadi.tanh(a)), casadi.atan2(a, b), casadi.atan2(b, 0 * a)]
     results += [casadi.fmin(a, b), casadi.fmax(a, b), casadi.fabs(a) ** b, casadi.fabs(a) ** 1.5, 1 / a, 2 * a, -a]
     function = casadi.Function("all", [x], [casadi.vertcat(*results)])
-    graph = Graph()
-    columns = [entry for entry in entries(function, Value(graph, "x")) if entry is not None]
+    graph = OnnxGraph()
+    columns = [entry for entry in entries(function, OnnxTensor(graph, "x")) if entry is not None]
     together = graph.apply("Concat", *columns, axis=1)
     content = graph.model({"x": 2}, {"y": (together, len(columns))}, {}).SerializeToString()
     samples = np.random.default_rng(0).normal(size=(60, 2)).astype(np.float32)
@@ -148,18 +146,18 @@ def test_every_operation_of_an_artifact_is_numpys() -> None:
     np.testing.assert_allclose(session(content).run(None, {"x": samples})[0], expected, rtol=3e-5, atol=1e-6)
 
 
-def test_an_unknown_operation_is_named() -> None:
+def test_unknown_casadi_operation_is_an_error() -> None:
     x = casadi.SX.sym("x")
-    with pytest.raises(SolverError, match="which the ONNX export does not know"):
-        entries(casadi.Function("rounded", [x], [casadi.floor(x)]), Value(Graph(), "x"))
+    with pytest.raises(SolverError, match=f"operation {casadi.OP_FLOOR}"):
+        entries(casadi.Function("rounded", [x], [casadi.floor(x)]), OnnxTensor(OnnxGraph(), "x"))
 
 
-def test_an_export_of_nothing_is_refused(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_without_a_format_is_an_error(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(finished_run)]) == 2
     assert "--onnx FILE" in capsys.readouterr().err
 
 
-def test_the_onnx_policy_steps_the_environment(finished_run: Path, tmp_path: Path) -> None:
+def test_onnx_policy_runs_in_the_gymnasium_environment(finished_run: Path, tmp_path: Path) -> None:
     """The loop of docs/how-to/export-to-onnx.md, beside the run's own policy in the same environment."""
     pytest.importorskip("gymnasium")
     import solver.gym

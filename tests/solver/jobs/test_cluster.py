@@ -17,7 +17,7 @@ from solver.jobs.engines import engine
 from solver.jobs.processes import LOG, Job, perform, run_all
 from solver.jobs.versions import versions
 from solver.lab.reproduction.runs import run_plan
-from solver.lab.sweeps.specification import read
+from solver.lab.sweeps import read
 from solver.problem.robots import load_robot
 from solver.runs.folder import METRICS
 from solver.runs.metrics import read_metrics
@@ -75,11 +75,11 @@ def test_a_cluster_survives_a_killed_worker_and_a_failing_job(cluster: Cluster, 
         edited = job(tmp_path / "artifact", artifact_hash="f" * 64)
         failing = job(tmp_path / "fails", program=(sys.executable, "-c", "raise SystemExit(3)"))
         ended = run_all([wrong, edited, failing, job(tmp_path / "good")], place, quiet)
-    said = {folder.name: one.said for folder, one in ended.items()}
-    assert f"solver {versions()['solver']} in place of {'0' * 12}" in said["versions"]
-    assert f"artifact {job(tmp_path).artifact_hash[:12]} of pendulum in place of {'f' * 12}" in said["artifact"]
-    assert said["fails"] == f"failed (3): {tmp_path / 'fails' / LOG}"
-    assert said["good"] == ""
+    reasons = {folder.name: end.reason for folder, end in ended.items()}
+    assert f"solver {versions()['solver']} in place of {'0' * 12}" in reasons["versions"]
+    assert f"artifact {job(tmp_path).artifact_hash[:12]} of pendulum in place of {'f' * 12}" in reasons["artifact"]
+    assert reasons["fails"] == f"failed (3): {tmp_path / 'fails' / LOG}"
+    assert reasons["good"] == ""
 
     # Killed in the middle of a training: the other worker goes on from the checkpoint, bit for bit.
     (tmp_path / "spec.toml").write_text(SPEC)

@@ -26,7 +26,7 @@ from solver.evaluation import robustness
 from solver.evaluation.parameter_box import ParameterRange
 from solver.evaluation.robustness import Trial, measure
 from solver.jobs.engines import results, workers
-from solver.jobs.portions import policy
+from solver.jobs.portions import policy_reference
 from solver.plants.rollouts import sample_starts
 from solver.runs.folder import CHECKPOINT
 from tests.solver.jobs.conftest import Cluster
@@ -51,7 +51,7 @@ def test_two_processes_give_the_numbers_of_one(
     for jobs in (1, 2):
         with workers(jobs) as executor:
             results.append(measure([finished_run], box, trial, executor=executor))
-            tested = Experiment(policy(finished_run), noisy, executor)
+            tested = Experiment(policy_reference(finished_run), noisy, executor)
             x = sample_starts(tested.problem, 20, 5)
             theta = tested.problem.theta.repeat(20, 1)
             returns.append(tested.outcomes(x, theta, np.arange(20)).returns)
@@ -62,12 +62,12 @@ def test_two_processes_give_the_numbers_of_one(
 
 
 def test_another_checkpoint_or_version_is_refused(finished_run: Path, tmp_path: Path) -> None:
-    told = policy(finished_run)
+    told = policy_reference(finished_run)
     older = dataclasses.replace(told, versions=(("solver", "0" * 12), *told.versions[1:]))
     with pytest.raises(SolverError, match=r"has solver \w{12} in place of 0{12}; install the same"):
         older.load()
     copy = Path(shutil.copytree(finished_run, tmp_path / "run"))
-    told = policy(copy)
+    told = policy_reference(copy)
     (copy / CHECKPOINT).write_bytes(b"another")
     with pytest.raises(SolverError, match=f"in place of {told.checkpoint[:12]}: the run is being trained"):
         told.load()
@@ -80,7 +80,7 @@ def test_the_artifact_of_another_model_is_refused(finished_run: Path, tmp_path: 
     text = (SHIPPED / "pendulum.py").read_text().replace('"mass", 1.0', '"mass", 1.2')
     (tmp_path / "pendulum.py").write_text(text)
     assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--generated", str(tmp_path / "generated")]) == 0
-    told = dataclasses.replace(policy(finished_run), generated=str(tmp_path / "generated"))
+    told = dataclasses.replace(policy_reference(finished_run), generated=str(tmp_path / "generated"))
     told_here, told_elsewhere = r"^\S+ was trained on artifact", rf"^on {socket.gethostname()}: \S+ was trained on"
     for host, message in ((told.host, told_here), ("another", told_elsewhere)):
         with pytest.raises(SolverError, match=message):
@@ -115,10 +115,10 @@ def test_a_killed_worker_is_one_paragraph() -> None:
 
 
 def test_on_a_cluster_and_when_it_is_lost(cluster: Cluster, finished_run: Path) -> None:
-    tested = Experiment(policy(finished_run))
+    tested = Experiment(policy_reference(finished_run))
     told, x = tested.specification, sample_starts(tested.problem, 20, 5).numpy()
     theta = tested.problem.theta.repeat(20, 1).numpy()
-    given = policy(finished_run), told.conditions, told.failure, x, theta, [*range(20)]
+    given = policy_reference(finished_run), told.conditions, told.failure, x, theta, [*range(20)]
 
     def lose() -> None:
         with workers(1, cluster.address) as executor:

@@ -33,7 +33,7 @@ def test_solver_limit_of_a_run_prints_the_gap_to_the_limit(gallery_run: Path, ca
     assert main(["limit", str(gallery_run), "--guesses", "0", "--starts", "2", "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["robot"] == "pendulum"
-    assert content["label"].startswith("pendulum rfvi fast")
+    assert content["label"].startswith("pendulum-rfvi")
     assert content["gap"] == pytest.approx(content["limit"] - content["run_return"])
     assert content["gap"] > 0.0
     gain = content["limit"] - content["idle_return"]

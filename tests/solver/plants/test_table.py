@@ -16,7 +16,7 @@ from solver.plants import PLANTS, all_effects, make_plant
 from solver.plants.nominal import Nominal
 from solver.plants.plant import Plant, Simulation
 from solver.problem.problem import Problem
-from solver.runs.kinds import load_controller
+from solver.runs.kinds import load_rollout_policy
 from tests.closeness import assert_close
 
 
@@ -56,7 +56,7 @@ def test_plant_in_the_table_is_used_by_solver_evaluate_with_its_effects(finished
     assert calm.harsh == ("gust",)
     assert calm.statistics["return_mean"] != nominal.statistics["return_mean"]
     assert all_effects("windy", []) == ["gust", "breeze"]
-    problem = load_controller(finished_run)[0]
+    problem = load_rollout_policy(finished_run)[0]
     x = torch.tensor([[0.1, 0.2]])
     moved, expected = make_plant("windy", problem, None, ["gust"], 3).begin(x), Nominal(problem).begin(x)
     moved.step(torch.zeros(1, 1))

@@ -16,7 +16,7 @@ from modelgen.builder import build_artifact
 from solver.game.policies import _contracted, _one_input, _semidefinite
 from solver.gym.environment import RobotEnv
 from solver.local.basin import cost_to_go, find_basin
-from solver.local.linearization import linearized
+from solver.local.linearization import linearization
 from solver.oracles.search import random_motions, straight
 from solver.oracles.trajectory import NonlinearProgram
 from solver.plants.harsh.harshness import Harshness
@@ -85,13 +85,13 @@ def problem(generated: str) -> Problem:
 def test_the_linearisation_at_the_trim_has_the_slope_of_the_thrust(generated: str) -> None:
     """A rotor's thrust of m g/2 turns with the body: the horizontal acceleration is g pitch."""
     robot = load_robot("rotors", "cpu", generated)
-    drift, A, _ = linearized(robot)
+    local = linearization(robot)
     np.testing.assert_allclose(robot.trim, 0.5 * G / 2, rtol=1e-6)
-    np.testing.assert_allclose(drift, 0.0, atol=1e-5)
+    np.testing.assert_allclose(local.drift, 0.0, atol=1e-5)
     expected = np.zeros((6, 6))
     expected[[0, 1, 2], [3, 4, 5]] = 1.0
     expected[3, 2] = G
-    np.testing.assert_allclose(A, expected, atol=1e-5)
+    np.testing.assert_allclose(local.A, expected, atol=1e-5)
 
 
 def test_the_cost_to_go_is_that_of_scipys_riccati_equation(problem: Problem) -> None:

@@ -19,12 +19,22 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import SolverError
 from solver.plants.outcome import summary
-from solver.plants.rollouts import Controller, rollouts, sample_starts
+from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
 from solver.runs.folder import METRICS, load_checkpoint, load_description, save_checkpoint, save_description
-from solver.runs.kinds import KINDS, Description, Kind, Training, holds_run, kind_of, load_controller, remove_run
+from solver.runs.kinds import (
+    KINDS,
+    Description,
+    Kind,
+    RolloutPolicy,
+    Training,
+    holds_run,
+    kind_of,
+    load_rollout_policy,
+    remove_run,
+)
 from solver.runs.metrics import MetricsLog, Report, read_metrics
 from solver.training.run import load_run
 from tests.closeness import assert_close
@@ -67,7 +77,13 @@ class Damping(ModuleType):
     def describe(self, robot: CompiledRobot, generated: str | None, **choices: Any) -> DampingRun:
         return DampingRun(robot.name, robot.hash, generated, DampingSettings(**choices))
 
-    def start(self, run: Description, folder: Path, report: Report) -> None:
+    def start(
+        self,
+        run: Description,
+        folder: Path,
+        report: Report,
+        robot: CompiledRobot | None = None,  # noqa: ARG002
+    ) -> None:
         remove_run(folder)
         save_description(folder / "damping.json", run)
         save_checkpoint(folder, {"iteration": 0})
@@ -89,9 +105,9 @@ class Damping(ModuleType):
         assert (folder / "damping.json").is_file()
         return "it might damp more"
 
-    def load_controller(
+    def load_rollout_policy(
         self, folder: Path, generated: str | None = None, reaction_periods: float | None = None
-    ) -> tuple[Problem, Controller, str]:
+    ) -> RolloutPolicy:
         assert reaction_periods is None
         run = self.read(folder)
         problem = Problem(load_robot(run.robot, "cpu", generated))
@@ -101,7 +117,7 @@ class Damping(ModuleType):
             u = torch.clamp(-run.settings.gain * x[:, len(x[0]) // 2, None], -limit, limit)
             return u, problem.action_cost.cost(u)
 
-        return problem, act, f"{run.robot} damping gain={run.settings.gain:g}"
+        return RolloutPolicy(problem, act, run.label)
 
 
 @pytest.fixture
@@ -118,7 +134,7 @@ def third_kind(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kind]:
 def test_every_kind_has_the_functions_of_a_training() -> None:
     pytest.importorskip("stable_baselines3")
     names = [name for name in vars(Training) if not name.startswith("_")]
-    assert set(names) == {"describe", "start", "resume", "read", "diagnosis", "load_controller"}
+    assert set(names) == {"describe", "start", "resume", "read", "diagnosis", "load_rollout_policy"}
     for kind in KINDS:
         assert all(callable(getattr(kind.training, name)) for name in names), kind.module
 
@@ -137,8 +153,8 @@ def test_a_third_kind_is_one_module_and_one_line(tmp_path: Path, capsys: Capture
     assert main(["train", "--resume", str(folder)]) == 0
     assert [row["iteration"] for row in read_metrics(folder)] == [0.0, 1.0]
 
-    problem, act, label = load_controller(folder)
-    assert label == "pendulum damping gain=0.7"
+    problem, act, label = load_rollout_policy(folder)
+    assert label == "pendulum-damping"
     x = np.array([[0.1, 0.5]])
     np.testing.assert_allclose(solver.load_policy(folder)(x), [[-0.35]], rtol=1e-6)
     expected = summary(rollouts(problem, act, sample_starts(problem, 5, 7)))
@@ -151,7 +167,7 @@ def test_a_third_kind_is_one_module_and_one_line(tmp_path: Path, capsys: Capture
     with pytest.raises(SolverError, match=r"already holds a run.*solver damp --resume"):
         solver.train("pendulum", algorithm="damping", out=folder)
     solver.train("pendulum", algorithm="damping", out=folder, overwrite=True)
-    assert load_controller(folder)[2] == "pendulum damping gain=0.5"
+    assert load_rollout_policy(folder)[2] == "pendulum-damping"
 
 
 def test_a_run_of_another_kind_is_named(third_kind: Kind, tmp_path: Path) -> None:
@@ -204,15 +220,15 @@ def test_an_unfinished_run_is_exported_and_certified_with_a_word(
     assert capsys.readouterr().err == ""
 
 
-def test_a_finished_run_with_damaged_metrics_says_the_same(run_copy: Path, capsys: Capture) -> None:
-    said = []
+def test_damaged_metrics_of_a_finished_run_do_not_change_its_diagnosis(run_copy: Path, capsys: Capture) -> None:
+    warnings = []
     for content in (None, b"", b"\xff\xfe", '{"iteration": 1, "selection_success": 1}\n'.encode("utf-16")):
         if content is not None:
             (run_copy / METRICS).write_bytes(content)
         assert main(["train", "--resume", str(run_copy)]) == 0
-        said.append(capsys.readouterr().err.partition(" The value error")[0])
-    assert len({text.partition("% of the rollouts meet")[0] for text in said}) == 1
-    assert "the kept policy succeeds in 0 %" in said[0]
+        warnings.append(capsys.readouterr().err.partition("warning:")[2].partition(" The value error")[0])
+    assert len({text.partition("% of the rollouts have")[0] for text in warnings}) == 1
+    assert "0 %" in warnings[0]
 
 
 def test_an_unknown_algorithm_and_an_empty_folder(tmp_path: Path) -> None:
@@ -221,4 +237,4 @@ def test_an_unknown_algorithm_and_an_empty_folder(tmp_path: Path) -> None:
     assert not holds_run(tmp_path)
     assert kinds.kind_in(tmp_path) is None
     with pytest.raises(SolverError, match=r"not a run folder: it has no run\.json or baseline\.json"):
-        load_controller(tmp_path)
+        load_rollout_policy(tmp_path)

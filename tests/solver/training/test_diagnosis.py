@@ -1,7 +1,8 @@
-"""What is said after a training that did not solve its task: one remedy for each thing that its metrics show."""
+"""Diagnoses of trainings that did not solve their task: one remedy for each symptom in the metrics."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,34 +23,42 @@ ROW = {
 }
 
 
-def said(kept: dict[str, float], *rows: dict[str, float]) -> str:
+SUCCESSES = {"70 %", "50 %"}  # of the evaluation, and of the selection
+
+
+def numbers_of(text: str) -> set[str]:
+    """Percentages in a text."""
+    return set(re.findall(r"\d+ %", text))
+
+
+def text_of(kept: dict[str, float], *rows: dict[str, float]) -> str:
     return diagnosis(kept, [{"value_error": 3.0, "target_mean": -1.0}, *rows], -50.0, "robot", Path("run"))
 
 
-def test_a_solved_task_needs_no_words() -> None:
-    assert said(ROW | {"selection_success": 0.96}, ROW) == ""
+def test_solved_task_has_no_diagnosis() -> None:
+    assert text_of(ROW | {"selection_success": 0.96}, ROW) == ""
 
 
-def test_no_damage_of_the_metrics_changes_a_success() -> None:
+def test_damaged_metrics_do_not_change_the_success() -> None:
     """The kept policy was rolled out; its rows only explain."""
     better = ROW | {"selection_success": 1.0, "success_rate": 1.0}
-    cases: list[list[dict[str, float]]] = [[], [{}], [better], [better, {"iteration": 9.0}]]
-    for rows in cases:
-        assert "succeeds in 70 % of the rollouts, and in 50 % of those" in diagnosis(ROW, rows, -50.0, "r", Path("run"))
+    damaged: list[list[dict[str, float]]] = [[], [{}], [better], [better, {"iteration": 9.0}]]
+    for rows in damaged:
+        assert numbers_of(diagnosis(ROW, rows, -50.0, "r", Path("run"))) >= SUCCESSES
 
 
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ([(0.0, 0.08)], "by 8 % of what"),
+        ([(0.0, 0.08)], " 8 % of"),
         ([(0.0, 0.08), (0.0, 0.02)], ""),  # polished since
         ([(0.0, 0.02), (1.0, 0.3)], ""),  # what the adversaries cost
-        ([(0.0, 0.07), (1.0, 0.3)], "by 7 % of what"),
+        ([(0.0, 0.07), (1.0, 0.3)], " 7 % of"),
     ],
 )
-def test_a_rough_v_of_a_solved_task(rows: list[tuple[float, float]], words: str) -> None:
+def test_rough_v_of_a_solved_task_is_reported(rows: list[tuple[float, float]], words: str) -> None:
     solved = ROW | {"selection_success": 1.0}
-    text = said(solved, *(solved | {"adversary": share, "value_mismatch": mismatch} for share, mismatch in rows))
+    text = text_of(solved, *(solved | {"adversary": share, "value_mismatch": mismatch} for share, mismatch in rows))
     assert bool(text) == bool(words)
     assert words in text
 
@@ -63,20 +72,24 @@ def test_a_rough_v_of_a_solved_task(rows: list[tuple[float, float]], words: str)
         ({}, "--step-periods"),
     ],
 )
-def test_every_symptom_has_its_remedy_and_no_other(changes: dict[str, float], remedy: str) -> None:
+def test_symptom_has_its_remedy_only(changes: dict[str, float], remedy: str) -> None:
     remedies = {"--limit-cost", "--width", "--learning-rate", "solver limit robot", "--step-periods"}
-    text = said(ROW | changes, ROW | changes)
-    assert {each for each in remedies if each in text} == {remedy}
-    assert "succeeds in 70 % of the rollouts, and in 50 % of those that chose it" in text
+    text = text_of(ROW | changes, ROW | changes)
+    assert {option for option in remedies if option in text} == {remedy}
+    assert numbers_of(text) >= SUCCESSES
     assert "solver train robot --from run" in text
 
 
-def test_a_success_lost_in_later_iterations_is_reported() -> None:
-    text = said(ROW, ROW, ROW | {"iteration": 9.0, "selection_success": 0.1})
-    assert "Later iterations lost" in text
-    assert "succeeds in 70 % of the rollouts, and in 50 % of those that chose it" in text
+def test_lost_success_is_reported() -> None:
+    text = text_of(ROW, ROW, ROW | {"iteration": 9.0, "selection_success": 0.1})
+    assert "--learning-rate" in text
+    assert numbers_of(text) >= SUCCESSES
 
 
-def test_the_command_says_it(tiny_options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_solver_train_prints_a_diagnosis(
+    tiny_options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["train", "pendulum", *tiny_options, "--out", str(tmp_path / "run")]) == 0
-    assert "warning: the kept policy succeeds in 0 %" in capsys.readouterr().err
+    warning = capsys.readouterr().err.partition("warning:")[2]
+    assert "0 %" in warning
+    assert f"solver train pendulum --from {tmp_path / 'run'}" in warning

@@ -21,7 +21,7 @@ from solver.plants.rollouts import rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
 from solver.runs.metrics import read_metrics
 from solver.training import selection as selection_module
-from solver.training.kind import resume
+from solver.training.lifecycle import resume
 from solver.training.presets import make_settings
 from solver.training.run import load_run_checkpoint
 from solver.training.selection import Best, Score, Selection, value_mismatch

@@ -20,9 +20,8 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.runs.folder import CHECKPOINT, METRICS, save_checkpoint
 from solver.runs.metrics import MetricsLog, read_metrics
-from solver.training import kind as training
-from solver.training import selection
-from solver.training.kind import resume
+from solver.training import lifecycle, selection
+from solver.training.lifecycle import resume
 from solver.training.run import RUN, load_run, load_run_checkpoint
 from tests.solver.small_trainings import start, tensors
 
@@ -81,7 +80,7 @@ def test_interrupted_between_metrics_and_checkpoint(
             raise KeyboardInterrupt
         save_checkpoint(folder, checkpoint)
 
-    monkeypatch.setattr(training, "save_checkpoint", interrupted)
+    monkeypatch.setattr(lifecycle, "save_checkpoint", interrupted)
     with pytest.raises(KeyboardInterrupt):
         train_tiny(tmp_path / "run")
     monkeypatch.undo()

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(("algorithm", "other"), [("sac", SAC), ("ddpg", DDPG)])
-def test_a_compiled_gradient_step_is_that_of_stable_baselines(
+def test_compiled_gradient_step_equals_stable_baselines(
     algorithm: str, other: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environments = RobotVectorEnv("cartpole", 4, hold=25)
@@ -47,7 +47,7 @@ def test_a_compiled_gradient_step_is_that_of_stable_baselines(
         torch.testing.assert_close(ours.log_ent_coef, theirs.log_ent_coef)
 
 
-def test_an_error_of_a_critic_counts_relative_to_the_value() -> None:
+def test_critic_errors_are_weighted_by_the_value() -> None:
     """With gamma 0 the target is the reward, so that Torch differentiates the weighted loss in three lines."""
     settings = baseline_settings("sac", hold=25, width=16, minibatch=32, loss_scale=3.0)
     model: Any = stable_baselines.make_model(settings, RobotVectorEnv("cartpole", 4, hold=25), 400)
@@ -67,13 +67,13 @@ def test_an_error_of_a_critic_counts_relative_to_the_value() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["sac", "ddpg"])
-def test_the_lookahead_grows_in_the_second_half(algorithm: str) -> None:
+def test_lookahead_grows_in_the_second_half(algorithm: str) -> None:
     settings = baseline_settings(algorithm, steps=1000, lookahead=0.5, last_lookahead=2.0)
     gammas = [stable_baselines.discount(settings, 0.032, steps) for steps in (499, 500)]
     assert gammas == pytest.approx([math.exp(-0.032 / 0.5), math.exp(-0.032 / 2.0)])
 
 
-def test_no_value_is_above_the_bound() -> None:
+def test_values_stay_below_the_bound() -> None:
     environments = RobotVectorEnv("pendulum", 4, hold=25)
     settings = baseline_settings("sac", hold=25, width=16, minibatch=32, learning_rate=0.01)
     values = []
@@ -87,7 +87,7 @@ def test_no_value_is_above_the_bound() -> None:
     assert values[0] < -100.0 < values[1]
 
 
-def test_the_import_of_jax_draws_no_random_numbers() -> None:
+def test_import_of_jax_draws_no_random_numbers() -> None:
     """It happens in the first segment that a process trains, after the seed: a resumed run would differ."""
     script = """
         import numpy as np
@@ -101,7 +101,7 @@ def test_the_import_of_jax_draws_no_random_numbers() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["sac", "ddpg"])
-def test_the_first_actions_are_small(algorithm: str) -> None:
+def test_first_actions_are_small(algorithm: str) -> None:
     environments = RobotVectorEnv("pendulum", 4, hold=25)
     model: Any = stable_baselines.make_model(
         baseline_settings(algorithm, hold=25, layers=1, width=8), environments, 200
@@ -111,13 +111,13 @@ def test_the_first_actions_are_small(algorithm: str) -> None:
     assert 0.1 < float(first.std()) < 0.2
 
 
-def test_the_entropy_falls_in_the_second_half() -> None:
+def test_entropy_falls_in_the_second_half() -> None:
     settings = baseline_settings(steps=1000, entropy=-1.0, last_entropy=-3.0)
     found = [stable_baselines.entropy_at(settings, steps) for steps in (0, 500, 750, 1000)]
     assert found == pytest.approx([-1.0, -1.0, -2.0, -3.0])
 
 
-def test_ppo_has_the_entropy_that_is_stated_and_does_not_learn_it() -> None:
+def test_ppo_has_the_entropy_of_the_settings() -> None:
     """Its rewards are those of the robot divided by the scale, and its episodes have the stated length."""
     settings = baseline_settings("ppo", steps=4000, environments=8, hold=25, layers=1, width=8, entropy=-1.0)
     environments = RobotVectorEnv("pendulum", 8, hold=25, seconds=16 * 25 / 125)

@@ -11,14 +11,14 @@ import pytest
 import torch
 
 from solver.gym.environment import RobotEnv, RobotVectorEnv, features
-from solver.lab.baselines import stable_baselines, training
+from solver.lab.baselines import lifecycle, stable_baselines
 from solver.lab.baselines.settings import BaselineSettings, baseline_settings
 from solver.problem.robots import load_robot
 from tests.closeness import assert_close
 from tests.solver.lab.baselines.small_runs import ALGORITHMS, Train
 
 
-def test_batches_are_what_stable_baselines_makes_of_single_environments() -> None:
+def test_batched_environments_equal_single_ones_in_stable_baselines() -> None:
     from stable_baselines3.common.vec_env import DummyVecEnv
 
     options: dict[str, Any] = {"start": "uniform", "randomize": 0.2, "seconds": 0.04}
@@ -38,7 +38,7 @@ def test_batches_are_what_stable_baselines_makes_of_single_environments() -> Non
             assert_close(last, expected_last, periods=12)
 
 
-def test_the_training_environments_are_what_the_settings_say(
+def test_training_environments_follow_the_settings(
     train: Train, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     seen: list[RobotVectorEnv] = []
@@ -49,14 +49,14 @@ def test_the_training_environments_are_what_the_settings_say(
         assert model.gamma == pytest.approx(math.exp(-5 * 0.04 / 1.5))
         return model
 
-    monkeypatch.setattr("solver.lab.baselines.training.make_model", keep)
+    monkeypatch.setattr("solver.lab.baselines.lifecycle.make_model", keep)
     train(tmp_path, randomize=True, randomize_share=0.3, lookahead=1.5, steps=1)
     episodes = seen[0].episodes
     assert (episodes.start, episodes.randomize, episodes.hold, episodes.length) == ("angle", 0.3, 5, 5)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_the_networks_are_given_scaled_features(algorithm: str) -> None:
+def test_networks_get_scaled_features(algorithm: str) -> None:
     environments = RobotVectorEnv("furuta", 4, hold=25)
     settings = baseline_settings(algorithm=algorithm, position_scale=3.0, rate_scale=5.0, minibatch=64)
     policy = stable_baselines.make_model(settings, environments, 200).policy
@@ -69,7 +69,7 @@ def test_the_networks_are_given_scaled_features(algorithm: str) -> None:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_the_discount_follows_physical_time(algorithm: str) -> None:
+def test_discount_follows_physical_time(algorithm: str) -> None:
     def gamma(hold: int) -> float:
         environments = RobotVectorEnv("cartpole", 4, hold=hold)
         model: Any = stable_baselines.make_model(baseline_settings(algorithm, hold=hold), environments, 200)
@@ -79,15 +79,15 @@ def test_the_discount_follows_physical_time(algorithm: str) -> None:
 
 
 @pytest.mark.parametrize(("robot", "periods", "seconds"), [("pendulum", 8, 0.261), ("furuta", 2, 0.0641)])
-def test_an_action_is_held_for_a_quarter_of_the_time_scale(robot: str, periods: int, seconds: float) -> None:
+def test_action_is_held_for_a_quarter_of_the_time_scale(robot: str, periods: int, seconds: float) -> None:
     loaded = load_robot(robot, "cpu", None)
-    assert training.usual_hold(loaded) == periods == round(seconds / 4.0 * 125)
-    run = training.describe(loaded, None)
-    assert training._environments(run, Path()).episodes.hold == periods
+    assert lifecycle.usual_hold(loaded) == periods == round(seconds / 4.0 * 125)
+    run = lifecycle.describe(loaded, None)
+    assert lifecycle._environments(run, Path()).episodes.hold == periods
 
 
 @pytest.mark.parametrize("algorithm", ["sac", "ddpg"])
-def test_the_value_at_the_time_limit_is_bootstrapped(algorithm: str) -> None:
+def test_value_at_the_time_limit_is_bootstrapped(algorithm: str) -> None:
     environments = RobotVectorEnv("pendulum", 4, hold=25)  # 25 actions an episode
     model: Any = stable_baselines.make_model(
         baseline_settings(algorithm, hold=25, layers=1, width=8), environments, 200

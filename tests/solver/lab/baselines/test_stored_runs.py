@@ -14,8 +14,8 @@ import torch
 from solver.cli import main
 from solver.errors import SolverError
 from solver.gym.environment import features
+from solver.lab.baselines.lifecycle import load_rollout_policy
 from solver.lab.baselines.run import BASELINE, MODEL, load_baseline
-from solver.lab.baselines.training import load_controller
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
@@ -27,35 +27,35 @@ Capture = pytest.CaptureFixture[str]
 
 
 @pytest.mark.slow
-def test_the_zip_is_stable_baselines_own(finished: Path) -> None:
+def test_model_zip_loads_in_stable_baselines(finished: Path) -> None:
     from stable_baselines3 import SAC
 
     model = SAC.load(finished / MODEL, device="cpu")
-    problem, act, _ = load_controller(finished)
+    problem, act, _ = load_rollout_policy(finished)
     x = sample_starts(problem, 4, 0)
     action = model.predict(features(problem, x).numpy(), deterministic=True)[0]
     np.testing.assert_allclose(act(x)[0].numpy(), 0.85 * 2.5 * action, rtol=1e-6)
 
 
-def test_the_checkpoint_of_another_run_is_refused(finished: Path, tmp_path: Path) -> None:
+def test_checkpoint_of_another_run_is_an_error(finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     content = torch.load(folder / CHECKPOINT, weights_only=True)
     torch.save(content | {RUN: content[RUN] | {"artifact_hash": "another"}}, folder / CHECKPOINT)
     with pytest.raises(SolverError, match=r"artifact_hash is .* another in its checkpoint"):
-        load_controller(folder)
+        load_rollout_policy(folder)
 
 
-def test_a_tampered_zip_is_never_unpickled(finished: Path, tmp_path: Path) -> None:
+def test_model_zip_is_never_unpickled(finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     (folder / MODEL).write_bytes(b"anything")
-    problem, act, _ = load_controller(folder)
+    problem, act, _ = load_rollout_policy(folder)
     x = sample_starts(problem, 4, 0)
-    assert torch.equal(act(x)[0], load_controller(finished)[1](x)[0])
+    assert torch.equal(act(x)[0], load_rollout_policy(finished)[1](x)[0])
 
 
-def test_solver_evaluate_takes_a_baseline(finished: Path, capsys: Capture) -> None:
+def test_solver_evaluate_evaluates_a_baseline(finished: Path, capsys: Capture) -> None:
     assert main(["evaluate", str(finished), "--episodes", "3", "--set", "mass=1.3x", "--json"]) == 0
-    problem, act, _ = load_controller(finished)
+    problem, act, _ = load_rollout_policy(finished)
     theta = problem.theta * torch.tensor([1.3, 1.0])
     expected = summary(rollouts(problem, act, sample_starts(problem, 3, 20210725), Nominal(problem, theta)))
     content = json.loads(capsys.readouterr().out)
@@ -69,11 +69,11 @@ def test_solver_evaluate_takes_a_baseline(finished: Path, capsys: Capture) -> No
     assert returns[0] != returns[1]
 
 
-def test_a_baseline_is_no_run_of_the_solver_and_says_so(finished: Path) -> None:
+def test_functions_of_a_value_function_refuse_a_baseline(finished: Path) -> None:
     with pytest.raises(SolverError, match="holds a run of `solver baseline`, and this needs one of `solver train`"):
         load_run(finished)
     with pytest.raises(SolverError, match="holds a baseline, which has no value function"):
-        kinds.load_controller(finished, reaction_periods=1.0)
+        kinds.load_rollout_policy(finished, reaction_periods=1.0)
 
 
 @pytest.mark.parametrize(
@@ -88,22 +88,22 @@ def test_a_baseline_is_no_run_of_the_solver_and_says_so(finished: Path) -> None:
         ({"generated": 5}, "is damaged or from another version"),
     ],
 )
-def test_edited_runs_are_refused(change: dict[str, Any], message: str, finished: Path, tmp_path: Path) -> None:
+def test_edited_baseline_is_an_error(change: dict[str, Any], message: str, finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     content = json.loads((folder / BASELINE).read_text())
     settings = {**content["settings"], **change.pop("settings", {})}
     (folder / BASELINE).write_text(json.dumps({**content, **change, "settings": settings}))
     with pytest.raises(SolverError, match=message):
-        load_controller(folder)
+        load_rollout_policy(folder)
 
 
-def test_states_that_are_not_finite_get_no_input(finished: Path) -> None:
-    _, act, _ = load_controller(finished)
+def test_nan_state_gives_nan_input(finished: Path) -> None:
+    _, act, _ = load_rollout_policy(finished)
     u, cost = act(torch.tensor([[3.0, 0.5], [torch.nan, 0.0], [0.0, torch.inf]]))
     assert torch.isfinite(u[:, 0]).tolist() == torch.isfinite(cost).tolist() == [True, False, False]
 
 
-def test_a_run_from_a_version_with_fewer_settings_is_refused(finished: Path, tmp_path: Path) -> None:
+def test_baseline_of_a_version_with_fewer_settings_is_an_error(finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     content = json.loads((folder / BASELINE).read_text())
     del content["settings"]["lookahead"]
@@ -112,10 +112,10 @@ def test_a_run_from_a_version_with_fewer_settings_is_refused(finished: Path, tmp
         load_baseline(folder)
 
 
-def test_weights_that_are_not_finite_are_refused(finished: Path, tmp_path: Path) -> None:
+def test_weights_that_are_not_finite_are_an_error(finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     content = load_checkpoint(folder, keys=["parameters"])
     next(each for each in content["parameters"]["policy"].values() if each.is_floating_point())[:] = torch.nan
     torch.save(content, folder / CHECKPOINT)
     with pytest.raises(SolverError, match="some of its numbers are not finite"):
-        load_controller(folder)
+        load_rollout_policy(folder)

@@ -36,7 +36,7 @@ def rows(out: Path) -> list[dict[str, Any]]:
     return list(json.loads((out / "certificates.json").read_text())["rows"])
 
 
-def test_rows_are_certificates(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_equal_certificates_of_the_runs(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("GENERATIONS", 1), ("BATCH", 8), ("RESTARTS", 1)):
         monkeypatch.setattr(worst, name, value)
     monkeypatch.setattr(certificates, "specifications", shorter)
@@ -74,7 +74,7 @@ def test_rows_are_certificates(tmp_path: Path, capsys: Capture, monkeypatch: pyt
     assert [row["machine"] == "another" for row in rows(out)] == [True, False, False, False]
 
 
-def test_a_damaged_certificates_json_is_refused(tmp_path: Path, capsys: Capture) -> None:
+def test_damaged_certificates_json_is_an_error(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "certificates.json").write_text('{"rows": [{"robot": "pendulum"}]}')
     words = ["reproduce", "certificates", "--report-only", "--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]
     assert main(words) == 2

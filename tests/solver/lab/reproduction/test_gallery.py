@@ -18,12 +18,12 @@ from solver.errors import SolverError
 from solver.lab.reproduction import gallery
 from solver.lab.reproduction.experiments import Choice, make_plan
 from solver.lab.reproduction.gallery import Gallery
-from solver.lab.reproduction.page import NOTES
+from solver.lab.reproduction.results_page import NOTES
 from solver.lab.reproduction.runs import _words, run_plan
 from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.robots import load_robot
-from solver.runs.kinds import load_controller
+from solver.runs.kinds import load_rollout_policy
 from solver.streams import EVALUATION_SEED
 from solver.training.presets import make_settings
 from solver.training.run import load_run
@@ -66,7 +66,7 @@ class Found:
 
 def no_search(folder: str, *_: object) -> Found:
     """No motion better than the one stored, and the return of the run from the start."""
-    problem, act = load_controller(folder)[:2]
+    problem, act = load_rollout_policy(folder)[:2]
     start = problem.target.new_tensor([list(START.values())])
     return Found((-35.0,), (float(rollouts(problem, act, start).returns[0]),))
 
@@ -88,7 +88,7 @@ def small(**more: Any) -> Choice:
     return choice(robots=("pendulum",), seeds=(0,), **more)
 
 
-def test_the_gallery_trains_all_robots_with_default_settings() -> None:
+def test_gallery_plans_all_robots_with_default_settings() -> None:
     """Both algorithms on every shipped robot; the command line has no setting but algorithm, seed and threads."""
     plan = make_plan("gallery", "small", Choice(threads=2))
     assert list(plan.robots) == known(SHIPPED)
@@ -106,7 +106,7 @@ def test_the_gallery_trains_all_robots_with_default_settings() -> None:
     }
 
 
-def test_the_page_holds_what_the_rollouts_give(
+def test_gallery_page_has_the_statistics_of_the_rollouts(
     trained: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store_limit(tmp_path)
@@ -119,7 +119,7 @@ def test_the_page_holds_what_the_rollouts_give(
     assert "Missing" not in text
     folders = {load_run(path).settings.algorithm: path for path in (trained).glob("pendulum-*")}
     for row in rows(tmp_path):
-        problem, act, _ = load_controller(folders[row["algorithm"]])
+        problem, act, _ = load_rollout_policy(folders[row["algorithm"]])
         expected = summary(rollouts(problem, act, sample_starts(problem, 3, EVALUATION_SEED)))
         assert {name: row[name] for name in ("return_mean", "success_rate", "limit_rate")} == pytest.approx(
             {name: expected[name] for name in ("return_mean", "success_rate", "limit_rate")}
@@ -141,7 +141,7 @@ def test_the_page_holds_what_the_rollouts_give(
     assert announced == ["pendulum, cfvi, 0: trained with other settings than today's"]
 
 
-def test_the_seeds_of_a_robot_share_a_line_and_notes_stay(
+def test_seeds_of_a_robot_share_a_line_and_notes_stay(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store_limit(tmp_path)
@@ -161,7 +161,7 @@ def test_the_seeds_of_a_robot_share_a_line_and_notes_stay(
     assert text.endswith(f"{NOTES}\nA note.\n")
 
 
-def test_a_row_is_written_before_the_next_training_ends(
+def test_row_is_written_before_the_next_training_ends(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And a training that fails is named as missing."""
@@ -177,7 +177,7 @@ def test_a_row_is_written_before_the_next_training_ends(
     assert "**Missing:** pendulum, rfvi, seed 0" in (tmp_path / "gallery.md").read_text()
 
 
-def test_the_best_known_limit_stays(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_best_known_limit_is_kept(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By start: of the searches from the first run, of those from the second, and of the runs as they are."""
     calls: list[int] = []
     found = [Found((-30.0, -20.0), (-40.0, -20.5)), Found((-28.0, -20.5), (-41.0, -19.0))]
@@ -197,7 +197,7 @@ def test_the_best_known_limit_stays(trained: Path, tmp_path: Path, monkeypatch: 
     assert "| -23.50 | -50.00 | 25.5 |" in (tmp_path / "gallery.md").read_text()  # the first run's -30.25
 
 
-def test_a_limit_from_other_starts_takes_the_gaps_of_earlier_rows(
+def test_limit_from_other_starts_removes_the_gaps_of_earlier_rows(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store_limit(tmp_path)  # from one start
@@ -224,7 +224,7 @@ def test_a_limit_from_other_starts_takes_the_gaps_of_earlier_rows(
 
 
 @pytest.mark.parametrize("held", [False, True])
-def test_a_run_that_a_limit_braked_is_no_limit(
+def test_run_with_a_state_held_at_its_limit_does_not_raise_the_best_return(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: bool
 ) -> None:
     monkeypatch.setattr(gallery, "find_limit", lambda *_: Found((-30.0,), (-20.0,), held))
@@ -233,7 +233,7 @@ def test_a_run_that_a_limit_braked_is_no_limit(
     assert made.limits["pendulum"]["limit"] == (-30.0 if held else -20.0)
 
 
-def test_a_limit_may_be_missing(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_robot_without_a_limit_has_no_gap(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
     def none_found(robot: str, *_: object) -> None:
@@ -249,7 +249,7 @@ def test_a_limit_may_be_missing(trained: Path, tmp_path: Path, monkeypatch: pyte
     assert "pendulum has no limit: no motion" in (tmp_path / "gallery.md").read_text()
 
 
-def test_a_damaged_gallery_json_is_refused(tmp_path: Path, capsys: Capture) -> None:
+def test_damaged_gallery_json_is_an_error(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "gallery.json").write_text("{}")
     words = ["reproduce", "gallery", "--robots", "pendulum", "--methods", "rfvi", "--report-only"]
     assert main([*words, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path)]) == 2

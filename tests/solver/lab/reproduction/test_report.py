@@ -20,7 +20,7 @@ from solver.lab.reproduction.runs import run_plan
 from solver.plants import make_plant
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.parameters import Relative
-from solver.runs.kinds import load_controller
+from solver.runs.kinds import load_rollout_policy
 from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training.run import RUN, load_run
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 Capture = pytest.CaptureFixture[str]
 
 
-def test_table_1_is_what_the_rollouts_give(trained: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_table_1_has_the_statistics_of_the_rollouts(trained: Path, tmp_path: Path, capsys: Capture) -> None:
     options = Options("table1", runs=trained, out=tmp_path, jobs=2, seeds=[0, 1])
     carry_out(options, choice())
     assert capsys.readouterr().out.splitlines()[0] == "0 trained, 8 reused"
@@ -57,7 +57,7 @@ def test_table_1_is_what_the_rollouts_give(trained: Path, tmp_path: Path, capsys
     assert euler[6].startswith(f"{actions.mean():.1f} ±")
 
 
-def test_table_1_grows_row_by_row(trained: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_table_1_keeps_rows_of_earlier_calls(trained: Path, tmp_path: Path, capsys: Capture) -> None:
     """Rows whose runs are gone stay; those of fewer seeds, or none, do not replace them."""
 
     def made(runs: Path, **more: Any) -> list[str]:
@@ -87,7 +87,7 @@ def _table(lines: list[str]) -> list[str]:
     return [line for line in lines if line.startswith("|")]
 
 
-def test_robustness_grows_method_by_method(trained: Path, tmp_path: Path) -> None:
+def test_robustness_keeps_methods_of_earlier_calls(trained: Path, tmp_path: Path) -> None:
     def made(runs: Path, **more: Any) -> str:
         carry_out(Options("fig-robustness", runs=runs, out=tmp_path, jobs=1, report_only=True), choice(**more))
         return (tmp_path / "fig-robustness-small.md").read_text()
@@ -129,7 +129,7 @@ def _pooled(folders: list[Path], plant: str) -> tuple[Any, Any]:
     """Returns and action rewards (seeds, 3) of runs on a plant."""
     found = []
     for folder in folders:
-        problem, act, _ = load_controller(folder)
+        problem, act, _ = load_rollout_policy(folder)
         result = rollouts(problem, act, sample_starts(problem, 3, EVALUATION_SEED), make_plant(plant, problem))
         found.append((result.returns.double().numpy(), result.action_reward.double().numpy()))
     total, action = (np.stack(rows) for rows in zip(*found, strict=True))
@@ -165,7 +165,7 @@ def test_figures_and_their_table_are_written(
         assert "| -48.4 | – |" in text
 
 
-def test_the_harsh_plant_is_met_with_the_observer(trained: Path, tmp_path: Path) -> None:
+def test_robustness_on_the_harsh_plant_uses_the_observer(trained: Path, tmp_path: Path) -> None:
     budget = dataclasses.replace(SMALL, plants=("harsh",), episodes=30)
     few = dataclasses.replace(choice(), budget=budget, methods=("rFVI",))
     carry_out(Options("fig-robustness", runs=trained, out=tmp_path, jobs=1), few)
@@ -181,7 +181,7 @@ def test_the_harsh_plant_is_met_with_the_observer(trained: Path, tmp_path: Path)
     assert found == pytest.approx(expected, rel=2e-3)  # other draws of the noise; without the observer 4 % apart
 
 
-def test_the_legend_lies_within_a_narrow_figure(trained: Path) -> None:
+def test_legend_fits_a_narrow_figure(trained: Path) -> None:
     plan = make_plan("fig-learning", "small", choice())
     figure = learning_figure(plan, run_plan(plan, trained, 1, quiet, train=False))
     figure.draw_without_rendering()
@@ -192,7 +192,7 @@ def test_the_legend_lies_within_a_narrow_figure(trained: Path) -> None:
     assert extent.x1 <= figure.bbox.x1
 
 
-def test_the_ablation_draws_its_figure_and_reuses_equal_runs(copied: Path, tmp_path: Path) -> None:
+def test_ablation_draws_its_figure_and_reuses_equal_runs(copied: Path, tmp_path: Path) -> None:
     train_here(make_plan("fig-ablation", "small", choice(seeds=(0,))), copied)
     carry_out(Options("fig-ablation", runs=copied, out=tmp_path, jobs=2, seeds=[0]), choice(seeds=(0,)))
     text = (tmp_path / "fig-ablation-small.md").read_text()
@@ -204,14 +204,14 @@ def test_the_ablation_draws_its_figure_and_reuses_equal_runs(copied: Path, tmp_p
     assert row["pendulum, DP, adversary ramped up, 0"] == row["pendulum, DP, full adversary at once, 0"]  # one run
 
 
-def test_a_run_without_its_metrics_has_no_curve(copied: Path, tmp_path: Path) -> None:
+def test_run_without_metrics_has_no_curve(copied: Path, tmp_path: Path) -> None:
     for k, log in enumerate(sorted(copied.glob("*/metrics.jsonl"))):
         log.write_text(log.read_text()[:-30] if k % 2 else "")
     carry_out(Options("fig-learning", runs=copied, out=tmp_path, jobs=1), choice())
     assert "| pendulum, rFVI |" in (tmp_path / "fig-learning-small.md").read_text()
 
 
-def test_a_report_without_runs_lists_what_is_missing(tmp_path: Path, capsys: Capture) -> None:
+def test_report_without_runs_lists_the_missing_runs(tmp_path: Path, capsys: Capture) -> None:
     for experiment in ("table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation"):
         words = ["reproduce", experiment, "--report-only", "--runs", str(tmp_path), "--out", str(tmp_path / "out")]
         assert main(words) == 0

@@ -38,7 +38,7 @@ def state(parent: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in parent.glob(f"*/{CHECKPOINT}")}
 
 
-def test_runs_have_the_settings_of_their_methods(trained: Path) -> None:
+def test_trained_runs_have_the_settings_of_their_methods(trained: Path) -> None:
     runs = {
         (run.settings.algorithm, run.settings.sampling, run.settings.seed): run.settings for run in all_runs(trained)
     }
@@ -60,14 +60,14 @@ def all_runs(parent: Path) -> list[Any]:
     return [load_run(path.parent) for path in parent.glob(f"*/{RUN}")]
 
 
-def test_a_second_call_trains_nothing(copied: Path) -> None:
+def test_second_call_trains_nothing(copied: Path) -> None:
     before = state(copied)
     runs = run_plan(make_plan("table1", "small", choice()), copied, 2, quiet, command=NEVER)
     assert (runs.trained, runs.failures, len(runs.folders)) == (0, (), 8)
     assert state(copied) == before
 
 
-def test_another_experiment_reuses_the_runs_it_shares(copied: Path) -> None:
+def test_another_experiment_reuses_shared_runs(copied: Path) -> None:
     for experiment, shared in (("fig-learning", 8), ("fig-value", 2), ("fig-robustness", 4)):
         plan = make_plan(experiment, "small", choice())  # type: ignore[arg-type]
         assert len(run_plan(plan, copied, 1, quiet, command=NEVER).folders) == shared
@@ -79,20 +79,20 @@ def test_another_experiment_reuses_the_runs_it_shares(copied: Path) -> None:
     assert missing == at_once | {f"DP, adversary ramped up, {share}" for share in (0, 1)}
 
 
-def test_the_number_of_threads_and_the_folder_do_not_matter(copied: Path) -> None:
+def test_runs_are_reused_with_other_threads_and_from_other_folders(copied: Path) -> None:
     for k, path in enumerate(sorted(path.parent for path in copied.glob(f"*/{RUN}"))):
         path.rename(copied / f"mine{k}")
     runs = run_plan(make_plan("table1", "small", choice(threads=2)), copied, 1, quiet, command=NEVER)
     assert sorted(path.name for path in runs.folders.values()) == [f"mine{k}" for k in range(8)]
 
 
-def test_the_adversary_does_not_matter_to_cfvi(copied: Path) -> None:
+def test_cfvi_runs_are_reused_with_other_adversary_settings(copied: Path) -> None:
     plan = make_plan("fig-value", "small", choice(overrides={"modulation": "wiener"}))
     runs = run_plan(plan, copied, 1, quiet, train=False)
     assert {training.method for training in runs.folders} == {"cFVI"}
 
 
-def test_other_settings_get_a_folder_of_their_own(copied: Path) -> None:
+def test_other_settings_get_another_folder(copied: Path) -> None:
     before = state(copied)
     plan = make_plan("fig-value", "small", choice(seeds=(0,), overrides={"width": 9}, methods=("rFVI",)))
     runs = run_plan(plan, copied, 2, quiet)
@@ -103,7 +103,7 @@ def test_other_settings_get_a_folder_of_their_own(copied: Path) -> None:
     assert {load_run(path).settings.width for path in runs.folders.values()} == {9}
 
 
-def test_shipped_policies_stand_for_the_usual_settings(tmp_path: Path) -> None:
+def test_shipped_policies_are_reused_for_default_settings(tmp_path: Path) -> None:
     """Not for RTDP, which has settings of its own, nor for another seed."""
     plan = make_plan("table1", "small", Choice(robots=("pendulum", "furuta", "reaction_wheel"), seeds=(0, 7)))
     runs = run_plan(plan, tmp_path, 1, quiet, train=False, ready=shipped_runs(plan.trainings))
@@ -112,7 +112,7 @@ def test_shipped_policies_stand_for_the_usual_settings(tmp_path: Path) -> None:
     assert found == {(robot, m, 0, f"{robot}-{m.lower()}") for robot in robots for m in ("cFVI", "rFVI")}
 
 
-def test_another_artifact_gets_a_folder_of_its_own(copied: Path) -> None:
+def test_another_artifact_gets_another_folder(copied: Path) -> None:
     plan = make_plan("fig-value", "small", choice())
     changed = dataclasses.replace(
         plan,
@@ -124,7 +124,7 @@ def test_another_artifact_gets_a_folder_of_its_own(copied: Path) -> None:
     assert not run_plan(changed, copied, 1, quiet, train=False).folders
 
 
-def test_an_edited_run_is_refused(copied: Path) -> None:
+def test_edited_run_is_an_error(copied: Path) -> None:
     plan = make_plan("fig-value", "small", choice())
     folder = next(iter(run_plan(plan, copied, 1, quiet, train=False).folders.values()))
     content = json.loads((folder / RUN).read_text())
@@ -134,7 +134,7 @@ def test_an_edited_run_is_refused(copied: Path) -> None:
         run_plan(plan, copied, 1, quiet, command=NEVER)
 
 
-def test_an_unfinished_run_is_resumed_to_the_same_end(trained: Path, copied: Path) -> None:
+def test_resumed_run_equals_an_uninterrupted_one(trained: Path, copied: Path) -> None:
     """Stopped by an exception after the second iteration; then bit for bit what was never stopped."""
     plan = make_plan("fig-value", "small", choice())
     finished = run_plan(plan, trained, 1, quiet, train=False).folders
@@ -157,7 +157,7 @@ def test_an_unfinished_run_is_resumed_to_the_same_end(trained: Path, copied: Pat
     assert all((weights[name] == expected[name]).all() for name in expected)
 
 
-def test_a_failed_training_stops_no_other(tmp_path: Path, capsys: Capture) -> None:
+def test_failed_training_does_not_stop_the_others(tmp_path: Path, capsys: Capture) -> None:
     """The second of two diverges; the table has the first, the message the log, and the command fails."""
     one = (
         sys.executable,
@@ -179,7 +179,7 @@ def test_a_failed_training_stops_no_other(tmp_path: Path, capsys: Capture) -> No
     assert "**Missing:** pendulum, seed 0, failed: cFVI." in text
 
 
-def test_a_baseline_runs_resumes_and_is_reused(tmp_path: Path) -> None:
+def test_baseline_is_trained_resumed_and_reused(tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3")
     tiny = {
         "steps": 240,
@@ -215,11 +215,11 @@ def test_trainings_share_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [failure.log.read_text().split()[-4:] for failure in runs.failures] == [["2"] * 4] * 2
 
 
-def test_two_calls_in_one_folder(tmp_path: Path) -> None:
+def test_second_call_in_the_same_folder_is_an_error(tmp_path: Path) -> None:
     plan = make_plan("fig-value", "small", choice(seeds=(0,)))
 
     def meanwhile(_: str) -> None:
-        with pytest.raises(SolverError, match="is at work in"):
+        with pytest.raises(SolverError, match=f"in {tmp_path}"):
             run_plan(plan, tmp_path, 1, quiet)
         raise KeyError
 
@@ -228,7 +228,7 @@ def test_two_calls_in_one_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("heeds_ctrl_c")
-def test_a_call_that_is_interrupted_leaves_no_training_behind(tmp_path: Path) -> None:
+def test_interrupted_call_ends_its_trainings(tmp_path: Path) -> None:
     """Ctrl-C while one of two sleeps: it is ended, the next is not started, and the lock is free."""
     sleeper = (sys.executable, "-c", "import time; time.sleep(60)")
     plan = make_plan("fig-value", "small", choice(seeds=(0,)))

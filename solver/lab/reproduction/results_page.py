@@ -1,14 +1,19 @@
-"""A page of results: Markdown with files beside it, and its head, which says how the results were made.
+"""A page of results in Markdown, with figures and a JSON file beside it, and its head with command and missing runs.
 
-Notes of people stand below the last line of a page. They are kept when the page is made again.
+A person may write notes below the last line of a page. They stay when the page is made again. A later call also keeps
+rows of the JSON file, so that a table can be made run by run.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 from matplotlib.figure import Figure
 
+from modelgen.artifact.typed import typed
 from modelgen.files import replacing
 from solver.errors import SolverError
 from solver.lab.baselines.settings import BaselineSettings
@@ -17,12 +22,15 @@ from solver.lab.reproduction.experiments import PRESET, Plan
 from solver.lab.reproduction.runs import Runs
 from solver.runs.folder import write_text
 
-NONE = "–"  # in a cell without a number
+Row = TypeVar("Row")
+Content = TypeVar("Content")
+
+NONE = "–"  # cell without a number
 NOTES = "<!-- Notes: kept when the page is made again. -->"
 
 
 class Page:
-    """Collects Markdown, and writes figures as they come."""
+    """Markdown page under construction. Figures are written at once, the text by `write`."""
 
     def __init__(self, plan: Plan, out: Path) -> None:
         self.plan, self.out = plan, out
@@ -31,16 +39,16 @@ class Page:
         self.files: list[Path] = []
 
     def say(self, *lines: str) -> None:
-        """Append lines and an empty one."""
+        """Append lines and an empty line."""
         self.lines += [*lines, ""]
 
     def table(self, header: list[str], rows: list[list[str]]) -> None:
-        """Append a table, the first column to the left."""
+        """Append a table. Its first column is aligned to the left."""
         marks = ["---", *["---:"] * (len(header) - 1)]
         self.say(*("| " + " | ".join(cells) + " |" for cells in [header, marks, *rows]))
 
     def show(self, figure: Figure, suffix: str, caption: str) -> None:
-        """Write a figure, and show it on the page."""
+        """Write a figure and append it to the page."""
         path = self.out / f"{self.name}{suffix}.png"
         with replacing(path, SolverError) as unfinished:
             figure.savefig(unfinished, dpi=140)
@@ -48,13 +56,13 @@ class Page:
         self.say(f"![{caption}]({path.relative_to(self.out).as_posix()})")
 
     def keep(self, text: str, suffix: str) -> None:
-        """Write another file, named after the page."""
+        """Write another file with the name of the page and a suffix."""
         path = self.out / f"{self.name}{suffix}"
         write_text(path, text)
         self.files.append(path)
 
     def write(self) -> list[Path]:
-        """All paths, the text first."""
+        """Write the page. Returns all paths, the page first."""
         path = self.out / f"{self.name}.md"
         before = path.read_text(encoding="utf-8") if path.is_file() else ""
         text = "\n".join(self.lines).rstrip()
@@ -63,9 +71,9 @@ class Page:
 
 
 def head(page: Page, runs: Runs, command: str, known: set[tuple[str, str, int]]) -> None:
-    """Command, seeds, lengths of the baselines' trainings, and missing runs.
+    """Append the head: command, seeds, lengths of the baselines' trainings, and missing runs.
 
-    known: method, robot and seed of what an earlier call measured.
+    known: method, robot and seed of the runs that an earlier call measured.
     """
     plan = page.plan
     count, theirs = len(plan.seeds), paper_results.SEEDS
@@ -82,7 +90,7 @@ def head(page: Page, runs: Runs, command: str, known: set[tuple[str, str, int]])
 
 
 def _lengths(plan: Plan) -> list[str]:
-    """Lengths of the baselines' trainings, which the paper does not print."""
+    """Lines on the lengths of the baselines' trainings, which the paper does not give."""
     lengths: dict[tuple[str, int, int, int], list[str]] = {}
     for training in plan.trainings:
         s = training.settings
@@ -98,7 +106,7 @@ def _lengths(plan: Plan) -> list[str]:
 
 
 def _missing(plan: Plan, runs: Runs, known: set[tuple[str, str, int]]) -> list[str]:
-    """Runs without a result. Methods that lack the same seeds for the same reason share a line."""
+    """Lines on runs without a result. Methods with the same missing seeds and reason share a line."""
     failed = {(failure.training.robot, failure.training.settings) for failure in runs.failures}
     seeds: dict[tuple[str, str, str], list[str]] = {}
     for training in plan.trainings:
@@ -113,3 +121,28 @@ def _missing(plan: Plan, runs: Runs, known: set[tuple[str, str, int]]) -> list[s
     return [
         f"- **Missing:** {robot}, {word}, {why}: {'; '.join(names)}." for (robot, word, why), names in methods.items()
     ]
+
+
+def read_known(path: Path, read: Callable[[Any], Content]) -> Content | None:
+    """Content of a JSON file after `read`, or None without a file. Raises SolverError if `read` refuses the content."""
+    if not path.is_file():
+        return None
+    try:
+        return read(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
+        raise SolverError(
+            f"{path} is damaged or from another version ({error}); move it away, or write to another folder with --out"
+        ) from error
+
+
+def read_rows(path: Path, kind: type[Row], also: Callable[[dict[str, Any]], None] = lambda _: None) -> list[Row]:
+    """Entries of `rows` in a JSON file as dataclasses of a kind; empty without a file.
+
+    also: reads other parts of the content. Raises SolverError for other content.
+    """
+
+    def read(content: Any) -> list[Row]:
+        also(content)
+        return [typed(kind, entry, "rows") for entry in content["rows"]]
+
+    return read_known(path, read) or []

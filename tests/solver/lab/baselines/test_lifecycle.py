@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from solver.errors import DivergenceError, SolverError
-from solver.lab.baselines import training
+from solver.lab.baselines import lifecycle
+from solver.lab.baselines.lifecycle import load_rollout_policy, resume
 from solver.lab.baselines.run import KEYS
-from solver.lab.baselines.training import load_controller, resume
 from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.runs.folder import load_checkpoint
@@ -24,10 +24,10 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_run_from_start_to_evaluation(algorithm: str, train: Train, tmp_path: Path) -> None:
+def test_stored_policy_has_the_logged_statistics(algorithm: str, train: Train, tmp_path: Path) -> None:
     train(tmp_path, algorithm=algorithm, start="gaussian")
-    problem, act, label = load_controller(tmp_path)
-    assert label.startswith(f"pendulum {algorithm.upper()}-N steps=240 ")
+    problem, act, label = load_rollout_policy(tmp_path)
+    assert label.startswith(f"pendulum-{algorithm}-gaussian")
     x = sample_starts(problem, 3, 20210725)
     result = rollouts(problem, act, x)
     rows = read_metrics(tmp_path, KEYS)
@@ -46,7 +46,7 @@ def test_a_run_from_start_to_evaluation(algorithm: str, train: Train, tmp_path: 
         ([(0.0, -9.0), (0.0, -8.0), (0.0, -8.5)], 240),
     ],
 )
-def test_the_best_policy_is_kept(
+def test_best_policy_is_kept(
     outcomes: list[tuple[float, float]], kept: int, train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By other rollouts than those of the metrics, which are the first of two in every segment."""
@@ -56,7 +56,7 @@ def test_the_best_policy_is_kept(
         success, value = next(stated)
         return {"success_rate": success, "return_mean": value}
 
-    monkeypatch.setattr(training, "summary", judged)
+    monkeypatch.setattr(lifecycle, "summary", judged)
     train(tmp_path / "run", steps=360)
     monkeypatch.undo()
 
@@ -73,12 +73,12 @@ def test_the_best_policy_is_kept(
         assert torch.equal(weights, shorter[name]), name
     if kept == 120:  # there is no other to choose from
         x = torch.tensor([[1.0, 0.5], [-2.0, 1.0]])
-        ours, theirs = (load_controller(tmp_path / name)[1](x)[0] for name in ("run", "until"))
+        ours, theirs = (load_rollout_policy(tmp_path / name)[1](x)[0] for name in ("run", "until"))
         torch.testing.assert_close(ours, theirs)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_resumed_run_repeats_an_uninterrupted_one(algorithm: str, train: Train, tmp_path: Path) -> None:
+def test_resumed_baseline_equals_an_uninterrupted_one(algorithm: str, train: Train, tmp_path: Path) -> None:
     def stop(_: dict[str, float]) -> None:
         raise KeyboardInterrupt
 
@@ -95,7 +95,7 @@ def test_a_resumed_run_repeats_an_uninterrupted_one(algorithm: str, train: Train
     assert [{**row, "seconds": 0.0} for row in rows[0]] == [{**row, "seconds": 0.0} for row in rows[1]]
 
 
-def test_another_seed_is_another_policy_and_randomisation_changes_the_data(train: Train, tmp_path: Path) -> None:
+def test_seed_and_randomisation_change_the_policy(train: Train, tmp_path: Path) -> None:
     settings: list[dict[str, Any]] = [{}, {"seed": 1}, {"randomize": True}, {"start": "gaussian"}]
     returns = []
     for i, changes in enumerate(settings):
@@ -110,7 +110,9 @@ def test_divergence_keeps_the_last_checkpoint(train: Train, tmp_path: Path) -> N
     assert load_checkpoint(tmp_path, keys=["steps"])["steps"] == 0
 
 
-def test_divergence_that_the_environment_notices(train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_divergence_in_the_environment_is_reported(
+    train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def learn(model: Any, *_: Any, **__: Any) -> None:
         with torch.no_grad():
             next(iter(model.policy.parameters())).fill_(torch.nan)
@@ -121,7 +123,7 @@ def test_divergence_that_the_environment_notices(train: Train, tmp_path: Path, m
         train(tmp_path, learning_rate=1e-3)
 
 
-def test_nothing_is_left_beside_the_run(train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_leaves_no_temporary_files(train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stable-Baselines3's own logger leaves a folder for every segment."""
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
@@ -130,9 +132,9 @@ def test_nothing_is_left_beside_the_run(train: Train, tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize(("hold", "share", "length"), [(1, 0.1, 16), (1, 0.8, 20), (1, 1.0, 25), (5, 0.1, 5)], ids=str)
-def test_an_episode_of_training_lasts_the_stated_share_of_the_horizon(
+def test_training_episodes_last_episode_share_of_the_horizon(
     hold: int, share: float, length: int, train: Train, tmp_path: Path
 ) -> None:
     """The short pendulum's horizon is 25 periods. 16 actions are the least, where they fit into it."""
     train(tmp_path, algorithm="ppo", steps=4, hold=hold, episode_share=share)
-    assert training._environments(training.read(tmp_path), tmp_path).episodes.length == length
+    assert lifecycle._environments(lifecycle.read(tmp_path), tmp_path).episodes.length == length

@@ -17,7 +17,7 @@ import torch
 import modelgen
 from solver.cli import main
 from solver.export.js_export import numbers
-from solver.export.page.page import emit, engine
+from solver.export.page_export import emit, engine
 from solver.plants.harsh.harshness import Harshness
 from solver.plants.harsh.plant import Harsh
 from solver.plants.nominal import Nominal
@@ -57,7 +57,9 @@ def in_float64(solution: Solution) -> tuple[Problem, FrozenValue]:
 
 
 @pytest.mark.parametrize(("name", "reaction"), [("pendulum", 1.0), ("pendulum", 0.0), ("planar_arm2", 1.0)])
-def test_a_rollout_is_pythons(name: str, reaction: float, tiny: Callable[..., Settings], tmp_path: Path) -> None:
+def test_javascript_rollout_equals_python(
+    name: str, reaction: float, tiny: Callable[..., Settings], tmp_path: Path
+) -> None:
     """Three seconds in float64, another parameter than the nominal one, and the same again after a push."""
     racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
     start_unjudged(name, tiny(iterations=2, algorithm="cfvi"), tmp_path / "run")
@@ -81,7 +83,7 @@ def test_a_rollout_is_pythons(name: str, reaction: float, tiny: Callable[..., Se
 
 
 @pytest.mark.parametrize("name", ["pendulum", "furuta", "planar_arm2"])
-def test_stiction_is_the_harsh_plants(name: str) -> None:
+def test_stiction_in_javascript_equals_the_harsh_plant(name: str) -> None:
     """One second in float64, with twice the usual friction; without it the rollout is another."""
     racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
     solution = load_solution(f"{name}-rfvi")
@@ -100,7 +102,7 @@ def test_stiction_is_the_harsh_plants(name: str) -> None:
     assert np.abs(np.array(without["states"]) - found["states"]).max() > 1e-3
 
 
-def test_one_file_that_fetches_nothing(finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_page_is_one_file_without_links(finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "page.html"
     assert main(["page", str(finished_run), str(finished_run), "--out", str(path)]) == 0
     assert "2 runs" in capsys.readouterr().out
@@ -109,14 +111,14 @@ def test_one_file_that_fetches_nothing(finished_run: Path, tmp_path: Path, capsy
     assert "default-src 'none'" in text
 
 
-def test_a_robots_name_stands_for_its_shipped_policies(
+def test_page_of_a_robots_name_shows_its_shipped_policies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["page", "pendulum"]) == 0
     assert "pendulum.html: 2 runs" in capsys.readouterr().out
     text = (tmp_path / "pendulum.html").read_text()
-    assert 0 < text.index("pendulum cfvi") < text.index("pendulum rfvi")
+    assert 0 < text.index("pendulum-cfvi") < text.index("pendulum-rfvi")
 
 
 def test_a_page_takes_one_to_four_runs(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,7 +135,7 @@ def with_meaning(solution: Solution, meaning: str) -> Any:
     return replace(solution, problem=problem)
 
 
-def test_a_script_in_a_model_stays_text(finished_run: Path) -> None:
+def test_script_in_a_model_description_is_escaped(finished_run: Path) -> None:
     evil = "</script><script>alert(1)</script><!--"
     plain = load_solution(finished_run)
     text = emit([with_meaning(plain, evil)])

@@ -59,7 +59,7 @@ def drag(page: Any, across: float, up: float) -> None:
     page.mouse.up()
 
 
-def test_a_reader_changes_the_robot_and_pushes(page: Any) -> None:
+def test_sliders_and_pushes_change_the_motion(page: Any) -> None:
     page.locator("#parameters input").first.fill("2.4")
     assert "theta=2.4" in page.url
     assert page.locator("#parameters .outside").count() == 1
@@ -85,7 +85,7 @@ def test_a_reader_changes_the_robot_and_pushes(page: Any) -> None:
     assert "push=" not in page.url
 
 
-def test_an_address_holds_what_is_shown(page: Any) -> None:
+def test_address_restores_the_experiment(page: Any) -> None:
     """Maps of any two states, a worse drive, another start and curve; and no address breaks the page."""
     page.wait_for_selector("#heat canvas >> nth=1")
     page.select_option("#across", "1")
@@ -108,7 +108,7 @@ def test_an_address_holds_what_is_shown(page: Any) -> None:
     assert other.evaluate("[axes, pushes.length, conditions.theta.length, conditions.delay]") == [[0, 1], 0, 2, 20]
 
 
-def test_many_starts_are_tried_and_a_longer_rod_is_in_view(page: Any) -> None:
+def test_many_starts_run_and_a_longer_rod_stays_in_view(page: Any) -> None:
     page.click("#many")
     page.wait_for_selector("#distribution canvas", timeout=300_000)
     assert "success" in page.locator("#distribution").inner_text()
@@ -118,7 +118,7 @@ def test_many_starts_are_tried_and_a_longer_rod_is_in_view(page: Any) -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
-def test_a_phone_and_paper(tmp_path: Path) -> None:
+def test_page_fits_a_phone_and_prints(tmp_path: Path) -> None:
     """Nothing is wider than a phone. Paper has no controls, and no heading without anything below it."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="there is no playwright; pip install playwright")
     path = tmp_path / "page.html"
@@ -148,7 +148,7 @@ def test_a_phone_and_paper(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
-def test_fingers_push_and_keys_move_sliders(finished_run: Path, tmp_path: Path) -> None:
+def test_touch_pushes_and_keys_move_sliders(finished_run: Path, tmp_path: Path) -> None:
     """On a phone, and without a mouse; a reader who wants less motion starts the page paused."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="there is no playwright; pip install playwright")
     path = tmp_path / "page.html"

@@ -1,9 +1,8 @@
-"""One HTML file in which a robot moves under the policies of runs, computed in the reader's browser, in float64.
+"""Export of policies as one HTML page in which the reader's browser simulates the robot in float64.
 
-The text of the page is `page.html`, `simulation.js` (the closed loop), `worker.js` (100 starts, maps), and what one
-sees: `page.js` (the experiment and the address that holds it), `scene.js` (the moving robot), `figures.js` (plots,
-maps, distributions) and `controls.js` (sliders, keys, facts, and the start). The robot's functions are translated from
-its artifact. Nothing is fetched from anywhere.
+The parts are in `page`: `page.html`, `simulation.js` (closed loop), `worker.js` (100 starts, maps), `page.js`
+(experiment and its address), `scene.js` (moving robot), `figures.js` (plots, maps, distributions) and `controls.js`
+(sliders, keys, facts, start). The robot's functions are JavaScript from its artifact. The page loads no other file.
 """
 
 from __future__ import annotations
@@ -24,29 +23,31 @@ from solver.plants.outcome import settling_periods, tolerances
 from solver.problem.problem import Problem
 from solver.training.solution import Solution
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "page"
 MOST_RUNS = 4
-SEEN = ("page.js", "scene.js", "figures.js", "controls.js")  # one script, in this order
+SCRIPTS = ("page.js", "scene.js", "figures.js", "controls.js")  # one script, in this order
 
 
 def emit(solutions: Sequence[Solution]) -> str:
-    """The page of runs of one robot. Raises SolverError for other numbers of runs, for runs of several robots, and for
-    a robot that nothing draws."""
+    """Page with runs of one robot.
+
+    Raises SolverError for another number of runs, for runs of several robots, and for a robot without a drawing.
+    """
     if not 1 <= len(solutions) <= MOST_RUNS:
-        raise SolverError(f"{len(solutions)} runs; a page shows 1 to {MOST_RUNS} side by side")
+        raise SolverError(f"there are {len(solutions)} runs; name 1 to {MOST_RUNS} runs")
     problem = solutions[0].problem
     for solution in solutions:
         if solution.problem.robot.hash != problem.robot.hash:
             raise SolverError(
-                f"{solution.label} is a run of another robot than {solutions[0].label}; make a page for each robot"
+                f"{solution.label} is a run of another robot than {solutions[0].label}; make one page a robot"
             )
-    runs = as_json([{**numbers(each), **_origin(each)} for each in solutions])
-    given = f"const runs = {runs};\nconst workerText = {as_json(_text('worker.js'))};"
+    runs = as_json([{**numbers(solution), **_origin(solution)} for solution in solutions])
+    data = f"const runs = {runs};\nconst workerText = {as_json(_text('worker.js'))};"
     parts = {
         "@TITLE@": html.escape(f"{problem.robot.name}: policies to push"),
         "@EQUATIONS@": "\n".join(problem.robot.equations()),
         "@ENGINE@": engine(problem),
-        "@PAGE@": "\n".join([given, *map(_text, SEEN)]),
+        "@PAGE@": "\n".join([data, *map(_text, SCRIPTS)]),
     }
     page = _text("page.html")
     for mark, text in parts.items():
@@ -55,10 +56,10 @@ def emit(solutions: Sequence[Solution]) -> str:
 
 
 def engine(problem: Problem) -> str:
-    """The script that computes, in the page, in its workers and in the tests: robot, facts, rules, makeSimulation."""
+    """Script with robot, facts, rules and makeSimulation, for the page, its workers and the tests."""
     robot = problem.robot
     if not robot.drawing.segments([problem.target.tolist()]).size:
-        raise SolverError(f"nothing says where {robot.name} is; add robot.draw(...) to its model file and build again")
+        raise SolverError(f"{robot.name} has no drawing; add robot.draw(...) to its model file and build again")
     source, names = robot.javascript()
     nominal = [parameter.value for parameter in robot.metadata.parameters]
     return "\n".join(
@@ -75,7 +76,7 @@ def engine(problem: Problem) -> str:
 
 
 def _rules(problem: Problem) -> dict[str, object]:
-    """What the page needs to judge and to draw, and the artifact does not state."""
+    """Tolerances, noise and view of the page, which are not in the artifact."""
     position, rate = tolerances(problem)
     return {
         "position": position.tolist(),
@@ -89,7 +90,7 @@ def _rules(problem: Problem) -> dict[str, object]:
 
 
 def _stiction(problem: Problem) -> dict[str, object] | None:
-    """Dry friction of the harsh plant at its usual magnitude; None where it cannot be computed for this robot."""
+    """Dry friction of the harsh plant at its default size, or None if this robot cannot have it."""
     try:
         plant = Harsh(problem, Harshness(stiction=1.0))
     except SolverError:
@@ -105,7 +106,7 @@ def _stiction(problem: Problem) -> dict[str, object] | None:
 
 
 def _origin(solution: Solution) -> dict[str, object]:
-    """What the training was."""
+    """Facts on the training of a run."""
     robot, training = solution.problem.robot, solution.run.identity()
     return {
         "label": solution.label,

@@ -1,11 +1,11 @@
-"""Baselines from Stable-Baselines3 on the same dynamics, starts and evaluation as the solver's own policies.
+"""Start, resume and load a baseline of Stable-Baselines3: the functions of `solver.runs.kinds.Training`.
 
-This module has the functions of `solver.runs.kinds.Training`. Training runs in segments of `evaluate_every` actions.
-Every segment starts new episodes and seeds all random streams by (seed, actions so far), which is the whole random
-state: a resumed run repeats an uninterrupted one bit for bit.
+A baseline has the dynamics, starts and evaluations of the solver's own policies. It trains in segments of
+`evaluate_every` actions. Every segment starts new episodes and seeds all random streams by (seed, actions so far).
+These two numbers are the whole random state, so a resumed run equals an uninterrupted one bit for bit.
 
-The policy that is kept is the best of those at the ends of the segments, by rollouts that the final evaluation does not
-use: the one with more successes, and of two with as many, the one with the larger mean return.
+The best policy at the end of a segment is kept: the policy with the most successes, then with the largest mean return.
+These rollouts have other starts than the final evaluation.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from solver.gym.environment import RobotVectorEnv, features
 from solver.lab.baselines.run import BASELINE, KEYS, MODEL, PARTS, BaselineRun, load_baseline, new_run
 from solver.lab.baselines.settings import BaselineSettings, baseline_settings
 from solver.lab.baselines.stable_baselines import contents, fill, follow_schedules, make_model, renew_logger
+from solver.local.linearization import linearization
 from solver.local.time_scale import time_scale
 from solver.plants.outcome import summary
 from solver.plants.rollouts import Controller, rollouts, sample_starts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs.folder import RUN, load_checkpoint, require_own_checkpoint, save_checkpoint, save_description
-from solver.runs.kinds import remove_run
+from solver.runs.kinds import RolloutPolicy, remove_run
 from solver.runs.metrics import MetricsLog, Report
 from solver.serial import serial_torch
 from solver.streams import EVALUATION_SEED, Purpose, stream
@@ -41,36 +42,36 @@ from solver.streams import EVALUATION_SEED, Purpose, stream
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
 
-HOLDS = 4  # actions in a robot's time scale, where a run does not state for how long one is held
-LEAST_ACTIONS = 16  # in an episode, four time scales: PPO learned the pendulum in episodes of as many, and not of 10
+HOLDS = 4  # actions in a time scale of the robot, by default
+LEAST_ACTIONS = 16  # in an episode: four time scales
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The best policy so far."""
+class BestPolicy:
+    """Best policy so far."""
 
-    steps: int
+    steps: int  # actions before it
     success_rate: float
     return_mean: float
     policy: dict[str, Tensor]  # weights of its networks, by name
 
-    def is_better(self, than: Kept) -> bool:
-        """Whether it takes the other's place."""
-        return (self.success_rate, self.return_mean) > (than.success_rate, than.return_mean)
+    def is_better(self, other: BestPolicy) -> bool:
+        """Whether it has more successes, or as many and a larger mean return."""
+        return (self.success_rate, self.return_mean) > (other.success_rate, other.return_mean)
 
 
 def describe(robot: CompiledRobot, generated: str | None, algorithm: str = "sac", **choices: Any) -> BaselineRun:
-    """A new run with an algorithm's defaults and some settings changed."""
+    """Description of a new run with the defaults of an algorithm and some changed settings."""
     return new_run(robot, generated, baseline_settings(algorithm, **choices))
 
 
-def start(run: BaselineRun, folder: Path, report: Report) -> None:
-    """Train a new baseline in `folder`, in place of a run that is there."""
-    environments = _environments(run, folder)
+def start(run: BaselineRun, folder: Path, report: Report, robot: CompiledRobot | None = None) -> None:
+    """Train a new baseline in `folder`. Replaces a run in it. robot: as in `solver.runs.kinds.Training.start`."""
+    environments = _environments(run, folder, robot=robot)
     model = make_model(run.settings, environments, run.settings.steps)
-    remove_run(folder)  # only now that the new run can start
+    remove_run(folder)  # after all errors of the new run
     save_description(folder / BASELINE, run)
-    untrained = Kept(0, 0.0, -math.inf, _policy(model))
+    untrained = BestPolicy(0, 0.0, -math.inf, _policy(model))
     _save(folder, model, run, untrained)
     _train(folder, model, environments, run, untrained, report)
 
@@ -85,21 +86,21 @@ def resume(folder: Path, report: Report) -> None:
 
 
 def read(folder: Path) -> BaselineRun:
-    """Read baseline.json."""
+    """Content of baseline.json. Raises SolverError if it is missing or damaged."""
     return load_baseline(folder)
 
 
 def diagnosis(folder: Path) -> str:  # noqa: ARG001
-    """Nothing: what to change about a baseline is not known here."""
+    """An empty text: there is no diagnosis of baselines."""
     return ""
 
 
-def load_controller(
+def load_rollout_policy(
     folder: str | Path, generated: str | None = None, reaction_periods: float | None = None
-) -> tuple[Problem, Controller, str]:
-    """The nominal problem of a baseline's robot, its deterministic policy, and its label.
+) -> RolloutPolicy:
+    """Nominal problem of a baseline's robot, the deterministic policy, and the run's label.
 
-    Raises SolverError for reaction_periods, since a baseline has no value function to make another policy of.
+    Raises SolverError for `reaction_periods`, because a baseline has no value function.
     """
     folder = Path(folder)
     run = load_baseline(folder)
@@ -109,16 +110,14 @@ def load_controller(
     model = make_model(run.settings, environments, steps=1)
     best = _restore(model, {**_own_checkpoint(folder, run), "buffer": None})
     model.policy.load_state_dict(best.policy)
-    text = f"{run.robot} {run.settings.label(len(environments.problem.robot.state_names))}"
-    if model.num_timesteps < run.length:
-        text += f" (after {model.num_timesteps} of {run.length} actions)"
-    return environments.problem, controller(environments.problem, model, run.settings.input_share), text
+    problem, label = environments.problem, run.label_at(model.num_timesteps, "actions")
+    return RolloutPolicy(problem, controller(problem, model, run.settings.input_share), label)
 
 
 def controller(problem: Problem, model: BaseAlgorithm, input_share: float) -> Controller:
-    """The deterministic policy of a model, in physical states and inputs, with the cost of its input.
+    """Deterministic policy of a model, in physical states and inputs, with the cost of its input.
 
-    States that are not finite, which the model would refuse, get the input NaN.
+    States that are not finite get the input NaN, because the model refuses them.
     """
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -130,9 +129,11 @@ def controller(problem: Problem, model: BaseAlgorithm, input_share: float) -> Co
     return act
 
 
-def _environments(run: BaselineRun, folder: Path, generated: str | None = None) -> RobotVectorEnv:
-    """The training environments. Raises SolverError for another artifact and for a segment shorter than an episode."""
-    s, robot = run.settings, load_robot(run.robot, "cpu", generated or run.generated)
+def _environments(
+    run: BaselineRun, folder: Path, generated: str | None = None, robot: CompiledRobot | None = None
+) -> RobotVectorEnv:
+    """Training environments. Raises SolverError for another artifact and for a segment shorter than an episode."""
+    s, robot = run.settings, robot or load_robot(run.robot, "cpu", generated or run.generated)
     hold, task = s.hold or usual_hold(robot), robot.metadata.task
     shortest = min(LEAST_ACTIONS * hold / task.control_rate, task.horizon)
     environments = RobotVectorEnv(
@@ -158,13 +159,13 @@ def _environments(run: BaselineRun, folder: Path, generated: str | None = None) 
 
 def usual_hold(robot: CompiledRobot) -> int:
     """Control periods in a quarter of a robot's time scale, at least one."""
-    return max(1, round(time_scale(robot) * robot.metadata.task.control_rate / HOLDS))
+    return max(1, round(time_scale(linearization(robot)) * robot.metadata.task.control_rate / HOLDS))
 
 
 def _train(
-    folder: Path, model: BaseAlgorithm, environments: RobotVectorEnv, run: BaselineRun, best: Kept, report: Report
+    folder: Path, model: BaseAlgorithm, environments: RobotVectorEnv, run: BaselineRun, best: BestPolicy, report: Report
 ) -> None:
-    """Train segments to the end, with metrics and a checkpoint after each."""
+    """Train segments to the end, with metrics and a checkpoint after every segment."""
     s, problem, action_seconds = run.settings, environments.problem, environments.episodes.seconds
     x = sample_starts(problem, s.episodes, EVALUATION_SEED)
     selection = sample_starts(problem, s.episodes, stream(s.seed, 0, Purpose.SELECTION))
@@ -178,9 +179,10 @@ def _train(
                 row |= {name.removeprefix("train/"): float(v) for name, v in losses if name.startswith("train/")}
                 act = controller(problem, model, s.input_share)
                 row |= summary(rollouts(problem, act, x))
-                seen = summary(rollouts(problem, act, selection))
-                found = Kept(model.num_timesteps, seen["success_rate"], seen["return_mean"], _policy(model))
-                best = found if found.is_better(best) else best
+                selected = summary(rollouts(problem, act, selection))
+                rates = selected["success_rate"], selected["return_mean"]
+                last = BestPolicy(model.num_timesteps, *rates, _policy(model))
+                best = last if last.is_better(best) else best
                 row["kept"] = float(best.steps)
                 log.write(row)
                 _save(folder, model, run, best)
@@ -193,7 +195,7 @@ def _train(
 
 
 def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings, action_seconds: float) -> None:
-    """Train one segment. Raises DivergenceError when the weights are no longer finite."""
+    """Train one segment. Raises DivergenceError if the weights are not finite."""
     seed = stream(settings.seed, model.num_timesteps, Purpose.STATES) % 2**32
     assert model.env is not None
     model.set_env(model.env, force_reset=True)
@@ -203,9 +205,9 @@ def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings, action_
     failure: Exception | None = None
     try:
         model.learn(steps, log_interval=2**62, reset_num_timesteps=False)
-    except (SolverError, ValueError) as error:  # weights that are not finite are noticed by the environment or by Torch
+    except (SolverError, ValueError) as error:  # the environment or Torch refuses weights that are not finite
         failure = error
-    finite = all(bool(torch.isfinite(each).all()) for each in model.policy.parameters())
+    finite = all(bool(torch.isfinite(weights).all()) for weights in model.policy.parameters())
     if finite and isinstance(failure, SolverError):
         raise failure
     if failure or not finite:
@@ -217,12 +219,12 @@ def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings, action_
 
 
 def _policy(model: BaseAlgorithm) -> dict[str, Tensor]:
-    """A copy of the weights of its networks."""
+    """Copy of the weights of the networks."""
     return {name: value.detach().clone() for name, value in model.policy.state_dict().items()}
 
 
-def _save(folder: Path, model: BaseAlgorithm, run: BaselineRun, best: Kept) -> None:
-    """Write the checkpoint and, with the best policy, the model as Stable-Baselines3 saves it, for other programs."""
+def _save(folder: Path, model: BaseAlgorithm, run: BaselineRun, best: BestPolicy) -> None:
+    """Write the checkpoint, and the model with the best policy in the format of Stable-Baselines3."""
     last = _policy(model)
     model.policy.load_state_dict(best.policy)
     with replacing(folder / MODEL, SolverError) as unfinished:
@@ -234,16 +236,16 @@ def _save(folder: Path, model: BaseAlgorithm, run: BaselineRun, best: Kept) -> N
 
 
 def _own_checkpoint(folder: Path, run: BaselineRun) -> dict[str, Any]:
-    """The checkpoint of a run. Raises SolverError for one of another robot."""
+    """Checkpoint of a run. Raises SolverError for the checkpoint of another run."""
     checkpoint = load_checkpoint(folder, PARTS)
     require_own_checkpoint(checkpoint, run.results(), folder)
     return checkpoint
 
 
-def _restore(model: BaseAlgorithm, content: dict[str, Any]) -> Kept:
-    """The inverse of `_save`. Raises SolverError when the checkpoint was made with other settings."""
+def _restore(model: BaseAlgorithm, content: dict[str, Any]) -> BestPolicy:
+    """Inverse of `_save`. Raises SolverError for a checkpoint with other settings."""
     try:
-        best = Kept(**content["best"])
+        best = BestPolicy(**content["best"])
         model.policy.load_state_dict(best.policy)
         fill(model, content)
         model.num_timesteps = content["steps"]

@@ -1,25 +1,45 @@
-"""Training that begins from another run."""
+"""Plan of a training: the artifact that it opens, and the run that it begins with."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+import solver
+from modelgen.artifact.folder import read as read_manifest
+from modelgen.artifact.manifest import Manifest
 from solver.cli import main
 from solver.runs.metrics import read_metrics
 from solver.training.run import load_run, load_run_checkpoint
 from solver.training.solution import load_solution
+from tests.solver.conftest import TINY
 
 Capture = pytest.CaptureFixture[str]
 
 
-def test_a_warm_start_begins_with_the_kept_weights_and_takes_a_quarter(
+def test_training_opens_its_artifact_once(short: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Presets, checks, preview, basin and training share one robot."""
+    opened: list[Path] = []
+
+    def read(folder: Path) -> Manifest:
+        opened.append(folder)
+        return read_manifest(folder)
+
+    monkeypatch.setattr("modelgen.loader.read", read)
+    small: dict[str, Any] = {**TINY, "iterations": 1, "basin": True}
+    with warnings.catch_warnings(action="ignore"):
+        solver.train("pendulum", generated=short, out=tmp_path / "run", preview=0.1, **small)
+    assert opened == [Path(short) / "pendulum"]
+
+
+def test_warm_start_begins_with_the_best_weights_and_their_metric(
     train_tiny: Callable[..., None], tmp_path: Path, tiny_options: list[str]
 ) -> None:
-    """The whole value function is taken over: weights without the metric that they were fitted in mean nothing."""
     first = tmp_path / "first"
     train_tiny(first, basin=True)
     given = [*tiny_options, "--iterations", "1", "--learning-rate", "1e-12", "--basin"]
@@ -34,7 +54,7 @@ def test_a_warm_start_begins_with_the_kept_weights_and_takes_a_quarter(
     assert load_run(tmp_path / "warm").warm_from == str(first)
 
 
-def test_settings_of_a_warm_start_follow_the_other_run(finished_run: Path, capsys: Capture) -> None:
+def test_warm_start_has_the_network_of_the_other_run(finished_run: Path, capsys: Capture) -> None:
     assert main(["train", "pendulum", "--from", str(finished_run), "--help-all"]) == 0
     text = capsys.readouterr().out
     other, usual = load_run(finished_run).settings, 100
@@ -42,16 +62,16 @@ def test_settings_of_a_warm_start_follow_the_other_run(finished_run: Path, capsy
     assert f"(default: {usual // 4})" in text
 
 
-def test_a_run_of_another_robot_is_refused(finished_run: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_warm_start_from_another_robots_run_is_an_error(finished_run: Path, tmp_path: Path, capsys: Capture) -> None:
     assert main(["train", "slider", "--from", str(finished_run), "--out", str(tmp_path / "no")]) != 0
     capsys.readouterr()
     assert main(["train", "cartpole", "--from", str(finished_run), "--out", str(tmp_path / "no")]) == 2
-    (line,) = capsys.readouterr().err.splitlines()  # at once: a preview would have said something before it
+    (line,) = capsys.readouterr().err.splitlines()  # a preview would print lines before it
     assert "is a run of pendulum" in line
     assert not (tmp_path / "no").exists()
 
 
-def test_a_network_of_another_size_is_refused(
+def test_warm_start_with_another_width_is_an_error(
     finished_run: Path, tmp_path: Path, tiny_options: list[str], capsys: Capture
 ) -> None:
     words = ["train", "pendulum", "--from", str(finished_run), "--out", str(tmp_path / "no"), *tiny_options]
@@ -59,7 +79,7 @@ def test_a_network_of_another_size_is_refused(
     assert "--width" in capsys.readouterr().err
 
 
-def test_a_warm_start_is_resumed(finished_run: Path, tmp_path: Path, tiny_options: list[str]) -> None:
+def test_warm_start_can_be_resumed(finished_run: Path, tmp_path: Path, tiny_options: list[str]) -> None:
     folder = tmp_path / "warm"
     assert main(["train", "pendulum", "--from", str(finished_run), "--out", str(folder), *tiny_options]) == 0
     assert main(["train", "--resume", str(folder)]) == 0

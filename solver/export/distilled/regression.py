@@ -1,9 +1,9 @@
 """Regression of the distilled policy's network on the argument of grad g~ in the run's policy.
 
-The states come from the whole domain, from around the task's starts and target, and from rollouts. The rollouts of the
-first round are those of the run's policy. Those of every later round are the network's own as it then is, with noise on
-its inputs (DAgger, Ross et al. 2011): it learns what to do at the states to which its own errors lead. The run's policy
-gives the label of every state. Each round adds states and removes none.
+States come from the domain, from around the task's starts and target, and from rollouts. The first round has rollouts
+of the run's policy. Later rounds have rollouts of the network itself (DAgger, Ross et al. 2011), so that the network
+learns at states to which its own errors lead. The run's policy gives the label of every state. Every round adds states
+to the earlier states.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from solver.streams import Purpose, stream
 from solver.training.solution import Solution
 from solver.value.optimiser import Adam
 
-LARGE_ERROR = 0.1  # of s, beyond which the loss grows linearly: y jumps where V has a kink
-GAIN_STEP = 1e-3  # of a state's limit
-AT_LIMIT = 0.1  # weight of a state where the input is at its limit and hardly changes with s; 1 where s is zero
+LARGE_ERROR = 0.1  # error of s above which the loss is linear, because y jumps at kinks of V
+GAIN_STEP = 1e-3  # difference step, as a share of a state's limit
+AT_LIMIT = 0.1  # weight of a state with the input at its limit, where it hardly changes with s; 1 for s = 0
 MIXTURE = Mixture(starts=0.1, target=0.15, rollouts=0.5, spread=0.02)
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long a distillation trains. The default takes one to two minutes of one core."""
+    """Length of a distillation. The default takes one to two minutes on one core."""
 
     rounds: int = 6
-    states: int = 16384  # that each round adds
-    steps: int = 3000  # of the optimiser in each round; three times as many in the last
+    states: int = 16384  # new states of a round
+    steps: int = 3000  # optimiser steps of a round; three times as many in the last round
     minibatch: int = 512
-    learning_rate: float = 8e-3  # at the begin of each round; it falls to nearly zero at its end
+    learning_rate: float = 8e-3  # at the beginning of a round; it falls to almost zero
 
 
 def distil(
     solution: Solution, width: int, seed: int, effort: Effort, report: Callable[[str], None] = lambda _: None
 ) -> SmallNetwork:
-    """Train the network of the distilled policy. Equal arguments give equal networks on one machine."""
+    """Trained network of the distilled policy. Equal arguments give equal networks on one machine."""
     problem, settings = solution.problem, solution.run.settings
     teacher = make_policy(problem, solution.value, settings.reaction_periods)
 
@@ -68,7 +68,10 @@ def distil(
 
 
 def target_gain(solution: Solution, teacher: ClosedFormPolicy, scale: Tensor) -> Tensor:
-    """ds/dz of the run's policy at the target (m, n_z), by central differences; the least one that gives its ds/dx."""
+    """Derivative ds/dz (m, n_z) of the run's policy at the target: the smallest one with its ds/dx.
+
+    ds/dx and dz/dx come from central differences.
+    """
     problem = solution.problem
     step = GAIN_STEP * problem.state_limits
     sides = [problem.target + sign * torch.diag(step) for sign in (1.0, -1.0)]
@@ -88,10 +91,10 @@ def _fit(
     steps: int,
     generator: torch.Generator,
 ) -> float:
-    """Minibatch descent towards s (N, m) at the states x (N, n); returns the last loss.
+    """Fit the network to s (N, m) at the states x (N, n) by minibatch descent. Returns the last loss.
 
-    Errors of s are weighted as 1 / cosh(s), about what the input changes with s. Without it, the size of arguments far
-    beyond an input's limit counts most: the shipped cartpole-cfvi lost 3.1 % of its return, and 0.7 % with it.
+    Errors of s have the weight 1 / cosh(s), which is about the change of the input with s. Without it, large arguments
+    with the input at its limit would dominate the loss.
     """
     z = network.features(x)
     weight = AT_LIMIT + (1.0 - AT_LIMIT) / torch.cosh(s)

@@ -1,1 +1,0 @@
-"""A page that holds robots in closed loop: `solver page`."""

@@ -1,1 +1,0 @@
-"""Robots x settings x seeds, from a file."""
