@@ -32,6 +32,8 @@ def main() -> None:
     options = parser.parse_args()
     solution = load_solution(options.run, options.generated)
     counts, x = (count_period if options.observer else count_policy)(solution, options.folder, options.states)
+    problem = solution.problem
+    shares = (counts.u - problem.input_middle.numpy()) / problem.input_limits.numpy()
     print(
         json.dumps(
             {
@@ -41,7 +43,7 @@ def main() -> None:
                 "instructions_mean": round(float(counts.instructions.mean())),
                 "stack_bytes": counts.stack,
                 "flash_bytes": counts.flash,
-                "largest_input_share": float((np.abs(counts.u) / solution.problem.input_limits.numpy()).max()),
+                "largest_input_share": float(np.abs(shares).max()),
             },
             indent=2,
         )

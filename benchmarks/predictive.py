@@ -89,7 +89,7 @@ class Predictive:
     def __init__(self, solution: Solution, nodes: int, hold: int) -> None:
         self.problem, self.nodes = solution.problem, nodes
         program = NonlinearProgram(load(solution.run.robot, backend="casadi"))
-        self.x_limit, self.u_limit = program.state_limits, program.input_limits
+        self.x_limit, self.u_limit, self.u_middle = program.state_limits, program.input_limits, program.input_middle
         self.bound = np.where(program.clipped, 1.0, np.inf)
         self.cost_to_go = value_function(solution.ensemble)
         self.solver = self._solver(program, hold)
@@ -105,7 +105,7 @@ class Predictive:
         x, total, gaps = start, 0.0, []
         for k in range(self.nodes):
             for period in range(hold):
-                x, cost, _ = program.step(x, casadi.DM(self.u_limit) * columns[:m, k])
+                x, cost, _ = program.step(x, casadi.DM(self.u_middle) + casadi.DM(self.u_limit) * columns[:m, k])
                 total += self.problem.discount(k * hold + period) * cost
             planned = columns[m:, k]
             gaps.append(x / self.x_limit - planned)
@@ -118,7 +118,7 @@ class Predictive:
     def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The first input of every row's plan; one row is solved after the other, and timed."""
         u = torch.tensor(np.array([self._plan(row, start) for row, start in enumerate(x.double().numpy())]))
-        u = u.to(x) * self.problem.input_limits
+        u = self.problem.input_of(u.to(x))
         return u, self.problem.action_cost.cost(u)
 
     def _plan(self, row: int, start: Array) -> Array:

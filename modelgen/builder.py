@@ -23,6 +23,7 @@ from modelgen.derivation.mechanics import mechanics_expressions, point_hashes
 from modelgen.derivation.regularity import NO_LINES, Lines, check_regular
 from modelgen.derivation.size import refuse_too_large, size
 from modelgen.derivation.sketch import Sketch, sketch
+from modelgen.derivation.trim import unheld
 from modelgen.errors import ModelError, suggestion
 from modelgen.metadata import Metadata
 from modelgen.program import stored
@@ -107,7 +108,7 @@ def build(
     with report.stage("equations of motion"):
         equations = equations_of_motion(robot)
     _checked(robot, equations, report)
-    metadata, model_hash = description.metadata(robot), content_hash(robot)
+    metadata, model_hash = description.metadata(robot, equations.trim), content_hash(robot)
     if any(name in FUNCTIONS for name in functions):
         drawn, error_lines = sketch(robot), lines(robot)
         yield build_from_equations(equations, metadata, model_hash, directory, report, drawn, error_lines, functions)
@@ -160,7 +161,7 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
     """
     equations = equations_of_motion(robot)
     _checked(robot, equations, BuildReport(robot.name, ""))
-    program, described = differentiated(lowering.mechanism(equations)), description.metadata(robot)
+    program, described = differentiated(lowering.mechanism(equations)), description.metadata(robot, equations.trim)
     check_regular(program, described, lines(robot))
     files = emitter(target).emit(program, described)
     return {f"{robot.name}_{name}": text for name, text in files.items()} if target in BESIDE else files
@@ -175,6 +176,7 @@ def _checked(robot: Robot, equations: EquationsOfMotion, report: BuildReport) ->
         check_domain(robot, equations)
     with report.stage("search for violations"):
         refuse_derived(robot, equations)
+    report.warnings += filter(None, [unheld(robot, equations)])
 
 
 def build_from_equations(

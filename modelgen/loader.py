@@ -76,7 +76,9 @@ class CompiledRobot:
         bounds = [(parameter.lower, parameter.upper) for parameter in metadata.parameters]
         self.parameter_bounds = kernels.constant(bounds).reshape(-1, 2)
         self.state_limits = kernels.constant([state.limit for state in metadata.states])
-        self.input_limits = kernels.constant([entry.limit for entry in metadata.inputs])
+        self.input_limits = kernels.constant([entry.limit for entry in metadata.inputs])  # half of their ranges
+        self.input_middle = kernels.constant([entry.middle for entry in metadata.inputs])
+        self.trim = kernels.constant([entry.trim for entry in metadata.inputs])  # u0, which holds the target
         self._parallel = parallel
         self._directory = directory  # where the functions of mechanics are looked for when one of them is called
 

@@ -5,8 +5,8 @@ Frozen dataclasses of built-in types, written to `manifest.json` and read from i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 RATE = "_rate"  # ending of the name of a coordinate's rate; no other speed may end so
 TIME = "time"  # name of the first column of a recording; nothing else may be named so
@@ -26,13 +26,30 @@ class State:
 
 @dataclass(frozen=True)
 class Input:
-    """One entry of the input u. The policy keeps |u_i| <= limit."""
+    """One entry of the input u. The policy keeps |u_i - middle| <= limit."""
 
     name: str
     unit: str
-    limit: float
+    limit: float  # half of the range
     meaning: str
     coordinate: str | None  # the coordinate along which it acts, such as a motor's joint; None: several
+    middle: float = 0.0  # of the range
+    trim: float = 0.0  # u0, the input that holds the target at nominal parameters; its action cost is zero
+
+    @property
+    def lower(self) -> float:
+        """The lower limit."""
+        return self.middle - self.limit
+
+    @property
+    def upper(self) -> float:
+        """The upper limit."""
+        return self.middle + self.limit
+
+    @property
+    def range(self) -> str:
+        """Both limits as text."""
+        return f"{self.lower:g} to {self.upper:g}"
 
 
 @dataclass(frozen=True)
@@ -93,3 +110,12 @@ class Metadata:
         count = len(self.coordinates)
         pairs = zip(self.coordinates, self.states[count:], strict=True)
         return next((speed.name for name, speed in pairs if speed.name != f"{name}{RATE}"), None)
+
+    def content(self) -> dict[str, Any]:
+        """The description as built-in types, without a middle or trim that is zero: the source of hashes and files."""
+        content = asdict(self)
+        for entry in content["inputs"]:
+            for name in ("middle", "trim"):
+                if entry[name] == 0.0:
+                    del entry[name]
+        return content

@@ -30,10 +30,10 @@ class Policy:
         self._act, self.robot, self.label = act, robot, label
         self.state_names, self.input_names = robot.state_names, robot.input_names
         self.control_rate = robot.metadata.task.control_rate  # Hz
-        self.limits = np.asarray(robot.input_limits, np.float64)  # (m,)
+        self.limits = np.asarray(robot.input_limits, np.float64)  # (m,) half of their ranges
 
     def __repr__(self) -> str:
-        inputs = ", ".join(f"|{name}| <= {limit:g}" for name, limit in zip(self.input_names, self.limits, strict=True))
+        inputs = ", ".join(f"{entry.name} {entry.range} {entry.unit}" for entry in self.robot.metadata.inputs)
         return f"<policy {self.label}: ({', '.join(self.state_names)}) -> {inputs}, {self.control_rate:g} Hz>"
 
     def __call__(self, x: ArrayLike) -> NDArray[np.float32]:

@@ -30,7 +30,7 @@ class Manifest:
     @property
     def hash(self) -> str:
         """The name of the content: sha256 of the metadata, the model's content and the program, the files left out."""
-        content = {"metadata": asdict(self.metadata), "model_hash": self.model_hash, "program": self.program}
+        content = {"metadata": self.metadata.content(), "model_hash": self.model_hash, "program": self.program}
         return hashlib.sha256(_text(content).encode()).hexdigest()
 
     @property
@@ -51,7 +51,7 @@ class MechanicsManifest(Manifest):
 
 def to_json(manifest: Manifest) -> str:
     """The manifest as text, the same on every machine and at every time."""
-    return _text(asdict(manifest) | {"hash": manifest.hash})
+    return _text(asdict(manifest) | {"metadata": manifest.metadata.content(), "hash": manifest.hash})
 
 
 def _text(data: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.lagrange import lagrange
 from modelgen.derivation.newton_euler import newton_euler
 from modelgen.derivation.shortening import is_expandable
+from modelgen.derivation.trim import with_trim
 from modelgen.errors import ModelError, Place, abridged
 from modelgen.statement.declarations import Load
 from modelgen.statement.robot import Robot
@@ -46,7 +47,7 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
         force = G.T * force.xreplace(rate_values) + system_force
         input_matrix = G.T * input_matrix.xreplace(rate_values) + system_input_matrix
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
-    return EquationsOfMotion(
+    equations = EquationsOfMotion(
         coordinates=tuple(q),
         velocities=tuple(v),
         inputs=tuple(u),
@@ -59,6 +60,7 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
         state_cost=task.state_cost.xreplace(rate_values).xreplace(fixed),
         input_costs=task.input_costs,
     )
+    return with_trim(robot, equations)
 
 
 def _system(

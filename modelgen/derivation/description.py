@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict
+from collections.abc import Sequence
 
 from sympy import srepr
 
@@ -15,8 +15,11 @@ from modelgen.statement.declarations import UNITS
 from modelgen.statement.robot import Robot
 
 
-def metadata(robot: Robot) -> Metadata:
-    """The robot's description, with the states in the order x = (q, v). Raises ModelError without a task."""
+def metadata(robot: Robot, trim: Sequence[float] = ()) -> Metadata:
+    """The robot's description, with the states in the order x = (q, v). Raises ModelError without a task.
+
+    trim: (m,) the inputs that hold the target, from the equations of motion; zero if it is left out.
+    """
     numbers = robot.declared_task.numbers
     positions = [
         State(joint.symbol.name, "position", UNITS[joint.kind], joint.limit, joint.continuous, joint.meaning)
@@ -27,8 +30,10 @@ def metadata(robot: Robot) -> Metadata:
         for speed in robot.velocities
     ]
     inputs = [
-        Input(declared.symbol.name, declared.unit, declared.limit, declared.meaning, coordinate)
-        for declared, coordinate in zip(robot.inputs, _moved_coordinates(robot), strict=True)
+        Input(declared.symbol.name, declared.unit, declared.limit, declared.meaning, coordinate, declared.middle, held)
+        for declared, coordinate, held in zip(
+            robot.inputs, _moved_coordinates(robot), trim or [0.0] * len(robot.inputs), strict=True
+        )
     ]
     parameters = [
         Parameter(declared.symbol.name, declared.value, declared.unit, *declared.bounds, declared.meaning)
@@ -59,7 +64,7 @@ def content_hash(robot: Robot) -> str:
     """
     drawn = sketch(robot)
     content = {
-        "metadata": asdict(metadata(robot)),
+        "metadata": metadata(robot).content(),
         "kinetic": [srepr(energy.value) for energy in robot.kinetic],
         "potential": [srepr(energy.value) for energy in robot.potential],
         "loads": [[srepr(load.displacement), srepr(load.force)] for load in robot.loads],

@@ -125,7 +125,7 @@ def _source(robot: Robot, sampled: _Samples, sample: int) -> tuple[str, Place]:
     Without such an expression, an empty text and the line of the robot: only their combination is not finite.
     """
     inputs, known = [declared.symbol for declared in robot.inputs], fixed_values(robot)
-    at = np.hstack([sampled.at[sample], [declared.limit for declared in robot.inputs]])
+    at = np.hstack([sampled.at[sample], [declared.range[1] for declared in robot.inputs]])
     rates = [symbol for joint in robot.joints for symbol in (joint.symbol, joint.symbol.rate)]
     for written in model_expressions(robot):
         for entry in written.entries:

@@ -31,6 +31,8 @@ class EquationsOfMotion:
     input_matrix: Matrix  # (n_v, m)
     state_cost: Expr  # q_c(x; theta) >= 0, a cost rate, as the model file writes it
     input_costs: tuple[InputCost, ...]  # (m,), the action cost
+    trim: tuple[float, ...] = ()  # (m,) the input that holds the target; () counts as zero
+    unheld: tuple[float, ...] = ()  # (n_v,) the drift at the target that no input within the limits cancels
 
     @property
     def state(self) -> tuple[Symbol, ...]:

@@ -15,7 +15,7 @@ from modelgen.program.functions import Program
 
 TOLERANCE = 1e-4  # largest change of a state, as a share of its limit, when the step in a control period is halved
 MOST_STEPS = 64
-SHARES = (1.0, 0.1, 0.01)  # of the inputs' limits, tried in this order until a motion is resolved
+SHARES = (1.0, 0.1, 0.01)  # of the way from the trim to the inputs' limits, until a motion is resolved
 NEAR = 2.0  # times the limits; a state without finite rates farther out is not reported as the cause
 SAMPLES = 512
 SEED = 0
@@ -30,16 +30,17 @@ def integration_steps(program: Program, robot: Metadata, lines: Lines, warn: Cal
     are not enough for the smallest of SHARES either.
     """
     random = np.random.default_rng(SEED)
-    limits, inputs = (np.array([entry.limit for entry in group]) for group in (robot.states, robot.inputs))
+    limits = np.array([state.limit for state in robot.states])
+    middle, reach, trim = np.array([[entry.middle, entry.limit, entry.trim] for entry in robot.inputs]).T
     x = random.uniform(-1.0, 1.0, (SAMPLES, len(limits))) * limits
-    u = random.choice([-1.0, 1.0], (SAMPLES, len(inputs))) * inputs
+    u = middle + random.choice([-1.0, 1.0], (SAMPLES, len(reach))) * reach
     dynamics, theta = program.function("dynamics"), np.array([[entry.value for entry in robot.parameters]]).T
     evaluate = compiled(program.graph, dynamics, robot.name).map(SAMPLES)
     seconds, unresolved, advice, place = 1.0 / robot.task.control_rate, "", "", lines.robot
     for share in SHARES:
 
         def rates(at: Array, share: float = share) -> Array:
-            return np.asarray(evaluate(at.T, share * u.T, np.repeat(theta, SAMPLES, 1))).T
+            return np.asarray(evaluate(at.T, (trim + share * (u - trim)).T, np.repeat(theta, SAMPLES, 1))).T
 
         steps, worst = _enough(rates, x, seconds, limits)
         if steps and unresolved:

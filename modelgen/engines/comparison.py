@@ -83,8 +83,9 @@ def compare(
             speed.place,
         )
     x, _ = samples(robot, SAMPLES, seed=2)
-    limits = np.array([declared.limit for declared in robot.inputs])
-    u = np.random.default_rng(2).uniform(-limits, limits, (SAMPLES, len(limits)))
+    limits = np.array([max(map(abs, declared.range)) for declared in robot.inputs])
+    lower, upper = np.array([declared.range for declared in robot.inputs]).T
+    u = np.random.default_rng(2).uniform(lower, upper, (SAMPLES, len(limits)))
     sides = _Sides(robot, equations, kernels, engine, rebuilt, u, limits)
     ours, theirs = sides.ours(x), sides.theirs(x)
     near = perturbed(x)

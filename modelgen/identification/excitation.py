@@ -55,7 +55,7 @@ class Excitation:
     """The input, its predicted motion, and the set that is expected from it."""
 
     time: Array  # (K,) s
-    inputs: Array  # (K, m), held; zero at the end
+    inputs: Array  # (K, m), held; the trim at the end
     states: Array  # (K, n) at the centre
     information: Array  # (p, p) in the parameters' units
     shape: Array  # (p, p) of the set after it
@@ -69,15 +69,15 @@ def excite(robot: CompiledRobot, task: Task, generations: int, progress: Progres
     rate = robot.metadata.task.control_rate
     count = max(round(task.seconds * rate), 1)
     thetas = _robots(robot, task)
-    zeros = np.zeros((count, 1, len(robot.input_names)))
-    if not _violation(robot, _motions(robot, task, zeros, thetas))[0] <= 0:
+    still = np.tile(robot.trim, (count, 1, 1))
+    if not _violation(robot, _motions(robot, task, still, thetas))[0] <= 0:
         raise ModelError(
             f"`{robot.name}` leaves its limits without an input from where it starts. Give a --start at which it rests."
         )
     basis = _basis(task, count, rate)
     options = {"seed": 1, "popsize": POPULATION, "verbose": -9, "maxiter": generations}
     search = cma.CMAEvolutionStrategy(np.zeros(basis.shape[1] * len(robot.input_names)), FIRST, options)
-    best, lowest = zeros, np.inf
+    best, lowest = still, np.inf
     for generation in range(generations):
         asked = search.ask()
         tried = _inputs(robot, task, basis, np.array(asked))
@@ -94,7 +94,7 @@ def excite(robot: CompiledRobot, task: Task, generations: int, progress: Progres
         )
     states = _motions(robot, task, best, task.centre[None])[:, 0, 0]
     information = informations(robot, task, best, states[:, None])[0]
-    inputs = np.concatenate([best[:, 0], np.zeros((1, best.shape[2]))])
+    inputs = np.concatenate([best[:, 0], still[0]])
     return Excitation(np.arange(count + 1) / rate, inputs, states, information, _after(task, information[None])[0])
 
 
@@ -148,10 +148,10 @@ def _costs(robot: CompiledRobot, task: Task, inputs: Array, thetas: Array) -> Ar
 
 
 def _unrest(robot: CompiledRobot, task: Task, states: Array) -> Array:
-    """Distance (C,) of states (C, n) from rest without input: squared speeds and accelerations by the limits."""
+    """How far states (C, n) are from rest under the trim, (C,): squared speeds and accelerations, by the limits."""
     count = len(robot.metadata.coordinates)
     limits = np.asarray(robot.state_limits)[count:]
-    still = np.zeros((len(states), len(robot.input_names)))
+    still = np.tile(robot.trim, (len(states), 1))
     gained = SETTLING * np.asarray(robot.dynamics(np.ascontiguousarray(states), still, task.centre))[:, count:]
     return np.asarray(((states[:, count:] / limits) ** 2 + (gained / limits) ** 2).sum(axis=1))
 
@@ -181,10 +181,12 @@ def _basis(task: Task, count: int, rate: int) -> Array:
 
 
 def _inputs(robot: CompiledRobot, task: Task, basis: Array, points: Array) -> Array:
-    """Points (C, 2 f m) as inputs (K, C, m): scaled as a whole where one would leave its limit."""
+    """Points (C, 2 f m) as inputs (K, C, m): about the trim, scaled as a whole where one would leave a limit."""
     sums = np.einsum("kf,cfm->kcm", basis, points.reshape(len(points), basis.shape[1], -1))
     scaled = sums / np.maximum(1.0, np.abs(sums).max(axis=0))
-    return np.asarray(task.share * np.asarray(robot.input_limits) * scaled)
+    limits, away = np.asarray(robot.input_limits), np.asarray(robot.trim) - robot.input_middle
+    room = np.where(scaled > 0, limits - away, limits + away)
+    return np.asarray(robot.trim + task.share * room * scaled)
 
 
 def _motions(robot: CompiledRobot, task: Task, inputs: Array, thetas: Array) -> Array:

@@ -260,7 +260,7 @@ def _check_units(recording: Recording, robot: Metadata, where: Mapping[str, str]
     largest = {state.name: _largest(recording.states[:, i]) for i, state in enumerate(robot.states)}
     largest |= {entry.name: _largest(recording.inputs[:, i]) for i, entry in enumerate(robot.inputs)}
     limits = [(each.name, each.limit, each.unit) for each in robot.states if not each.continuous]
-    limits += [(each.name, each.limit, each.unit) for each in robot.inputs]
+    limits += [(each.name, max(abs(each.lower), abs(each.upper)), each.unit) for each in robot.inputs]
     for name, limit, unit in limits:
         if largest[name] > BEYOND * limit:
             raise _other_unit(recording, where[name], name, name, largest[name], limit, unit)

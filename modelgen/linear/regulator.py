@@ -123,5 +123,4 @@ def weights(robot: CompiledRobot) -> tuple[Array, Array]:
     values, vectors = np.linalg.eigh((curvature + curvature.T) / 4)
     values = np.where(values > 1e-9 * values.max(), values, 0.0)  # without the noise of differences
     Q = (vectors * values) @ vectors.T / np.outer(scale, scale)
-    at_rest = np.zeros((1, len(robot.input_names)))
-    return Q, np.diag(np.asarray(robot.action_cost(at_rest)[2])[0] / 2)
+    return Q, np.diag(np.asarray(robot.action_cost(np.array([robot.trim]))[2])[0] / 2)

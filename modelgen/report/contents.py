@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from sympy import Add, Expr, Float, Symbol
 
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.metadata import Metadata, Parameter
+from modelgen.metadata import Input, Metadata, Parameter
 
 LETTERS = {
     "kg": "m",
@@ -133,7 +133,7 @@ def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol
     yield ReportTable(
         ("", "input", "limit", ""),
         tuple(
-            (names[symbol], entry.name, _within(entry.limit, entry.unit), entry.meaning)
+            (names[symbol], entry.name, _of_input(entry), entry.meaning)
             for symbol, entry in zip(equations.inputs, metadata.inputs, strict=True)
         ),
     )
@@ -174,6 +174,10 @@ def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol
 
 def _amount(parameter: Parameter) -> Amount:
     return Amount(f"{parameter.value:g}", "" if parameter.unit == "1" else parameter.unit)
+
+
+def _of_input(entry: Input) -> Amount:
+    return Amount(entry.range, entry.unit) if entry.middle else _within(entry.limit, entry.unit)
 
 
 def _within(limit: float, unit: str) -> Amount:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -85,7 +86,7 @@ def equilibrium(robot: CompiledRobot, at: Mapping[str, float]) -> tuple[Array, A
 
 def _rest(robot: CompiledRobot, start: Array, free: list[int]) -> tuple[Array, Array] | None:
     """A rest near `start` by Newton's method with shortest steps in units of the limits; None if it diverges."""
-    x, u = start.copy(), np.zeros(len(robot.input_names))
+    x, u = start.copy(), np.array(robot.trim, np.float64)
     limits = np.concatenate([np.asarray(robot.state_limits)[free], np.asarray(robot.input_limits)])
     rates = len(x) // 2
     for _ in range(ITERATIONS):
@@ -118,7 +119,7 @@ def _affine(robot: CompiledRobot, x: Array, u: Array) -> tuple[Array, Array, Arr
 def linearize(robot: CompiledRobot, at: Mapping[str, float]) -> Linearization:
     """A and B at the equilibrium, and the gain for the weights of the task, without its discount.
 
-    Q is half the curvature of the state cost at its target, R half the curvature of the action cost at zero input.
+    Q is half the curvature of the state cost at its target, R half the curvature of the action cost at its trim.
     Entries that are only rounding errors are set to zero.
     """
     x, u = equilibrium(robot, at)
@@ -154,8 +155,13 @@ def text(robot: CompiledRobot, result: Linearization) -> str:
     values = [*result.state[: len(positions)], *result.input]
     for entry, value in zip([*positions, *robot.metadata.inputs], values, strict=True):
         turns = isinstance(entry, State) and entry.continuous
-        outside = not turns and abs(value) > entry.limit * (1 + 1e-9)
-        beyond = f"   beyond its limit of {entry.limit:g}" if outside else ""
+        middle = entry.middle if isinstance(entry, Input) else 0.0
+        outside = not turns and abs(value - middle) > entry.limit * (1 + 1e-9)
+        beyond = (
+            f"   beyond its limit of {middle + math.copysign(entry.limit, value - middle) if middle else entry.limit:g}"
+            if outside
+            else ""
+        )
         lines.append(f"  {entry.name:<22}{value + 0.0:>12.6g} {entry.unit}{beyond}")
     lines += ["", *_table("A", states, states, result.A), "", *_table("B", states, inputs, result.B), ""]
     lines.append(f"controllable: {result.controllable} of {len(states)} states")

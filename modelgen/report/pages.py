@@ -16,12 +16,14 @@ from modelgen.statement.robot import Robot
 
 def latex_document(robot: Robot) -> str:
     """A LaTeX document of the robot: quantities, task, equations of motion, state cost."""
-    return latex.document(contents(metadata(robot), equations_of_motion(robot))) + "\n"
+    equations = equations_of_motion(robot)
+    return latex.document(contents(metadata(robot, equations.trim), equations)) + "\n"
 
 
 def html_page(robot: Robot) -> str:
     """An HTML page of the robot, with a picture of it at its start (grey) and at its target."""
-    equations, drawn, described = equations_of_motion(robot), sketch(robot), metadata(robot)
+    equations, drawn = equations_of_motion(robot), sketch(robot)
+    described = metadata(robot, equations.trim)
     points = numpy_evaluator([*equations.state, *equations.parameters], Matrix(drawn.points), drawn.definitions)
     states = np.array([described.task.start_mean, described.task.target])
     theta = np.tile([parameter.value for parameter in described.parameters], (2, 1))

@@ -34,7 +34,10 @@ def _quantities(manifest: Manifest) -> list[str]:
             f"  {state.meaning}"
         )
     lines += ["", f"{'input':<24}{'limit':>10} unit"]
-    lines += [f"  {entry.name:<22}{entry.limit:>10g} {entry.unit:<8} {entry.meaning}" for entry in robot.inputs]
+    for entry in robot.inputs:
+        limit = entry.range if entry.middle else f"{entry.limit:g}"
+        trim = f"   holds the target with {entry.trim:g}" if entry.trim else ""
+        lines.append(f"  {entry.name:<22}{limit:>10} {entry.unit:<8} {entry.meaning}{trim}")
     lines += ["", f"{'parameter':<24}{'value':>10} unit     bounds"]
     lines += [
         f"  {entry.name:<22}{entry.value:>10g} {entry.unit:<8} {entry.lower:g} to {entry.upper:g}   {entry.meaning}"

@@ -15,7 +15,7 @@ from math import pi
 
 import mpmath
 from mpmath import mpf
-from sympy import Abs, Dummy, Expr, Max, Min, Rational, Symbol, atan, exp, lambdify, log, sin, srepr, tanh
+from sympy import Abs, Dummy, Expr, Float, Max, Min, Rational, Symbol, atan, exp, lambdify, log, sin, srepr, tanh
 from sympy.codegen.cfunctions import log1p
 
 from modelgen.errors import ModelError, Place
@@ -36,6 +36,36 @@ class InputCost:
     cost: Expr  # g(u)
     optimal_input: Expr  # grad g~(w), the u that maximises w u - g(u)
     optimal_input_cost: Expr  # g(grad g~(w))
+
+    def measured_from(self, middle: float, trim: float) -> InputCost:
+        """The Bregman divergence D(u, u0) = h(u) - h(u0) - h'(u0) (u - u0) of h(u) = g(u - middle) from u0 = trim.
+
+        It is zero with zero slope at u0 and keeps the limits. Its optimal input is middle + grad g~(w + h'(u0)).
+        Without a middle and a trim it is this cost.
+        """
+        if middle == 0.0 and trim == 0.0:
+            return self
+        g = _function(self.u, self.cost)
+        with mpmath.workdps(CHECK_DIGITS):
+            offset = mpf(trim) - mpf(middle)
+            at_trim, slope = (Float(str(value), 17) for value in (g(offset), mpmath.diff(g, offset)))
+        best, best_cost = (
+            expression.subs(self.w, self.w + slope) for expression in (self.optimal_input, self.optimal_input_cost)
+        )
+        best = middle + best
+        return InputCost(
+            self.u,
+            self.w,
+            self.cost.subs(self.u, self.u - middle) - at_trim - slope * (self.u - trim),
+            best,
+            best_cost - at_trim - slope * (best - trim),
+        )
+
+    def curvature_ratio(self, u: float) -> float:
+        """g''(u) as a multiple of g''(0)."""
+        g = _function(self.u, self.cost)
+        with mpmath.workdps(CHECK_DIGITS):
+            return float(mpmath.diff(g, mpf(u), 2) / mpmath.diff(g, mpf(0), 2))
 
     def statement(self) -> list[str]:
         """The cost as text, independent of the names of its symbols, for the content hash."""

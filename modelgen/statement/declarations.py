@@ -75,9 +75,15 @@ class DeclaredInput:
 
     symbol: Symbol
     unit: str
-    limit: float
+    limit: float  # half of the range
     meaning: str
     place: Place
+    middle: float = 0.0  # of the range
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Lower and upper limit."""
+        return self.middle - self.limit, self.middle + self.limit
 
 
 @dataclass(frozen=True)
@@ -203,17 +209,17 @@ class Declarations:
         self.parameters.append(DeclaredParameter(symbol, nominal, unit, (lower, upper), fixed, meaning, place))
         return symbol
 
-    def input(self, name: str, limit: float, unit: str, meaning: str, place: Place) -> Symbol:
-        """Declare an input."""
+    def input(self, name: str, limit: object, unit: str, meaning: str, place: Place) -> Symbol:
+        """Declare an input. limit: one number for -limit to limit, or (lower, upper)."""
         symbol = self._bounded(name, "input", unit, meaning, place)
-        reach = positive(limit, f"limit of `{name}`", place)
+        middle, reach = _middle_and_half(limit, name, place)
         if not WEAKEST <= reach <= STRONGEST:
             raise ModelError(
                 f"the limit of `{name}` is {reach:g} {unit}; write {WEAKEST:g} to {STRONGEST:g}: kernels compute with "
                 "its square, also in single precision.",
                 place,
             )
-        self.inputs.append(DeclaredInput(symbol, unit, reach, meaning, place))
+        self.inputs.append(DeclaredInput(symbol, unit, reach, meaning, place, middle))
         return symbol
 
     def speed(self, name: str, limit: float, unit: str, meaning: str, place: Place) -> Symbol:
@@ -274,6 +280,18 @@ class Declarations:
                 place,
             )
         self.symbols[name] = symbol
+
+
+def _middle_and_half(limit: object, name: str, place: Place) -> tuple[float, float]:
+    """The middle and half of the range of an input. Raises ModelError for limits that are not a range."""
+    if not isinstance(limit, tuple | list):
+        return 0.0, positive(limit, f"limit of `{name}`", place)
+    if len(limit) != 2:
+        raise ModelError(f"the limits of `{name}` are {limit!r}; write (lower, upper), or one number.", place)
+    lower, upper = (number(value, f"limit of `{name}`", place) for value in limit)
+    if lower >= upper:
+        raise ModelError(f"the limits of `{name}` are {lower:g} and {upper:g}; write the lower one first.", place)
+    return (lower + upper) / 2, (upper - lower) / 2
 
 
 def _limit(value: object, what: str, largest: float, place: Place) -> float:

@@ -119,8 +119,8 @@ class Robot(Forces):
         """
         return self._declared.parameter(name, value, unit, bounds, tolerance, fixed, meaning, calling_place())
 
-    def input(self, name: str, limit: float, unit: str, *, meaning: str = "") -> Symbol:
-        """Declare an input u with |u| <= limit."""
+    def input(self, name: str, limit: float | tuple[float, float], unit: str, *, meaning: str = "") -> Symbol:
+        """Declare an input u with |u| <= limit, or with lower <= u <= upper where limit is (lower, upper)."""
         return self._declared.input(name, limit, unit, meaning, calling_place())
 
     def speed(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
@@ -256,8 +256,7 @@ class Robot(Forces):
         cost = check.term(state_cost, "state cost", "qv")
         check.dimensions("state cost", bare=True).check_arguments(cost)
         states: list[Joint | Speed] = [*self.joints, *self.velocities]
-        limits = {declared.symbol: declared.limit for declared in self.inputs}
-        weights, input_costs = declared_action_cost(action_cost, limits, check.place)
+        weights, input_costs = declared_action_cost(action_cost, self.inputs, check.place)
         numbers = numeric_task(
             [state.symbol.name for state in states],
             [state.limit for state in states],

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sympy import Expr, Float, Symbol, tanh
+from sympy import Expr, Float, tanh
 
 from modelgen.errors import ModelError, Place, calling_place, suggestion
 from modelgen.metadata import NamedActionCost, Task
 from modelgen.statement.action_costs import ACTION_COSTS, ActionCost, InputCost, check_input_cost
 from modelgen.statement.checker import expression, number, positive
+from modelgen.statement.declarations import DeclaredInput
 
 FASTEST = 20_000  # Hz; no controller of a robot is faster
 FASTEST_SIMULATION = 1_000_000  # Hz
@@ -36,9 +37,9 @@ def smooth_barrier(x: object, limit: object, height: object) -> Expr:
 
 
 def declared_action_cost(
-    cost: object, limits: Mapping[Symbol, float], place: Place
+    cost: object, inputs: Sequence[DeclaredInput], place: Place
 ) -> tuple[NamedActionCost, tuple[InputCost, ...]]:
-    """The name and weights of an action cost, and its expressions for each input. limits: by input.
+    """The name and weights of an action cost, and its expressions for each input, about the middle of its range.
 
     Raises ModelError for an object that is not an action cost, for weights that do not fit, and for functions that do
     not belong together.
@@ -47,16 +48,17 @@ def declared_action_cost(
         known = " or ".join(f"{cost_class.__name__}(weight)" for cost_class in ACTION_COSTS)
         raise ModelError(f"action_cost is {cost!r}; write {known}, or an instance of your own ActionCost class.", place)
     kind = type(cost).__name__
-    given = list(cost.weights) if isinstance(cost.weights, tuple | list) else [cost.weights] * len(limits)
-    if len(given) != len(limits):
+    given = list(cost.weights) if isinstance(cost.weights, tuple | list) else [cost.weights] * len(inputs)
+    if len(given) != len(inputs):
         raise ModelError(
-            f"action_cost has {len(given)} weights, but the robot has {len(limits)} inputs. "
-            f"Write {kind}([...]) with {len(limits)} weights, or one number for all inputs.",
+            f"action_cost has {len(given)} weights, but the robot has {len(inputs)} inputs. "
+            f"Write {kind}([...]) with {len(inputs)} weights, or one number for all inputs.",
             place,
         )
     weights = tuple(positive(weight, f"weight of {kind}", place) for weight in given)
     costs = []
-    for (u, limit), weight in zip(limits.items(), weights, strict=True):
+    for declared, weight in zip(inputs, weights, strict=True):
+        u, limit = declared.symbol, declared.limit
         if not SMALLEST <= weight * limit**2 <= 1 / SMALLEST:
             raise ModelError(
                 f"the weight of {kind} is {weight:g} for the input `{u}`; write {SMALLEST / limit**2:.2g} to "

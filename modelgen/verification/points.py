@@ -39,14 +39,14 @@ def sample_points(robot: Robot, count: int, seed: int = 1) -> Points:
     """`count` points, a quarter of them at the limits. Costates are scaled by the largest states."""
     random = np.random.default_rng(seed)
     x, theta = samples(robot, count, seed=seed)
-    limits = np.array([declared.limit for declared in robot.inputs])
+    lower, upper = np.array([declared.range for declared in robot.inputs]).T
     scale = np.abs(x).max(axis=0)
     values = (
         x,
-        random.uniform(-limits, limits, (count, len(limits))),
+        random.uniform(lower, upper, (count, len(lower))),
         random.uniform(-1, 1, x.shape) / scale,
         theta,
-        random.normal(size=(count, len(limits))) * 2 * slopes_at_half(robot),
+        random.normal(size=(count, len(lower))) * 2 * slopes_at_half(robot),
     )
     return Points(*(value.astype(np.float32).astype(np.float64) for value in values))
 

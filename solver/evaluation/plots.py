@@ -106,16 +106,18 @@ def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result
     inputs = problem.robot.metadata.inputs
     axes = np.atleast_1d(figure.subplots(1, 1 + len(inputs), sharey=True))
     meshes: list[QuadMesh] = []
-    maps: list[tuple[str, torch.Tensor, str, float | None]] = [("value V(x)", value, "viridis", None)]
-    maps += [(f"policy: {entry.name} [{entry.unit}]", u[:, k], "RdBu", entry.limit) for k, entry in enumerate(inputs)]
-    for axis, (label, field, colours, limit) in zip(axes, maps, strict=True):
+    maps: list[tuple[str, torch.Tensor, str, tuple[float, float] | tuple[None, None]]]
+    maps = [("value V(x)", value, "viridis", (None, None))]
+    for k, entry in enumerate(inputs):
+        maps.append((f"policy: {entry.name} [{entry.unit}]", u[:, k], "RdBu", (entry.lower, entry.upper)))
+    for axis, (label, field, colours, (low, high)) in zip(axes, maps, strict=True):
         mesh = axis.pcolormesh(
             horizontal,
             vertical,
             field.numpy().reshape(GRID, GRID),
             cmap=colours,
-            vmin=None if limit is None else -limit,
-            vmax=limit,
+            vmin=low,
+            vmax=high,
             rasterized=True,
         )
         meshes.append(mesh)
@@ -142,7 +144,7 @@ def over_time(problem: Problem, result: Rollouts, title: str, outcome: str) -> F
     for i, entry in enumerate(metadata.inputs):
         axis = axes[len(metadata.states) + i]
         axis.plot(time[:-1], result.u[:, :, i], lw=0.8, alpha=0.8, drawstyle="steps-post")
-        axis.set_ylim(-1.05 * entry.limit, 1.05 * entry.limit)
+        axis.set_ylim(entry.middle - 1.05 * entry.limit, entry.middle + 1.05 * entry.limit)
         _label(axis, f"{entry.name}\n[{entry.unit}]")
     axes[-1].set_xlabel("time [s]")
     mean = float(result.returns.mean())

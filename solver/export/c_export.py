@@ -24,7 +24,7 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     robot = solution.problem.robot
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
     fields = {**names(robot, label), **_held_input(robot, seconds), **_network(solution), **_basin(solution)}
-    fields |= domain(solution.problem)
+    fields |= domain(solution.problem) | {"trim": listed(entry.trim for entry in robot.metadata.inputs)}
     fields |= facts(robot, *origin(robot), f"Control rate {robot.metadata.task.control_rate} Hz.")
     held = "one_input.c" if len(robot.metadata.inputs) == 1 else "several_inputs.c"
     act = ("held_input.c", held) if seconds else ("closed_form.c",)
@@ -47,7 +47,9 @@ def emit_observer(problem: Problem) -> dict[str, str]:
         "steps": problem.substeps,
         "turns": ", ".join(str(int(state.continuous)) for state in robot.metadata.states),
         "state_limits": listed(problem.state_limits.tolist()),
-        "input_limits": listed(problem.input_limits.tolist()),
+        "lower": listed(problem.lower_input.tolist()),
+        "upper": listed(problem.upper_input.tolist()),
+        "trim": listed(problem.trim.tolist()),
         "wrong": listed((observer.errors**2).tolist()) or "0",
         "unknown": listed(observer.unknown.tolist()),
         "added": listed(observer.added[q:].tolist()),
@@ -65,6 +67,8 @@ def emit_observer(problem: Problem) -> dict[str, str]:
 def _held_input(robot: CompiledRobot, seconds: float) -> dict[str, object]:
     return {
         "limits": listed(float(limit) for limit in robot.input_limits),
+        "lower": repr(robot.metadata.inputs[0].lower),
+        "upper": repr(robot.metadata.inputs[0].upper),
         "seconds": repr(seconds),
         "shortest": repr(SHORTEST),
         "small": repr(SMALL),

@@ -84,7 +84,7 @@ def _signals(robot: CompiledRobot) -> list[str]:
         range_ = "any number of turns" if state.continuous else f"-{state.limit:g} to {state.limit:g}"
         lines.append(f"x[{index}] {state.name} ({state.unit}) {range_}")
     for index, entry in enumerate(robot.metadata.inputs):
-        lines.append(f"u[{index}] {entry.name} ({entry.unit}) -{entry.limit:g} to {entry.limit:g}")
+        lines.append(f"u[{index}] {entry.name} ({entry.unit}) {entry.range}")
     return lines
 
 

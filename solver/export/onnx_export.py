@@ -43,16 +43,17 @@ def _confined(x: OnnxTensor) -> OnnxTensor:
 
 def _facts(solution: Solution, robot: CompiledRobot, label: str) -> dict[str, str]:
     """Metadata of the file, with lists as JSON."""
-    metadata = robot.metadata
+    metadata, content = robot.metadata, robot.metadata.content()
 
     def described(entries: Any) -> str:
-        return json.dumps([{"name": e.name, "unit": e.unit, "limit": e.limit, "meaning": e.meaning} for e in entries])
+        kept = ("name", "unit", "limit", "meaning", "middle", "trim")
+        return json.dumps([{name: entry[name] for name in kept if name in entry} for entry in entries])
 
     return {
         "robot": robot.name,
         "policy": label,
-        "states": described(metadata.states),
-        "inputs": described(metadata.inputs),
+        "states": described(content["states"]),
+        "inputs": described(content["inputs"]),
         "control_rate": repr(metadata.task.control_rate),
         "reaction_periods": repr(solution.run.settings.reaction_periods),
         "artifact": robot.hash,
@@ -126,6 +127,7 @@ class _Policy:
     def __init__(self, solution: Solution, robot: CompiledRobot) -> None:
         self._solution, self._robot = solution, robot
         self._limits = [entry.limit for entry in robot.metadata.inputs]
+        self._trim = [entry.trim for entry in robot.metadata.inputs]
         self._seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
         self._optimal = partial(entries, robot.casadi_function("optimal_input"))
         cost, u = robot.casadi_function("action_cost"), casadi.SX.sym("u", len(self._limits))
@@ -150,13 +152,17 @@ class _Policy:
         slopes = gradient.columns(len(b[0]))
         return [_sum([entry * s for entry, s in zip(column, slopes, strict=True) if entry is not None]) for column in b]
 
+    def _away(self, w: list[OnnxTensor]) -> list[OnnxTensor]:
+        """grad g~(w) - u0 as m columns."""
+        return [u - trim for u, trim in zip(self._closed(w), self._trim, strict=True)]
+
     def _closed(self, w: list[OnnxTensor]) -> list[OnnxTensor]:
         """grad g~(w) as m columns."""
         return [entry for entry in self._optimal(_beside(w)) if entry is not None]
 
     def _held(self, x: OnnxTensor, b: list[list[OnnxTensor | None]], w: list[OnnxTensor]) -> list[OnnxTensor]:
-        """Argument w(u) of the policy for a held input, which solves u = grad g~(w(u))."""
-        closed, chords = self._closed(w), []
+        """Argument w(d) of the policy for a held input, which solves u0 + d = grad g~(w(d))."""
+        closed, chords = self._away(w), []
         for column, u, limit in zip(b, closed, self._limits, strict=True):
             size = u.graph.apply("Max", abs(u), SHORTEST * limit)
             step = where(u < 0.0, -size, size)
@@ -170,23 +176,24 @@ class _Policy:
     def _one_input(self, closed: OnnxTensor, w: OnnxTensor, p: OnnxTensor) -> OnnxTensor:
         """Newton's method, with bisection if a step leaves the range; as in `solver.game.policies`."""
         size, high = abs(w), abs(closed)
-        low, u = high * 0.0, high
+        low, d, side = high * 0.0, high, where(w < 0.0, -1.0, high * 0.0 + 1.0)
         for _ in range(NEWTON_STEPS):
+            u = side * d + self._trim[0]
             first, second = (entry if entry is not None else u * 0.0 for entry in entries(self._slopes, u))
-            excess = first + p * u - size
+            excess = side * first + p * d - size
             above = excess.graph.constant(0.0) < excess
-            low, high = where(above, low, u), where(above, u, high)
-            step = u - excess / (second + p)
+            low, high = where(above, low, d), where(above, d, high)
+            step = d - excess / (second + p)
             outside = u.graph.apply("Or", step < low, high < step)
-            u = where(outside, (low + high) * 0.5, step)
-        return w - p * where(w < 0.0, -u, u)
+            d = where(outside, (low + high) * 0.5, step)
+        return w - p * (side * d)
 
     def _contracted(self, w: list[OnnxTensor], p: list[list[OnnxTensor]]) -> list[OnnxTensor]:
         """Repeated linear solutions; as in `solver.game.policies`."""
         at = w
         for _ in range(CONTRACTIONS):
             away = [where(abs(y) < SMALL, SMALL, y) for y in at]
-            share = [u / y for u, y in zip(self._closed(away), away, strict=True)]
+            share = [u / y for u, y in zip(self._away(away), away, strict=True)]
             rows = [[entry * s for entry, s in zip(row, share, strict=True)] for row in p]
             at = solved([[e + 1.0 if i == k else e for k, e in enumerate(row)] for i, row in enumerate(rows)], w)
         return at

@@ -116,8 +116,8 @@ class StateSource:
             u, cost = policy(x)
             draw = torch.randn(u.shape, generator=generator, device=u.device)
             state[:] = [keep * state[0] + math.sqrt(1.0 - keep**2) * draw if state else draw]
-            limits = self.problem.input_limits
-            return torch.clamp(u + self.noise * limits * state[0], -limits, limits), cost
+            moved = u + self.noise * self.problem.input_limits * state[0]
+            return torch.clamp(moved, self.problem.lower_input, self.problem.upper_input), cost
 
         return noisy
 

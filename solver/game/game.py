@@ -106,7 +106,8 @@ class Game:
         generator = torch.Generator(device=problem.device).manual_seed(0)
         x = torch.cat([problem.sample_domain(SAMPLES, generator), problem.state_limits[None]])
         state_cost = (1.0 + self.limit_share) * float(problem.state_cost(x).max())
-        action_cost = float(problem.action_cost.cost(0.99 * problem.input_limits[None]).max())
+        ends = problem.input_of(0.99 * torch.tensor([[-1.0], [1.0]], device=problem.device))
+        action_cost = float(problem.action_cost.cost(ends).max())
         return -(state_cost + 2.0 * action_cost) / max(problem.discount_rate, 1e-3)
 
     def move(self, x: Tensor, costate: Tensor, policy: ClosedFormPolicy, modulation: Modulation) -> Move:

@@ -2,12 +2,13 @@
 
 The closed form u = grad g~(B^T dV/dx) is optimal in continuous time (eq. 10). If it is held for h seconds, it
 overshoots where V is steep, and the input chatters between its limits. The policy for a held input accounts for the
-distance h B u by which the input moves the state in that time. It maximises -h g(u) + V(x + h B u), a proximal step:
+distance h B d by which the input moves the state in that time, with d = u - u0: the trim u0 holds the robot at the
+target. It maximises -h g(u) + V(x + h B d), a proximal step:
 
-    u = grad g~(w(u)),  w(u) = B(x)^T dV/dx(x + h B(x) u)
+    u = grad g~(w(d)),  w(d) = B(x)^T dV/dx(x + h B(x) d)
 
-It tends to the closed form as h goes to zero. The code replaces w(u) by w(0) - P u. The columns of P are slopes of
-chords of w, one for each input, from u = 0 to the closed form. They are exact if V is quadratic.
+It tends to the closed form as h goes to zero. The code replaces w(d) by w(0) - P d. The columns of P are slopes of
+chords of w, one for each input, from d = 0 to the closed form. They are exact if V is quadratic.
 
 h is the reaction time of the controller: the setting `reaction_periods`, in control periods.
 """
@@ -73,14 +74,14 @@ class HeldInputPolicy(ClosedFormPolicy):
         self.value, self.seconds = value, seconds
 
     def _argument(self, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
-        """w(u) (N, m) with u = grad g~(w(u)), from w = w(0) (N, m)."""
+        """w(d) (N, m) with u = u0 + d = grad g~(w(d)), from w = w(0) (N, m)."""
         cost = self.problem.action_cost
-        closed = cost.policy(w)
+        closed = cost.policy(w) - cost.trim
         p = self._slope(closed, x, control_matrix, w)
         return _one_input(cost, closed, w, p[:, 0]) if w.shape[1] == 1 else _contracted(cost, w, p)
 
     def _slope(self, closed: Tensor, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
-        """P = -dw/du (N, m, m), made symmetric and positive semidefinite, as it is for a concave V."""
+        """P = -dw/dd (N, m, m), made symmetric and positive semidefinite, as it is for a concave V."""
         limits, columns = self.problem.input_limits, []
         for k in range(len(limits)):
             step = torch.zeros_like(w)
@@ -130,37 +131,39 @@ def _semidefinite(p: Tensor) -> Tensor:
 
 
 def _one_input(cost: TensorActionCost, closed: Tensor, w: Tensor, p: Tensor) -> Tensor:
-    """Argument w - p u (N, 1) of one input u = grad g~(w - p u). closed: grad g~(w) (N, 1).
+    """Argument w - p d (N, 1) of one input u0 + d = grad g~(w - p d). closed: grad g~(w) - u0 (N, 1).
 
-    The left side of g'(u) + p u = w increases with u. It is below w at u = 0 and above w at the closed form. Newton's
-    method finds the root. A step that leaves the remaining range, possible where g' is not convex, becomes a bisection.
+    The left side of g'(u0 + d) + p d = w increases with d. For a positive w, it is below w at d = 0 and above w at the
+    closed form. Newton's method finds the size of d, which has the sign of w. A step that leaves the
+    remaining range, possible where g' is not convex, becomes a bisection.
     """
     size, high = w.abs(), closed.abs()
-    low, u = torch.zeros_like(high), high
+    low, d, side = torch.zeros_like(high), high, torch.copysign(torch.ones_like(w), w)
     for _ in range(NEWTON_STEPS):
-        first, second = cost.slopes(u)
-        excess = first + p * u - size
+        first, second = cost.slopes(cost.trim + side * d)
+        excess = side * first + p * d - size
         above = excess > 0.0
-        low, high = torch.where(above, low, u), torch.where(above, u, high)
-        step = u - excess / (second + p)
-        last, u = u, torch.where((step >= low) & (step <= high), step, 0.5 * (low + high))
-        if _converged(u, last):
+        low, high = torch.where(above, low, d), torch.where(above, d, high)
+        step = d - excess / (second + p)
+        last, d = d, torch.where((step >= low) & (step <= high), step, 0.5 * (low + high))
+        if _converged(d, last):
             break
-    return w - p * torch.copysign(u, w)
+    return w - p * (side * d)
 
 
 def _contracted(cost: TensorActionCost, w: Tensor, p: Tensor) -> Tensor:
-    """Argument y = w - P u (N, m) of several inputs u = grad g~(y), with P (N, m, m).
+    """Argument y = w - P d (N, m) of several inputs u0 + d = grad g~(y), with P (N, m, m).
 
-    Every iteration solves (I + P S) y = w with S = diag(u_i/y_i) at the previous y. The iteration is a contraction
-    because grad g~ is concave for positive arguments and convex for negative ones.
+    Every iteration solves (I + P S) y = w with S = diag(d_i/y_i) at the previous y. Without a trim it is a contraction,
+    because grad g~ is concave for positive arguments and convex for negative ones. With one, it is a contraction where
+    the slope of grad g~ is less than twice that of the chord from the trim.
     """
     inputs, right = range(w.shape[1]), list(w.T.contiguous())
     p = p.permute(1, 2, 0).contiguous()
     at = w
     for k in range(1, CONTRACTIONS + 1):
         away = torch.where(at.abs() < SMALL, SMALL, at)
-        share = (cost.policy(away) / away).T.contiguous()
+        share = ((cost.policy(away) - cost.trim) / away).T.contiguous()
         rows = [[p[i, j] * share[j] + 1.0 if i == j else p[i, j] * share[j] for j in inputs] for i in inputs]
         last, at = at, torch.stack(solved(rows, right), 1)
         if k % CHECK_EVERY == 0 and _converged(at, last):

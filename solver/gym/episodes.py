@@ -110,8 +110,10 @@ class Episodes:
         problem, shape = self.problem, (len(self.x), len(self.problem.input_limits))
         share = np.asarray(action, dtype=np.float32)
         if share.shape != shape or not np.isfinite(share).all():
-            raise SolverError(f"actions must be finite numbers of shape {shape}, inputs divided by their limits")
-        u = torch.from_numpy(share.clip(-1.0, 1.0)) * problem.input_limits
+            raise SolverError(
+                f"actions must be finite numbers of shape {shape}, from -1 (lower limit of an input) to 1 (upper limit)"
+            )
+        u = problem.input_of(torch.from_numpy(share.clip(-1.0, 1.0)))
         theta = self.theta if self.randomize > 0.0 else None
         cost, reward = problem.action_cost.cost(u), torch.zeros(len(self.x))
         for _ in range(self.hold):

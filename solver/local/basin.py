@@ -37,7 +37,7 @@ SEED = 0
 def cost_to_go(problem: Problem) -> tuple[Array, float] | None:
     """P (n, n) in SI units, and the decay (1/s) of the slowest closed-loop motion that the cost observes.
 
-    None if the target is no equilibrium without inputs, or if no regulator exists.
+    None if the target is no equilibrium under the trim, or if no regulator exists.
     """
     local = linearization(problem.robot)
     limits = local.limits
@@ -84,7 +84,7 @@ def find_basin(problem: Problem, reaction_periods: float) -> Basin | None:
 
 
 def _start_cost(problem: Problem, basin: Basin) -> float:
-    """Estimate of the cost of the task from its starts: the Riccati equation's, or the idle robot's if that is less."""
+    """Estimate of the cost of the task from its starts: the Riccati equation's, or the trim's if that is less."""
     x = sample_starts(problem, STARTS, SEED)
     idle = -rollouts(problem, without_input(problem), x).returns
     return float(torch.minimum(basin.distance(x), idle).mean())

@@ -23,7 +23,7 @@ GROWING = 1e-3  # 1/s: a motion that grows faster is unstable
 
 @dataclass(frozen=True, eq=False)
 class Linearization:
-    """xdot = drift + A (x - target) + B u near the target with no input, in SI units and double precision."""
+    """xdot = drift + A (x - target) + B (u - trim) near the target under the trim, in SI units and double precision."""
 
     robot: CompiledRobot  # with double-precision kernels on the CPU
     metadata: Metadata
@@ -38,7 +38,7 @@ class Linearization:
 
     @property
     def input_limits(self) -> Array:
-        """Limits (m,) of the inputs."""
+        """Half of the ranges (m,) of the inputs."""
         return np.array([entry.limit for entry in self.metadata.inputs])
 
     def scaled_dynamics(self, discount_rate: float = 0.0) -> tuple[Array, Array]:
@@ -65,8 +65,9 @@ def linearize(robot: CompiledRobot, metadata: Metadata) -> Linearization:
     """Linearization of a robot that has double-precision kernels on the CPU, at the target and with the limits in
     `metadata`."""
     x = torch.tensor([metadata.task.target], dtype=torch.float64)
-    drift, B, A, *_ = (np.asarray(derivative)[0] for derivative in robot.jacobians(x))
-    return Linearization(robot, metadata, drift, A, B)
+    a, B, da_dx, dB_dx, *_ = (np.asarray(derivative)[0] for derivative in robot.jacobians(x))
+    trim = np.array([entry.trim for entry in metadata.inputs])
+    return Linearization(robot, metadata, a + B @ trim, da_dx + np.einsum("nmk,m->nk", dB_dx, trim), B)
 
 
 @dataclass(frozen=True)
@@ -76,19 +77,23 @@ class UnstableDirection:
     rate: float  # real part of its eigenvalue, 1/s
     w: NDArray[np.complex128]  # (n,) left eigenvector
     joint: int  # coordinate with the largest entry in w
-    authority: float  # |w.B| u_max
+    authority: float  # |w.B| u_max, with the room of the inputs between trim and limits
     reach: float  # largest deflection of the coordinate that the inputs can bring back, in its unit
 
 
 def unstable_directions(local: Linearization) -> list[UnstableDirection]:
     """Unstable motions at the target, one of each complex pair."""
     count = len(local.metadata.coordinates)
+    away = np.array([entry.trim - entry.middle for entry in local.metadata.inputs])
+    up, down = local.input_limits - away, local.input_limits + away
     directions = []
     values, vectors = np.linalg.eig(local.A.T)
     for value, w in zip(values, vectors.T, strict=True):
         if value.real > GROWING and value.imag >= 0.0:
             joint = int(np.abs(w[:count]).argmax())
-            authority = float(np.abs(w @ local.B) @ local.input_limits)
+            push = w @ local.B
+            rooms = np.where(push.real > 0, up, down), np.where(push.real > 0, down, up)  # either way from the trim
+            authority = float(min(np.abs(push) @ room for room in rooms))
             reach = authority / float(value.real * np.abs(w[joint]))
             directions.append(UnstableDirection(float(value.real), w, joint, authority, reach))
     return directions

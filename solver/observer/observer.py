@@ -82,21 +82,20 @@ class Observer:
 
     def compensate(self, u: Tensor) -> Tensor:
         """Input (N, m) to send so that the policy's input u (N, m) acts: u minus the disturbance, within the limits."""
-        limits = self.problem.input_limits
-        return torch.clamp(u - self.disturbance, -limits, limits)
+        return torch.clamp(u - self.disturbance, self.problem.lower_input, self.problem.upper_input)
 
     def sent(self, u: Tensor) -> None:
         """Record the input u (N, m) that was sent after the last estimate."""
         self.waiting.append(u)
 
     def _begin(self, y: Tensor) -> None:
-        """Start at the first measurement y (N, k): zero inputs before, and zero velocities if they are not measured."""
+        """Start at the first measurement y (N, k): the trim before, and zero velocities if they are not measured."""
         size, rest = len(y), len(self.problem.target) - y.shape[1]
         self.x = self.problem.confine(torch.cat([y, y.new_zeros(size, rest)], 1))
         self.at_start, self.covariance = rest > 0, self.unknown.diag().repeat(size, 1, 1)
         self.normalised_innovation = self.surprise = y.new_zeros(size)
         self.disturbance = y.new_zeros(size, len(self.problem.input_limits))
-        self.waiting = [self.disturbance] * self.delay
+        self.waiting = [self.disturbance + self.problem.trim] * self.delay
 
     def _between(self, x: Tensor, positions: Tensor) -> Tensor:
         """States (N, n) about which the first period is linearised: x with mean velocities until `positions` (N, q).

@@ -139,9 +139,9 @@ def _reward(motion: Trajectory) -> float:
 
 
 def idle(program: NonlinearProgram, start: Array) -> Guess:
-    """Guess of a robot that stays at its start (n,) without input."""
-    k, m = program.periods, len(program.input_limits)
-    return Guess("an idle robot", np.tile(start, (k + 1, 1)), np.zeros((k, m)))
+    """Guess of a robot that stays at its start (n,) under the trim."""
+    k = program.periods
+    return Guess("an idle robot", np.tile(start, (k + 1, 1)), np.tile(program.trim, (k, 1)))
 
 
 def straight(program: NonlinearProgram, start: Array) -> Guess:
@@ -152,15 +152,16 @@ def straight(program: NonlinearProgram, start: Array) -> Guess:
 def pumped(program: NonlinearProgram, start: Array, share: float) -> Guess:
     """Guess that adds energy, as one pumps a swing, until the motion is nearest to the target, and then stays there.
 
-    Every input has a share of its limit, in the direction in which its joint moves.
+    Every input has a share of the way from its trim to its limit, in the direction in which its joint moves.
     """
     limits, target = program.state_limits, np.array(program.task.target)
-    q, m = program.coordinates, len(program.input_limits)
-    x, u = np.tile(target, (program.periods + 1, 1)), np.zeros((program.periods, m))
+    q, away = program.coordinates, program.trim - program.input_middle
+    x, u = np.tile(target, (program.periods + 1, 1)), np.tile(program.trim, (program.periods, 1))
     x[0], distance = start, np.full(program.periods + 1, np.inf)
     for k in range(program.periods):
         along = np.sign(x[k, q:] @ program.control_matrix(x[k])[q:])
-        u[k] = share * program.input_limits * np.where(along == 0.0, 1.0, along)
+        along = np.where(along == 0.0, 1.0, along)
+        u[k] = program.trim + share * (program.input_limits - along * away) * along
         x[k + 1] = np.asarray(program.step(x[k], u[k])[0]).ravel()
         if not (np.abs(x[k + 1]) < np.where(program.clipped, limits, np.inf)).all():
             break
@@ -169,7 +170,7 @@ def pumped(program: NonlinearProgram, start: Array, share: float) -> Guess:
         distance[k + 1] = np.linalg.norm(error / limits)
     nearest = int(distance.argmin())
     turns = 2.0 * np.pi * ~program.clipped[:q] * np.round((x[nearest] - target)[:q] / (2.0 * np.pi))
-    x[nearest + 1 :], u[nearest:] = target, 0.0
+    x[nearest + 1 :], u[nearest:] = target, program.trim
     x[nearest + 1 :, :q] += turns
     return Guess(f"pumped with {share:g} of the inputs", x, u)
 
@@ -202,7 +203,7 @@ def _motion(
     cycles: float,
     turns: Array | float = 0.0,
 ) -> Guess:
-    """Guess without input that reaches the target after `seconds`, plus `cycles` of a sine with amplitude `swing` (q,).
+    """Guess under the trim that reaches the target after `seconds`, plus `cycles` of a sine of amplitude `swing` (q,).
 
     turns: (q,) full turns by which the last angles differ from the target.
     """
@@ -213,4 +214,4 @@ def _motion(
     position = position + swing * np.sin(np.pi * share) * np.sin(2.0 * np.pi * cycles * share)
     x = np.hstack([position, np.gradient(position, period, axis=0)])
     bound = np.where(program.clipped, program.state_limits, np.inf)
-    return Guess(name, np.clip(x, -bound, bound), np.zeros((program.periods, len(program.input_limits))))
+    return Guess(name, np.clip(x, -bound, bound), np.tile(program.trim, (program.periods, 1)))

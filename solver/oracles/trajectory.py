@@ -90,6 +90,7 @@ class NonlinearProgram:
         self.periods = round((seconds or self.task.horizon) * self.task.control_rate) // self.hold
         self.state_limits = np.asarray(robot.state_limits, float)
         self.input_limits = np.asarray(robot.input_limits, float)
+        self.input_middle, self.trim = np.asarray(robot.input_middle, float), np.asarray(robot.trim, float)
         self.clipped = np.array([not state.continuous for state in self.metadata.states])
         self.coordinates = len(self.metadata.coordinates)
         nominal = np.asarray(robot.nominal_parameters) if theta is None else theta
@@ -108,6 +109,7 @@ class NonlinearProgram:
         random = np.random.default_rng(0)
         x = random.uniform(-1.0, 1.0, (len(self.state_limits), SAMPLES)) * self.state_limits[:, None]
         u = random.choice([-1.0, 1.0], (len(self.input_limits), SAMPLES)) * self.input_limits[:, None]
+        u += self.input_middle[:, None]
         expected = np.asarray(reference(x, u)[0])
         steps = 1
         while steps < exact:
@@ -152,12 +154,13 @@ class NonlinearProgram:
         """A casadi.Function of a hold in units of the limits: column (x, u) -> (x at its end, cost, states within)."""
         n, limits = len(self.state_limits), casadi.DM(self.state_limits)
         column = casadi.SX.sym("column", n + len(self.input_limits))
-        later, cost, between = self.step(limits * column[:n], casadi.DM(self.input_limits) * column[n:])
+        u = casadi.DM(self.input_middle) + casadi.DM(self.input_limits) * column[n:]
+        later, cost, between = self.step(limits * column[:n], u)
         inside = casadi.diag(1.0 / limits[np.flatnonzero(self.clipped).tolist()]) @ between  # at most 1 in magnitude
         return casadi.Function("period", [column], [later / limits, cost, inside])
 
     def _program(self) -> Any:
-        """IPOPT solver with the variables (x_k/limit, u_k/limit) of every hold, and the last state."""
+        """IPOPT solver with the variables (x_k/limit, (u_k - middle)/limit) of every hold, and the last state."""
         n, m, k = len(self.state_limits), len(self.input_limits), self.periods
         period, w = self._scaled(), casadi.MX.sym("w", (n + m) * k + n)
         columns = casadi.reshape(w[: (n + m) * k], n + m, k)
@@ -180,7 +183,7 @@ class NonlinearProgram:
         the start lies beyond a state limit.
         """
         require_within(self.metadata, start, "the start")
-        scaled = np.hstack([guess.x[:-1] / self.state_limits, guess.u / self.input_limits])
+        scaled = np.hstack([guess.x[:-1] / self.state_limits, (guess.u - self.input_middle) / self.input_limits])
         first = np.concatenate([scaled.ravel(), guess.x[-1] / self.state_limits])
         bound = np.where(self.clipped, 1.0, np.inf)
         upper = np.concatenate([np.tile(np.append(bound, np.ones(len(self.input_limits))), self.periods), bound])
@@ -204,7 +207,7 @@ class NonlinearProgram:
             return None
         columns = w[:-n].reshape(self.periods, -1)
         x = np.vstack([columns[:, :n], w[-n:]]) * self.state_limits
-        return Trajectory(x, columns[:, n:] * self.input_limits, -cost, guess.name)
+        return Trajectory(x, self.input_middle + columns[:, n:] * self.input_limits, -cost, guess.name)
 
 
 @contextmanager

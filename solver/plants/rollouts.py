@@ -33,10 +33,10 @@ def controller(problem: Problem, value: ValueFunction, reaction_periods: float =
 
 
 def without_input(problem: Problem) -> Controller:
-    """Controller with zero inputs."""
+    """Controller with the trim as its input."""
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
-        u = x.new_zeros(len(x), len(problem.input_limits))
+        u = problem.trim.repeat(len(x), 1)
         return u, problem.action_cost.cost(u)
 
     return act

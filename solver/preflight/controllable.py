@@ -52,7 +52,8 @@ def _obstacle(local: Linearization) -> str:
     if not (np.isfinite(local.drift).all() and np.isfinite(local.A).all() and np.isfinite(local.B).all()):
         return "the dynamics are not finite"
     inputs = local.B / local.limits[:, None] * local.input_limits
-    left = lsq_linear(inputs, -local.drift / local.limits, bounds=(-1.0, 1.0)).fun
+    away = np.array([(entry.trim - entry.middle) / entry.limit for entry in local.metadata.inputs])
+    left = lsq_linear(inputs, -local.drift / local.limits, bounds=(-1.0 - away, 1.0 - away)).fun
     worst = int(np.abs(left).argmax())
     if abs(left[worst]) > HELD and names[worst] not in task.free:
         return f"no input within the limits holds {names[worst]} at the target"

@@ -106,7 +106,7 @@ def preview(robot: CompiledRobot, seconds: float) -> Preview:
     problem, start = Problem(robot), design(robot.metadata, 1)[0]
     begin = problem.confine(torch.tensor(start[None], dtype=torch.float32))
     resting = float(rollouts(problem, without_input(problem), begin).returns)
-    costs = float(problem.state_cost(begin)), float(problem.action_cost.cost(0.5 * problem.input_limits[None]))
+    costs = float(problem.state_cost(begin)), float(problem.action_cost.cost(_half_input(problem)))
     result = Preview(robot, 0.0, resting, costs)
     swings = (pumped(program, start, share) for share in PUMPS)
     random = random_motions(program, start, GUESSES, SEED)
@@ -119,6 +119,12 @@ def preview(robot: CompiledRobot, seconds: float) -> Preview:
         if over > seconds or (result.at_target and result.is_useful):
             break
     return replace(result, seconds=over)
+
+
+def _half_input(problem: Problem) -> torch.Tensor:
+    """Inputs (1, m) half of the way from the trim to the limits that are farther from it."""
+    far = torch.where(problem.input_middle >= problem.trim, problem.upper_input, problem.lower_input)
+    return (problem.trim + 0.5 * (far - problem.trim))[None]
 
 
 def _arrives(problem: Problem, x: Array) -> bool:

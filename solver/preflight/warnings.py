@@ -148,7 +148,7 @@ def _almost_free_inputs(problem: Problem) -> str:
 
 
 def _not_at_rest(problem: Problem) -> str:
-    """A target that the robot leaves when no input acts."""
+    """A target that the robot leaves under its trim."""
     drift, states = linearization(problem.robot).drift, problem.robot.metadata.states
     share = np.abs(drift) / np.array([state.limit for state in states])
     worst = int(share.argmax())
@@ -156,10 +156,11 @@ def _not_at_rest(problem: Problem) -> str:
         return ""
     unit = states[worst].unit
     return (
-        f"the robot is not at rest at its target: without an input, {states[worst].name} changes there by "
-        f"{drift[worst]:.3g} {unit} per second. V is zero at the target, although staying there needs an input. Move "
-        "the target to an equilibrium, or add the input that holds it as a constant force in the model file, as "
-        "models/planar_quadrotor.py does with its trim."
+        f"the robot is not at rest at its target: under the input of the artifact that should hold it "
+        f"({', '.join(f'{entry.name} {entry.trim:g} {entry.unit}' for entry in problem.robot.metadata.inputs)}), "
+        f"{states[worst].name} changes there by {drift[worst]:.3g} {unit} per second. V is zero at the target, as if "
+        "staying there cost nothing. Move the target to an equilibrium, widen the limits of the inputs, or write the "
+        "parameters of this training as values in the model file, from which the build finds that input."
     )
 
 
@@ -237,8 +238,8 @@ def _unstable_directions(problem: Problem, settings: Settings) -> list[str]:
 
 
 def _push(problem: Problem, adversary: Adversary, w: NDArray[np.complex128]) -> float:
-    """Largest w.(disturbance of xdot) by an adversary at the target with no input: its effect on |w.x| per second."""
-    x, idle = problem.target[None], torch.zeros(1, len(problem.input_limits))
+    """Largest w.(disturbance of xdot) by an adversary at the target under the trim: its effect on |w.x| per second."""
+    x, idle = problem.target[None], problem.trim[None]
     _, control_matrix = problem.robot.affine_dynamics(x)
     admissible = adversary.admissible_set(problem, adversary.alpha)
     pushes = []

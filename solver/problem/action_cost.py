@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
@@ -10,12 +11,15 @@ from modelgen.loader import CompiledRobot
 class TensorActionCost:
     """Action cost g(u) and the gradient of its convex conjugate, grad g~(w), of tensors (..., m) in the robot's dtype.
 
+    g is zero, with zero slope, at `trim` (m,).
+
     The input u = grad g~(w) with w = B^T dV/dx maximises dV/dx . (a + B u) - g(u) (paper, eq. 10). The leading axes are
     arbitrary. Autograd does not differentiate through these functions.
     """
 
     def __init__(self, robot: CompiledRobot) -> None:
         self._robot = robot
+        self.trim = torch.as_tensor(robot.trim)  # (m,)
 
     def policy(self, w: Tensor) -> Tensor:
         """Optimal input u = grad g~(w) (..., m) for w (..., m); |u| <= input limit."""

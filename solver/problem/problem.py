@@ -37,9 +37,11 @@ class Problem:
     identified: admissible sets from recordings. If it is given, the robot's nominal parameters must be the identified
     ones.
 
-    Tensors: `state_limits` (n,), `input_limits` (m,), `theta` (p,) nominal parameters, `theta_bounds` (p, 2), `target`
-    (n,). Times: `control_step` in seconds, `substeps` integration steps in a control period. `discount_rate` is rho in
-    1/s, from the task's weight at its horizon: exp(-rho horizon) = weight_at_horizon.
+    Tensors: `state_limits` (n,), `input_limits` (m,) half of the ranges of the inputs about `input_middle` (m,),
+    `lower_input` and `upper_input` (m,), `trim` (m,) the input that holds the target at the model file's parameters,
+    `theta` (p,) nominal parameters, `theta_bounds` (p, 2), `target` (n,).
+    Times: `control_step` in seconds, `substeps` integration steps in a control period. `discount_rate` is rho in 1/s,
+    from the task's weight at its horizon: exp(-rho horizon) = weight_at_horizon.
     """
 
     def __init__(
@@ -57,6 +59,9 @@ class Problem:
             return torch.as_tensor(values, dtype=torch.float32, device=device)
 
         self.state_limits, self.input_limits = tensor(robot.state_limits), tensor(robot.input_limits)  # (n,), (m,)
+        self.input_middle, self.trim = tensor(robot.input_middle), tensor(robot.trim)  # (m,), (m,)
+        self.lower_input = self.input_middle - self.input_limits
+        self.upper_input = self.input_middle + self.input_limits
         self.continuous = [i for i, state in enumerate(robot.metadata.states) if state.continuous]
         self.clipped = torch.tensor([not s.continuous for s in robot.metadata.states], device=device)  # (n,) bool
         self.bound = torch.where(self.clipped, self.state_limits, torch.inf)  # (n,) infinite for angles that wrap
@@ -67,6 +72,10 @@ class Problem:
         self.substeps = self.scheme.steps(task)  # integration steps in a control period
         self.discount_rate = -math.log(task.weight_at_horizon) / task.horizon  # 1/s
         self.action_cost = TensorActionCost(robot)
+
+    def input_of(self, share: Tensor) -> Tensor:
+        """Inputs (N, m) of shares (N, m) from -1, the lower limit, to 1, the upper limit."""
+        return self.input_middle + share * self.input_limits
 
     def integrated_by(self, scheme: SchemeName) -> Problem:
         """The same problem with another integration scheme."""

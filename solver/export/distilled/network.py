@@ -2,9 +2,10 @@
 
 y approximates the argument of grad g~ in the run's policy: B^T dV/dx, or the argument of the policy for a held input.
 The range of y is large, and a large y hardly matters because the input is at its limit. So the network computes
-s = asinh(y / c): proportional to y for |y| < c, and logarithmic beyond. c is the argument of half the input limit.
+s = asinh(y / c): proportional to y for |y| < c, and logarithmic beyond. c is the argument of an input
+half of the way from its trim to its limit.
 
-Two terms correct s at the target. The network's output at the target is subtracted, so that the input is zero there.
+Two terms correct s at the target. The network's output there is subtracted, so that the input there is the trim.
 tanh(L (z - z_target)) is added, where L gives s the derivative ds/dz of the run's policy at the target. Without it, the
 gains near the target are too small for dry friction and delay. tanh limits the term to the states near the target.
 """
@@ -28,11 +29,12 @@ HALVINGS = 60
 
 def argument_scale(problem: Problem) -> Tensor:
     """Scale c (m,), by bisection of its logarithm."""
-    half = 0.5 * problem.input_limits
+    far = torch.where(problem.input_middle >= problem.trim, 1.0, -1.0)  # towards the limit farther from the trim
+    half = 0.5 * (problem.input_limits + (problem.input_middle - problem.trim).abs())
     low, high = torch.full_like(half, LEAST), torch.full_like(half, MOST)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        above = problem.action_cost.policy(torch.pow(10.0, middle)[None])[0] > half
+        above = far * (problem.action_cost.policy((far * torch.pow(10.0, middle))[None])[0] - problem.trim) > half
         low, high = torch.where(above, low, middle), torch.where(above, middle, high)
     return torch.pow(10.0, high)
 

@@ -13,6 +13,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
   robot.affine_dynamics(facts.task.target, nominal, atTarget, B);
   const turned = (angle) => angle - 2 * Math.PI * Math.floor((angle + Math.PI) / (2 * Math.PI));
   const all = { x, u, seen, value, policy, period, time: 0, result: 0, good: 0, hit: false, reset, step, success, confine };
+  const trim = facts.inputs.map((input) => input.trim);
   let waiting = [], random = Math.random;
 
   function confine(y) {
@@ -20,7 +21,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
   }
   function reset(start, conditions) {
     x.set(start);
-    u.fill(0);
+    u.set(trim);
     waiting = [];
     random = normals(conditions.seed);
     Object.assign(all, { time: 0, result: 0, good: 0, hit: false });
@@ -89,7 +90,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     }
     all.result -= policy(seen, u) * period;
     waiting.push(Float64Array.from(u));
-    while (waiting.length <= conditions.delay) waiting.unshift(floats(m));
+    while (waiting.length <= conditions.delay) waiting.unshift(trim);
     while (waiting.length > conditions.delay + 1) waiting.shift();
     given.set(waiting.shift());
     const sticky = rules.stiction && conditions.stiction > 0;

@@ -1,11 +1,11 @@
 static const real limit[INPUTS] = {$limits};
 
-/* -dw/du (INPUTS, INPUTS): chords between no input and the closed form, and of them what a concave V may have. */
+/* -dw/du (INPUTS, INPUTS): chords between the trim and the closed form, and of them what a concave V may have. */
 static void steepness(const real *x, const real *B, const real *w, real p[INPUTS][INPUTS]) {
     real beside[STATES], moved[INPUTS], closed[INPUTS], chord[INPUTS][INPUTS];
     ${name}_optimal_input(w, closed);
     for (int k = 0; k < INPUTS; k++) {
-        real step = closed[k];
+        real step = closed[k] - trim[k];
         if (REAL(fabs)(step) < (real)$shortest * limit[k]) step = REAL(copysign)((real)$shortest * limit[k], step);
         for (int i = 0; i < STATES; i++) beside[i] = x[i] + (real)$seconds * B[i * INPUTS + k] * step;
         slope(beside, B, moved);

@@ -11,7 +11,8 @@ enum { STATES = $n, INPUTS = $m, ALL = STATES + INPUTS, POSITIONS = $q, SENSORS 
 enum { STEPS = $steps, DELAY = ${NAME}_DELAY, FILTERS = ${NAME}_FILTERS, UNSETTLED = ALL - POSITIONS, SOURCES = ALL + PARAMETERS + UNSETTLED };
 
 static const int turns[STATES] = {$turns};
-static const real limit[STATES] = {$state_limits}, input_limit[INPUTS] = {$input_limits};
+static const real limit[STATES] = {$state_limits};
+static const real lower[INPUTS] = {$lower}, upper[INPUTS] = {$upper}, trim[INPUTS] = {$trim}; /* of the inputs */
 /* Variances of the parameters, of states and disturbances at the start, and of what a period adds to those not measured. */
 static const real wrong[PARAMETERS + 1] = {$wrong}, unknown[ALL] = {$unknown}, added[UNSETTLED] = {$added};
 static const real left = (real)$left; /* of a disturbance after a period */
@@ -225,6 +226,7 @@ static void compare(${name}_observer *o) {
 
 void ${name}_observer_reset(${name}_observer *o) {
     memset(o, 0, sizeof *o);
+    for (int d = 0; d <= DELAY; d++) memcpy(o->waiting[d], trim, sizeof trim);
     memcpy(o->variance, usual, sizeof usual);
 }
 
@@ -267,7 +269,7 @@ void ${name}_observer_estimate(${name}_observer *o, const real *y, real *x) {
 void ${name}_observer_compensate(const ${name}_observer *o, real *u) {
     for (int k = 0; k < INPUTS; k++) {
         u[k] -= o->filters[o->likeliest].disturbance[k];
-        u[k] = u[k] > input_limit[k] ? input_limit[k] : u[k] < -input_limit[k] ? -input_limit[k] : u[k] == u[k] ? u[k] : 0;
+        u[k] = u[k] > upper[k] ? upper[k] : u[k] < lower[k] ? lower[k] : u[k] == u[k] ? u[k] : trim[k];
     }
 }
 

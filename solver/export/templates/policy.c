@@ -132,6 +132,8 @@ static void slope(const real *x, const real *B, real *w) {
     }
 }
 
+static const real trim[INPUTS] = {$trim}; /* holds the target */
+
 $act
 int ${name}_policy(const real *state, real *u) {
     real x[STATES], a[STATES], B[STATES * INPUTS], w[INPUTS];
@@ -141,6 +143,6 @@ int ${name}_policy(const real *state, real *u) {
     slope(x, B, w);
     act(x, B, w, u);
     for (int k = 0; k < INPUTS; k++)
-        if (!finite || u[k] != u[k]) u[k] = 0;
+        if (!finite || u[k] != u[k]) u[k] = trim[k];
     return in_domain(state);
 }

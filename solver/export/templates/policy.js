@@ -10,7 +10,7 @@ function makePolicy(robot, facts, nominal, run) {
   const slopes = new Float64Array(n), gradient = new Float64Array(n), a = new Float64Array(n), B = new Float64Array(n * m);
   const w = new Float64Array(m), at = new Float64Array(m), closed = new Float64Array(m), moved = new Float64Array(m);
   const beside = new Float64Array(n), p = new Float64Array(m * m), one = new Float64Array(1);
-  const first = new Float64Array(m), second = new Float64Array(m), size1 = new Float64Array(m);
+  const trim = facts.inputs.map((input) => input.trim), first = new Float64Array(m), second = new Float64Array(m), size1 = new Float64Array(m);
 
   function inBasin(x) {
     let distance = 0;
@@ -133,9 +133,10 @@ function makePolicy(robot, facts, nominal, run) {
     }
   }
 
-  // P = -dw/du of an input that is held; positive semidefinite.
+  // P = -dw/du of an input that is held, by chords from the trim; positive semidefinite.
   function steepness(x) {
     robot.optimal_input(w, closed);
+    for (let k = 0; k < m; k++) closed[k] -= trim[k];
     const chord = Array.from({ length: m }, () => new Float64Array(m));
     for (let k = 0; k < m; k++) {
       let step = Math.max(Math.abs(closed[k]), shortest * facts.inputs[k].limit);
@@ -163,19 +164,19 @@ function makePolicy(robot, facts, nominal, run) {
   function held(x) {
     steepness(x);
     if (m === 1) {
-      // Newton's method for g'(u) + p u = |w| between 0 and the closed form, else bisection
-      const target = Math.abs(w[0]);
-      let low = 0, high = Math.abs(closed[0]), u = high;
+      // Newton's method for the size d of u - trim, with the sign of w: g'(u) + p (u - trim) = w; else bisection
+      const target = Math.abs(w[0]), side = w[0] < 0 ? -1 : 1;
+      let low = 0, high = Math.abs(closed[0]), d = high;
       for (let i = 0; i < run.newtonSteps; i++) {
-        size1[0] = u;
+        size1[0] = trim[0] + side * d;
         robot.action_cost(size1, one, first, second);
-        const excess = first[0] + p[0] * u - target;
-        if (excess > 0) high = u;
-        else low = u;
-        const step = u - excess / (second[0] + p[0]);
-        u = step >= low && step <= high ? step : (low + high) / 2;
+        const excess = side * first[0] + p[0] * d - target;
+        if (excess > 0) high = d;
+        else low = d;
+        const step = d - excess / (second[0] + p[0]);
+        d = step >= low && step <= high ? step : (low + high) / 2;
       }
-      at[0] = w[0] - p[0] * (w[0] < 0 ? -u : u);
+      at[0] = w[0] - p[0] * side * d;
       return;
     }
     at.set(w);
@@ -185,7 +186,7 @@ function makePolicy(robot, facts, nominal, run) {
       const rows = [];
       for (let j = 0; j < m; j++) {
         rows.push([]);
-        for (let k = 0; k < m; k++) rows[j].push((j === k ? 1 : 0) + (p[j * m + k] * closed[k]) / moved[k]);
+        for (let k = 0; k < m; k++) rows[j].push((j === k ? 1 : 0) + (p[j * m + k] * (closed[k] - trim[k])) / moved[k]);
         rows[j].push(w[j]);
       }
       for (let j = 0; j < m; j++)

@@ -1,4 +1,4 @@
-/* The input of a controller that holds it for $seconds s: u = grad g~(w - P u), by repeated linear solutions. */
+/* The input of a controller that holds it for $seconds s: u = grad g~(w - P (u - trim)), by repeated linear solutions. */
 static void act(const real *x, const real *B, const real *w, real *u) {
     real p[INPUTS][INPUTS], at[INPUTS], away[INPUTS], row[INPUTS][INPUTS + 1];
     steepness(x, B, w, p);
@@ -7,7 +7,7 @@ static void act(const real *x, const real *B, const real *w, real *u) {
         for (int k = 0; k < INPUTS; k++) away[k] = REAL(fabs)(at[k]) < (real)$small ? (real)$small : at[k];
         ${name}_optimal_input(away, u);
         for (int j = 0; j < INPUTS; j++) {
-            for (int k = 0; k < INPUTS; k++) row[j][k] = (j == k) + p[j][k] * u[k] / away[k];
+            for (int k = 0; k < INPUTS; k++) row[j][k] = (j == k) + p[j][k] * (u[k] - trim[k]) / away[k];
             row[j][INPUTS] = w[j];
         }
         for (int j = 0; j < INPUTS; j++) /* elimination; the pivots are positive */

@@ -123,7 +123,7 @@ def controller(problem: Problem, model: BaseAlgorithm, input_share: float) -> Co
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
         finite = torch.isfinite(x).all(1, keepdim=True)
         action, _ = model.predict(features(problem, torch.where(finite, x, 0.0)).numpy(), deterministic=True)
-        u = torch.where(finite, input_share * torch.from_numpy(action) * problem.input_limits, torch.nan)
+        u = torch.where(finite, problem.input_of(input_share * torch.from_numpy(action)), torch.nan)
         return u, problem.action_cost.cost(u)
 
     return act

@@ -80,7 +80,7 @@ class _HarshSimulation:
         problem = plant.problem
         self.plant, self.problem, self.level, self.x = plant, problem, plant.harshness, x
         idle = x.new_zeros(len(x), len(problem.input_limits))
-        self.waiting = [idle] * round(self.level.delay)  # delayed inputs, the oldest first
+        self.waiting = [idle + problem.trim] * round(self.level.delay)  # delayed inputs, the oldest first
         crossing = CROSSING * self.level.backlash
         self.backlash = Backlash(problem.input_limits, crossing, idle) if self.level.backlash else None
         inexact = self.level.encoder or self.level.noise
@@ -116,6 +116,10 @@ class _HarshSimulation:
         self.waiting.append(u)
         u = self.waiting.pop(0)
         if self.level.saturation:
-            most = self.problem.input_limits * (1.0 - SATURATION * self.level.saturation)
-            u = torch.clamp(u, -most, most)
+            left, lower, upper = (
+                1.0 - SATURATION * self.level.saturation,
+                self.problem.lower_input,
+                self.problem.upper_input,
+            )
+            u = torch.clamp(u, torch.maximum(lower, left * lower), torch.minimum(upper, left * upper))
         return u

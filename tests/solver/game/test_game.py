@@ -161,6 +161,8 @@ def test_worst_parameters_are_the_same_for_a_robot_written_in_negated_parameters
         metadata=robot.metadata,
         state_limits=robot.state_limits,
         input_limits=robot.input_limits,
+        input_middle=robot.input_middle,
+        trim=robot.trim,
         nominal_parameters=-np.asarray(robot.nominal_parameters),
         parameter_bounds=-np.asarray(robot.parameter_bounds)[:, ::-1],
         affine_dynamics=robot.affine_dynamics,

@@ -226,6 +226,8 @@ def test_several_inputs_satisfy_their_fixed_point_equation(load: Load) -> None:
 class Concave:
     """Cost with g' = asinh(u/0.1), concave for u > 0: Newton's steps from the right overshoot."""
 
+    trim = torch.zeros(1)
+
     def policy(self, w: Tensor) -> Tensor:
         """grad g~, with the input limit 2."""
         return torch.clamp(0.1 * torch.sinh(w), -2.0, 2.0)
@@ -237,6 +239,8 @@ class Concave:
 
 class Flat:
     """Cost with g' = u^3, without curvature at u = 0."""
+
+    trim = torch.zeros(1)
 
     def policy(self, w: Tensor) -> Tensor:
         """grad g~, with the input limit 2."""

@@ -167,12 +167,18 @@ def test_a_linear_robot_keeps_it_up_to_its_limits(tmp_path: Path) -> None:
     assert 0.45 * largest < found.level < 1.05 * largest
 
 
-@pytest.mark.parametrize(("name", "lines"), [("lifted", LIFTED), ("falling", FALLING)])
-def test_there_is_none_at_a_target_that_cannot_be_held(name: str, lines: str, tmp_path: Path) -> None:
-    """A weight that sinks without an input, and a pendulum that no input reaches."""
-    problem = built(tmp_path, name, lines)
+def test_there_is_none_at_a_target_that_cannot_be_held(tmp_path: Path) -> None:
+    """A pendulum that no input reaches."""
+    problem = built(tmp_path, "falling", FALLING)
     assert cost_to_go(problem) is None
     assert find_basin(problem, 1.0) is None
+
+
+def test_a_target_that_an_input_holds_has_one(tmp_path: Path) -> None:
+    """A weight that sinks without its trim."""
+    problem = built(tmp_path, "lifted", LIFTED)
+    assert float(problem.trim) != 0.0
+    assert find_basin(problem, 1.0) is not None
 
 
 @pytest.mark.slow

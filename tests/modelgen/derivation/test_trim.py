@@ -1,0 +1,184 @@
+"""The trim: statics by hand, constrained least squares by SciPy; action costs from it by search and differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.optimize import lsq_linear, minimize
+from sympy import Symbol, cos, lambdify, pi, sin
+
+import modelgen
+from modelgen import ActionCost, LogCos, ModelError, Quadratic, Robot, Tanh
+from modelgen.builder import build_artifact
+from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.description import metadata
+from modelgen.derivation.trim import smallest_solution, unheld
+from modelgen.statement.action_costs import ACTION_COSTS
+
+G = 9.81
+TASK = {"start": {}, "horizon": 3, "weight_at_horizon": 0.5, "control_rate": 100}
+
+
+def lander(limits: object, cost: ActionCost = Quadratic(0.002), free: tuple[str, ...] = ()) -> Robot:  # noqa: B008
+    """A body of 2 kg that one thruster lifts."""
+    robot = Robot("lander")
+    height = robot.prismatic("height", limit=5, rate_limit=6)
+    robot.point_mass(robot.parameter("mass", 2.0, "kg", tolerance=0.2), (0, height))
+    robot.apply(height, robot.input("thrust", limits, "N"))  # type: ignore[arg-type]
+    robot.task(state_cost=height**2 + 0.1 * height.rate**2, action_cost=cost, free=free, **TASK)  # type: ignore[arg-type]
+    return robot
+
+
+def arm(limit: float = 3.0) -> Robot:
+    """A rod with a point mass, held at 45 degrees from upright."""
+    robot = Robot("arm")
+    angle = robot.revolute("angle", limit=3, rate_limit=8)
+    mass = robot.parameter("mass", 0.5, "kg", tolerance=0.3)
+    robot.point_mass(mass, (0.3 * sin(angle), 0.3 * cos(angle)))
+    robot.apply(angle, robot.input("torque", limit, "N m"))
+    robot.task(
+        state_cost=(angle - pi / 4) ** 2 + 0.05 * angle.rate**2,
+        action_cost=Quadratic(0.01),
+        target={"angle": math.pi / 4},
+        **TASK,  # type: ignore[arg-type]
+    )
+    return robot
+
+
+def hopper(ranges: tuple[object, object], cost: ActionCost) -> Robot:
+    """A body of 1 kg that two rotors on its vertical axis lift, the second with twice the effect."""
+    robot = Robot("hopper")
+    height = robot.prismatic("height", limit=2, rate_limit=4)
+    robot.point_mass(robot.parameter("mass", 1.0, "kg", tolerance=0.2), (0, height))
+    for name, limits, share in zip(("first", "second"), ranges, (1, 2), strict=True):
+        robot.apply(height, share * robot.input(name, limits, "N"))  # type: ignore[arg-type]
+    robot.task(state_cost=height**2 + height.rate**2, action_cost=cost, **TASK)  # type: ignore[arg-type]
+    return robot
+
+
+def test_the_trim_is_the_weight_and_the_torque_of_statics() -> None:
+    assert equations_of_motion(lander((0, 80))).trim == pytest.approx((2 * G,), rel=1e-12)
+    assert equations_of_motion(arm()).trim == pytest.approx((-0.5 * G * 0.3 * math.sin(math.pi / 4),), rel=1e-12)
+
+
+def test_redundant_inputs_have_the_smallest_trim_within_their_limits() -> None:
+    """In units of half ranges: by the method of Lagrange inside, and at the limit of the stronger one."""
+    half = np.array([10.0, 5.0])
+    free = equations_of_motion(hopper(((-10, 10), (0, 10)), Quadratic(0.1))).trim
+    row = np.array([1.0, 2.0]) * half
+    np.testing.assert_allclose(free, half * row * G / (row @ row), rtol=1e-9)
+    bounded = equations_of_motion(hopper(((0, 4), (0, 3.5)), Quadratic(0.1))).trim
+    np.testing.assert_allclose(bounded, [G - 2 * 3.5, 3.5], rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_smallest_solution_is_that_of_a_general_minimiser(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    rows, columns = random.integers(1, 3), random.integers(3, 6)
+    A, lower = random.normal(size=(rows, columns)), -random.uniform(0, 2, columns)
+    b = A @ random.uniform(lower, lower + 2)
+    z = smallest_solution(A, b, lower, lower + 2)
+    assert z is not None
+    assert np.abs(A @ z - b).max() < 1e-9
+    assert (z >= lower).all()
+    assert (z <= lower + 2).all()
+    start = lsq_linear(A, b, (lower, lower + 2)).x
+    rival = minimize(
+        lambda z: z @ z,
+        start,
+        jac=lambda z: 2 * z,
+        bounds=list(zip(lower, lower + 2, strict=True)),
+        constraints={"type": "eq", "fun": lambda z: A @ z - b, "jac": lambda _: A},
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    assert z @ z <= rival.x @ rival.x * (1 + 1e-5)
+
+
+def test_a_target_that_no_input_holds_is_named_with_its_drift(tmp_path: Path) -> None:
+    robot = arm(limit=0.5)
+    torque = 0.5 * G * 0.3 * math.sin(math.pi / 4) - 0.5
+    text = unheld(robot, equations_of_motion(robot))
+    assert "`angle_rate`" in text
+    assert f"{torque / (0.5 * 0.3**2):.3g} rad/s per second" in text
+    assert equations_of_motion(robot).trim == (0.0,)
+    assert build_artifact(robot, tmp_path).warnings == [text]
+    assert not unheld(lander((0, 10), free=("height",)), equations_of_motion(lander((0, 80))))
+    falls = lander((0, 10), free=("height_rate",))
+    assert not unheld(falls, equations_of_motion(falls))
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"), [((0, 1, 2), "write (lower, upper)"), ((3, 1), "lower one first"), ((1, 1), "lower one first")]
+)
+def test_limits_that_are_no_range_are_refused(limits: object, words: str) -> None:
+    with pytest.raises(ModelError, match="thrust") as refused:
+        lander(limits)
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", [LogCos, Tanh])
+def test_a_trim_at_a_limit_is_refused_where_the_cost_is_steep(kind: Callable[[float], ActionCost]) -> None:
+    with pytest.raises(ModelError, match=r"`thrust` holds the target with 19\.62 N"):
+        equations_of_motion(lander((0, 2 * G), kind(0.002)))
+    assert equations_of_motion(lander((0, 2 * G))).trim == pytest.approx((2 * G,))
+
+
+@pytest.mark.parametrize("kind", ACTION_COSTS)
+@pytest.mark.parametrize(("middle", "limit", "trim"), [(2.35, 2.35, 2.4), (40.0, 40.0, 19.62), (0.0, 3.0, -1.04)])
+def test_the_cost_is_the_bregman_divergence_from_the_trim(
+    kind: Callable[[float], ActionCost], middle: float, limit: float, trim: float
+) -> None:
+    """D by finite differences of g in 40 digits, and the policy by a search for the maximum of w u - D(u)."""
+    stated = kind(1.0).of_input(Symbol("u", real=True), limit, 0.3)
+    cost = stated.measured_from(middle, trim)
+    D = lambdify([cost.u], cost.cost, "mpmath")
+    best, best_cost = (lambdify([cost.w], entry, "mpmath") for entry in (cost.optimal_input, cost.optimal_input_cost))
+    with mpmath.workdps(40):
+        g = lambdify([stated.u], stated.cost, "mpmath")
+        h, u0 = mpmath.mpf("1e-12"), mpmath.mpf(trim) - middle
+        slope = (g(u0 + h) - g(u0 - h)) / (2 * h)
+        size = g(mpmath.mpf(limit) * 0.9)
+        for share in (-0.99, -0.4, 0.0, 0.3, 0.95):
+            u = mpmath.mpf(middle) + share * limit
+            assert abs(D(u) - (g(u - middle) - g(u0) - slope * (u - trim))) < 1e-13 * size
+        assert abs(D(mpmath.mpf(trim))) < 1e-14 * size
+        assert abs(best(mpmath.mpf(0)) - trim) < 1e-13 * limit
+    scale = float(mpmath.diff(g, 0.6 * limit))
+    grid = np.linspace(middle - limit, middle + limit, 20001)[1:-1]
+    values = np.array([float(D(u)) for u in grid])
+    for w in scale * np.array([-3.0, -0.7, -0.1, 0.05, 0.4, 2.0]):
+        assert float(best(w)) == pytest.approx(grid[(w * grid - values).argmax()], abs=1.01e-4 * limit)
+        assert abs(float(best(w)) - middle) <= limit * (1 + 1e-15)
+        assert float(best_cost(w)) == pytest.approx(float(D(best(w))), rel=1e-6, abs=1e-9 * float(size))
+
+
+def test_without_a_trim_and_a_middle_nothing_changes() -> None:
+    cost = LogCos(1.0).of_input(Symbol("u", real=True), 2.0, 0.3)
+    assert cost.measured_from(0.0, 0.0) is cost
+    entry = metadata(lander(80)).content()["inputs"][0]
+    assert sorted(entry) == ["coordinate", "limit", "meaning", "name", "unit"]
+
+
+@pytest.mark.parametrize("kind", ACTION_COSTS)
+def test_the_artifact_has_the_trim_and_kernels_that_are_zero_there(
+    kind: Callable[[float], ActionCost], tmp_path: Path
+) -> None:
+    build_artifact(lander((0, 80), kind(0.002)), tmp_path)
+    for dtype, digits in (("float64", 1e-12), ("float32", 2e-6)):
+        robot = modelgen.load("lander", dtype=dtype, directory=tmp_path)
+        assert (robot.metadata.inputs[0].lower, robot.metadata.inputs[0].upper) == (0.0, 80.0)
+        u0 = np.array([robot.trim])
+        g, slope, _ = robot.action_cost(u0)
+        largest = float(robot.action_cost(np.full((1, 1), 79.0))[0][0])
+        assert abs(float(g[0])) < digits * largest
+        assert abs(float(slope[0, 0])) < digits * largest
+        np.testing.assert_allclose(robot.optimal_input(np.zeros((1, 1))), u0, rtol=digits)
+        np.testing.assert_allclose(np.asarray(robot.dynamics(np.zeros((1, 2)), u0)), 0.0, atol=1e-5)
+        for w, limit in ((-1e9, 0.0), (1e9, 80.0)):
+            np.testing.assert_allclose(robot.optimal_input(np.full((1, 1), w)), limit, atol=1e-4)
