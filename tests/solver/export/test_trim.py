@@ -20,7 +20,7 @@ from modelgen.cli import main as modelgen_main
 from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
 from solver.export.js_export import numbers
-from solver.export.page.page import engine
+from solver.export.page_export import engine
 from solver.plants.harsh.harshness import Harshness
 from solver.plants.harsh.plant import Harsh
 from solver.plants.rollouts import controller, rollouts
@@ -28,8 +28,8 @@ from solver.problem.problem import Problem
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
 from solver.value.frozen import FrozenValue
-from tests.solver.export.page.test_page import LOOP
 from tests.solver.export.test_c_export import called, compiled, needs_compiler
+from tests.solver.export.test_page_export import LOOP
 from tests.solver.small_trainings import start
 
 MODEL = '''

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -22,7 +20,7 @@ from solver.oracles.trajectory import NonlinearProgram
 from solver.plants.harsh.harshness import Harshness
 from solver.plants.harsh.plant import Harsh
 from solver.plants.rollouts import controller, rollouts, without_input
-from solver.preflight.controllable import _reason
+from solver.preflight.controllable import _obstacle
 from solver.preflight.warnings import _not_at_rest
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
@@ -111,7 +109,7 @@ def test_the_cost_to_go_is_that_of_scipys_riccati_equation(problem: Problem) -> 
     P = solve_continuous_are(A, B, np.diag([1.0, 0.1]), np.array([[WEIGHT]]))
     assert -float(held.returns[0]) == pytest.approx(float(P[0, 0]) * 0.01, rel=0.1)
     np.testing.assert_allclose(held.u[-1], problem.trim[None], rtol=1e-3)
-    assert not _reason(modelgen.load("lander", directory=Path(problem.robot.folder).parent))
+    assert not _obstacle(linearization(problem.robot))
     assert not _not_at_rest(problem)
 
 
