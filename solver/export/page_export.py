@@ -113,7 +113,11 @@ def _origin(solution: Solution) -> dict[str, object]:
         "algorithm": solution.run.settings.algorithm,
         "preset": solution.run.preset,
         "iteration": solution.iteration,
-        "training": {name: value for name, value in training.items() if isinstance(value, int | float | str)},
+        "training": {
+            name: value
+            for name, value in training.items()
+            if name == "adversaries" or isinstance(value, int | float | str)
+        },
         "artifact": robot.hash[:12],
         "model": robot.model_hash[:12],
     }

@@ -55,11 +55,11 @@ const plots = ["State", "Input", "Return"].map((word, place) => {
 });
 // Of every training: what it was, and of a robust one its admissible sets.
 function trainings() {
-  const sets = (training) => Object.entries(training).filter(([name]) => name.startsWith("alpha_"));
+  const sets = (training) => Object.entries(training.adversaries || {});
   const rows = [["algorithm", (run) => run.algorithm], ["preset", (run) => run.preset], ["iterations", (run) => run.iteration],
     ["states in each", (run) => run.training.states], ["networks", (run) => `${run.training.members} of ${run.training.layers} x ${run.training.width}`],
     ["reaction time (control periods)", (run) => run.training.reaction_periods], ["seed", (run) => run.training.seed],
-    ["admissible set of the adversary", (run) => sets(run.training).map(([name, size]) => `${name.slice(6)} ${size}`).join(", ") || "no adversary"],
+    ["admissible set of the adversary", (run) => sets(run.training).map(([name, size]) => `${name} ${size}`).join(", ") || "no adversary"],
     ["began from", (run) => run.training.warm_from || "nothing"], ["artifact", (run) => run.artifact], ["model", (run) => run.model]];
   return table(["training", ...runs.map((run) => run.label)], rows.map(([word, read]) => [word, ...runs.map(read)]));
 }

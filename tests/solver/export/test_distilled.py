@@ -318,7 +318,7 @@ def test_the_header_states_what_is_counted(
     words = ["export", str(finished_run), "--c", str(tmp_path), "--budget", "500us@168MHz", "--observer"]
     header, kernels = tmp_path / "pendulum_policy.h", tmp_path / "pendulum.c"
     assert main(words) == 0
-    assert "`modelgen export pendulum --c DIR` comes first" in header.read_text()
+    assert "Not counted on an emulated board" in " ".join(header.read_text().replace(" * ", " ").split())
     for file, content in export_model(load_model("pendulum"), "c").items():
         (tmp_path / file).write_bytes(content)
     assert main(words) == 0
