@@ -324,7 +324,7 @@ def test_the_header_states_what_is_counted(
     assert main(words) == 0
     text = header.read_text()
     (policy,) = re.findall(
-        r"(\d+) instructions, \d+ bytes of flash, libm included, \d+ of stack: the policy, over 100", text
+        r"(\d+) instructions, \d+ bytes of flash with libm, \d+ of stack: the policy, over 100", text
     )
     (period,) = re.findall(r"(\d+) instructions, .*: policy and observer, over 100 control periods", text)
     counts, x = board.count_policy(load_solution(finished_run), tmp_path, 100)
