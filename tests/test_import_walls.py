@@ -20,7 +20,7 @@ MODELGEN = {
     "backends": {"casadi", "llvmlite", "numpy", "py_mini_racer"},
     "commandline": {"tyro"},
     "commands": {"numpy", "tyro"},
-    "derivation": {"numpy", "sympy"},
+    "derivation": {"numpy", "scipy", "sympy"},
     "engines": {"numpy", "sympy"},
     "gif.py": {"PIL", "matplotlib", "numpy"},
     "identification": {"cma", "matplotlib", "numba", "numpy", "scipy"},

@@ -17,9 +17,9 @@ class TensorActionCost:
     arbitrary. Autograd does not differentiate through these functions.
     """
 
-    def __init__(self, robot: CompiledRobot) -> None:
+    def __init__(self, robot: CompiledRobot, device: torch.device | str = "cpu") -> None:
         self._robot = robot
-        self.trim = torch.as_tensor(robot.trim)  # (m,)
+        self.trim = torch.as_tensor(robot.trim, device=device)  # (m,)
 
     def policy(self, w: Tensor) -> Tensor:
         """Optimal input u = grad g~(w) (..., m) for w (..., m); |u| <= input limit."""

@@ -71,7 +71,7 @@ class Problem:
         self.control_step = 1.0 / task.control_rate  # s
         self.substeps = self.scheme.steps(task)  # integration steps in a control period
         self.discount_rate = -math.log(task.weight_at_horizon) / task.horizon  # 1/s
-        self.action_cost = TensorActionCost(robot)
+        self.action_cost = TensorActionCost(robot, device)
 
     def input_of(self, share: Tensor) -> Tensor:
         """Inputs (N, m) of shares (N, m) from -1, the lower limit, to 1, the upper limit."""

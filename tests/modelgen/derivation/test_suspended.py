@@ -32,7 +32,13 @@ def test_a_stopped_model_file_goes_on(tmp_path: Path) -> None:
     program = "import sys; from modelgen.cli import main; sys.exit(main())"
     command, environment = [sys.executable, "-c", program, "build", "./slow.py"], os.environ | {VARIABLE: str(LIMIT)}
     process = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        process_group=0,
     )
     assert process.stdout
     assert process.stdout.readline() == "begun\n"
