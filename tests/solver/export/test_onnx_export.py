@@ -86,7 +86,8 @@ def test_onnx_policy_equals_torch(name: str, periods: float, trained: Callable[[
 def test_onnx_basin_and_held_inputs_equal_torch(name: str, trained: Callable[[str], Path], tmp_path: Path) -> None:
     """Inside and outside of a basin, some states whole turns away; held inputs that differ from the closed form.
 
-    No training made this V. Its random metric amplifies rounding, to 3e-5 of the input limit.
+    No training made this V. Its random metric amplifies rounding, to 3e-5 of the input limit. A held input divides the
+    rounding of the gradient by the length of a chord, which gives 1.02e-4 with the oldest kernels of MKL.
     """
     run = Path(shutil.copytree(trained(name), tmp_path / "run"))
     basin = with_basin(run)
@@ -97,7 +98,13 @@ def test_onnx_basin_and_held_inputs_equal_torch(name: str, trained: Callable[[st
     inside = distance < basin.level
     assert 10 < inside.sum() < 290
     u = {
-        periods: compare(run, exported(run, tmp_path, "--reaction-periods", f"{periods}"), x.numpy(), periods, 1e-4)
+        periods: compare(
+            run,
+            exported(run, tmp_path, "--reaction-periods", f"{periods}"),
+            x.numpy(),
+            periods,
+            4e-4 if periods else 1e-4,
+        )
         for periods in (0.0, 1.0)
     }
     assert np.abs(u[0.0] - u[1.0]).max() > 1e-3
