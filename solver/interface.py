@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
 from solver.evaluation.evaluation import Evaluation, evaluate
 from solver.plants import PlantName
 from solver.policy import Policy, Value, load_policy, load_value
@@ -180,11 +181,27 @@ def train(
 
         start(kind, run, folder, callback, overwrite, before, compiled)
     else:
+        _refuse(
+            algorithm,
+            compiled_in_memory=artifact,
+            adversaries=adversaries,
+            identified=identified,
+            start_from=start_from,
+        )
         compiled = load_robot(robot, "cpu", generated)
         described = kind.training.describe(compiled, generated, algorithm=algorithm, **settings)
         folder = Path("runs") / described.name if out is None else Path(out)
         start(kind, described, folder, callback, overwrite, robot=compiled)
     return Run(folder)
+
+
+def _refuse(algorithm: str, **arguments: object) -> None:
+    """Raises SolverError for arguments that only value iteration takes."""
+    given = [name for name, value in arguments.items() if value is not None]
+    if given:
+        raise SolverError(
+            f"{algorithm} takes no {' and no '.join(given)}: leave it out, use modelgen.build, or train rfvi"
+        )
 
 
 def resume(folder: str | Path, callback: Callback = lambda _: None) -> Run:

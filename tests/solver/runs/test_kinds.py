@@ -238,3 +238,8 @@ def test_an_unknown_algorithm_and_an_empty_folder(tmp_path: Path) -> None:
     assert kinds.kind_in(tmp_path) is None
     with pytest.raises(SolverError, match=r"not a run folder: it has no run\.json or baseline\.json"):
         load_rollout_policy(tmp_path)
+
+
+def test_a_baseline_refuses_arguments_of_value_iteration(tmp_path: Path) -> None:
+    with pytest.raises(SolverError, match="sac takes no adversaries"):
+        solver.train("pendulum", algorithm="sac", adversaries=[solver.Action(0.1)], out=tmp_path)
