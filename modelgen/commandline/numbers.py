@@ -38,13 +38,25 @@ class Range:
         """The range in a help text, such as `INT 1..1000`."""
         return f"{'INT' if self.whole else 'FLOAT'} {self.least:.10g}..{self.most:.10g}"
 
+    @property
+    def words(self) -> str:
+        """The range in a message, such as `a whole number from 1 to 1000`."""
+        kind = "a whole number" if self.whole else "a number"
+        if math.isinf(self.most):
+            return f"{kind} of at least {self.least:.10g}"
+        return f"{kind} from {self.least:.10g} to {self.most:.10g}"
+
+    def holds(self, value: float) -> bool:
+        """Whether the range contains a number."""
+        return self.least <= value <= self.most
+
     def read(self, text: str) -> float:
         """The number that `text` writes. Raises ValueError for one outside of the range or of the other type."""
         if self.whole and not re.fullmatch(r"[+-]?\d+", text, re.ASCII):
             raise ValueError(f"{text!r} is not a whole number")
         value = int(text) if self.whole else decimal(text)
-        if not self.least <= value <= self.most:
-            raise ValueError(f"{text} is out of range; write a number from {self.least:.10g} to {self.most:.10g}")
+        if not self.holds(value):
+            raise ValueError(f"{text} is out of range; write {self.words}")
         return value
 
 

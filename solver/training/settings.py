@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args, get_type_hints
 
+from modelgen.commandline.numbers import Range
 from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.fvi.states import MIXTURES
@@ -29,10 +29,9 @@ CHOICES = {
 MOST = 10**9  # upper bound of all counts
 MOST_THREADS = 512
 MOST_WEIGHTS = 10**8  # of all networks: 400 MB, as much for each moment of Adam, and four times as much for SOAP
-COUNTS = ("iterations", "states", "epochs", "minibatch", "members", "layers", "width", "evaluate_every", "episodes")
-POSITIVE = ("learning_rate", "final_learning_rate")
-NOT_NEGATIVE = ("loss_scale", "limit_cost", "reaction_periods", "input_scale", "convergence", "polish")
-SHARES = {"trace_decay": 0.0, "trace_floor": 1e-12}  # least values; the upper bound is 1
+Count = Annotated[int, Range(1, MOST)]
+LearningRate = Annotated[float, Range(1e-12, 1.0)]
+NotNegative = Annotated[float, Range(0.0, math.inf)]
 #: Settings without effect if there is no adversary.
 ADVERSARY = ("adversaries", "adversary_ramp", "modulation")
 
@@ -43,52 +42,52 @@ class Settings:
 
     seed: int = 0
     """Seed of the weights, the states and the adversaries' modulation."""
-    iterations: int = 60
+    iterations: Count = 60
     """Number of value iterations. Each computes targets from the current V and fits V to them."""
-    states: int = 8192
+    states: Count = 8192
     """States of an iteration. Every iteration draws new states."""
     sampling: Sampling = "mixture"
     """Distribution of the states. `uniform`: the state domain (DP in the paper). `rollouts`: rollouts of the current
     policy (RTDP in the paper). `domain`: the state domain, with shares around the task's starts and target. `mixture`:
     half of `domain`, half of `rollouts`. `spread-rollouts`: `rollouts` with noise on the states."""
-    epochs: int = 20
+    epochs: Count = 20
     """Passes over the states in a fit."""
-    minibatch: int = 512
+    minibatch: Count = 512
     """States in a gradient step."""
     optimiser: OptimiserName = "soap"
     """Optimiser of the fit. `soap` keeps its moments between iterations, and its learning rate falls. `amsgrad` is the
     paper's Adam: it is new in every iteration and has a constant learning rate."""
-    learning_rate: float = 3e-3
+    learning_rate: LearningRate = 3e-3
     """Learning rate of the first iteration."""
-    final_learning_rate: float = 1e-5
+    final_learning_rate: LearningRate = 1e-5
     """Learning rate of `soap` in the last iteration. It falls on a half cosine."""
-    loss_scale: float = 0.2
+    loss_scale: NotNegative = 0.2
     """Weight of a state in the fit: c/(c + |V_tar|), where c is this share of the mean |V| at the task's starts. A
     small share makes V precise near the target. 0 gives all states the same weight, as in the paper."""
-    trace_decay: float = 0.94
+    trace_decay: Annotated[float, Range(0.0, 0.9999)] = 0.94
     """lambda of the n-step targets for one value step. A larger value looks further ahead."""
-    trace_floor: float = 0.3
+    trace_floor: Annotated[float, Range(1e-12, 1.0)] = 0.3
     """Weight of the last n-step return, at which the look-ahead of a target ends."""
     step_periods: tuple[int, ...] = (4, 4, 4, 2)
     """Control periods of a value step, in which policy and adversary hold their moves. One entry for each equal share
     of the iterations, from coarse to fine."""
-    reaction_periods: float = 1.0
+    reaction_periods: NotNegative = 1.0
     """Control periods that an input acts before the next one can (zero-order hold): 1, or 2 with one period of delay.
     The policy takes into account how its input moves the state in this time, in training and afterwards. 0 is the
     closed form of continuous time, which chatters where V is steep."""
-    limit_cost: float = 1.0
+    limit_cost: NotNegative = 1.0
     """Cost per second while the simulation holds a state at its limit, as a multiple of the state cost with all states
     at their limits. With 0 a limit is a wall without cost, and a policy may learn to use it as a brake."""
     integrator: SchemeName = "rk4"
     """Integrator of targets and rollouts: `rk4`, the classical Runge-Kutta method, or `euler`, the paper's explicit
     Euler method with its sum of the cost, which adds energy."""
-    members: int = 4
+    members: Count = 4
     """Number of networks in the ensemble."""
-    layers: int = 3
+    layers: Count = 3
     """Hidden layers of a network."""
-    width: int = 96
+    width: Count = 96
     """Units of a hidden layer."""
-    input_scale: float = 8.0
+    input_scale: NotNegative = 8.0
     """Network input of a rate: input_scale * v/limit. A position that does not wrap is 2 q/limit. 0: SI units."""
     basin: bool = True
     """Use V of the Riccati equation where the regulator of the linearised robot brings the nonlinear robot to the
@@ -103,37 +102,31 @@ class Settings:
     the first iteration."""
     modulation: Modulation = "stationary"
     """Radii of the state, action and observation adversary: fixed, or with the paper's Wiener process."""
-    evaluate_every: int = 5
+    evaluate_every: Count = 5
     """Iterations between two evaluations by rollouts. There is always an evaluation after the last iteration."""
-    episodes: int = 100
+    episodes: Count = 100
     """Rollouts of an evaluation."""
-    convergence: float = 0.0
+    convergence: NotNegative = 0.0
     """Largest relative difference of the mean returns of three successful evaluations, at which the training skips to
     its next phase. Phases are the step lengths, the growth of the adversaries, and the last iterations with small
     learning rates. If the evaluations do not agree, the growth of the adversaries (or the last step length without
     adversaries) waits for at most half as many iterations again. 0: no skipping and no waiting."""
-    polish: int = 0
+    polish: Annotated[int, Range(0, MOST)] = 0
     """Most polishing iterations at the end of nominal training. Each has 6 times the states and twice the epochs. They
     run only if the task is solved and V is rough: V differs from the return of its policy by more than 3 % of the
     policy's gain over the idle robot."""
     device: Device = "cpu"
     """Device of Torch: the CPU, or a GPU with CUDA."""
-    threads: int = field(default_factory=lambda: os.cpu_count() or 1)
+    threads: Annotated[int, Range(1, MOST_THREADS)] = field(default_factory=lambda: os.cpu_count() or 1)
     """Worker threads on the CPU. Results do not depend on their number."""
 
     def __post_init__(self) -> None:
         """Raises SolverError for the first setting that has another type or is out of its range."""
-        for setting in dataclasses.fields(self):
-            _require_type(setting.name, str(setting.type), getattr(self, setting.name))
-        for name in COUNTS:
-            _require(name, 1 <= getattr(self, name) <= MOST, f"a whole number from 1 to {MOST:.0e}", self)
-        _require("threads", 1 <= self.threads <= MOST_THREADS, f"a whole number from 1 to {MOST_THREADS}", self)
-        for name in NOT_NEGATIVE:
-            _require(name, getattr(self, name) >= 0.0, "a value of at least 0", self)
-        for name in POSITIVE:
-            _require(name, getattr(self, name) > 0.0, "a positive value", self)
-        for name, least in SHARES.items():
-            _require(name, least <= getattr(self, name) < 1.0, f"a value of at least {least:g} and below 1", self)
+        for name, kind in get_type_hints(type(self), include_extras=True).items():
+            numbers = next(iter(getattr(kind, "__metadata__", ())), None)
+            _require_type(name, getattr(kind, "__origin__", kind), getattr(self, name))
+            if numbers is not None:
+                _require(name, numbers.holds(getattr(self, name)), numbers.words, self)
         require_seed(self.seed, "setting seed")
         steps = self.step_periods
         whole = isinstance(steps, tuple) and steps and all(type(count) is int and count >= 1 for count in steps)
@@ -158,15 +151,15 @@ def _require(name: str, right: bool, wanted: str, settings: Settings) -> None:
         raise SolverError(f"setting {name} is {getattr(settings, name)}; give {wanted}")
 
 
-def _require_type(name: str, kind: str, value: object) -> None:
+def _require_type(name: str, kind: object, value: object) -> None:
     """Raises SolverError unless a setting from Python or run.json has the annotated type."""
     if name in CHOICES and value not in CHOICES[name]:
         raise SolverError(f"setting {name} is {value!r}; choices are {', '.join(CHOICES[name])}")
-    if kind == "int" and type(value) is not int:
+    if kind is int and type(value) is not int:
         raise SolverError(f"setting {name} is {value!r}; give a whole number")
-    if kind == "float" and (type(value) not in (int, float) or not math.isfinite(value)):  # type: ignore[arg-type]
+    if kind is float and (type(value) not in (int, float) or not math.isfinite(value)):  # type: ignore[arg-type]
         raise SolverError(f"setting {name} is {value!r}; give a finite number")
-    if kind == "bool" and type(value) is not bool:
+    if kind is bool and type(value) is not bool:
         raise SolverError(f"setting {name} is {value!r}; give True or False")
 
 
@@ -179,7 +172,7 @@ def _require_adversaries(radii: object) -> None:
         if name not in kinds:
             hint = suggestion(str(name), kinds)
             raise SolverError(f"setting adversaries has no adversary {name!r}.{hint} There are {', '.join(kinds)}")
-        _require_type(f"adversaries[{name!r}]", "float", radius)
+        _require_type(f"adversaries[{name!r}]", float, radius)
         if not 0.0 <= radius <= kinds[name].most:
             most = "" if math.isinf(kinds[name].most) else f" and at most {kinds[name].most:g}"
             raise SolverError(f"the radius of the adversary {name} is {radius}; give a value of at least 0{most}")
