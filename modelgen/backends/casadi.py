@@ -61,7 +61,8 @@ def compiled(graph: Graph, function: Function, robot: str) -> Any:
         if operation.kind == "constant":
             values[node] = casadi.SX(operation.value)
         elif node not in values:
-            values[node] = _OPERATIONS[operation.kind](*(values[argument] for argument in operation.arguments))
+            make = _flat_power if _is_flat_power(graph, node) else _OPERATIONS[operation.kind]
+            values[node] = make(*(values[argument] for argument in operation.arguments))
     outputs = []
     for output in function.outputs:
         rows, columns = _matrix_shape(output.shape)
@@ -74,6 +75,28 @@ def compiled(graph: Graph, function: Function, robot: str) -> Any:
         [argument.name for argument in function.arguments],
         [output.name for output in function.outputs],
     )
+
+
+def _is_flat_power(graph: Graph, node: Node) -> bool:
+    """Whether a node is max(0, w)**p with a constant p > 1, as the force of a contact that may be open."""
+    operation = graph.operations[node]
+    if operation.kind != "pow":
+        return False
+    base, exponent = (graph.operations[argument] for argument in operation.arguments)
+    return (
+        base.kind == "maximum"
+        and graph.zero in base.arguments
+        and exponent.kind == "constant"
+        and exponent.value is not None
+        and exponent.value > 1
+    )
+
+
+def _flat_power(base: Any, exponent: Any) -> Any:
+    """max(0, w)**p, all of whose derivatives are zero at w <= 0."""
+    closed = casadi.sign(base)  # 0 or 1, and an operation that ONNX has, unlike if_else
+    # The factor alone would leave 0 * inf = NaN in second derivatives: the open side takes the power of 1.
+    return closed * casadi.power(base + (1 - closed), exponent)
 
 
 def _matrix_shape(shape: tuple[int, ...]) -> tuple[int, int]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import casadi
+import mpmath
 import numpy as np
 import pytest
+import sympy
 import torch
 
 import modelgen
@@ -101,3 +104,33 @@ def test_the_files_of_an_artifact_are_what_casadi_loads() -> None:
     (path,) = (artifact.SHIPPED / "pendulum").glob("dynamics_*.casadi")
     found = casadi.Function.load(str(path))([0.5, 0.0], [1.0], [1.0, 1.0])
     np.testing.assert_allclose(found.full().ravel(), [0, 1.5 * 9.81 * np.sin(0.5) + 3], rtol=1e-14)
+
+
+@pytest.mark.parametrize("exponent", ["3/2", "5/2", "6/5"])
+def test_derivatives_of_a_contact_force_are_finite(tmp_path: Path, exponent: str) -> None:
+    """Force k max(0, -z)**p on 1 kg: mpmath's derivatives where it is closed, zero where it is open and at contact."""
+    robot, power = modelgen.Robot("hertz", "mass on an elastic ground"), sympy.Rational(exponent)
+    height = robot.prismatic("z", limit=0.5, rate_limit=4)
+    robot.point_mass(robot.parameter("m", 1.0, "kg", tolerance=0.3), (0, height))
+    robot.apply(height, 4000.0 * sympy.Max(0, -height) ** power + robot.input("F", 20, "N"))
+    robot.task(
+        state_cost=(height - 0.2) ** 2,
+        action_cost=modelgen.Quadratic(0.01),
+        target={"z": 0.2},
+        start={"z": (0.1, 0.05)},
+        horizon=1,
+        weight_at_horizon=0.5,
+        control_rate=100,
+    )
+    modelgen.build(robot, tmp_path)
+    function = modelgen.load("hertz", backend="casadi", directory=tmp_path).casadi_function("dynamics")
+    x = casadi.SX.sym("x", 2)
+    acceleration = function(x, 0.0, [1.0])[1]
+    hessian, slope = casadi.hessian(acceleration, x)
+    derivatives = casadi.Function("derivatives", [x], [acceleration, slope[0], hessian[0, 0]])
+    free = float(derivatives([0.3, 0.0])[0])
+    for position in (0.3, 1e-9, 0.0, -1e-9, -0.01, -0.4):
+        found = np.array([float(value) for value in derivatives([position, 0.0])]) - [free, 0.0, 0.0]
+        force = partial(lambda p, at: 4000 * (-at) ** p, mpmath.mpf(power.p) / power.q)
+        right = [float(mpmath.diff(force, position, order)) for order in range(3)] if position < 0 else [0.0] * 3
+        np.testing.assert_allclose(found, right, rtol=1e-9, atol=1e-12)
