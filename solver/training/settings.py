@@ -30,7 +30,7 @@ MOST = 10**9  # upper bound of all counts
 MOST_THREADS = 512
 MOST_WEIGHTS = 10**8  # of all networks: 400 MB, as much for each moment of Adam, and four times as much for SOAP
 Count = Annotated[int, Range(1, MOST)]
-LearningRate = Annotated[float, Range(1e-12, 1.0)]
+LearningRate = Annotated[float, Range(1e-12, math.inf)]
 NotNegative = Annotated[float, Range(0.0, math.inf)]
 #: Settings without effect if there is no adversary.
 ADVERSARY = ("adversaries", "adversary_ramp", "modulation")
