@@ -24,6 +24,8 @@ class Options:
     """Joints to hold at zero: names, patterns such as `*finger*`, or `mimic` for all mimic joints."""
     planar: Annotated[tuple[str, ...], arg(metavar="JOINT ...")] = ()
     """Floating joints, or the root link, to keep in the x-z plane."""
+    passive: Annotated[tuple[str, ...], arg(metavar="JOINT ...")] = ()
+    """Joints without a motor: names, or patterns such as `*pendulum*`."""
     out: Annotated[Path, arg(metavar="DIR")] = Path("models")
     """Folder for the file."""
 
@@ -34,7 +36,7 @@ def run(options: Options) -> None:
 
     name = options.name or options.urdf.stem
     warnings: list[str] = []
-    text = model_file(options.urdf, name, options.fix, options.planar, warnings.append)
+    text = model_file(options.urdf, name, options.fix, options.planar, warnings.append, options.passive)
     for words in warnings:
         print(f"warning: {words}", file=sys.stderr)
     write_model_file(options.out, name, text)

@@ -25,7 +25,16 @@ from modelgen.importers.model_text import (
     roll_pitch_yaw,
     vector,
 )
-from modelgen.importers.urdf_tree import GROUND, IN_PLANE, PLANAR, carried_inertia, coupling, motionless, tree
+from modelgen.importers.urdf_tree import (
+    GROUND,
+    IN_PLANE,
+    PLANAR,
+    carried_inertia,
+    coupling,
+    has_effort,
+    motionless,
+    tree,
+)
 from modelgen.importers.urdf_xml import ValidatedUrdf, validate
 from modelgen.metadata import RATE, TIME
 from modelgen.statement.checker import LONGEST_NAME, identifier
@@ -54,17 +63,18 @@ def model_file(
     fixed: Collection[str] = (),
     planar: Collection[str] = (),
     warn: Callable[[str], None] = lambda _: None,
+    passive: Collection[str] = (),
 ) -> str:
     """The text of a model file for the robot of a URDF. `warn` gets a message for each guess and omission.
 
     fixed: joints that are held at zero, or shell patterns of names. planar: floating joints, or the root link, that
-    move in the x-z plane of their frame. Raises ModelError for a file that cannot be read, and for a robot that a
-    model file cannot hold.
+    move in the x-z plane of their frame. passive: shell patterns of joints that get no input. Raises ModelError for a
+    file that cannot be read, and for a robot that a model file cannot hold.
     """
     identifier(name, "robot", None)
     described, validated = _parsed(path, warn)
     place = Place(str(path), 1)
-    root, joints = tree(described, fixed, planar, place, validated.lines, validated.faults)
+    root, joints, motors = tree(described, fixed, planar, passive, place, validated)
     unmoved = motionless(described, joints)
     names = _names([joint.name for joint in joints if joint.type != "fixed"], [link.name for link in described.links])
     bodies = {link.name: link for link in described.links}
@@ -78,7 +88,8 @@ def model_file(
         if joint.type in PLANAR:
             _add_planar(written, joint, names["joint", joint.name])
         elif joint.type != "fixed":
-            _add_coordinate(written, joint, names["joint", joint.name], carried_inertia(described, joints, joint))
+            inertia = carried_inertia(described, joints, joint)
+            _add_coordinate(written, joint, names["joint", joint.name], inertia, joint.name in motors)
             _add_losses(written, joint, names["joint", joint.name], carried_inertia(described, joints, joint, True))
             if joint.mimic is not None:
                 leader = names["joint", joint.mimic.joint]
@@ -88,6 +99,11 @@ def model_file(
         _add_link(written, names["link", joint.child], body, joint, carrier, names, joint.child in unmoved)
     for message in _guesses(written):
         warn(f"{path}: {message}")
+    if validated.driven is None:
+        warn(
+            f"{path}: the URDF does not say which joints have a motor (<transmission>, <ros2_control>): "
+            f"{', '.join(motors)} got one because of their effort limit. Name those without one with --passive."
+        )
     if any(bodies[link].inertial is not None for link in still):
         warn(
             f"{path}: `{root}` is fixed to the ground. If it should move (legs, wheels, wings), import with "
@@ -190,8 +206,8 @@ def _add_planar(written: ModelLines, joint: Any, name: str) -> None:
     written.costs += [f"(pi * sin({turn} / 2)) ** 2", f"0.1 * {turn}.rate**2"]
 
 
-def _add_coordinate(written: ModelLines, joint: Any, name: str, inertia: float) -> None:
-    """Write a coordinate with its input. inertia: of its load, kg m^2 or kg."""
+def _add_coordinate(written: ModelLines, joint: Any, name: str, inertia: float, motor: bool) -> None:
+    """Write a coordinate, and its input if it has a motor. inertia: of its load, kg m^2 or kg."""
     limit, (force, _) = joint.limit, UNITS[joint.type]
     reach = math.inf if joint.type == "continuous" else max(abs(limit.lower), abs(limit.upper))
     endless = reach > LARGEST.get(joint.type, 0.0)
@@ -216,11 +232,13 @@ def _add_coordinate(written: ModelLines, joint: Any, name: str, inertia: float) 
         velocity = (limit.velocity if limit is not None else None) or 0.0
         line += f"  # a guess: the URDF has {f'{velocity:g}' if velocity > 0 else 'no velocity'}"
     written.coordinates.append(line)
-    if joint.mimic is None and limit is not None and limit.effort and limit.effort > 0:
+    if motor:
         written.inputs.append(f'{name}_effort = robot.input("{name}_effort", {number(limit.effort)}, "{force}")')
         written.forces.append(f"robot.apply({name}, {name}_effort)")
         if limit.effort > TOO_STRONG * rate_limit * inertia * CONTROL_RATE:
             written.strong.append(name)
+    elif has_effort(joint):
+        written.remarks.append(f"{name} is passive: it has an effort and no motor, so it has no input.")
     elif joint.mimic is None:
         written.remarks.append(f"{name} has no effort, so it has no input.")
 

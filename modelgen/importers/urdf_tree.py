@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from modelgen.arrays import Array
 from modelgen.errors import ModelError, Place, joined, suggestion
-from modelgen.importers.urdf_xml import Part
+from modelgen.importers.urdf_xml import Part, ValidatedUrdf
 
 MOVING = ("revolute", "continuous", "prismatic")
 IN_PLANE = "floating in a plane"
@@ -30,34 +30,37 @@ def tree(
     described: Any,
     fixed: Collection[str],
     planar: Collection[str],
+    passive: Collection[str],
     place: Place,
-    lines: Mapping[Part, int],
-    invalid: Mapping[Part, Sequence[ModelError]],
-) -> tuple[str, list[Any]]:
-    """The root link, and the joints, each after the joint that carries it.
+    validated: ValidatedUrdf,
+) -> tuple[str, list[Any], list[str]]:
+    """The root link, the joints, each after the joint that carries it, and the names of the joints with a motor.
 
-    fixed: patterns of joints that become fixed. planar: joints, or the root link, that float in a plane. lines: line
-    of each part. invalid: errors of the parts that are invalid already. Raises one ModelError with these errors and
-    those of all joints and links that a model file cannot hold.
+    fixed: patterns of joints that become fixed. planar: joints, or the root link, that float in a plane. passive:
+    patterns of joints without a motor. Raises one ModelError with the errors of the validated file and those of all
+    joints and links that a model file cannot hold.
     """
+    invalid = validated.faults
     known = [error for errors in invalid.values() for error in errors]
 
     def at(part: Part) -> Place:
-        return Place(place.file, lines.get(part, place.line))
+        return Place(place.file, validated.lines.get(part, place.line))
 
     unjoined = [ModelError(words, at(part)) for part, words in _faulty_ends(described)]
     if unjoined:
         raise joined([*known, *unjoined])
     joints = _in_order(described, place)
     unknown = [ModelError(words, place) for words in _choose(described, joints, fixed, planar)]
+    unknown += [ModelError(words, place) for words in _unmatched(joints, passive)]
+    motors = _motors(joints, passive, validated.driven)
     messages = [(("joint", joint.name), words) for joint in joints for words in _faults(joint, joints)]
     messages += _faulty_inertias(described, joints)
     faults = [ModelError(words, at(part)) for part, words in messages if part not in invalid]
-    faults += [ModelError(words, place) for words in _undriven(joints)]
+    faults += [ModelError(words, place) for words in _undriven(joints, motors)]
     if faults or known or unknown:
         raise joined([*unknown, *known, *faults], _remedy(joints))
     carried = {joint.child for joint in joints}
-    return next(link.name for link in described.links if link.name not in carried), joints
+    return next(link.name for link in described.links if link.name not in carried), joints, motors
 
 
 def motionless(described: Any, joints: Sequence[Any]) -> set[str]:
@@ -178,6 +181,34 @@ def _choose(described: Any, joints: list[Any], fixed: Collection[str], planar: C
             known[name].type = IN_PLANE
 
 
+def _unmatched(joints: Sequence[Any], passive: Collection[str]) -> Iterator[str]:
+    """Messages for the patterns of --passive that no moving joint matches."""
+    moving = [joint.name for joint in joints if joint.type != "fixed"]
+    for pattern in passive:
+        if not any(fnmatchcase(name, pattern) for name in moving):
+            yield f"`{pattern}` of --passive matches no joint that moves.{suggestion(pattern, moving)}"
+
+
+def _motors(joints: Sequence[Any], passive: Collection[str], driven: Collection[str] | None) -> list[str]:
+    """The names of the joints that get an input: with an effort, driven by the file, and not passive.
+
+    driven: the joints that the file drives; None if it does not say, so that all joints with an effort are driven.
+    """
+    return [
+        joint.name
+        for joint in joints
+        if has_effort(joint)
+        and (driven is None or joint.name in driven)
+        and not any(fnmatchcase(joint.name, pattern) for pattern in passive)
+    ]
+
+
+def has_effort(joint: Any) -> bool:
+    """Whether a joint can be driven: it moves along one coordinate, follows no other, and has an effort above zero."""
+    leads = joint.type in MOVING and joint.mimic is None
+    return leads and joint.limit is not None and (joint.limit.effort or 0) > 0
+
+
 def _faults(joint: Any, joints: Sequence[Any]) -> Iterator[str]:
     """Messages for the properties of a joint that a model file cannot hold."""
     if joint.mimic is not None and joint.type != "fixed" and (reason := uncoupled(joint, joints)):
@@ -207,7 +238,7 @@ def _faults(joint: Any, joints: Sequence[Any]) -> Iterator[str]:
             )
 
 
-def _undriven(joints: Sequence[Any]) -> Iterator[str]:
+def _undriven(joints: Sequence[Any], motors: Sequence[str]) -> Iterator[str]:
     """A message if the robot would have no input."""
     moving = [joint for joint in joints if joint.type != "fixed"]
     drivable = [joint for joint in moving if joint.type in MOVING and joint.mimic is None]
@@ -215,7 +246,13 @@ def _undriven(joints: Sequence[Any]) -> Iterator[str]:
         yield "no joint can be driven: none moves. This is an object, not a robot."
     elif all(joint.mimic is not None for joint in moving):
         yield "no joint can be driven: each of them follows another (<mimic>). Let one lead: remove its <mimic>."
-    elif not any(joint.limit is not None and (joint.limit.effort or 0) > 0 for joint in drivable):
+    elif strong := [f"`{joint.name}`" for joint in drivable if has_effort(joint)]:
+        if not motors:
+            yield (
+                f"no joint can be driven: {', '.join(strong)} have an effort and are passive. Name one in a "
+                "<transmission> or with a <command_interface> in <ros2_control>, and not with --passive."
+            )
+    else:
         names = ", ".join(f"`{joint.name}`" for joint in drivable or moving)
         yield (
             f'no joint can be driven: {names} have no effort above zero in their <limit>. Write effort="..." there '

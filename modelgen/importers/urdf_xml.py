@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.errors import ModelError, Place, joined
+from modelgen.errors import ModelError, Place, joined, suggestion
 from modelgen.statement.declarations import STRONGEST
 
 #: Attributes that are numbers, by element: the count of numbers, and whether the attribute is required.
@@ -37,8 +37,10 @@ NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 LARGEST = 1e100
 EPSILON = 1e-12  # m^2, times the mass: a smaller moment is a rounding error of the program that wrote the file
 ROUNDED = 0.01  # share of the largest principal moment by which published thin bodies have negative moments
-#: Drawings and other elements that are removed without being read.
-LEFT_OUT = ("visual", "collision", "material", "transmission", "gazebo", "calibration", "safety_controller")
+DRIVES = ("transmission", "ros2_control")  # elements that say which joints have a motor
+COMMANDS = ("effort", "position", "velocity")  # command interfaces of <ros2_control> that move a joint
+#: Drawings and other elements that are removed before the file is parsed; of these, only `DRIVES` are read.
+LEFT_OUT = ("visual", "collision", "material", *DRIVES, "gazebo", "calibration", "safety_controller")
 DECLARATION = re.compile(rb"<\?xml\b.*?\?>", re.DOTALL)
 ENCODING = re.compile(rb"""encoding\s*=\s*["']([\w.-]+)["']""")
 UNPRINTABLE = re.compile(r"[\x00-\x1f\"'\\]")
@@ -54,11 +56,16 @@ VALID = {
 
 @dataclass(frozen=True)
 class ValidatedUrdf:
-    """The text of a URDF without its drawings, the line of each part, and the errors of the invalid parts."""
+    """The text of a URDF without its drawings, the line of each part, and the errors of the invalid parts.
+
+    driven: the joints that a <transmission> or a command interface of <ros2_control> drives; None if neither names
+    a joint.
+    """
 
     content: bytes
     lines: dict[Part, int]
     faults: dict[Part, list[ModelError]]
+    driven: frozenset[str] | None
 
 
 def validate(path: Path, warn: Callable[[str], None]) -> ValidatedUrdf:
@@ -99,6 +106,7 @@ def validate(path: Path, warn: Callable[[str], None]) -> ValidatedUrdf:
         raise joined([*unreadable, *(error for errors in faults.values() for error in errors)])
     if not root.findall("link"):
         raise ModelError("the robot has no <link>.", Place(str(path), 1))
+    driven = _driven(root, path, faults)
     etree.strip_elements(root, *LEFT_OUT, with_tail=False)
     root.set("name", root.get("name") or path.stem)
     lines = {
@@ -106,7 +114,35 @@ def validate(path: Path, warn: Callable[[str], None]) -> ValidatedUrdf:
         for kind in ("link", "joint")
         for element in root.findall(kind)
     }
-    return ValidatedUrdf(etree.tostring(root), lines, faults)
+    return ValidatedUrdf(etree.tostring(root), lines, faults, driven)
+
+
+def _driven(root: Any, path: Path, faults: dict[Part, list[ModelError]]) -> frozenset[str] | None:
+    """The joints that the file drives; None if no <transmission> or <ros2_control> names a joint.
+
+    Adds an error to `faults` for each of these joints that does not exist or is fixed. Then the result is None too, so
+    that a wrong name causes no further message.
+    """
+    types = {joint.get("name"): joint.get("type") for joint in root.findall("joint")}
+    named = [joint for tag in DRIVES for holder in root.iter(tag) for joint in holder.findall("joint")]
+    driven: set[str] = set()
+    wrong = False
+    for joint in named:
+        holder, name = joint.getparent(), joint.get("name") or ""
+        commands = [interface.get("name") for interface in joint.findall("command_interface")]
+        if holder.tag == "ros2_control" and not set(commands) & set(COMMANDS):
+            continue
+        driven.add(name)
+        words = f"<{holder.tag}> `{holder.get('name') or ''}` drives a joint `{name}`, which"
+        if name not in types:
+            reason = f"{words} does not exist.{suggestion(name, types)}"
+        elif types[name] == "fixed":
+            reason = f"{words} is fixed. Remove it there, or give the joint another type."
+        else:
+            continue
+        faults.setdefault(("joint", name), []).append(ModelError(reason, _place(path, joint)))
+        wrong = True
+    return frozenset(driven) if named and not wrong else None
 
 
 def _root(etree: Any, path: Path, warn: Callable[[str], None]) -> Any:
