@@ -52,6 +52,7 @@ class Trial:
     seed: int = 0
     reaction_periods: float | None = None  # see `load_rollout_policy`
     observer: bool = False  # see `solver.evaluation.evaluation.evaluate`
+    estimate: tuple[str, ...] = ()  # likewise
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Robustness:
     axes: tuple[Axis, ...]
     groups: tuple[Group, ...]
     reaction_periods: float | None = None  # of the policies; None as in training
+    estimate: tuple[str, ...] = ()  # parameters that the observer estimated: names, or `all`
 
     def to_json(self) -> dict[str, Any]:
         """Content of the JSON file."""
@@ -105,6 +107,8 @@ def measure(
 
     Raises SolverError for runs of different robots or artifacts, and for a run that is given twice.
     """
+    if trial.estimate and not trial.observer:
+        raise SolverError(f"--estimate {' '.join(trial.estimate)} needs an observer; give it with --observer")
     if not folders:
         raise SolverError("there is no run; give at least one run folder")
     paths = [run_folder(folder).resolve() for folder in folders]
@@ -138,7 +142,7 @@ def measure(
     effects = tuple(all_effects(trial.plant, trial.effects))
     groups = tuple(summarise(label, tuple(runs), list(runs.values()), box) for label, runs in samples.items())
     conditions = trial.plant, effects, trial.observer, trial.episodes, trial.seed
-    return Robustness(names[0], *conditions, box.axes, groups, trial.reaction_periods)
+    return Robustness(names[0], *conditions, box.axes, groups, trial.reaction_periods, trial.estimate)
 
 
 def _group_labels(folders: Sequence[Path], labels: Sequence[str]) -> list[str]:
@@ -169,7 +173,9 @@ def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
         starts = sample_starts(problem, trial.episodes, trial.seed)
         robots = torch.from_numpy(theta).repeat_interleave(trial.episodes, 0)
         plant = make_plant(trial.plant, problem, robots, trial.effects, trial.seed)
-        result = rollouts(problem, act, starts.repeat(len(theta), 1), plant, observed=trial.observer)
+        result = rollouts(
+            problem, act, starts.repeat(len(theta), 1), plant, observed=trial.observer, estimate=trial.estimate
+        )
         rows = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
         return rows.reshape(4, len(theta), trial.episodes).numpy()
 

@@ -26,6 +26,8 @@ class Rollouts:
     action_reward: Tensor  # (N,) minus the undiscounted action cost
     success: Tensor  # (N,) bool
     at_limit: Tensor  # (N, n) bool, True for states that were at their limit at any time
+    parameters: Tensor | None = None  # (N, p) the observer's last estimate, if it estimates parameters
+    innovation: Tensor | None = None  # (N,) the observer's mean normalised innovation for each measured number
 
     @property
     def returns(self) -> Tensor:
@@ -35,7 +37,8 @@ class Rollouts:
     def part(self, rows: slice) -> Rollouts:
         """Rollouts of a slice of the starts."""
         rewards = self.state_reward[rows], self.action_reward[rows]
-        return Rollouts(self.x[:, rows], self.u[:, rows], *rewards, self.success[rows], self.at_limit[rows])
+        found = (None if found is None else found[rows] for found in (self.parameters, self.innovation))
+        return Rollouts(self.x[:, rows], self.u[:, rows], *rewards, self.success[rows], self.at_limit[rows], *found)
 
 
 def succeeded(problem: Problem, x: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -56,6 +56,7 @@ def rollouts(
     seconds: float | None = None,
     observed: bool = False,
     longest_delay: int | None = None,
+    estimate: Sequence[str] = (),
 ) -> Rollouts:
     """Rollouts of a controller from the states x (N, n). Its input is held for one control period at a time.
 
@@ -63,6 +64,7 @@ def rollouts(
     observed: the controller gets the estimates of an observer instead of the plant's measured states.
     longest_delay: in control periods; if given, the observer does not know the plant's delay and estimates it up to
     this one.
+    estimate: names of parameters that the observer estimates too, or `all`.
 
     The state reward is computed from the true states. The action reward is computed from the inputs of the controller,
     even if the plant delays or limits them.
@@ -71,10 +73,12 @@ def rollouts(
     plant = plant or Nominal(problem)
     simulation = plant.begin(x)
     sensing = plant.sensing
-    observer, entries = make_observer(problem, sensing, longest_delay) if observed else None, len(sensing.deviation)
+    observer, entries = None, len(sensing.deviation)
+    if observed:
+        observer = make_observer(problem, sensing, longest_delay, estimate)
     steps = round((seconds or task.horizon) * task.control_rate)
     states, inputs = [x], []
-    state_reward, action_reward = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0])
+    state_reward, action_reward, innovation = (torch.zeros_like(x[:, 0]) for _ in range(3))
     with torch.inference_mode():  # saves a sixth of the time; the returned tensors are made after it
         for _ in range(steps):
             measured = simulation.measured
@@ -83,13 +87,15 @@ def rollouts(
                 u = observer.compensate(u)
                 cost = problem.action_cost.cost(u)
                 observer.sent(u)
+                innovation += observer.normalised_innovation.to(x.dtype) / (steps * entries)
             action_reward -= cost * problem.control_step
             state_reward -= simulation.step(u)
             states.append(simulation.x)
             inputs.append(u)
     x = torch.stack(states)
     at_limit = problem.at_limit(x[1:]).any(0)
-    return Rollouts(x, torch.stack(inputs), state_reward, action_reward, succeeded(problem, x), at_limit)
+    found = (None, None) if observer is None else (observer.parameters, innovation)
+    return Rollouts(x, torch.stack(inputs), state_reward, action_reward, succeeded(problem, x), at_limit, *found)
 
 
 def require_episodes(episodes: int) -> None:
