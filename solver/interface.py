@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -108,17 +108,20 @@ class Run:
 
         return plot_run(Path(self.name), None, {}, self._generated, None if directory is None else Path(directory))
 
-    def export(self, directory: str | Path, *formats: Format, observer: bool = False) -> list[Path]:
+    def export(
+        self, directory: str | Path, *formats: Format, observer: bool = False, estimate: Sequence[str] = ()
+    ) -> list[Path]:
         """Files of the policy in a directory: C99, ONNX or JavaScript. Returns their paths.
 
-        observer: with "c", the observer too. Raises SolverError for an unknown format.
+        observer: with "c", the observer too. estimate: parameters that it estimates. Raises SolverError for an unknown
+        format.
         """
         from solver.export.files import policy_files
         from solver.runs.folder import write_bytes
         from solver.training.solution import load_solution
 
         warn_unfinished(self.name)
-        files = policy_files(load_solution(self.folder, self._generated), Path(directory), formats, observer)
+        files = policy_files(load_solution(self.folder, self._generated), Path(directory), formats, observer, estimate)
         for path, content in files.items():
             write_bytes(path, content)
         return list(files)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -27,6 +27,8 @@ class Options:
     """JavaScript module of robot, policy, V and dV/dx, in one file."""
     observer: bool = False
     """With --c: write the observer too. Its memory is a struct."""
+    estimate: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
+    """With --observer: parameters that it estimates, as in `solver evaluate`: their names, or `all`."""
     budget: Annotated[str | None, arg(metavar="TIME@CLOCK")] = None
     """With --c: distil the policy into a small network for a Cortex-M4F, in minutes. TIME is the limit of a control
     period at two cycles an instruction, with the observer where --observer is given: 500us@168MHz. Instructions are
@@ -54,6 +56,8 @@ def run(options: Options) -> None:
         raise SolverError("nothing to export; name --c DIR, --onnx FILE or --js FILE")
     if options.observer and options.c is None:
         raise SolverError("--observer is written in C; give --c DIR too")
+    if options.estimate and not options.observer:
+        raise SolverError(f"--estimate {' '.join(options.estimate)} needs an observer; give it with --observer")
     if options.budget is not None and options.c is None:
         raise SolverError("--budget distils a policy in C; give --c DIR too")
     if options.budget is None and (options.max_loss, options.seed) != (Options.max_loss, Options.seed):
@@ -69,12 +73,14 @@ def run(options: Options) -> None:
 
         if options.budget is None:
             sources = emit_c(solution, solution.label)
-            sources |= emit_observer(solution.problem) if options.observer else {}
+            sources |= emit_observer(solution.problem, options.estimate) if options.observer else {}
         else:
             from solver.export.distilled.export import export
 
             words = options.budget, options.c, options.max_loss, options.seed
-            sources = export(solution, solution.label, *words, report=print, observer=options.observer)
+            sources = export(
+                solution, solution.label, *words, report=print, observer=options.observer, estimate=options.estimate
+            )
         files.update((options.c / name, text.encode()) for name, text in sources.items())
     if options.onnx is not None:
         from solver.export.onnx_export import emit as emit_onnx

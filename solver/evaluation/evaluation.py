@@ -10,12 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 from solver.errors import SolverError
-from solver.observer.observability import ALL
 from solver.plants import PlantName, all_effects, make_plant
-from solver.plants.outcome import Rollouts, summary
+from solver.plants.outcome import summary
 from solver.plants.rollouts import require_episodes, rollouts, sample_starts
 from solver.problem.parameters import Change, changed_parameters, left_all_bounds
-from solver.problem.problem import Problem
 from solver.runs.kinds import load_rollout_policy
 from solver.streams import EVALUATION_SEED, require_seed
 
@@ -114,15 +112,7 @@ def evaluate(
         statistics=statistics,
         states_at_limit=tuple(name for name, held in names if held),
         innovation=None if result.innovation is None else float(result.innovation.mean()),
-        estimates=_estimates(problem, result, estimate),
+        estimates={
+            name: (float(found.mean()), float(found.std(correction=0))) for name, found in result.estimates.items()
+        },
     )
-
-
-def _estimates(problem: Problem, result: Rollouts, estimate: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Mean and standard deviation over the rollouts of the last estimates, by parameter."""
-    if result.parameters is None:
-        return {}
-    mean, deviation = result.parameters.mean(0).tolist(), result.parameters.std(0, correction=0).tolist()
-    rows = zip(problem.robot.parameter_names, mean, deviation, problem.theta_bounds.tolist(), strict=True)
-    chosen = {name: (m, s) for name, m, s, (lower, upper) in rows if lower < upper}
-    return {name: found for name, found in chosen.items() if ALL in estimate or name in estimate}

@@ -13,9 +13,10 @@ FORMATS = ("c", "onnx", "js")
 
 
 def policy_files(
-    solution: Solution, directory: Path, formats: Sequence[str], observer: bool = False
+    solution: Solution, directory: Path, formats: Sequence[str], observer: bool = False, estimate: Sequence[str] = ()
 ) -> dict[Path, bytes]:
-    """Contents of a policy in some formats, by path. observer: add the observer to "c".
+    """Contents of a policy in some formats, by path. observer: add the observer to "c". estimate: parameters that
+    it estimates.
 
     Raises SolverError for an unknown format, for no format, and for an observer without C.
     """
@@ -26,12 +27,14 @@ def policy_files(
         raise SolverError(f"there is no format; name one of {', '.join(FORMATS)}")
     if observer and "c" not in formats:
         raise SolverError("the observer is written in C; export c too")
+    if estimate and not observer:
+        raise SolverError(f"--estimate {' '.join(estimate)} needs an observer; export it with --observer")
     text, stem = solution.label, f"{solution.problem.robot.name}_policy"
     files: dict[Path, bytes] = {}
     if "c" in formats:
         from solver.export.c_export import emit, emit_observer
 
-        sources = emit(solution, text) | (emit_observer(solution.problem) if observer else {})
+        sources = emit(solution, text) | (emit_observer(solution.problem, estimate) if observer else {})
         files |= {directory / name: source.encode() for name, source in sources.items()}
     if "onnx" in formats:
         from solver.export.onnx_export import emit as emit_onnx

@@ -60,6 +60,11 @@ class UnknownDelay:
         return self._likeliest(estimates)
 
     @property
+    def estimated(self) -> list[int]:
+        """Indices of the estimated parameters."""
+        return self.observers[0].estimated
+
+    @property
     def parameters(self) -> Tensor | None:
         """Parameters (N, p) of the filters with the most likely delay; None if none is estimated."""
         found = [observer.parameters for observer in self.observers if observer.parameters is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -94,8 +95,12 @@ def rollouts(
             inputs.append(u)
     x = torch.stack(states)
     at_limit = problem.at_limit(x[1:]).any(0)
-    found = (None, None) if observer is None else (observer.parameters, innovation)
-    return Rollouts(x, torch.stack(inputs), state_reward, action_reward, succeeded(problem, x), at_limit, *found)
+    result = Rollouts(x, torch.stack(inputs), state_reward, action_reward, succeeded(problem, x), at_limit)
+    if observer is None:
+        return result
+    names, theta = problem.robot.parameter_names, observer.parameters
+    estimates = {} if theta is None else {names[i]: theta[:, i] for i in observer.estimated}
+    return replace(result, estimates=estimates, innovation=innovation)
 
 
 def require_episodes(episodes: int) -> None:

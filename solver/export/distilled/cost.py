@@ -112,11 +112,14 @@ class ObserverCost:
     delay: int  # instructions
 
 
-def observer_cost(problem: Problem) -> ObserverCost:
-    """Cost of the observer's functions estimate, compensate and sent in a control period."""
+def observer_cost(problem: Problem, parameters: int = 0) -> ObserverCost:
+    """Cost of the observer's functions estimate, compensate and sent in a control period.
+
+    parameters: number of the parameters that it estimates.
+    """
     robot, n, m = problem.robot, len(problem.target), len(problem.input_limits)
     positions, stages = len(robot.metadata.coordinates), STAGES * problem.substeps
-    estimated, columns = n + m, n + m + len(problem.theta)
+    estimated, columns = n + m + parameters, n + m + len(problem.theta)
     jacobians, dynamics = (robot.operations[name] for name in ("jacobians", "affine_dynamics"))
     derivatives = n * columns
     moving = (n - positions) * n * columns + 2 * derivatives

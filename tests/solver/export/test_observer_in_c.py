@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -31,13 +31,15 @@ Load = Callable[[str], CompiledRobot]
 PERIODS = 60
 
 
-def compiled(problem: Problem, folder: Path, delay: str, real: str, usual: str = "") -> Path:
+def compiled(
+    problem: Problem, folder: Path, delay: str, real: str, usual: str = "", estimate: Sequence[str] = ()
+) -> Path:
     """The observer's driver. delay: as DELAY=1 or LONGEST_DELAY=3. usual: other variances of what is measured, in C; of
     all states where rates are measured."""
     name = problem.robot.name
     for file, content in export(load_model(name), "c").items():
         (folder / file).write_bytes(content)
-    for file, text in emit_observer(problem).items():
+    for file, text in emit_observer(problem, estimate).items():
         text = re.sub(r"(usual\[SENSORS\] = \{).*?\}", rf"\g<1>{usual}}}", text) if usual else text
         (folder / file).write_text(text)
     sources = [str(folder / f"{name}{end}.c") for end in ("", "_observer", "_observer_driver")]
@@ -49,7 +51,7 @@ def compiled(problem: Problem, folder: Path, delay: str, real: str, usual: str =
 
 
 def estimates(driver: Path, rows: list[list[float]]) -> np.ndarray[Any, Any]:
-    """States, disturbances, the innovation and the likeliest filter, a row a period."""
+    """States, disturbances, parameters, the innovation and the likeliest filter, a row a period."""
     lines = "\n".join(" ".join(map(repr, row)) for row in rows)
     found = subprocess.run([driver], input=lines, capture_output=True, text=True, check=True)
     return np.array([line.split() for line in found.stdout.splitlines()], float)
@@ -95,7 +97,9 @@ def test_the_c_observer_is_torchs(
     assert same[10:].all()
     assert table[-1, -1] == (0 if longest is None else delay)
     table, expected = table[same], [row for row, each in zip(expected, same, strict=True) if each]
-    states, disturbances, innovations = np.split(table[:, :-1], [n, -1], axis=1)
+    m = len(problem.input_limits)
+    states, disturbances, parameters, innovations = np.split(table[:, :-1], [n, n + m, -1], axis=1)
+    np.testing.assert_allclose(parameters, np.tile(problem.theta.double(), (len(parameters), 1)), rtol=1e-6)
     error = states - np.array(expected)[:, :n]
     error = np.where(problem.clipped, error, np.remainder(error + np.pi, 2.0 * np.pi) - np.pi)
     np.testing.assert_allclose(error / problem.state_limits.numpy(), np.zeros_like(error), atol=2e-4)

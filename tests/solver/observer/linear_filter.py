@@ -9,13 +9,13 @@ from scipy.linalg import expm
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
-from solver.observer.observer import DRIVE, LASTS, PUSH
+from solver.observer.observer import DRIVE, FOUND, PUSH
 
 
 class LinearFilter:
     """Filter of x = (position, velocity, disturbance d of the input) with m dv/dt = u + d - b v.
 
-    d is a Gauss-Markov process. The errors of m and b are independent in every period.
+    d is a random walk whose variance is bounded. The errors of m and b are independent in every period.
     """
 
     def __init__(self, robot: CompiledRobot, deviation: list[float]) -> None:
@@ -38,11 +38,11 @@ class LinearFilter:
         flow = expm(drift * self.period)
         F, G = np.zeros((3, 3)), np.array([*flow[:2, 2], 0.0])
         F[:2, :2], F[:, 2] = flow[:2, :2], G
-        F[2, 2] = math.exp(-self.period / LASTS)
+        F[2, 2] = 1.0
         by_mass, by_friction = (self._by_parameter(x[:2], u + x[2], i) for i in range(2))
         spread = [(parameter.upper - parameter.lower) / math.sqrt(12.0) for parameter in self.parameters]
         noise = np.stack([spread[0] * by_mass, spread[1] * by_friction], 1)
-        added = self.drive * (1.0 - F[2, 2] ** 2)
+        added = (self.drive - self.P[2, 2]) * (1.0 - math.exp(-2.0 * self.period / FOUND))
         Q = np.diag([0.0, PUSH**2 * self.period * self.rate**2, added])
         Q[:2, :2] += noise @ noise.T
         x, P, C = F @ x + G * u, F @ self.P @ F.T + Q, np.eye(3)[: len(self.R)]
@@ -51,7 +51,9 @@ class LinearFilter:
         error = y - C @ x
         keep = np.eye(3) - K @ C
         self.P = keep @ P @ keep.T + K @ self.R @ K.T
-        return x + K @ error, float(error @ np.linalg.inv(S) @ error)
+        corrected = x + K @ error
+        corrected[2] = np.clip(corrected[2], -DRIVE * self.limit, DRIVE * self.limit)
+        return corrected, float(error @ np.linalg.inv(S) @ error)
 
     def _by_parameter(self, x: Array, u: float, which: int) -> Array:
         """Derivative of the state after a period with respect to mass or friction, by differences."""
