@@ -9,7 +9,7 @@ from scipy.linalg import expm
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
-from solver.observer.observer import DRIVE, FOUND, PUSH
+from solver.observer.observer import DRIVE, FOUND, PARAMETERS_CHANGE, PUSH
 
 
 class LinearFilter:
@@ -64,3 +64,40 @@ class LinearFilter:
             return flow[:2] @ np.array([*x, u])
 
         return (after(1e-5) - after(-1e-5)) / 2e-5
+
+
+class ParameterFilter:
+    """Extended filter of z = (position, velocity, disturbance, mass, friction) of the same robot, whose mass and
+    friction wander between their bounds. Its derivatives are differences."""
+
+    def __init__(self, robot: CompiledRobot, deviation: float) -> None:
+        state, parameters = robot.metadata.states[1], robot.metadata.parameters
+        self.period, limit = 1.0 / robot.metadata.task.control_rate, robot.metadata.inputs[0].limit
+        self.lower = np.array([-DRIVE * limit, *(parameter.lower for parameter in parameters)])
+        self.upper = np.array([DRIVE * limit, *(parameter.upper for parameter in parameters)])
+        self.R, self.push = deviation**2, PUSH**2 * self.period * state.limit**2
+        slow = (self.upper - self.lower) ** 2 / 12.0
+        self.prior = np.array([self.R, state.limit**2 / 3.0, *slow])
+        times = np.array([FOUND, PARAMETERS_CHANGE, PARAMETERS_CHANGE])
+        self.walk = slow * (1.0 - np.exp(-2.0 * self.period / times))
+        self.P = np.diag(self.prior)
+        self.z = np.array([0.0, 0.0, 0.0, *(parameter.value for parameter in parameters)])
+
+    def step(self, u: float, y: float) -> float:
+        """Advance `z` by a period with the input u, correct it by the position y, and return the innovation squared."""
+
+        def after(z: Array) -> Array:
+            _, _, d, m, b = z
+            flow = expm(np.array([[0.0, 1.0, 0.0], [0.0, -b / m, 1.0 / m], [0.0, 0.0, 0.0]]) * self.period)
+            return np.array([*(flow[:2] @ np.array([z[0], z[1], u + d])), *z[2:]])
+
+        steps = 1e-5 * np.eye(5)
+        F = np.stack([(after(self.z + step) - after(self.z - step)) / 2e-5 for step in steps], 1)
+        added = self.walk * (1.0 - np.diag(self.P)[2:] / self.prior[2:])
+        P, z = F @ self.P @ F.T + np.diag([0.0, self.push, *added]), after(self.z)
+        S, error = P[0, 0] + self.R, y - z[0]
+        K = P[:, 0] / S
+        keep = np.eye(5) - np.outer(K, np.eye(5)[0])
+        self.P, self.z = keep @ P @ keep.T + self.R * np.outer(K, K), z + K * error
+        self.z[2:] = np.clip(self.z[2:], self.lower, self.upper)
+        return float(error**2 / S)

@@ -89,7 +89,7 @@ def test_two_exact_positions_give_the_true_state(name: str, delay: int, load: Lo
     velocities = slice(x.shape[1] // 2, None)
     assert float(share[0, :, velocities].abs().max()) > 0.2
     known = torch.where(inside[delay:, :, None], share, 0.0)[1:]  # from the second measurement on
-    assert float(known.abs().max()) < 1e-3
+    assert float(known.abs().max()) < 2e-3
 
 
 @pytest.mark.parametrize("rates", [False, True])
