@@ -19,6 +19,7 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.export.c_export import emit_observer
 from solver.export.c_templates import listed
+from solver.observer.observer import Observer
 from solver.observer.unknown_delay import make_observer
 from solver.plants.harsh.harshness import Harshness
 from solver.plants.harsh.plant import Harsh
@@ -108,6 +109,32 @@ def test_the_c_observer_is_torchs(
     assert np.abs(shares).max() > 1e-3
     np.testing.assert_allclose(innovations[:, 0], np.array(expected)[:, -2], rtol=0.02, atol=0.02)
     assert innovations.max() > 0.1
+
+
+@needs_compiler
+@pytest.mark.parametrize(("name", "change"), [("pendulum", 1.1), ("planar_quadrotor", 1.2)])
+def test_the_c_observer_estimates_the_parameters_of_torchs(name: str, change: float, load: Load, tmp_path: Path) -> None:
+    """Of a robot whose first parameter is wrong, and the input that it compensates."""
+    problem = Problem(load(name))
+    theta = problem.theta.clone()
+    theta[0] *= change
+    plant = Harsh(problem, Harshness(encoder=1.0, delay=1), theta)
+    driver = compiled(problem, tmp_path, "DELAY=1", "double", estimate=["all"])
+    motion, observer = plant.begin(problem.target[None] + 0.1), make_observer(problem, plant.sensing, None, ["all"])
+    rows, expected, generator = [], [], torch.Generator().manual_seed(3)
+    for _ in range(PERIODS):
+        y = motion.measured[:, : len(plant.sensing.deviation)]
+        x = observer.estimate(y)
+        assert observer.parameters is not None and isinstance(observer, Observer)
+        expected.append(torch.cat([x, observer.disturbance, observer.parameters], 1)[0].tolist())
+        u = problem.input_of(0.3 * (2.0 * torch.rand(1, len(problem.input_limits), generator=generator) - 1.0))
+        rows.append([*y[0].tolist(), *u[0].tolist()])
+        observer.sent(u)
+        motion.step(u)
+    scale = torch.cat([problem.state_limits, problem.input_limits, problem.theta.abs()]).numpy()
+    found = estimates(driver, rows)[:, : len(scale)] / scale
+    np.testing.assert_allclose(found, np.array(expected) / scale, atol=1e-3)
+    assert np.abs(found[-1, -len(theta) :] - 1.0).max() > 0.01
 
 
 @needs_compiler

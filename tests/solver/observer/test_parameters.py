@@ -62,14 +62,14 @@ def test_filter_of_state_disturbance_and_parameters_is_the_textbook_one(rail: Pr
     observer = Observer(rail, make_sensing(rail, counts=torch.tensor([2e-3])), [0, 1])
     theirs, generator = ParameterFilter(rail.robot, deviation), np.random.default_rng(0)
     x, theta = torch.zeros(1, 2), torch.tensor([1.7, 0.25])
-    innovations, errors = [], []
+    innovations, errors, u = [], [], 0.0
     for k in range(300):
         y = float(x[0, 0]) + generator.normal() * deviation
         observer.estimate(torch.tensor([[y]]))
         if k == 0:
             theirs.z[0] = y
         else:
-            innovation = theirs.step(float(u), y)
+            innovation = theirs.step(u, y)
             innovations.append((float(observer.normalised_innovation[0]), innovation))
             assert observer.parameters is not None
             slow = np.concatenate([observer.disturbance[0].numpy(), observer.parameters[0].numpy()])
@@ -183,9 +183,7 @@ ODD = SLIDER.replace(
     "robot.apply(s, force)",
     """bias = robot.parameter("bias", 0.0, "N", bounds=(-0.1, 0.1), meaning="offset of the drive")
 colour = robot.parameter("colour", 1.0, "1", bounds=(0.5, 2), meaning="of the paint")
-gravity = robot.parameter("gravity", 9.81, "m/s^2", fixed=True)
-weight = robot.parameter("weight", 1.0, "1", bounds=(1.0, 1.0), meaning="without a range")
-robot.apply(s, weight * force + bias + 1e-30 * colour)""",
+robot.apply(s, force + bias + 1e-30 * colour)""",
 ).replace('"slider"', '"odd"')
 
 
@@ -202,7 +200,6 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Problem:
     ("name", "text"),
     [
         ("masss", r"Did you mean `mass`"),
-        ("weight", r"nothing to estimate"),
         ("colour", r"no effect"),
         ("bias", r"not observable.* 9\d %|not observable.* 100 %"),
     ],
@@ -210,6 +207,14 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Problem:
 def test_a_parameter_that_cannot_be_estimated_is_refused(name: str, text: str, odd: Problem) -> None:
     with pytest.raises(SolverError, match=text):
         estimated_parameters(odd, usual(odd), [name])
+
+
+def test_a_parameter_without_bounds_is_refused(rail: Problem) -> None:
+    bounds = rail.theta_bounds.clone()
+    rail.theta_bounds[1] = rail.theta[1]
+    with pytest.raises(SolverError, match=r"--estimate damping: its bounds are 0.4 to 0.4"):
+        estimated_parameters(rail, usual(rail), ["damping"])
+    rail.theta_bounds = bounds
 
 
 def test_all_estimates_what_has_bounds_and_is_observable(odd: Problem) -> None:
