@@ -113,7 +113,9 @@ def test_the_c_observer_is_torchs(
 
 @needs_compiler
 @pytest.mark.parametrize(("name", "change"), [("pendulum", 1.1), ("planar_quadrotor", 1.2)])
-def test_the_c_observer_estimates_the_parameters_of_torchs(name: str, change: float, load: Load, tmp_path: Path) -> None:
+def test_the_c_observer_estimates_the_parameters_of_torchs(
+    name: str, change: float, load: Load, tmp_path: Path
+) -> None:
     """Of a robot whose first parameter is wrong, and the input that it compensates."""
     problem = Problem(load(name))
     theta = problem.theta.clone()
