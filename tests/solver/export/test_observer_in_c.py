@@ -127,7 +127,8 @@ def test_the_c_observer_estimates_the_parameters_of_torchs(
     for _ in range(PERIODS):
         y = motion.measured[:, : len(plant.sensing.deviation)]
         x = observer.estimate(y)
-        assert observer.parameters is not None and isinstance(observer, Observer)
+        assert isinstance(observer, Observer)
+        assert observer.parameters is not None
         expected.append(torch.cat([x, observer.disturbance, observer.parameters], 1)[0].tolist())
         u = problem.input_of(0.3 * (2.0 * torch.rand(1, len(problem.input_limits), generator=generator) - 1.0))
         rows.append([*y[0].tolist(), *u[0].tolist()])

@@ -79,7 +79,8 @@ def test_filter_of_state_disturbance_and_parameters_is_the_textbook_one(rail: Pr
         observer.sent(torch.tensor([[u]], dtype=torch.float32))
         x = integrate_period(rail, x, torch.tensor([[u + 0.4]], dtype=torch.float32), theta).x
     assert float(np.max(errors)) < 2e-3
-    np.testing.assert_allclose(*np.array(innovations).T, rtol=0.05, atol=0.01)
+    ours, expected = np.array(innovations).T
+    np.testing.assert_allclose(ours, expected, rtol=0.05, atol=0.01)
     np.testing.assert_allclose(observer.covariance[0].numpy(), theirs.P, rtol=0.02, atol=1e-5)
 
 
@@ -158,6 +159,12 @@ def test_largest_disturbance_of_a_quadrotor_carries_its_heaviest_load(load: Load
     heavy = problem.theta.clone()
     heavy[0] *= 1.3
     np.testing.assert_allclose(shift(problem, heavy[None])[0].numpy(), [-lift, -lift], rtol=1e-4)
+    observer = Observer(problem, usual(problem), [0])
+    observer.estimate(problem.target[None, :3])
+    observer.parameters = heavy[None]
+    u = torch.tensor([[0.1, 0.2]])
+    torch.testing.assert_close(observer.compensate(u), u + lift)
+    torch.testing.assert_close(observer.compensate(u, told=True), u)  # the policy itself carries the load
     np.testing.assert_allclose(largest_disturbance(problem).numpy(), 0.1 * 2.3 + lift, rtol=1e-4)
     np.testing.assert_allclose(largest_disturbance(problem, [0]).numpy(), 0.23, rtol=1e-4)
 
