@@ -45,7 +45,7 @@ def estimated_parameters(problem: Problem, sensing: Sensing, names: Sequence[str
                 f"--estimate {known[i]}: its bounds are {float(problem.theta[i]):g} to {float(problem.theta[i]):g}, so "
                 "there is nothing to estimate. Write a tolerance or bounds in the model file, or leave it out"
             )
-    idle = [i for i in chosen if float(_effects(problem)[i]) == 0.0]
+    idle = [i for i in chosen if float(_effects(problem)[i]) <= torch.finfo(torch.float32).eps]
     unknown = dict(zip(chosen, uncertainty(problem, sensing, chosen).tolist(), strict=True))
     hidden = [i for i in chosen if i in idle or unknown[i] > UNKNOWN]
     for i in hidden:
@@ -83,8 +83,13 @@ def uncertainty(problem: Problem, sensing: Sensing, estimated: Sequence[int]) ->
 
 
 def _effects(problem: Problem) -> Tensor:
-    """Largest derivatives (p,) of the state after a control period with respect to each parameter, at random states."""
+    """Largest changes (p,) of the state after a control period by the bounds of each parameter, at random states.
+
+    Shares of the state limits. A change within the rounding of float32 is none.
+    """
     generator = torch.Generator(device=problem.device).manual_seed(SEED)
     x = problem.sample_domain(64, generator)
     share = torch.rand(64, len(problem.input_limits), generator=generator, device=problem.device)
-    return transition(problem, x, problem.input_of(2.0 * share - 1.0)).by_parameter.abs().amax((0, 1))
+    by_parameter = transition(problem, x, problem.input_of(2.0 * share - 1.0)).by_parameter
+    width = problem.theta_bounds[:, 1] - problem.theta_bounds[:, 0]
+    return (by_parameter.abs().amax(0) / problem.state_limits[:, None]).amax(0) * width
