@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -66,10 +67,11 @@ def uncertainty(problem: Problem, sensing: Sensing, estimated: Sequence[int]) ->
     """Standard deviations (e,) of the estimated parameters after a motion of SECONDS, as shares of those at the start.
 
     The motion starts at random states, and the inputs are random. The result is the mean over ROLLOUTS motions of the
-    nominal robot, whose observer has exact measurements and the variances of `sensing`.
+    nominal robot without delay, whose observer has exact measurements and the variances of `sensing`.
     """
     generator = torch.Generator(device=problem.device).manual_seed(SEED)
-    x, observer = 0.5 * problem.sample_domain(ROLLOUTS, generator), Observer(problem, sensing, estimated)
+    x = 0.5 * problem.sample_domain(ROLLOUTS, generator)
+    observer = Observer(problem, replace(sensing, delay=0), estimated)
     first = len(x[0]) + len(problem.input_limits)
     for k in range(max(2, round(SECONDS / problem.control_step))):
         if k % HELD == 0:

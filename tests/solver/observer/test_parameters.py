@@ -141,7 +141,7 @@ def test_estimates_are_bounded_frozen_at_rest_and_found_again_after_a_step(rail:
     moved(rail, observer, x, still * 6, heavy, none)
     torch.testing.assert_close(observer.parameters, held, rtol=1e-3, atol=1e-4)  # three seconds without excitation
     moved(rail, observer, x, waves(rail, 2.0), light, none)  # the load has changed
-    assert float(observer.parameters[0, 0]) == pytest.approx(0.6, rel=0.05)
+    assert float(observer.parameters[0, 0]) == pytest.approx(0.6, rel=0.1)
     generator = torch.Generator().manual_seed(0)
     for _ in range(200):  # positions that no such robot has
         observer.estimate(2.0 * torch.rand(1, 1, generator=generator) - 1.0)
