@@ -43,7 +43,9 @@ def mean_value(program: Program, roots: Sequence[Node], variables: Sequence[Node
     middles, radii = [], []
     for k, root in enumerate(here):
         point, natural = at_point(root), over_box(root)
-        spread = graph.sum(graph.mul(_largest(graph, over_box(slope[k])), r) for slope, r in zip(slopes, radius, strict=True))
+        spread = graph.sum(
+            graph.mul(_largest(graph, over_box(slope[k])), r) for slope, r in zip(slopes, radius, strict=True)
+        )
         wide = graph.add(natural[1], graph.call("abs", graph.sub(natural[0], point[0])))
         middles.append(point[0])
         radii.append(graph.mul(graph.constant(PADDING), graph.call("minimum", graph.add(point[1], spread), wide)))
@@ -82,7 +84,9 @@ class _Translation:
         if operation.kind == "pow":
             return _by_ends(g, lambda at: g.call("pow", at, balls[1][0]), *balls[0])
         if operation.kind not in RULES:
-            raise ModelError(f"`{operation.kind}` has no rule in interval arithmetic, so that nothing can be proven of it.")
+            raise ModelError(
+                f"`{operation.kind}` has no rule in interval arithmetic, so that nothing can be proven of it."
+            )
         return RULES[operation.kind](g, *balls)
 
 

@@ -9,8 +9,7 @@ One period of length T changes e by C (a + B u), and the derivative of this chan
 
     C = sum_k A^k T^(k+1)/(k+1)!
 
-as interval matrices, which contain the Peano-Baker series of the flow: A and B are bounds of d(a + B u)/dx and of B
-along the motion, and K = du/dx = (1 + S H)^-1 S (dw/dx - dH/dx d) with S = d grad g~/dw.
+as interval matrices, and that by the parameters C (da/dtheta + dB/dtheta u). Interval matrices contain the Peano-Baker series of the flow: A and B are bounds of d(a + B u)/dx and of B along the motion, and K = du/dx = (1 + S H)^-1 S (dw/dx - dH/dx d) with S = d grad g~/dw.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ from solver.game.policies import SHORTEST, held_seconds
 from solver.proof.balls import Balls, checked, hull, intersection, norm
 from solver.training.solution import Solution
 
+JACOBIANS = "a", "B", "da_dx", "dB_dx", "da_dtheta", "dB_dtheta"
 TERMS = 10  # of the Peano-Baker series, which is then cut off with a bound of the rest
 CORRECTIONS = 3  # of the enclosure of the input
 INFLATIONS = 4  # of the enclosure of the motion within a period
@@ -43,7 +43,9 @@ class Period:
     """One control period from N boxes of errors."""
 
     change: Balls  # (N, n): e becomes e + change
-    matrix: Balls  # (N, n, n) derivative of the change by e
+    by_error: Balls  # (N, n, n) derivative of the change by e
+    by_parameters: Balls  # (N, n, p) derivative of the change by the robot's parameters
+    by_input: Balls  # (N, n, m) derivative of the change by a constant error of the input
     known: Array  # (N,) bool: the motion stays within the limits, and the policy within the basin
 
 
@@ -77,35 +79,26 @@ class HeldLoop:
 
     def period(self, error: Balls) -> Period:
         """One control period from boxes of errors (N, n)."""
-        _, B, _, dB = self._dynamics(error, self.nominal)
+        _, B, _, dB, *_ = self._dynamics(error, self.nominal)
         w, slope = self._argument(error, B, dB)
         H = (B.mT @ Balls.exact(self.cost) @ B).times(2 * self.hold)
         d, K = self._input(w, slope, B, H, dB)
         inside = self._in_basin(error, B, w)
         moved, stays = self._motion(error, d)
-        _, B, da, dB = self._dynamics(moved, self.parameters)
-        A = da + _contracted(dB, d + Balls.exact(self.trim))
+        _, B, da, dB, da_dtheta, dB_dtheta = self._dynamics(moved, self.parameters)
+        u = d + Balls.exact(self.trim)
+        A, by_theta = da + _contracted(dB, u), da_dtheta + _contracted(dB_dtheta, u)
         series = self._series(A)
         change = (series @ self._rate(error, d)[..., None])[..., 0]
-        return Period(change, series @ (A + B @ K), inside & stays)
-
-    def drift(self) -> tuple[Balls, Balls]:
-        """Changes (n,) and (n, m) of the error in one period at the target: under the trim, and by an input error."""
-        at_target = Balls.exact(np.zeros((1, len(self.target))))
-        still = Balls.exact(np.zeros((1, len(self.trim))))
-        moved, _ = self._motion(at_target, still)
-        _, B, da, dB = self._dynamics(moved, self.parameters)
-        series = self._series(da + _contracted(dB, still + Balls.exact(self.trim)))
-        rate = self._rate(at_target, still)
-        return (series @ rate[..., None])[0, :, 0], (series @ B)[0]
+        return Period(change, series @ (A + B @ K), series @ by_theta, series @ B, inside & stays)
 
     @cached_property
     def _kernels(self) -> tuple[Kernels, Kernels]:
-        """Enclosures of (a, B, da_dx, dB_dx) by x and theta, and of grad g~ and its derivatives by w."""
+        """Enclosures of the Jacobians by x and theta, and of grad g~ and its derivatives by w."""
         program = self.robot.program
         outputs = {output.name: output.entries for output in program.function("jacobians").outputs}
         variables = [*program.arguments["x"].entries, *program.arguments["theta"].entries]
-        dynamics = mean_value(program, [e for name in ("a", "B", "da_dx", "dB_dx") for e in outputs[name]], variables)
+        dynamics = mean_value(program, [e for name in JACOBIANS for e in outputs[name]], variables)
         graph, w = Graph(), program.arguments["w"].entries
         places = {node: graph.input(program.graph.operations[node].name) for node in w}
         policy = graph.absorb(program.graph, program.function("optimal_input").roots, places)
@@ -114,19 +107,18 @@ class HeldLoop:
         inputs = mean_value(of_policy, [*policy, *slopes], list(places.values()))
         return self.robot.compiled(dynamics), self.robot.compiled(inputs)
 
-    def _dynamics(self, error: Balls, parameters: Balls) -> tuple[Balls, Balls, Balls, Balls]:
-        """a (N, n), B (N, n, m), da_dx (N, n, n), dB_dx (N, n, m, n) over boxes of errors."""
-        n, m, count = len(self.target), len(self.trim), len(error.middle)
+    def _dynamics(self, error: Balls, parameters: Balls) -> list[Balls]:
+        """a (N, n), B (N, n, m), da_dx (N, n, n), dB_dx (N, n, m, n), da_dtheta (N, n, p), dB_dtheta (N, n, m, p)."""
+        n, m, p, count = len(self.target), len(self.trim), len(self.nominal.middle), len(error.middle)
         x = error + Balls.exact(np.broadcast_to(self.target, error.middle.shape))
         theta = [np.broadcast_to(part, (count, len(part))) for part in (parameters.middle, parameters.radius)]
         found = _enclosed(self._kernels[0], np.hstack([x.middle, theta[0]]), np.hstack([x.radius, theta[1]]))
-        shapes = (n,), (n, m), (n, n), (n, m, n)
+        shapes = (n,), (n, m), (n, n), (n, m, n), (n, p), (n, m, p)
         ends = np.cumsum([0, *(math.prod(shape) for shape in shapes)])
-        a, B, da, dB = (
+        return [
             Balls(*(part[:, start:end].reshape(count, *shape) for part in (found.middle, found.radius)))
             for start, end, shape in zip(ends, ends[1:], shapes, strict=False)
-        )
-        return a, B, da, dB
+        ]
 
     def _policy(self, w: Balls) -> tuple[Balls, Balls]:
         """grad g~ (N, m), and its derivatives (N, m), over intervals w (N, m)."""
@@ -219,7 +211,7 @@ class HeldLoop:
 
 
 def _contracted(dB: Balls, u: Balls) -> Balls:
-    """d(B u)/dx (N, n, n) at a fixed u (N, m)."""
+    """Derivatives of B u (N, n, k) at a fixed u (N, m), from those of B (N, n, m, k)."""
     turned = Balls(np.swapaxes(dB.middle, 2, 3), np.swapaxes(dB.radius, 2, 3))
     return (turned @ u[:, None, :, None])[..., 0]
 
