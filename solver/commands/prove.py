@@ -57,8 +57,9 @@ def _text(ball: Ball | None, names: tuple[str, ...], period: float) -> str:
     if ball is None:
         return "nothing proven within the time"
     widths = ", ".join(f"{name} {width:.3g}" for name, width in zip(names, ball.half_widths, strict=True))
+    shrinking = 100 * ball.rate / period
     return (
-        f"proven, {100 * ball.share:.3g} % of the basin's volume, errors up to {widths}\n{'':<12}the distance from the "
-        f"target shrinks by {100 * ball.rate / period:.3g} % a second or more until it is {ball.core:g} of the set's size "
-        f"({ball.cells} cells, {ball.seconds:.1f} s)"
+        f"proven, {100 * ball.share:.3g} % of the basin's volume, errors up to {widths}\n"
+        f"{'':<12}the distance from the target shrinks by {shrinking:.3g} % a second or more, down to {ball.core:g} of "
+        f"the set's size ({ball.cells} cells, {ball.seconds:.1f} s)"
     )

@@ -67,7 +67,7 @@ class Balls:
         return checked(middle, self.radius * np.abs(factors) * (1 + 4 * UNIT) + UNIT * np.abs(middle) + TINY)
 
     @property
-    def mT(self) -> Balls:  # noqa: N802 - NumPy's name
+    def mT(self) -> Balls:
         """The transposed matrices."""
         return Balls(np.swapaxes(self.middle, -1, -2), np.swapaxes(self.radius, -1, -2))
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky, solve_discrete_lyapunov, solve_triangular
+from scipy.linalg import cholesky, solve_discrete_lyapunov
 
 from numpy.typing import NDArray
 
@@ -171,6 +171,8 @@ class BasinSearch:
     def prove(self, radius: float, seconds: float) -> Ball | None:
         """Proof of one ball within `seconds` of processor time, or None."""
         start, count = time.process_time(), 0
+        if not self._core_stays(radius):
+            return None
         waiting = _cells(len(self.seen), CORE * radius, radius)
         while len(waiting[0]):
             if time.process_time() - start > seconds:
@@ -216,6 +218,13 @@ class BasinSearch:
         bound = value.upper + (sides.sum(1) + 2 * slopes) * (1 + 1e-12)
         return known & (bound <= 0.0), value.lower > 0.0, sides
 
+    def _core_stays(self, radius: float) -> bool:
+        """Whether no period leads from the core out of the ball."""
+        core = np.full((1, len(self.seen)), CORE * radius)
+        change, _, _, by_input, known = self._period(self.loop, Balls(np.zeros_like(core), core))
+        moved = change.largest + (by_input.largest @ self.input_error[:, None])[..., 0]
+        return bool(known.all() and np.linalg.norm(core + moved) < radius)
+
     def _period(self, loop: HeldLoop, y: Balls) -> tuple[Balls, Balls, Balls, Balls, NDArray[np.bool_]]:
         """Change (N, d) of y in one period, its derivatives by y, theta and u, and whether they are known."""
         count, n = len(y.middle), len(loop.target)
@@ -259,7 +268,7 @@ def _lyapunov(linear: Array, P: Array) -> Array:
 def _cells(size: int, core: float, radius: float) -> list[Array]:
     """Corners (N, 1 + size) of cells of a ball without its core.
 
-    t is in one of the intervals [radius/2, radius], [radius/4, radius/2], ..., and d on a face of the cube [-1, 1]^size.
+    t is in [radius/2, radius], [radius/4, radius/2], ..., and d is on a face of the cube [-1, 1]^size.
     """
     lower, upper = -np.ones((2 * size, 1 + size)), np.ones((2 * size, 1 + size))
     for i in range(size):

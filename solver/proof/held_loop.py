@@ -9,7 +9,9 @@ One period of length T changes e by C (a + B u), and the derivative of this chan
 
     C = sum_k A^k T^(k+1)/(k+1)!
 
-as interval matrices, and that by the parameters C (da/dtheta + dB/dtheta u). Interval matrices contain the Peano-Baker series of the flow: A and B are bounds of d(a + B u)/dx and of B along the motion, and K = du/dx = (1 + S H)^-1 S (dw/dx - dH/dx d) with S = d grad g~/dw.
+as interval matrices, and that by the parameters C (da/dtheta + dB/dtheta u). Interval matrices contain the
+Peano-Baker series of the flow: A and B are bounds of d(a + B u)/dx and of B along the motion, and
+K = du/dx = (1 + S H)^-1 S (dw/dx - dH/dx d) with S = d grad g~/dw.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class Period:
 
 
 class HeldLoop:
-    """Closed loop of a trained policy in its basin. The policy knows the nominal parameters, the robot has any in a box.
+    """Closed loop of a trained policy in its basin. The policy knows the nominal parameters; the robot's are in a box.
 
     solution: the run, whose basin has a level above zero. parameters: (p,), by default the nominal ones.
     """
