@@ -248,7 +248,7 @@ class CompiledRobot:
         return getattr(self._kernels_of(function), method)(function)
 
     def compiled(self, program: Program) -> Kernels:
-        """Kernels of other functions of this robot's variables, in double precision: `evaluate(name, arguments, None)`."""
+        """Kernels in double precision of another program: `kernels.evaluate(function, arguments, None)`."""
         return _kernels(program, self.metadata, "llvm", "float64", False)
 
     @cached_property

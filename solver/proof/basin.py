@@ -19,15 +19,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky, solve_discrete_lyapunov
-
 from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_discrete_lyapunov
 
 from modelgen.arrays import Array
 from solver.errors import SolverError
 from solver.proof.balls import TINY, Balls
 from solver.proof.held_loop import HeldLoop
 from solver.training.solution import load_solution
+
+Mask = NDArray[np.bool_]
 
 CELLS = 1024  # tested at once
 CORE = 0.01  # radius of the core, as a share of the radius
@@ -177,8 +178,8 @@ class BasinSearch:
         while len(waiting[0]):
             if time.process_time() - start > seconds:
                 return None
-            tested, rest = (part[-CELLS:] for part in waiting), [part[:-CELLS] for part in waiting]
-            lower, upper = _within(*tested, radius)
+            rest = [part[:-CELLS] for part in waiting]
+            lower, upper = _within(waiting[0][-CELLS:], waiting[1][-CELLS:], radius)
             holds, grows, doubt = self._shrinks(lower, upper)
             if grows.any():
                 return None
@@ -197,7 +198,7 @@ class BasinSearch:
         volume = float(np.exp(self.volume - np.linalg.slogdet(S)[1] / 2))
         return Ball(shape, self.rate, CORE, volume, cells, seconds)
 
-    def _shrinks(self, lower: Array, upper: Array) -> tuple[Array, Array, Array]:
+    def _shrinks(self, lower: Array, upper: Array) -> tuple[Mask, Mask, Array]:
         """Whether the motion shrinks in cells (N, 1 + d) of t and d, whether it does not at their centres, and the
         doubt (N, 1 + d) by their sides.
         """
@@ -225,7 +226,7 @@ class BasinSearch:
         moved = change.largest + (by_input.largest @ self.input_error[:, None])[..., 0]
         return bool(known.all() and np.linalg.norm(core + moved) < radius)
 
-    def _period(self, loop: HeldLoop, y: Balls) -> tuple[Balls, Balls, Balls, Balls, NDArray[np.bool_]]:
+    def _period(self, loop: HeldLoop, y: Balls) -> tuple[Balls, Balls, Balls, Balls, Mask]:
         """Change (N, d) of y in one period, its derivatives by y, theta and u, and whether they are known."""
         count, n = len(y.middle), len(loop.target)
         e = Balls(np.zeros((count, n)), np.zeros((count, n)) + self._unseen())
@@ -244,7 +245,7 @@ class BasinSearch:
         """Half widths (n,) of the errors: zero, and the limits of states on which nothing depends."""
         bound = np.where(np.isfinite(self.loop.bound), self.loop.bound, np.pi) - np.abs(self.loop.target)
         bound[self.seen] = 0.0
-        return bound
+        return np.asarray(bound)
 
 
 def _times(t: Balls, direction: Balls) -> Balls:

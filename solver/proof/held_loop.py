@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modelgen.arrays import Array
 from modelgen.backends import Kernels
@@ -33,6 +34,8 @@ from modelgen.program.graph import Graph
 from solver.game.policies import SHORTEST, held_seconds
 from solver.proof.balls import Balls, checked, hull, intersection, norm
 from solver.training.solution import Solution
+
+Mask = NDArray[np.bool_]
 
 JACOBIANS = "a", "B", "da_dx", "dB_dx", "da_dtheta", "dB_dtheta"
 TERMS = 10  # of the Peano-Baker series, which is then cut off with a bound of the rest
@@ -48,7 +51,7 @@ class Period:
     by_error: Balls  # (N, n, n) derivative of the change by e
     by_parameters: Balls  # (N, n, p) derivative of the change by the robot's parameters
     by_input: Balls  # (N, n, m) derivative of the change by a constant error of the input
-    known: Array  # (N,) bool: the motion stays within the limits, and the policy within the basin
+    known: Mask  # (N,) the motion stays within the limits, and the policy within the basin
 
 
 class HeldLoop:
@@ -157,7 +160,7 @@ class HeldLoop:
             slope = slope - bent.mT
         return d, (one + S @ H).inverse() @ (S @ slope)
 
-    def _in_basin(self, error: Balls, B: Balls, w: Balls) -> Array:
+    def _in_basin(self, error: Balls, B: Balls, w: Balls) -> Mask:
         """Whether the states, and those at which the policy looks up V, are in the basin."""
         values, vectors = np.linalg.eigh(self.cost)
         root = Balls.exact(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
@@ -176,12 +179,13 @@ class HeldLoop:
         a, B, *_ = self._dynamics(error, self.parameters)
         return a + (B @ (d + Balls.exact(self.trim))[..., None])[..., 0]
 
-    def _motion(self, error: Balls, d: Balls) -> tuple[Balls, Array]:
+    def _motion(self, error: Balls, d: Balls) -> tuple[Balls, Mask]:
         """Boxes (N, n) that hold the error during the period, and whether they are known and within the limits.
 
         A box that contains error + [0, T] (a + B u)(box) holds the solution (Picard-Lindelof).
         """
-        guess, known = error, np.zeros(len(error.middle), bool)
+        guess = error
+        known: Mask = np.zeros(len(error.middle), bool)
         rate = self._rate(error, d)
         for _ in range(INFLATIONS):
             guess = error + self._way(rate).times(1.1)
