@@ -27,12 +27,44 @@ def replacing(path: Path, error: type[Exception] = ModelError) -> Iterator[Path]
     the file cannot be written, and KeyboardInterrupt after Ctrl-C during the writing: `torch.save` hides both in a
     RuntimeError.
     """
-    try:
-        if path.is_dir() or not path.name:
-            raise NotReplaceableError("it is a folder, not a file")
+    with _explained(path, error):
+        _require_file(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         with _temporary([path]) as (unfinished,):
             yield unfinished
+
+
+def require_writable(
+    written: Mapping[str, Path | None], read: Sequence[Path] = (), error: type[Exception] = ModelError
+) -> None:
+    """Raise `error`, before any work, if a file cannot be written, is also read, or is written by another option.
+
+    written: option -> path, or None if the option is not given. Nothing stays in the folders.
+    """
+    taken = {path.resolve(): "a file that is read" for path in read}
+    for option, path in written.items():
+        if path is None:
+            continue
+        if path.resolve() in taken:
+            raise error(f"{option} {path} would replace {taken[path.resolve()]}; name another file")
+        taken[path.resolve()] = f"the file of {option}"
+        with _explained(path, error):
+            _require_file(path)
+            if not _is_stream(path):
+                folder = next(folder for folder in path.resolve().parents if os.path.lexists(folder))
+                tempfile.TemporaryFile(dir=folder).close()
+
+
+def _require_file(path: Path) -> None:
+    if path.is_dir() or not path.name:
+        raise NotReplaceableError("it is a folder, not a file")
+
+
+@contextmanager
+def _explained(path: Path, error: type[Exception]) -> Iterator[None]:
+    """Raise `error`, which says what to do, in place of an error of the file system."""
+    try:
+        yield
     except (OSError, RuntimeError) as problem:
         causes = list(_causes(problem))
         if any(isinstance(cause, KeyboardInterrupt) for cause in causes):
@@ -48,22 +80,6 @@ def replacing(path: Path, error: type[Exception] = ModelError) -> Iterator[Path]
             f"cannot write {path}: {reason.strerror or reason}. The previous file, if there was one, is unchanged. "
             "Free some space or choose another folder."
         ) from problem
-
-
-def require_apart(
-    written: Mapping[str, Path | None], read: Sequence[Path] = (), error: type[Exception] = ModelError
-) -> None:
-    """Raise `error` if a file to be written is also read, or is written by another option.
-
-    written: option -> path, or None if the option is not given.
-    """
-    taken = {path.resolve(): "a file that is read" for path in read}
-    for option, path in written.items():
-        if path is None:
-            continue
-        if path.resolve() in taken:
-            raise error(f"{option} {path} would replace {taken[path.resolve()]}; name another file")
-        taken[path.resolve()] = f"the file of {option}"
 
 
 def write_together(contents: Mapping[Path, bytes]) -> None:

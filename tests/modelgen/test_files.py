@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modelgen.errors import ModelError
-from modelgen.files import replacing, require_apart, write_together
+from modelgen.files import replacing, require_writable, write_together
 
 
 class OtherError(Exception):
@@ -124,11 +125,21 @@ def test_no_file_is_moved_when_one_cannot_be_written(tmp_path: Path, monkeypatch
 
 def test_no_output_is_an_input_or_another_output(tmp_path: Path) -> None:
     log, page = tmp_path / "log.csv", tmp_path / "page.html"
-    require_apart({"--out": tmp_path / "out.json", "--html": page, "--plot": None}, [log])
+    require_writable({"--out": tmp_path / "out.json", "--html": page, "--plot": None}, [log])
     with pytest.raises(ModelError, match=r"--out .*log.csv would replace"):
-        require_apart({"--out": tmp_path / "folder" / ".." / "log.csv"}, [log])
+        require_writable({"--out": tmp_path / "folder" / ".." / "log.csv"}, [log])
     with pytest.raises(OtherError, match=r"--html .*would replace .*--out"):
-        require_apart({"--out": page, "--html": page}, error=OtherError)
+        require_writable({"--out": page, "--html": page}, error=OtherError)
+
+
+@pytest.mark.parametrize("place", [".", "file/below", "new/folder/file", "file"])
+def test_a_file_that_cannot_be_written_is_found_before_the_work(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("old")
+    wrong = {".": "folder, not a file", "file/below": "part of its path is a file"}
+    with pytest.raises(ModelError, match=wrong[place]) if place in wrong else nullcontext():
+        require_writable({"--out": tmp_path / place})
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "old"
 
 
 LINKS = ("", "link", "link to a link", "relative link")
