@@ -1,21 +1,30 @@
-"""Atomic writing of files: to a temporary file in the same folder, flushed to disk, then moved into place."""
+"""Atomic writing of files, and what is kept between processes.
+
+A file is written to a temporary file in the same folder, flushed to disk, then moved into place. What is kept, such as
+machine code, is never looked for beside an artifact: it runs unseen, and an artifact may come from anybody.
+"""
 
 from __future__ import annotations
 
 import errno
+import functools
 import hashlib
 import os
 import stat
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 
 from modelgen.errors import ModelError
 
 #: Prefix of the name of an unfinished file. A killed process leaves such a file behind.
 UNFINISHED = ".new-"
+#: Names a folder for what is kept that is used before all others.
+CACHE = "MODELGEN_CACHE"
 
 
 @contextmanager
@@ -182,3 +191,57 @@ def shipped(name: str) -> Path:
     """The folder of the shipped models or artifacts: inside the package in a wheel, next to it in a checkout."""
     inside = Path(__file__).resolve().parent / name
     return inside if inside.is_dir() else inside.parents[1] / name
+
+
+def kept(name: str, suffix: str, made_from: str, make: Callable[[], bytes]) -> bytes:
+    """Bytes that `make` returns, or the same bytes from an earlier process.
+
+    name: the beginning of the name of their file. made_from: text that identifies the bytes, such as the digest of the
+    program, the hash of the source files that make them, and the versions of the libraries.
+    """
+    file = f"{name}-{hashlib.sha256(made_from.encode()).hexdigest()}{suffix}"
+    content = next((found for folder in folders() if (found := _read(folder / file)) is not None), None)
+    if content is None:
+        content = make()
+        keep(file, hashlib.sha256(content).digest() + content)
+    return content
+
+
+def _read(path: Path) -> bytes | None:
+    """Bytes of a file behind their hash; None if it is missing or damaged."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    return content[32:] if hashlib.sha256(content[32:]).digest() == content[:32] else None
+
+
+@functools.cache
+def sources(*modules: ModuleType) -> str:
+    """Hash of the source files of modules."""
+    return hashlib.sha256(b"".join(Path(str(module.__file__)).read_bytes() for module in modules)).hexdigest()
+
+
+def folders() -> Iterator[Path]:
+    """Folders for what is kept, best first."""
+    if os.environ.get(CACHE):
+        yield Path(os.environ[CACHE])
+    with suppress(RuntimeError):  # a user without a home
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "modelgen"
+
+
+def keep(name: str, content: bytes) -> Path | None:
+    """Write a file into the first folder that can be written, and return its path.
+
+    Returns None, with a warning, where no folder can be written.
+    """
+    for folder in folders():
+        with suppress(ModelError), replacing(folder / name) as unfinished:
+            unfinished.write_bytes(content)
+            return folder / name
+    warnings.warn(
+        f"No folder can be written to keep the compiled code {name}: it is compiled again in every process. "
+        f"Set {CACHE} to a folder that can be written.",
+        stacklevel=2,
+    )
+    return None

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modelgen.errors import ModelError
-from modelgen.files import replacing, require_writable, write_together
+from modelgen.files import CACHE, kept, replacing, require_writable, write_together
 
 
 class OtherError(Exception):
@@ -140,6 +140,23 @@ def test_a_file_that_cannot_be_written_is_found_before_the_work(tmp_path: Path, 
         require_writable({"--out": tmp_path / place})
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_text() == "old"
+
+
+def test_what_is_kept_is_made_once_and_again_where_it_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CACHE, str(tmp_path))
+    made: list[str] = []
+
+    def kept_of(made_from: str) -> bytes:
+        return kept("arm", ".code", made_from, lambda: made.append(made_from) or made_from.encode())  # type: ignore[func-returns-value]
+
+    assert [kept_of(word) for word in ("one", "two", "one", "two")] == [b"one", b"two", b"one", b"two"]
+    assert made == ["one", "two"]
+    for file in tmp_path.iterdir():
+        file.write_bytes(file.read_bytes()[:-1] + b"!")
+    assert kept_of("one") == b"one"
+    assert made == ["one", "two", "one"]
 
 
 LINKS = ("", "link", "link to a link", "relative link")
