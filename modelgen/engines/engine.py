@@ -65,8 +65,9 @@ class ForcedEngine:
     def derivative(self, x: Array, u: Array) -> tuple[Array, Array]:
         """dvdot/dx (N, n_q, 2 n_q): the mechanism's at fixed forces, plus M^-1 times the slope of the forces."""
         fixed, error = self._mechanism.derivative(x, self._forces.value(x, u))
-        matrix = self._mechanism.mass_matrix(x[:, : x.shape[1] // 2])
-        return fixed + np.asarray(np.linalg.solve(matrix, self._forces.slope(x, u)), np.float64), error
+        slope = self._forces.slope(x, u)
+        matrix = self._mechanism.mass_matrix(x[:, : x.shape[1] - slope.shape[1]])
+        return fixed + np.asarray(np.linalg.solve(matrix, slope), np.float64), error
 
 
 @dataclass(frozen=True)

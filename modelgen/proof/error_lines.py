@@ -39,7 +39,9 @@ def _not_finite(robot: Robot, x: Array) -> Place | None:
 
 def _strongest(robot: Robot, state: int) -> Place | None:
     """The line of the force with the largest value or slope along the coordinate of the state with this index."""
-    coordinate = robot.joints[state % len(robot.joints)].symbol
+    states = [*(joint.symbol for joint in robot.joints), *(speed.symbol for speed in robot.velocities)]
+    owners = {joint.symbol.rate: joint.symbol for joint in robot.joints}
+    coordinate = owners.get(states[state], states[state])
     known, whole = fixed_values(robot), domain(robot)
     sizes: list[tuple[float, Place]] = []
     for force, place in _forces(robot, coordinate):

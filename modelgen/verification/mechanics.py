@@ -30,7 +30,7 @@ def mechanics_checks(robot: Robot, equations: EquationsOfMotion, points: Points)
         [mpf(float(value)) for value in (*x, *u, *theta)]
         for x, u, theta in list(zip(points.x, points.u, points.theta, strict=True))[:MECHANICS_SAMPLES]
     ]
-    rates = all(joint.symbol.rate == v for joint, v in zip(robot.joints, equations.velocities, strict=True))
+    rates = [joint.symbol.rate for joint in robot.joints] == list(equations.velocities)
     symbols = energies.arguments
     with mpmath.workdps(DIGITS):
         lagrange = _worst(_lagrange_residual(energies, equations, few), symbols, few)

@@ -37,7 +37,7 @@ def emit_observer(problem: Problem) -> dict[str, str]:
     """Texts of NAME_observer.h, NAME_observer.c and NAME_observer_driver.c with default encoders, by file name."""
     robot, observer = problem.robot, Observer(problem, make_sensing(problem, usual_counts(problem)))
     coordinates, n = robot.metadata.coordinates, len(problem.target)
-    q = len(coordinates)
+    q = robot.metadata.nq
     exact = make_sensing(problem, rates=problem.target.new_zeros(n - q)).deviation.double() ** 2
     fields = names(robot, "") | {
         "q": q,

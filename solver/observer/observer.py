@@ -47,7 +47,7 @@ class Observer:
 
     def __init__(self, problem: Problem, sensing: Sensing) -> None:
         self.problem, self.delay = problem, sensing.delay
-        self.positions = len(problem.robot.metadata.coordinates)
+        self.positions = problem.robot.metadata.nq
         self.measured = sensing.deviation.double() ** 2  # (k,)
         bounds, velocities = problem.theta_bounds, problem.state_limits[self.positions :].double()
         self.errors = ((bounds[:, 1] - bounds[:, 0]) / math.sqrt(12.0)).double()  # (p,)

@@ -28,7 +28,7 @@ class Sensing:
 def usual_counts(problem: Problem, level: float = 1.0) -> Tensor:
     """Resolution (q,) of usual encoders of the positions, times `level`. A turn has an integer number of counts."""
     turn = 2.0 * math.pi / max(1, round(COUNTS_PER_TURN / level))
-    states = problem.robot.metadata.states[: len(problem.robot.metadata.coordinates)]
+    states = problem.robot.metadata.states[: problem.robot.metadata.nq]
     return problem.target.new_tensor([turn if state.unit == "rad" else LENGTH_COUNT * level for state in states])
 
 
@@ -47,7 +47,7 @@ def make_sensing(
     The error of an encoder is uniform, with the variance counts^2/12. A measurement without error has the rounding
     error of float32.
     """
-    limits = problem.state_limits[: len(problem.robot.metadata.coordinates)]
+    limits = problem.state_limits[: problem.robot.metadata.nq]
     variance = torch.zeros_like(limits)
     if counts is not None:
         variance = variance + counts**2 / 12.0

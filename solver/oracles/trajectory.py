@@ -92,7 +92,7 @@ class NonlinearProgram:
         self.input_limits = np.asarray(robot.input_limits, float)
         self.input_middle, self.trim = np.asarray(robot.input_middle, float), np.asarray(robot.trim, float)
         self.clipped = np.array([not state.continuous for state in self.metadata.states])
-        self.coordinates = len(self.metadata.coordinates)
+        self.coordinates = self.metadata.nq
         nominal = np.asarray(robot.nominal_parameters) if theta is None else theta
         self.steps, self.step = self._resolved(robot, nominal)
         self.patience = patience

@@ -46,7 +46,7 @@ def succeeded(problem: Problem, x: Tensor) -> Tensor:
     free may have any other value.
     """
     x = x[-1 - settling_periods(problem) :]
-    states, count = problem.robot.metadata.states, len(problem.robot.metadata.coordinates)
+    states, count = problem.robot.metadata.states, problem.robot.metadata.nq
     position, rate = tolerances(problem)
     error = (x - problem.target)[..., :count].abs()
     turned = torch.where(problem.clipped[:count], error, torch.minimum(error, 2.0 * math.pi - error))
@@ -69,7 +69,7 @@ def tolerances(problem: Problem) -> tuple[Tensor, Tensor]:
     They are SHARE of the limits. For an angle, they are at least ANGLE and RATE. A continuous angle has no limit: its
     tolerance is ANGLE.
     """
-    states = problem.robot.metadata.states[: len(problem.robot.metadata.coordinates)]
+    states = problem.robot.metadata.states[: problem.robot.metadata.nq]
     angles = torch.tensor([state.unit == "rad" for state in states], device=problem.target.device)
     limits = torch.where(problem.clipped, problem.state_limits, 0.0)[: len(states)]
     position = torch.maximum(SHARE * limits, ANGLE * angles)

@@ -112,7 +112,7 @@ class Problem:
     def rates(self, x: Tensor) -> Tensor:
         """Rates of the coordinates dq/dt (N, q) at x (N, n) and the nominal parameters. No input acts on them."""
         drift: Tensor = self.robot.affine_dynamics(x)[0]
-        return drift[:, : len(self.robot.metadata.coordinates)]
+        return drift[:, : self.robot.metadata.nq]
 
     @cached_property
     def largest_rates(self) -> Tensor:

@@ -46,11 +46,11 @@ def largest_rates(robot: CompiledRobot) -> NDArray[np.float64]:
     limits. The kernels of `robot` must compute on the CPU.
     """
     metadata = robot.metadata
-    count, limits = len(metadata.coordinates), np.array([state.limit for state in metadata.states])
+    count, v, limits = metadata.nq, metadata.velocities, np.array([state.limit for state in metadata.states])
     poses = np.random.default_rng(0).uniform(-1.0, 1.0, (POSES, len(limits))) * limits
     x = torch.from_numpy(poses).to(getattr(torch, robot.dtype))
-    kinematics = np.abs(np.asarray(robot.jacobians(x)[2], np.float64)[:, :count, count:])
-    rates: NDArray[np.float64] = (kinematics @ limits[count:]).max(0)
+    kinematics = np.abs(np.asarray(robot.jacobians(x)[2], np.float64)[:, :count, v])
+    rates: NDArray[np.float64] = (kinematics @ limits[v]).max(0)
     return rates
 
 

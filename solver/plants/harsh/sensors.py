@@ -22,7 +22,7 @@ def sensing_of(problem: Problem, encoder: float, noise: float, delay: int) -> Se
     positions.
     """
     counts = usual_counts(problem, encoder) if encoder else None
-    deviation, count = _noise(problem, noise), len(problem.robot.metadata.coordinates)
+    deviation, count = _noise(problem, noise), problem.robot.metadata.nq
     rates = deviation[count:] if noise and not encoder else None
     return make_sensing(problem, counts, deviation[:count], delay, rates)
 
@@ -42,7 +42,7 @@ class Sensors:
 
     def __init__(self, problem: Problem, encoder: float, noise: float, seed: Seeds, x: Tensor) -> None:
         self.noise, self.period = noise, problem.control_step
-        self.coordinates, self.continuous = len(problem.robot.metadata.coordinates), problem.continuous
+        self.coordinates, self.continuous = problem.robot.metadata.nq, problem.continuous
         seeds = [seed] if isinstance(seed, int) else seed
         self.generators = [torch.Generator(device=x.device).manual_seed(number) for number in seeds]
         self.deviation = _noise(problem, noise)
