@@ -85,7 +85,7 @@ class JointAxis:
     @property
     def name(self) -> str:
         """The coordinate's name."""
-        return self.coordinate.name
+        return str(self.coordinate.name)
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
