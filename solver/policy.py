@@ -117,7 +117,7 @@ class PositionController:
 
     def __init__(self, problem: Problem, act: Controller, sensing: Sensing, longest_delay: int | None) -> None:
         self._act, self._observer = act, make_observer(problem, sensing, longest_delay)
-        self._names = problem.robot.state_names[: len(sensing.deviation)]
+        self._names = problem.robot.state_names[: sensing.entries]
 
     def reset(self) -> None:
         """Forget all measurements and inputs. Call it before the robot starts again."""
@@ -171,13 +171,13 @@ def load_controller(
     `load_policy`, and SolverError for an unknown name or a number out of range.
     """
     problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods)
-    names, steps = problem.robot.metadata.coordinates, usual_counts(problem)
+    names, steps = tuple(problem.tangent.names[: problem.robot.metadata.nv]), usual_counts(problem)
     _require("counts", counts or {}, names, "the positive step of the encoder")
     for name, step in (counts or {}).items():
         steps[names.index(name)] = step
     noise = None
     if rates is not None:
-        names = problem.robot.state_names[len(names) :]
+        names = problem.robot.state_names[problem.robot.metadata.nq :]
         _require("rates", rates, names, "the positive standard deviation of its noise")
         if set(rates) != set(names):
             raise SolverError(

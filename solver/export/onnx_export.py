@@ -18,9 +18,10 @@ from modelgen.loader import CompiledRobot
 from modelgen.metadata import Rotation
 from solver.export.onnx_graph import OnnxGraph, OnnxTensor, entries, where
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
+from solver.problem.geometry import ENTRIES
 from solver.problem.problem import FARTHEST
 from solver.training.solution import Solution
-from solver.value.features import ENTRIES, Features
+from solver.value.features import Features
 from solver.value.network import DIAGONAL_FLOOR, Factor
 from solver.value.quadratic_form import TURN, Basin
 
