@@ -185,14 +185,14 @@ class HeldLoop:
         A box that contains error + [0, T] (a + B u)(box) holds the solution (Picard-Lindelof).
         """
         guess = error
-        known: Mask = np.zeros(len(error.middle), bool)
+        known = np.zeros(len(error.middle), bool)
         rate = self._rate(error, d)
         for _ in range(INFLATIONS):
             guess = error + self._way(rate).times(1.1)
             guess = Balls(guess.middle, guess.radius + 1e-12)
             rate = self._rate(guess, d)
             needed = error + self._way(rate)
-            known = ((needed.lower >= guess.lower) & (needed.upper <= guess.upper)).all(1)
+            known = np.all((needed.lower >= guess.lower) & (needed.upper <= guess.upper), axis=1)
             if known.all():
                 break
         within = (np.abs(self.target) + guess.largest <= self.bound).all(1)
