@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from sympy import Expr, Float, Matrix, S, Symbol
 
-from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.derivation import loops
+from modelgen.derivation.equations import Definition, EquationsOfMotion
 from modelgen.derivation.lagrange import lagrange
 from modelgen.derivation.newton_euler import newton_euler
 from modelgen.derivation.shortening import is_expandable
@@ -29,7 +30,7 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     force that is not affine in the inputs, and for a robot without a task.
     """
     task = robot.declared_task
-    q = [joint.symbol for joint in robot.joints]
+    q = [joint.symbol for joint in (*robot.joints, *robot.dependent)]
     v = [speed.symbol for speed in robot.velocities]
     u = [declared.symbol for declared in robot.inputs]
     rates = [symbol.rate for symbol in q]
@@ -39,7 +40,11 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     applied, input_matrix = generalized_forces(robot.loads, q, u)
     force += applied - links.bias
     rate_values = robot.system.rates if robot.system else {}
-    coordinate_rates = Matrix(rates).xreplace(rate_values)
+    coordinate_rates = Matrix(rates[: len(robot.joints)]).xreplace(rate_values)
+    closed: tuple[Definition, ...] = ()
+    if robot.loops:
+        mass_matrix, force, input_matrix, moved = loops.projected(robot, mass_matrix, force, input_matrix)
+        closed = (*loops.definitions(robot), *links.definitions, *moved)
     if robot.system:
         G = coordinate_rates.jacobian(v)
         system_mass_matrix, system_force, system_input_matrix = _system(robot, robot.system, v, u)
@@ -48,17 +53,18 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
         input_matrix = G.T * input_matrix.xreplace(rate_values) + system_input_matrix
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
     equations = EquationsOfMotion(
-        coordinates=tuple(q),
+        coordinates=tuple(q[: len(robot.joints)]),
         velocities=tuple(v),
         inputs=tuple(u),
         parameters=tuple(parameter.symbol for parameter in robot.parameters if not parameter.fixed),
-        definitions=tuple((symbol, value.xreplace(fixed)) for symbol, value in links.definitions),
+        definitions=tuple((symbol, value.xreplace(fixed)) for symbol, value in closed or links.definitions),
         coordinate_rates=coordinate_rates.xreplace(fixed),
         mass_matrix=mass_matrix.xreplace(fixed),
         force=force.xreplace(fixed),
         input_matrix=input_matrix.xreplace(fixed),
         state_cost=task.state_cost.xreplace(rate_values).xreplace(fixed),
         input_costs=task.input_costs,
+        implicit={z: slopes for closure in loops.closures(robot) for z, slopes in closure.implicit.items()},
     )
     return with_trim(robot, equations)
 

@@ -157,7 +157,7 @@ def make_link(links: Sequence[Link], check: Terms, arguments: Mapping[str, Any])
 def _joint_axes(name: str, joint: object, axis: Matrix, links: Sequence[Link], check: Terms) -> tuple[JointAxis, ...]:
     """The axes of the coordinates that move a link. No other link may have the same coordinate."""
     coordinates = tuple(joint) if isinstance(joint, tuple | list) else (joint,)
-    kinds: dict[object, Kind] = {joint.symbol: joint.kind for joint in check.declared.joints}
+    kinds: dict[object, Kind] = {joint.symbol: joint.kind for joint in check.declared.coordinates}
     for coordinate in coordinates:
         if coordinate not in kinds:
             raise ModelError(

@@ -123,7 +123,8 @@ class Declarations:
     def __init__(self, robot: str, place: Place) -> None:
         self.robot = robot
         self.place = place
-        self.joints: list[Joint] = []
+        self.joints: list[Joint] = []  # of the coordinates in the state
+        self.dependent: list[Joint] = []  # of the coordinates that closed loops determine
         self.parameters: list[DeclaredParameter] = []
         self.inputs: list[DeclaredInput] = []
         self.speeds: list[Speed] = []
@@ -248,6 +249,27 @@ class Declarations:
                     speed.place,
                 )
         return tuple(result)
+
+    @property
+    def coordinates(self) -> list[Joint]:
+        """The joints of the state, then the dependent ones."""
+        return [*self.joints, *self.dependent]
+
+    def depend(self, coordinate: Coordinate, place: Place) -> None:
+        """Move a coordinate out of the state, because a closed loop determines it."""
+        joint = next(joint for joint in self.coordinates if joint.symbol == coordinate)
+        if self.task:
+            raise ModelError("a loop is closed after robot.task(...); move the task to the end of the file.", place)
+        if joint in self.dependent:
+            raise ModelError(f"`{coordinate}` is a dependent coordinate of an earlier loop; name it once.", place)
+        if joint.rate_limit is not None:
+            raise ModelError(
+                f"the coordinate `{coordinate}` has a rate_limit, but the loop determines its rate. Leave rate_limit "
+                "out.",
+                joint.place,
+            )
+        self.joints.remove(joint)
+        self.dependent.append(joint)
 
     def _bounded(self, name: str, what: str, unit: str, meaning: str, place: Place) -> Symbol:
         self._describe(name, what, unit, meaning, place)

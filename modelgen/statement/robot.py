@@ -16,6 +16,7 @@ from modelgen.statement.checker import identifier, text
 from modelgen.statement.declarations import Coordinate, Declarations, DeclaredTask, Energy, Joint, Speed
 from modelgen.statement.drawing import Line, shape_lines
 from modelgen.statement.forces import Forces
+from modelgen.statement.loops import Loop, make_loop
 from modelgen.statement.tasks import declared_action_cost, numeric_task
 
 if TYPE_CHECKING:
@@ -37,9 +38,11 @@ class Robot(Forces):
         self.description = text(description, "description", self.place)
         declared = Declarations(name, self.place)
         self.joints, self.parameters, self.inputs = declared.joints, declared.parameters, declared.inputs
+        self.dependent = declared.dependent  # joints that closed loops determine; not in the state
         self.symbols = declared.symbols
         self.links: list[Link] = []
         self.points: list[Point] = []
+        self.loops: list[Loop] = []
         self.system: MechanicalSystem | None = None
         self.downward_acceleration: Expr = Float("9.81")
         self.gravity_place: Place | None = None  # None: the file does not set it
@@ -162,13 +165,35 @@ class Robot(Forces):
         self.links.append(link)
         return link
 
-    def point(self, name: str, position: Sequence[object], *, on: Link | None = None) -> None:
-        """Name a point for the kernel `forward_kinematics`, which gives its position and Jacobian.
+    def point(self, name: str, position: Sequence[object], *, on: Link | None = None) -> Point:
+        """Name a point for `robot.loop`, and for the kernel `forward_kinematics`, which gives its position and Jacobian.
 
         position: (x, height) or (x, y, height) in the world frame, or (x, y, z) in the frame of the link `on`. The
         origin of each link is a point with the link's name already. The equations of motion do not change.
         """
-        self.points.append(make_point(self._check(), self.points, self.links, name, position, on))
+        point = make_point(self._check(), self.points, self.links, name, position, on)
+        self.points.append(point)
+        return point
+
+    def loop(
+        self,
+        first: object,
+        second: object,
+        *,
+        dependent: Mapping[Coordinate, float],
+        at: Mapping[Coordinate, float] | None = None,
+    ) -> None:
+        """Close a loop: two points are one, or the frames of two links.
+
+        first, second: positions (x, height) or (x, y, height), points of `robot.point`, or two links.
+        dependent: the coordinates that the loop determines -> about their values at the starting posture. They are
+        not in the state and have no rate_limit. As many as the degrees of freedom that the loop takes.
+        at: values of the other coordinates at the starting posture, zero by default.
+        """
+        check = self._check()
+        if self.system:
+            raise ModelError("a loop is closed in a robot with robot.mechanics; close it in that system.", check.place)
+        self.loops.append(make_loop(check, self.points, self.links, (first, second), dependent, at or {}))
 
     def point_mass(self, mass: object, position: Sequence[object]) -> None:
         """Add a mass (kg) at a position (m), (x, height) or (x, y, height), with its weight."""
@@ -215,6 +240,8 @@ class Robot(Forces):
         check = self._check()
         if self.system:
             raise ModelError("robot.mechanics is called twice; a robot has one system.", check.place)
+        if self.loops:
+            raise ModelError("robot.mechanics and robot.loop do not go together; close it in that system.", check.place)
         replaced = {**(parameters or {}), **(inputs or {})}
         self.system = make_system(check, system, coordinates, speeds or {}, replaced)
 

@@ -42,9 +42,9 @@ class Terms:
         declared = self.declared
         allowed = {parameter.symbol for parameter in declared.parameters}
         if "q" in may_contain:
-            allowed |= {joint.symbol for joint in declared.joints}
+            allowed |= {joint.symbol for joint in declared.coordinates}
         if "v" in may_contain:
-            rates = {joint.symbol.rate for joint in declared.joints}
+            rates = {joint.symbol.rate for joint in declared.coordinates}
             allowed |= rates | {speed.symbol for speed in declared.speeds}
         if "u" in may_contain:
             allowed |= {declared_input.symbol for declared_input in declared.inputs}
@@ -102,7 +102,7 @@ class Terms:
     def along(self, displacement: object) -> tuple[Expr, Dimension | None]:
         """A displacement along which a force acts, which contains a coordinate; its dimension, or None if unknown."""
         along = self.smooth(displacement, "displacement", "q")
-        if not along.free_symbols & {joint.symbol for joint in self.declared.joints}:
+        if not along.free_symbols & {joint.symbol for joint in self.declared.coordinates}:
             raise ModelError(
                 f"a force is applied along {along}, which contains no coordinate. "
                 "Write the coordinate first: robot.apply(coordinate, force), robot.spring(coordinate, stiffness).",
@@ -112,7 +112,7 @@ class Terms:
 
     def velocity(self, displacement: Expr) -> Expr:
         """The time derivative of an expression of the coordinates."""
-        joints = self.declared.joints
+        joints = self.declared.coordinates
         return sum((displacement.diff(joint.symbol) * joint.symbol.rate for joint in joints), S.Zero)
 
     def dimensions(self, what: str, bare: bool = False) -> Dimensions:
@@ -120,6 +120,6 @@ class Terms:
         declared = self.declared
         sources: list[DeclaredParameter | DeclaredInput] = [*declared.parameters, *declared.inputs]
         units = {source.symbol: source.unit for source in (*sources, *declared.speeds)}
-        for joint in declared.joints:
+        for joint in declared.coordinates:
             units[joint.symbol], units[joint.symbol.rate] = UNITS[joint.kind], RATE_UNITS[joint.kind]
         return Dimensions(units, frozenset(source.symbol for source in sources), what, self.place, bare)
