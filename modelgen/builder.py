@@ -216,7 +216,7 @@ def build_from_equations(
 
 def _with_drawing(program: Program, mechanism: Mechanism, equations: EquationsOfMotion, drawn: Sketch) -> Program:
     """The program with the points of a drawing in its graph."""
-    points = lowering.drawing(drawn, equations.state, equations.parameters)
+    points = lowering.drawing(drawn, equations)
     (function,) = points.functions
     theirs = [node for argument in function.arguments for node in argument.entries]
     known = dict(zip(theirs, mechanism.x.entries + mechanism.theta.entries, strict=True))

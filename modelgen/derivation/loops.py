@@ -9,15 +9,15 @@ T' (f - M gamma) (Featherstone, Rigid Body Dynamics Algorithms, 2008, section 8.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from sympy import Expr, Float, Matrix, S, Symbol, cos, eye, sin, zeros
 
-from modelgen.derivation.equations import Definition
+from modelgen.derivation.equations import Definition, EquationsOfMotion, used
 from modelgen.derivation.frames import Intermediates
 from modelgen.derivation.loop_guess import Guess, Mechanism, find_guess, independent_rows
 from modelgen.errors import Place
@@ -44,6 +44,11 @@ class Closure:
         """w: coordinates, then parameters."""
         return *self.independent, *self.parameters
 
+    @property
+    def determined(self) -> set[Symbol]:
+        """z, and what its kinematics define: rates, slopes and intermediates."""
+        return {*self.dependent, *(symbol for symbol, _ in self.kinematics)}
+
     @cached_property
     def J(self) -> Matrix:
         """dgap/dz (d, d)."""
@@ -68,8 +73,8 @@ class Closure:
         return *names.definitions, *zip(self.dependent, z, strict=True)
 
     @cached_property
-    def _kinematics(self) -> tuple[tuple[Definition, ...], Matrix, Matrix]:
-        """Definitions of slopes, rates and gamma from z, w and the rates of w; dz/dw; gamma (d, 1)."""
+    def _kinematics(self) -> tuple[tuple[Definition, ...], Matrix, Matrix, list[Expr]]:
+        """Definitions of slopes, rates and gamma from z, w and the rates of w; dz/dw; gamma (d, 1); `squares`."""
         names = Intermediates(self.taken | {symbol.name for symbol, _ in self.solution()})
         y = (*self.dependent, *self.independent)
         rates = Matrix([symbol.rate for symbol in y])
@@ -84,12 +89,17 @@ class Closure:
             names.definitions.append((symbol.rate, rate))
         bias = matrix.solve(-second, "bias")
         gamma = [names.scalar(f"loop_{s}_bias", value) for s, value in zip(self.dependent, bias, strict=True)]
-        return tuple(names.definitions), slopes, Matrix(gamma)
+        return tuple(names.definitions), slopes, Matrix(gamma), matrix.squares
 
     @property
     def kinematics(self) -> tuple[Definition, ...]:
         """Definitions of dz/dw, of the rates of z, and of gamma, in this order, from z."""
         return self._kinematics[0]
+
+    @property
+    def kinematics_of_slopes(self) -> tuple[Definition, ...]:
+        """The definitions of `kinematics` that dz/dw needs."""
+        return used(self.kinematics, self.slopes)
 
     @property
     def slopes(self) -> Matrix:
@@ -100,6 +110,11 @@ class Closure:
     def gamma(self) -> Matrix:
         """The accelerations of z (d, 1) where those of w are zero, symbols of `kinematics`."""
         return self._kinematics[2]
+
+    @property
+    def squares(self) -> list[Expr]:
+        """The squared lengths (d,) of the orthogonal columns of J. Their product is the squared determinant."""
+        return self._kinematics[3]
 
     @property
     def implicit(self) -> dict[Symbol, tuple[tuple[Symbol, Expr], ...]]:
@@ -168,6 +183,12 @@ def closures(robot: Robot) -> tuple[Closure, ...]:
 def definitions(robot: Robot, more: int = 0) -> tuple[Definition, ...]:
     """Definitions of all dependent coordinates and rates. more: further steps of Newton's method."""
     return tuple(pair for closure in closures(robot) for pair in (*closure.solution(more), *closure.kinematics))
+
+
+def refined(robot: Robot, equations: EquationsOfMotion) -> EquationsOfMotion:
+    """The equations with two more steps of Newton's method, which close the loops to 50 digits."""
+    others = equations.definitions[len(definitions(robot)) :]
+    return replace(equations, definitions=(*definitions(robot, 2), *others)) if robot.loops else equations
 
 
 def _groups(robot: Robot) -> list[list[tuple[Loop, Matrix]]]:
@@ -287,13 +308,12 @@ def projected(
 
 
 def expanded(symbols: Iterable[Symbol], groups: Sequence[Closure]) -> set[Symbol]:
-    """The symbols, with the variables of loops in place of dependent coordinates, and the rates of both."""
-    replaced: Mapping[Symbol, set[Symbol]] = {
-        **{z: set(closure.variables) for closure in groups for z in closure.dependent},
-        **{
-            z.rate: {*closure.variables, *(w.rate for w in closure.independent)}
-            for closure in groups
-            for z in closure.dependent
-        },
-    }
-    return {other for symbol in symbols for other in replaced.get(symbol, {symbol})}
+    """The symbols, with the variables of loops, and their rates, in place of what the loops determine."""
+    result = set(symbols)
+    for closure in groups:
+        found = result & closure.determined
+        if found:
+            moving = not found <= {*closure.dependent}
+            rates = {other.rate for other in closure.independent} if moving else set()
+            result = (result - found) | {*closure.variables} | rates
+    return result

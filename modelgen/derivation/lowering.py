@@ -10,7 +10,7 @@ from typing import Any
 import sympy
 from sympy import Expr, Matrix, Symbol
 
-from modelgen.derivation.equations import Definition, EquationsOfMotion, Slopes
+from modelgen.derivation.equations import Definition, EquationsOfMotion, Slopes, used
 from modelgen.derivation.mechanics import MechanicsExpressions
 from modelgen.derivation.sketch import Sketch
 from modelgen.errors import ModelError
@@ -110,10 +110,15 @@ def mechanics(equations: EquationsOfMotion, terms: MechanicsExpressions) -> Mech
     )
 
 
-def drawing(sketch: Sketch, state: Sequence[Symbol], parameters: Sequence[Symbol]) -> Program:
-    """A program with one function, the points of a drawing: (x, theta) -> points (P, 2)."""
-    flat = [entry for point in sketch.points for entry in point]
-    graph, inputs, entries = scalars((*state, *parameters), flat, sketch.definitions)
+def drawing(sketch: Sketch, equations: EquationsOfMotion) -> Program:
+    """A program with one function, the points of a drawing: (x, theta) -> points (P, 2).
+
+    The points may contain coordinates that the equations of motion define.
+    """
+    flat, state = [entry for point in sketch.points for entry in point], equations.state
+    wanted = [*flat, *(value for _, value in sketch.definitions)]
+    definitions = [*used(equations.definitions, wanted), *sketch.definitions] if equations.implicit else sketch.definitions
+    graph, inputs, entries = scalars((*state, *equations.parameters), flat, definitions)
     x, theta = Argument("x", inputs[: len(state)]), Argument("theta", inputs[len(state) :])
     return Program(graph, (Function("points", (x, theta), (Output("points", (len(sketch.points), 2), entries),)),))
 
