@@ -18,8 +18,8 @@ class EquationsOfMotion:
     """qdot = coordinate_rates(q, v; theta),  M(q; theta) vdot = force(q, v; theta) + input_matrix(q; theta) u.
 
     The expressions contain the symbols below and the left-hand sides of `definitions`, which are evaluated first, in
-    order. The recursive derivation names its intermediates there; Lagrange's equations have none. A symbol of `implicit`
-    is the result of an iteration that its definition unrolls: derivatives use its slopes, not the iteration.
+    order. The recursive derivation names its intermediates there; Lagrange's equations have none. A symbol of
+    `implicit` is the result of an iteration that its definition unrolls: derivatives use its slopes instead.
     """
 
     coordinates: tuple[Symbol, ...]  # q (n_q)

@@ -191,12 +191,11 @@ class _Solver:
     def step(self, z: Array, w: Array) -> Array:
         """One step (N, d) of Newton's method; NaN where dgap/dz is singular."""
         gap, J = self.values(z, w)
-        sound = np.isfinite(J).all(axis=(1, 2)) & np.isfinite(gap).all(axis=1)
+        sound = np.asarray(np.isfinite(J).all(axis=(1, 2)) & np.isfinite(gap).all(axis=1))
         J = np.where(sound[:, None, None], J, np.eye(self.size))
         sound &= np.linalg.svd(J, compute_uv=False)[:, -1] > 1e-14
         J = np.where(sound[:, None, None], J, np.eye(self.size))
-        move: Array = -np.linalg.solve(J, np.where(sound[:, None], gap, np.nan)[:, :, None])[:, :, 0]
-        return move
+        return np.asarray(-np.linalg.solve(J, np.where(sound[:, None], gap, np.nan)[:, :, None])[:, :, 0], np.float64)
 
     def started(self) -> Array:
         """z (1, d) at the starting posture. Raises ModelError if the loop does not close there, or is singular."""
@@ -289,7 +288,10 @@ def find_guess(of: Mechanism, kept: Sequence[int]) -> Guess:
         reach, fitted = 1.0, _sampled(of, 1.0, 6 * largest + 32, 1, nominal=True)
         values, _ = solver.followed(start, of.start_w, fitted)
     best: tuple[int, Guess] | None = None
-    size = sum(bool(node.args) for node in {node for entry in solver.matrix for node in preorder_traversal(entry)}) + 3 * len(kept) ** 3
+    size = (
+        sum(bool(node.args) for node in {node for entry in solver.matrix for node in preorder_traversal(entry)})
+        + 3 * len(kept) ** 3
+    )
     for order in range(orders + 1):
         guess = _fit(of, order, reach, fitted[:, :count], values, turns)
         steps = _steps(solver, guess.values(w[:, :count]), w, z)
@@ -329,8 +331,8 @@ def _check(of: Mechanism, solver: _Solver, z: Array, w: Array) -> None:
     worst = int(np.abs(left).max(axis=1).argmax())
     if np.abs(left[worst]).max() > 1e3 * CLOSED:
         raise ModelError(
-            f"the loop cannot close at {of.posture(w[worst])}: a gap of {of.gap(left[worst])} remains, because it takes "
-            "more degrees of freedom there than it has dependent coordinates.",
+            f"the loop cannot close at {of.posture(w[worst])}: a gap of {of.gap(left[worst])} remains, because it "
+            "takes more degrees of freedom there than it has dependent coordinates.",
             of.place,
         )
     joints = {joint.symbol: joint for joint in of.robot.dependent}

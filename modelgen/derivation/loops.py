@@ -200,13 +200,21 @@ def _groups(robot: Robot) -> list[list[tuple[Loop, Matrix]]]:
         gap = loop_gap(loop).xreplace(fixed)
         mine = {*loop.dependent, *(gap.free_symbols & dependent)}
         joined = [
-            group
-            for group in groups
-            if any(mine & {*other.dependent, *value.free_symbols} for other, value in group)
+            group for group in groups if any(mine & {*other.dependent, *value.free_symbols} for other, value in group)
         ]
         groups = [group for group in groups if group not in joined]
         groups.append([*(pair for group in joined for pair in group), (loop, gap)])
     return groups
+
+
+def leading(robot: Robot) -> dict[Symbol, set[Symbol]]:
+    """Each dependent coordinate -> the independent coordinates on which it depends. No loop is solved."""
+    independent = {joint.symbol for joint in robot.joints}
+    result: dict[Symbol, set[Symbol]] = {}
+    for group in _groups(robot):
+        moving = {symbol for _, gap in group for symbol in gap.free_symbols} & independent
+        result |= {symbol: moving for loop, _ in group for symbol in loop.dependent}
+    return result
 
 
 def _closure(robot: Robot, loops: Sequence[tuple[Loop, Matrix]], taken: frozenset[str]) -> Closure:
@@ -296,9 +304,7 @@ def projected(
                 T[row[symbol], row[other]] = closure.slopes[i, j]
 
     def named(what: str, matrix: Matrix) -> Matrix:
-        return Matrix(
-            matrix.rows, matrix.cols, lambda i, j: names.scalar(f"loop_{what}_{i + 1}_{j + 1}", matrix[i, j])
-        )
+        return Matrix(matrix.rows, matrix.cols, lambda i, j: names.scalar(f"loop_{what}_{i + 1}_{j + 1}", matrix[i, j]))
 
     inertia = named("inertia", mass_matrix)
     moved = named("moved", inertia * T)

@@ -117,7 +117,9 @@ def drawing(sketch: Sketch, equations: EquationsOfMotion) -> Program:
     """
     flat, state = [entry for point in sketch.points for entry in point], equations.state
     wanted = [*flat, *(value for _, value in sketch.definitions)]
-    definitions = [*used(equations.definitions, wanted), *sketch.definitions] if equations.implicit else sketch.definitions
+    definitions = (
+        [*used(equations.definitions, wanted), *sketch.definitions] if equations.implicit else sketch.definitions
+    )
     graph, inputs, entries = scalars((*state, *equations.parameters), flat, definitions)
     x, theta = Argument("x", inputs[: len(state)]), Argument("theta", inputs[len(state) :])
     return Program(graph, (Function("points", (x, theta), (Output("points", (len(sketch.points), 2), entries),)),))
@@ -132,8 +134,8 @@ def scalars(
 ) -> tuple[Graph, tuple[Node, ...], tuple[Node, ...]]:
     """A separate graph, the nodes of the symbols in it, and the nodes of the expressions.
 
-    No input has a name in `taken`. implicit: as in `EquationsOfMotion`; all its slopes are defined. Raises ModelError for
-    a function of SymPy that kernels cannot evaluate.
+    No input has a name in `taken`. implicit: as in `EquationsOfMotion`; all its slopes are defined. Raises ModelError
+    for a function of SymPy that kernels cannot evaluate.
     """
     graph = Graph()
     inputs = tuple(graph.input(name) for name in unique_names([symbol.name for symbol in symbols], taken))

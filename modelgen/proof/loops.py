@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from sympy import Matrix, Symbol
 
 from modelgen.arrays import Array
@@ -91,7 +92,7 @@ class EnclosedLoop:
         d, k = len(self.closure.dependent), len(self.closure.variables)
         centre, reach = (lower + upper) / 2, (upper - lower) / 2 * (1 + 1e-15)
         z = self.values_at(centre)
-        sound = np.isfinite(z).all(axis=1)
+        sound = np.asarray(np.isfinite(z).all(axis=1))
         z = np.where(sound[:, None], z, 0.0)
         at = np.hstack([centre, z])
         J, _ = self._bounds("J", at, at, (d, d))
@@ -115,15 +116,16 @@ class EnclosedLoop:
         """z (N, d) as the program computes it, at variables (N, w)."""
         return self._solution(w)[:, :, 0]  # type: ignore[operator,no-any-return]
 
-    def closes(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+    def closes(self, lower: Array, upper: Array) -> tuple[NDArray[np.bool_], Array]:
         """Whether the loop closes in boxes of the variables (N, w), and the doubt (N, w) along each of them."""
         d, k = len(self.closure.dependent), len(self.closure.variables)
         with np.errstate(all="ignore"):
             centre, reach = (lower + upper) / 2, (upper - lower) / 2 * (1 + 1e-15)
             z, radius, Y = self._solved(lower, upper)
-            known = np.isfinite(radius).all(axis=1)
+            known = np.asarray(np.isfinite(radius).all(axis=1))
             radius = np.where(known[:, None], radius, 0.0)
-            slopes, spread = self._bounds("slopes", np.hstack([lower, z - radius]), np.hstack([upper, z + radius]), (d, k))
+            box = np.hstack([lower, z - radius]), np.hstack([upper, z + radius])
+            slopes, spread = self._bounds("slopes", *box, (d, k))
             graph, inputs, nodes, slopes_of = self._guess
             low, high = enclosures(graph, slopes_of, inputs, lower, upper)
             apart = np.abs((low + high).reshape(-1, d, k) / 2 - slopes) + (high - low).reshape(-1, d, k) / 2 + spread
@@ -134,7 +136,7 @@ class EnclosedLoop:
             around = np.where(known[:, None], radius + error, 0.0)
             box = np.hstack([lower, z - around]), np.hstack([upper, z + around])
             kappa = _largest(Y, *self._bounds("J", *box, (d, d)), less=True).sum(axis=2).max(axis=1)
-            curved = _largest(Y, *(part.reshape(-1, d, d * d) for part in self._bounds("H", *box, (d, d, d))))
+            curved = _largest(Y, *self._bounds("H", *box, (d, d * d)))
             L = curved.sum(axis=2).max(axis=1) / (1 - kappa)
             size = error.max(axis=1)
             known &= (kappa < 1) & (L * size < 1)
@@ -149,8 +151,3 @@ def _largest(Y: Array, centre: Array, radius: Array, less: bool = False) -> Arra
     product = Y @ centre
     size = np.abs(Y) @ (radius + ROUNDING * np.abs(centre))
     return np.abs(np.eye(Y.shape[1]) - product if less else product) + size
-
-
-def columns_of(loops: Sequence[EnclosedLoop]) -> tuple[Symbol, ...]:
-    """The dependent coordinates of all loops, in the order of their values."""
-    return tuple(symbol for loop in loops for symbol in loop.closure.dependent)

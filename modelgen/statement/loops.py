@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sympy import Matrix, srepr
+from sympy import Matrix
 
 from modelgen.errors import ModelError, Place
 from modelgen.statement.bodies import Link, Point, make_point
@@ -33,11 +33,19 @@ class Loop:
     def statement(self) -> list[object]:
         """The content of the line as text, for the content hash."""
         ends = [end.name if isinstance(end, Link) else end.statement() for end in self.ends]
-        return [*ends, *([symbol.name, value] for group in (self.dependent, self.at) for symbol, value in group.items())]
+        return [
+            *ends,
+            *([symbol.name, value] for group in (self.dependent, self.at) for symbol, value in group.items()),
+        ]
 
 
 def make_loop(
-    check: Terms, points: Sequence[Point], links: Sequence[Link], ends: tuple[object, object], dependent: object, at: object
+    check: Terms,
+    points: Sequence[Point],
+    links: Sequence[Link],
+    ends: tuple[object, object],
+    dependent: object,
+    at: object,
 ) -> Loop:
     """The loop of one `Robot.loop(...)`; its dependent coordinates leave the state.
 

@@ -166,7 +166,7 @@ class Robot(Forces):
         return link
 
     def point(self, name: str, position: Sequence[object], *, on: Link | None = None) -> Point:
-        """Name a point for `robot.loop`, and for the kernel `forward_kinematics`, which gives its position and Jacobian.
+        """Name a point for `robot.loop` and the kernel `forward_kinematics`, which gives its position and Jacobian.
 
         position: (x, height) or (x, y, height) in the world frame, or (x, y, z) in the frame of the link `on`. The
         origin of each link is a point with the link's name already. The equations of motion do not change.

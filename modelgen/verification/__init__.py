@@ -40,7 +40,8 @@ def quick(
     The power balance replaces the checks of the mechanics, which take most of the time of `verify`.
     """
     points = sample_points(robot, QUICK_SAMPLES)
-    compiled, equations = load(robot.name, backend="llvm", dtype="float64", directory=directory), refined(robot, equations)
+    compiled = load(robot.name, backend="llvm", dtype="float64", directory=directory)
+    equations = refined(robot, equations)
     reference = _reference(robot, equations, points, compiled)
     return [
         *_power(robot, equations, compiled, QUICK_SAMPLES),

@@ -142,7 +142,8 @@ class Energies:
         definitions, tree_kinetic, tree_potential = link_energies(
             robot.links, robot.downward_acceleration, robot.symbols
         )
-        self.definitions = [*loops.definitions(robot, 2), *((symbol, value.xreplace(fixed)) for symbol, value in definitions)]
+        named = [(symbol, value.xreplace(fixed)) for symbol, value in definitions]
+        self.definitions = [*loops.definitions(robot, 2), *named]
         self.implicit = equations.implicit
         system, loads = robot.system, robot.loads
         kinetic = sum((energy.value for energy in robot.kinetic), tree_kinetic)
