@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
-from scipy.optimize import fsolve
 from sympy import asin, cos, pi, sin, sqrt
 
 from modelgen import LogCos, ModelError, Quadratic, Robot, load
@@ -73,8 +72,9 @@ def second(function: Callable[[Array], Array], q: Array, v: Array) -> Array:
 
 def consistent(gap: Callable[[Array], Array], q: Array, v: Array, independent: int) -> tuple[Array, Array]:
     """Closed coordinates and rates, with the first entries as they are."""
-    follow = fsolve(lambda z: gap(np.concatenate([q[:independent], z])), q[independent:], xtol=1e-14)
-    q = np.concatenate([q[:independent], follow])
+    q = q.astype(np.float64)
+    for _ in range(20):
+        q[independent:] -= np.linalg.solve(slopes(gap, q)[:, independent:], gap(q))
     J = slopes(gap, q)
     rates = np.linalg.solve(J[:, independent:], -J[:, :independent] @ v[:independent])
     return q, np.concatenate([v[:independent], rates])
@@ -133,8 +133,8 @@ def test_free_four_bar_keeps_its_energy(tmp_path: Path) -> None:
         velocity = slopes(lambda at: four_bar_places(at)[1], q) @ v
         return float((masses * velocity**2).sum() / 2 + GRAVITY * 0.3 * places[[1, 4, 7]].sum())
 
-    start = np.array([0.3, 6.0])
-    motion = solve_ivp(lambda _, x: robot.dynamics(x, np.zeros(1)), (0, 5), start, rtol=1e-11, atol=1e-11)
+    start = np.array([0.3, 14.0])
+    motion = solve_ivp(lambda _, x: robot.dynamics(x, np.zeros(1)), (0, 2), start, rtol=1e-11, atol=1e-11)
     assert abs(motion.y[0, -1]) > 2 * np.pi  # it turns around
     energies = [energy(x) for x in motion.y.T[::10]]
     np.testing.assert_allclose(energies, energies[0], rtol=1e-8)
