@@ -20,8 +20,8 @@ from sympy import Expr, Float, Matrix, S, Symbol, cos, eye, sin, zeros
 from modelgen.derivation.equations import Definition, EquationsOfMotion, used
 from modelgen.derivation.frames import Intermediates
 from modelgen.derivation.loop_guess import Guess, Mechanism, find_guess, independent_rows
-from modelgen.errors import Place
-from modelgen.statement.bodies import Link, turn
+from modelgen.errors import ModelError, Place
+from modelgen.statement.bodies import BallAxes, JointAxis, Link, turn
 from modelgen.statement.declarations import Coordinate
 from modelgen.statement.loops import Loop
 from modelgen.statement.robot import Robot
@@ -249,11 +249,21 @@ def _closure(robot: Robot, loops: Sequence[tuple[Loop, Matrix]], taken: frozense
 def loop_gap(loop: Loop) -> Matrix:
     """The gap of a loop (3, 1), in m: from its first to its second end, in a frame that carries both.
 
-    Of two links (6, 1): also the sine of the angle between their frames, times its axis.
+    Of two links (6, 1): also the sine of the angle between their frames, times its axis. Raises ModelError for a ball
+    joint in the loop.
     """
     links = [end if isinstance(end, Link) else end.link for end in loop.ends]
     lines = [_ancestors(link) for link in links]
     common = next((link for link in lines[0] if link in lines[1]), None)
+    for link in lines[0] + lines[1]:
+        between = link not in lines[0] or link not in lines[1]
+        ball = next((joint for joint in link.axes if isinstance(joint, BallAxes)), None)
+        if between and ball:
+            raise ModelError(
+                f"the loop passes the ball joint `{ball.ball.name}` of the link `{link.name}`. Make it of three "
+                "revolute joints, with links without mass in between.",
+                loop.place,
+            )
     places = [zeros(3, 1) if isinstance(end, Link) else end.position for end in loop.ends]
     first, second = (_carried(place, link, common) for place, link in zip(places, links, strict=True))
     gap = second - first
@@ -275,7 +285,7 @@ def _ancestors(link: Link | None) -> list[Link]:
 def _carried(vector: Matrix, link: Link | None, until: Link | None, at: bool = True) -> Matrix:
     """A point (3, 1) of a link's frame in the frame of the link `until`, None for the ground. at=False: a direction."""
     while link is not None and link is not until:
-        for joint in reversed(link.axes):
+        for joint in (joint for joint in reversed(link.axes) if isinstance(joint, JointAxis)):
             q = joint.coordinate
             if joint.kind == "revolute":
                 vector = turn(joint.axis, cos(q), sin(q)) * vector
@@ -291,17 +301,18 @@ def projected(
 ) -> tuple[Matrix, Matrix, Matrix, tuple[Definition, ...]]:
     """M, force, input matrix of the independent coordinates, and definitions of intermediates.
 
-    The arguments have rows for the joints, then for the dependent coordinates.
+    The arguments have rows for v, then for the dependent coordinates.
     """
     names = Intermediates({*robot.symbols, *(symbol.name for symbol, _ in definitions(robot))})
-    n, size = len(robot.joints), mass_matrix.rows
-    row = {joint.symbol: number for number, joint in enumerate((*robot.joints, *robot.dependent))}
+    n, size = len(robot.velocities), mass_matrix.rows
+    moving = [*(speed.symbol for speed in robot.velocities), *(joint.symbol.rate for joint in robot.dependent)]
+    row = {speed: number for number, speed in enumerate(moving)}
     T, gamma = eye(n).col_join(zeros(size - n, n)), zeros(size, 1)
     for closure in closures(robot):
         for i, symbol in enumerate(closure.dependent):
-            gamma[row[symbol]] = closure.gamma[i]
+            gamma[row[symbol.rate]] = closure.gamma[i]
             for j, other in enumerate(closure.independent):
-                T[row[symbol], row[other]] = closure.slopes[i, j]
+                T[row[symbol.rate], row[other.rate]] = closure.slopes[i, j]
 
     def named(what: str, matrix: Matrix) -> Matrix:
         return Matrix(matrix.rows, matrix.cols, lambda i, j: names.scalar(f"loop_{what}_{i + 1}_{j + 1}", matrix[i, j]))

@@ -55,6 +55,8 @@ class Nodes:
 
 def nodes_of(expressions: Sequence[Expr], whole: Domain, definitions: Sequence[Definition] = ()) -> Nodes:
     """Expressions as nodes, with the symbols that they depend on."""
+    expressions = [whole.on(expression) for expression in expressions]
+    definitions = [(symbol, whole.on(value)) for symbol, value in definitions]
     domain = whole.of([*expressions, *(value for _, value in definitions)])
     closures = domain.loops
     z = tuple(symbol for closure in closures for symbol in closure.dependent)
