@@ -94,6 +94,7 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
     written += [load.force for load in robot.loads] + [load.displacement for load in robot.loads]
     written += [robot.declared_task.state_cost]
     written += [term for link in robot.links for term in link.terms]
+    written += [rolling.rate for rolling in robot.rolls.values()]
     written += [entry for loop in robot.loops for entry in loop_gap(loop)]
     written += [robot.downward_acceleration] if robot.links else []
     written += robot.system.terms if robot.system else ()

@@ -222,6 +222,13 @@ def _closure(robot: Robot, loops: Sequence[tuple[Loop, Matrix]], taken: frozense
     z = tuple(symbol for loop, _ in loops for symbol in loop.dependent)
     joints = tuple(joint for joint in robot.joints if joint.symbol in rows.free_symbols)
     parameters = tuple(parameter for parameter in robot.parameters if parameter.symbol in rows.free_symbols)
+    rolling = next((joint for joint in joints if joint.symbol in robot.rolls), None)
+    if rolling:
+        raise ModelError(
+            f"the loop contains `{rolling.symbol}`, whose rate follows from other speeds by robot.roll. Choose a "
+            "coordinate whose rate is a speed of the state.",
+            loops[0][0].place,
+        )
     posture = {symbol: value for loop, _ in loops for symbol, value in loop.at.items()}
     mechanism = Mechanism(
         robot,
@@ -296,17 +303,27 @@ def _carried(vector: Matrix, link: Link | None, until: Link | None, at: bool = T
     return vector
 
 
+def unreduced_speeds(robot: Robot) -> list[Symbol]:
+    """The speeds before rolling and loops reduce them.
+
+    v, with the rates of coordinates that roll in place of declared speeds; then the rates of dependent coordinates.
+    """
+    own = robot.system.speeds if robot.system else ()
+    rates = {joint.symbol.rate for joint in robot.joints} | {turn.rate for turn in robot.turns}
+    kept = [speed.symbol for speed in robot.velocities if speed.symbol in rates or speed.symbol in own]
+    return [*kept, *(symbol.rate for symbol in robot.rolls), *(joint.symbol.rate for joint in robot.dependent)]
+
+
 def projected(
-    robot: Robot, mass_matrix: Matrix, force: Matrix, input_matrix: Matrix
+    robot: Robot, speeds: Sequence[Symbol], mass_matrix: Matrix, force: Matrix, input_matrix: Matrix
 ) -> tuple[Matrix, Matrix, Matrix, tuple[Definition, ...]]:
     """M, force, input matrix of the independent coordinates, and definitions of intermediates.
 
-    The arguments have rows for v, then for the dependent coordinates.
+    speeds: those of the rows, the rates of the dependent coordinates last.
     """
     names = Intermediates({*robot.symbols, *(symbol.name for symbol, _ in definitions(robot))})
-    n, size = len(robot.velocities), mass_matrix.rows
-    moving = [*(speed.symbol for speed in robot.velocities), *(joint.symbol.rate for joint in robot.dependent)]
-    row = {speed: number for number, speed in enumerate(moving)}
+    n, size = len(speeds) - len(robot.dependent), mass_matrix.rows
+    row = {speed: number for number, speed in enumerate(speeds)}
     T, gamma = eye(n).col_join(zeros(size - n, n)), zeros(size, 1)
     for closure in closures(robot):
         for i, symbol in enumerate(closure.dependent):

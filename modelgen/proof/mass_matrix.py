@@ -147,9 +147,10 @@ def blocks(robot: Robot, equations: EquationsOfMotion) -> list[tuple[Block, list
 def monotone(robot: Robot, block: Block) -> list[Symbol]:
     """The parameters with which the kinetic energy never falls, at any rates: M grows with them in Loewner's order.
 
-    Lengths of closed loops are left out, because they also change which rates are possible.
+    Lengths of closed loops and wheels are left out, because they also change which rates are possible.
     """
     lengths = {symbol for loop in block.domain.loops for symbol in loop.parameters}
+    lengths |= {symbol for rolling in robot.rolls.values() for symbol in rolling.rate.free_symbols}
     if robot.system or robot.links:
         return []
     return [
@@ -171,10 +172,15 @@ def _never_negative(expression: Expr, robot: Robot, whole: Domain) -> bool:
 def own_inertias(robot: Robot, whole: Domain) -> list[Block] | None:
     """For each link with mass, its inertia along its own joint and along the massless joints before it.
 
-    None for other robots, and for trees with a massless end.
+    None for other robots, for robots that roll, and for trees with a massless end.
     """
     energies = [energy.value for energy in robot.kinetic]
-    if not robot.links or robot.system or not all(_never_negative(energy, robot, whole) for energy in energies):
+    if (
+        not robot.links
+        or robot.system
+        or robot.rolls
+        or not all(_never_negative(energy, robot, whole) for energy in energies)
+    ):
         return None
     names = Intermediates(robot.symbols)
     frames = frames_of(robot.links, names)

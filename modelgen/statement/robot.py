@@ -18,6 +18,7 @@ from modelgen.statement.declarations import Ball, Coordinate, Declarations, Decl
 from modelgen.statement.drawing import Line, shape_lines
 from modelgen.statement.forces import Forces
 from modelgen.statement.loops import Loop, make_loop
+from modelgen.statement.rolling import rolling_rates
 from modelgen.statement.tasks import declared_action_cost, numeric_task, with_rotations
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Robot(Forces):
         declared = Declarations(name, self.place)
         self.joints, self.parameters, self.inputs = declared.joints, declared.parameters, declared.inputs
         self.dependent = declared.dependent  # joints that closed loops determine; not in the state
-        self.symbols, self.balls = declared.symbols, declared.balls
+        self.symbols, self.balls, self.rolls = declared.symbols, declared.balls, declared.rolls
         self.links: list[Link] = []
         self.points: list[Point] = []
         self.loops: list[Loop] = []
@@ -91,6 +92,7 @@ class Robot(Forces):
     def rates(self) -> dict[Symbol, Expr]:
         """Rate of a coordinate that is not an entry of the state -> expression in q and v."""
         rates = dict(self.system.rates) if self.system else {}
+        rates |= {symbol.rate: rolling.rate for symbol, rolling in self.rolls.items()}
         return rates | {rate: value for ball in self.balls for rate, value in ball.quaternion_rates.items()}
 
     @property
@@ -175,7 +177,7 @@ class Robot(Forces):
         return self._declared.input(name, limit, unit, meaning, calling_place())
 
     def speed(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
-        """Declare a speed other than the rate of a coordinate, such as an angular velocity; for robot.mechanics."""
+        """Declare a speed other than the rate of a coordinate, for robot.roll or robot.mechanics."""
         return self._declared.speed(name, limit, unit, meaning, calling_place())
 
     def gravity(self, acceleration: object) -> None:
@@ -297,10 +299,33 @@ class Robot(Forces):
         check = self._check()
         if self.system:
             raise ModelError("robot.mechanics is called twice; a robot has one system.", check.place)
+        if self.rolls:
+            raise ModelError(
+                "robot.mechanics and robot.roll do not go together; give the velocity constraints to KanesMethod.",
+                check.place,
+            )
         if self.loops:
             raise ModelError("robot.mechanics and robot.loop do not go together; close it in that system.", check.place)
         replaced = {**(parameters or {}), **(inputs or {})}
         self.system = make_system(check, system, coordinates, speeds or {}, replaced)
+
+    def roll(self, rates: Mapping[Coordinate, object]) -> None:
+        """Let wheels roll without slip: the rates of some coordinates follow from the speeds of the state.
+
+        rates: coordinate -> its rate, linear in rates of other coordinates and in speeds of `robot.speed`, such as
+        {x: speed * cos(yaw), y: speed * sin(yaw)}. These coordinates have no rate_limit. The state has fewer speeds
+        than coordinates. The forces that prevent slip do no work and are left out.
+        """
+        check = self._check()
+        if self.system:
+            raise ModelError(
+                "robot.roll and robot.mechanics do not go together; give the velocity constraints to KanesMethod.",
+                check.place,
+            )
+        if not isinstance(rates, Mapping) or not rates:
+            raise ModelError(f"robot.roll gets {rates!r}; write {{coordinate: rate, ...}}.", check.place)
+        for coordinate, rate in rolling_rates(check, rates).items():
+            self._declared.roll(coordinate, rate, check.place)
 
     def draw(self, **shape: object) -> None:
         """Draw one shape, for `modelgen animate` and renderers. Points are (x, height) or (x, y, height) in m.
@@ -388,6 +413,11 @@ def model_expressions(robot: Robot) -> Iterator[ModelExpression]:
         yield ModelExpression(load.displacement, load.place, 2)
     for link in robot.links:
         yield from (ModelExpression(term, link.place, 1) for term in link.terms)
+    for rolling in robot.rolls.values():
+        yield ModelExpression(rolling.rate, rolling.place, 2)
+    for loop in robot.loops:
+        ends = [end.position for end in loop.ends if isinstance(end, Point) and not end.link]
+        yield from (ModelExpression(position, loop.place, 2) for position in ends)
     if robot.gravity_place:
         yield ModelExpression(robot.downward_acceleration, robot.gravity_place, 1)
     if robot.system:
