@@ -176,7 +176,7 @@ def _checked(robot: Robot, equations: EquationsOfMotion, report: BuildReport) ->
         check_domain(robot, equations)
     with report.stage("search for violations"):
         refuse_derived(robot, equations)
-    report.warnings += filter(None, [unheld(robot, equations)])
+    report.warnings += filter(None, [unheld(robot, equations), robot.system.warning if robot.system else ""])
 
 
 def build_from_equations(

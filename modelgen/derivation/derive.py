@@ -44,7 +44,7 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     if robot.system or robot.balls:
         G = coordinate_rates.jacobian(v)
         reach = Matrix([*coordinate_rates, *(turn.rate for turn in robot.turns)]).jacobian(v)
-        if robot.balls:
+        if robot.balls or len(v) < len(q):
             force -= mass_matrix * coordinate_rates.jacobian(q) * coordinate_rates  # of qddot = G vdot + Gdot v
             mass_matrix = G.T * mass_matrix * G
         force = G.T * force.xreplace(rate_values) + reach.T * applied.xreplace(rate_values)
@@ -122,8 +122,8 @@ def _system(
     if system.own and (robot.kinetic or robot.links):
         place = robot.kinetic[0].place if robot.kinetic else robot.links[0].place
         raise ModelError(
-            f"a body is added to a system whose speed `{next(iter(system.own.values())).symbol}` is not the rate of a "
-            "coordinate. Add it to the system's own bodies; only forces, springs and losses may be added here.",
+            f"a body is added to a system in which the rate of `{next(iter(system.own))}` is not a speed. Add "
+            "it to the system's own bodies; only forces, springs and losses may be added here.",
             place,
         )
     mass_matrix, force = Matrix.zeros(len(v), len(v)), Matrix.zeros(len(v), 1)

@@ -304,14 +304,16 @@ def _carried(vector: Matrix, link: Link | None, until: Link | None, at: bool = T
 
 
 def unreduced_speeds(robot: Robot) -> list[Symbol]:
-    """The speeds before rolling and loops reduce them.
+    """The speeds before rolling and loops reduce them, in the order of the coordinates; those of dependent ones last.
 
-    v, with the rates of coordinates that roll in place of declared speeds; then the rates of dependent coordinates.
+    Rates of coordinates that roll stand in place of the declared speeds.
     """
-    own = robot.system.speeds if robot.system else ()
-    rates = {joint.symbol.rate for joint in robot.joints} | {turn.rate for turn in robot.turns}
-    kept = [speed.symbol for speed in robot.velocities if speed.symbol in rates or speed.symbol in own]
-    return [*kept, *(symbol.rate for symbol in robot.rolls), *(joint.symbol.rate for joint in robot.dependent)]
+    state = [speed.symbol for speed in robot.velocities]
+    if robot.rolls:
+        turning = {ball.quaternion[0]: ball.rate for ball in robot.balls}
+        turning |= {entry: () for ball in robot.balls for entry in ball.quaternion[1:]}
+        state = [rate for joint in robot.joints for rate in turning.get(joint.symbol, (joint.symbol.rate,))]
+    return [*state, *(joint.symbol.rate for joint in robot.dependent)]
 
 
 def projected(
