@@ -164,7 +164,12 @@ def _not_at_rest(problem: Problem) -> str:
 
 
 def _beyond_a_regulator(problem: Problem) -> str:
-    """A motion at the target that does not decay, and that no input reaches or that the state cost does not see."""
+    """A motion at the target that does not decay, and that no input reaches or that the state cost does not see.
+
+    Wheels without slip are left out: no linearization reaches the ways across them, but turning and driving does.
+    """
+    if problem.robot.metadata.rolls:
+        return ""
     local = linearization(problem.robot)
     motion = obstacle(*local.scaled_dynamics(), local.scaled_weights()[0])
     name = "" if motion is None else local.tangent.names[motion.state]
