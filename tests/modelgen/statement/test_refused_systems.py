@@ -202,6 +202,6 @@ def test_forces_may_be_added_but_no_body_where_speeds_are_not_rates() -> None:
     finished(robot)
     proven(robot)
     robot.rotor(angles[0], 0.1)
-    rejects(["`omega_x`"], lambda: equations_of_motion(robot))
+    rejects(["`roll`"], lambda: equations_of_motion(robot))
     assert robot.system is not None
     assert robot.system.own
