@@ -32,6 +32,7 @@ SAMPLES = 384  # postures at which the number of steps is found
 BEYOND = 1.1  # share of the limits up to which the guess is fitted, where the loops close there
 ORDERS = {0: 0, 1: 30, 2: 14, 3: 7, 4: 5}  # largest order of the fit by the number of joints; 3 for more
 EXACT = 1e-10  # a last step of Newton's method that is shorter leaves an error below rounding
+MARGIN, CERTAIN = 2.0, 1e-13  # of the bound that sampled postures give; largest error that it leaves
 MOST_STEPS = 7
 DIGITS = 8  # of the coefficients of a guess, after the point
 
@@ -178,6 +179,7 @@ class _Solver:
         self.matrix = gap.row_join(gap.jacobian(of.z))
         self._both = compiled_evaluator(symbols, self.matrix)
         self._rows = compiled_evaluator(symbols, of.rows)
+        self._curved = compiled_evaluator(symbols, Matrix.hstack(*(self.matrix[:, 1:].diff(symbol) for symbol in of.z)))
 
     def rows(self, z: Array, w: Array) -> Array:
         """All rows (N, rows) of the gap."""
@@ -187,6 +189,11 @@ class _Solver:
         """The gap (N, d) and dgap/dz (N, d, d)."""
         both = self._both(np.hstack([z, w]))
         return both[:, :, 0], both[:, :, 1:]
+
+    def bends(self, z: Array, w: Array) -> Array:
+        """Bounds (N,) of |J^-1 d2gap/dz2|: a step of Newton's method from an error e leaves at most bends e^2."""
+        curved = np.linalg.solve(self.values(z, w)[1], self._curved(np.hstack([z, w])))
+        return np.asarray(np.abs(curved).sum(axis=2).max(axis=1))
 
     def step(self, z: Array, w: Array) -> Array:
         """One step (N, d) of Newton's method; NaN where dgap/dz is singular."""
@@ -287,17 +294,19 @@ def find_guess(of: Mechanism, kept: Sequence[int]) -> Guess:
     if failure:
         reach, fitted = 1.0, _sampled(of, 1.0, 6 * largest + 32, 1, nominal=True)
         values, _ = solver.followed(start, of.start_w, fitted)
-    best: tuple[int, Guess] | None = None
-    size = (
-        sum(bool(node.args) for node in {node for entry in solver.matrix for node in preorder_traversal(entry)})
-        + 3 * len(kept) ** 3
-    )
+    best: tuple[tuple[bool, int], Guess] | None = None
+    size = sum(bool(node.args) for node in {node for entry in solver.matrix for node in preorder_traversal(entry)})
+    size += 3 * len(kept) ** 3
+    bends = solver.bends(z, w)
     for order in range(orders + 1):
         guess = _fit(of, order, reach, fitted[:, :count], values, turns)
-        steps = _steps(solver, guess.values(w[:, :count]), w, z)
-        cost = int(np.count_nonzero(guess.coefficients)) * 2 + 2 * len(guess.terms) + (steps or 0) * size
-        if steps and (best is None or cost < best[0]):
-            best = cost, replace(guess, steps=steps)
+        begin = guess.values(w[:, :count])
+        proven = _bounded_steps(np.abs(begin - z).max(axis=1), bends)
+        steps = max(proven, _steps(solver, begin, w, z))
+        cost = int(np.count_nonzero(guess.coefficients)) * 2 + 2 * len(guess.terms) + steps * size
+        rank = proven == 0, cost  # a guess from which every step is bounded is preferred, because it can be proven
+        if steps and (best is None or rank < best[0]):
+            best = rank, replace(guess, steps=steps)
     if best is None:
         raise ModelError(
             f"the loop comes too close to a singularity: {MOST_STEPS} steps of Newton's method do not close it on the "
@@ -377,6 +386,15 @@ def _fit(of: Mechanism, order: int, reach: float, q: Array, z: Array, turns: NDA
     basis = _products(of.joints, reach, terms, q)
     coefficients = np.linalg.lstsq(basis, z - q @ turns.T, rcond=1e-12)[0]
     return Guess(of.z, of.joints, reach, terms, np.round(coefficients, DIGITS) + 0.0, turns)
+
+
+def _bounded_steps(error: Array, bends: Array) -> int:
+    """Steps after which the bound of Newton's method is far below rounding, from errors (N,); 0 if it does not fall."""
+    for number in range(1, MOST_STEPS + 1):
+        error = MARGIN * bends * error**2
+        if error.max() <= CERTAIN:
+            return number
+    return 0
 
 
 def _steps(solver: _Solver, guess: Array, w: Array, z: Array) -> int:

@@ -61,6 +61,13 @@ class Closure:
 
     def solution(self, more: int = 0) -> tuple[Definition, ...]:
         """Definitions of z: the guess, and the steps of Newton's method that make it exact. more: further steps."""
+        return self._stepped(more) if more else self._solution
+
+    @cached_property
+    def _solution(self) -> tuple[Definition, ...]:
+        return self._stepped(0)
+
+    def _stepped(self, more: int) -> tuple[Definition, ...]:
         names = Intermediates(self.taken)
         z = [names.scalar(f"loop_{symbol}_guess", value) for symbol, value in self.guess.expressions(names)]
         steps = self.guess.steps + more

@@ -143,7 +143,8 @@ class EnclosedLoop:
             for _ in range(self.closure.guess.steps):
                 size = L * size**2
             holds = known & (size <= CLOSED)
-        return holds, np.nan_to_num(doubt.max(axis=1), nan=1e300, posinf=1e300) + 1e-3 * reach
+        sides = doubt.max(axis=1) + 1e-3 * reach
+        return holds, np.where(np.isfinite(sides).all(axis=1, keepdims=True), sides, reach)
 
 
 def _largest(Y: Array, centre: Array, radius: Array, less: bool = False) -> Array:
