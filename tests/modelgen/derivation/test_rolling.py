@@ -205,7 +205,7 @@ def test_rolling_in_a_lagrangian_is_refused_or_warned_of() -> None:
     where = Point("P")
     where.set_vel(N, 0.4 * q3.diff() * (sp.cos(q1) * N.x + sp.sin(q1) * N.y))
     pushed = LagrangesMethod(energy, [q1, q2, q3], forcelist=[(where, N.x)], frame=N)
-    with pytest.raises(ModelError, match="the point P .* hides a rolling condition, .* KanesMethod"):
+    with pytest.raises(ModelError, match=r"the point P .* hides a rolling condition, .* KanesMethod"):
         add(pushed)
     bare = LagrangesMethod(energy, [q1, q2, q3])
     assert "does not name its bodies" in unseen_bodies(bare, robot.place)
@@ -225,7 +225,7 @@ def test_rolling_of_a_frame_is_found() -> None:
     )
     robot = Robot("ball")
     x, y = (robot.prismatic(name, limit=1, rate_limit=1) for name in "xy")
-    with pytest.raises(ModelError, match="the frame B .* hides a rolling condition"):
+    with pytest.raises(ModelError, match=r"the frame B .* hides a rolling condition"):
         robot.mechanics(method, coordinates={q1: x, q2: y}, parameters={m: 1, r: 0.1})
 
 
@@ -250,7 +250,7 @@ def test_bad_rates_are_refused() -> None:
         with pytest.raises(ModelError, match=words):
             robot.roll(rates)
     robot.roll({x: speed * sp.cos(yaw), y: speed * sp.sin(yaw)})
-    with pytest.raises(ModelError, match="in an earlier robot.roll"):
+    with pytest.raises(ModelError, match=r"in an earlier robot\.roll"):
         robot.roll({x: speed})
     with pytest.raises(ModelError, match="`yaw` has a rate_limit"):
         robot.roll({yaw: speed / robot.parameter("length", 0.3, "m", tolerance=0.1)})
