@@ -86,7 +86,7 @@ class Expressions:
             movements = tuple(
                 Movement(
                     axis.name,
-                    "ball" if isinstance(axis, BallAxes) else axis.kind,
+                    "ball" if isinstance(axis, BallAxes) else "prismatic" if axis.kind == "prismatic" else "revolute",
                     np.array(axis.motions[0].axis, np.float64).ravel(),
                     tuple(coordinate.name for coordinate in axis.coordinates),
                     tuple(motion.speed.name for motion in axis.motions),
