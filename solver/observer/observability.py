@@ -72,12 +72,12 @@ def uncertainty(problem: Problem, sensing: Sensing, estimated: Sequence[int]) ->
     generator = torch.Generator(device=problem.device).manual_seed(SEED)
     x = 0.5 * problem.sample_domain(ROLLOUTS, generator)
     observer = Observer(problem, replace(sensing, delay=0), estimated)
-    first = len(x[0]) + len(problem.input_limits)
+    first = problem.geometry.size + len(problem.input_limits)
     for k in range(max(2, round(SECONDS / problem.control_step))):
         if k % HELD == 0:
             share = torch.rand(ROLLOUTS, len(problem.input_limits), generator=generator, device=problem.device)
             u = problem.input_of(2.0 * share - 1.0)
-        observer.estimate(x[:, : len(sensing.deviation)])
+        observer.estimate(x[:, : sensing.entries])
         observer.sent(u)
         x = integrate_period(problem, x, u).x
     left = observer.covariance.diagonal(dim1=1, dim2=2)[:, first:] / observer.unknown[first:]
@@ -87,11 +87,11 @@ def uncertainty(problem: Problem, sensing: Sensing, estimated: Sequence[int]) ->
 def _effects(problem: Problem) -> Tensor:
     """Largest changes (p,) of the state after a control period by the bounds of each parameter, at random states.
 
-    Shares of the state limits. A change within the rounding of float32 is none.
+    Shares of the limits of the states' errors. A change within the rounding of float32 is none.
     """
     generator = torch.Generator(device=problem.device).manual_seed(SEED)
     x = problem.sample_domain(64, generator)
     share = torch.rand(64, len(problem.input_limits), generator=generator, device=problem.device)
     by_parameter = transition(problem, x, problem.input_of(2.0 * share - 1.0)).by_parameter
     width = problem.theta_bounds[:, 1] - problem.theta_bounds[:, 0]
-    return (by_parameter.abs().amax(0) / problem.state_limits[:, None]).amax(0) * width
+    return (by_parameter.abs().amax(0) / problem.tangent_limits[:, None]).amax(0) * width

@@ -74,7 +74,7 @@ def rollouts(
     plant = plant or Nominal(problem)
     simulation = plant.begin(x)
     sensing = plant.sensing
-    observer, entries = None, len(sensing.deviation)
+    observer, entries = None, sensing.entries
     if observed:
         observer = make_observer(problem, sensing, longest_delay, estimate)
     steps = round((seconds or task.horizon) * task.control_rate)

@@ -119,7 +119,7 @@ def observer_cost(problem: Problem, parameters: int = 0) -> ObserverCost:
     parameters: number of the parameters that it estimates.
     """
     robot, n, m = problem.robot, len(problem.target), len(problem.input_limits)
-    positions, stages = len(robot.metadata.coordinates), STAGES * problem.substeps
+    positions, stages = robot.metadata.nq, STAGES * problem.substeps
     estimated, columns = n + m + parameters, n + m + len(problem.theta)
     jacobians, dynamics = (robot.operations[name] for name in ("jacobians", "affine_dynamics"))
     derivatives = n * columns
