@@ -15,6 +15,7 @@ MODULES = {
     "numba": "modelgen.backends.numba",
     "casadi": "modelgen.backends.casadi",
     "torch": "modelgen.backends.torch",
+    "jax": "modelgen.backends.jax",
     "js": "modelgen.backends.js",
 }
 #: What stands beside the program in an artifact, for those who read it or use it without modelgen.
