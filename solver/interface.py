@@ -28,6 +28,7 @@ from solver.training.run import ARTIFACT
 
 if TYPE_CHECKING:
     from solver.certification.certificate import Certificate
+    from solver.jax.solution import JaxSolution
     from solver.oracles.limit import Limit
 
 Format = Literal["c", "onnx", "js"]
@@ -70,6 +71,16 @@ class Run:
     def value(self) -> Value:
         """Value function as a function of arrays: `run.value(x)` gives V (N,) and dV/dx (N, n)."""
         return load_value(self.folder, self._generated)
+
+    def to_jax(self, dtype: str = "float32") -> JaxSolution:
+        """Policy and value function as pure functions of JAX: `f = run.to_jax(); f.policy(x); jax.grad(f.value)(x)`.
+
+        dtype: float32 or float64, of the results. Raises SolverError without JAX, and for a run without a value function.
+        """
+        from solver.jax.solution import make
+        from solver.training.solution import load_solution
+
+        return make(load_solution(self.folder, self._generated), dtype)
 
     @property
     def metrics(self) -> list[dict[str, float]]:

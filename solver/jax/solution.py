@@ -1,7 +1,7 @@
 """Policy and value function of a run as pure functions of JAX, under `jit`, `vmap` and `grad`.
 
 The formulas are those of `solver.value.network.Ensemble.forward` and of `solver.game.policies`, for one state; the
-tests compare them. All loops have a fixed length, so that they can be differentiated in reverse.
+tests compare them. A derivative of the policy is that of the equation which its iterations solve.
 """
 
 from __future__ import annotations
@@ -99,7 +99,12 @@ def _value(ensemble: Ensemble, dtype: np.dtype[Any]) -> Function:
     scale, at_target, metric, column_sum = map(
         fixed, (features.scale, features.at_target, features.metric, first.column_sum)
     )
-    bend, target, continuous, cost = float(features.bend), fixed(basin.target), basin.continuous.cpu().numpy(), fixed(basin.cost)
+    bend, target, continuous, cost = (
+        float(features.bend),
+        fixed(basin.target),
+        basin.continuous.cpu().numpy(),
+        fixed(basin.cost),
+    )
     layers = [
         (np.stack([fixed(w) for w in weights]), np.stack([fixed(b) for b in biases]))
         for weights, biases in zip(
@@ -161,7 +166,8 @@ def _semidefinite(p: Any) -> Any:
     """Positive semidefinite matrix near the symmetric part of p (m, m), as in `solver.game.policies`."""
     rest, columns = 0.5 * (p + p.T), []
     for j in range(len(p)):
-        root = jnp.sqrt(jnp.maximum(jnp.diagonal(rest), 0.0))
+        pivots = jnp.diagonal(rest)
+        root = jnp.where(pivots > 0.0, jnp.sqrt(jnp.where(pivots > 0.0, pivots, 1.0)), 0.0)  # with finite slopes at 0
         column = jnp.clip(rest[:, j] / jnp.maximum(root[j], SMALL), -root, root)
         column = column.at[:j].set(0.0)
         rest = rest - jnp.outer(column, column)
@@ -172,30 +178,43 @@ def _semidefinite(p: Any) -> Any:
 
 def _one_input(robot: CompiledRobot, closed: Any, w: Any, p: Any) -> Any:
     """Argument w - p d (1,) of one input u0 + d = grad g~(w - p d), by Newton's method or bisection."""
-    size, side = jnp.abs(w), jnp.copysign(jnp.ones_like(w), w)
+    side = jnp.copysign(jnp.ones_like(w), w)
 
-    def iterate(_: Any, bounds: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-        low, high, d = bounds
-        _, first, second = robot.action_cost(robot.trim + side * d)
-        excess = side * first + p * d - size
-        above = excess > 0.0
-        low, high = jnp.where(above, low, d), jnp.where(above, d, high)
-        step = d - excess / (second + p)
-        return low, high, jnp.where((step >= low) & (step <= high), step, 0.5 * (low + high))
+    def excess(d: Any) -> Any:
+        return side * robot.action_cost(robot.trim + side * d)[1] + p * d - jnp.abs(w)
 
-    high = jnp.abs(closed)
-    d = jax.lax.fori_loop(0, NEWTON_STEPS, iterate, (jnp.zeros_like(high), high, high))[2]
-    return w - p * (side * d)
+    def solve(residual: Function, high: Any) -> Any:
+        def iterate(_: Any, bounds: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+            low, high, d = bounds
+            above = residual(d) > 0.0
+            low, high = jnp.where(above, low, d), jnp.where(above, d, high)
+            step = d - residual(d) / (robot.action_cost(robot.trim + side * d)[2] + p)
+            return low, high, jnp.where((step >= low) & (step <= high), step, 0.5 * (low + high))
+
+        return jax.lax.fori_loop(0, NEWTON_STEPS, iterate, (jnp.zeros_like(high), high, high))[2]
+
+    return w - p * (side * jax.lax.custom_root(excess, jnp.abs(closed), solve, _linear_solution))
 
 
 def _contracted(robot: CompiledRobot, w: Any, p: Any) -> Any:
     """Argument y = w - P d (m,) of several inputs u0 + d = grad g~(y): (I + P S) y = w, S = diag(d_i/y_i)."""
     inputs = range(len(w))
 
-    def iterate(_: Any, at: Any) -> Any:
-        away = jnp.where(jnp.abs(at) < SMALL, SMALL, at)
-        share = (robot.optimal_input(away) - robot.trim) / away
-        rows = [[p[i, j] * share[j] + float(i == j) for j in inputs] for i in inputs]
-        return jnp.stack(solved(rows, list(w)))
+    def residual(y: Any) -> Any:
+        return y + p @ (robot.optimal_input(y) - robot.trim) - w
 
-    return jax.lax.fori_loop(0, CONTRACTIONS, iterate, w)
+    def solve(_: Function, start: Any) -> Any:
+        def iterate(_: Any, at: Any) -> Any:
+            away = jnp.where(jnp.abs(at) < SMALL, SMALL, at)
+            share = (robot.optimal_input(away) - robot.trim) / away
+            rows = [[p[i, j] * share[j] + float(i == j) for j in inputs] for i in inputs]
+            return jnp.stack(solved(rows, list(w)))
+
+        return jax.lax.fori_loop(0, CONTRACTIONS, iterate, start)
+
+    return jax.lax.custom_root(residual, w, solve, _linear_solution)
+
+
+def _linear_solution(matrix: Function, right: Any) -> Any:
+    """x (m,) of A x = right, with A given as the linear function x -> A x."""
+    return jnp.linalg.solve(jax.jacfwd(matrix)(right), right)
