@@ -1,21 +1,20 @@
 """An environment of a robot as pure functions of JAX: `reset(key)` and `step(state, action)`, for one or N episodes.
 
-Costs, limits, starts and rates are those of `solver.gym`, and the tests compare both. The action is the input from its
-lower limit -1 to its upper limit 1. The reward of an action is minus the integral of the state cost and the action cost.
-No state terminates an episode; the horizon truncates it, and a new one then starts in the same step.
+Costs, limits, starts and rates are those of `solver.gym`, and the tests compare both. The action is the input, from its
+lower limit at -1 to its upper limit at 1. The reward of an action is minus the integral of the state cost and the
+action cost. No state terminates an episode; the horizon truncates it, and a new one then starts in the same step.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from solver.errors import SolverError
-from solver.gym.episodes import is_number, is_whole
+from solver.problem.episode_options import Observation, episode_actions, require_observation
 from solver.problem.problem import Problem, StartDistribution
 from solver.problem.robots import load_robot
 from solver.value.quadratic_form import TURN
@@ -45,7 +44,8 @@ class Environment:
 
     robot: its name. start, randomize, seconds, hold: as `solver.gym.episodes.Episodes` has them. observation:
     `features`, in which a continuous angle becomes its cosine and sine and every other state is divided by its limit,
-    or `state` in SI units. dtype: float32, or float64 in a program that has JAX in 64 bits. generated: folder of artifacts.
+    or `state` in SI units. dtype: float32, or float64 in a program that has JAX in
+    64 bits. generated: folder of artifacts.
 
     Raises SolverError for an option out of range, and ModelError for an unknown robot.
     """
@@ -57,34 +57,20 @@ class Environment:
         randomize: float = 0.0,
         seconds: float | None = None,
         hold: int = 1,
-        observation: str = "features",
+        observation: Observation = "features",
         dtype: str = "float32",
         generated: str | None = None,
     ) -> None:
-        if start not in get_args(StartDistribution):
-            raise SolverError(f"start is {start!r}; choices are {', '.join(get_args(StartDistribution))}")
-        if observation not in ("features", "state"):
-            raise SolverError(f"observation is {observation!r}; choices are features, state")
+        require_observation(observation)
         if dtype == "float64" and not jax.config.jax_enable_x64:
             raise SolverError(
                 "JAX is set to 32 bits; write jax.config.update('jax_enable_x64', True) at the beginning, or take "
                 "dtype='float32'"
             )
-        if not is_number(randomize) or not 0.0 <= randomize < 1.0:
-            raise SolverError(f"randomize is {randomize!r}; give a share of the nominal parameters, in [0, 1)")
         problem = Problem(load_robot(robot, "cpu", generated))
         self.robot = problem.robot.with_kernels("jax", dtype)
-        task = self.robot.metadata.task
-        length = task.horizon if seconds is None else seconds
-        if not is_number(length) or not 0.0 < length < math.inf:
-            raise SolverError(f"seconds is {seconds!r}; give a positive length of an episode")
-        periods = round(length * task.control_rate)
-        if not is_whole(hold) or not 1 <= hold <= periods:
-            raise SolverError(
-                f"hold is {hold!r}; give an integer from 1 to {periods}, the control periods of an episode"
-            )
         self.start, self.randomize, self.observation, self.hold = start, float(randomize), observation, int(hold)
-        self.length = math.ceil(periods / hold)  # actions of an episode
+        self.length = episode_actions(problem, start, randomize, seconds, hold)
         self.action_size = len(self.robot.input_names)
         self._dtype = np.dtype(dtype)
         wraps = np.array([state.continuous for state in self.robot.metadata.states])
@@ -124,13 +110,18 @@ class Environment:
         share = jnp.clip(jnp.asarray(action, self._dtype), -1.0, 1.0)
         u = self.robot.input_middle + share * self.robot.input_limits
         x, cost = jax.lax.fori_loop(
-            0, self.hold, lambda _, at: self._period(*at, u, state.theta), (state.x, jnp.zeros((), self._dtype))
+            0,
+            self.hold,
+            lambda _, at: self._period(at[0], at[1], u, state.theta),
+            (state.x, jnp.zeros((), self._dtype)),
         )
         went_on = State(x, state.theta, state.taken + 1, state.key)
         truncated, observation = went_on.taken >= self.length, self.observe(x)
         begun, first = self.reset(state.key)
-        chosen = jax.tree.map(lambda new, old: jnp.where(truncated, new, old), (begun, first), (went_on, observation))
-        return Step(*chosen, -cost, truncated, observation)
+        after, shown = jax.tree.map(
+            lambda new, old: jnp.where(truncated, new, old), (begun, first), (went_on, observation)
+        )
+        return Step(after, shown, -cost, truncated, observation)
 
     def observe(self, x: Any) -> Any:
         """Observation (k,) of a state x (n,)."""

@@ -43,7 +43,7 @@ def test_names_and_constants(artifacts: Path, backend: Any, dtype: str) -> None:
     shapes = {"nominal_parameters": (2,), "parameter_bounds": (2, 2), "state_limits": (2,), "input_limits": (1,)}
     for name, shape in shapes.items():
         constant = getattr(robot, name)
-        kinds = {"torch": torch.Tensor, "jax": sys.modules["jax"].Array if backend == "jax" else None}
+        kinds: dict[str, Any] = {"torch": torch.Tensor, "jax": sys.modules["jax"].Array if backend == "jax" else None}
         assert isinstance(constant, kinds.get(backend, np.ndarray))
         assert tuple(constant.shape) == shape
         assert str(constant.dtype).endswith(dtype)

@@ -88,7 +88,7 @@ def test_gradient_of_the_reward_by_differences() -> None:
         ({"observation": "pixels"}, "choices are features, state"),
         ({"randomize": 2.0}, "share of the nominal parameters"),
         ({"seconds": -1.0}, "positive length"),
-        ({"hold": 10**6}, "control periods of an episode"),
+        ({"hold": 10**6}, "number of control periods"),
     ],
 )
 def test_options_out_of_range_are_explained(options: dict[str, Any], words: str) -> None:

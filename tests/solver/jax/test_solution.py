@@ -32,6 +32,7 @@ def states(run: str, size: int = 200) -> Any:
 @pytest.mark.slow
 def test_policy_and_value_beside_torch(run: str) -> None:
     x, functions, policy = states(run), solver.load(run).to_jax(), solver.load_policy(run)
+    value: Any
     value, gradient = solver.load_value(run)(x)
     np.testing.assert_allclose(functions.value(x), value, rtol=2e-4, atol=1e-5)
     np.testing.assert_allclose(
@@ -47,7 +48,7 @@ def test_closed_form_beside_torch() -> None:
     solution = load_solution("pendulum-rfvi", reaction_periods=0)
     expected = solver.load_policy("pendulum-rfvi", reaction_periods=0)(x)
     np.testing.assert_allclose(
-        make(solution).policy(x), expected, rtol=0, atol=1e-4 * solution.problem.input_limits.max()
+        make(solution).policy(x), expected, rtol=0, atol=1e-4 * float(solution.problem.input_limits.max())
     )
 
 
