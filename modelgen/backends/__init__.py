@@ -25,6 +25,8 @@ EXPORTS = {
     "c": "modelgen.backends.c",
     "casadi": "modelgen.backends.casadi",
     "js": "modelgen.backends.js",
+    "fmu": "modelgen.backends.fmu.robot",
+    "fmu2": "modelgen.backends.fmu.robot_2",
 }
 #: By backend, the operations of a function beyond which it is not compiled: Numba takes milliseconds an operation.
 MOST_OPERATIONS = {"numba": 5_000}
@@ -54,7 +56,7 @@ class Emitter(Protocol):
     """What the module of an export offers."""
 
     def emit(self, program: Program, robot: Metadata) -> dict[str, bytes]:
-        """File name -> content, the same bytes for the same program on every machine."""
+        """File name -> content, the same bytes for the same program on every machine; an FMU has machine code too."""
 
 
 def backend(name: str) -> Backend:

@@ -13,7 +13,7 @@ from modelgen.errors import ModelError, Place
 from modelgen.metadata import RATE, TIME, Task
 from modelgen.statement.action_costs import InputCost
 from modelgen.statement.checker import flag, identifier, number, parameter_range, positive, text
-from modelgen.statement.units import parse
+from modelgen.units import parse
 
 Kind = Literal["revolute", "prismatic"]
 

@@ -17,7 +17,7 @@ from modelgen.errors import ModelError, Place
 from modelgen.statement.declarations import Coordinate, Load, Speed
 from modelgen.statement.sympy_checks import TIME, Names, assigned, refuse_constraints, refuse_rolling
 from modelgen.statement.terms import Terms
-from modelgen.statement.units import dimension, divided
+from modelgen.units import dimension, divided
 
 
 @dataclass(frozen=True)
