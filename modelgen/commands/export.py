@@ -44,7 +44,8 @@ def run(options: Options) -> None:
     folders = {target: folder for target, folder in targets.items() if folder}
     if not folders:
         raise ModelError(
-            f"name at least one folder; write modelgen export {options.model} --c DIR or --casadi DIR or --js DIR or --fmu DIR."
+            f"name at least one folder; write modelgen export {options.model} --c DIR or --casadi DIR or --js DIR or "
+            "--fmu DIR."
         )
     if options.fmi != Options.fmi and not options.fmu:
         raise ModelError("--fmi is the version of an FMU; give --fmu DIR too.")

@@ -41,8 +41,8 @@ def archive(unit: Unit, version: int, sources: dict[str, bytes], fields: dict[st
     """
     if version not in (2, 3):
         raise ModelError(f"there is no FMI {version}; write --fmi 2 or --fmi 3.")
-    api = f"fmi{version}.c"
-    texts = sources | {name: filled(TEMPLATES / name, fields) for name in ("fmu.h", api)}
+    templates = ("fmu.h", f"fmi{version}.c")
+    texts = sources | {f"{unit.name}_{name}": filled(TEMPLATES / name, fields) for name in templates}
     unit = replace(unit, sources=sorted(name for name in texts if name.endswith(".c")))
     described = model_description(unit, version, "")
     digest = hashlib.sha256(described + b"".join(name.encode() + texts[name] for name in sorted(texts))).hexdigest()
@@ -65,8 +65,8 @@ def _place(name: str, version: int) -> str:
     machine = MACHINES.get(platform.machine().lower())
     if sys.platform not in LIBRARIES or machine is None or (version == 2 and machine != "x86_64"):
         raise ModelError(
-            f"FMI {version} has no name for machine code of {platform.machine()} under {sys.platform}. Write --fmi 3, or "
-            "export on a computer with Linux, macOS or Windows."
+            f"FMI {version} has no name for machine code of {platform.machine()} under {sys.platform}. Write --fmi 3, "
+            "or export on a computer with Linux, macOS or Windows."
         )
     folder = OLD_PLATFORMS[sys.platform] if version == 2 else f"{machine}-{PLATFORMS[sys.platform]}"
     return f"binaries/{folder}/{name}.{LIBRARIES[sys.platform]}"
@@ -77,8 +77,8 @@ def _compiled(unit: Unit, texts: dict[str, bytes], real: str) -> bytes:
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         raise ModelError(
-            "an FMU holds machine code, and there is no C compiler here. Install gcc or clang, so that cc, gcc or clang "
-            "is found."
+            "an FMU holds machine code, and there is no C compiler here. Install gcc or clang, so that one of cc, gcc "
+            "and clang is found."
         )
     with tempfile.TemporaryDirectory() as folder:
         for name, text in texts.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -41,7 +41,7 @@ class Unit:
     step: float  # s, between two communication points
     stop: float  # s
     continuous: bool  # whether it has states and serves model exchange
-    sources: Sequence[str] = field(default=())
+    sources: Sequence[str] = ()
 
 
 def model_description(unit: Unit, version: int, token: str) -> bytes:
@@ -55,7 +55,7 @@ def model_description(unit: Unit, version: int, token: str) -> bytes:
     if version == 3:
         state, derivatives = ("canGetAndSetFMUState", "canSerializeFMUState"), "providesDirectionalDerivatives"
     for kind in ("ModelExchange", "CoSimulation")[not unit.continuous :]:
-        element = SubElement(root, kind, modelIdentifier=unit.name, **dict.fromkeys(state, "true"))
+        element = SubElement(root, kind, {"modelIdentifier": unit.name} | dict.fromkeys(state, "true"))
         if unit.continuous:
             element.set(derivatives, "true")
             if version == 3:
@@ -71,8 +71,7 @@ def model_description(unit: Unit, version: int, token: str) -> bytes:
     SubElement(categories, "Category", name="logStatusError", description="Why a call failed")
     SubElement(root, "DefaultExperiment", startTime="0", stopTime=repr(unit.stop), stepSize=repr(unit.step))
     (_variables_2 if version == 2 else _variables_3)(root, unit)
-    indent(root)
-    return b'<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="utf-8") + b"\n"
+    return _written(root)
 
 
 def build_description(unit: Unit, definitions: dict[str, str]) -> bytes:
@@ -84,8 +83,13 @@ def build_description(unit: Unit, definitions: dict[str, str]) -> bytes:
         SubElement(files, "SourceFile", name=source)
     for name, value in definitions.items():
         SubElement(files, "PreprocessorDefinition", name=name, value=value)
+    return _written(root)
+
+
+def _written(root: Element) -> bytes:
     indent(root)
-    return b'<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="utf-8") + b"\n"
+    text: str = tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'.encode()
 
 
 def _units(root: Element, unit: Unit) -> None:
@@ -128,8 +132,8 @@ def _variables_3(root: Element, unit: Unit) -> None:
     time = {"causality": "independent", "variability": "continuous", "unit": "s"}
     SubElement(parent, "Float64", {"name": "time", "valueReference": str(len(unit.variables)), **time})
     structure = SubElement(root, "ModelStructure")
-    for element, reference, variable in _unknowns(unit, ("Output", "ContinuousStateDerivative", "InitialUnknown")):
-        _unknown(structure, element, "valueReference", reference, variable, 0)
+    for kind, reference, variable in _unknowns(unit, ("Output", "ContinuousStateDerivative", "InitialUnknown")):
+        _unknown(structure, kind, "valueReference", reference, variable, 0)
 
 
 def _variables_2(root: Element, unit: Unit) -> None:
@@ -144,10 +148,10 @@ def _variables_2(root: Element, unit: Unit) -> None:
     SubElement(scalar, "Real", unit="s")
     structure = SubElement(root, "ModelStructure")
     groups: dict[str, Element] = {}
-    for element, reference, variable in _unknowns(unit, ("Outputs", "Derivatives", "InitialUnknowns")):
-        if element not in groups:
-            groups[element] = SubElement(structure, element)
-        _unknown(groups[element], "Unknown", "index", reference, variable, 1)
+    for group, reference, variable in _unknowns(unit, ("Outputs", "Derivatives", "InitialUnknowns")):
+        if group not in groups:
+            groups[group] = SubElement(structure, group)
+        _unknown(groups[group], "Unknown", "index", reference, variable, 1)
 
 
 def _unknowns(unit: Unit, elements: tuple[str, str, str]) -> list[tuple[str, int, Variable]]:

@@ -1,7 +1,7 @@
 /* $name: the functions of FMI 2.0 (https://fmi-standard.org), for model exchange and co-simulation; made by modelgen,
  * not to be edited. A tool that links several FMUs statically defines FMI2_FUNCTION_PREFIX. */
 
-#include "fmu.h"
+#include "$name_fmu.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* $name: a robot as FMU; made by modelgen, not to be edited. */
 
-#include "fmu.h"
+#include "$name_fmu.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static void rates(const $name_fmu *f, const double *x, double *xdot) {
     $name_dynamics(x, f->value + ACTING, f->value + THETA, xdot);
 }
 
-static int finite(const double *values) {
+static int all_finite(const double *values) {
     for (int i = 0; i < STATES; i++)
         if (values[i] - values[i] != 0) return 0;
     return 1;
@@ -32,7 +32,7 @@ static int finite(const double *values) {
 int $name_fmu_refresh($name_fmu *f) {
     rates(f, f->value, f->value + RATES);
     f->fresh = 1;
-    return finite(f->value + RATES);
+    return all_finite(f->value + RATES);
 }
 
 /* The classical Runge-Kutta method of fourth order. */
@@ -49,7 +49,7 @@ int $name_fmu_step($name_fmu *f, double seconds) {
         for (int i = 0; i < STATES; i++) f->value[i] += step / 6 * sum[i];
     }
     f->fresh = 0;
-    return finite(f->value);
+    return all_finite(f->value);
 }
 
 const double *$name_fmu_jacobian(const $name_fmu *f, double *space) {

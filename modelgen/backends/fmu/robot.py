@@ -44,7 +44,7 @@ def made(program: Program, robot: Metadata, version: int) -> bytes:
     header = f'#include "{robot.name}.h"\n\n'.encode()
     model = filled(TEMPLATES / "robot.c", fields).replace(b"#include <math.h>", header + b"#include <math.h>", 1)
     unit = Unit(robot.name, robot.name, robot.description, variables, 1.0 / task.control_rate, task.horizon, True)
-    return archive(unit, version, sources | {"fmu.c": model}, fields, f"{robot.name.upper()}_REAL")
+    return archive(unit, version, sources | {f"{robot.name}_fmu.c": model}, fields, f"{robot.name.upper()}_REAL")
 
 
 def robot_variables(robot: Metadata) -> list[Variable]:
