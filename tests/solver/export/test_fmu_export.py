@@ -66,8 +66,8 @@ def closed_loop(robot: Path, controller: Path, folder: Path, shares: int = 1) ->
     return np.array(states), np.array(inputs)
 
 
-def simulated(act: Act) -> tuple[Array, Array]:
-    """The same by our kernels and our integrator."""
+def simulated(act: Act, shares: int = 1) -> tuple[Array, Array]:
+    """The same by our kernels and our integrator, with at least `shares` steps in a control period."""
     robot = modelgen.load(ROBOT)
     task = robot.metadata.task
     x, states, inputs = START[None], [START], []
@@ -77,8 +77,9 @@ def simulated(act: Act) -> tuple[Array, Array]:
 
     for _ in range(PERIODS):
         u = act(x[0])
-        for _ in range(task.integration_steps):
-            seconds = 1.0 / task.control_rate / task.integration_steps
+        steps = max(shares, task.integration_steps)
+        for _ in range(steps):
+            seconds = 1.0 / task.control_rate / steps
             x = runge_kutta_step(partial(rate, u[None]), x, 0.0, seconds)
         states.append(x[0])
         inputs.append(u)
@@ -112,10 +113,9 @@ def test_the_validator_has_no_complaint(version: int, words: tuple[str, ...], tm
 def test_closed_loop_of_two_fmus_is_our_simulation(version: int, shares: int, tmp_path: Path) -> None:
     """Also with four communication steps in a control period, in which the controller holds its input."""
     states, inputs = closed_loop(*exported(tmp_path, version), tmp_path, shares)
-    expected, acted = simulated(policy_in_c(tmp_path))
-    tolerance = 1e-9 if shares == 1 else 1e-5  # other integration steps
-    np.testing.assert_allclose(states, expected, rtol=0, atol=tolerance)
-    np.testing.assert_allclose(inputs, acted, rtol=0, atol=tolerance)
+    expected, acted = simulated(policy_in_c(tmp_path), shares)
+    np.testing.assert_allclose(states, expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(inputs, acted, rtol=0, atol=1e-9)
 
 
 def test_closed_loop_beside_rollouts_in_torch(tmp_path: Path) -> None:

@@ -59,10 +59,10 @@ def test_an_episode_that_ends_begins_anew_within_scan() -> None:
 
 @pytest.mark.parametrize("start", ["gaussian", "angle", "uniform"])
 def test_starts_are_those_of_the_task(start: Any) -> None:
-    x = np.asarray(Environment("cartpole", start=start).reset(jax.random.key(0), 4000)[1])
+    x = np.asarray(Environment("cartpole", start=start).reset(jax.random.key(0), 40_000)[1])
     problem = Problem(load_robot("cartpole", "cpu", None))
     draw = {"gaussian": problem.sample_starts, "angle": problem.sample_angles, "uniform": problem.sample_domain}[start]
-    expected = features(problem, draw(4000, torch.Generator().manual_seed(0))).numpy()
+    expected = features(problem, draw(40_000, torch.Generator().manual_seed(0))).numpy()
     shares = np.linspace(0.05, 0.95, 19)
     differences = np.abs(np.quantile(x, shares, 0) - np.quantile(expected, shares, 0))
     assert (differences < 0.1 * expected.std(0)).all()
