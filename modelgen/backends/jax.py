@@ -85,8 +85,8 @@ class JaxKernels:
         self._compiled = cache(self._compile)
 
     def constant(self, values: Sequence[Any]) -> Any:
-        """The values as an array of the robot's dtype."""
-        with self._precision():
+        """The values as an array of the robot's dtype, also while JAX traces a function in which a robot is loaded."""
+        with self._precision(), jax.ensure_compile_time_eval():
             return jnp.asarray(np.array(values, self._dtype))
 
     def with_nominal(self, values: Sequence[float]) -> Self:

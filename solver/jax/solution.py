@@ -36,10 +36,11 @@ class JaxSolution:
     robot: CompiledRobot  # of the backend jax
     label: str
     policy: Function  # u (m,) or (N, m)
-    value: Function  # V, a number or (N,); `jax.grad` of it is dV/dx
+    value: Function  # V, a number or (N,)
+    gradient: Function  # dV/dx, (n,) or (N, n)
 
     def __repr__(self) -> str:
-        return f"<functions of JAX of {self.label}: policy, value, {self.robot.dtype}>"
+        return f"<functions of JAX of {self.label}: policy, value, gradient, {self.robot.dtype}>"
 
 
 def make(solution: Solution, dtype: str = "float32") -> JaxSolution:
@@ -51,7 +52,7 @@ def make(solution: Solution, dtype: str = "float32") -> JaxSolution:
     value = _value(solution.ensemble, np.dtype(dtype))
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
     wrap = _Checked(robot, np.dtype(dtype))
-    return JaxSolution(robot, solution.label, wrap(_policy(robot, value, seconds)), wrap(value))
+    return JaxSolution(robot, solution.label, wrap(_policy(robot, value, seconds)), wrap(value), wrap(jax.grad(value)))
 
 
 class _Checked:
