@@ -28,8 +28,9 @@ EXPORTS = {
     "fmu": "modelgen.backends.fmu.robot",
     "fmu2": "modelgen.backends.fmu.robot_2",
 }
-#: By backend, the operations of a function beyond which it is not compiled: Numba takes milliseconds an operation.
-MOST_OPERATIONS = {"numba": 5_000}
+#: By backend, the operations of a function beyond which `verify` leaves it out, and Numba refuses it: they compile an
+#: operation in milliseconds.
+MOST_OPERATIONS = {"numba": 5_000, "jax": 5_000}
 
 
 class Kernels(Protocol):
