@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from solver.jax.solution import JaxSolution
     from solver.oracles.limit import Limit
 
-Format = Literal["c", "onnx", "js"]
+Format = Literal["c", "onnx", "js", "fmu"]
 Callback = Callable[[dict[str, float]], None]
 
 
@@ -120,17 +120,18 @@ class Run:
 
         return plot_run(Path(self.name), None, {}, self._generated, None if directory is None else Path(directory))
 
-    def export(self, directory: str | Path, *formats: Format, observer: bool = False) -> list[Path]:
-        """Files of the policy in a directory: C99, ONNX or JavaScript. Returns their paths.
+    def export(self, directory: str | Path, *formats: Format, observer: bool = False, fmi: int = 3) -> list[Path]:
+        """Files of the policy in a directory: C99, ONNX, JavaScript or an FMU. Returns their paths.
 
-        observer: with "c", the observer too. Raises SolverError for an unknown format.
+        observer: with "c" and "fmu", the observer too. fmi: version of an FMU, 2 or 3. Raises SolverError for an
+        unknown format.
         """
         from solver.export.files import policy_files
         from solver.runs.folder import write_bytes
         from solver.training.solution import load_solution
 
         warn_unfinished(self.name)
-        files = policy_files(load_solution(self.folder, self._generated), Path(directory), formats, observer)
+        files = policy_files(load_solution(self.folder, self._generated), Path(directory), formats, observer, fmi)
         for path, content in files.items():
             write_bytes(path, content)
         return list(files)

@@ -147,6 +147,23 @@ def test_sources_compile_without_a_warning_and_by_fmpy(cartpole: Path, tmp_path:
     assert library.is_file()
 
 
+@pytest.mark.slow
+def test_a_robot_without_parameters(tmp_path: Path) -> None:
+    text = (
+        "from sympy import sin\nfrom modelgen import Quadratic, Robot\nrobot = Robot('rod')\n"
+        "a = robot.revolute('a', continuous=True, rate_limit=8)\nT = robot.input('T', 2.5, 'N m')\n"
+        "robot.kinetic_energy(a.rate**2 / 2)\nrobot.apply(a, T + sin(a))\n"
+        "robot.task(state_cost=sin(a / 2) ** 2 + a.rate**2, action_cost=Quadratic(0.5), start={}, horizon=5,\n"
+        "           weight_at_horizon=0.65, control_rate=125)\n"
+    )
+    (tmp_path / "rod.py").write_text(text)
+    assert main(["export", str(tmp_path / "rod.py"), "--fmu", str(tmp_path)]) == 0
+    assert complaints(tmp_path / "rod.fmu") == []
+    instance = Instance(tmp_path / "rod.fmu", "ModelExchange", tmp_path / "rod", a=0.5, T=1.0)
+    np.testing.assert_allclose(instance.get("der(a_rate)"), [1.0 + np.sin(0.5)], rtol=1e-14)
+    instance.close()
+
+
 def test_twice_gives_the_same_bytes() -> None:
     robot = load(str(SHIPPED / "pendulum.py"))
     assert builder.export(robot, "fmu") == builder.export(robot, "fmu")

@@ -175,6 +175,12 @@ def test_sources_compile_without_a_warning(words: tuple[str, ...], tmp_path: Pat
         subprocess.run([str(COMPILER), *STRICT, "-DCARTPOLE_REAL=double", "-c", source], cwd=tmp_path, check=True)
 
 
+def test_run_exports_the_same_fmu_as_the_command(tmp_path: Path) -> None:
+    (path,) = solver.load(RUN).export(tmp_path, "fmu", fmi=2, observer=True)
+    assert path == tmp_path / f"{ROBOT}_policy.fmu"
+    assert path.read_bytes() == exported(tmp_path, 2, "--observer")[1].read_bytes()
+
+
 def test_words_without_an_fmu_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["export", RUN, "--js", str(tmp_path / "a.js"), "--fmi", "2"]) == 2
     assert "give --fmu FILE too" in capsys.readouterr().err
