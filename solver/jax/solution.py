@@ -88,7 +88,13 @@ class _Checked:
 
 
 def _value(ensemble: Ensemble, dtype: np.dtype[Any]) -> Function:
-    """V of one state (n,)."""
+    """V of one state (n,). Raises SolverError for networks that take more than sines, cosines and scaled states."""
+    inputs = 2 * len(ensemble.angles) + len(ensemble.others)
+    if (len(ensemble.factors[0].weights[0]), len(ensemble.metric)) != (inputs, inputs):
+        raise SolverError(
+            "the networks of this run take more than sines, cosines and scaled states, and have no form in JAX; use "
+            "run.policy of NumPy or Torch arrays"
+        )
 
     def fixed(tensor: Tensor) -> Any:
         return tensor.detach().cpu().numpy().astype(dtype)

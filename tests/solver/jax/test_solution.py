@@ -68,6 +68,14 @@ def test_gain_of_the_policy_by_differences() -> None:
         np.testing.assert_allclose(jax.jacrev(policy)(x), expected, rtol=1e-5, atol=1e-6)
 
 
+def test_networks_with_other_inputs_are_refused() -> None:
+    solution = load_solution("pendulum-rfvi")
+    for member in solution.ensemble.factors:
+        member.weights[0] = torch.nn.Parameter(torch.zeros(4, 8))
+    with pytest.raises(SolverError, match="no form in JAX"):
+        make(solution)
+
+
 def test_wrong_calls_are_explained() -> None:
     run = solver.load("pendulum-rfvi")
     with pytest.raises(SolverError, match=r"x has shape \(3,\); give one state \(2,\)"):
