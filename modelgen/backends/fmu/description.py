@@ -63,6 +63,7 @@ def model_description(unit: Unit, version: int, token: str) -> bytes:
         if kind == "CoSimulation":
             element.set("canHandleVariableCommunicationStepSize", "true")
         if version == 2:
+            element.set("canNotUseMemoryManagementFunctions", "true")  # its own calloc, as FMI 3.0 asks for
             files = SubElement(element, "SourceFiles")
             for source in unit.sources:
                 SubElement(files, "File", name=source)
