@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 
 from modelgen.errors import ModelError
-from modelgen.files import replacing
+from modelgen.files import replacing, require_writable
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ def run(options: Options) -> None:
         )
     if options.fmi != Options.fmi and not options.fmu:
         raise ModelError("--fmi is the version of an FMU; give --fmu DIR too.")
+    require_writable({f"--{target}": folder / f"model.{target}" for target, folder in folders.items()})
     robot = modelfile.load(options.model)
     for target, folder in folders.items():
         for name, content in export(robot, target).items():

@@ -68,6 +68,8 @@ class Environment:
                 "dtype='float32'"
             )
         problem = Problem(load_robot(robot, "cpu", generated))
+        if problem.robot.metadata.rotations:
+            raise SolverError(f"`{robot}` has rotations in space, which the environment of JAX lacks; use solver.gym")
         self.robot = problem.robot.with_kernels("jax", dtype)
         self.start, self.randomize, self.observation, self.hold = start, float(randomize), observation, int(hold)
         self.length = episode_actions(problem, start, randomize, seconds, hold)
