@@ -30,6 +30,7 @@ MODELGEN = {
     "proof": {"numpy", "scipy", "sympy"},
     "report": {"PIL", "matplotlib", "numpy", "sympy"},
     "statement": {"mpmath", "sympy"},
+    "tangent.py": {"numpy"},
     "verification": {"mpmath", "numpy", "sympy"},
 }
 SOLVER = {
