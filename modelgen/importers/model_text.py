@@ -20,6 +20,7 @@ EPSILON = 1e-12  # smaller differences are rounding errors of the imported file
 class ModelLines:
     """The lines of a model file by their part, and the names of coordinates with a guess."""
 
+    settings: list[str] = field(default_factory=list)
     coordinates: list[str] = field(default_factory=list)
     parameters: list[str] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
@@ -28,6 +29,7 @@ class ModelLines:
     costs: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     ranges: list[str] = field(default_factory=list)  # of coordinates with asymmetric limits
+    middle: list[str] = field(default_factory=list)  # coordinates that are measured from the middle of their range
     endless: list[str] = field(default_factory=list)  # coordinates with limits that are too large
     guessed: list[str] = field(default_factory=list)  # coordinates without a limit of their rate
     coupled: list[str] = field(default_factory=list)  # coordinates that follow another
@@ -67,19 +69,25 @@ def number(value: float) -> str:
     return f"{value:.12g}" if abs(value) > EPSILON else "0"
 
 
+def decimal(value: float) -> str:
+    """A number as text with a decimal point or an exponent, so that it may have any unit."""
+    text = f"{value:.12g}"
+    return text if set(text) & set(".e") else f"{text}.0"
+
+
 def model_file_text(source: str, name: str, written: ModelLines) -> str:
     """The text of the model file NAME, imported from the file `source`."""
     source = re.sub(r"[^\w. -]", "_", source, flags=re.ASCII)
     cost = "\n    + ".join(written.costs)
     weights = f"LogCos({[0.1] * len(written.inputs)})"
-    parts = [written.coordinates, written.parameters, written.inputs, written.links, written.forces]
+    parts = [written.settings, written.coordinates, written.parameters, written.inputs, written.links, written.forces]
     body = "\n\n".join("\n".join(part) for part in parts if part)
     body += (
         "\n\n# A first task: come to rest at zero.\nrobot.task(\n"
         f"    state_cost={cost},\n    action_cost={weights},\n    start={{}},\n    horizon=5,\n"
         f"    weight_at_horizon=0.65,\n    control_rate={CONTROL_RATE},\n)\n"
     )
-    words = [word for word in ("pi", "sin") if re.search(rf"\b{word}\b", body)]
+    words = [word for word in ("cos", "pi", "sin") if re.search(rf"\b{word}\b", body)]
     head = [f'"""{name}, imported from {source}; yours to edit.', ""]
     head += [*(f"{remark}" for remark in written.remarks), '"""', ""]
     head = [f'"""{name}, imported from {source}; yours to edit."""', ""] if not written.remarks else head
