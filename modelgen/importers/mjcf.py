@@ -232,7 +232,7 @@ class _Tree:
         return [index for index in range(self._model.njnt) if self._kind(index) == kind]
 
     def _kind(self, index: int) -> str:
-        return self._kinds[int(self._model.jnt_type[index])].removeprefix("mjJNT_")
+        return str(self._kinds[int(self._model.jnt_type[index])]).removeprefix("mjJNT_")
 
     def _both_names(self, index: int) -> tuple[str, str]:
         """The names of a joint and its body."""

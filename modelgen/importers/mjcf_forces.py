@@ -227,9 +227,7 @@ class _Reader:
                 "servo's command as the input, and leaves out the limit."
             )
         if unlimited:
-            warn(
-                f"{', '.join(unlimited)}: the file limits neither control nor force; the limit is a guess. Correct it."
-            )
+            warn(f"{', '.join(unlimited)}: neither control nor force has a limit; the one here is a guess. Correct it.")
 
     def _actuator_name(self, index: int) -> str:
         target = int(self._model.actuator_trnid[index, 0])
@@ -237,7 +235,7 @@ class _Reader:
         return self._compiled.name("actuator", index, f"{joint}_motor" if joint else "")
 
     def _transmission_kind(self, index: int) -> str:
-        return self._kinds["mjtTrn"][int(self._model.actuator_trntype[index])]
+        return str(self._kinds["mjtTrn"][int(self._model.actuator_trntype[index])])
 
     def _transmission(self, index: int, element: Any) -> _Sum | None:
         """The length of an actuator as a sum of joints; None if it pulls at nothing that moves, or at a site."""
@@ -278,7 +276,7 @@ class _Reader:
         """The smallest and the largest length of a sum within the ranges of its joints."""
         model = self._model
         numbers = {name: joint for joint, name in self._moving.items()}
-        ends = np.array([length.constant, length.constant])
+        ends = np.full(2, float(length.constant))
         for name, size in length.along:
             joint = numbers[name]
             limited = bool(model.jnt_limited[joint])
@@ -312,7 +310,7 @@ class _ActuatorReader:
         return self._made(self._gain, self._bias, (lower, upper), unit), False
 
     def _made(self, gain: float, bias: tuple[float, float, float], limits: tuple[float, float], unit: str) -> Actuator:
-        return Actuator(self._name, self._length.along, gain, bias, *map(float, limits), unit)
+        return Actuator(self._name, self._length.along, gain, bias, float(limits[0]), float(limits[1]), unit)
 
     def _controls(self) -> tuple[float, float]:
         model, index = self._model, self._index
