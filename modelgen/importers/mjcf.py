@@ -53,7 +53,19 @@ class Compiled:
 
     def __post_init__(self) -> None:
         text = self.path.read_text(encoding="utf-8", errors="replace")
+        self._joint_names: list[str] = []
         self._includes = any(tag in text for tag in ("<include", "<attach", "<model "))
+
+    def joint_name(self, index: int) -> str:
+        """The name of a joint; one without a name is named after its body."""
+        if not self._joint_names:
+            for number in range(self.model.njnt):
+                body = self.name("body", int(self.model.jnt_bodyid[number]))
+                name, repeated = self.name("joint", number, f"{body}_joint"), 2
+                while name in self._joint_names:
+                    name, repeated = f"{body}_joint_{repeated}", repeated + 1
+                self._joint_names.append(name)
+        return self._joint_names[index]
 
     def name(self, kind: str, index: int, otherwise: str = "") -> str:
         """The name of an element of the model, or one made from its number."""
@@ -191,23 +203,12 @@ class _Tree:
         self.moving: dict[int, str] = {}
         self.messages: list[str] = []
         self._fixed, self._planar = fixed, planar
-        self._names = self._joint_names()
+        self._names = [compiled.joint_name(index) for index in range(self._model.njnt)]
         self._check_patterns()
         self._upright, self.gravity = self._gravity()
         self._last = {0: (GROUND, np.eye(4))}  # of each body: its last link, and the body's frame in the link's
         for body in range(1, self._model.nbody):
             self._add_body(body)
-
-    def _joint_names(self) -> list[str]:
-        """Names of all joints; a joint without one is named after its body."""
-        names: list[str] = []
-        for index in range(self._model.njnt):
-            body = self._compiled.name("body", int(self._model.jnt_bodyid[index]))
-            name, number = self._compiled.name("joint", index, f"{body}_joint"), 2
-            while name in names:
-                name, number = f"{body}_joint_{number}", number + 1
-            names.append(name)
-        return names
 
     def _check_patterns(self) -> None:
         """Raise ModelError for a name of --fix or --planar that is no joint's."""
