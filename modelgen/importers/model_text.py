@@ -27,6 +27,8 @@ class ModelLines:
     links: list[str] = field(default_factory=list)
     forces: list[str] = field(default_factory=list)
     costs: list[str] = field(default_factory=list)
+    kind: str = "LogCos"  # of the action cost
+    weights: list[str] = field(default_factory=list)  # of the inputs in the action cost
     remarks: list[str] = field(default_factory=list)
     ranges: list[str] = field(default_factory=list)  # of coordinates with asymmetric limits
     middle: list[str] = field(default_factory=list)  # coordinates that are measured from the middle of their range
@@ -79,12 +81,12 @@ def model_file_text(source: str, name: str, written: ModelLines) -> str:
     """The text of the model file NAME, imported from the file `source`."""
     source = re.sub(r"[^\w. -]", "_", source, flags=re.ASCII)
     cost = "\n    + ".join(written.costs)
-    weights = f"LogCos({[0.1] * len(written.inputs)})"
+    cost_of_inputs = f"{written.kind}([{', '.join(written.weights)}])"
     parts = [written.settings, written.coordinates, written.parameters, written.inputs, written.links, written.forces]
     body = "\n\n".join("\n".join(part) for part in parts if part)
     body += (
         "\n\n# A first task: come to rest at zero.\nrobot.task(\n"
-        f"    state_cost={cost},\n    action_cost={weights},\n    start={{}},\n    horizon=5,\n"
+        f"    state_cost={cost},\n    action_cost={cost_of_inputs},\n    start={{}},\n    horizon=5,\n"
         f"    weight_at_horizon=0.65,\n    control_rate={CONTROL_RATE},\n)\n"
     )
     words = [word for word in ("cos", "pi", "sin") if re.search(rf"\b{word}\b", body)]
@@ -92,5 +94,5 @@ def model_file_text(source: str, name: str, written: ModelLines) -> str:
     head += [*(f"{remark}" for remark in written.remarks), '"""', ""]
     head = [f'"""{name}, imported from {source}; yours to edit."""', ""] if not written.remarks else head
     head += [f"from sympy import {', '.join(words)}", ""] if words else []
-    head += ["from modelgen import LogCos, Robot", "", f'robot = Robot("{name}", "Imported from {source}")', "", ""]
+    head += [f"from modelgen import {written.kind}, Robot", "", f'robot = Robot("{name}", "Imported from {source}")', "", ""]
     return "\n".join(head) + body

@@ -37,7 +37,7 @@ from modelgen.statement.declarations import LARGEST
 
 Names = dict[tuple[str, str], str]
 
-TAKEN = (TIME, "robot", "pi", "sin", "cos", "LogCos", "Robot")  # names that mean something else in the written file
+TAKEN = (TIME, "robot", "pi", "sin", "cos", "LogCos", "Quadratic", "Robot")  # names that mean something else in the written file
 UNITS = {"prismatic": ("N", "N s/m", "kg"), "revolute": ("N m", "N m s", "kg m^2")}
 UNITS["continuous"] = UNITS["revolute"]
 #: Endings of the names that belong to a joint or link.
@@ -48,6 +48,7 @@ RATES = {"revolute": 10.0, "continuous": 10.0, "prismatic": 1.0}  # rad/s, m/s, 
 PLACEHOLDER = 1000.0  # rad/s, m/s: a common placeholder in published files; no joint reaches it
 GUESS = 10.0  # m, the limit of a prismatic joint if its own is too large
 TOO_STRONG = 100.0  # times the rate limit, reached within a control period: the effort is too strong to be simulated
+WEIGHT = 0.4  # of the action cost of an input in half ranges: a second at half of them costs 0.1
 TOLERANCE = 0.3  # of the masses, which have none in a file
 
 
@@ -56,7 +57,8 @@ class Writer:
 
     def __init__(self, mechanism: Mechanism, format: str) -> None:
         self.mechanism, self.format = mechanism, format
-        self.written = ModelLines()
+        # inputs with one side may hold the target at a limit, where LogCos has no slope that is finite
+        self.written = ModelLines(kind="LogCos" if format == "URDF" else "Quadratic")
         moving = [joint.name for joint in mechanism.joints if joint.type != "fixed"]
         self.names = _names(
             ("joint", moving),
@@ -102,6 +104,7 @@ class Writer:
             name, lower, upper = self.names["input", actuator.name], actuator.lower, actuator.upper
             limit = number(upper) if lower == -upper else f"({number(lower)}, {number(upper)})"
             self.written.inputs.append(f'{name} = robot.input("{name}", {limit}, "{actuator.unit}")')
+            self.written.weights.append("0.1" if self.format == "URDF" else f"{WEIGHT / ((upper - lower) / 2) ** 2:.2g}")
 
     def _add_actuators(self, along: Linear, own: bool = True) -> None:
         """Write the forces of the actuators along a sum. own: the sum is one joint's, written with the joint."""
