@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 RATE = 10.0  # of the coordinate, for the command of a velocity servo without limits
 FASTEST = 0.1  # s, in which a motor without limits reaches RATE: the guess of its limit
+PLACES = {"mjTRN_TENDON": "spatial tendons", "mjTRN_SITE": "sites", "mjTRN_BODY": "bodies"}
 PLAIN = "mjGAIN_FIXED", ("mjBIAS_NONE", "mjBIAS_AFFINE")
 
 
@@ -247,8 +248,7 @@ class _Reader:
         elif kind == "mjTRN_TENDON":
             terms = self._tendon(target)
         if terms is None:
-            at = "spatial tendons" if kind == "mjTRN_TENDON" else kind.removeprefix("mjTRN_").lower() + "s"
-            self._compiled.leave_out(f"actuators at {at}", element)
+            self._compiled.leave_out(f"actuators at {PLACES.get(kind, 'other places')}", element)
             return None
         length = self._sum({joint: gear * size for joint, size in terms.items()})
         return length if length.along else None
