@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 RATE = 10.0  # of the coordinate, for the command of a velocity servo without limits
 FASTEST = 0.1  # s, in which a motor without limits reaches RATE: the guess of its limit
 PLACES = {"mjTRN_TENDON": "spatial tendons", "mjTRN_SITE": "sites", "mjTRN_BODY": "bodies"}
+PARTS = {"mjDYN": "state", "mjGAIN": "gain", "mjBIAS": "bias"}
 PLAIN = "mjGAIN_FIXED", ("mjBIAS_NONE", "mjBIAS_AFFINE")
 
 
@@ -196,7 +197,10 @@ class _Reader:
     ) -> None:
         """Actuators with a plain gain and an affine bias. Others are left out."""
         elements = {actuator.id: actuator for actuator in self._compiled.spec.actuators}
-        names = [self._actuator_name(index) for index in range(self._model.nactuator)]
+        names = list[str]()
+        for index in range(self._model.nactuator):
+            name = self._actuator_name(index)
+            names.append(name if name not in names else f"{name}_{index}")
         for option, patterns in (("--passive", passive), ("--command", command)):
             known = [*names, *(self._moving.values() if option == "--passive" else ())]
             for pattern in patterns:
@@ -262,7 +266,8 @@ class _Reader:
         plain = gain == PLAIN[0] and bias in PLAIN[1] and follows and self._model.actuator_gainprm[index, 0]
         if not plain:
             reason = dynamics if not follows else gain if gain != PLAIN[0] else bias
-            self._compiled.leave_out(f"actuators of the kind {reason.removeprefix('mj').replace('_', ' ')}", element)
+            kind, _, name = reason.partition("_")
+            self._compiled.leave_out(f"actuators with the {PARTS[kind]} `{name.lower()}`", element)
         return bool(plain)
 
     def _note_lag(self, index: int, element: Any) -> None:

@@ -94,5 +94,11 @@ def model_file_text(source: str, name: str, written: ModelLines) -> str:
     head += [*(f"{remark}" for remark in written.remarks), '"""', ""]
     head = [f'"""{name}, imported from {source}; yours to edit."""', ""] if not written.remarks else head
     head += [f"from sympy import {', '.join(words)}", ""] if words else []
-    head += [f"from modelgen import {written.kind}, Robot", "", f'robot = Robot("{name}", "Imported from {source}")', "", ""]
+    head += [
+        f"from modelgen import {written.kind}, Robot",
+        "",
+        f'robot = Robot("{name}", "Imported from {source}")',
+        "",
+        "",
+    ]
     return "\n".join(head) + body

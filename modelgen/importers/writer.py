@@ -37,7 +37,16 @@ from modelgen.statement.declarations import LARGEST
 
 Names = dict[tuple[str, str], str]
 
-TAKEN = (TIME, "robot", "pi", "sin", "cos", "LogCos", "Quadratic", "Robot")  # names that mean something else in the written file
+TAKEN = (
+    TIME,
+    "robot",
+    "pi",
+    "sin",
+    "cos",
+    "LogCos",
+    "Quadratic",
+    "Robot",
+)  # names that mean something else in the written file
 UNITS = {"prismatic": ("N", "N s/m", "kg"), "revolute": ("N m", "N m s", "kg m^2")}
 UNITS["continuous"] = UNITS["revolute"]
 #: Endings of the names that belong to a joint or link.
@@ -60,11 +69,14 @@ class Writer:
         # inputs with one side may hold the target at a limit, where LogCos has no slope that is finite
         self.written = ModelLines(kind="LogCos" if format == "URDF" else "Quadratic")
         moving = [joint.name for joint in mechanism.joints if joint.type != "fixed"]
+        own = {actuator.name: actuator.along[0][0] for actuator in mechanism.actuators}
+        own = {name: joint for name, joint in own.items() if name == f"{joint}_effort"}
         self.names = _names(
             ("joint", moving),
             ("link", [link.name for link in mechanism.links]),
-            ("input", [actuator.name for actuator in mechanism.actuators]),
+            ("input", [actuator.name for actuator in mechanism.actuators if actuator.name not in own]),
         )
+        self.names.update({("input", name): f"{self.names['joint', joint]}_effort" for name, joint in own.items()})
 
     def text(self, source: str, name: str, warn: Callable[[str], None]) -> str:
         """The text of the model file NAME of a robot from the file `source`; `warn` gets a message for each guess."""
@@ -104,7 +116,9 @@ class Writer:
             name, lower, upper = self.names["input", actuator.name], actuator.lower, actuator.upper
             limit = number(upper) if lower == -upper else f"({number(lower)}, {number(upper)})"
             self.written.inputs.append(f'{name} = robot.input("{name}", {limit}, "{actuator.unit}")')
-            self.written.weights.append("0.1" if self.format == "URDF" else f"{WEIGHT / ((upper - lower) / 2) ** 2:.2g}")
+            self.written.weights.append(
+                "0.1" if self.format == "URDF" else f"{WEIGHT / ((upper - lower) / 2) ** 2:.2g}"
+            )
 
     def _add_actuators(self, along: Linear, own: bool = True) -> None:
         """Write the forces of the actuators along a sum. own: the sum is one joint's, written with the joint."""

@@ -57,7 +57,7 @@ def test_joints_of_fix_are_held(written: Callable[..., Path]) -> None:
 
 
 def test_a_pattern_and_mimic_hold_several_joints(written: Callable[..., Path]) -> None:
-    following = SPIN.replace("</joint>", '<mimic joint="arm"/></joint>')
+    following = SPIN.replace("</joint>", '<mimic joint="nobody"/></joint>')
     path = written(*ROBOT[:-2], MIMIC, following)
     with pytest.raises(ModelError, match=r"--fix mimic .* 2 joints"):
         model_file(path, "machine")
