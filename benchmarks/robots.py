@@ -6,8 +6,8 @@
 
 Packages are installed with `pip --target` into a folder that is kept, without what they need. The package
 mujoco-menagerie fetches its files from GitHub when they are used; without network, MENAGERIE_ROOT names a checkout. A
-file without a joint that moves is counted and left alone. The proof is that of `modelgen verify --quick`; the kernels
-of an MJCF file are also compared with MuJoCo, which has read that file. The limit is of processor time, so
+file without a joint that moves is counted and left alone. A URDF is verified by `modelgen verify --quick`. Of an MJCF
+file only the dynamics are built, and compared with MuJoCo, which has read the file. The limit is of processor time, so
 that a loaded machine refuses no more than an idle one. All files are imported first, and their size is estimated; the
 smaller robots are then built and verified first. Each row is written to a JSON file beside the page when it is found; a
 run that was stopped goes on from there. With a higher limit than before, what was not done in time is tried again; with
@@ -30,7 +30,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ from modelgen.derivation.size import refuse_too_large, size
 from modelgen.errors import ModelError
 from modelgen.importers.mjcf import read
 from modelgen.importers.mjcf_check import ImportedMjcf
+from modelgen.program.differentiate import FUNCTIONS
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ CORPORA = {
     ),
 }
 MENAGERIE = "mujoco-menagerie"
-LARGE, FEWER = 60_000, ("dynamics", "affine_dynamics")  # operations of an MJCF robot; functions of a larger one
+FEWER = "dynamics", "affine_dynamics"  # functions that are built of an MJCF file
 SAMPLES, AGREE = 32, 1e-8  # states and inputs, and the difference to MuJoCo, as a share of the largest acceleration
 STAGES = ("import", "build", "verify")
 FAULT = r"error:|FAILED|\.(urdf|xml):\d+:"  # lines that say what is wrong
@@ -199,11 +200,11 @@ def tried(file: Path, stages: tuple[str, ...], limit: int, result: Path) -> None
     """Write the stage that a file fails, None where it passes all of them; the reason; coordinates; warnings."""
     name = re.sub(r"\W", "_", file.stem)
     name = name if name[:1].isalpha() else f"robot_{name}"
-    model, generated = str(result.with_name(f"{name}.py")), ["--generated", str(result.with_name("generated"))]
+    mjcf, model, generated = file.suffix == ".xml", str(result.with_name(f"{name}.py")), result.with_name("generated")
     commands = {
         "import": ["import", str(file), "--name", name, "--out", str(result.parent)],
-        "build": ["build", model, *generated],
-        "verify": ["verify", model, *generated, "--quick"],
+        "build": ["build", model, "--generated", str(generated), *(["--functions", ",".join(FEWER)] if mjcf else [])],
+        "verify": ["verify", model, "--generated", str(generated), "--quick"],
     }
     row: dict[str, Any] = {"warnings": 0, "options": "", "passed": None}
     for stage in stages:
@@ -213,12 +214,11 @@ def tried(file: Path, stages: tuple[str, ...], limit: int, result: Path) -> None
         said, errors = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors):
             try:
-                code = run_modelgen(commands[stage])
+                compared = stage == "verify" and mjcf
+                code = differs_from_mujoco(file, name, generated, row) if compared else run_modelgen(commands[stage])
                 if code and HELD[1] in errors.getvalue() and stage == "import":
                     errors.truncate(errors.seek(0))
                     row["options"], code = " ".join(HELD), run_modelgen([*commands[stage], *HELD])
-                if stage == "verify" and not code and file.suffix == ".xml":
-                    code = differs_from_mujoco(file, name, result.parent / "generated", row)
             except Exception as error:
                 code = 1
                 print(f"error: {BROKEN}: {type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
@@ -231,25 +231,17 @@ def tried(file: Path, stages: tuple[str, ...], limit: int, result: Path) -> None
             row |= {"stage": stage, "reason": shortened(lines[0]) + more}
             break
         row["passed"] = stage
-        if stage == "import" and not estimated(model, row, file.suffix == ".xml"):
+        if stage == "import" and not estimated(model, row, FEWER if mjcf else FUNCTIONS):
             break
-        if stage == "import" and row.get("functions"):
-            commands["build"] += ["--functions", row["functions"]]
     result.write_text(json.dumps({"stage": None, **row}))
 
 
-def estimated(model: str, row: dict[str, Any], fewer: bool) -> bool:
-    """Write the size of an imported robot into its row; whether `modelgen build` takes it.
-
-    fewer: a robot with more than `LARGE` operations is built with the functions `FEWER`, which have no derivatives.
-    """
+def estimated(model: str, row: dict[str, Any], functions: Collection[str]) -> bool:
+    """Write the size of an imported robot into its row; whether `modelgen build` takes it."""
     try:
         robot = model_file.load(model)
-        expected = size(robot)
+        expected = size(robot, functions)
         row |= {"coordinates": expected.coordinates, "operations": expected.total}
-        if fewer and expected.total > LARGE:
-            expected = size(robot, FEWER)
-            row |= {"functions": ",".join(FEWER), "operations": expected.total}
         refuse_too_large(robot, expected)
     except ModelError as error:
         row |= {"stage": "build", "reason": shortened(str(error).replace(f"{Path(model).parent}/", ""))}

@@ -42,9 +42,8 @@ def model_file(
     still = mechanism.still()
     root = mechanism.root
     fixed_masses = any(link.inertial is not None for link in mechanism.links if link.name in still)
-    if fixed_masses:
-        writer.written.remarks.append(f"{', '.join(sorted(still))}: on the ground, so that the mass has no effect.")
-    text = writer.text(path.name, name, lambda message: warn(f"{path}: {message}"))
+    remarks = [f"{', '.join(sorted(still))}: on the ground, so that the mass has no effect."] if fixed_masses else []
+    text = writer.text(path.name, name, lambda message: warn(f"{path}: {message}"), remarks)
     if validated.driven is None:
         warn(
             f"{path}: the URDF does not say which joints have a motor (<transmission>, <ros2_control>): "

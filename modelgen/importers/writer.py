@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, count
 from keyword import iskeyword
 
@@ -78,8 +78,11 @@ class Writer:
         )
         self.names.update({("input", name): f"{self.names['joint', joint]}_effort" for name, joint in own.items()})
 
-    def text(self, source: str, name: str, warn: Callable[[str], None]) -> str:
-        """The text of the model file NAME of a robot from the file `source`; `warn` gets a message for each guess."""
+    def text(self, source: str, name: str, warn: Callable[[str], None], remarks: Sequence[str] = ()) -> str:
+        """The text of the model file NAME of a robot from the file `source`; `warn` gets a message for each guess.
+
+        remarks: for the head of the file, after those of the joints.
+        """
         mechanism, written = self.mechanism, self.written
         unmoved, still = mechanism.motionless(), mechanism.still()
         links = {link.name: link for link in mechanism.links}
@@ -109,6 +112,7 @@ class Writer:
         self._add_inputs()
         for message in self._guesses():
             warn(message)
+        written.remarks += remarks
         return model_file_text(source, name, written)
 
     def _add_inputs(self) -> None:
