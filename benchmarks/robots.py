@@ -47,7 +47,7 @@ from modelgen.cli import main as run_modelgen
 from modelgen.derivation import model_file
 from modelgen.derivation.size import refuse_too_large, size
 from modelgen.errors import ModelError
-from modelgen.importers.mjcf import read
+from modelgen.importers.mjcf import compile_file, read
 from modelgen.importers.mjcf_check import ImportedMjcf
 from modelgen.program.differentiate import FUNCTIONS
 
@@ -78,6 +78,7 @@ CORPORA = {
 }
 MENAGERIE = "mujoco-menagerie"
 FEWER = "dynamics", "affine_dynamics"  # functions that are built of an MJCF file
+JOINTS = 30  # of the files of the menagerie that are counted separately
 SAMPLES, AGREE = 32, 1e-8  # states and inputs, and the difference to MuJoCo, as a share of the largest acceleration
 STAGES = ("import", "build", "verify")
 FAULT = r"error:|FAILED|\.(urdf|xml):\d+:"  # lines that say what is wrong
@@ -139,7 +140,7 @@ def earlier(kept: Path, options: argparse.Namespace) -> dict[str, Any]:
         rows = {name: row for name, row in rows.items() if end(row) != LATE}
     again = (BROKEN, *options.again)
     rows = {name: row for name, row in rows.items() if not any(words in row.get("reason", "") for words in again)}
-    return {**found, "limit": options.limit, "until": options.until, "rows": rows}
+    return {**found, "format": options.format, "limit": options.limit, "until": options.until, "rows": rows}
 
 
 def installed(package: str, folder: Path, corpus: Corpus) -> list[Path]:
@@ -207,6 +208,8 @@ def tried(file: Path, stages: tuple[str, ...], limit: int, result: Path) -> None
         "verify": ["verify", model, "--generated", str(generated), "--quick"],
     }
     row: dict[str, Any] = {"warnings": 0, "options": "", "passed": None}
+    if mjcf:
+        row["joints"] = joints(file)
     for stage in stages:
         result.write_text(json.dumps({**row, "stage": stage, "reason": "ended"}))
         so_far = math.ceil(time.process_time())
@@ -234,6 +237,14 @@ def tried(file: Path, stages: tuple[str, ...], limit: int, result: Path) -> None
         if stage == "import" and not estimated(model, row, FEWER if mjcf else FUNCTIONS):
             break
     result.write_text(json.dumps({"stage": None, **row}))
+
+
+def joints(file: Path) -> int | None:
+    """The count of joints of an MJCF file, free ones included; None if MuJoCo cannot read it."""
+    try:
+        return int(compile_file(file).model.njnt)
+    except ModelError:
+        return None
 
 
 def estimated(model: str, row: dict[str, Any], functions: Collection[str]) -> bool:
@@ -270,21 +281,32 @@ def differs_from_mujoco(file: Path, name: str, generated: Path, row: dict[str, A
 
 
 def page(found: dict[str, Any]) -> Iterator[str]:
-    """The lines of the documentation's page: how the files of each package end."""
-    rows, limit = found["rows"], found["limit"]
+    """The lines of the documentation's page: how the files of each package end, and for MJCF every file."""
+    rows, limit, format = found["rows"], found["limit"], found["format"]
     stages = STAGES[: STAGES.index(found["until"]) + 1]
-    yield from ("# URDFs of PyPI", "")
-    yield (
-        f"Made by `make robots` (`benchmarks/robots.py --limit {limit} --until {stages[-1]}`): every URDF with a "
-        f"joint that moves goes through {', '.join(f'`modelgen {stage}`' for stage in stages)}, with at most {limit} s "
-        "of processor time each; `verify` runs with `--quick`. Where joints follow others and cannot be coupled, it "
-        f"is imported with `{' '.join(HELD)}`. A robot too large for `build` can be built with fewer functions. Every "
-        "file with its size, or with the reason why it was refused: [robots.json](robots.json)."
+    name, target = ("URDFs", "robots") if format == "urdf" else ("MJCF files", "mjcf")
+    yield from (f"# {name} of PyPI", "")
+    intro = (
+        f"Made by `make {target}` (`benchmarks/robots.py --format {format} --limit {limit} --until {stages[-1]}`): every "
+        f"file with a joint that moves goes through {', '.join(f'`modelgen {stage}`' for stage in stages)}, with at most "
+        f"{limit} s of processor time each. "
     )
+    if format == "urdf":
+        intro += (
+            f"`verify` runs with `--quick`. Where joints follow others and cannot be coupled, it is imported with "
+            f"`{' '.join(HELD)}`. A robot too large for `build` can be built with fewer functions. "
+        )
+    else:
+        intro += (
+            f"Only {' and '.join(f'`{function}`' for function in FEWER)} are built. In place of `modelgen verify`, the "
+            f"accelerations of the kernels are compared with those of MuJoCo, which has read the file, at {SAMPLES} "
+            f"random states and inputs within the limits; they must agree to {AGREE:g} of the largest. "
+        )
+    yield f"{intro}Every file with its size, or with the reason why it was refused: [{target}.json]({target}.json)."
     left = sum(not row["stage"] and row["passed"] != stages[-1] for row in rows.values())
     missing = sum(found["moving"].values()) - len(rows)
     if missing or left:
-        yield f"\n**Not complete:** {missing} files are not tried, {left} are imported only. `make robots` goes on."
+        yield (f"\n**Not complete:** {missing} files are not tried, {left} are imported only. `make {target}` goes on.")
     done, refused = PASSED.format(stages[-1]), " | ".join(map(REFUSED.format, stages))
     yield from (
         "",
@@ -297,6 +319,26 @@ def page(found: dict[str, Any]) -> Iterator[str]:
         counts = [files, files - moving, *(ends[column] for column in (done, *map(REFUSED.format, stages), *ENDS))]
         counts.append(moving - sum(counts[2:]))
         yield f"| {package} | {' | '.join(map(str, counts))} |"
+    if format == "mjcf":
+        yield from every_file(rows)
+
+
+def every_file(rows: dict[str, Any]) -> Iterator[str]:
+    """A table of all MJCF files, and the share of those of the menagerie with at most `JOINTS` joints that pass."""
+    small = [row for name, row in rows.items() if name.startswith(MENAGERIE) and (row.get("joints") or 0) <= JOINTS]
+    if small:
+        passed = sum(end(row) == PASSED.format(STAGES[-1]) for row in small)
+        yield (
+            f"\nOf the menagerie's files with at most {JOINTS} joints, {passed} of {len(small)} pass "
+            f"({passed / len(small):.0%})."
+        )
+    yield from ("", "| file | joints | coordinates | difference to MuJoCo, or the reason |", "|---|---|---|---|")
+    for name, row in sorted(rows.items()):
+        result = (
+            f"{row['difference']:.0e}" if "difference" in row and not row["stage"] else row.get("reason", "imported")
+        )
+        counts = f"{row.get('joints') or ''} | {row.get('coordinates', '')}"
+        yield f"| {name.partition(': ')[2]} | {counts} | {result} |"
 
 
 def end(row: dict[str, Any]) -> str:

@@ -124,7 +124,7 @@ def read(
     warn: Callable[[str], None] = lambda _: None,
 ) -> MjcfRobot:
     """A file as it is imported; the arguments are those of `model_file`."""
-    compiled = _compiled(path)
+    compiled = compile_file(path)
     tree = _Tree(compiled, fixed, planar)
     forces = read_forces(compiled, tree.moving, passive, command, warn)
     mechanism = Mechanism(tree.links, tree.joints, forces.actuators, forces.passive, forces.couplings, tree.gravity)
@@ -155,7 +155,7 @@ def _check_driven(compiled: Compiled, forces: Forces) -> None:
     )
 
 
-def _compiled(path: Path) -> Compiled:
+def compile_file(path: Path) -> Compiled:
     """The compiled file. Raises ModelError if MuJoCo is not installed or cannot read it."""
     mujoco = package("mujoco")
     if not path.is_file():
