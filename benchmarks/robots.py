@@ -155,7 +155,7 @@ def installed(package: str, folder: Path, corpus: Corpus) -> list[Path]:
 
 def menagerie() -> Iterator[Path]:
     """The robots (not the scenes) of the menagerie. A checkout may lack some of them."""
-    import mujoco_menagerie  # type: ignore[import-not-found]
+    import mujoco_menagerie  # type: ignore[import-untyped]
 
     for robot in mujoco_menagerie.robots():
         try:
@@ -287,9 +287,9 @@ def page(found: dict[str, Any]) -> Iterator[str]:
     name, target = ("URDFs", "robots") if format == "urdf" else ("MJCF files", "mjcf")
     yield from (f"# {name} of PyPI", "")
     intro = (
-        f"Made by `make {target}` (`benchmarks/robots.py --format {format} --limit {limit} --until {stages[-1]}`): every "
-        f"file with a joint that moves goes through {', '.join(f'`modelgen {stage}`' for stage in stages)}, with at most "
-        f"{limit} s of processor time each. "
+        f"Made by `make {target}` (`benchmarks/robots.py --format {format} --limit {limit} --until {stages[-1]}`): "
+        f"every file with a joint that moves goes through {', '.join(f'`modelgen {stage}`' for stage in stages)}, "
+        f"with at most {limit} s of processor time each. "
     )
     if format == "urdf":
         intro += (

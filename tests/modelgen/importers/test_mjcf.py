@@ -45,7 +45,7 @@ class Machine:
         self.path.write_text(
             f"<mujoco>{more}<worldbody>{body}</worldbody>\n<actuator>\n{actuators}\n</actuator></mujoco>"
         )
-        self.text = model_file(self.path, "machine", warn=self.warnings.append, **options)  # type: ignore[arg-type]
+        self.text = model_file(self.path, "machine", warn=self.warnings.append, **options)
         self.imported = ImportedMjcf(read(self.path, **options))  # type: ignore[arg-type]
         (folder / "machine.py").write_text(self.text)
         self.robot: Robot = load(str(folder / "machine.py"))
