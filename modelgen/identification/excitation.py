@@ -149,11 +149,11 @@ def _costs(robot: CompiledRobot, task: Task, inputs: Array, thetas: Array) -> Ar
 
 def _unrest(robot: CompiledRobot, task: Task, states: Array) -> Array:
     """How far states (C, n) are from rest under the trim, (C,): squared speeds and accelerations, by the limits."""
-    count = len(robot.metadata.coordinates)
-    limits = np.asarray(robot.state_limits)[count:]
+    v = robot.metadata.velocities
+    limits = np.asarray(robot.state_limits)[v]
     still = np.tile(robot.trim, (len(states), 1))
-    gained = SETTLING * np.asarray(robot.dynamics(np.ascontiguousarray(states), still, task.centre))[:, count:]
-    return np.asarray(((states[:, count:] / limits) ** 2 + (gained / limits) ** 2).sum(axis=1))
+    gained = SETTLING * np.asarray(robot.dynamics(np.ascontiguousarray(states), still, task.centre))[:, v]
+    return np.asarray(((states[:, v] / limits) ** 2 + (gained / limits) ** 2).sum(axis=1))
 
 
 def _robots(robot: CompiledRobot, task: Task) -> Array:

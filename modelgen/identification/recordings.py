@@ -264,10 +264,9 @@ def _check_units(recording: Recording, robot: Metadata, where: Mapping[str, str]
     for name, limit, unit in limits:
         if largest[name] > BEYOND * limit:
             raise _other_unit(recording, where[name], name, name, largest[name], limit, unit)
-    count = len(robot.coordinates)
     if robot.quasi_velocity:
         return
-    for index, (position, rate) in enumerate(zip(robot.states[:count], robot.states[count:], strict=True)):
+    for index, (position, rate) in enumerate(zip(robot.states, robot.states[robot.velocities], strict=False)):
         speed = _largest(_mean_rates(recording.time, recording.states[:, index]))
         if speed > BEYOND * rate.limit:
             raise _other_unit(
@@ -277,10 +276,10 @@ def _check_units(recording: Recording, robot: Metadata, where: Mapping[str, str]
 
 def _check_rates(recording: Recording, robot: Metadata, where: Mapping[str, str]) -> None:
     """Raise ModelError for a column of a velocity that follows the slope of its position by another factor than 1."""
-    count = len(robot.coordinates)
+    count = robot.nq
     if robot.quasi_velocity:
         return
-    for index, rate in enumerate(robot.states[count:]):
+    for index, rate in enumerate(robot.states[robot.velocities]):
         slope = _mean_rates(recording.time, recording.states[:, index])
         mean = _means(recording.time, recording.states[:, count + index])
         known = np.isfinite(slope) & np.isfinite(mean)

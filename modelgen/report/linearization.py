@@ -59,8 +59,8 @@ def equilibrium(robot: CompiledRobot, at: Mapping[str, float]) -> tuple[Array, A
     the limits. Raises ModelError if the robot cannot rest there.
     """
     target = np.array(robot.metadata.task.target)
-    positions = len(target) // 2
-    target[positions:] = 0
+    positions = robot.metadata.nq
+    target[robot.metadata.velocities] = 0
     names = robot.state_names[:positions]
     free = [i for i in range(positions) if at and names[i] not in at]
     start = target.copy()
@@ -88,14 +88,14 @@ def _rest(robot: CompiledRobot, start: Array, free: list[int]) -> tuple[Array, A
     """A rest near `start` by Newton's method with shortest steps in units of the limits; None if it diverges."""
     x, u = start.copy(), np.array(robot.trim, np.float64)
     limits = np.concatenate([np.asarray(robot.state_limits)[free], np.asarray(robot.input_limits)])
-    rates = len(x) // 2
+    positions, rates = robot.metadata.nq, slice(robot.metadata.nq, None)
     for _ in range(ITERATIONS):
         a, B, slope = _affine(robot, x, u)
-        left = (a + B @ u)[rates:]
+        left = (a + B @ u)[rates]
         if not np.isfinite(left).all():
             return None
-        if np.abs(left).max() <= REST * max(1.0, float(np.abs(B[rates:] * np.asarray(robot.input_limits)).max())):
-            moving = np.flatnonzero(np.abs(a[:rates]) > REST)
+        if np.abs(left).max() <= REST * max(1.0, float(np.abs(B[rates] * np.asarray(robot.input_limits)).max())):
+            moving = np.flatnonzero(np.abs(a[:positions]) > REST)
             if len(moving):
                 raise ModelError(
                     f"`{robot.state_names[moving[0]]}` moves at {a[moving[0]]:.3g} with all speeds of `{robot.name}` "
@@ -103,7 +103,7 @@ def _rest(robot: CompiledRobot, start: Array, free: list[int]) -> tuple[Array, A
                     "modelgen.load(...).jacobians at a state of your own."
                 )
             return x, u
-        step = np.linalg.lstsq(np.hstack([slope[rates:, free], B[rates:]]) * limits, -left, rcond=1e-12)[0]
+        step = np.linalg.lstsq(np.hstack([slope[rates][:, free], B[rates]]) * limits, -left, rcond=1e-12)[0]
         step *= limits * min(1.0, 1 / max(float(np.abs(step).max()), 1e-300))
         x[free] += step[: len(free)]
         u += step[len(free) :]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import pi
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sympy import Basic, Expr, Float, MatrixBase, Symbol
@@ -13,10 +14,10 @@ from modelgen.statement import bodies
 from modelgen.statement.action_costs import ActionCost
 from modelgen.statement.bodies import Link, Point, make_link, make_point
 from modelgen.statement.checker import identifier, text
-from modelgen.statement.declarations import Coordinate, Declarations, DeclaredTask, Energy, Joint, Speed
+from modelgen.statement.declarations import Ball, Coordinate, Declarations, DeclaredTask, Energy, Floating, Joint, Speed
 from modelgen.statement.drawing import Line, shape_lines
 from modelgen.statement.forces import Forces
-from modelgen.statement.tasks import declared_action_cost, numeric_task
+from modelgen.statement.tasks import declared_action_cost, numeric_task, with_rotations
 
 if TYPE_CHECKING:
     from modelgen.statement.sympy_mechanics import MechanicalSystem
@@ -37,7 +38,7 @@ class Robot(Forces):
         self.description = text(description, "description", self.place)
         declared = Declarations(name, self.place)
         self.joints, self.parameters, self.inputs = declared.joints, declared.parameters, declared.inputs
-        self.symbols = declared.symbols
+        self.symbols, self.balls = declared.symbols, declared.balls
         self.links: list[Link] = []
         self.points: list[Point] = []
         self.system: MechanicalSystem | None = None
@@ -75,8 +76,26 @@ class Robot(Forces):
 
     @property
     def velocities(self) -> tuple[Speed, ...]:
-        """v, one entry per coordinate: its rate, or the speed of robot.mechanics that replaces it."""
+        """v: the rate of each coordinate, or what replaces it: a speed of robot.mechanics, an angular velocity."""
         return self._declared.velocities(self.system.own if self.system else {})
+
+    @property
+    def turns(self) -> list[Coordinate]:
+        """The small turns of all ball joints, along which torques act."""
+        return [turn for ball in self.balls for turn in ball.turn]
+
+    @property
+    def rates(self) -> dict[Symbol, Expr]:
+        """Rate of a coordinate that is not an entry of the state -> expression in q and v."""
+        rates = dict(self.system.rates) if self.system else {}
+        return rates | {rate: value for ball in self.balls for rate, value in ball.quaternion_rates.items()}
+
+    @property
+    def quaternions(self) -> list[slice]:
+        """The entries of the state that are unit quaternions."""
+        symbols = [joint.symbol for joint in self.joints]
+        first = [symbols.index(ball.quaternion[0]) for ball in self.balls]
+        return [slice(index, index + 4) for index in first]
 
     @property
     def declared_task(self) -> DeclaredTask:
@@ -101,6 +120,35 @@ class Robot(Forces):
     def prismatic(self, name: str, *, limit: float, rate_limit: float | None = None, meaning: str = "") -> Coordinate:
         """Declare a displacement (m); rate_limit (m/s) as for an angle."""
         return self._declared.prismatic(name, limit, rate_limit, meaning, calling_place())
+
+    def ball(self, name: str, *, rate_limit: object, limit: float | None = None, meaning: str = "") -> Ball:
+        """Declare a joint with three rotations, for robot.link: a unit quaternion and an angular velocity.
+
+        rate_limit (rad/s): of the angular velocity, one number or (x, y, z), in the frame that the joint moves.
+        limit (rad): the largest angle from the target's rotation; left out: any rotation.
+        The result has `rotation` (3 by 3), `rate` (the angular velocity), `turn` (along which torques act) and
+        `away(target)`, a turn from a target whose square is a state cost.
+        """
+        return self._declared.ball(name, limit, rate_limit, meaning, calling_place())
+
+    def floating(
+        self,
+        name: str,
+        *,
+        limit: object,
+        rate_limit: object,
+        turn_rate_limit: object,
+        turn_limit: float | None = None,
+        meaning: str = "",
+    ) -> Floating:
+        """Declare a joint without restriction, for robot.link: three displacements, and the rotations of robot.ball.
+
+        limit (m) and rate_limit (m/s): of the displacements, along the axes of the frame before the joint.
+        turn_limit, turn_rate_limit: limit and rate_limit of robot.ball. Each is one number or (x, y, z).
+        The result has `position` and `velocity` besides what robot.ball gives.
+        """
+        place = calling_place()
+        return self._declared.floating(name, limit, rate_limit, turn_limit, turn_rate_limit, meaning, place)
 
     def parameter(
         self,
@@ -150,7 +198,8 @@ class Robot(Forces):
     ) -> Link:
         """Add a rigid link of a kinematic tree, with its weight. z is up; on=None is the ground.
 
-        joint: the coordinate that moves it; (x, height, angle) if it floats in a plane; () if fixed.
+        joint: the coordinate that moves it; (x, height, angle) if it floats in a plane; robot.ball(...) or
+        robot.floating(...); () if fixed.
         at: position of the joint in the frame of `on`.
         turned: roll, pitch, yaw of the link's frame in the frame of `on`, at coordinate 0.
         axis: of the joint, in the link's frame. centre: centre of mass, in the link's frame.
@@ -161,6 +210,14 @@ class Robot(Forces):
         link = make_link(self.links, self._check(), arguments)
         self.links.append(link)
         return link
+
+    def push(self, link: Link, force: object, *, at: object = (0, 0, 0), torque: object = (0, 0, 0)) -> None:
+        """Push a link with a force (N) at a point (m), and a torque (N m): (x, y, z) in the link's frame.
+
+        It is the thrust of a rotor or a nozzle that the link carries.
+        """
+        check = self._check()
+        self.loads += bodies.push(check, self.links, link, force, at, torque)
 
     def point(self, name: str, position: Sequence[object], *, on: Link | None = None) -> None:
         """Name a point for the kernel `forward_kinematics`, which gives its position and Jacobian.
@@ -245,8 +302,9 @@ class Robot(Forces):
 
         state_cost: zero at the target, positive elsewhere (its negative is the reward per second).
         action_cost: LogCos, Quadratic or Tanh of a weight, or another subclass of ActionCost.
-        start: coordinate or rate -> (mean, standard deviation); default: exactly the target.
-        target: coordinate or rate -> value; default: zero.
+        start: coordinate or rate -> (mean, standard deviation); default: exactly the target. A ball joint has the mean
+        (roll, pitch, yaw) and one deviation (rad), of pi for any rotation.
+        target: coordinate or rate -> value; default: zero. A ball joint has (roll, pitch, yaw).
         free: names of coordinates and rates whose final value does not count for success.
         horizon in s; weight_at_horizon: the discount factor left at the horizon; rates in Hz.
         """
@@ -257,9 +315,11 @@ class Robot(Forces):
         check.dimensions("state cost", bare=True).check_arguments(cost)
         states: list[Joint | Speed] = [*self.joints, *self.velocities]
         weights, input_costs = declared_action_cost(action_cost, self.inputs, check.place)
+        target, start, free = with_rotations(self.balls, target, start, free, check.place)
         numbers = numeric_task(
             [state.symbol.name for state in states],
             [state.limit for state in states],
+            [pi if isinstance(state, Joint) and state.kind == "quaternion" else state.limit for state in states],
             action_cost=weights,
             target=target,
             start=start,
@@ -312,5 +372,4 @@ def model_expressions(robot: Robot) -> Iterator[ModelExpression]:
 def fixed_values(robot: Robot) -> dict[Symbol, Expr]:
     """Expressions for the symbols that are not entries of x, u or theta: fixed parameters, and replaced rates."""
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
-    rates = robot.system.rates if robot.system else {}
-    return fixed | {symbol: value.xreplace(fixed) for symbol, value in rates.items()}
+    return fixed | {symbol: value.xreplace(fixed) for symbol, value in robot.rates.items()}

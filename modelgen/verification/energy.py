@@ -94,5 +94,6 @@ def _of_solution(equations: EquationsOfMotion, points: Points, xdot: Array) -> A
     matrix = numpy_evaluator([*equations.state, *equations.parameters], equations.mass_matrix, equations.definitions)
     roots = np.sqrt(np.einsum("nii->ni", matrix(*points.x.T, *points.theta.T)))
     size = roots.shape[1]
-    sizes = [(roots * np.abs(rates[:, -size:])).sum(axis=1) for rates in (points.x, xdot)]
+    v = slice(len(equations.coordinates), len(equations.coordinates) + size)
+    sizes = [(roots * np.abs(rates[:, v])).sum(axis=1) for rates in (points.x, xdot)]
     return np.asarray((3 * size + 1) * EXACT * sizes[0] * sizes[1])

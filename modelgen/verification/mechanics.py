@@ -30,7 +30,7 @@ def mechanics_checks(robot: Robot, equations: EquationsOfMotion, points: Points)
         [mpf(float(value)) for value in (*x, *u, *theta)]
         for x, u, theta in list(zip(points.x, points.u, points.theta, strict=True))[:MECHANICS_SAMPLES]
     ]
-    rates = all(joint.symbol.rate == v for joint, v in zip(robot.joints, equations.velocities, strict=True))
+    rates = [joint.symbol.rate for joint in robot.joints] == list(equations.velocities)
     symbols = energies.arguments
     with mpmath.workdps(DIGITS):
         lagrange = _worst(_lagrange_residual(energies, equations, few), symbols, few)
@@ -121,8 +121,11 @@ def _lagrange_residual(
     """|d/dt dT/dv - d(T - U)/dq - Q| relative to its largest term, with vdot from the derived equations."""
     n, m, rows = len(equations.state), len(equations.inputs), len(equations.velocities)
     reference = Reference(equations)
+    q = len(equations.coordinates)
     momenta = exact(energies.arguments, energies.momenta, energies.definitions)
     others = exact(energies.arguments, [*energies.gradient, *energies.forces], energies.definitions)
+    #: Columns of velocities that the coordinates allow; quaternions keep their length by a force that is not modelled.
+    allowed = exact(energies.arguments, list(energies.reach), energies.definitions)
     result = []
     for point in few:
         a, B = reference.affine([*point[:n], *point[n + m :]])
@@ -134,13 +137,21 @@ def _lagrange_residual(
 
         rates = slope(moved, [mpf(0)], 0)
         values = others(*point)
-        gradient, forces = values[:rows], values[rows:]
+        inertial, forces = [rate - part for rate, part in zip(rates, values[:q], strict=True)], values[q:]
         size = max(abs(value) for value in (*rates, *values)) or mpf(1)
-        i = max(range(rows), key=lambda i: abs(rates[i] - gradient[i] - forces[i]))
-        words = _both(
-            f"d/dt dL/dv - dL/dq along `{equations.coordinates[i]}` and force", rates[i] - gradient[i], forces[i]
-        )
-        result.append((abs(rates[i] - gradient[i] - forces[i]) / size, words))
+        names = equations.coordinates
+        if rows != q:
+            columns = allowed(*point)
+
+            def along(forces: list[mpf], columns: list[mpf] = columns) -> list[mpf]:
+                return [
+                    mpmath.fsum(columns[k * rows + i] * force for k, force in enumerate(forces)) for i in range(rows)
+                ]
+
+            inertial, forces, names = along(inertial), along(forces), equations.velocities
+        i = max(range(rows), key=lambda i: abs(inertial[i] - forces[i]))
+        words = _both(f"d/dt dL/dv - dL/dq along `{names[i]}` and force", inertial[i], forces[i])
+        result.append((abs(inertial[i] - forces[i]) / size, words))
     return result
 
 

@@ -38,7 +38,7 @@ class Reference:
     def __init__(self, equations: EquationsOfMotion) -> None:
         self.state_count = len(equations.state)
         self.input_count = len(equations.inputs)
-        self.rows = len(equations.velocities)
+        self.positions, self.rows = len(equations.coordinates), len(equations.velocities)
         arguments = [*equations.state, *equations.parameters]
         right = equations.force.row_join(equations.input_matrix)
         entries = [*equations.coordinate_rates, *equations.mass_matrix, *right]
@@ -109,8 +109,7 @@ class Reference:
 
     def affine(self, point: Numbers) -> tuple[Numbers, Numbers]:
         """a (n) and B (n m, row by row), by LU decomposition with pivoting."""
-        values, rows, m = self._mechanics(*point), self.rows, self.input_count
-        positions = self.state_count - rows
+        values, rows, m, positions = self._mechanics(*point), self.rows, self.input_count, self.positions
         rates, values = values[:positions], values[positions:]
         matrix = mpmath.matrix(rows, rows)
         right = mpmath.matrix(rows, 1 + m)
@@ -135,9 +134,11 @@ class Energies:
         q, u = equations.coordinates, equations.inputs
         self.rates = [joint.symbol.rate for joint in robot.joints]
         self.in_v = equations.coordinate_rates
+        turns = robot.turns
         #: The rates as expressions in v, for rates that are not an entry of v.
         self.moving = {rate: value for rate, value in zip(self.rates, self.in_v, strict=True) if rate != value}
         self.arguments: list[Symbol] = [*q, *equations.velocities, *u, *equations.parameters]
+        self.moved = len(q) + len(equations.velocities)  # index in them of the first input
         definitions, tree_kinetic, tree_potential = link_energies(
             robot.links, robot.downward_acceleration, robot.symbols
         )
@@ -152,10 +153,13 @@ class Energies:
             sum((load.force * load.displacement.diff(coordinate) for load in loads), S.Zero)
             .xreplace(fixed)
             .xreplace(self.moving)
-            for coordinate in q
+            for coordinate in (*q, *turns)
         ]
+        rates = [*self.in_v, *(turn.rate for turn in turns)]
+        #: From generalized forces along the coordinates and turns to those along v.
+        self.reach = Matrix(rates).jacobian(equations.velocities)
         self.passive: list[Expr] = [force.xreplace(dict.fromkeys(u, S.Zero)) for force in self.forces]
-        self.power: Expr = sum((force * rate for force, rate in zip(self.forces, self.in_v, strict=True)), S.Zero)
+        self.power: Expr = sum((force * rate for force, rate in zip(self.forces, rates, strict=True)), S.Zero)
 
     def evaluator(self) -> Callable[..., Numbers]:
         """An mpmath function of q, v, u and theta: the energy that the forces change, and their power.
@@ -165,14 +169,14 @@ class Energies:
         needed.
         """
         size = len(self.rates)
-        of_rates = [*self.arguments[:size], *self.rates, *self.arguments[2 * size :]]
+        of_rates = [*self.arguments[:size], *self.rates, *self.arguments[self.moved :]]
         energies = exact(of_rates, [self.kinetic, self.potential], self.definitions)
         moved = exact(self.arguments, [*self.in_v, self.power], self.definitions)
 
         def evaluate(*point: mpf) -> Numbers:
             *rates, power = moved(*point)
             ahead, behind, still = (
-                energies(*point[:size], *(sign * rate for rate in rates), *point[2 * size :]) for sign in (1, -1, 0)
+                energies(*point[:size], *(sign * rate for rate in rates), *point[self.moved :]) for sign in (1, -1, 0)
             )
             return [(ahead[0] + behind[0]) / 2 - 2 * still[0] + still[1], power]
 
@@ -190,6 +194,7 @@ class Lagrangian(Energies):
         reach = equations.coordinate_rates.jacobian(equations.velocities)
         self.impulses = list(reach.T * Matrix(self.momenta)) if moving else self.momenta  # the momenta of v
         self.gradient = [(slopes[coordinate][0] - slopes[coordinate][1]).xreplace(moving) for coordinate in q]
+        self.definitions = [(symbol, value.xreplace(moving)) for symbol, value in self.definitions]
 
     def _slopes(self, variables: Sequence[Symbol], entries: Sequence[Expr]) -> dict[Symbol, list[Expr]]:
         """Derivatives of the entries by the chain rule. Adds the derivatives of the definitions to the definitions."""
