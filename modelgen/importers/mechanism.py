@@ -17,6 +17,7 @@ from modelgen.statement.declarations import LARGEST
 MOVING = ("revolute", "continuous", "prismatic")
 IN_PLANE = "floating in a plane"
 PLANAR = {"planar": ("x", "y", "turn"), IN_PLANE: ("x", "height", "pitch")}  # type of a joint -> its coordinates
+BALL, FLOATING = "ball", "floating"  # types of joints with three rotations
 GROUND = "the ground"  # name of the link below a floating base
 FREQUENCY = 60.0  # rad/s, of a coupling with its load: stiff compared with a hand's motion, easy to integrate
 SMOOTHING = 0.01  # rad/s, m/s: the rate where dry friction fades
@@ -47,9 +48,9 @@ class Link:
 class Joint:
     """A joint and the link that it moves, `child`. Its frame in the parent is `origin` (4, 4).
 
-    type: one of `MOVING`, a key of `PLANAR`, or fixed. lower, upper: the range, None for a joint without one. velocity,
-    effort: 0 if unknown. armature: inertia of its rotor (kg m^2 or kg). zero: the position of the file at which the
-    coordinate of the model file is zero. remark: for the head of the model file.
+    type: one of `MOVING`, a key of `PLANAR`, ball, floating, or fixed. lower, upper: the range, None for a joint
+    without one. velocity, effort: 0 if unknown. armature: inertia of its rotor (kg m^2 or kg). zero: the position of
+    the file at which the coordinate of the model file is zero. remark: for the head of the model file.
     """
 
     name: str
@@ -97,7 +98,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Actuator:
-    """A force gain * input + bias[0] + bias[1] * position + bias[2] * velocity along a sum of joints.
+    """A force gain * input + bias[0] + bias[1] * position + bias[2] * velocity along a sum of joints, or a `Push`.
 
     lower, upper: of the input. unit: of the input.
     """
@@ -109,6 +110,17 @@ class Actuator:
     lower: float
     upper: float
     unit: str
+
+
+@dataclass(frozen=True)
+class Push:
+    """A force and a torque on a link per unit of an input, at a point, (3,) each in the frame of the link."""
+
+    input: str
+    link: str
+    force: Array
+    torque: Array
+    point: Array
 
 
 @dataclass(frozen=True)
@@ -141,6 +153,7 @@ class Mechanism:
     actuators: list[Actuator] = field(default_factory=list)
     passive: list[Passive] = field(default_factory=list)
     couplings: list[Coupling] = field(default_factory=list)
+    pushes: list[Push] = field(default_factory=list)
     gravity: float = 9.81
 
     def __post_init__(self) -> None:
@@ -244,6 +257,8 @@ def _rounded(value: float) -> float:
 def _moved(joint: Joint, random: np.random.Generator) -> Array:
     """The displacement (4, 4) of a joint at random coordinates. A joint that floats in a plane may have any."""
     result = joint.moved(random.uniform(0.5, 2))
-    if joint.type in PLANAR:
+    if joint.type in (*PLANAR, FLOATING):
         result[:3, 3] = random.uniform(0.5, 2, 3)
+    if joint.type in (BALL, FLOATING):
+        result[:3, :3] = Rotation.random(random_state=random).as_matrix()
     return result

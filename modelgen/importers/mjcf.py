@@ -18,7 +18,7 @@ import numpy as np
 from modelgen.arrays import Array
 from modelgen.engines.engine import package
 from modelgen.errors import ModelError, Place, suggestion
-from modelgen.importers.mechanism import GROUND, IN_PLANE, Inertial, Joint, Link, Mechanism
+from modelgen.importers.mechanism import BALL, FLOATING, GROUND, IN_PLANE, Inertial, Joint, Link, Mechanism, Push
 from modelgen.importers.mjcf_forces import Command, Forces, read_forces
 from modelgen.importers.writer import Writer
 from modelgen.statement.checker import identifier
@@ -127,7 +127,10 @@ def read(
     compiled = compile_file(path)
     tree = _Tree(compiled, fixed, planar)
     forces = read_forces(compiled, tree.moving, passive, command, warn)
-    mechanism = Mechanism(tree.links, tree.joints, forces.actuators, forces.passive, forces.couplings, tree.gravity)
+    pushes = [tree.push(name, actuator) for name, actuator in forces.at_sites.items()]
+    mechanism = Mechanism(
+        tree.links, tree.joints, forces.actuators, forces.passive, forces.couplings, pushes, tree.gravity
+    )
     if not any(joint.type != "fixed" for joint in mechanism.joints):
         raise ModelError("no joint moves. This is an object, not a robot.", Place(str(path), 1))
     _check_driven(compiled, forces)
@@ -280,9 +283,7 @@ class _Tree:
             frame = self._upright @ frame
         first = int(model.body_jntadr[body])
         joints = range(first, first + int(model.body_jntnum[body]))
-        chain = [joint for joint in joints if self._kind(joint) != "FREE" or self._is_planar(joint)]
-        for joint in set(joints) - set(chain):
-            self._hold(joint)
+        chain = [joint for joint in joints if self._kind(joint) != "FREE" or not self._is_held(joint)]
         at = np.eye(4)  # the body's frame in the frame of the link added last
         for number, joint in enumerate(chain):
             last = number == len(chain) - 1
@@ -312,21 +313,20 @@ class _Tree:
     def _joint(self, index: int, carrier: str, link: str, frame: Array) -> tuple[Joint, Array]:
         """A joint whose body has a frame in the carrier, and the body's frame in the frame of the joint's link."""
         model, name, kind = self._model, self._names[index], self._kind(index)
+        if kind == "FREE" and not self._is_planar(index):
+            return self._rotating(Joint(name, FLOATING, carrier, link, frame), index), np.eye(4)
         if kind == "FREE":
             turned = np.eye(4)
             turned[:3, :3] = frame[:3, :3]
             origin = np.eye(4)
             origin[:3, 3] = frame[:3, 3]
             return Joint(name, IN_PLANE, carrier, link, origin), turned
-        held = any(fnmatchcase(name, pattern) for pattern in self._fixed)
-        if kind == "BALL" and not held:
-            raise ModelError(
-                f"the joint `{name}` is a ball joint, which a model file cannot hold: it has no three angles. Hold it "
-                f"with --fix {name}, or write three hinges in its place.",
-                self._compiled.place(self._element(index)),
-            )
+        held = self._is_held(index)
         anchor = np.eye(4)
         anchor[:3, 3] = model.jnt_pos[index]
+        if kind == "BALL":
+            ball = self._rotating(Joint(name, "fixed" if held else BALL, carrier, link, frame @ anchor), index)
+            return ball, np.asarray(np.linalg.inv(anchor), np.float64)
         slides = kind == "SLIDE"
         dof = int(model.jnt_dofadr[index])
         limited = bool(model.jnt_limited[index])
@@ -354,14 +354,33 @@ class _Tree:
     def _is_planar(self, index: int) -> bool:
         return any(name in self._planar for name in self._both_names(index))
 
-    def _hold(self, index: int) -> None:
-        """Note that a free joint is held in place."""
-        joint, body = self._both_names(index)
-        if not any(fnmatchcase(joint, pattern) for pattern in self._fixed):
-            self.messages.append(
-                f"`{body}` moves freely in the file and is held in place here. If it should move, import with "
-                f"--planar {body}: it then floats in a vertical plane."
-            )
+    def _is_held(self, index: int) -> bool:
+        return any(fnmatchcase(self._names[index], pattern) for pattern in self._fixed)
+
+    def _rotating(self, joint: Joint, index: int) -> Joint:
+        """A ball or free joint with its range and damping; notes what is left out."""
+        model, dof = self._model, int(self._model.jnt_dofadr[index])
+        joint.damping = float(model.dof_damping[dof])
+        if model.jnt_limited[index]:
+            joint.upper = float(model.jnt_range[index, 1])
+        left = {
+            "springs": model.jnt_stiffness[index],
+            "dry friction": model.dof_frictionloss[dof],
+            "armature": model.dof_armature[dof],
+        }
+        for what, value in left.items():
+            if value and joint.type != "fixed":
+                self._compiled.leave_out(f"{what} of ball and free joints", self._element(index))
+        return joint
+
+    def push(self, name: str, actuator: int) -> Push:
+        """The force and torque of an actuator at a site, in the frame of the site's link."""
+        model = self._model
+        site, gear = int(model.actuator_trnid[actuator, 0]), model.actuator_gear[actuator]
+        link, at = self._last[int(model.site_bodyid[site])]
+        frame = at @ self._frame(model.site_pos[site], model.site_quat[site])
+        scaled = float(model.actuator_gainprm[actuator, 0]) * gear
+        return Push(name, link, frame[:3, :3] @ scaled[:3], frame[:3, :3] @ scaled[3:], frame[:3, 3])
 
     def _element(self, index: int) -> Any:
         return next(joint for joint in self._compiled.spec.joints if joint.id == index)

@@ -9,11 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from modelgen.arrays import Array
-from modelgen.importers.mechanism import IN_PLANE, PLANAR, Linear
+from modelgen.importers.mechanism import BALL, FLOATING, IN_PLANE, PLANAR, Linear
 from modelgen.importers.mjcf import MjcfRobot
 
 HELD = ("jnt_actfrclimited", "tendon_actfrclimited", "actuator_forcelimited", "actuator_delay")  # switched off
 CURVED = ("jnt_stiffnesspoly", "dof_dampingpoly", "tendon_stiffnesspoly", "tendon_dampingpoly")
+
+
+#: Coordinates and speeds of a joint that has more than one.
+COUNTS = {BALL: (4, 3), FLOATING: (7, 6), **{kind: (len(names),) * 2 for kind, names in PLANAR.items()}}
 
 
 class ImportedMjcf:
@@ -29,21 +33,23 @@ class ImportedMjcf:
         self._joints = [joint for joint in robot.mechanism.joints if joint.type != "fixed"]
         numbers = {robot.compiled.joint_name(number): number for number in range(self._model.njnt)}
         self._numbers = {joint.name: numbers[joint.name] for joint in self._joints}
-        self._columns: dict[str, int] = {}
+        self._rows: dict[str, int] = {}  # of q
+        self._columns: dict[str, int] = {}  # of v
+        self._positions = self._speeds = 0
         for joint in self._joints:
-            self._columns[joint.name] = self.size
+            self._rows[joint.name], self._columns[joint.name] = self._positions, self._speeds
+            positions, speeds = COUNTS.get(joint.type, (1, 1))
+            self._positions, self._speeds = self._positions + positions, self._speeds + speeds
         self._switch_off()
         self._data = self._mujoco.MjData(self._model)
 
-    @property
-    def size(self) -> int:
-        """The count of coordinates n_q that are known so far."""
-        return sum(len(PLANAR.get(joint.type, "q")) for joint in self._joints if joint.name in self._columns)
-
     def acceleration(self, x: Array, u: Array) -> Array:
-        """vdot (N, n_q) at the states x (N, 2 n_q) and the inputs u (N, m)."""
+        """vdot (N, n_v) at the states x = (q, v) (N, n_q + n_v) and the inputs u (N, m)."""
         return np.array(
-            [self._sample(state[: self.size], state[self.size :], inputs) for state, inputs in zip(x, u, strict=True)]
+            [
+                self._sample(state[: self._positions], state[self._positions :], inputs)
+                for state, inputs in zip(x, u, strict=True)
+            ]
         )
 
     def _switch_off(self) -> None:
@@ -97,18 +103,32 @@ class ImportedMjcf:
         """Place the joints, and return the projection P (nv, n_q) from the rates to MuJoCo's velocities."""
         model, data = self._model, self._data
         data.qpos[:] = model.qpos0
-        projection = np.zeros((model.nv, len(q)))
+        projection = np.zeros((model.nv, self._speeds))
         for joint in self._joints:
             number, column = self._numbers[joint.name], self._columns[joint.name]
+            row = self._rows[joint.name]
             at, dof = int(model.jnt_qposadr[number]), int(model.jnt_dofadr[number])
+            if joint.type == BALL:
+                data.qpos[at : at + 4] = q[row : row + 4]
+                projection[dof : dof + 3, column : column + 3] = np.eye(3)
+                continue
+            if joint.type == FLOATING:
+                frame, turned = np.empty(9), np.empty(4)
+                self._mujoco.mju_quat2Mat(frame, data.qpos[at + 3 : at + 7].copy())
+                self._mujoco.mju_mulQuat(turned, data.qpos[at + 3 : at + 7].copy(), q[row + 3 : row + 7].copy())
+                data.qpos[at : at + 3] += frame.reshape(3, 3) @ q[row : row + 3]
+                data.qpos[at + 3 : at + 7] = turned
+                projection[dof : dof + 3, column : column + 3] = frame.reshape(3, 3)
+                projection[dof + 3 : dof + 6, column + 3 : column + 6] = np.eye(3)
+                continue
             if joint.type != IN_PLANE:
-                data.qpos[at] = q[column] + joint.zero
+                data.qpos[at] = q[row] + joint.zero
                 projection[dof, column] = 1
                 continue
-            data.qpos[at] += q[column]
-            data.qpos[at + 2] += q[column + 1]
+            data.qpos[at] += q[row]
+            data.qpos[at + 2] += q[row + 1]
             turn, orientation, own = np.empty(4), np.empty(4), np.empty(3)
-            self._mujoco.mju_axisAngle2Quat(turn, np.array([0, 1.0, 0]), q[column + 2])
+            self._mujoco.mju_axisAngle2Quat(turn, np.array([0, 1.0, 0]), q[row + 2])
             self._mujoco.mju_mulQuat(orientation, turn, data.qpos[at + 3 : at + 7].copy())
             data.qpos[at + 3 : at + 7] = orientation
             self._mujoco.mju_negQuat(turn, orientation)
@@ -118,10 +138,13 @@ class ImportedMjcf:
         return projection
 
     def _row(self, along: Linear) -> Array:
-        row = np.zeros(self.size)
+        row = np.zeros(self._speeds)
         for name, coefficient in along:
             row[self._columns[name]] += coefficient
         return row
+
+    def _value(self, along: Linear, q: Array) -> float:
+        return float(sum(coefficient * q[self._rows[name]] for name, coefficient in along))
 
     def _guesses(self, q: Array, v: Array) -> Array:
         """The generalized forces (n_q,) of the smoothed dry friction and of the springs in place of rigid couplings."""
@@ -134,9 +157,10 @@ class ImportedMjcf:
             total -= row * friction * np.tanh(row @ v / mechanism.smoothing(along, friction)[0])
         for coupling in mechanism.couplings:
             first, second = self._row(coupling.first), self._row(coupling.second)
+            ahead, behind = self._value(coupling.first, q), self._value(coupling.second, q)
             value = np.polynomial.Polynomial(coupling.polynomial)
-            at = second @ q + mechanism.shift(coupling.second)
-            gap = first @ q + mechanism.shift(coupling.first) - value(at)
+            at = behind + mechanism.shift(coupling.second)
+            gap = ahead + mechanism.shift(coupling.first) - value(at)
             slope = first - value.deriv()(at) * second
             stiffness, damping = mechanism.stiffness_and_damping(coupling)
             turns = [mechanism.joint(name).type for name, _ in coupling.first + coupling.second]

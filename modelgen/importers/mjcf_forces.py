@@ -16,9 +16,14 @@ from modelgen.importers.mechanism import Actuator, Coupling, Linear, Passive
 if TYPE_CHECKING:
     from pathlib import Path
 
+HINGED = 2  # the smallest number of MuJoCo's types of joints with one coordinate
 RATE = 10.0  # of the coordinate, for the command of a velocity servo without limits
 FASTEST = 0.1  # s, in which a motor without limits reaches RATE: the guess of its limit
-PLACES = {"mjTRN_TENDON": "spatial tendons", "mjTRN_SITE": "sites", "mjTRN_BODY": "bodies"}
+PLACES = {
+    "mjTRN_TENDON": "spatial tendons",
+    "mjTRN_SITE": "sites with a reference site, a bias or no motion",
+    "mjTRN_BODY": "bodies",
+}
 PARTS = {"mjDYN": "state", "mjGAIN": "gain", "mjBIAS": "bias"}
 PLAIN = "mjGAIN_FIXED", ("mjBIAS_NONE", "mjBIAS_AFFINE")
 
@@ -50,6 +55,7 @@ class Forces:
 
     actuators: list[Actuator] = field(default_factory=list)
     commands: list[Command] = field(default_factory=list)
+    at_sites: dict[str, int] = field(default_factory=dict)  # name of an actuator at a site -> its number
     passive: list[Passive] = field(default_factory=list)
     couplings: list[Coupling] = field(default_factory=list)
 
@@ -214,6 +220,8 @@ class _Reader:
             length = self._transmission(index, elements[index])
             if length is None or not self._is_plain(index, elements[index]):
                 continue
+            if not length.along:
+                forces.at_sites[name] = index
             if any(fnmatchcase(each, pattern) for pattern in passive for each in (name, *dict(length.along))):
                 continue
             self._note_lag(index, elements[index])
@@ -247,15 +255,26 @@ class _Reader:
         model, kind = self._model, self._transmission_kind(index)
         gear, target = float(model.actuator_gear[index, 0]), int(model.actuator_trnid[index, 0])
         terms: dict[int, float] | None = None
+        if kind == "mjTRN_SITE" and self._pushes(index):
+            return _Sum((), 0.0)
+        if kind in ("mjTRN_JOINT", "mjTRN_JOINTINPARENT") and int(model.jnt_type[target]) < HINGED:
+            kind = "ball and free joints"
         if kind in ("mjTRN_JOINT", "mjTRN_JOINTINPARENT"):
             terms = {target: 1.0}
         elif kind == "mjTRN_TENDON":
             terms = self._tendon(target)
         if terms is None:
-            self._compiled.leave_out(f"actuators at {PLACES.get(kind, 'other places')}", element)
+            self._compiled.leave_out(f"actuators at {PLACES.get(kind, kind)}", element)
             return None
         length = self._sum({joint: gear * size for joint, size in terms.items()})
         return length if length.along else None
+
+    def _pushes(self, index: int) -> bool:
+        """Whether an actuator at a site pushes a moving body, without a reference site and a bias."""
+        model = self._model
+        site, reference = (int(number) for number in model.actuator_trnid[index])
+        moves = bool(model.body_weldid[model.site_bodyid[site]])
+        return moves and reference < 0 and not np.any(model.actuator_biasprm[index, :3])
 
     def _is_plain(self, index: int, element: Any) -> bool:
         """Whether the force is affine in the control, the length and the velocity."""
@@ -330,6 +349,8 @@ class _ActuatorReader:
         lower, upper = -np.inf, np.inf
         if model.actuator_forcelimited[index]:
             lower, upper = model.actuator_forcerange[index]
+        if not self._length.along:
+            return float(lower), float(upper)
         target, gear = int(model.actuator_trnid[index, 0]), float(model.actuator_gear[index, 0])
         tendon = len(self._length.along) > 1 or model.actuator_trntype[index] == 3
         limited = model.tendon_actfrclimited if tendon else model.jnt_actfrclimited
@@ -363,6 +384,8 @@ class _ActuatorReader:
             ends = sorted(-(constant + by_length * end) / self._gain for end in self._lengths)
             return ends[0], ends[1]
         self.guessed = True
+        if not self._length.along:
+            return -1.0, 1.0
         if by_length:
             return -np.pi, np.pi
         if by_velocity:
@@ -376,6 +399,8 @@ class _ActuatorReader:
     def _unit(self, kind: str) -> str:
         """The unit of a command at one joint; a number without unit at several."""
         model, index = self._model, self._index
+        if not self._length.along:
+            return "N" if np.any(model.actuator_gear[index, :3]) else "N m"
         slides = bool(model.jnt_type[int(model.actuator_trnid[index, 0])] == 2)
         if model.actuator_trntype[index] == 3 or kind == "other":
             return "1"

@@ -26,6 +26,7 @@ class ModelLines:
     inputs: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     forces: list[str] = field(default_factory=list)
+    tasks: list[str] = field(default_factory=list)  # lines before the task
     costs: list[str] = field(default_factory=list)
     kind: str = "LogCos"  # of the action cost
     weights: list[str] = field(default_factory=list)  # of the inputs in the action cost
@@ -84,8 +85,9 @@ def model_file_text(source: str, name: str, written: ModelLines) -> str:
     cost_of_inputs = f"{written.kind}([{', '.join(written.weights)}])"
     parts = [written.settings, written.coordinates, written.parameters, written.inputs, written.links, written.forces]
     body = "\n\n".join("\n".join(part) for part in parts if part)
+    before = "".join(f"{line}\n" for line in written.tasks)
     body += (
-        "\n\n# A first task: come to rest at zero.\nrobot.task(\n"
+        f"\n\n# A first task: come to rest at zero.\n{before}robot.task(\n"
         f"    state_cost={cost},\n    action_cost={cost_of_inputs},\n    start={{}},\n    horizon=5,\n"
         f"    weight_at_horizon=0.65,\n    control_rate={CONTROL_RATE},\n)\n"
     )

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from modelgen.errors import ModelError, Place, joined, suggestion
-from modelgen.importers.mechanism import GROUND, IN_PLANE, MOVING, PLANAR
+from modelgen.importers.mechanism import FLOATING, GROUND, IN_PLANE, MOVING, PLANAR
 from modelgen.importers.urdf_xml import Part, ValidatedUrdf
 
 MIMIC = "mimic"  # value of --fix for all joints that follow another
@@ -176,11 +176,10 @@ def _faults(joint: Any, joints: Sequence[Any]) -> Iterator[str]:
         )
     if joint.type in PLANAR:
         return
-    if joint.type not in (*MOVING, "fixed"):
-        floats = f"let it move in its x-z plane with --planar {joint.name}, " if joint.type == "floating" else ""
+    if joint.type not in (*MOVING, FLOATING, "fixed"):
         yield (
             f"the joint `{joint.name}` is {joint.type}, which cannot be imported: hold it with --fix {joint.name}, "
-            f"{floats}or import the rest and write it in the file. Only {', '.join(MOVING)}, planar and fixed joints "
+            f"or import the rest and write it in the file. Only {', '.join(MOVING)}, planar, floating and fixed joints "
             "can be imported."
         )
     elif joint.type in ("revolute", "prismatic"):

@@ -9,7 +9,10 @@ from keyword import iskeyword
 
 import numpy as np
 
+from modelgen.arrays import Array
 from modelgen.importers.mechanism import (
+    BALL,
+    FLOATING,
     GROUND,
     IN_PLANE,
     PLANAR,
@@ -19,6 +22,7 @@ from modelgen.importers.mechanism import (
     Link,
     Mechanism,
     Passive,
+    Push,
 )
 from modelgen.importers.model_text import (
     CONTROL_RATE,
@@ -50,8 +54,19 @@ TAKEN = (
 UNITS = {"prismatic": ("N", "N s/m", "kg"), "revolute": ("N m", "N m s", "kg m^2")}
 UNITS["continuous"] = UNITS["revolute"]
 #: Endings of the names that belong to a joint or link.
-MOVED = ("x", "y", "turn", "height", "pitch")
-ADDED = (*MOVED, *(f"{word}{RATE}" for word in MOVED), "rate", "effort", "damping", "friction", "armature", "mass")
+TURNED = tuple(f"{kind}{axis}" for kind in ("turn_", "q") for axis in ("w", "x", "y", "z"))
+MOVED = ("x", "y", "z", "turn", "height", "pitch", *TURNED)
+ADDED = (
+    *MOVED,
+    *(f"{word}{RATE}" for word in MOVED),
+    "rate",
+    "effort",
+    "damping",
+    "friction",
+    "armature",
+    "mass",
+    "away",
+)
 LONGEST = LONGEST_NAME - 22  # characters of a name, which gets an ending and, if it is taken, `_joint_99`
 RATES = {"revolute": 10.0, "continuous": 10.0, "prismatic": 1.0}  # rad/s, m/s, if a file has no velocity
 PLACEHOLDER = 1000.0  # rad/s, m/s: a common placeholder in published files; no joint reaches it
@@ -69,7 +84,7 @@ class Writer:
         # inputs with one side may hold the target at a limit, where LogCos has no slope that is finite
         self.written = ModelLines(kind="LogCos" if format == "URDF" else "Quadratic")
         moving = [joint.name for joint in mechanism.joints if joint.type != "fixed"]
-        own = {actuator.name: actuator.along[0][0] for actuator in mechanism.actuators}
+        own = {actuator.name: actuator.along[0][0] for actuator in mechanism.actuators if actuator.along}
         own = {name: joint for name, joint in own.items() if name == f"{joint}_effort"}
         self.names = _names(
             ("joint", moving),
@@ -93,6 +108,8 @@ class Writer:
         for joint in mechanism.joints:
             if joint.type in PLANAR:
                 self._add_planar(joint)
+            elif joint.type in (BALL, FLOATING):
+                self._add_rotations(joint)
             elif joint.type != "fixed":
                 self._add_coordinate(joint)
                 self._add_actuators(((joint.name, 1.0),))
@@ -109,6 +126,8 @@ class Writer:
         for coupling in mechanism.couplings:
             if len(coupling.first) > 1:
                 self._add_coupling(coupling)
+        for push in mechanism.pushes:
+            self._add_push(push)
         self._add_inputs()
         for message in self._guesses():
             warn(message)
@@ -126,7 +145,7 @@ class Writer:
 
     def _add_actuators(self, along: Linear, own: bool = True) -> None:
         """Write the forces of the actuators along a sum. own: the sum is one joint's, written with the joint."""
-        if own != (len(along) == 1):
+        if not along or own != (len(along) == 1):
             return
         one = tuple((name, 1.0) for name, _ in along) if own else along
         for actuator in self.mechanism.actuators:
@@ -181,6 +200,36 @@ class Writer:
         turns = f"continuous=True, rate_limit={number(rate or 15)}"
         written.coordinates.append(f'{turn} = robot.revolute("{turn}", {turns})')
         written.costs += [f"(pi * sin({turn} / 2)) ** 2", f"0.1 * {turn}.rate**2"]
+
+    def _add_rotations(self, joint: Joint) -> None:
+        """Write a ball or floating joint with guessed limits, and its damping."""
+        written, name = self.written, self.names["joint", joint.name]
+        floats = joint.type == FLOATING
+        turns = f", {'turn_' * floats}limit={number(joint.upper)}" if joint.upper else ""
+        limits = "limit=2, rate_limit=5, turn_rate_limit=15" if floats else "rate_limit=10"
+        written.coordinates.append(f'{name} = robot.{joint.type}("{name}", {limits}{turns})  # a guess')
+        written.remarks.append(f"The limits of {name} and its rates are guesses; correct them.")
+        written.tasks.append(f"{name}_away = {name}.away()")
+        if floats:
+            written.costs.append(f"sum(displacement**2 for displacement in {name}.position)")
+            written.costs.append(f"0.1 * sum(rate**2 for rate in {name}.velocity)")
+        written.costs += [f"{name}_away.dot({name}_away)", f"0.1 * sum(rate**2 for rate in {name}.rate)"]
+        if joint.damping:
+            moved = f"(*{name}.position, *{name}.turn)" if floats else f"{name}.turn"
+            written.forces.append(f"for moved in {moved}:\n    robot.damp(moved, {decimal(joint.damping)})")
+
+    def _add_push(self, push: Push) -> None:
+        """Write the force and the torque of an input on a link."""
+        name = self.names["input", push.input]
+
+        def times(direction: Array) -> str:
+            """A direction times the input."""
+            entries = (float(entry) for entry in direction)
+            return ", ".join("0" if abs(entry) < EPSILON else f"{decimal(entry)} * {name}" for entry in entries)
+
+        options = f", at={vector(push.point)}" if np.abs(push.point).max() > EPSILON else ""
+        options += f", torque=({times(push.torque)})" if np.abs(push.torque).max() > EPSILON else ""
+        self._force(f"push({self.names['link', push.link]}, ({times(push.force)}){options})")
 
     def _add_coordinate(self, joint: Joint) -> None:
         """Write a coordinate and its share of the cost."""
@@ -326,7 +375,7 @@ class Writer:
         turned = roll_pitch_yaw(origin[:3, :3])
         if max(map(abs, turned)) > EPSILON:
             arguments.append(f"turned={vector(turned)}")
-        if joint is not None and joint.type not in ("fixed", IN_PLANE):
+        if joint is not None and joint.type not in ("fixed", IN_PLANE, BALL, FLOATING):
             arguments.append(f"axis={axis(joint.axis)}")
         arguments += self._mass(name, body, unmoved)
         text = f"{name} = robot.link({', '.join(arguments)})"
