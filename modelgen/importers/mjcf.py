@@ -127,7 +127,9 @@ def read(
     compiled = compile_file(path)
     tree = _Tree(compiled, fixed, planar)
     forces = read_forces(compiled, tree.moving, passive, command, warn)
-    mechanism = Mechanism(tree.links, tree.joints, forces.actuators, forces.passive, forces.couplings, tree.gravity)
+    mechanism = Mechanism(
+        tree.links, tree.joints, forces.actuators, forces.passive, forces.couplings, tree.gravity, forces.fastest
+    )
     if not any(joint.type != "fixed" for joint in mechanism.joints):
         raise ModelError("no joint moves. This is an object, not a robot.", Place(str(path), 1))
     _check_driven(compiled, forces)
