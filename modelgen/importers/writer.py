@@ -91,9 +91,8 @@ class Writer:
         while mechanism.fastest > RESOLVED * written.control_rate and written.control_rate < FASTEST:
             written.control_rate *= 2
         if written.control_rate > CONTROL_RATE:
-            written.remarks.append(
-                f"Stiff servos need a control rate of {written.control_rate} Hz; with a forcerange, their input is a force."
-            )
+            rate = f"a control rate of {written.control_rate} Hz"
+            written.remarks.append(f"Stiff servos need {rate}; with a forcerange in the MJCF, the input is a force.")
         if mechanism.gravity != 9.81:
             written.settings.append(f"robot.gravity({decimal(mechanism.gravity)})")
         if mechanism.root != GROUND:
