@@ -146,7 +146,10 @@ class Coupling:
 
 @dataclass
 class Mechanism:
-    """Links, joints in an order in which carriers come first, and forces. gravity: m/s^2 along -z of the ground."""
+    """Links, joints in an order in which carriers come first, and forces. gravity: m/s^2 along -z of the ground.
+
+    fastest: the largest rate at which dampers and springs bring a joint to rest, 1/s; 0 if unknown.
+    """
 
     links: Sequence[Link]
     joints: Sequence[Joint]
@@ -155,6 +158,7 @@ class Mechanism:
     couplings: list[Coupling] = field(default_factory=list)
     pushes: list[Push] = field(default_factory=list)
     gravity: float = 9.81
+    fastest: float = 0.0
 
     def __post_init__(self) -> None:
         for joint in self.joints:

@@ -129,7 +129,15 @@ def read(
     forces = read_forces(compiled, tree.moving, passive, command, warn)
     pushes = [tree.push(name, actuator) for name, actuator in forces.at_sites.items()]
     mechanism = Mechanism(
-        tree.links, tree.joints, forces.actuators, forces.passive, forces.couplings, pushes, tree.gravity
+        tree.links,
+        tree.joints,
+        forces.actuators,
+        forces.passive,
+        forces.couplings,
+        pushes,
+        gravity=tree.gravity,
+        fastest=forces.fastest,
+    )
     )
     if not any(joint.type != "fixed" for joint in mechanism.joints):
         raise ModelError("no joint moves. This is an object, not a robot.", Place(str(path), 1))

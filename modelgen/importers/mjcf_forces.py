@@ -58,6 +58,7 @@ class Forces:
     at_sites: dict[str, int] = field(default_factory=dict)  # name of an actuator at a site -> its number
     passive: list[Passive] = field(default_factory=list)
     couplings: list[Coupling] = field(default_factory=list)
+    fastest: float = 0.0  # 1/s
 
 
 def read_forces(
@@ -74,6 +75,7 @@ def read_forces(
     reader.tendons(forces)
     reader.equalities(forces)
     reader.actuators(forces, passive, command, warn)
+    forces.fastest = reader.fastest(forces)
     return forces
 
 
@@ -241,6 +243,23 @@ class _Reader:
             )
         if unlimited:
             warn(f"{', '.join(unlimited)}: neither control nor force has a limit; the one here is a guess. Correct it.")
+
+    def fastest(self, forces: Forces) -> float:
+        """The largest rate of a joint alone under its springs and dampers, 1/s, in the reference position."""
+        model, stiffness, damping = self._model, dict[str, float](), dict[str, float]()
+        pulls = [(passive.along, passive.stiffness, passive.damping) for passive in forces.passive]
+        pulls += [(actuator.along, -actuator.bias[1], -actuator.bias[2]) for actuator in forces.actuators]
+        for along, hard, lossy in pulls:
+            for name, size in along:
+                stiffness[name] = stiffness.get(name, 0.0) + hard * size**2
+                damping[name] = damping.get(name, 0.0) + lossy * size**2
+        dofs = {name: int(model.jnt_dofadr[joint]) for joint, name in self._moving.items()}
+        rates = [0.0]
+        for name, dof in dofs.items():
+            mobility = float(model.dof_invweight0[dof])
+            rates.append((damping.get(name, 0.0) + float(model.dof_damping[dof])) * mobility)
+            rates.append(float(np.sqrt(max(stiffness.get(name, 0.0), 0.0) * mobility)))
+        return max(rates)
 
     def _actuator_name(self, index: int) -> str:
         target = int(self._model.actuator_trnid[index, 0])

@@ -28,6 +28,7 @@ class ModelLines:
     forces: list[str] = field(default_factory=list)
     tasks: list[str] = field(default_factory=list)  # lines before the task
     costs: list[str] = field(default_factory=list)
+    control_rate: int = CONTROL_RATE  # Hz
     kind: str = "LogCos"  # of the action cost
     weights: list[str] = field(default_factory=list)  # of the inputs in the action cost
     remarks: list[str] = field(default_factory=list)
@@ -89,7 +90,7 @@ def model_file_text(source: str, name: str, written: ModelLines) -> str:
     body += (
         f"\n\n# A first task: come to rest at zero.\n{before}robot.task(\n"
         f"    state_cost={cost},\n    action_cost={cost_of_inputs},\n    start={{}},\n    horizon=5,\n"
-        f"    weight_at_horizon=0.65,\n    control_rate={CONTROL_RATE},\n)\n"
+        f"    weight_at_horizon=0.65,\n    control_rate={written.control_rate},\n)\n"
     )
     words = [word for word in ("cos", "pi", "sin") if re.search(rf"\b{word}\b", body)]
     head = [f'"""{name}, imported from {source}; yours to edit.', ""]

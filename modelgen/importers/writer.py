@@ -73,6 +73,8 @@ PLACEHOLDER = 1000.0  # rad/s, m/s: a common placeholder in published files; no 
 GUESS = 10.0  # m, the limit of a prismatic joint if its own is too large
 TOO_STRONG = 100.0  # times the rate limit, reached within a control period: the effort is too strong to be simulated
 WEIGHT = 0.4  # of the action cost of an input in half ranges: a second at half of them costs 0.1
+RESOLVED = 32.0  # per control period: half of the steps that a build takes at most
+FASTEST = 4000  # Hz, of the control of a robot with stiff servos
 TOLERANCE = 0.3  # of the masses, which have none in a file
 
 
@@ -101,6 +103,11 @@ class Writer:
         mechanism, written = self.mechanism, self.written
         unmoved, still = mechanism.motionless(), mechanism.still()
         links = {link.name: link for link in mechanism.links}
+        while mechanism.fastest > RESOLVED * written.control_rate and written.control_rate < FASTEST:
+            written.control_rate *= 2
+        if written.control_rate > CONTROL_RATE:
+            rate = f"a control rate of {written.control_rate} Hz"
+            written.remarks.append(f"Stiff servos need {rate}; with a forcerange in the MJCF, the input is a force.")
         if mechanism.gravity != 9.81:
             written.settings.append(f"robot.gravity({decimal(mechanism.gravity)})")
         if mechanism.root != GROUND:

@@ -242,6 +242,14 @@ def test_a_servo_with_a_limited_force_is_commanded_by_its_force(tmp_path: Path) 
     kept.moves_as_in_mujoco()
 
 
+def test_a_stiff_servo_raises_the_control_rate(tmp_path: Path) -> None:
+    """The joint alone has 0.66 kg m^2: 12 000 1/s with 8 000 N m s. Half of the 64 steps of a period resolve it."""
+    servos = '<position name="first" joint="shoulder" kp="90" kv="KV" ctrlrange="-1 1"/>'
+    for damping, rate in (("20", 250), ("8000", 500), ("80000", 4000)):
+        machine = Machine(tmp_path, arm(), servos.replace("KV", damping))
+        assert f"control_rate={rate}," in machine.text
+
+
 def test_a_motor_has_the_narrower_of_its_limits(tmp_path: Path) -> None:
     motors = (
         '<general name="first" joint="shoulder" gainprm="-2" ctrlrange="-9 9" forcerange="-4 10"/>'
