@@ -138,7 +138,6 @@ def read(
         gravity=tree.gravity,
         fastest=forces.fastest,
     )
-    )
     if not any(joint.type != "fixed" for joint in mechanism.joints):
         raise ModelError("no joint moves. This is an object, not a robot.", Place(str(path), 1))
     _check_driven(compiled, forces)

@@ -8,6 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from modelgen.tangent import Tangent
 from solver.errors import SolverError
 from solver.observer.sensing import Sensing
 from solver.plants.harsh.drive import CROSSING, Backlash, dry_friction
@@ -57,7 +58,7 @@ class Harsh:
                     f"{other} of {self.problem.robot.name} is not the rate of a coordinate, so {effect} cannot be "
                     "computed; name the other effects, for example --harsh delay saturation backlash noise"
                 )
-        unit = next((unit for _, unit, _ in self.problem.tangent.entries if unit not in NOISE), None)
+        unit = next((unit for _, unit, _ in Tangent(self.problem.robot.metadata).entries if unit not in NOISE), None)
         if unit is not None and self.harshness.noise:
             raise SolverError(
                 f"noise has no typical magnitude in {unit}; name the other effects, for example --harsh delay "
