@@ -47,8 +47,9 @@ from modelgen.cli import main as run_modelgen
 from modelgen.derivation import model_file
 from modelgen.derivation.size import refuse_too_large, size
 from modelgen.errors import ModelError
-from modelgen.importers.mjcf import compile_file, read
+from modelgen.importers.mjcf import read
 from modelgen.importers.mjcf_check import ImportedMjcf
+from modelgen.importers.mjcf_file import compile_file
 from modelgen.program.differentiate import FUNCTIONS
 
 

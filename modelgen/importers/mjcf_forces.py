@@ -5,35 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import Polynomial
 
 from modelgen.errors import ModelError, Place, suggestion
-from modelgen.importers.mechanism import Actuator, Coupling, Linear, Passive
+from modelgen.importers.mechanism import Actuator, Coupling, Passive
+from modelgen.importers.mjcf_actuators import ActuatorReader, Sum
+from modelgen.importers.mjcf_file import Compiled
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-RATE = 10.0  # of the coordinate, for the command of a velocity servo without limits
-FASTEST = 0.1  # s, in which a motor without limits reaches RATE: the guess of its limit
 PLACES = {"mjTRN_TENDON": "spatial tendons", "mjTRN_SITE": "sites", "mjTRN_BODY": "bodies"}
 PARTS = {"mjDYN": "state", "mjGAIN": "gain", "mjBIAS": "bias"}
 PLAIN = "mjGAIN_FIXED", ("mjBIAS_NONE", "mjBIAS_AFFINE")
-
-
-class Compiled(Protocol):
-    """What is read of the compiled file."""
-
-    path: Path
-    mujoco: Any
-    spec: Any
-    model: Any
-
-    def leave_out(self, what: str, *elements: Any) -> None: ...
-    def place(self, element: Any) -> Place: ...
-    def name(self, kind: str, index: int, otherwise: str = "") -> str: ...
 
 
 @dataclass(frozen=True)
@@ -73,14 +57,6 @@ def read_forces(
     return forces
 
 
-@dataclass
-class _Sum:
-    """A sum of moving joints and the constant part of joints that are held."""
-
-    along: Linear
-    constant: float
-
-
 class _Reader:
     def __init__(self, compiled: Compiled, moving: Mapping[int, str]) -> None:
         self._compiled, self._model, self._moving = compiled, compiled.model, moving
@@ -94,7 +70,7 @@ class _Reader:
         flags = self._compiled.mujoco.mjtDisableBit
         return any(int(self._model.opt.disableflags) & int(getattr(flags, bit)) for bit in bits)
 
-    def _sum(self, terms: Mapping[int, float]) -> _Sum:
+    def _sum(self, terms: Mapping[int, float]) -> Sum:
         """A sum of joints by number; joints that are held are in their reference position."""
         model = self._model
         held = sum(
@@ -103,7 +79,7 @@ class _Reader:
             if joint not in self._moving
         )
         along = tuple((self._moving[joint], size) for joint, size in terms.items() if joint in self._moving and size)
-        return _Sum(along, held)
+        return Sum(along, held)
 
     def springs(self, forces: Forces) -> None:
         """Springs of joints."""
@@ -171,11 +147,11 @@ class _Reader:
                 continue
             self._couple(forces, sides, Polynomial(model.eq_data[index, :5]), elements[index])
 
-    def _side(self, kind: str, index: int) -> tuple[_Sum, float] | None:
+    def _side(self, kind: str, index: int) -> tuple[Sum, float] | None:
         """One side of an equality and its reference value; None for a spatial tendon."""
         model = self._model
         if index < 0:
-            return _Sum((), 0.0), 0.0
+            return Sum((), 0.0), 0.0
         if kind == "joint":
             return self._sum({index: 1.0}), float(model.qpos0[model.jnt_qposadr[index]])
         terms = self._tendon(index)
@@ -219,7 +195,7 @@ class _Reader:
             if any(fnmatchcase(each, pattern) for pattern in passive for each in (name, *dict(length.along))):
                 continue
             self._note_lag(index, elements[index])
-            reader = _ActuatorReader(self._model, index, name, length, self._lengths(length))
+            reader = ActuatorReader(self._model, index, name, length, self._lengths(length))
             kept = any(fnmatchcase(name, pattern) for pattern in command)
             actuator, force = reader.read(kept)
             by_force += [name] * force
@@ -261,7 +237,7 @@ class _Reader:
     def _transmission_kind(self, index: int) -> str:
         return str(self._kinds["mjtTrn"][int(self._model.actuator_trntype[index])])
 
-    def _transmission(self, index: int, element: Any) -> _Sum | None:
+    def _transmission(self, index: int, element: Any) -> Sum | None:
         """The length of an actuator as a sum of joints; None if it pulls at nothing that moves, or at a site."""
         model, kind = self._model, self._transmission_kind(index)
         gear, target = float(model.actuator_gear[index, 0]), int(model.actuator_trnid[index, 0])
@@ -296,7 +272,7 @@ class _Reader:
         if model.actuator_delay[index]:
             self._compiled.leave_out("delays of actuators", element)
 
-    def _lengths(self, length: _Sum) -> tuple[float, float]:
+    def _lengths(self, length: Sum) -> tuple[float, float]:
         """The smallest and the largest length of a sum within the ranges of its joints."""
         model = self._model
         numbers = {name: joint for joint, name in self._moving.items()}
@@ -306,104 +282,3 @@ class _Reader:
             limited = bool(model.jnt_limited[joint])
             ends += np.sort(size * model.jnt_range[joint]) if limited else np.array([-np.inf, np.inf])
         return float(ends[0]), float(ends[1])
-
-
-class _ActuatorReader:
-    """One actuator: the force gain * control + b0 + b1 * length + b2 * velocity, within limits."""
-
-    def __init__(self, model: Any, index: int, name: str, length: _Sum, lengths: tuple[float, float]) -> None:
-        self._model, self._index, self._name = model, index, name
-        self._length, self._lengths = length, lengths
-        self.guessed = False
-        self._gain = float(model.actuator_gainprm[index, 0])
-        bias = model.actuator_biasprm[index, :3] * bool(int(model.actuator_biastype[index]))
-        self._bias = (float(bias[0] + bias[1] * length.constant), float(bias[1]), float(bias[2]))
-
-    def read(self, kept: bool) -> tuple[Actuator, bool]:
-        """The actuator, and whether its input is its force. kept: the input is the command in any case."""
-        control, force = self._controls(), self._forces()
-        servo = any(self._bias)
-        if servo and not kept and self._binds(control, force):
-            return self._made(1.0, (0.0, 0.0, 0.0), force, self._unit("force")), True
-        if not servo and self._gain > 0:
-            control = (max(control[0], force[0] / self._gain), min(control[1], force[1] / self._gain))
-        elif not servo:
-            control = (max(control[0], force[1] / self._gain), min(control[1], force[0] / self._gain))
-        lower, upper = control if np.isfinite(control).all() else self._guess()
-        unit = self._unit("force" if not servo and self._gain == 1 else self._kind())
-        return self._made(self._gain, self._bias, (lower, upper), unit), False
-
-    def _made(self, gain: float, bias: tuple[float, float, float], limits: tuple[float, float], unit: str) -> Actuator:
-        return Actuator(self._name, self._length.along, gain, bias, float(limits[0]), float(limits[1]), unit)
-
-    def _controls(self) -> tuple[float, float]:
-        model, index = self._model, self._index
-        if not model.actuator_ctrllimited[index]:
-            return -np.inf, np.inf
-        lower, upper = model.actuator_ctrlrange[index]
-        return float(lower), float(upper)
-
-    def _forces(self) -> tuple[float, float]:
-        """The limits of the force, also those of the joint or tendon that it drives."""
-        model, index = self._model, self._index
-        lower, upper = -np.inf, np.inf
-        if model.actuator_forcelimited[index]:
-            lower, upper = model.actuator_forcerange[index]
-        target, gear = int(model.actuator_trnid[index, 0]), float(model.actuator_gear[index, 0])
-        tendon = len(self._length.along) > 1 or model.actuator_trntype[index] == 3
-        limited = model.tendon_actfrclimited if tendon else model.jnt_actfrclimited
-        ranges = model.tendon_actfrcrange if tendon else model.jnt_actfrcrange
-        if limited[target]:
-            ends = np.sort(ranges[target] / gear)
-            lower, upper = max(lower, ends[0]), min(upper, ends[1])
-        return float(lower), float(upper)
-
-    def _binds(self, control: tuple[float, float], force: tuple[float, float]) -> bool:
-        """Whether the force at rest can pass its limits."""
-        if not np.isfinite(force).all():
-            return False
-        constant, by_length, _ = self._bias
-        moved = [by_length * end if by_length else 0.0 for end in (self._lengths[0], self._lengths[1])]
-        pulls = [self._gain * end for end in control]
-        return max(pulls) + constant + max(moved) > force[1] or min(pulls) + constant + min(moved) < force[0]
-
-    def _kind(self) -> str:
-        """What the command of a servo is."""
-        if self._bias[1] and self._bias[1] == -self._gain:
-            return "position"
-        if not self._bias[1] and self._bias[2] == -self._gain:
-            return "velocity"
-        return "other"
-
-    def _guess(self) -> tuple[float, float]:
-        """Limits of a control without limits."""
-        constant, by_length, by_velocity = self._bias
-        if by_length and np.isfinite(self._lengths).all():  # the controls that hold the ends of the range
-            ends = sorted(-(constant + by_length * end) / self._gain for end in self._lengths)
-            return ends[0], ends[1]
-        self.guessed = True
-        if by_length:
-            return -np.pi, np.pi
-        if by_velocity:
-            reach = abs(by_velocity / self._gain * RATE * self._length.along[0][1])
-            return -reach, reach
-        dof = int(self._model.jnt_dofadr[int(self._model.actuator_trnid[self._index, 0])])
-        reach = float(self._model.dof_M0[dof]) * RATE / FASTEST / abs(self._gain * self._length.along[0][1])
-        reach = float(f"{reach:.2g}")
-        return -reach, reach
-
-    def _unit(self, kind: str) -> str:
-        """The unit of a command at one joint; a number without unit at several."""
-        model, index = self._model, self._index
-        slides = bool(model.jnt_type[int(model.actuator_trnid[index, 0])] == 2)
-        if model.actuator_trntype[index] == 3 or kind == "other":
-            return "1"
-        turning = {"force": "N m", "position": "rad", "velocity": "rad/s"}
-        sliding = {"force": "N", "position": "m", "velocity": "m/s"}
-        return (sliding if slides else turning)[kind]
-
-    def losses(self) -> list[Passive]:
-        """Damping and inertia of the actuator itself."""
-        damping = float(self._model.actuator_damping[self._index])
-        armature = float(self._model.actuator_armature[self._index])
-        return [Passive(self._length.along, damping=damping, armature=armature)] if damping or armature else []

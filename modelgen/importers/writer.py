@@ -9,6 +9,7 @@ from keyword import iskeyword
 
 import numpy as np
 
+from modelgen.importers.guesses import GUESS, PLACEHOLDER, TOO_STRONG, guesses
 from modelgen.importers.mechanism import (
     GROUND,
     IN_PLANE,
@@ -54,9 +55,6 @@ MOVED = ("x", "y", "turn", "height", "pitch")
 ADDED = (*MOVED, *(f"{word}{RATE}" for word in MOVED), "rate", "effort", "damping", "friction", "armature", "mass")
 LONGEST = LONGEST_NAME - 22  # characters of a name, which gets an ending and, if it is taken, `_joint_99`
 RATES = {"revolute": 10.0, "continuous": 10.0, "prismatic": 1.0}  # rad/s, m/s, if a file has no velocity
-PLACEHOLDER = 1000.0  # rad/s, m/s: a common placeholder in published files; no joint reaches it
-GUESS = 10.0  # m, the limit of a prismatic joint if its own is too large
-TOO_STRONG = 100.0  # times the rate limit, reached within a control period: the effort is too strong to be simulated
 WEIGHT = 0.4  # of the action cost of an input in half ranges: a second at half of them costs 0.1
 RESOLVED = 32.0  # per control period: half of the steps that a build takes at most
 FASTEST = 4000  # Hz, of the control of a robot with stiff servos
@@ -117,7 +115,7 @@ class Writer:
             if len(coupling.first) > 1:
                 self._add_coupling(coupling)
         self._add_inputs()
-        for message in self._guesses():
+        for message in guesses(written, self.format):
             warn(message)
         written.remarks += remarks
         return model_file_text(source, name, written)
@@ -361,50 +359,6 @@ class Writer:
             entries += [tensor[i, j] for i, j in ((0, 1), (0, 2), (1, 2))]
             entries = entries if np.abs(entries[3:]).max() > EPSILON * np.abs(entries).max() else entries[:3]
             yield f"inertia=({', '.join(f'{entry:.12g}' for entry in entries)})"
-
-    def _guesses(self) -> Iterator[str]:
-        """Messages about the guesses in the file."""
-        written, format = self.written, self.format
-        if written.guessed:
-            reason = f", or one of {PLACEHOLDER:g} or more," if format == "URDF" else ""
-            yield (
-                f"the {format} has no velocity limit{reason} for {', '.join(written.guessed)}; the "
-                "rate_limit in the file is a guess. Correct it."
-            )
-        if written.endless:
-            yield (
-                f"the limits of {', '.join(written.endless)} are too large: revolute joints turn without end in the "
-                f"file, and others have a limit of {GUESS:g} m, which is a guess. Correct it."
-            )
-        if written.ranges:
-            yield (
-                f"limits are symmetric in the file, and the task ends at zero; the {format} has "
-                f"{', '.join(written.ranges)}. Write the real range with robot.end_stops(coordinate, (lower, upper), "
-                "stiffness, width=...), and a target and a start within it."
-            )
-        if written.middle:
-            yield (
-                "zero does not lie in the middle half of some ranges; these coordinates are measured from the middle, "
-                f"where the task ends: {', '.join(written.middle)}."
-            )
-        if written.strong:
-            yield (
-                f"the effort of {', '.join(written.strong)} moves the load to {TOO_STRONG:g} times the rate limit or "
-                f"more within 1/{CONTROL_RATE} s, which is too fast to be simulated. Correct the effort, or add the "
-                "motor's inertia: robot.rotor(coordinate, inertia, gear=...)."
-            )
-        if written.smoothed:
-            yield (
-                f"the dry friction of {', '.join(written.smoothed)} is strong for light links; it fades over a wide "
-                "range of rates in the file, so that it can be simulated. Correct the friction or its smoothing, or "
-                "add the motor's inertia."
-            )
-        if written.coupled:
-            follow, hold = ("<mimic>", "--fix mimic") if format == "URDF" else ("<equality>", "--fix")
-            yield (
-                f"{', '.join(written.coupled)} follow other joints ({follow}); the stiffness and damping that couple "
-                f"them are guesses. Correct them, or hold the joints with {hold}."
-            )
 
 
 def _rest(rest: float) -> str:
