@@ -254,6 +254,9 @@ class _Reader:
 
     def _is_plain(self, index: int, element: Any) -> bool:
         """Whether the force is affine in the control, the length and the velocity."""
+        if self._model.actuator_plugin[index] >= 0:
+            self._compiled.leave_out("actuators that are plugins", element)
+            return False
         gain = self._kinds["mjtGain"][int(self._model.actuator_gaintype[index])]
         bias = self._kinds["mjtBias"][int(self._model.actuator_biastype[index])]
         dynamics = self._kinds["mjtDyn"][int(self._model.actuator_dyntype[index])]
