@@ -303,6 +303,7 @@ def page(found: dict[str, Any]) -> Iterator[str]:
             f"accelerations of the kernels are compared with those of MuJoCo, which has read the file, at {SAMPLES} "
             f"random states and inputs within the limits; they must agree to {AGREE:g} of the largest. "
         )
+    intro += found.get("note", "")  # what differs in the run of the kept results
     yield f"{intro}Every file with its size, or with the reason why it was refused: [{target}.json]({target}.json)."
     left = sum(not row["stage"] and row["passed"] != stages[-1] for row in rows.values())
     missing = sum(found["moving"].values()) - len(rows)

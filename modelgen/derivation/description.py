@@ -82,6 +82,11 @@ def content_hash(robot: Robot) -> str:
     if robot.links:
         content["links"] = [link.statement() for link in robot.links]
         content["gravity"] = srepr(robot.downward_acceleration)
+    if robot.rolls:
+        content["rolls"] = [[symbol.name, srepr(rolling.rate)] for symbol, rolling in robot.rolls.items()]
+    if robot.loops:
+        content["loops"] = [loop.statement() for loop in robot.loops]
+        content["dependent"] = [[joint.symbol.name, joint.kind, joint.limit] for joint in robot.dependent]
     if robot.system:
         content["system"] = robot.system.statement()
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

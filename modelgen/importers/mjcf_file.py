@@ -7,6 +7,7 @@ them.
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,9 +68,10 @@ def compile_file(path: Path) -> Compiled:
     if not path.is_file():
         raise ModelError(f"there is no file {path}.")
     try:
-        spec = mujoco.MjSpec.from_file(str(path))
-        _remove_drawings(mujoco, spec)
-        model = spec.compile()
+        with warnings.catch_warnings(action="ignore"):  # of attributes that MuJoCo will drop
+            spec = mujoco.MjSpec.from_file(str(path))
+            _remove_drawings(mujoco, spec)
+            model = spec.compile()
     except (ValueError, OSError, RuntimeError) as error:
         words = " ".join(str(error).split())
         found = LINE.search(words)
