@@ -25,8 +25,8 @@ PROGRAM = Program(
     commands={
         "new": Command("modelgen.commands.new", "Write a commented model file to start from.", "modelgen new crane"),
         "import": Command(
-            "modelgen.commands.import_urdf",
-            "Write a model file from a URDF.",
+            "modelgen.commands.import_robot",
+            "Write a model file from a URDF or an MJCF file.",
             "modelgen import robot.urdf --planar base --fix gripper",
         ),
         "build": Command(
