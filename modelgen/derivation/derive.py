@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sympy import Expr, Float, Matrix, S, Symbol
 
@@ -59,8 +59,28 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
         input_matrix=input_matrix.xreplace(fixed),
         state_cost=task.state_cost.xreplace(rate_values).xreplace(fixed),
         input_costs=task.input_costs,
+        **_flows(robot, u, rate_values, fixed),
     )
     return with_trim(robot, equations)
+
+
+def _flows(
+    robot: Robot, u: Sequence[Symbol], rate_values: Mapping[Symbol, Expr], fixed: Mapping[Symbol, Expr]
+) -> dict[str, Any]:
+    """The fields of the equations that hold the states of first order. Raises ModelError for one without a flow."""
+    flows = {flow.state: flow for flow in robot.flows}
+    for state in robot.internal:
+        if state.symbol not in flows:
+            raise ModelError(
+                f"the state `{state.symbol}` has no flow. Write robot.flow({state.symbol}, rate), its rate of change.",
+                state.place,
+            )
+    z = tuple(state.symbol for state in robot.internal)
+    drift, slopes = Matrix.zeros(len(z), 1), Matrix.zeros(len(z), len(u))
+    for row, symbol in enumerate(z):
+        drift[row], slopes[row, :] = affine(flows[symbol].rate, u, flows[symbol].place, f"flow of `{symbol}`")
+    known = {**fixed, **{symbol: value.xreplace(fixed) for symbol, value in rate_values.items()}}
+    return {"internal": z, "flow": drift.xreplace(known), "flow_matrix": slopes.xreplace(known)}
 
 
 def _system(
@@ -102,7 +122,7 @@ def generalized_forces(loads: Sequence[Load], q: Sequence[Symbol], u: Sequence[S
     return forces, input_matrix
 
 
-def affine(force: Expr, u: Sequence[Symbol], place: Place) -> tuple[Expr, Matrix]:
+def affine(force: Expr, u: Sequence[Symbol], place: Place, what: str = "applied force") -> tuple[Expr, Matrix]:
     """A force at u = 0 and its slopes in the inputs (1, m). Raises ModelError if a slope depends on an input."""
     slopes = [force.diff(symbol) for symbol in u]
     for column, slope in enumerate(slopes):
@@ -110,7 +130,7 @@ def affine(force: Expr, u: Sequence[Symbol], place: Place) -> tuple[Expr, Matrix
             slopes[column] = slope.expand()
         if not slopes[column].free_symbols.isdisjoint(u):
             raise ModelError(
-                f"the applied force {abridged(str(force))} is not affine in the input `{u[column]}`. "
+                f"the {what} {abridged(str(force))} is not affine in the input `{u[column]}`. "
                 "Inputs may only be multiplied by expressions of the state and added; declare the nonlinear term "
                 "itself as the input, for example.",
                 place,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sympy import Expr, Matrix, Symbol
 
@@ -14,14 +14,15 @@ Definition = tuple[Symbol, Expr]
 
 @dataclass(frozen=True)
 class EquationsOfMotion:
-    """qdot = coordinate_rates(q, v; theta),  M(q; theta) vdot = force(q, v; theta) + input_matrix(q; theta) u.
+    """qdot = coordinate_rates(q, v; theta),  M(q; theta) vdot = force(x; theta) + input_matrix(x; theta) u,
+    zdot = flow(x; theta) + flow_matrix(x; theta) u, with the state x = (q, v, z).
 
     The expressions contain the symbols below and the left-hand sides of `definitions`, which are evaluated first, in
     order. The recursive derivation names its intermediates there; Lagrange's equations have none.
     """
 
     coordinates: tuple[Symbol, ...]  # q (n_q)
-    velocities: tuple[Symbol, ...]  # v (n_v); x = (q, v)
+    velocities: tuple[Symbol, ...]  # v (n_v)
     inputs: tuple[Symbol, ...]  # u (m)
     parameters: tuple[Symbol, ...]  # theta (p)
     definitions: tuple[Definition, ...]
@@ -31,13 +32,17 @@ class EquationsOfMotion:
     input_matrix: Matrix  # (n_v, m)
     state_cost: Expr  # q_c(x; theta) >= 0, a cost rate, as the model file writes it
     input_costs: tuple[InputCost, ...]  # (m,), the action cost
+    internal: tuple[Symbol, ...] = ()  # z (n_z)
+    flow: Matrix = field(default_factory=Matrix)  # (n_z, 1), zdot at u = 0
+    flow_matrix: Matrix = field(default_factory=Matrix)  # (n_z, m), slopes of zdot in the inputs
     trim: tuple[float, ...] = ()  # (m,) the input that holds the target; () counts as zero
-    unheld: tuple[float, ...] = ()  # (n_v,) the drift at the target that no input within the limits cancels
+    unheld: tuple[float, ...] = ()  # (n_v + n_z,) the drift at the target that no input within the limits cancels
+    rest: tuple[float, ...] = ()  # (n_z,) z at the target
 
     @property
     def state(self) -> tuple[Symbol, ...]:
-        """x = (q, v)."""
-        return self.coordinates + self.velocities
+        """x = (q, v, z)."""
+        return self.coordinates + self.velocities + self.internal
 
 
 def used(definitions: Sequence[Definition], expressions: Iterable[Expr]) -> tuple[Definition, ...]:

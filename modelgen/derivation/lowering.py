@@ -43,7 +43,7 @@ def mechanism(equations: EquationsOfMotion) -> Mechanism:
     def column(matrix: Matrix) -> tuple[Node, ...]:
         return tuple(converter(entry) for entry in matrix)
 
-    rates, mass, force, input_matrix, cost = outputs
+    rates, mass, force, input_matrix, cost, flow, flow_matrix = outputs
     size = mass.rows
     return Mechanism(
         graph,
@@ -56,6 +56,8 @@ def mechanism(equations: EquationsOfMotion) -> Mechanism:
         force=column(force),
         input_columns=tuple(column(input_matrix[:, j]) for j in range(input_matrix.cols)),
         state_cost=converter(cost),
+        flow=column(flow),
+        flow_columns=tuple(column(flow_matrix[:, j]) for j in range(flow_matrix.cols)),
         **_input_costs(graph, converter, equations, names),
     )
 
@@ -143,7 +145,7 @@ def _argument(graph: Graph, name: str, entries: Iterable[str]) -> Argument:
 
 def _share(
     equations: EquationsOfMotion,
-) -> tuple[list[tuple[Symbol, Expr]], tuple[Matrix, Matrix, Matrix, Matrix, Expr]]:
+) -> tuple[list[tuple[Symbol, Expr]], tuple[Matrix, Matrix, Matrix, Matrix, Expr, Matrix, Matrix]]:
     """Definitions of the common subexpressions of all expressions of the model, and the outputs in terms of them."""
     outputs = (
         equations.coordinate_rates,
@@ -151,16 +153,18 @@ def _share(
         equations.force,
         equations.input_matrix,
         sympy.Matrix([[equations.state_cost]]),
+        equations.flow,
+        equations.flow_matrix,
     )
     named = sympy.Matrix([expression for _, expression in equations.definitions])
     shared, reduced = sympy.cse(
         [named, *outputs], symbols=sympy.numbered_symbols("shared", cls=sympy.Dummy), order="canonical"
     )
-    reduced_named, rates, mass, force, input_matrix, cost = reduced
+    reduced_named, rates, mass, force, input_matrix, cost, flow, flow_matrix = reduced
     definitions = [
         (symbol, expression) for (symbol, _), expression in zip(equations.definitions, reduced_named, strict=True)
     ]
-    return _in_order(shared + definitions), (rates, mass, force, input_matrix, cost[0, 0])
+    return _in_order(shared + definitions), (rates, mass, force, input_matrix, cost[0, 0], flow, flow_matrix)
 
 
 def _lower_triangle(matrix: Matrix) -> Matrix:

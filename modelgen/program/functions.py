@@ -104,6 +104,8 @@ class Mechanism:
     force: tuple[Node, ...]  # (n_v,)
     input_columns: tuple[tuple[Node, ...], ...]  # (m, n_v)
     state_cost: Node
+    flow: tuple[Node, ...]  # (n_z,) zdot at u = 0
+    flow_columns: tuple[tuple[Node, ...], ...]  # (m, n_z)
     w: Argument  # (m,) B^T dV/dx
     input_costs: tuple[Node, ...]  # (m,) g(u) of each input
     optimal_inputs: tuple[Node, ...]  # (m,) grad g~(w)

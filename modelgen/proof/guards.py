@@ -59,9 +59,7 @@ ADVICE = (
 
 def domain(robot: Robot) -> Domain:
     """The domain of everything that the equations of a robot depend on."""
-    limits = [(joint.symbol, joint.limit) for joint in robot.joints]
-    limits += [(speed.symbol, speed.limit) for speed in robot.velocities]
-    bounds = [(symbol, -limit, limit) for symbol, limit in limits]
+    bounds = [(symbol, -limit, limit) for symbol, limit in robot.limits.items()]
     bounds += [(declared.symbol, *declared.range) for declared in robot.inputs]
     bounds += [(parameter.symbol, *parameter.bounds) for parameter in robot.parameters if not parameter.fixed]
     symbols, lower, upper = zip(*bounds, strict=True)

@@ -12,7 +12,7 @@ from sympy import Expr, Symbol
 from modelgen.errors import ModelError, Place
 from modelgen.metadata import RATE, TIME, Task
 from modelgen.statement.action_costs import InputCost
-from modelgen.statement.checker import flag, identifier, number, parameter_range, positive, text
+from modelgen.statement.checker import flag, identifier, number, parameter_range, positive, shown, text
 from modelgen.statement.units import parse
 
 Kind = Literal["revolute", "prismatic"]
@@ -53,6 +53,26 @@ class Speed:
     unit: str
     limit: float
     meaning: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Internal:
+    """An entry of z: a state of first order, such as a current, whose rate of change is its flow."""
+
+    symbol: Symbol
+    unit: str
+    limit: float
+    meaning: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The rate of change of an internal state, affine in the inputs."""
+
+    state: Symbol
+    rate: Expr
     place: Place
 
 
@@ -112,6 +132,8 @@ class DeclaredTask:
     input_costs: tuple[InputCost, ...]  # the action cost, per input
     numbers: Task
     place: Place
+    unstated: frozenset[str] = frozenset()  # internal states without an entry in target; they rest where the trim holds
+    unstarted: frozenset[str] = frozenset()  # internal states without an entry in start; they start at their target
 
 
 WEAKEST, STRONGEST = 1e-15, 1e15  # limits of inputs
@@ -127,6 +149,9 @@ class Declarations:
         self.parameters: list[DeclaredParameter] = []
         self.inputs: list[DeclaredInput] = []
         self.speeds: list[Speed] = []
+        self.internal: list[Internal] = []
+        self.flows: list[Flow] = []
+        self.lagged: dict[Symbol, Symbol] = {}  # input -> the state with which its forces act
         self.symbols: dict[str, Symbol] = {}  # all symbols that an expression may contain, by name
         self.task: DeclaredTask | None = None  # declared last, because it needs all states and inputs
 
@@ -228,6 +253,25 @@ class Declarations:
         reach = _limit(limit, f"limit of `{name}`", LARGEST_RATE, place)
         self.speeds.append(Speed(symbol, unit, reach, meaning, place))
         return symbol
+
+    def state(self, name: str, limit: float, unit: str, meaning: str, place: Place) -> Symbol:
+        """Declare a state of first order."""
+        symbol = self._bounded(name, "state", unit, meaning, place)
+        self.internal.append(Internal(symbol, unit, _limit(limit, f"limit of `{name}`", STRONGEST, place), meaning, place))
+        return symbol
+
+    def internal_state(self, symbol: object, place: Place) -> Internal:
+        """The declared state of a symbol. Raises ModelError for anything else."""
+        known = {each.symbol: each for each in self.internal}
+        if isinstance(symbol, Symbol) and symbol in known:
+            return known[symbol]
+        names = ", ".join(f"`{each}`" for each in known) or "none"
+        raise ModelError(
+            f"robot.flow is called for {shown(symbol)}, which is not a state of first order of this robot; it has "
+            f'{names}. Write current = robot.state("current", limit=..., unit="A") first. A coordinate moves by forces: '
+            "robot.apply(coordinate, force).",
+            place,
+        )
 
     def velocities(self, own: Mapping[Coordinate, Speed]) -> tuple[Speed, ...]:
         """v, one entry per coordinate: its rate, or the speed of `own` that replaces it."""

@@ -12,11 +12,21 @@ from modelgen.errors import ModelError, Place, calling_place, suggestion
 from modelgen.statement import bodies
 from modelgen.statement.action_costs import ActionCost
 from modelgen.statement.bodies import Link, Point, make_link, make_point
-from modelgen.statement.checker import identifier, text
-from modelgen.statement.declarations import Coordinate, Declarations, DeclaredTask, Energy, Joint, Speed
+from modelgen.statement.checker import identifier, shown, text
+from modelgen.statement.declarations import (
+    Coordinate,
+    Declarations,
+    DeclaredTask,
+    Energy,
+    Flow,
+    Internal,
+    Joint,
+    Speed,
+)
 from modelgen.statement.drawing import Line, shape_lines
 from modelgen.statement.forces import Forces
 from modelgen.statement.tasks import declared_action_cost, numeric_task
+from modelgen.statement.units import dimension, divided
 
 if TYPE_CHECKING:
     from modelgen.statement.sympy_mechanics import MechanicalSystem
@@ -37,7 +47,7 @@ class Robot(Forces):
         self.description = text(description, "description", self.place)
         declared = Declarations(name, self.place)
         self.joints, self.parameters, self.inputs = declared.joints, declared.parameters, declared.inputs
-        self.symbols = declared.symbols
+        self.symbols, self.internal, self.flows = declared.symbols, declared.internal, declared.flows
         self.links: list[Link] = []
         self.points: list[Point] = []
         self.system: MechanicalSystem | None = None
@@ -77,6 +87,12 @@ class Robot(Forces):
     def velocities(self) -> tuple[Speed, ...]:
         """v, one entry per coordinate: its rate, or the speed of robot.mechanics that replaces it."""
         return self._declared.velocities(self.system.own if self.system else {})
+
+    @property
+    def limits(self) -> dict[Symbol, float]:
+        """The entries of the state x = (q, v, z), each with its limit."""
+        entries: list[Joint | Speed | Internal] = [*self.joints, *self.velocities, *self.internal]
+        return {entry.symbol: entry.limit for entry in entries}
 
     @property
     def declared_task(self) -> DeclaredTask:
@@ -126,6 +142,57 @@ class Robot(Forces):
     def speed(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
         """Declare a speed other than the rate of a coordinate, such as an angular velocity; for robot.mechanics."""
         return self._declared.speed(name, limit, unit, meaning, calling_place())
+
+    def state(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
+        """Declare a state of first order, such as a current, with |state| <= limit. robot.flow gives its rate."""
+        return self._declared.state(name, limit, unit, meaning, calling_place())
+
+    def flow(self, state: object, rate: object) -> None:
+        """Set the rate of change of a state of first order, in its unit per second; affine in the inputs."""
+        check = self._check()
+        declared = self._declared.internal_state(state, check.place)
+        earlier = next((flow for flow in self.flows if flow.state == declared.symbol), None)
+        if earlier:
+            raise ModelError(
+                f"the flow of `{declared.symbol}` is set twice, first at {earlier.place}; write one sum.", check.place
+            )
+        unit = divided(dimension(declared.unit), dimension("s")) if declared.unit else None
+        flow = check.term(rate, f"flow of `{declared.symbol}`", "qvzu", unit)
+        self.flows.append(Flow(declared.symbol, flow, check.place))
+
+    def lag(self, command: object, *, seconds: object, name: str | None = None) -> Symbol:
+        """Let an input follow its command with a time constant (s): d state/dt = (command - state) / seconds.
+
+        The result is a state of first order with the input's unit and limit, named NAME_lagged. Every later force that
+        contains the input acts with this state. seconds: a number or a parameter.
+        """
+        check = self._check()
+        declared = next((declared for declared in self.inputs if declared.symbol == command), None)
+        if declared is None:
+            raise ModelError(
+                f"robot.lag is called for {shown(command)}, which is not an input. Write the return value of "
+                "robot.input(...).",
+                check.place,
+            )
+        if declared.symbol in self._declared.lagged:
+            raise ModelError(f"the input `{command}` has a lag already; keep one of the two.", check.place)
+        terms = [(load.force, load.place) for load in self.loads] + [(flow.rate, flow.place) for flow in self.flows]
+        terms += [(term, self.system.place) for term in self.system.terms] if self.system else []
+        for term, place in terms:
+            if declared.symbol in term.free_symbols:
+                raise ModelError(
+                    f"the input `{command}` acts already at {place}, without the lag. Move robot.lag directly below "
+                    "robot.input.",
+                    check.place,
+                )
+        constant = check.coefficient(seconds, "time constant of the lag", "", "s", zero=False)
+        largest = max(map(abs, declared.range))
+        meaning = f"{declared.symbol} as it acts, after its lag"
+        chosen = f"{declared.symbol}_lagged" if name is None else name
+        state = self._declared.state(chosen, largest, declared.unit, meaning, check.place)
+        self.flows.append(Flow(state, (declared.symbol - state) / constant, check.place))
+        self._declared.lagged[declared.symbol] = state
+        return state
 
     def gravity(self, acceleration: object) -> None:
         """Set the gravitational acceleration (m/s^2, downward, default 9.81). Call it before any body."""
@@ -245,21 +312,21 @@ class Robot(Forces):
 
         state_cost: zero at the target, positive elsewhere (its negative is the reward per second).
         action_cost: LogCos, Quadratic or Tanh of a weight, or another subclass of ActionCost.
-        start: coordinate or rate -> (mean, standard deviation); default: exactly the target.
-        target: coordinate or rate -> value; default: zero.
-        free: names of coordinates and rates whose final value does not count for success.
+        start: state -> (mean, standard deviation); default: exactly the target.
+        target: state -> value; default: zero, and for states of first order the value with which the target is held.
+        free: names of states whose final value does not count for success.
         horizon in s; weight_at_horizon: the discount factor left at the horizon; rates in Hz.
         """
         check = self._check()
         self._declared.check_complete(check.place)
         bodies.check_gravity(self.gravity_place, [*self.masses, *self.rods, *self.links])
-        cost = check.term(state_cost, "state cost", "qv")
+        cost = check.term(state_cost, "state cost", "qvz")
         check.dimensions("state cost", bare=True).check_arguments(cost)
-        states: list[Joint | Speed] = [*self.joints, *self.velocities]
+        limits, internal = self.limits, {state.symbol.name for state in self.internal}
         weights, input_costs = declared_action_cost(action_cost, self.inputs, check.place)
         numbers = numeric_task(
-            [state.symbol.name for state in states],
-            [state.limit for state in states],
+            [symbol.name for symbol in limits],
+            list(limits.values()),
             action_cost=weights,
             target=target,
             start=start,
@@ -270,7 +337,9 @@ class Robot(Forces):
             free=free,
             place=check.place,
         )
-        self._declared.task = DeclaredTask(cost, input_costs, numbers, check.place)
+        self._declared.task = DeclaredTask(
+            cost, input_costs, numbers, check.place, frozenset(internal - {*(target or {})}), frozenset(internal - {*start})
+        )
 
 
 @dataclass(frozen=True)
@@ -293,12 +362,14 @@ def entries(value: Basic) -> list[Basic]:
 
 
 def model_expressions(robot: Robot) -> Iterator[ModelExpression]:
-    """Energies, loads, links, gravity, a system of sympy.physics.mechanics, and the state cost, in this order."""
+    """Energies, loads, flows, links, gravity, a system of sympy.physics.mechanics, and the state cost, in this order."""
     for energy in (*robot.kinetic, *robot.potential):
         yield ModelExpression(energy.value, energy.place, 2)
     for load in robot.loads:
         yield ModelExpression(load.force, load.place, 1)
         yield ModelExpression(load.displacement, load.place, 2)
+    for flow in robot.flows:
+        yield ModelExpression(flow.rate, flow.place, 1)
     for link in robot.links:
         yield from (ModelExpression(term, link.place, 1) for term in link.terms)
     if robot.gravity_place:

@@ -61,7 +61,7 @@ def make_system(
         for key, value in mapping.items():
             if value not in known:
                 raise ModelError(f"{kind}={{{key}: ...}} is {value!r}, which is not one of the robot's {kind}.", place)
-    terms = {key: check.term(value, f"replacement of {key}", "u") for key, value in replaced.items()}
+    terms = {key: check.term(value, f"replacement of {key}", "zu") for key, value in replaced.items()}
     chosen = {key: declared[value] for key, value in speeds.items()}
     made = read_system(system, dict(coordinates), chosen, terms, place)
     check.dimensions("kinetic energy of the system").check(made.kinetic, dimension("J"))

@@ -96,18 +96,17 @@ def _momenta_residual(
     energies: Lagrangian, equations: EquationsOfMotion, few: Sequence[list[mpf]]
 ) -> list[tuple[mpf, str]]:
     """|M - d2T/dv2| relative to the largest entry of M. Column j of M is the momentum at unit speed j, minus p(0)."""
-    q, n = len(equations.coordinates), len(equations.state)
+    q, size = len(equations.coordinates), len(equations.velocities)
     momenta = exact(energies.arguments, energies.impulses, energies.definitions)
     matrix = exact(energies.arguments, list(equations.mass_matrix), equations.definitions)
     result = []
     for point in few:
 
         def at(rates: list[mpf], point: list[mpf] = point) -> list[mpf]:
-            return momenta(*point[:q], *rates, *point[n:])
+            return momenta(*point[:q], *rates, *point[q + size :])
 
-        entries, still = matrix(*point), at([mpf(0)] * (n - q))
-        columns = [at([mpf(i == j) for i in range(n - q)]) for j in range(n - q)]
-        size = n - q
+        entries, still = matrix(*point), at([mpf(0)] * size)
+        columns = [at([mpf(i == j) for i in range(size)]) for j in range(size)]
         moved = [columns[k % size][k // size] - still[k // size] for k in range(size**2)]
         k = max(range(size**2), key=lambda k: abs(moved[k] - entries[k]))
         words = _both(f"entry [{k // size}, {k % size}] of the energy and derived", moved[k], entries[k])

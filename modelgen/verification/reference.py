@@ -41,7 +41,8 @@ class Reference:
         self.positions, self.rows = len(equations.coordinates), len(equations.velocities)
         arguments = [*equations.state, *equations.parameters]
         right = equations.force.row_join(equations.input_matrix)
-        entries = [*equations.coordinate_rates, *equations.mass_matrix, *right]
+        flows = equations.flow.row_join(equations.flow_matrix) if equations.internal else ()
+        entries = [*equations.coordinate_rates, *equations.mass_matrix, *right, *flows]
         self._mechanics = exact(arguments, entries, equations.definitions)
         self._cost = exact(arguments, [equations.state_cost])
         costs = equations.input_costs
@@ -119,8 +120,10 @@ class Reference:
             for j in range(1 + m):
                 right[i, j] = values[rows * rows + i * (1 + m) + j]
         solved = mpmath.inverse(matrix) * right
-        a = [*rates, *(solved[i, 0] for i in range(rows))]
-        return a, [mpf(0)] * (positions * m) + [solved[i, 1 + j] for i in range(rows) for j in range(m)]
+        flows = values[rows * (rows + 1 + m) :]
+        a = [*rates, *(solved[i, 0] for i in range(rows)), *flows[:: 1 + m]]
+        B = [mpf(0)] * (positions * m) + [solved[i, 1 + j] for i in range(rows) for j in range(m)]
+        return a, B + [flow for place, flow in enumerate(flows) if place % (1 + m)]
 
 
 class Energies:
@@ -136,8 +139,8 @@ class Energies:
         self.in_v = equations.coordinate_rates
         #: The rates as expressions in v, for rates that are not an entry of v.
         self.moving = {rate: value for rate, value in zip(self.rates, self.in_v, strict=True) if rate != value}
-        self.arguments: list[Symbol] = [*q, *equations.velocities, *u, *equations.parameters]
-        self.moved = len(q) + len(equations.velocities)  # index in them of the first input
+        self.arguments: list[Symbol] = [*equations.state, *u, *equations.parameters]
+        self.moved = len(q) + len(equations.velocities)  # index in them of the first entry that no energy moves with
         definitions, tree_kinetic, tree_potential = link_energies(
             robot.links, robot.downward_acceleration, robot.symbols
         )
