@@ -161,7 +161,10 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
     """
     equations = equations_of_motion(robot)
     _checked(robot, equations, BuildReport(robot.name, ""))
-    program, described = differentiated(lowering.mechanism(equations)), description.metadata(robot, equations.trim, equations.rest)
+    program, described = (
+        differentiated(lowering.mechanism(equations)),
+        description.metadata(robot, equations.trim, equations.rest),
+    )
     check_regular(program, described, lines(robot))
     files = emitter(target).emit(program, described)
     return {f"{robot.name}_{name}": text for name, text in files.items()} if target in BESIDE else files

@@ -25,8 +25,9 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
 
     Energies enter by Lagrange's equations, links by the recursive Newton-Euler algorithm, loads by virtual work, and
     a system of sympy.physics.mechanics by its own equations. If v contains speeds other than rates, dq/dt = G(q) v,
-    forces along q are multiplied by G'. Raises ModelError for an energy that is not quadratic in the rates, for a
-    force that is not affine in the inputs, and for a robot without a task.
+    forces along q are multiplied by G', which takes off the force that keeps a quaternion at length one. Raises
+    ModelError for an energy that is not quadratic in the rates, for a force that is not affine in the inputs, and for
+    a robot without a task.
     """
     task = robot.declared_task
     q = [joint.symbol for joint in robot.joints]
@@ -34,18 +35,27 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     u = [declared.symbol for declared in robot.inputs]
     rates = [symbol.rate for symbol in q]
     mass_matrix, force = lagrange(robot.kinetic, robot.potential, q, rates)
-    links = newton_euler(robot.links, q, robot.downward_acceleration, robot.symbols)
-    mass_matrix += links.mass_matrix
-    applied, input_matrix = generalized_forces(robot.loads, q, u)
-    force += applied - links.bias
-    rate_values = robot.system.rates if robot.system else {}
+    rate_values = robot.rates
     coordinate_rates = Matrix(rates).xreplace(rate_values)
-    if robot.system:
+    applied, input_matrix = generalized_forces(robot.loads, [*q, *robot.turns], u)
+    if robot.system or robot.balls:
         G = coordinate_rates.jacobian(v)
+        reach = Matrix([*coordinate_rates, *(turn.rate for turn in robot.turns)]).jacobian(v)
+        if robot.balls:
+            force -= mass_matrix * coordinate_rates.jacobian(q) * coordinate_rates  # of qddot = G vdot + Gdot v
+            mass_matrix = G.T * mass_matrix * G
+        force = G.T * force.xreplace(rate_values) + reach.T * applied.xreplace(rate_values)
+        input_matrix = reach.T * input_matrix.xreplace(rate_values)
+    else:
+        force += applied
+    if robot.system:
         system_mass_matrix, system_force, system_input_matrix = _system(robot, robot.system, v, u)
         mass_matrix += system_mass_matrix
-        force = G.T * force.xreplace(rate_values) + system_force
-        input_matrix = G.T * input_matrix.xreplace(rate_values) + system_input_matrix
+        force += system_force
+        input_matrix += system_input_matrix
+    links = newton_euler(robot.links, v, robot.downward_acceleration, robot.symbols)
+    mass_matrix += links.mass_matrix
+    force -= links.bias
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
     equations = EquationsOfMotion(
         coordinates=tuple(q),

@@ -11,7 +11,7 @@ from sympy import srepr
 from modelgen.derivation.derive import generalized_forces
 from modelgen.derivation.sketch import sketch
 from modelgen.derivation.trim import task_at_rest
-from modelgen.metadata import Input, Metadata, Parameter, State
+from modelgen.metadata import Input, Metadata, Parameter, Rotation, State
 from modelgen.statement.declarations import UNITS
 from modelgen.statement.robot import Robot
 
@@ -46,12 +46,17 @@ def metadata(robot: Robot, trim: Sequence[float] = (), rest: Sequence[float] = (
         State(state.symbol.name, "internal", state.unit, state.limit, False, state.meaning) for state in robot.internal
     ]
     states = (*positions, *velocities, *internal)
-    return Metadata(robot.name, robot.description, states, tuple(inputs), tuple(parameters), numbers)
+    names = [state.name for state in states]
+    rotations = tuple(
+        Rotation(ball.name, names.index(ball.quaternion[0].name), names.index(ball.rate[0].name), ball.limit)
+        for ball in robot.balls
+    )
+    return Metadata(robot.name, robot.description, states, tuple(inputs), tuple(parameters), numbers, rotations)
 
 
 def _moved_coordinates(robot: Robot) -> list[str | None]:
     """For each input, the coordinate along which it acts, also through states of first order; None for several."""
-    q = [joint.symbol for joint in robot.joints]
+    q = [*(joint.symbol for joint in robot.joints), *robot.turns]
     loads = [*robot.loads, *(robot.system.loads if robot.system else ())]
     _, input_matrix = generalized_forces(loads, q, [declared.symbol for declared in robot.inputs])
     result = []

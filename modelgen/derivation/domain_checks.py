@@ -95,7 +95,9 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
     moved = [equations.force, equations.input_matrix, equations.state_cost]
     for row, state in enumerate(robot.internal):
         others = [flow for other, flow in enumerate(equations.flow) if other != row]
-        others += [entry for other in range(len(robot.internal)) if other != row for entry in equations.flow_matrix[other, :]]
+        others += [
+            entry for other in range(len(robot.internal)) if other != row for entry in equations.flow_matrix[other, :]
+        ]
         if not any(state.symbol in term.free_symbols for term in (*moved, *others)):
             raise ModelError(
                 f"the state `{state.symbol}` acts on nothing. Use it in a force, in another flow or in the state cost, "
@@ -110,7 +112,12 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
     written += [robot.downward_acceleration] if robot.links else []
     written += robot.system.terms if robot.system else ()
     effective = [equations.mass_matrix, equations.force, equations.input_matrix, equations.state_cost]
-    effective += [equations.flow, equations.flow_matrix, *equations.coordinate_rates, *(value for _, value in equations.definitions)]
+    effective += [
+        equations.flow,
+        equations.flow_matrix,
+        *equations.coordinate_rates,
+        *(value for _, value in equations.definitions),
+    ]
     for parameter in robot.parameters:
         if not any(parameter.symbol in term.free_symbols for term in (written if parameter.fixed else effective)):
             raise ModelError(

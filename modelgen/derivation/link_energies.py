@@ -12,8 +12,8 @@ from sympy import Expr, Matrix, S, Symbol, preorder_traversal, zeros
 
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.equations import Definition, EquationsOfMotion, used
-from modelgen.derivation.frames import Intermediates, frames_of, world_frames
-from modelgen.statement.bodies import JointAxis, Link
+from modelgen.derivation.frames import Frame, Intermediates, frames_of, world_frames
+from modelgen.statement.bodies import BallAxes, Link, Motion
 from modelgen.statement.declarations import Energy
 from modelgen.statement.robot import Robot
 
@@ -26,17 +26,17 @@ def link_energies(
     """Definitions, kinetic energy and potential energy of a tree of links. No definition has a name in `taken`."""
     names = Intermediates(taken)
     frames = frames_of(links, names)
-    moved_by: list[list[tuple[JointAxis, Matrix, Matrix]]] = []  # per frame: joint, its axis and origin in the world
+    moved_by: list[list[tuple[Motion, Expr, Matrix, Matrix]]] = []  # per frame: rate, axis and origin in the world
     kinetic = potential = S.Zero
     for frame, (rotation, origin) in zip(frames, world_frames(frames, names), strict=True):
         joints = list(moved_by[frame.parent]) if frame.parent is not None else []
-        if frame.joint:
-            joints.append((frame.joint, names.vector(f"{frame.name}_axis", rotation * frame.joint.axis), origin))
+        for motion, rate in zip(frame.motions, _rates(frame), strict=True):
+            axis = names.vector(f"{frame.name}_axis{motion.suffix}", rotation * motion.axis)
+            joints.append((motion, rate, axis, origin))
         moved_by.append(joints)
         omega, velocity = zeros(3, 1), zeros(3, 1)  # of the frame and of its origin
-        for joint, axis, centre in joints:
-            rate = joint.coordinate.rate
-            if joint.kind == "revolute":
+        for motion, rate, axis, centre in joints:
+            if motion.turns:
                 omega += rate * axis
                 velocity += rate * axis.cross(origin - centre)
             else:
@@ -47,6 +47,12 @@ def link_energies(
         kinetic += omega.dot(frame.inertia * omega) / 2
         potential += gravity * (frame.mass * origin[2] + (rotation * frame.first_moment)[2])
     return used(names.definitions, [kinetic, potential]), kinetic, potential
+
+
+def _rates(frame: Frame) -> list[Expr]:
+    """The speeds of a frame's joint by the rates of its coordinates."""
+    joint = frame.joint
+    return list(joint.ball.spin) if isinstance(joint, BallAxes) else [motion.speed for motion in frame.motions]
 
 
 def by_energies(robot: Robot) -> EquationsOfMotion | None:

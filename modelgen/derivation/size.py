@@ -109,7 +109,7 @@ def _moving(robot: Robot) -> dict[str, set[Symbol]]:
     moving: dict[str, set[Symbol]] = {}
     for link in robot.links:  # a parent comes before its links
         below = moving[link.parent.name] if link.parent else set()
-        moving[link.name] = below | {axis.coordinate for axis in link.axes}
+        moving[link.name] = below | {coordinate for axis in link.axes for coordinate in axis.coordinates}
     return moving
 
 

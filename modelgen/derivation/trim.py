@@ -91,9 +91,7 @@ def smallest_solution(A: Array, b: Array, lower: Array, upper: Array) -> Array |
     return None
 
 
-def _at_target(
-    robot: Robot, equations: EquationsOfMotion, rest: Array, sought: Sequence[int]
-) -> tuple[Array, Array]:
+def _at_target(robot: Robot, equations: EquationsOfMotion, rest: Array, sought: Sequence[int]) -> tuple[Array, Array]:
     """(vdot, zdot) without input, and its slopes in the states `sought` of z and in the inputs (n_v + n_z, s + m).
 
     At the target, at z = rest and nominal parameters.

@@ -60,7 +60,10 @@ def _prove_part(part: Quantity, target: dict[Symbol, float], slack: float, secon
     if not domain.symbols or part.enclosure(domain.lower[None], domain.upper[None])[0][0] >= 0:
         return ProofProgress(0.0, 0.0)
     states = [k for k, symbol in enumerate(domain.symbols) if symbol in target]
-    basin = _convex(part, states, np.array([target[domain.symbols[k]] for k in states]))
+    angles = {symbol for value in domain.sphere.values() for symbol in value.free_symbols}  # singular at a target
+    basin = None
+    if angles.isdisjoint(domain.symbols):
+        basin = _convex(part, states, np.array([target[domain.symbols[k]] for k in states]))
     judge = positive(part, zero=True, slack=slack)
     return subdivide(domain.lower, domain.upper, _outside(judge, states, *basin) if basin else judge, seconds)
 

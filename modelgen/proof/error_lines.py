@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from sympy import Expr, diff
+from sympy import Expr, Float, diff
 
 from modelgen.arrays import Array
 from modelgen.derivation.regularity import Lines
@@ -26,9 +26,10 @@ def _not_finite(robot: Robot, x: Array) -> Place | None:
     whole = domain(robot)
     at = dict(zip(robot.limits, x, strict=True)) | {parameter.symbol: parameter.value for parameter in robot.parameters}
     at |= {declared.symbol: 0.0 for declared in robot.inputs}
+    known = fixed_values(robot) | {entry: Float(at[entry]) for ball in robot.balls for entry in ball.quaternion}
     for written in model_expressions(robot):
         for entry in written.entries:
-            quantity = quantity_of(entry.xreplace(fixed_values(robot)), whole)
+            quantity = quantity_of(entry.xreplace(fixed_values(robot)).xreplace(known), whole)
             if quantity.domain.symbols:
                 value, slope = quantity.value_and_slope(np.array([at[symbol] for symbol in quantity.domain.symbols]))
                 if not np.isfinite([value, *slope]).all():
@@ -39,7 +40,7 @@ def _not_finite(robot: Robot, x: Array) -> Place | None:
 def _strongest(robot: Robot, state: int) -> Place | None:
     """The line of the force with the largest value or slope along the coordinate of the state with this index."""
     states = list(robot.limits)
-    owners = {joint.symbol.rate: joint.symbol for joint in robot.joints}
+    owners = {symbol.rate: symbol for symbol in (*(joint.symbol for joint in robot.joints), *robot.turns)}
     coordinate = owners.get(states[state], states[state])
     known, whole = fixed_values(robot), domain(robot)
     sizes: list[tuple[float, Place]] = []

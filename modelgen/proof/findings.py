@@ -22,7 +22,7 @@ from modelgen.proof.mass_matrix import blocks, prove_block
 from modelgen.proof.quantity import Quantity, pivots, quantity_of
 from modelgen.proof.search import Minimum, sampled, search
 from modelgen.proof.subdivision import ProofProgress, positive, subdivide
-from modelgen.statement.declarations import Joint
+from modelgen.statement.declarations import Speed
 from modelgen.statement.robot import Robot
 
 PROVEN, OPEN, REFUTED = "proven", "no violation found", "refuted"
@@ -57,21 +57,23 @@ def guard_subjects(robot: Robot, whole: Domain) -> list[Subject]:
 def pivot_subjects(robot: Robot, equations: EquationsOfMotion, whole: Domain) -> list[Subject]:
     """The pivots of the mass matrix: the inertia along each coordinate when the earlier ones move freely."""
     matrix = equations.mass_matrix
-    definitions = used(equations.definitions, list(matrix))
+    definitions = [(symbol, whole.on(value)) for symbol, value in used(equations.definitions, list(matrix))]
     size = matrix.rows
-    lower = [matrix[i, j] for i in range(size) for j in range(i + 1)]
+    lower = [whole.on(matrix[i, j]) for i in range(size) for j in range(i + 1)]
     inside = whole.of([*lower, *(value for _, value in definitions)])
     graph, inputs, nodes = scalars(inside.symbols, lower, definitions)
     rows = [nodes[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2] for i in range(size)]
+    owners = {joint.symbol.rate: joint.symbol for joint in robot.joints}
+    along = [owners.get(speed.symbol, speed.symbol) for speed in robot.velocities]
     subjects = []
     for number, pivot in enumerate(pivots(rows, graph)):
-        joint, before = robot.joints[number], ", ".join(f"`{earlier.symbol}`" for earlier in robot.joints[:number])
-        energy, place = _energy_of(robot, joint)
-        claim = f"the mass matrix is not positive definite: the inertia along `{joint.symbol}`{energy}"
+        before = ", ".join(f"`{earlier}`" for earlier in along[:number])
+        energy, place = _energy_of(robot, robot.velocities[number])
+        claim = f"the mass matrix is not positive definite: the inertia along `{along[number]}`{energy}"
         claim += f", with {before} free to move, is" if before else " is"
         guard = Guard(
             "inertia along",
-            f"`{joint.symbol}`",
+            f"`{along[number]}`",
             matrix[number, number],
             place,
             claim=claim,
@@ -82,11 +84,11 @@ def pivot_subjects(robot: Robot, equations: EquationsOfMotion, whole: Domain) ->
     return subjects
 
 
-def _energy_of(robot: Robot, joint: Joint) -> tuple[str, Place]:
+def _energy_of(robot: Robot, speed: Speed) -> tuple[str, Place]:
     """The text of the only kinetic energy along a coordinate, and its line; otherwise the line of the coordinate."""
-    moving = [energy for energy in robot.kinetic if joint.symbol.rate in energy.value.free_symbols]
+    moving = [energy for energy in robot.kinetic if speed.symbol in energy.value.free_symbols]
     if len(moving) != 1 or robot.links or robot.system:
-        return "", joint.place
+        return "", speed.place
     return f" by the kinetic energy `{abridged(str(moving[0].value))}`", moving[0].place
 
 

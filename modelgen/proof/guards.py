@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
-from sympy import Basic, Expr, S, Symbol, cos, exp, postorder_traversal
+from sympy import Basic, Dummy, Expr, S, Symbol, cos, exp, pi, postorder_traversal, sin
 
 from modelgen.arrays import Array
 from modelgen.errors import Place, abridged
@@ -39,12 +39,17 @@ class Domain:
     symbols: tuple[Symbol, ...]
     lower: Array
     upper: Array
+    sphere: Mapping[Symbol, Expr] = field(default_factory=dict)  # entry of a quaternion -> expression in three angles
 
     def of(self, expressions: Iterable[Basic]) -> Domain:
         """The domain of the symbols of the expressions."""
-        free = {symbol for expression in expressions for symbol in expression.free_symbols}
+        free = {symbol for expression in expressions for symbol in self.on(expression).free_symbols}
         kept = [number for number, symbol in enumerate(self.symbols) if symbol in free]
-        return Domain(tuple(self.symbols[k] for k in kept), self.lower[kept], self.upper[kept])
+        return Domain(tuple(self.symbols[k] for k in kept), self.lower[kept], self.upper[kept], self.sphere)
+
+    def on(self, expression: Basic) -> Basic:
+        """The expression with quaternions of length one: no other is in the domain."""
+        return expression.xreplace(self.sphere) if self.sphere else expression
 
     def text(self, point: Array) -> str:
         """A point as text, for a message."""
@@ -59,11 +64,19 @@ ADVICE = (
 
 def domain(robot: Robot) -> Domain:
     """The domain of everything that the equations of a robot depend on."""
-    bounds = [(symbol, -limit, limit) for symbol, limit in robot.limits.items()]
+    sphere: dict[Symbol, Expr] = {}
+    angles: list[tuple[Symbol, float]] = []
+    for ball in robot.balls:
+        a, b, c = (Dummy(f"{ball.name}_angle", real=True) for _ in range(3))
+        point = cos(a), sin(a) * cos(b), sin(a) * sin(b) * cos(c), sin(a) * sin(b) * sin(c)
+        sphere |= dict(zip(ball.quaternion, point, strict=True))
+        angles += [(angle, float(pi)) for angle in (a, b, c)]
+    limits = [(symbol, limit) for symbol, limit in robot.limits.items() if symbol not in sphere]
+    bounds = [(symbol, -limit, limit) for symbol, limit in (*angles, *limits)]
     bounds += [(declared.symbol, *declared.range) for declared in robot.inputs]
     bounds += [(parameter.symbol, *parameter.bounds) for parameter in robot.parameters if not parameter.fixed]
     symbols, lower, upper = zip(*bounds, strict=True)
-    return Domain(symbols, np.array(lower, np.float64), np.array(upper, np.float64))
+    return Domain(symbols, np.array(lower, np.float64), np.array(upper, np.float64), sphere)
 
 
 def guards(robot: Robot) -> list[Guard]:

@@ -49,10 +49,11 @@ def warnings(robot: Robot) -> list[str]:
 
 def _broken(robot: Robot, entry: Expr, node: Basic) -> str:
     """The message about an expression at a function that changes sides; empty if the expression is smooth there."""
-    known = fixed_values(robot)
-    whole = domain(robot).of([entry.xreplace(known)])
+    known, whole = fixed_values(robot), domain(robot)
+    entry_on = whole.on(entry.xreplace(known))
+    whole = whole.of([entry_on])
     for side in _sides(node):
-        graph, inputs, nodes = scalars(whole.symbols, [entry.xreplace(known), side.xreplace(known)])
+        graph, inputs, nodes = scalars(whole.symbols, [entry_on, whole.on(side.xreplace(known))])
         value, change = (Quantity(whole, graph, inputs, node) for node in nodes)
         points = sampled(whole)
         signs = change.values(points)

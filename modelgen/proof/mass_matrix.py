@@ -29,8 +29,10 @@ from modelgen.proof.guards import Domain, domain
 from modelgen.proof.intervals import enclosures
 from modelgen.proof.quantity import quantity_of
 from modelgen.proof.subdivision import Boxes, Judge, Judgement, ProofProgress, subdivide
+from modelgen.statement.bodies import BallAxes
 from modelgen.statement.robot import Robot, fixed_values
 
+FLOATING = 4  # frames with a joint of a floating joint
 ROUNDING = 1e-13  # of a product of three small matrices, relative to the factors
 
 
@@ -137,7 +139,7 @@ def blocks(robot: Robot, equations: EquationsOfMotion) -> list[tuple[Block, list
     if own is not None:
         return [(block, []) for block in own]
     matrix = equations.mass_matrix
-    block = Block("mass matrix", matrix, used(equations.definitions, list(matrix)), whole)
+    block = _block("mass matrix", matrix, used(equations.definitions, list(matrix)), whole)
     return [(block, monotone(robot, block))]
 
 
@@ -206,15 +208,16 @@ def _own_inertia(
     link, twists, at = frames[number], list[tuple[Matrix, Matrix]](), number
     turned, shift = eye(3), zeros(3, 1)  # pose of the link's frame in the frame `at`
     while True:
-        joint = frames[at].joint
-        if at in chain and joint:
-            omega = joint.axis if joint.kind == "revolute" else zeros(3, 1)
-            velocity = zeros(3, 1) if joint.kind == "revolute" else joint.axis
+        for motion in frames[at].motions if at in chain else ():
+            omega = motion.axis if motion.turns else zeros(3, 1)
+            velocity = zeros(3, 1) if motion.turns else motion.axis
             twists.append((turned.T * omega, turned.T * (velocity + omega.cross(shift))))
         parent = frames[at].parent
         if parent is None or at == chain[-1]:
             break
         rotation, position = placement(frames[at], names)
+        if isinstance(frames[at].joint, BallAxes) and len(chain) == FLOATING:
+            rotation = frames[at].rotation  # M of three displacements and three turns is as definite at any rotation
         turned, shift, at = rotation * turned, position + rotation * shift, parent
     m, h, I = link.mass, link.first_moment, link.inertia
 
@@ -224,4 +227,9 @@ def _own_inertia(
 
     matrix = Matrix(len(twists), len(twists), lambda i, j: entry(max(i, j), min(i, j))).xreplace(known)
     definitions = tuple((symbol, value.xreplace(known)) for symbol, value in used(names.definitions, list(matrix)))
-    return Block(f"own inertia of `{link.name}`", matrix, definitions, whole)
+    return _block(f"own inertia of `{link.name}`", matrix, definitions, whole)
+
+
+def _block(name: str, matrix: Matrix, definitions: Sequence[Definition], whole: Domain) -> Block:
+    """The block with quaternions of length one."""
+    return Block(name, whole.on(matrix), tuple((symbol, whole.on(value)) for symbol, value in definitions), whole)

@@ -66,6 +66,7 @@ class Quantity:
 
 def quantity_of(expression: Expr, whole: Domain, definitions: Sequence[Definition] = ()) -> Quantity:
     """An expression as a quantity of the symbols that it depends on."""
+    expression, definitions = whole.on(expression), [(symbol, whole.on(value)) for symbol, value in definitions]
     domain = whole.of([expression, *(value for _, value in definitions)])
     graph, inputs, (node,) = scalars(domain.symbols, [expression], definitions)
     return Quantity(domain, graph, inputs, node)

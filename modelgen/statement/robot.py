@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import pi
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sympy import Basic, Expr, Float, MatrixBase, Symbol
@@ -14,10 +15,12 @@ from modelgen.statement.action_costs import ActionCost
 from modelgen.statement.bodies import Link, Point, make_link, make_point
 from modelgen.statement.checker import identifier, shown, text
 from modelgen.statement.declarations import (
+    Ball,
     Coordinate,
     Declarations,
     DeclaredTask,
     Energy,
+    Floating,
     Flow,
     Internal,
     Joint,
@@ -25,7 +28,7 @@ from modelgen.statement.declarations import (
 )
 from modelgen.statement.drawing import Line, shape_lines
 from modelgen.statement.forces import Forces
-from modelgen.statement.tasks import declared_action_cost, numeric_task
+from modelgen.statement.tasks import declared_action_cost, numeric_task, with_rotations
 from modelgen.statement.units import dimension, divided
 
 if TYPE_CHECKING:
@@ -47,7 +50,8 @@ class Robot(Forces):
         self.description = text(description, "description", self.place)
         declared = Declarations(name, self.place)
         self.joints, self.parameters, self.inputs = declared.joints, declared.parameters, declared.inputs
-        self.symbols, self.internal, self.flows = declared.symbols, declared.internal, declared.flows
+        self.symbols, self.balls = declared.symbols, declared.balls
+        self.internal, self.flows = declared.internal, declared.flows
         self.links: list[Link] = []
         self.points: list[Point] = []
         self.system: MechanicalSystem | None = None
@@ -85,7 +89,7 @@ class Robot(Forces):
 
     @property
     def velocities(self) -> tuple[Speed, ...]:
-        """v, one entry per coordinate: its rate, or the speed of robot.mechanics that replaces it."""
+        """v: the rate of each coordinate, or what replaces it: a speed of robot.mechanics, an angular velocity."""
         return self._declared.velocities(self.system.own if self.system else {})
 
     @property
@@ -93,6 +97,24 @@ class Robot(Forces):
         """The entries of the state x = (q, v, z), each with its limit."""
         entries: list[Joint | Speed | Internal] = [*self.joints, *self.velocities, *self.internal]
         return {entry.symbol: entry.limit for entry in entries}
+
+    @property
+    def turns(self) -> list[Coordinate]:
+        """The small turns of all ball joints, along which torques act."""
+        return [turn for ball in self.balls for turn in ball.turn]
+
+    @property
+    def rates(self) -> dict[Symbol, Expr]:
+        """Rate of a coordinate that is not an entry of the state -> expression in q and v."""
+        rates = dict(self.system.rates) if self.system else {}
+        return rates | {rate: value for ball in self.balls for rate, value in ball.quaternion_rates.items()}
+
+    @property
+    def quaternions(self) -> list[slice]:
+        """The entries of the state that are unit quaternions."""
+        symbols = [joint.symbol for joint in self.joints]
+        first = [symbols.index(ball.quaternion[0]) for ball in self.balls]
+        return [slice(index, index + 4) for index in first]
 
     @property
     def declared_task(self) -> DeclaredTask:
@@ -117,6 +139,35 @@ class Robot(Forces):
     def prismatic(self, name: str, *, limit: float, rate_limit: float | None = None, meaning: str = "") -> Coordinate:
         """Declare a displacement (m); rate_limit (m/s) as for an angle."""
         return self._declared.prismatic(name, limit, rate_limit, meaning, calling_place())
+
+    def ball(self, name: str, *, rate_limit: object, limit: float | None = None, meaning: str = "") -> Ball:
+        """Declare a joint with three rotations, for robot.link: a unit quaternion and an angular velocity.
+
+        rate_limit (rad/s): of the angular velocity, one number or (x, y, z), in the frame that the joint moves.
+        limit (rad): the largest angle from the target's rotation; left out: any rotation.
+        The result has `rotation` (3 by 3), `rate` (the angular velocity), `turn` (along which torques act) and
+        `away(target)`, a turn from a target whose square is a state cost.
+        """
+        return self._declared.ball(name, limit, rate_limit, meaning, calling_place())
+
+    def floating(
+        self,
+        name: str,
+        *,
+        limit: object,
+        rate_limit: object,
+        turn_rate_limit: object,
+        turn_limit: float | None = None,
+        meaning: str = "",
+    ) -> Floating:
+        """Declare a joint without restriction, for robot.link: three displacements, and the rotations of robot.ball.
+
+        limit (m) and rate_limit (m/s): of the displacements, along the axes of the frame before the joint.
+        turn_limit, turn_rate_limit: limit and rate_limit of robot.ball. Each is one number or (x, y, z).
+        The result has `position` and `velocity` besides what robot.ball gives.
+        """
+        place = calling_place()
+        return self._declared.floating(name, limit, rate_limit, turn_limit, turn_rate_limit, meaning, place)
 
     def parameter(
         self,
@@ -217,7 +268,8 @@ class Robot(Forces):
     ) -> Link:
         """Add a rigid link of a kinematic tree, with its weight. z is up; on=None is the ground.
 
-        joint: the coordinate that moves it; (x, height, angle) if it floats in a plane; () if fixed.
+        joint: the coordinate that moves it; (x, height, angle) if it floats in a plane; robot.ball(...) or
+        robot.floating(...); () if fixed.
         at: position of the joint in the frame of `on`.
         turned: roll, pitch, yaw of the link's frame in the frame of `on`, at coordinate 0.
         axis: of the joint, in the link's frame. centre: centre of mass, in the link's frame.
@@ -312,8 +364,10 @@ class Robot(Forces):
 
         state_cost: zero at the target, positive elsewhere (its negative is the reward per second).
         action_cost: LogCos, Quadratic or Tanh of a weight, or another subclass of ActionCost.
-        start: state -> (mean, standard deviation); default: exactly the target.
-        target: state -> value; default: zero, and for states of first order the value with which the target is held.
+        start: state -> (mean, standard deviation); default: exactly the target. A ball joint has the mean
+        (roll, pitch, yaw) and one deviation (rad), of pi for any rotation.
+        target: state -> value; default: zero, and for states of first order the value with which the target is held. A
+        ball joint has (roll, pitch, yaw).
         free: names of states whose final value does not count for success.
         horizon in s; weight_at_horizon: the discount factor left at the horizon; rates in Hz.
         """
@@ -323,10 +377,13 @@ class Robot(Forces):
         cost = check.term(state_cost, "state cost", "qvz")
         check.dimensions("state cost", bare=True).check_arguments(cost)
         limits, internal = self.limits, {state.symbol.name for state in self.internal}
+        quaternions = {entry for ball in self.balls for entry in ball.quaternion}
         weights, input_costs = declared_action_cost(action_cost, self.inputs, check.place)
+        target, start, free = with_rotations(self.balls, target, start, free, check.place)
         numbers = numeric_task(
             [symbol.name for symbol in limits],
             list(limits.values()),
+            [pi if symbol in quaternions else limit for symbol, limit in limits.items()],
             action_cost=weights,
             target=target,
             start=start,
@@ -338,7 +395,12 @@ class Robot(Forces):
             place=check.place,
         )
         self._declared.task = DeclaredTask(
-            cost, input_costs, numbers, check.place, frozenset(internal - {*(target or {})}), frozenset(internal - {*start})
+            cost,
+            input_costs,
+            numbers,
+            check.place,
+            frozenset(internal - {*(target or {})}),
+            frozenset(internal - {*start}),
         )
 
 
@@ -383,5 +445,4 @@ def model_expressions(robot: Robot) -> Iterator[ModelExpression]:
 def fixed_values(robot: Robot) -> dict[Symbol, Expr]:
     """Expressions for the symbols that are not entries of x, u or theta: fixed parameters, and replaced rates."""
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
-    rates = robot.system.rates if robot.system else {}
-    return fixed | {symbol: value.xreplace(fixed) for symbol, value in rates.items()}
+    return fixed | {symbol: value.xreplace(fixed) for symbol, value in robot.rates.items()}

@@ -120,8 +120,11 @@ def _lagrange_residual(
     """|d/dt dT/dv - d(T - U)/dq - Q| relative to its largest term, with vdot from the derived equations."""
     n, m, rows = len(equations.state), len(equations.inputs), len(equations.velocities)
     reference = Reference(equations)
+    q = len(equations.coordinates)
     momenta = exact(energies.arguments, energies.momenta, energies.definitions)
     others = exact(energies.arguments, [*energies.gradient, *energies.forces], energies.definitions)
+    #: Columns of velocities that the coordinates allow; quaternions keep their length by a force that is not modelled.
+    allowed = exact(energies.arguments, list(energies.reach), energies.definitions)
     result = []
     for point in few:
         a, B = reference.affine([*point[:n], *point[n + m :]])
@@ -133,13 +136,21 @@ def _lagrange_residual(
 
         rates = slope(moved, [mpf(0)], 0)
         values = others(*point)
-        gradient, forces = values[:rows], values[rows:]
+        inertial, forces = [rate - part for rate, part in zip(rates, values[:q], strict=True)], values[q:]
         size = max(abs(value) for value in (*rates, *values)) or mpf(1)
-        i = max(range(rows), key=lambda i: abs(rates[i] - gradient[i] - forces[i]))
-        words = _both(
-            f"d/dt dL/dv - dL/dq along `{equations.coordinates[i]}` and force", rates[i] - gradient[i], forces[i]
-        )
-        result.append((abs(rates[i] - gradient[i] - forces[i]) / size, words))
+        names = equations.coordinates
+        if rows != q:
+            columns = allowed(*point)
+
+            def along(forces: list[mpf], columns: list[mpf] = columns) -> list[mpf]:
+                return [
+                    mpmath.fsum(columns[k * rows + i] * force for k, force in enumerate(forces)) for i in range(rows)
+                ]
+
+            inertial, forces, names = along(inertial), along(forces), equations.velocities
+        i = max(range(rows), key=lambda i: abs(inertial[i] - forces[i]))
+        words = _both(f"d/dt dL/dv - dL/dq along `{names[i]}` and force", inertial[i], forces[i])
+        result.append((abs(inertial[i] - forces[i]) / size, words))
     return result
 
 

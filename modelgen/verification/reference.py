@@ -137,6 +137,7 @@ class Energies:
         q, u = equations.coordinates, equations.inputs
         self.rates = [joint.symbol.rate for joint in robot.joints]
         self.in_v = equations.coordinate_rates
+        turns = robot.turns
         #: The rates as expressions in v, for rates that are not an entry of v.
         self.moving = {rate: value for rate, value in zip(self.rates, self.in_v, strict=True) if rate != value}
         self.arguments: list[Symbol] = [*equations.state, *u, *equations.parameters]
@@ -155,10 +156,13 @@ class Energies:
             sum((load.force * load.displacement.diff(coordinate) for load in loads), S.Zero)
             .xreplace(fixed)
             .xreplace(self.moving)
-            for coordinate in q
+            for coordinate in (*q, *turns)
         ]
+        rates = [*self.in_v, *(turn.rate for turn in turns)]
+        #: From generalized forces along the coordinates and turns to those along v.
+        self.reach = Matrix(rates).jacobian(equations.velocities)
         self.passive: list[Expr] = [force.xreplace(dict.fromkeys(u, S.Zero)) for force in self.forces]
-        self.power: Expr = sum((force * rate for force, rate in zip(self.forces, self.in_v, strict=True)), S.Zero)
+        self.power: Expr = sum((force * rate for force, rate in zip(self.forces, rates, strict=True)), S.Zero)
 
     def evaluator(self) -> Callable[..., Numbers]:
         """An mpmath function of q, v, u and theta: the energy that the forces change, and their power.
@@ -193,6 +197,7 @@ class Lagrangian(Energies):
         reach = equations.coordinate_rates.jacobian(equations.velocities)
         self.impulses = list(reach.T * Matrix(self.momenta)) if moving else self.momenta  # the momenta of v
         self.gradient = [(slopes[coordinate][0] - slopes[coordinate][1]).xreplace(moving) for coordinate in q]
+        self.definitions = [(symbol, value.xreplace(moving)) for symbol, value in self.definitions]
 
     def _slopes(self, variables: Sequence[Symbol], entries: Sequence[Expr]) -> dict[Symbol, list[Expr]]:
         """Derivatives of the entries by the chain rule. Adds the derivatives of the definitions to the definitions."""
