@@ -429,8 +429,8 @@ class Declarations:
         names = ", ".join(f"`{each}`" for each in known) or "none"
         raise ModelError(
             f"robot.flow is called for {shown(symbol)}, which is not a state of first order of this robot; it has "
-            f'{names}. Write current = robot.state("current", limit=..., unit="A") first. A coordinate moves by forces: '
-            "robot.apply(coordinate, force).",
+            f'{names}. Write current = robot.state("current", limit=..., unit="A") first. A coordinate moves by '
+            "forces: robot.apply(coordinate, force).",
             place,
         )
 

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from modelgen.statement.sympy_mechanics import MechanicalSystem
 
 
+BEYOND_LAG = 1.01  # limit of a lagged input, as a multiple of the input's, so that it is never reached
+
+
 class Robot(Forces):
     """A robot in generalized coordinates: joints, parameters, inputs, energies, forces and the default task.
 
@@ -214,8 +217,8 @@ class Robot(Forces):
     def lag(self, command: object, *, seconds: object, name: str | None = None) -> Symbol:
         """Let an input follow its command with a time constant (s): d state/dt = (command - state) / seconds.
 
-        The result is a state of first order with the input's unit and limit, named NAME_lagged. Every later force that
-        contains the input acts with this state. seconds: a number or a parameter.
+        The result is a state of first order with the input's unit, named NAME_lagged. Every later force that contains
+        the input acts with this state. seconds: a number or a parameter. No force may contain the input before.
         """
         check = self._check()
         declared = next((declared for declared in self.inputs if declared.symbol == command), None)
@@ -237,7 +240,7 @@ class Robot(Forces):
                     check.place,
                 )
         constant = check.coefficient(seconds, "time constant of the lag", "", "s", zero=False)
-        largest = max(map(abs, declared.range))
+        largest = BEYOND_LAG * max(map(abs, declared.range))
         meaning = f"{declared.symbol} as it acts, after its lag"
         chosen = f"{declared.symbol}_lagged" if name is None else name
         state = self._declared.state(chosen, largest, declared.unit, meaning, check.place)
@@ -394,14 +397,8 @@ class Robot(Forces):
             free=free,
             place=check.place,
         )
-        self._declared.task = DeclaredTask(
-            cost,
-            input_costs,
-            numbers,
-            check.place,
-            frozenset(internal - {*(target or {})}),
-            frozenset(internal - {*start}),
-        )
+        unstated, unstarted = (frozenset(internal - {*(stated or {})}) for stated in (target, start))
+        self._declared.task = DeclaredTask(cost, input_costs, numbers, check.place, unstated, unstarted)
 
 
 @dataclass(frozen=True)
@@ -424,7 +421,7 @@ def entries(value: Basic) -> list[Basic]:
 
 
 def model_expressions(robot: Robot) -> Iterator[ModelExpression]:
-    """Energies, loads, flows, links, gravity, a system of sympy.physics.mechanics, and the state cost, in this order."""
+    """Energies, loads, flows, links, gravity, a system of sympy.physics.mechanics, the state cost, in this order."""
     for energy in (*robot.kinetic, *robot.potential):
         yield ModelExpression(energy.value, energy.place, 2)
     for load in robot.loads:

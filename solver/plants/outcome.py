@@ -52,7 +52,8 @@ def succeeded(problem: Problem, x: Tensor) -> Tensor:
     turned = torch.where(problem.clipped[:count], error, torch.minimum(error, 2.0 * math.pi - error))
     speed = (problem.rates(x.reshape(-1, len(states))) - problem.rates(problem.target[None])).view_as(error).abs()
     near = torch.cat([turned <= position, speed <= rate], -1)
-    restricted = [i for i, state in enumerate(states) if state.name not in problem.robot.metadata.task.free]
+    judged = states[: near.shape[-1]]
+    restricted = [i for i, state in enumerate(judged) if state.name not in problem.robot.metadata.task.free]
     inside = ~problem.at_limit(x).any(-1)
     return (near[..., restricted].all(-1) & inside).all(0)
 

@@ -188,7 +188,7 @@ def _other_targets(problem: Problem) -> str:
     states, target = problem.robot.metadata.states, np.array(task.target)
     limits = np.array([state.limit for state in states])
     allowed = torch.cat(tolerances(problem)).double().numpy()
-    judged = [i for i, state in enumerate(states) if state.name not in task.free]
+    judged = [i for i, state in enumerate(states[: len(allowed)]) if state.name not in task.free]
     turning = [state.continuous for state in states]
 
     def cost(share: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:

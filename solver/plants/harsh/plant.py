@@ -37,12 +37,20 @@ class Harsh:
         task = metadata.task
         #: Integration steps in a control period with friction or backlash: at least those of the simulation rate.
         self.steps = max(problem.substeps, task.simulation_rate // task.control_rate)
-        across = [entry.name for entry in metadata.inputs if entry.coordinate is None]
-        if harshness.stiction and across:
+        across = [
+            f"{entry.name} of {problem.robot.name} does not drive exactly one coordinate"
+            for entry in metadata.inputs
+            if entry.coordinate is None
+        ]
+        slow = [
+            f"{entry.name} of {problem.robot.name} acts through a state of first order"
+            for entry, column in zip(metadata.inputs, problem.robot.affine_dynamics(problem.target[None])[1][0].T)
+            if column[metadata.velocities.stop :].any()
+        ]
+        if harshness.stiction and (across or slow):
             others = " ".join(name for name in EFFECTS if name != "stiction")
             raise SolverError(
-                f"input {across[0]} of {problem.robot.name} does not drive exactly one coordinate, so stiction cannot "
-                f"be computed; leave it out, for example --harsh {others}"
+                f"input {[*across, *slow][0]}, so stiction cannot be computed; leave it out, for example --harsh {others}"
             )
         self._require_rates()
         rates = [metadata.rate(entry.coordinate) for entry in metadata.inputs if entry.coordinate is not None]
@@ -57,7 +65,7 @@ class Harsh:
                     f"{other} of {self.problem.robot.name} is not the rate of a coordinate, so {effect} cannot be "
                     "computed; name the other effects, for example --harsh delay saturation backlash noise"
                 )
-        unit = next((state.unit for state in states if state.unit not in NOISE), None)
+        unit = next((s.unit for s in states if s.kind != "internal" and s.unit not in NOISE), None)
         if unit is not None and self.harshness.noise:
             raise SolverError(
                 f"noise has no typical magnitude in {unit}; name the other effects, for example --harsh delay "
