@@ -152,7 +152,7 @@ def with_trim(robot: Robot, equations: EquationsOfMotion) -> EquationsOfMotion:
 
 
 def task_at_rest(robot: Robot, rest: Sequence[float]) -> Task:
-    """The numbers of the task, with targets and starts of z (n_z,) that the file leaves out; () leaves them as they are."""
+    """The numbers of the task, in which `rest` (n_z,) gives targets and starts that the file leaves out."""
     declared = robot.declared_task
     numbers = declared.numbers
     target, mean = list(numbers.target), list(numbers.start_mean)

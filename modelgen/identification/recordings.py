@@ -81,9 +81,9 @@ def read_all(paths: Sequence[Path], pairs: Sequence[str], robot: Metadata) -> li
 def read(path: Path, robot: Metadata, where: Mapping[str, str]) -> Recording:
     """The recording in a file. where: expressions by quantity, as `columns` gives them.
 
-    The columns of velocities and states of first order may be absent, and the cells of states empty. Raises ModelError for a file that cannot
-    be read, a missing column, a row with more cells than the header, a cell without a number, a time that does not
-    increase, too few rows, and values that must be in another unit.
+    The columns of velocities and states of first order may be absent, and the cells of states empty. Raises ModelError
+    for a file that cannot be read, a missing column, a row with more cells than the header, a cell without a number, a
+    time that does not increase, too few rows, and values that must be in another unit.
     """
     try:
         content = path.read_bytes()

@@ -42,15 +42,16 @@ class Harsh:
             for entry in metadata.inputs
             if entry.coordinate is None
         ]
-        slow = [
+        control_matrix = problem.robot.affine_dynamics(problem.target[None])[1][0]
+        across += [
             f"{entry.name} of {problem.robot.name} acts through a state of first order"
-            for entry, column in zip(metadata.inputs, problem.robot.affine_dynamics(problem.target[None])[1][0].T)
-            if column[metadata.velocities.stop :].any()
+            for entry, through in zip(metadata.inputs, control_matrix[metadata.velocities.stop :].T, strict=True)
+            if through.any()
         ]
-        if harshness.stiction and (across or slow):
+        if harshness.stiction and across:
             others = " ".join(name for name in EFFECTS if name != "stiction")
             raise SolverError(
-                f"input {[*across, *slow][0]}, so stiction cannot be computed; leave it out, for example --harsh {others}"
+                f"input {across[0]}, so stiction cannot be computed; leave it out, for example --harsh {others}"
             )
         self._require_rates()
         rates = [metadata.rate(entry.coordinate) for entry in metadata.inputs if entry.coordinate is not None]
