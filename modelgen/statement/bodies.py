@@ -14,7 +14,7 @@ from sympy import Basic, Expr, Matrix, S, Symbol, cos, eye, sin, sqrt, srepr, ze
 
 from modelgen.errors import ModelError, Place
 from modelgen.statement.checker import identifier, number
-from modelgen.statement.declarations import Ball, Coordinate, Energy, Floating, Kind
+from modelgen.statement.declarations import Ball, Coordinate, Energy, Floating, Kind, Load
 from modelgen.statement.drawing import Line, rod
 from modelgen.statement.terms import Terms
 
@@ -85,7 +85,7 @@ class JointAxis:
     @property
     def name(self) -> str:
         """The coordinate's name."""
-        return self.coordinate.name
+        return str(self.coordinate.name)
 
     @property
     def coordinates(self) -> tuple[Coordinate, ...]:
@@ -98,9 +98,20 @@ class JointAxis:
         return (Motion(self.coordinate.rate, self.kind == "revolute", self.axis),)
 
     @property
+    def along(self) -> tuple[Coordinate, ...]:
+        """The displacement of each motion, along which a force acts."""
+        return (self.coordinate,)
+
+    @property
     def rate(self) -> Matrix:
         """The velocity (3, 1), angular or linear, relative to the frame before it."""
         return self.axis * self.coordinate.rate
+
+    def placed(self, rotation: Matrix, position: Matrix) -> tuple[Matrix, Matrix]:
+        """The pose of the moved frame, from that at coordinate 0."""
+        if self.kind == "prismatic":
+            return rotation, position + rotation * self.axis * self.coordinate
+        return rotation * turn(self.axis, cos(self.coordinate), sin(self.coordinate)), position
 
     def statement(self) -> list[str]:
         """The content as text, for the content hash."""
@@ -131,9 +142,18 @@ class BallAxes:
         return tuple(Motion(rate, True, Matrix(AXES[axis]), f"_{axis}") for rate, axis in rates)
 
     @property
+    def along(self) -> tuple[Coordinate, ...]:
+        """The turns, along which torques act."""
+        return self.ball.turn
+
+    @property
     def rate(self) -> Matrix:
         """The angular velocity (3, 1) relative to the frame before it."""
         return Matrix(self.ball.rate)
+
+    def placed(self, rotation: Matrix, position: Matrix) -> tuple[Matrix, Matrix]:
+        """The pose of the moved frame, from that of the joint."""
+        return rotation * self.ball.rotation, position
 
     def statement(self) -> list[str]:
         """The content as text, for the content hash."""
@@ -221,6 +241,39 @@ def make_link(links: Sequence[Link], check: Terms, arguments: Mapping[str, Any])
     )
 
 
+def push(check: Terms, links: Sequence[Link], link: object, force: object, at: object, torque: object) -> list[Load]:
+    """The loads of a force and torque on a link, both in its frame, along every joint that carries it.
+
+    Raises ModelError for something that is not a link of the robot, and for a link that no joint moves.
+    """
+    if not isinstance(link, Link) or not any(link is own for own in links):
+        raise ModelError(
+            f"the force acts on {getattr(link, 'name', repr(link))}, which is not a link of this robot. Write "
+            "robot.push(LINK, (fx, fy, fz)) with the return value of robot.link(...).",
+            check.place,
+        )
+    name = link.name
+    f = _vector(force, f"force on `{name}`", "N", check, "qvu")
+    t = _vector(torque, f"torque on `{name}`", "N m", check, "qvu")
+    t = t + _vector(at, f"point of the force on `{name}`", "m", check).cross(f)
+    loads: list[Load] = []
+    body: Link | None = link
+    while body:
+        axes = body.axes or (None,)
+        poses = [(body.rotation, body.position), *[(eye(3), zeros(3, 1))] * (len(axes) - 1)]
+        for axis, (rotation, position) in zip(reversed(axes), reversed(poses), strict=True):
+            if axis:
+                for along, motion in zip(axis.along, axis.motions, strict=True):
+                    loads.append(Load(along, motion.axis.dot(t if motion.turns else f), check.place))
+                rotation, position = axis.placed(rotation, position)
+            f = rotation * f
+            t = rotation * t + position.cross(f)
+        body = body.parent
+    if not loads:
+        raise ModelError(f"no joint moves the link `{name}`, so that a force on it has no effect.", check.place)
+    return [load for load in loads if load.force != 0]
+
+
 def _joint_axes(
     name: str, joint: object, axis: Matrix, links: Sequence[Link], check: Terms
 ) -> tuple[JointAxis | BallAxes, ...]:
@@ -283,10 +336,10 @@ def _axis(axis: object, name: str, place: Place) -> Matrix:
     return Matrix([int(component) if component in (-1, 0, 1) else S(component) for component in unit])
 
 
-def _vector(value: object, what: str, unit: str, check: Terms) -> Matrix:
+def _vector(value: object, what: str, unit: str, check: Terms, may_contain: str = "") -> Matrix:
     if not isinstance(value, tuple | list | Matrix) or len(value) != 3:
         raise ModelError(f"the {what} is {value!r}; write three components, (x, y, z).", check.place)
-    return Matrix([check.term(component, what, "", unit) for component in value])
+    return Matrix([check.term(component, what, may_contain, unit) for component in value])
 
 
 def _inertia(value: object, name: str, check: Terms) -> Matrix:

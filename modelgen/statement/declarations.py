@@ -436,7 +436,7 @@ class Declarations:
 
     def velocities(self, own: Mapping[Coordinate, Speed]) -> tuple[Speed, ...]:
         """v: the rate of every coordinate or the speed of `own` that replaces it; three for a quaternion."""
-        result = []
+        result: list[Speed] = []
         turning = {ball.quaternion[0]: ball.speeds for ball in self.balls}
         for joint in self.joints:
             if joint.kind == "quaternion":

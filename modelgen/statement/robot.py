@@ -284,6 +284,14 @@ class Robot(Forces):
         self.links.append(link)
         return link
 
+    def push(self, link: Link, force: object, *, at: object = (0, 0, 0), torque: object = (0, 0, 0)) -> None:
+        """Push a link with a force (N) at a point (m), and a torque (N m): (x, y, z) in the link's frame.
+
+        It is the thrust of a rotor or a nozzle that the link carries.
+        """
+        check = self._check()
+        self.loads += bodies.push(check, self.links, link, force, at, torque)
+
     def point(self, name: str, position: Sequence[object], *, on: Link | None = None) -> None:
         """Name a point for the kernel `forward_kinematics`, which gives its position and Jacobian.
 

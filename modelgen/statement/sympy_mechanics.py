@@ -6,7 +6,7 @@ Lagrange's equations from the kinetic energy of the system's bodies and the work
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -162,9 +162,9 @@ def _kane(
     frame = method._inertial
 
     def in_rates(expression: Expr, what: str) -> Expr:
-        return names(expression.xreplace(rates_of), what).xreplace(to_rates)
+        return names.moving(expression.xreplace(rates_of), what).xreplace(to_rates)
 
-    kinetic = sum((body.kinetic_energy(frame) for body in method.bodies), S.Zero)
+    kinetic = in_rates(sum((body.kinetic_energy(frame) for body in method.bodies), S.Zero), "kinetic energy")
     return MechanicalSystem(
         tuple(states),
         tuple(v),
@@ -172,9 +172,9 @@ def _kane(
         {state.rate: rate for state, rate in zip(states, rates, strict=True) if state in own},
         method.mass_matrix.applyfunc(lambda entry: names(entry.xreplace(rates_of), "mass matrix")),
         method.forcing.applyfunc(lambda entry: names(entry.xreplace(rates_of), "forces")),
-        in_rates(kinetic, "kinetic energy"),
+        names.at_rest(kinetic),
         S.Zero,
-        _loads(method.loads or (), frame, states, in_rates, place),
+        (*_loads(method.loads or (), frame, states, in_rates, place), *_specified(kinetic, states, names, place)),
         place,
     )
 
@@ -189,7 +189,8 @@ def _lagrange(
     v, own = assigned(q, qdot, Matrix.eye(len(q)), Matrix.zeros(len(q), 1), names, speeds, place)
     names.known |= dict(zip(qdot, v, strict=True))
     states = [names.coordinates[coordinate] for coordinate in q]
-    energy = names(method._L[0], "Lagrangian")  # SymPy has no public name for it
+    moving = names.moving(method._L[0], "Lagrangian")  # SymPy has no public name for it
+    energy = names.at_rest(moving)
     still = energy.xreplace(dict.fromkeys(v, S.Zero))
     return MechanicalSystem(
         tuple(states),
@@ -200,9 +201,24 @@ def _lagrange(
         method.forcing.applyfunc(lambda entry: names(entry, "forces")),
         energy - still,
         -still,
-        _loads(method.loads or (), method.inertial, states, names, place),
+        (
+            *_loads(method.loads or (), method.inertial, states, names.moving, place),
+            *_specified(moving, states, names, place),
+        ),
         place,
     )
+
+
+def _specified(energy: Expr, states: Sequence[Coordinate], names: Names, place: Place) -> Iterator[Load]:
+    """The inertial forces of specified accelerations, -d2T/(dqdot dv) vdot, for an energy at rest velocities v.
+
+    The equations do not depend on v. So Lagrange's equations at v = 0 need these loads besides that energy.
+    """
+    for state in states:
+        along = [energy.diff(state.rate, v) * acceleration for v, acceleration in names.specified.values()]
+        force = names.at_rest(-sum(along, S.Zero))
+        if force != 0:
+            yield Load(state, force, place)
 
 
 def _inverse(

@@ -35,7 +35,7 @@ SEED = 0
 
 
 def cost_to_go(problem: Problem) -> tuple[Array, float] | None:
-    """P (n, n) in SI units, and the decay (1/s) of the slowest closed-loop motion that the cost observes.
+    """P (nt, nt) in SI units, and the decay (1/s) of the slowest closed-loop motion that the cost observes.
 
     None if the target is no equilibrium under the trim, or if no regulator exists.
     """
@@ -67,10 +67,12 @@ def find_basin(problem: Problem, reaction_periods: float) -> Basin | None:
     cost = torch.as_tensor(P, dtype=torch.float32, device=problem.target.device)
     shortest = LEAST_PERIODS * problem.control_step
     seconds = min(max(TIME_CONSTANTS / decay, shortest), MOST_HORIZONS * problem.robot.metadata.task.horizon)
-    largest = float(torch.trace(cost * problem.state_limits * problem.state_limits[:, None]))
+    largest = float(torch.trace(cost * problem.tangent_limits * problem.tangent_limits[:, None]))
+
+    continuous = problem.geometry.continuous
 
     def basin(exponent: int) -> Basin:
-        return Basin(problem.target, ~problem.clipped, cost, largest * 2.0**exponent)
+        return Basin(problem.target, continuous, cost, largest * 2.0**exponent, problem.geometry.rotations)
 
     negligible = NEGLIGIBLE * _start_cost(problem, basin(0))
     good, bad = -HALVINGS, 0  # exponents
@@ -93,15 +95,15 @@ def _start_cost(problem: Problem, basin: Basin) -> float:
 def shell(problem: Problem, basin: Basin, size: int) -> Tensor:
     """States (size, n) on the boundary of a basin. States without cost are drawn up to their limits."""
     generator = torch.Generator(device=problem.target.device).manual_seed(SEED)
-    away = torch.randn(size, len(problem.target), generator=generator, device=problem.target.device)
+    away = torch.randn(size, problem.geometry.size, generator=generator, device=problem.target.device)
     e = away @ _inverse_root(problem, basin.cost, basin.level)
     e = e * (basin.level / ((e @ basin.cost) * e).sum(1, keepdim=True)).sqrt()
-    return problem.target + e
+    return problem.geometry.moved(problem.target, e)
 
 
 def _inverse_root(problem: Problem, cost: Tensor, level: float) -> Tensor:
-    """S (n, n) with S^T (P + level/limits^2) S = 1."""
-    limits = problem.state_limits.double()
+    """S (nt, nt) with S^T (P + level/limits^2) S = 1."""
+    limits = problem.tangent_limits.double()
     scaled = cost.double() * limits * limits[:, None] + level * torch.eye(len(limits)).to(limits)
     values, vectors = torch.linalg.eigh(scaled)
     root: Tensor = ((vectors * values.clamp_min(1e-12 * values.max()).rsqrt()) @ vectors.T * limits).float()
@@ -118,7 +120,7 @@ def _arrives(problem: Problem, basin: Basin, seconds: float, reaction_periods: f
         return False
 
     def value(at: Tensor) -> tuple[Tensor, Tensor]:
-        return -basin.distance(at), -2.0 * basin.error(at) @ basin.cost
+        return basin.quadratic(at)[:2]
 
     result = rollouts(problem, controller(problem, value, reaction_periods), x, Nominal(problem), seconds)
     arrived = basin.distance(result.x[-1]) < ARRIVED * basin.level
@@ -132,11 +134,12 @@ def near_target(problem: Problem, basin: Basin, size: int, generator: torch.Gene
     The logarithm of their level is uniform, from a tenth of the basin's level to 300 times the basin's level.
     """
     device = generator.device
-    limits, cost = problem.state_limits.double(), basin.cost.double()
+    limits, cost = problem.tangent_limits.double(), basin.cost.double()
     values, vectors = torch.linalg.eigh(cost * limits * limits[:, None])
     exponent = torch.rand(size, 1, generator=generator, device=device)
     level = basin.level * NEAREST * SPREAD**exponent
     away = torch.randn(size, len(limits), generator=generator, device=device)
     away = away / torch.linalg.vector_norm(away, dim=1, keepdim=True)
     axes = (values.clamp_min(0.0) / level.double() + 1.0).rsqrt()  # half axes, as shares of the limits
-    return problem.confine(problem.target + ((away * axes).float() @ vectors.T.float()) * problem.state_limits)
+    e = ((away * axes).float() @ vectors.T.float()) * problem.tangent_limits
+    return problem.confine(problem.geometry.moved(problem.target, e))

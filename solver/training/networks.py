@@ -27,6 +27,7 @@ def make_ensemble(robot: CompiledRobot, settings: Settings) -> Ensemble:
         layers=settings.layers,
         width=settings.width,
         generator=torch.Generator().manual_seed(stream(settings.seed, 0, Purpose.WEIGHTS)),
+        rotations=robot.metadata.rotations,
     )
 
 

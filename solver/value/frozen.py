@@ -126,7 +126,7 @@ class FrozenValue:
             _reverse(member, dz, space)
         factor_of_mean = -2.0 / len(self.members)
         direct = (self.sum_into_rows @ space.direct).mul_(factor_of_mean)
-        dx = self.features.pull_back(z, error, dz.mul_(factor_of_mean).T, direct.T)
+        dx = self.features.pull_back(x, z, error, dz.mul_(factor_of_mean).T, direct.T)
         return value.div_(-len(self.members)), dx
 
 

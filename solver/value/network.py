@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from solver.value.features import Features
+from modelgen.metadata import Rotation
+from solver.value.features import ENTRIES, Features
 from solver.value.quadratic_form import Basin
 
 DIAGONAL_FLOOR = 1e-3  # smallest diagonal entry of L
@@ -71,7 +72,7 @@ class Factor(nn.Module):
 class Ensemble(nn.Module):
     """Ensemble of independent networks, and the basin. The value is the mean of the networks.
 
-    continuous: for every state, whether it is an angle that wraps. target: (n,) in SI units.
+    continuous: for every state, whether it is an angle that wraps. target: (n,) in SI units. rotations: of the robot.
     scale: (n,) factors of the states that do not wrap. members: number of networks.
     layers, width, generator: of every `Factor`. The basin is empty at first, and the metric the identity.
     """
@@ -81,7 +82,7 @@ class Ensemble(nn.Module):
     scale: Tensor  # (n - k,)
     target: Tensor  # (n,)
     continuous: Tensor  # (n,) bool
-    basin_cost: Tensor  # (n, n)
+    basin_cost: Tensor  # (nt, nt)
     basin_level: Tensor  # ()
     metric: Tensor  # (n_z, n_z)
     bend: Tensor  # ()
@@ -95,18 +96,22 @@ class Ensemble(nn.Module):
         layers: int,
         width: int,
         generator: torch.Generator,
+        rotations: tuple[Rotation, ...] = (),
     ) -> None:
         super().__init__()
+        self.rotations = rotations
+        turning = {i for rotation in rotations for i in range(rotation.coordinate, rotation.coordinate + 4)}
         angles = [i for i, wraps in enumerate(continuous) if wraps]
-        others = [i for i, wraps in enumerate(continuous) if not wraps]
+        others = [i for i, wraps in enumerate(continuous) if not wraps and i not in turning]
         self.register_buffer("angles", torch.tensor(angles, dtype=torch.long))
         self.register_buffer("others", torch.tensor(others, dtype=torch.long))
         self.register_buffer("scale", torch.tensor([scale[i] for i in others]))
         self.register_buffer("target", torch.tensor(target))
         self.register_buffer("continuous", torch.tensor(continuous), persistent=False)
-        self.register_buffer("basin_cost", torch.zeros(len(target), len(target)))
+        errors = len(target) - len(rotations)
+        self.register_buffer("basin_cost", torch.zeros(errors, errors))
         self.register_buffer("basin_level", torch.tensor(0.0))
-        size = 2 * len(angles) + len(others)
+        size = 2 * len(angles) + len(others) + ENTRIES * len(rotations)
         self.register_buffer("metric", torch.eye(size))
         self.register_buffer("bend", torch.tensor(0.0))
         self.register_load_state_dict_pre_hook(_without_metric)  # type: ignore[no-untyped-call]
@@ -121,18 +126,18 @@ class Ensemble(nn.Module):
     def features(self) -> Features:
         """Features and error, on the device of this module."""
         fixed = self.angles, self.others, self.scale
-        at_target = Features(*fixed, self.target, self.metric, self.bend)(self.target[None])[0]
-        return Features(*fixed, at_target, self.metric, self.bend)
+        at_target = Features(*fixed, self.target, self.metric, self.bend, self.rotations)(self.target[None])[0]
+        return Features(*fixed, at_target, self.metric, self.bend, self.rotations)
 
     def set_metric(self, cost: Tensor, reach: float) -> None:
-        """Set the metric of the error from P (n, n) and c = reach. It is part of the state_dict."""
+        """Set the metric of the error from P (nt, nt) and c = reach. It is part of the state_dict."""
         self.metric.copy_(self.features.metric_of(cost, self.target, reach))
         self.bend.fill_(1.0 / reach)
 
     @property
     def basin(self) -> Basin:
         """Copy of the basin, where the value is a quadratic form."""
-        return Basin(self.target, self.continuous, self.basin_cost.clone(), float(self.basin_level))
+        return Basin(self.target, self.continuous, self.basin_cost.clone(), float(self.basin_level), self.rotations)
 
     def set_basin(self, basin: Basin) -> None:
         """Replace the basin. It is part of the state_dict."""
