@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sympy import Expr, Float, Matrix, S, Symbol
 
-from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.derivation.equations import EquationsOfMotion, Free
 from modelgen.derivation.lagrange import lagrange
 from modelgen.derivation.newton_euler import newton_euler
 from modelgen.derivation.shortening import is_expandable
@@ -71,7 +72,7 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
         input_costs=task.input_costs,
         **_flows(robot, u, rate_values, fixed),
     )
-    return with_trim(robot, equations)
+    return with_trim(robot, _commanded(robot, equations, rate_values, fixed))
 
 
 def _flows(
@@ -91,6 +92,42 @@ def _flows(
         drift[row], slopes[row, :] = affine(flows[symbol].rate, u, flows[symbol].place, f"flow of `{symbol}`")
     known = {**fixed, **{symbol: value.xreplace(fixed) for symbol, value in rate_values.items()}}
     return {"internal": z, "flow": drift.xreplace(known), "flow_matrix": slopes.xreplace(known)}
+
+
+def _commanded(
+    robot: Robot, free: EquationsOfMotion, rate_values: Mapping[Symbol, Expr], fixed: Mapping[Symbol, Expr]
+) -> EquationsOfMotion:
+    """The equations in which the commanded accelerations c replace rows of M vdot = f.
+
+    With o for the other rows, M_oo vdot_o = f_o - M_oc c, so that M stays symmetric. Raises ModelError for a
+    coordinate whose rate is not an entry of v.
+    """
+    if not robot.commanded:
+        return free
+    mass, force, inputs = (Matrix(matrix) for matrix in (free.mass_matrix, free.force, free.input_matrix))
+    rows, commands = [], []
+    for commanded in robot.commanded:
+        rate = commanded.coordinate.rate
+        if rate not in free.velocities:
+            raise ModelError(
+                f"the rate of `{commanded.coordinate}` is not an entry of the state, but another speed of the system. "
+                "Command the acceleration of a coordinate whose rate is one.",
+                commanded.place,
+            )
+        rows.append(free.velocities.index(rate))
+        what = f"acceleration of `{commanded.coordinate}`"
+        command = affine(
+            commanded.acceleration.xreplace(rate_values).xreplace(fixed), free.inputs, commanded.place, what
+        )
+        commands.append(command)
+    for row, (drift, slopes) in zip(rows, commands, strict=True):
+        force -= mass[:, row] * drift
+        inputs -= mass[:, row] * slopes
+    for row, (drift, slopes) in zip(rows, commands, strict=True):
+        mass[row, :], mass[:, row] = Matrix.zeros(1, mass.cols), Matrix.zeros(mass.rows, 1)
+        mass[row, row], force[row], inputs[row, :] = S.One, drift, slopes
+    mechanism = Free(free.mass_matrix, free.force, free.input_matrix, tuple(rows))
+    return replace(free, mass_matrix=mass, force=force, input_matrix=inputs, free=mechanism)
 
 
 def _system(

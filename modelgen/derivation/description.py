@@ -90,6 +90,8 @@ def content_hash(robot: Robot) -> str:
     if robot.links:
         content["links"] = [link.statement() for link in robot.links]
         content["gravity"] = srepr(robot.downward_acceleration)
+    if robot.commanded:
+        content["commanded"] = [[each.coordinate.name, srepr(each.acceleration)] for each in robot.commanded]
     if robot.internal:
         content["flows"] = [[flow.state.name, srepr(flow.rate)] for flow in robot.flows]
     if robot.system:

@@ -107,7 +107,7 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
     written = [energy.value for energy in (*robot.kinetic, *robot.potential)]
     written += [load.force for load in robot.loads] + [load.displacement for load in robot.loads]
     written += [robot.declared_task.state_cost]
-    written += [flow.rate for flow in robot.flows]
+    written += [flow.rate for flow in robot.flows] + [each.acceleration for each in robot.commanded]
     written += [term for link in robot.links for term in link.terms]
     written += [robot.downward_acceleration] if robot.links else []
     written += robot.system.terms if robot.system else ()

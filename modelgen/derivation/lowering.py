@@ -10,7 +10,7 @@ from typing import Any
 import sympy
 from sympy import Expr, Matrix, Symbol
 
-from modelgen.derivation.equations import Definition, EquationsOfMotion
+from modelgen.derivation.equations import Definition, EquationsOfMotion, Free, mechanism_of
 from modelgen.derivation.mechanics import MechanicsExpressions
 from modelgen.derivation.sketch import Sketch
 from modelgen.errors import ModelError
@@ -79,7 +79,8 @@ def _input_costs(
 
 def mechanics(equations: EquationsOfMotion, terms: MechanicsExpressions) -> Mechanics:
     """The quantities of mechanics in a separate graph. Raises ModelError as `scalars` does."""
-    symbols = (*equations.parameters, *equations.state)
+    free = mechanism_of(equations)
+    symbols = (*equations.parameters, *equations.state, *(equations.inputs if free.rows else ()))
     none = [sympy.S.Zero]  # replaces an unknown energy
     groups: list[Sequence[Expr]] = [
         list(equations.coordinate_rates),
@@ -90,17 +91,20 @@ def mechanics(equations: EquationsOfMotion, terms: MechanicsExpressions) -> Mech
         none if terms.potential is None else [terms.potential],
         none if terms.weight is None else [terms.weight],
         [entry for position in terms.points.values() for entry in position],
+        [entry for row in free.rows for part in _rows(free) for entry in part[row, :]],
     ]
     flat, definitions = [entry for group in groups for entry in group], (*equations.definitions, *terms.definitions)
     graph, inputs, entries = scalars(symbols, flat, definitions, OUTPUTS)
     ends = list(accumulate(map(len, groups)))
-    rates, mass, force, input_map, kinetic, potential, weight, points = (
+    rates, mass, force, input_map, kinetic, potential, weight, points, driven = (
         entries[end - len(group) : end] for group, end in zip(groups, ends, strict=True)
     )
     count = len(equations.parameters)
+    last = count + len(equations.state)
+    u = Argument("u", inputs[last:])
     return Mechanics(
         graph,
-        Argument("x", inputs[count:]),
+        Argument("x", inputs[count:last]),
         Argument("theta", inputs[:count]),
         rates,
         mass,
@@ -110,6 +114,33 @@ def mechanics(equations: EquationsOfMotion, terms: MechanicsExpressions) -> Mech
         None if terms.potential is None else potential[0],
         None if terms.weight is None else weight[0],
         points,
+        u,
+        _reactions(graph, mass, force, input_map, driven, u),
+    )
+
+
+def _rows(free: Free) -> tuple[Matrix, Matrix, Matrix]:
+    return free.mass_matrix, free.force, free.input_matrix
+
+
+def _reactions(
+    graph: Graph,
+    mass: Sequence[Node],
+    force: Sequence[Node],
+    input_map: Sequence[Node],
+    driven: Sequence[Node],
+    u: Argument,
+) -> tuple[Node, ...]:
+    """The forces of the drives, row . vdot - force - inputs . u, from the rows `driven` of the mechanism."""
+    size, m = len(force), len(u.entries)
+    right = [graph.add(force[i], graph.dot(input_map[i * m : (i + 1) * m], u.entries)) for i in range(size)]
+    rows = [driven[first : first + size + 1 + m] for first in range(0, len(driven), size + 1 + m)]
+    if not rows:
+        return ()
+    accelerations = graph.solve([mass[i * size : (i + 1) * size] for i in range(size)], right)
+    return tuple(
+        graph.sub(graph.sub(graph.dot(row[:size], accelerations), row[size]), graph.dot(row[size + 1 :], u.entries))
+        for row in rows
     )
 
 

@@ -30,6 +30,7 @@ SIGNATURES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "bias": (("x", "theta"), ("bias",)),
     "gravity": (("x", "theta"), ("gravity",)),
     "input_map": (("x", "theta"), ("S",)),
+    "reaction": (("x", "u", "theta"), ("R",)),
     "kinetic_energy": (("x", "theta"), ("T",)),
     "potential_energy": (("x", "theta"), ("U",)),
     "forward_kinematics": (("x", "theta"), ("positions", "dp_dq")),

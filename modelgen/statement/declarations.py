@@ -198,6 +198,15 @@ def quaternion_of(angles: object, what: str, place: Place) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
+class Commanded:
+    """A coordinate whose acceleration is commanded, affine in the inputs."""
+
+    coordinate: Coordinate
+    acceleration: Expr
+    place: Place
+
+
+@dataclass(frozen=True)
 class DeclaredParameter:
     """A declared parameter. A fixed one becomes a number in the equations and is not an entry of theta."""
 

@@ -16,6 +16,7 @@ from modelgen.statement.bodies import Link, Point, make_link, make_point
 from modelgen.statement.checker import identifier, shown, text
 from modelgen.statement.declarations import (
     Ball,
+    Commanded,
     Coordinate,
     Declarations,
     DeclaredTask,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from modelgen.statement.sympy_mechanics import MechanicalSystem
 
 
+UNITS_SECOND = {"revolute": "rad/s^2", "prismatic": "m/s^2"}
 BEYOND_LAG = 1.01  # limit of a lagged input, as a multiple of the input's, so that it is never reached
 
 
@@ -58,6 +60,7 @@ class Robot(Forces):
         self.links: list[Link] = []
         self.points: list[Point] = []
         self.system: MechanicalSystem | None = None
+        self.commanded: list[Commanded] = []
         self.downward_acceleration: Expr = Float("9.81")
         self.gravity_place: Place | None = None  # None: the file does not set it
         self.lines: list[tuple[Line, Place]] = []  # drawn by the file; without them, the rods and masses are drawn
@@ -248,6 +251,27 @@ class Robot(Forces):
         self._declared.lagged[declared.symbol] = state
         return state
 
+    def accelerate(self, coordinate: object, command: object) -> None:
+        """Command the acceleration (m/s^2 or rad/s^2) of a coordinate, as a stepper or a stiff servo does.
+
+        The command is affine in the inputs. The force that the drive needs for it is the function `reaction` of the
+        built robot; whatever force acts along the coordinate changes this force, and not the motion.
+        """
+        check = self._check()
+        joint = next(
+            (joint for joint in self.joints if joint.symbol == coordinate and joint.kind in UNITS_SECOND), None
+        )
+        if joint is None:
+            raise ModelError(
+                f"robot.accelerate is called for {shown(coordinate)}. Write the return value of robot.prismatic(...) "
+                "or robot.revolute(...): a coordinate whose acceleration is commanded.",
+                check.place,
+            )
+        if any(earlier.coordinate == joint.symbol for earlier in self.commanded):
+            raise ModelError(f"the acceleration of `{coordinate}` is commanded twice; write one sum.", check.place)
+        term = check.term(command, f"acceleration of `{coordinate}`", "qvzu", UNITS_SECOND[joint.kind])
+        self.commanded.append(Commanded(joint.symbol, term, check.place))
+
     def gravity(self, acceleration: object) -> None:
         """Set the gravitational acceleration (m/s^2, downward, default 9.81). Call it before any body."""
         place = calling_place()
@@ -429,7 +453,7 @@ def entries(value: Basic) -> list[Basic]:
 
 
 def model_expressions(robot: Robot) -> Iterator[ModelExpression]:
-    """Energies, loads, flows, links, gravity, a system of sympy.physics.mechanics, the state cost, in this order."""
+    """Energies, loads, flows, commands, links, gravity, a system of SymPy's mechanics, state cost, in this order."""
     for energy in (*robot.kinetic, *robot.potential):
         yield ModelExpression(energy.value, energy.place, 2)
     for load in robot.loads:
@@ -437,6 +461,8 @@ def model_expressions(robot: Robot) -> Iterator[ModelExpression]:
         yield ModelExpression(load.displacement, load.place, 2)
     for flow in robot.flows:
         yield ModelExpression(flow.rate, flow.place, 1)
+    for commanded in robot.commanded:
+        yield ModelExpression(commanded.acceleration, commanded.place, 1)
     for link in robot.links:
         yield from (ModelExpression(term, link.place, 1) for term in link.terms)
     if robot.gravity_place:

@@ -14,15 +14,15 @@ from modelgen.statement.units import Dimension, dimension
 
 Unit = str | Dimension | None  # None: any unit
 
+_ACTING = "Inputs act through robot.apply(coordinate, force) and have their cost in action_cost."
 #: The end of a message, by what an expression may contain besides parameters: q, v (rates and speeds), z and u.
 ALLOWED = {
     "": "it may depend on parameters only.",
     "q": "it may depend on coordinates and parameters only. Forces that depend on rates or inputs go "
     "into robot.apply(coordinate, force).",
     "qt": "it may depend on coordinates, turns of ball joints and parameters only.",
-    "qv": "it may depend on coordinates, rates and parameters only.",
-    "qvz": "it may depend on states and parameters, not on an input. Inputs act through "
-    "robot.apply(coordinate, force) and have their cost in action_cost.",
+    "qv": "it may depend on coordinates, rates and parameters, not on an input. " + _ACTING,
+    "qvz": "it may depend on states and parameters, not on an input. " + _ACTING,
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from mpmath import mpf
 from sympy import Symbol
 
-from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.derivation.equations import EquationsOfMotion, mechanism_of
 from modelgen.derivation.link_energies import by_energies
 from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.statement.robot import Robot
@@ -98,7 +98,7 @@ def _momenta_residual(
     """|M - d2T/dv2| relative to the largest entry of M. Column j of M is the momentum at unit speed j, minus p(0)."""
     q, size = len(equations.coordinates), len(equations.velocities)
     momenta = exact(energies.arguments, energies.impulses, energies.definitions)
-    matrix = exact(energies.arguments, list(equations.mass_matrix), equations.definitions)
+    matrix = exact(energies.arguments, list(mechanism_of(equations).mass_matrix), equations.definitions)
     result = []
     for point in few:
 
@@ -120,6 +120,8 @@ def _lagrange_residual(
     """|d/dt dT/dv - d(T - U)/dq - Q| relative to its largest term, with vdot from the derived equations."""
     n, m, rows = len(equations.state), len(equations.inputs), len(equations.velocities)
     reference = Reference(equations)
+    held = [equations.velocities[row] for row in mechanism_of(equations).rows]
+    commanded = {*held, *(q for q, rate in zip(equations.coordinates, energies.rates, strict=True) if rate in held)}
     q = len(equations.coordinates)
     momenta = exact(energies.arguments, energies.momenta, energies.definitions)
     others = exact(energies.arguments, [*energies.gradient, *energies.forces], energies.definitions)
@@ -148,7 +150,8 @@ def _lagrange_residual(
                 ]
 
             inertial, forces, names = along(inertial), along(forces), equations.velocities
-        i = max(range(rows), key=lambda i: abs(inertial[i] - forces[i]))
+        judged = [i for i in range(len(names)) if names[i] not in commanded] or [0]
+        i = max(judged, key=lambda i: abs(inertial[i] - forces[i]))
         words = _both(f"d/dt dL/dv - dL/dq along `{names[i]}` and force", inertial[i], forces[i])
         result.append((abs(inertial[i] - forces[i]) / size, words))
     return result
@@ -163,10 +166,10 @@ def _skew_residual(
     to Mdot: if M is constant up to the rounding of its numbers, Mdot is only rounding.
     """
     q, rows = len(equations.coordinates), len(equations.velocities)
-    matrix = exact(energies.arguments, list(equations.mass_matrix), equations.definitions)
+    matrix = exact(energies.arguments, list(mechanism_of(equations).mass_matrix), equations.definitions)
     inertial = exact(
         energies.arguments,
-        [passive - force for passive, force in zip(energies.passive, equations.force, strict=True)],
+        [passive - force for passive, force in zip(energies.passive, mechanism_of(equations).force, strict=True)],
         equations.definitions,
     )
     result = []
