@@ -236,7 +236,7 @@ def _check_periodic(joints: Sequence[Joint], functions: Sequence[Callable[[Array
         turned = sampled.x + 2 * np.pi * (np.arange(sampled.x.shape[1]) == row)
         for function in functions:
             before, after = function(sampled.at), function(sampled.with_states(turned))
-            if np.abs(after - before).max() > 1e-6 * max(np.abs(before).max(), 1e-300):
+            if np.abs(after - before).max(initial=0.0) > 1e-6 * max(np.abs(before).max(initial=0.0), 1e-300):
                 raise ModelError(
                     f"the joint `{joint.symbol}` is continuous, but its equations change after a whole turn. "
                     "Use it only inside sin, cos and the like, or give it a limit: "

@@ -113,7 +113,7 @@ def _at_target(robot: Robot, equations: EquationsOfMotion, rest: Array, sought: 
         by_z = equations.flow.jacobian(z) if z else Matrix.zeros(len(equations.internal), 0)
         flow = _numbers(Matrix.hstack(equations.flow, by_z, equations.flow_matrix), known)
         solved = np.vstack([solved, flow])
-    return solved[:, 0], solved[:, 1:]
+    return np.asarray(solved[:, 0], np.float64), np.asarray(solved[:, 1:], np.float64)
 
 
 def _numbers(matrix: Matrix, known: Mapping[Symbol, Expr]) -> Array:

@@ -208,7 +208,8 @@ def _motion(equations: EquationsOfMotion, names: dict[Symbol, Letter]) -> Iterat
     entries += [("f", f"{i + 1}", equations.force[i]) for i in size]
     entries += [("B", f"{i + 1}{between}{j + 1}", equations.input_matrix[i, j]) for i in size for j in columns]
     yield from (Formula(Letter(letter, place), value) for letter, place, value in entries if value != 0)
-    flows = equations.flow + equations.flow_matrix * Matrix(equations.inputs) if equations.internal else ()
+    u = Matrix(len(equations.inputs), 1, list(equations.inputs))
+    flows = equations.flow + equations.flow_matrix * u if equations.internal else ()
     yield from (
         Formula(replace(names[z], dotted=True), flow) for z, flow in zip(equations.internal, flows, strict=True)
     )

@@ -299,15 +299,17 @@ class Declarations:
         return self.task
 
     def check_complete(self, place: Place) -> None:
-        """Raise ModelError for a second task, and for a task without a coordinate or an input before it."""
+        """Raise ModelError for a second task, and for a task without a coordinate before it."""
         if self.task:
             raise ModelError(
                 f"robot.task(...) is called twice, first at {self.task.place}; keep one of the two.", place
             )
-        if not self.joints or not self.inputs:
-            missing = "coordinate; declare it with robot.revolute(...), robot.prismatic(...) or robot.floating(...)"
-            missing = missing if not self.joints else "input; declare it with robot.input(name, limit, unit)"
-            raise ModelError(f"robot `{self.robot}` has no {missing} before robot.task(...).", place)
+        if not self.joints:
+            raise ModelError(
+                f"robot `{self.robot}` has no coordinate before robot.task(...); declare it with robot.revolute(...), "
+                "robot.prismatic(...) or robot.floating(...).",
+                place,
+            )
 
     def revolute(
         self, name: str, limit: float | None, rate_limit: float | None, continuous: bool, meaning: str, place: Place

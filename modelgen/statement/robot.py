@@ -386,7 +386,7 @@ class Robot(Forces):
         self,
         *,
         state_cost: object,
-        action_cost: ActionCost,
+        action_cost: ActionCost | None = None,
         start: Mapping[str, object],
         horizon: float,
         weight_at_horizon: float,
@@ -398,7 +398,7 @@ class Robot(Forces):
         """Declare the default task. It is the last line of the file.
 
         state_cost: zero at the target, positive elsewhere (its negative is the reward per second).
-        action_cost: LogCos, Quadratic or Tanh of a weight, or another subclass of ActionCost.
+        action_cost: LogCos, Quadratic or Tanh of a weight, or another subclass of ActionCost; left out without inputs.
         start: state -> (mean, standard deviation); default: exactly the target. A ball joint has the mean
         (roll, pitch, yaw) and one deviation (rad), of pi for any rotation.
         target: state -> value; default: zero, and for states of first order the value with which the target is held. A

@@ -69,7 +69,8 @@ def _drive_power(equations: EquationsOfMotion) -> Callable[[list[mpf], list[mpf]
     """The power of the drives that command accelerations, at numbers of (x, u, theta) and with xdot (n,)."""
     free, q = mechanism_of(equations), len(equations.coordinates)
     accelerations = [Dummy() for _ in equations.velocities]
-    missing = free.mass_matrix * Matrix(accelerations) - free.force - free.input_matrix * Matrix(equations.inputs)
+    u = Matrix(len(equations.inputs), 1, list(equations.inputs))
+    missing = free.mass_matrix * Matrix(accelerations) - free.force - free.input_matrix * u
     arguments = [*equations.state, *equations.inputs, *equations.parameters, *accelerations]
     reactions = exact(arguments, [missing[row] for row in free.rows], equations.definitions)
 
