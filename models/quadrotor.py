@@ -15,7 +15,12 @@ drag = robot.parameter("drag", 0.1, "N s/m", tolerance=0.5, meaning="of the air,
 
 base = robot.floating("base", limit=3.0, rate_limit=6.0, turn_rate_limit=(10.0, 10.0, 6.0))
 body = robot.link("body", base, mass=mass, inertia=(across, across, upright))
-robot.draw(line=[base.position, base.position])
+R, reach = base.rotation, 0.12
+for side in (1, -1):
+    ends = [
+        [p + R[i, 0] * x * reach + R[i, 1] * side * x * reach for i, p in enumerate(base.position)] for x in (-1, 1)
+    ]
+    robot.draw(line=ends)
 
 corners = {"front_left": (1, 1), "front_right": (1, -1), "rear_left": (-1, 1), "rear_right": (-1, -1)}
 for name, (x, y) in corners.items():

@@ -95,7 +95,9 @@ def _rest(robot: CompiledRobot, start: Array, free: list[int]) -> tuple[Array, A
         left = (a + B @ u)[rates]
         if not np.isfinite(left).all():
             return None
-        if np.abs(left).max() <= REST * max(1.0, float(np.abs(B[rates] * np.asarray(robot.input_limits)).max(initial=0.0))):
+        if np.abs(left).max() <= REST * max(
+            1.0, float(np.abs(B[rates] * np.asarray(robot.input_limits)).max(initial=0.0))
+        ):
             moving = np.flatnonzero(np.abs(a[:positions]) > REST)
             if len(moving):
                 raise ModelError(

@@ -16,6 +16,7 @@ from torch import Tensor
 from modelgen.metadata import Metadata, Rotation
 
 TURN = 2.0 * math.pi
+ENTRIES = 9  # of a rotation matrix
 GRID = 1025  # angles of a distribution
 SMALLEST = 1e-30  # keeps divisions by a length finite
 
@@ -190,6 +191,23 @@ class Geometry:
         result[:, states] += e[:, places]
         for entries, turn in self._places:
             result[:, entries] = product(result[:, entries], exponential(e[:, turn]))
+        return result
+
+    def basis(self, x: Tensor) -> Tensor:
+        """dx/de (N, n, nt) for errors from x (N, n)."""
+        states, places = self._plain
+        result = x.new_zeros(len(x), x.shape[1], self.size)
+        result[:, states, places] = 1.0
+        for entries, turn in self._places:
+            columns = [product(x[:, entries], pure(axis.expand(len(x), 3))) for axis in torch.eye(3).to(x)]
+            result[:, entries, turn] = 0.5 * torch.stack(columns, 2)
+        return result
+
+    def projection(self, x: Tensor) -> Tensor:
+        """de/dx (N, nt, n) for errors from x (N, n), the left inverse of `basis`."""
+        result = self.basis(x).mT.clone()
+        for entries, turn in self._places:
+            result[:, turn, entries] *= 4.0
         return result
 
     def normalise(self, x: Tensor) -> None:

@@ -18,9 +18,8 @@ import torch
 from torch import Tensor
 
 from modelgen.metadata import Rotation
-from solver.problem.geometry import by_quaternion, by_turns, matrix
+from solver.problem.geometry import ENTRIES, by_quaternion, by_turns, matrix
 
-ENTRIES = 9  # of a rotation matrix
 UNSEEN = 1e-3  # of c: smallest cost of an error of 1 in any direction, also where P is 0
 
 

@@ -18,7 +18,8 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from modelgen.metadata import Rotation
-from solver.value.features import ENTRIES, Features
+from solver.problem.geometry import ENTRIES
+from solver.value.features import Features
 from solver.value.quadratic_form import Basin
 
 DIAGONAL_FLOOR = 1e-3  # smallest diagonal entry of L

@@ -8,6 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from modelgen.tangent import Tangent
 from solver.errors import SolverError
 from solver.observer.sensing import Sensing
 from solver.plants.harsh.drive import CROSSING, Backlash, dry_friction
@@ -59,14 +60,16 @@ class Harsh:
 
     def _require_rates(self) -> None:
         """Raises SolverError if an effect needs a rate that is not a state, or a noise of unknown size."""
-        states, other = self.problem.robot.metadata.states, self.problem.robot.metadata.quasi_velocity
+        other = self.problem.robot.metadata.quasi_velocity
         for effect in ("encoder", "stiction"):
             if other is not None and getattr(self.harshness, effect):
                 raise SolverError(
                     f"{other} of {self.problem.robot.name} is not the rate of a coordinate, so {effect} cannot be "
                     "computed; name the other effects, for example --harsh delay saturation backlash noise"
                 )
-        unit = next((s.unit for s in states if s.kind != "internal" and s.unit not in NOISE), None)
+        metadata = self.problem.robot.metadata
+        moving = Tangent(metadata).entries[: 2 * metadata.nv]  # without states of first order
+        unit = next((unit for _, unit, _ in moving if unit not in NOISE), None)
         if unit is not None and self.harshness.noise:
             raise SolverError(
                 f"noise has no typical magnitude in {unit}; name the other effects, for example --harsh delay "

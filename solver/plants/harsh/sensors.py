@@ -22,14 +22,15 @@ def sensing_of(problem: Problem, encoder: float, noise: float, delay: int) -> Se
     positions.
     """
     counts = usual_counts(problem, encoder) if encoder else None
-    deviation, count = _noise(problem, noise), problem.robot.metadata.nq
+    deviation, count = _noise(problem, noise), problem.robot.metadata.nv
     rates = deviation[count:] if noise and not encoder else None
     return make_sensing(problem, counts, deviation[:count], delay, rates)
 
 
 def _noise(problem: Problem, level: float) -> Tensor:
-    """Standard deviations (n,) of the noise of the states, zero for states of first order. level: factor of NOISE."""
-    units = ["" if state.kind == "internal" else state.unit for state in problem.robot.metadata.states]
+    """Standard deviations (nt,) of the noise of the states, zero for states of first order. level: factor of NOISE."""
+    moving = 2 * problem.robot.metadata.nv
+    units = [unit if place < moving else "" for place, (_, unit, _) in enumerate(problem.tangent.entries)]
     return level * problem.target.new_tensor([NOISE.get(unit, 0.0) for unit in units])
 
 
@@ -42,7 +43,7 @@ class Sensors:
     """
 
     def __init__(self, problem: Problem, encoder: float, noise: float, seed: Seeds, x: Tensor) -> None:
-        self.noise, self.period = noise, problem.control_step
+        self.noise, self.period, self.geometry = noise, problem.control_step, problem.geometry
         self.coordinates, self.continuous = problem.robot.metadata.nq, problem.continuous
         seeds = [seed] if isinstance(seed, int) else seed
         self.generators = [torch.Generator(device=x.device).manual_seed(number) for number in seeds]
@@ -72,9 +73,9 @@ class Sensors:
     def _measure(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Positions (N, q) and rates (N, n - q) with noise. Positions are rounded to whole counts."""
         if self.noise:
-            shape = len(x) // len(self.generators), x.shape[1]
+            shape = len(x) // len(self.generators), self.geometry.size
             white = [torch.randn(shape, generator=generator, device=x.device) for generator in self.generators]
-            x = x + self.deviation * torch.cat(white)
+            x = self.geometry.spread(x, self.deviation * torch.cat(white))
         positions, rates = x[:, : self.coordinates], x[:, self.coordinates :]
         if self.count is not None:
             positions = torch.round(positions / self.count) * self.count
