@@ -38,8 +38,8 @@ def load_robot(
     robot = modelgen.load(name, backend=backend, dtype="float32", directory=generated, parallel=False)
     if not robot.input_names:
         raise SolverError(
-            f"{robot.name} has no input, so that there is nothing to control. modelgen builds, simulates and identifies "
-            "it; to train a policy, declare an input in its model file: robot.input(name, limit, unit)."
+            f"{robot.name} has no input, so that there is nothing to control. modelgen builds, simulates and "
+            "identifies it; to train a policy, declare an input in its model file: robot.input(name, limit, unit)."
         )
     return robot.with_nominal(nominal) if nominal else robot
 

@@ -131,7 +131,7 @@ def test_a_free_decay_is_identified(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_the_solver_refuses_a_robot_without_inputs(tmp_path: Path) -> None:
     build_artifact(rod(), tmp_path)
-    with pytest.raises(SolverError, match="rod has no input.*robot.input"):
+    with pytest.raises(SolverError, match=r"rod has no input.*robot.input"):
         load_robot("rod", "cpu", str(tmp_path))
 
 
