@@ -16,7 +16,7 @@ from modelgen.backends import BESIDE, emitter
 from modelgen.derivation import description, lowering
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import content_hash
-from modelgen.derivation.domain_checks import check_domain
+from modelgen.derivation.domain_checks import check_domain, ignorable
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.integration import integration_steps
 from modelgen.derivation.mechanics import mechanics_expressions, point_hashes
@@ -179,7 +179,7 @@ def _checked(robot: Robot, equations: EquationsOfMotion, report: BuildReport) ->
         check_domain(robot, equations)
     with report.stage("search for violations"):
         refuse_derived(robot, equations)
-    report.warnings += filter(None, [unheld(robot, equations)])
+    report.warnings += filter(None, [unheld(robot, equations), ignorable(robot, equations)])
 
 
 def build_from_equations(

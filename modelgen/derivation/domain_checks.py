@@ -9,7 +9,7 @@ import numpy as np
 from sympy import Matrix, Symbol
 
 from modelgen.arrays import Array
-from modelgen.derivation.equations import Definition, EquationsOfMotion
+from modelgen.derivation.equations import Definition, EquationsOfMotion, used
 from modelgen.derivation.numeric import compiled_evaluator, samples
 from modelgen.derivation.sketch import sketch
 from modelgen.derivation.trim import task_at_rest
@@ -125,6 +125,27 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
                 "cost. Use it in an energy, a body or a force, or remove the line that declares it.",
                 parameter.place,
             )
+
+
+def ignorable(robot: Robot, equations: EquationsOfMotion) -> str:
+    """A message on coordinates on which neither the equations nor the cost depend, and that must yet reach a target.
+
+    Empty if there are none. Coordinates in `free` of the task are not named.
+    """
+    matrices = (equations.mass_matrix, equations.force, equations.input_matrix, equations.flow, equations.flow_matrix)
+    terms = [entry for matrix in (*matrices, equations.coordinate_rates) for entry in matrix] + [equations.state_cost]
+    seen = {symbol for term in terms for symbol in term.free_symbols}
+    seen |= {symbol for _, value in used(equations.definitions, terms) for symbol in value.free_symbols}
+    free = robot.declared_task.numbers.free
+    names = [joint.symbol.name for joint in robot.joints if joint.symbol not in seen]
+    left = [name for name in names if name not in free]
+    if not left:
+        return ""
+    return (
+        f"{robot.declared_task.place}: nothing depends on {', '.join(f'`{name}`' for name in left)}: the equations are "
+        "the same everywhere along it, and the state cost does not see it, so that no policy brings it to its target. "
+        f"Write free={[*free, *left]!r}, or give it a state cost."
+    )
 
 
 def _check_finite(what: str, batch: Array, symbols: Sequence[Symbol], sampled: _Samples, robot: Robot) -> None:
