@@ -43,12 +43,13 @@ class Harsh:
             for entry in metadata.inputs
             if entry.coordinate is None
         ]
-        control_matrix = problem.robot.affine_dynamics(problem.target[None])[1][0]
-        across += [
-            f"{entry.name} of {problem.robot.name} acts through a state of first order"
-            for entry, through in zip(metadata.inputs, control_matrix[metadata.velocities.stop :].T, strict=True)
-            if through.any()
-        ]
+        if metadata.internal:
+            control_matrix = problem.robot.affine_dynamics(problem.target[None])[1][0]
+            across += [
+                f"{entry.name} of {problem.robot.name} acts through a state of first order"
+                for entry, through in zip(metadata.inputs, control_matrix[metadata.velocities.stop :].T, strict=True)
+                if through.any()
+            ]
         if harshness.stiction and across:
             others = " ".join(name for name in EFFECTS if name != "stiction")
             raise SolverError(
