@@ -152,6 +152,16 @@ class Metadata:
         return len(self.speeds)
 
     @property
+    def pose(self) -> int:
+        """Number of independent errors of the coordinates: three for every rotation. More than nv where wheels roll."""
+        return self.nq - len(self.rotations)
+
+    @property
+    def rolls(self) -> bool:
+        """Whether there are fewer speeds than ways in which the pose differs, because wheels roll without slip."""
+        return self.nv < self.pose
+
+    @property
     def velocities(self) -> slice:
         """The entries of x that hold v."""
         return slice(self.nq, self.nq + self.nv)

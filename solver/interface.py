@@ -136,6 +136,7 @@ def train(
     identified: str | Path | None = None,
     start_from: str | Path | None = None,
     preview: float = 20.0,
+    unheld_target: bool = False,
     callback: Callback = lambda _: None,
     **settings: Any,
 ) -> Run:
@@ -146,12 +147,13 @@ def train(
     [solver.Parameters(0.03), solver.Action(0.3)]. out: run folder, by default one below runs/ with robot, algorithm,
     preset and seed in its name. overwrite: replace a run in that folder. generated: folder of artifacts.
     identified: file of `modelgen identify`. start_from: run whose value function the training begins with.
-    preview: seconds of the search for a motion to the target before the training, 0 for none. callback: called with the
-    metrics of every iteration; an exception ends the training, which `resume` continues. settings: any of
-    `solver.Settings` by name.
+    preview: seconds of the search for a motion to the target before the training, 0 for none. unheld_target: train for
+    a target that no input within the limits holds. callback: called with the metrics of every iteration; an exception
+    ends the training, which `resume` continues. settings: any of `solver.Settings` by name.
 
-    Warnings of the checks before the training are given with `warnings`. Raises SolverError for an unknown name or a
-    folder with a run, ModelError for an unknown robot, DivergenceError if the training diverges.
+    Warnings of the checks before the training are given with `warnings`. Raises SolverError for an unknown name, a
+    folder with a run or a target that no input holds, ModelError for an unknown robot, DivergenceError if the training
+    diverges.
     """
     kind = kind_that_trains(algorithm)
     artifact: Path | None = None
@@ -174,7 +176,8 @@ def train(
             run = replace(run, generated=str(folder / ARTIFACT))
 
         def before() -> None:
-            for text in preflight(compiled, run.settings, run.identified, preview).warnings:
+            checks = preflight(compiled, run.settings, run.identified, preview, unheld_target)
+            for text in checks.warnings:
                 warnings.warn(text, stacklevel=4)
             if artifact is not None:
                 shutil.copytree(artifact, folder / ARTIFACT / artifact.name, dirs_exist_ok=True)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from sympy import Expr, Float, Matrix, S, Symbol
 
+from modelgen.derivation import loops
 from modelgen.derivation.equations import EquationsOfMotion, Free
 from modelgen.derivation.lagrange import lagrange
 from modelgen.derivation.newton_euler import newton_euler
-from modelgen.derivation.shortening import is_expandable
+from modelgen.derivation.shortening import collapsed, is_expandable
 from modelgen.derivation.trim import with_trim
 from modelgen.errors import ModelError, Place, abridged
 from modelgen.statement.declarations import Load
@@ -31,18 +32,20 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     a robot without a task.
     """
     task = robot.declared_task
-    q = [joint.symbol for joint in robot.joints]
-    v = [speed.symbol for speed in robot.velocities]
+    q = [joint.symbol for joint in (*robot.joints, *robot.dependent)]
+    state = [speed.symbol for speed in robot.velocities]
+    v = loops.unreduced_speeds(robot)
     u = [declared.symbol for declared in robot.inputs]
+    _refuse_speeds(robot)
     rates = [symbol.rate for symbol in q]
     mass_matrix, force = lagrange(robot.kinetic, robot.potential, q, rates)
-    rate_values = robot.rates
+    rate_values = {rate: value for rate, value in robot.rates.items() if rate not in v}
     coordinate_rates = Matrix(rates).xreplace(rate_values)
     applied, input_matrix = generalized_forces(robot.loads, [*q, *robot.turns], u)
     if robot.system or robot.balls:
         G = coordinate_rates.jacobian(v)
         reach = Matrix([*coordinate_rates, *(turn.rate for turn in robot.turns)]).jacobian(v)
-        if robot.balls:
+        if robot.balls or len(v) < len(q):
             force -= mass_matrix * coordinate_rates.jacobian(q) * coordinate_rates  # of qddot = G vdot + Gdot v
             mass_matrix = G.T * mass_matrix * G
         force = G.T * force.xreplace(rate_values) + reach.T * applied.xreplace(rate_values)
@@ -57,27 +60,38 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     links = newton_euler(robot.links, v, robot.downward_acceleration, robot.symbols)
     mass_matrix += links.mass_matrix
     force -= links.bias
+    named = links.definitions
+    if robot.loops:
+        mass_matrix, force, input_matrix, moved = loops.projected(robot, v, mass_matrix, force, input_matrix)
+        named = (*loops.definitions(robot), *named, *moved)
+    coordinate_rates = coordinate_rates[: len(robot.joints), :].xreplace(robot.rates)
+    if robot.rolls:
+        independent = Matrix(v[: len(mass_matrix[:, 0])]).xreplace(robot.rates)
+        drift = independent.jacobian(q[: len(robot.joints)]) * coordinate_rates
+        mass_matrix, force, input_matrix = rolled(
+            independent.jacobian(state), drift, mass_matrix, force.xreplace(robot.rates), input_matrix
+        )
+        named = tuple((symbol, value.xreplace(robot.rates)) for symbol, value in named)
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
     equations = EquationsOfMotion(
-        coordinates=tuple(q),
-        velocities=tuple(v),
+        coordinates=tuple(q[: len(robot.joints)]),
+        velocities=tuple(state),
         inputs=tuple(u),
         parameters=tuple(parameter.symbol for parameter in robot.parameters if not parameter.fixed),
-        definitions=tuple((symbol, value.xreplace(fixed)) for symbol, value in links.definitions),
+        definitions=tuple((symbol, value.xreplace(fixed)) for symbol, value in named),
         coordinate_rates=coordinate_rates.xreplace(fixed),
         mass_matrix=mass_matrix.xreplace(fixed),
         force=force.xreplace(fixed),
         input_matrix=input_matrix.xreplace(fixed),
-        state_cost=task.state_cost.xreplace(rate_values).xreplace(fixed),
+        state_cost=task.state_cost.xreplace(robot.rates).xreplace(fixed),
         input_costs=task.input_costs,
-        **_flows(robot, u, rate_values, fixed),
+        **_flows(robot, u, fixed),
+        implicit={z: slopes for closure in loops.closures(robot) for z, slopes in closure.implicit.items()},
     )
-    return with_trim(robot, _commanded(robot, equations, rate_values, fixed))
+    return with_trim(robot, _commanded(robot, equations, fixed))
 
 
-def _flows(
-    robot: Robot, u: Sequence[Symbol], rate_values: Mapping[Symbol, Expr], fixed: Mapping[Symbol, Expr]
-) -> dict[str, Any]:
+def _flows(robot: Robot, u: Sequence[Symbol], fixed: Mapping[Symbol, Expr]) -> dict[str, Any]:
     """The fields of the equations that hold the states of first order. Raises ModelError for one without a flow."""
     flows = {flow.state: flow for flow in robot.flows}
     for state in robot.internal:
@@ -90,13 +104,11 @@ def _flows(
     drift, slopes = Matrix.zeros(len(z), 1), Matrix.zeros(len(z), len(u))
     for row, symbol in enumerate(z):
         drift[row], slopes[row, :] = affine(flows[symbol].rate, u, flows[symbol].place, f"flow of `{symbol}`")
-    known = {**fixed, **{symbol: value.xreplace(fixed) for symbol, value in rate_values.items()}}
+    known = {**fixed, **{symbol: value.xreplace(fixed) for symbol, value in robot.rates.items()}}
     return {"internal": z, "flow": drift.xreplace(known), "flow_matrix": slopes.xreplace(known)}
 
 
-def _commanded(
-    robot: Robot, free: EquationsOfMotion, rate_values: Mapping[Symbol, Expr], fixed: Mapping[Symbol, Expr]
-) -> EquationsOfMotion:
+def _commanded(robot: Robot, free: EquationsOfMotion, fixed: Mapping[Symbol, Expr]) -> EquationsOfMotion:
     """The equations in which the commanded accelerations c replace rows of M vdot = f.
 
     With o for the other rows, M_oo vdot_o = f_o - M_oc c, so that M stays symmetric. Raises ModelError for a
@@ -117,7 +129,7 @@ def _commanded(
         rows.append(free.velocities.index(rate))
         what = f"acceleration of `{commanded.coordinate}`"
         command = affine(
-            commanded.acceleration.xreplace(rate_values).xreplace(fixed), free.inputs, commanded.place, what
+            commanded.acceleration.xreplace(robot.rates).xreplace(fixed), free.inputs, commanded.place, what
         )
         commands.append(command)
     for row, (drift, slopes) in zip(rows, commands, strict=True):
@@ -130,6 +142,32 @@ def _commanded(
     return replace(free, mass_matrix=mass, force=force, input_matrix=inputs, free=mechanism)
 
 
+def _refuse_speeds(robot: Robot) -> None:
+    """Raise ModelError for a kinetic energy with a declared speed: Lagrange's equations need rates of coordinates."""
+    own = {speed.symbol for speed in robot.velocities} - {joint.symbol.rate for joint in robot.joints}
+    own -= {turn.rate for turn in robot.turns}
+    for energy in robot.kinetic:
+        named = sorted(energy.value.free_symbols & own, key=str)
+        if named:
+            raise ModelError(
+                f"the kinetic energy contains the speed `{named[0]}`, which is not the rate of a coordinate. Write it "
+                "in rates, such as x.rate * cos(yaw) + y.rate * sin(yaw) for a speed along a car.",
+                energy.place,
+            )
+
+
+def rolled(
+    T: Matrix, drift: Matrix, mass_matrix: Matrix, force: Matrix, input_matrix: Matrix
+) -> tuple[Matrix, Matrix, Matrix]:
+    """M, force and input matrix along the speeds v of a robot that rolls.
+
+    All rates are T v, and their accelerations T vdot + drift. The forces that prevent slip do no work along T.
+    """
+    moved = (T.T * mass_matrix * T).applyfunc(collapsed)
+    moved = Matrix(moved.rows, moved.rows, lambda i, j: moved[max(i, j), min(i, j)])
+    return moved, (T.T * (force - mass_matrix * drift)).applyfunc(collapsed), T.T * input_matrix
+
+
 def _system(
     robot: Robot, system: MechanicalSystem, v: Sequence[Symbol], u: Sequence[Symbol]
 ) -> tuple[Matrix, Matrix, Matrix]:
@@ -137,8 +175,8 @@ def _system(
     if system.own and (robot.kinetic or robot.links):
         place = robot.kinetic[0].place if robot.kinetic else robot.links[0].place
         raise ModelError(
-            f"a body is added to a system whose speed `{next(iter(system.own.values())).symbol}` is not the rate of a "
-            "coordinate. Add it to the system's own bodies; only forces, springs and losses may be added here.",
+            f"a body is added to a system in which the rate of `{next(iter(system.own))}` is not a speed. Add "
+            "it to the system's own bodies; only forces, springs and losses may be added here.",
             place,
         )
     mass_matrix, force = Matrix.zeros(len(v), len(v)), Matrix.zeros(len(v), 1)

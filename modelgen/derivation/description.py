@@ -94,6 +94,11 @@ def content_hash(robot: Robot) -> str:
         content["commanded"] = [[each.coordinate.name, srepr(each.acceleration)] for each in robot.commanded]
     if robot.internal:
         content["flows"] = [[flow.state.name, srepr(flow.rate)] for flow in robot.flows]
+    if robot.rolls:
+        content["rolls"] = [[symbol.name, srepr(rolling.rate)] for symbol, rolling in robot.rolls.items()]
+    if robot.loops:
+        content["loops"] = [loop.statement() for loop in robot.loops]
+        content["dependent"] = [[joint.symbol.name, joint.kind, joint.limit] for joint in robot.dependent]
     if robot.system:
         content["system"] = robot.system.statement()
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -10,6 +10,7 @@ from sympy import Matrix, Symbol
 
 from modelgen.arrays import Array
 from modelgen.derivation.equations import Definition, EquationsOfMotion, used
+from modelgen.derivation.loops import definitions, loop_gap
 from modelgen.derivation.numeric import compiled_evaluator, samples
 from modelgen.derivation.sketch import sketch
 from modelgen.derivation.trim import task_at_rest
@@ -109,6 +110,8 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
     written += [robot.declared_task.state_cost]
     written += [flow.rate for flow in robot.flows] + [each.acceleration for each in robot.commanded]
     written += [term for link in robot.links for term in link.terms]
+    written += [rolling.rate for rolling in robot.rolls.values()]
+    written += [entry for loop in robot.loops for entry in loop_gap(loop)]
     written += [robot.downward_acceleration] if robot.links else []
     written += robot.system.terms if robot.system else ()
     effective = [equations.mass_matrix, equations.force, equations.input_matrix, equations.state_cost]
@@ -173,7 +176,7 @@ def _source(robot: Robot, sampled: _Samples, sample: int) -> tuple[str, Place]:
         for entry in written.entries:
             slopes = [entry.diff(symbol) for symbol in rates] if written.slopes > 1 else []
             column = Matrix([entry, *slopes]).xreplace(known)
-            values = compiled_evaluator((*sampled.symbols, *inputs), column)(at[None])[0, :, 0]
+            values = compiled_evaluator((*sampled.symbols, *inputs), column, definitions(robot))(at[None])[0, :, 0]
             for value, owner in zip(values, ["", *["a slope of "] * len(slopes)], strict=True):
                 if not np.isfinite(value):
                     return f", because {owner}`{abridged(str(entry))}` is {value} there", written.place
@@ -182,28 +185,29 @@ def _source(robot: Robot, sampled: _Samples, sample: int) -> tuple[str, Place]:
 
 def _check_points(robot: Robot, sampled: _Samples) -> None:
     """Raise ModelError for a named or drawn point that is not finite at a sample, at the target or the mean start."""
-    task, drawn = robot.declared_task.numbers, sketch(robot)
+    task, drawn, closed = robot.declared_task.numbers, sketch(robot), definitions(robot)
     ends = np.repeat([task.target, task.start_mean], len(sampled.theta), axis=0)
     extended = _Samples(sampled.symbols, np.vstack([sampled.x, ends]), np.tile(sampled.theta, (3, 1)))
     for point in robot.points:
         position = point.position.T.xreplace(fixed_values(robot))
-        _check_position(f"the point `{point.name}`", position, (), extended, "Write", [point.place])
+        _check_position(f"the point `{point.name}`", position, closed, extended, "Write", [point.place])
     advice = "Draw"
     if not robot.lines:
         advice = "It belongs to the rod of a body, which is drawn by default: write robot.draw(line=[...]) with"
-    _check_position("a drawn point,", Matrix(drawn.points), drawn.definitions, extended, advice, drawn.places)
+    drawing = (*closed, *drawn.definitions)
+    _check_position("a drawn point,", Matrix(drawn.points), drawing, extended, advice, drawn.places)
 
 
 def _check_position(
     what: str,
     points: Matrix,
-    definitions: Sequence[Definition],
+    named: Sequence[Definition],
     sampled: _Samples,
     advice: str,
     places: Sequence[Place],
 ) -> None:
     """Raise ModelError unless every row of `points` is finite at every sample. places: the line of each row."""
-    values = compiled_evaluator(sampled.symbols, points, definitions)(sampled.at)
+    values = compiled_evaluator(sampled.symbols, points, named)(sampled.at)
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):
         sample, row, column = bad[0]
@@ -272,7 +276,7 @@ def _check_cost(robot: Robot, equations: EquationsOfMotion, sampled: _Samples) -
     `modelgen.proof` checks its sign.
     """
     place, x = robot.declared_task.place, sampled.x
-    function = compiled_evaluator(sampled.symbols, equations.state_cost)
+    function = compiled_evaluator(sampled.symbols, equations.state_cost, equations.definitions)
     cost = function(sampled.at)
     if not np.isfinite(cost).all():
         sample = int(np.flatnonzero(~np.isfinite(cost))[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sympy import Expr, Matrix, Symbol
@@ -10,6 +10,7 @@ from sympy import Expr, Matrix, Symbol
 from modelgen.statement.action_costs import InputCost
 
 Definition = tuple[Symbol, Expr]
+Slopes = tuple[tuple[Symbol, Expr], ...]  # pairs of a variable and the slope along it
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class EquationsOfMotion:
     zdot = flow(x; theta) + flow_matrix(x; theta) u, with the state x = (q, v, z).
 
     The expressions contain the symbols below and the left-hand sides of `definitions`, which are evaluated first, in
-    order. The recursive derivation names its intermediates there; Lagrange's equations have none.
+    order. The recursive derivation names its intermediates there; Lagrange's equations have none. A symbol of
+    `implicit` is the result of an iteration that its definition unrolls: derivatives use its slopes instead.
     """
 
     coordinates: tuple[Symbol, ...]  # q (n_q)
@@ -50,6 +52,7 @@ class EquationsOfMotion:
     flow_matrix: Matrix = field(default_factory=Matrix)  # (n_z, m), slopes of zdot in the inputs
     free: Free | None = None  # the mechanism, where M vdot = force + input_matrix u holds commanded accelerations
     trim: tuple[float, ...] = ()  # (m,) the input that holds the target; () counts as zero
+    implicit: Mapping[Symbol, Slopes] = field(default_factory=dict)  # a defined symbol -> its slopes, for derivatives
     unheld: tuple[float, ...] = ()  # (n_v + n_z,) the drift at the target that no input within the limits cancels
     rest: tuple[float, ...] = ()  # (n_z,) z at the target
 

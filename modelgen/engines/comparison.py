@@ -75,14 +75,20 @@ def compare(
     """Compare kernels and mass matrix with the engine, at nominal parameters and random states of the whole domain.
 
     rebuilt: makes the engine at other parameters (p,), to compare the derivatives by the parameters. Raises ModelError
-    for a robot whose v is not dq/dt.
+    for a robot whose v is not dq/dt, that has closed loops, or that rolls.
     """
-    if robot.system and robot.system.own:
-        speed = next(iter(robot.system.own.values()))
+    if robot.loops or robot.rolls:
         raise ModelError(
-            f"the speed `{speed.symbol}` is not the rate of a coordinate, so that the accelerations of the other "
-            "engine are different quantities. Verify the robot with `modelgen verify NAME` alone.",
-            speed.place,
+            "the other engine closes loops and holds wheels by stiff springs, so that its accelerations differ. Verify "
+            "the robot with `modelgen verify NAME` alone.",
+            robot.loops[0].place if robot.loops else next(iter(robot.rolls.values())).place,
+        )
+    if robot.system and robot.system.own:
+        coordinate = next(iter(robot.system.own))
+        raise ModelError(
+            f"the rate of `{coordinate}` is not a speed of the system, so that the accelerations of the other engine "
+            "are different quantities. Verify the robot with `modelgen verify NAME` alone.",
+            robot.system.place,
         )
     x, _ = samples(robot, SAMPLES, seed=2)
     limits = np.array([max(map(abs, declared.range)) for declared in robot.inputs])

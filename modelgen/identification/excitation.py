@@ -19,6 +19,7 @@ from modelgen.arrays import Array, runge_kutta_step
 from modelgen.errors import ModelError
 from modelgen.identification.confidence import LEVEL
 from modelgen.identification.fit import Progress
+from modelgen.identification.recordings import require_no_rotation
 from modelgen.identification.simulation import FINER, simulate
 from modelgen.identification.starts import eliminated
 from modelgen.identification.windows import Windows
@@ -66,6 +67,7 @@ def excite(robot: CompiledRobot, task: Task, generations: int, progress: Progres
 
     Raises ModelError where the robot leaves its limits without an input, or with all inputs that were tried.
     """
+    require_no_rotation(robot.metadata)
     rate = robot.metadata.task.control_rate
     count = max(round(task.seconds * rate), 1)
     thetas = _robots(robot, task)

@@ -68,6 +68,7 @@ def read_all(paths: Sequence[Path], pairs: Sequence[str], robot: Metadata) -> li
         raise ModelError(
             f"no recording is named: the command needs LOG.csv, as in `modelgen identify {robot.name} a.csv`."
         )
+    require_no_rotation(robot)
     where = columns(pairs, robot)
     recordings = [read(path, robot, where) for path in paths]
     hashes = [recording.sha256 for recording in recordings]
@@ -76,6 +77,15 @@ def read_all(paths: Sequence[Path], pairs: Sequence[str], robot: Metadata) -> li
             same = recordings[hashes.index(recording.sha256)].path
             raise ModelError(f"{recording.path} has the same content as {same}. Name it once.")
     return recordings
+
+
+def require_no_rotation(robot: Metadata) -> None:
+    """Raise ModelError for a robot with a rotation, whose recordings are not supported."""
+    if robot.rotations:
+        raise ModelError(
+            f"the joint `{robot.rotations[0].name}` of `{robot.name}` is a rotation, and recordings hold angles and "
+            "lengths only. Identify the robot on a stand that leaves it one axis, with a model file of its own."
+        )
 
 
 def read(path: Path, robot: Metadata, where: Mapping[str, str]) -> Recording:

@@ -68,6 +68,6 @@ def _size(quantity: Quantity) -> float:
     if not quantity.domain.symbols:
         return 0.0
     points, width = sampled(quantity.domain), quantity.domain.upper - quantity.domain.lower
-    values, slopes = quantity.compiled(points.T)
-    both = np.concatenate([np.asarray(values), np.asarray(slopes) * width[:, None]])
+    values, slopes = quantity.values_and_slopes(points)
+    both = np.hstack([values[:, None], slopes * width])
     return float(np.nan_to_num(np.abs(both), nan=np.inf).max())

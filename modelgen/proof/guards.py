@@ -9,6 +9,7 @@ import numpy as np
 from sympy import Basic, Dummy, Expr, S, Symbol, cos, exp, pi, postorder_traversal, sin
 
 from modelgen.arrays import Array
+from modelgen.derivation.loops import Closure, closures, expanded
 from modelgen.errors import Place, abridged
 from modelgen.statement.robot import Robot, fixed_values, model_expressions
 
@@ -40,12 +41,15 @@ class Domain:
     lower: Array
     upper: Array
     sphere: Mapping[Symbol, Expr] = field(default_factory=dict)  # entry of a quaternion -> expression in three angles
+    loops: tuple[Closure, ...] = ()  # which determine coordinates that are not among the symbols
 
     def of(self, expressions: Iterable[Basic]) -> Domain:
-        """The domain of the symbols of the expressions."""
+        """The domain of the symbols of the expressions. Coordinates that loops determine count as their variables."""
         free = {symbol for expression in expressions for symbol in self.on(expression).free_symbols}
+        loops = tuple(loop for loop in self.loops if free & loop.determined)
+        free = expanded(free, loops)
         kept = [number for number, symbol in enumerate(self.symbols) if symbol in free]
-        return Domain(tuple(self.symbols[k] for k in kept), self.lower[kept], self.upper[kept], self.sphere)
+        return Domain(tuple(self.symbols[k] for k in kept), self.lower[kept], self.upper[kept], self.sphere, loops)
 
     def on(self, expression: Basic) -> Basic:
         """The expression with quaternions of length one: no other is in the domain."""
@@ -76,7 +80,7 @@ def domain(robot: Robot) -> Domain:
     bounds += [(declared.symbol, *declared.range) for declared in robot.inputs]
     bounds += [(parameter.symbol, *parameter.bounds) for parameter in robot.parameters if not parameter.fixed]
     symbols, lower, upper = zip(*bounds, strict=True)
-    return Domain(symbols, np.array(lower, np.float64), np.array(upper, np.float64), sphere)
+    return Domain(symbols, np.array(lower, np.float64), np.array(upper, np.float64), sphere, closures(robot))
 
 
 def guards(robot: Robot) -> list[Guard]:

@@ -281,7 +281,7 @@ def _joint_axes(
     if isinstance(joint, Ball | Floating):
         return _spatial(name, joint, links, check)
     coordinates = tuple(joint) if isinstance(joint, tuple | list) else (joint,)
-    kinds: dict[object, Kind] = {joint.symbol: joint.kind for joint in check.declared.joints}
+    kinds: dict[object, Kind] = {joint.symbol: joint.kind for joint in check.declared.coordinates}
     for coordinate in coordinates:
         if coordinate not in kinds:
             raise ModelError(

@@ -207,6 +207,14 @@ class Commanded:
 
 
 @dataclass(frozen=True)
+class Rolling:
+    """The rate of a coordinate of a robot that rolls without slip: linear in the speeds of the state."""
+
+    rate: Expr
+    place: Place
+
+
+@dataclass(frozen=True)
 class DeclaredParameter:
     """A declared parameter. A fixed one becomes a number in the equations and is not an entry of theta."""
 
@@ -275,7 +283,9 @@ class Declarations:
     def __init__(self, robot: str, place: Place) -> None:
         self.robot = robot
         self.place = place
-        self.joints: list[Joint] = []
+        self.joints: list[Joint] = []  # of the coordinates in the state
+        self.dependent: list[Joint] = []  # of the coordinates that closed loops determine
+        self.rolls: dict[Coordinate, Rolling] = {}  # coordinates whose rates follow from other speeds
         self.parameters: list[DeclaredParameter] = []
         self.inputs: list[DeclaredInput] = []
         self.speeds: list[Speed] = []
@@ -445,13 +455,18 @@ class Declarations:
             place,
         )
 
-    def velocities(self, own: Mapping[Coordinate, Speed]) -> tuple[Speed, ...]:
-        """v: the rate of every coordinate or the speed of `own` that replaces it; three for a quaternion."""
+    def velocities(self, own: Mapping[Coordinate, Speed | None]) -> tuple[Speed, ...]:
+        """v: the rate of every coordinate or the speed of `own` that replaces it; three for a quaternion.
+
+        None in `own`: the rate follows from the other speeds, as those of `rolls` do.
+        """
         result: list[Speed] = []
         turning = {ball.quaternion[0]: ball.speeds for ball in self.balls}
         for joint in self.joints:
             if joint.kind == "quaternion":
                 result += turning.get(joint.symbol, ())
+                continue
+            if joint.symbol in self.rolls:
                 continue
             name, limit = joint.symbol.name, joint.rate_limit
             if joint.symbol not in own and limit is None:
@@ -459,15 +474,60 @@ class Declarations:
                     f"the coordinate `{name}` needs rate_limit=..., in {RATE_UNITS[joint.kind]}.", joint.place
                 )
             rate = Speed(joint.symbol.rate, RATE_UNITS[joint.kind], limit or 0.0, f"rate of {name}", joint.place)
-            result.append(own.get(joint.symbol, rate))
+            replaced = own.get(joint.symbol, rate)
+            result += [replaced] if replaced else []
+        rolling = set().union(*(roll.rate.free_symbols for roll in self.rolls.values()))
         for speed in self.speeds:
-            if speed not in result:
+            if speed.symbol in rolling:
+                result.append(speed)
+            elif speed not in result:
                 raise ModelError(
                     f"the speed `{speed.symbol}` is not a speed of the system. Write robot.mechanics(system, ..., "
-                    f"speeds={{u: {speed.symbol}}}), or remove the line; a coordinate's rate needs no declaration.",
+                    f"speeds={{u: {speed.symbol}}}) or robot.roll({{x: {speed.symbol}}}), or remove the line; a "
+                    "coordinate's rate needs no declaration.",
                     speed.place,
                 )
         return tuple(result)
+
+    @property
+    def coordinates(self) -> list[Joint]:
+        """The joints of the state, then the dependent ones."""
+        return [*self.joints, *self.dependent]
+
+    def depend(self, coordinate: Coordinate, place: Place) -> None:
+        """Move a coordinate out of the state, because a closed loop determines it."""
+        joint = next(joint for joint in self.coordinates if joint.symbol == coordinate)
+        if self.task:
+            raise ModelError("a loop is closed after robot.task(...); move the task to the end of the file.", place)
+        if joint in self.dependent:
+            raise ModelError(f"`{coordinate}` is a dependent coordinate of an earlier loop; name it once.", place)
+        if joint.rate_limit is not None:
+            raise ModelError(
+                f"the coordinate `{coordinate}` has a rate_limit, but the loop determines its rate. Leave rate_limit "
+                "out.",
+                joint.place,
+            )
+        self.joints.remove(joint)
+        self.dependent.append(joint)
+
+    def roll(self, coordinate: Coordinate, rate: Expr, place: Place) -> None:
+        """Enter the rate of a coordinate of the state. Raises ModelError for one that has a rate already."""
+        joint = next((joint for joint in self.joints if joint.symbol == coordinate), None)
+        if joint is None or joint.kind == "quaternion":
+            raise ModelError(
+                f"robot.roll({{{coordinate}: ...}}) is not a coordinate of the state. Write the return value of "
+                "robot.revolute(...) or robot.prismatic(...).",
+                place,
+            )
+        if coordinate in self.rolls:
+            raise ModelError(f"the rate of `{coordinate}` is in an earlier robot.roll already; name it once.", place)
+        if joint.rate_limit is not None:
+            raise ModelError(
+                f"the coordinate `{coordinate}` has a rate_limit, but its rate follows from other speeds. Leave "
+                "rate_limit out.",
+                joint.place,
+            )
+        self.rolls[coordinate] = Rolling(rate, place)
 
     def _bounded(self, name: str, what: str, unit: str, meaning: str, place: Place) -> Symbol:
         self._describe(name, what, unit, meaning, place)

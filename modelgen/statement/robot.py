@@ -29,6 +29,8 @@ from modelgen.statement.declarations import (
 )
 from modelgen.statement.drawing import Line, shape_lines
 from modelgen.statement.forces import Forces
+from modelgen.statement.loops import Loop, make_loop
+from modelgen.statement.rolling import rolling_rates
 from modelgen.statement.tasks import declared_action_cost, numeric_task, with_rotations
 from modelgen.statement.units import dimension, divided
 
@@ -55,10 +57,12 @@ class Robot(Forces):
         self.description = text(description, "description", self.place)
         declared = Declarations(name, self.place)
         self.joints, self.parameters, self.inputs = declared.joints, declared.parameters, declared.inputs
-        self.symbols, self.balls = declared.symbols, declared.balls
+        self.dependent = declared.dependent  # joints that closed loops determine; not in the state
+        self.symbols, self.balls, self.rolls = declared.symbols, declared.balls, declared.rolls
         self.internal, self.flows = declared.internal, declared.flows
         self.links: list[Link] = []
         self.points: list[Point] = []
+        self.loops: list[Loop] = []
         self.system: MechanicalSystem | None = None
         self.commanded: list[Commanded] = []
         self.downward_acceleration: Expr = Float("9.81")
@@ -113,6 +117,7 @@ class Robot(Forces):
     def rates(self) -> dict[Symbol, Expr]:
         """Rate of a coordinate that is not an entry of the state -> expression in q and v."""
         rates = dict(self.system.rates) if self.system else {}
+        rates |= {symbol.rate: rolling.rate for symbol, rolling in self.rolls.items()}
         return rates | {rate: value for ball in self.balls for rate, value in ball.quaternion_rates.items()}
 
     @property
@@ -197,7 +202,7 @@ class Robot(Forces):
         return self._declared.input(name, limit, unit, meaning, calling_place())
 
     def speed(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
-        """Declare a speed other than the rate of a coordinate, such as an angular velocity; for robot.mechanics."""
+        """Declare a speed other than the rate of a coordinate, for robot.roll or robot.mechanics."""
         return self._declared.speed(name, limit, unit, meaning, calling_place())
 
     def state(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
@@ -316,13 +321,35 @@ class Robot(Forces):
         check = self._check()
         self.loads += bodies.push(check, self.links, link, force, at, torque)
 
-    def point(self, name: str, position: Sequence[object], *, on: Link | None = None) -> None:
-        """Name a point for the kernel `forward_kinematics`, which gives its position and Jacobian.
+    def point(self, name: str, position: Sequence[object], *, on: Link | None = None) -> Point:
+        """Name a point for `robot.loop` and the kernel `forward_kinematics`, which gives its position and Jacobian.
 
         position: (x, height) or (x, y, height) in the world frame, or (x, y, z) in the frame of the link `on`. The
         origin of each link is a point with the link's name already. The equations of motion do not change.
         """
-        self.points.append(make_point(self._check(), self.points, self.links, name, position, on))
+        point = make_point(self._check(), self.points, self.links, name, position, on)
+        self.points.append(point)
+        return point
+
+    def loop(
+        self,
+        first: object,
+        second: object,
+        *,
+        dependent: Mapping[Coordinate, float],
+        at: Mapping[Coordinate, float] | None = None,
+    ) -> None:
+        """Close a loop: two points are one, or the frames of two links.
+
+        first, second: positions (x, height) or (x, y, height), points of `robot.point`, or two links.
+        dependent: the coordinates that the loop determines -> about their values at the starting posture. They are
+        not in the state and have no rate_limit. As many as the degrees of freedom that the loop takes.
+        at: values of the other coordinates at the starting posture, zero by default.
+        """
+        check = self._check()
+        if self.system:
+            raise ModelError("a loop is closed in a robot with robot.mechanics; close it in that system.", check.place)
+        self.loops.append(make_loop(check, self.points, self.links, (first, second), dependent, at or {}))
 
     def point_mass(self, mass: object, position: Sequence[object]) -> None:
         """Add a mass (kg) at a position (m), (x, height) or (x, y, height), with its weight."""
@@ -369,8 +396,33 @@ class Robot(Forces):
         check = self._check()
         if self.system:
             raise ModelError("robot.mechanics is called twice; a robot has one system.", check.place)
+        if self.rolls:
+            raise ModelError(
+                "robot.mechanics and robot.roll do not go together; give the velocity constraints to KanesMethod.",
+                check.place,
+            )
+        if self.loops:
+            raise ModelError("robot.mechanics and robot.loop do not go together; close it in that system.", check.place)
         replaced = {**(parameters or {}), **(inputs or {})}
         self.system = make_system(check, system, coordinates, speeds or {}, replaced)
+
+    def roll(self, rates: Mapping[Coordinate, object]) -> None:
+        """Let wheels roll without slip: the rates of some coordinates follow from the speeds of the state.
+
+        rates: coordinate -> its rate, linear in rates of other coordinates and in speeds of `robot.speed`, such as
+        {x: speed * cos(yaw), y: speed * sin(yaw)}. These coordinates have no rate_limit. The state has fewer speeds
+        than coordinates. The forces that prevent slip do no work and are left out.
+        """
+        check = self._check()
+        if self.system:
+            raise ModelError(
+                "robot.roll and robot.mechanics do not go together; give the velocity constraints to KanesMethod.",
+                check.place,
+            )
+        if not isinstance(rates, Mapping) or not rates:
+            raise ModelError(f"robot.roll gets {rates!r}; write {{coordinate: rate, ...}}.", check.place)
+        for coordinate, rate in rolling_rates(check, rates).items():
+            self._declared.roll(coordinate, rate, check.place)
 
     def draw(self, **shape: object) -> None:
         """Draw one shape, for `modelgen animate` and renderers. Points are (x, height) or (x, y, height) in m.
@@ -465,6 +517,11 @@ def model_expressions(robot: Robot) -> Iterator[ModelExpression]:
         yield ModelExpression(commanded.acceleration, commanded.place, 1)
     for link in robot.links:
         yield from (ModelExpression(term, link.place, 1) for term in link.terms)
+    for rolling in robot.rolls.values():
+        yield ModelExpression(rolling.rate, rolling.place, 2)
+    for loop in robot.loops:
+        ends = [end.position for end in loop.ends if isinstance(end, Point) and not end.link]
+        yield from (ModelExpression(position, loop.place, 2) for position in ends)
     if robot.gravity_place:
         yield ModelExpression(robot.downward_acceleration, robot.gravity_place, 1)
     if robot.system:

@@ -44,12 +44,12 @@ class Terms:
         declared = self.declared
         allowed = {parameter.symbol for parameter in declared.parameters}
         if "q" in may_contain:
-            allowed |= {joint.symbol for joint in declared.joints}
+            allowed |= {joint.symbol for joint in declared.coordinates}
         turns = {turn for ball in declared.balls for turn in ball.turn}
         if "t" in may_contain:
             allowed |= turns
         if "v" in may_contain:
-            rates = {symbol.rate for symbol in (*turns, *(joint.symbol for joint in declared.joints))}
+            rates = {symbol.rate for symbol in (*turns, *(joint.symbol for joint in declared.coordinates))}
             allowed |= rates | {speed.symbol for speed in declared.speeds}
         if "z" in may_contain:
             allowed |= {state.symbol for state in declared.internal}
@@ -125,7 +125,7 @@ class Terms:
             raise ModelError(
                 f"the displacement {along} is not linear in the turn `{used[0]}`; write the turn alone.", self.place
             )
-        if not along.free_symbols & ({joint.symbol for joint in self.declared.joints} | turning):
+        if not along.free_symbols & ({joint.symbol for joint in self.declared.coordinates} | turning):
             raise ModelError(
                 f"a force is applied along {along}, which contains no coordinate. "
                 "Write the coordinate first: robot.apply(coordinate, force), robot.spring(coordinate, stiffness).",
@@ -135,7 +135,7 @@ class Terms:
 
     def velocity(self, displacement: Expr) -> Expr:
         """The time derivative of an expression of the coordinates."""
-        symbols = [joint.symbol for joint in self.declared.joints]
+        symbols = [joint.symbol for joint in self.declared.coordinates]
         symbols += [turn for ball in self.declared.balls for turn in ball.turn]
         return sum((displacement.diff(symbol) * symbol.rate for symbol in symbols), S.Zero)
 
@@ -145,7 +145,7 @@ class Terms:
         sources: list[DeclaredParameter | DeclaredInput | Internal]
         sources = [*declared.parameters, *declared.inputs, *declared.internal]
         units = {source.symbol: source.unit for source in (*sources, *declared.speeds)}
-        for joint in declared.joints:
+        for joint in declared.coordinates:
             units[joint.symbol], units[joint.symbol.rate] = UNITS[joint.kind], RATE_UNITS[joint.kind]
         for turn in (turn for ball in declared.balls for turn in ball.turn):
             units[turn], units[turn.rate] = "rad", "rad/s"

@@ -96,7 +96,8 @@ def _of_terms(energies: Energies, points: Points, xdot: Array) -> Array:
     definitions = [(symbol, value.xreplace(moving)) for symbol, value in energies.definitions]
     rates = [Dummy() for _ in range(xdot.shape[1])]
     terms = [energy_terms, energies.power]
-    graph, inputs, (energy, power) = scalars([*energies.arguments, *rates], terms, definitions)
+    symbols = [*energies.arguments, *rates]
+    graph, inputs, (energy, power) = scalars(symbols, terms, definitions, (), energies.implicit)
     slopes = reverse(graph, {energy: graph.one}, inputs[: len(rates)])
     balance = graph.sub(graph.dot(slopes, inputs[-len(rates) :]), power)
     at = np.hstack([points.x, points.u, points.theta, xdot])

@@ -15,6 +15,7 @@ from mpmath import mpf
 from sympy import Expr, Float, Matrix, S, Symbol, lambdify
 
 from modelgen.arrays import Array
+from modelgen.derivation import loops
 from modelgen.derivation.equations import Definition, EquationsOfMotion, mechanism_of
 from modelgen.derivation.link_energies import link_energies
 from modelgen.derivation.mechanics import mechanics_expressions
@@ -48,7 +49,7 @@ class Reference:
         entries = [*equations.coordinate_rates, *mechanism.mass_matrix, *right]
         entries += [*(entry for command in commands for entry in command), *flows]
         self._mechanics = exact(arguments, entries, equations.definitions)
-        self._cost = exact(arguments, [equations.state_cost])
+        self._cost = exact(arguments, [equations.state_cost], equations.definitions)
         costs = equations.input_costs
         self._input_costs = [exact([cost.u], [cost.cost]) for cost in costs]
         self._optima = [exact([cost.w], [cost.optimal_input, cost.optimal_input_cost]) for cost in costs]
@@ -164,19 +165,23 @@ class Energies:
         definitions, tree_kinetic, tree_potential = link_energies(
             robot.links, robot.downward_acceleration, robot.symbols
         )
-        self.definitions = [(symbol, value.xreplace(fixed)) for symbol, value in definitions]
+        named = [(symbol, value.xreplace(fixed)) for symbol, value in definitions]
+        self.definitions = [*loops.definitions(robot, 2), *named]
+        self.implicit = equations.implicit
         system, loads = robot.system, robot.loads
         kinetic = sum((energy.value for energy in robot.kinetic), tree_kinetic)
         potential = sum((energy.value for energy in robot.potential), tree_potential)
         if system:
             kinetic, potential, loads = kinetic + system.kinetic, potential + system.potential, [*loads, *system.loads]
         self.kinetic, self.potential = kinetic.xreplace(fixed), potential.xreplace(fixed)
-        self.forces: list[Expr] = [
-            sum((load.force * load.displacement.diff(coordinate) for load in loads), S.Zero)
-            .xreplace(fixed)
-            .xreplace(self.moving)
-            for coordinate in (*q, *turns)
-        ]
+
+        def along(coordinate: Symbol) -> Expr:
+            force = sum((load.force * load.displacement.diff(coordinate) for load in loads), S.Zero)
+            follow = [(z, dict(slopes)) for z, slopes in self.implicit.items()]
+            moved = (slopes[coordinate] * along(z) for z, slopes in follow if coordinate in slopes)
+            return sum(moved, force.xreplace(fixed).xreplace(self.moving))
+
+        self.forces: list[Expr] = [along(coordinate) for coordinate in (*q, *turns)]
         rates = [*self.in_v, *(turn.rate for turn in turns)]
         #: From generalized forces along the coordinates and turns to those along v.
         self.reach = Matrix(rates).jacobian(equations.velocities)

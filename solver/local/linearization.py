@@ -97,7 +97,7 @@ class UnstableDirection:
 
 def unstable_directions(local: Linearization) -> list[UnstableDirection]:
     """Unstable motions at the target, one of each complex pair."""
-    count = local.metadata.nv
+    count = local.metadata.pose
     away = np.array([entry.trim - entry.middle for entry in local.metadata.inputs])
     up, down = local.input_limits - away, local.input_limits + away
     directions = []

@@ -217,6 +217,12 @@ def _motion(
     position = position + swing * np.sin(np.pi * share) * np.sin(2.0 * np.pi * cycles * share)
     rates = np.gradient(position, period, axis=0)
     x = np.tile(np.array(program.task.target), (len(position), 1))
-    x[:, :q], x[:, program.metadata.velocities] = position, rates
+    x[:, :q] = position
+    if program.metadata.rolls:  # declared speeds stay those of the target
+        followed = {program.metadata.rate(name): i for i, name in enumerate(program.metadata.coordinates)}
+        for state, i in ((state, i) for state, i in followed.items() if state is not None):
+            x[:, state] = rates[:, i]
+    else:
+        x[:, program.metadata.velocities] = rates
     bound = np.where(program.clipped, program.state_limits, np.inf)
     return Guess(name, np.clip(x, -bound, bound), np.tile(program.trim, (program.periods, 1)))

@@ -83,7 +83,9 @@ def tolerances(problem: Problem) -> tuple[Tensor, Tensor]:
     for rotation in problem.limited:
         limits[rotation.quaternion] = rotation.limit
     position = torch.maximum(SHARE * limits, ANGLE * angles)
-    turns = [unit == "rad" for _, unit, _ in problem.tangent.entries[: metadata.nv]]
+    turns = [unit == "rad" for _, unit, _ in problem.tangent.entries[: metadata.pose]]
+    if metadata.rolls:
+        turns = [state.unit == "rad/s" for state in metadata.states[metadata.velocities]]
     return position, torch.maximum(SHARE * problem.largest_rates, RATE * torch.tensor(turns, device=device))
 
 

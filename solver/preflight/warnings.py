@@ -164,7 +164,12 @@ def _not_at_rest(problem: Problem) -> str:
 
 
 def _beyond_a_regulator(problem: Problem) -> str:
-    """A motion at the target that does not decay, and that no input reaches or that the state cost does not see."""
+    """A motion at the target that does not decay, and that no input reaches or that the state cost does not see.
+
+    Wheels without slip are left out: no linearization reaches the ways across them, but turning and driving does.
+    """
+    if problem.robot.metadata.rolls:
+        return ""
     local = linearization(problem.robot)
     motion = obstacle(*local.scaled_dynamics(), local.scaled_weights()[0])
     name = "" if motion is None else local.tangent.names[motion.state]
@@ -183,10 +188,10 @@ def _beyond_a_regulator(problem: Problem) -> str:
 
 def _other_targets(problem: Problem) -> str:
     """Another state that costs as little as the target: a rollout that ends there is no success."""
-    robot, tangent, nv = linearization(problem.robot).robot, problem.tangent, problem.robot.metadata.nv
+    robot, tangent, pose = linearization(problem.robot).robot, problem.tangent, problem.robot.metadata.pose
     target, limits = np.array(problem.robot.metadata.task.target), tangent.limits
     position, rate = (allowed.double().numpy() for allowed in tolerances(problem))
-    allowed = np.concatenate([position[tangent.states[:nv]], rate])
+    allowed = np.concatenate([position[tangent.states[:pose]], rate])
     judged = [i for i in range(len(allowed)) if tangent.names[i] not in tangent.free]
     middle = np.zeros(len(target))
     for rotation, _ in tangent.rotations:

@@ -45,8 +45,9 @@ def load_robot(
 
 
 def largest_rates(robot: CompiledRobot) -> NDArray[np.float64]:
-    """Largest |dq/dt| (nv,) that the limits of the velocities v allow, over POSES random coordinates in the domain.
+    """Largest |dq/dt| that the limits of the velocities v allow, over POSES random coordinates in the domain.
 
+    One for every coordinate, three for a quaternion.
     dq/dt = G(q) v. If the velocities are the rates of the coordinates, G is the identity and the result is their
     limits. A quaternion has the limits of its angular velocity. The kernels of `robot` must compute on the CPU.
     """
