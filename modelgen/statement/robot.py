@@ -32,7 +32,7 @@ from modelgen.statement.forces import Forces
 from modelgen.statement.loops import Loop, make_loop
 from modelgen.statement.rolling import rolling_rates
 from modelgen.statement.tasks import declared_action_cost, numeric_task, with_rotations
-from modelgen.statement.units import dimension, divided
+from modelgen.units import dimension, divided
 
 if TYPE_CHECKING:
     from modelgen.statement.sympy_mechanics import MechanicalSystem
