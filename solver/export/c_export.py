@@ -62,6 +62,8 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
     largest = observer.largest.tolist()
     coordinates, n = robot.metadata.coordinates, len(problem.target)
     q = robot.metadata.nq
+    kinds = [state.kind for state in robot.metadata.states]
+    still = [value if kind == "internal" else 0.0 for value, kind in zip(problem.target.tolist(), kinds, strict=True)]
     exact = make_sensing(problem, rates=problem.target.new_zeros(n - q)).deviation.double() ** 2
     fields = names(robot, "") | {
         "q": q,
@@ -82,6 +84,7 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
         "upper": listed(problem.upper_input.tolist()),
         "trim": listed(problem.trim.tolist()),
         "wrong": listed((observer.errors[others] ** 2).tolist()) or "0",
+        "still": f"((const real[]){{{listed(still)}}})[i]" if any(still) else "0",
         "unknown": listed(observer.unknown.tolist()),
         "added": listed(observer.added[q:].tolist()),
         "usual": listed(observer.measured.tolist()),
