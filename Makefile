@@ -10,7 +10,7 @@ setup: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,engines,urdf,onnx,baselines,cluster]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,engines,urdf,onnx,jax,baselines,cluster]'
 	touch $@
 
 demo: $(INSTALLED)

@@ -62,7 +62,7 @@ PROGRAM = Program(
         ),
         "export": Command(
             "modelgen.commands.export",
-            "Write C sources or CasADi functions of a robot.",
+            "Write C sources, CasADi functions or an FMU of a robot.",
             "modelgen export cartpole --c firmware",
         ),
         "animate": Command(

@@ -28,9 +28,10 @@ from solver.training.run import ARTIFACT
 
 if TYPE_CHECKING:
     from solver.certification.certificate import Certificate
+    from solver.jax.solution import JaxSolution
     from solver.oracles.limit import Limit
 
-Format = Literal["c", "onnx", "js"]
+Format = Literal["c", "onnx", "js", "fmu"]
 Callback = Callable[[dict[str, float]], None]
 
 
@@ -71,6 +72,17 @@ class Run:
         """Value function as a function of arrays: `run.value(x)` gives V (N,) and dV/dx (N, n)."""
         return load_value(self.folder, self._generated)
 
+    def to_jax(self, dtype: str = "float32") -> JaxSolution:
+        """Policy and value function as pure functions of JAX: `f = run.to_jax(); f.policy(x); jax.grad(f.value)(x)`.
+
+        dtype: float32 or float64, of the results. Raises SolverError without JAX, and for a run without a value
+        function.
+        """
+        from solver.jax.solution import make
+        from solver.training.solution import load_solution
+
+        return make(load_solution(self.folder, self._generated), dtype)
+
     @property
     def metrics(self) -> list[dict[str, float]]:
         """Metrics of every iteration."""
@@ -108,17 +120,18 @@ class Run:
 
         return plot_run(Path(self.name), None, {}, self._generated, None if directory is None else Path(directory))
 
-    def export(self, directory: str | Path, *formats: Format, observer: bool = False) -> list[Path]:
-        """Files of the policy in a directory: C99, ONNX or JavaScript. Returns their paths.
+    def export(self, directory: str | Path, *formats: Format, observer: bool = False, fmi: int = 3) -> list[Path]:
+        """Files of the policy in a directory: C99, ONNX, JavaScript or an FMU. Returns their paths.
 
-        observer: with "c", the observer too. Raises SolverError for an unknown format.
+        observer: with "c" and "fmu", the observer too. fmi: version of an FMU, 2 or 3. Raises SolverError for an
+        unknown format.
         """
         from solver.export.files import policy_files
         from solver.runs.folder import write_bytes
         from solver.training.solution import load_solution
 
         warn_unfinished(self.name)
-        files = policy_files(load_solution(self.folder, self._generated), Path(directory), formats, observer)
+        files = policy_files(load_solution(self.folder, self._generated), Path(directory), formats, observer, fmi)
         for path, content in files.items():
             write_bytes(path, content)
         return list(files)

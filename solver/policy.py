@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import torch
@@ -20,15 +22,22 @@ from solver.plants.rollouts import Controller
 from solver.problem.geometry import Geometry
 from solver.problem.problem import FARTHEST, Problem
 from solver.runs import kinds
+from solver.runs.shipped import run_folder
 from solver.training.solution import load_solution
 from solver.value.frozen import FrozenValue
 
+if TYPE_CHECKING:
+    from solver.jax.solution import JaxSolution
+
+
+InJax = Callable[[str], "JaxSolution"]  # from float32 or float64 to functions of JAX
+
 
 class Policy:
-    """Policy of a run as a function of arrays."""
+    """Policy of a run as a function of arrays. in_jax: makes its form in JAX, if it has one."""
 
-    def __init__(self, act: Controller, robot: CompiledRobot, label: str) -> None:
-        self._act, self.robot, self.label = act, robot, label
+    def __init__(self, act: Controller, robot: CompiledRobot, label: str, in_jax: InJax | None = None) -> None:
+        self._act, self.robot, self.label, self._in_jax = act, robot, label, in_jax
         self.state_names, self.input_names = robot.state_names, robot.input_names
         self._geometry = Geometry.of(robot.metadata)
         self.control_rate = robot.metadata.task.control_rate  # Hz
@@ -38,35 +47,84 @@ class Policy:
         inputs = ", ".join(f"{entry.name} {entry.range} {entry.unit}" for entry in self.robot.metadata.inputs)
         return f"<policy {self.label}: ({', '.join(self.state_names)}) -> {inputs}, {self.control_rate:g} Hz>"
 
-    def __call__(self, x: ArrayLike) -> NDArray[np.float32]:
+    @overload
+    def __call__(self, x: torch.Tensor) -> torch.Tensor: ...
+    @overload
+    def __call__(self, x: ArrayLike) -> NDArray[np.float32]: ...
+
+    def __call__(self, x: Any) -> Any:
         """Inputs (N, m) or (m,) within the limits at states (N, n) or (n,), in SI units.
 
-        The state of an entry beyond 1e6 is that with 1e6; a state that is not finite gives NaN. Raises SolverError for
-        another shape.
+        Lists and NumPy arrays give float32 arrays of NumPy, and Torch tensors give tensors on their device, without a
+        gradient. JAX arrays give JAX arrays, also under `jit`, `vmap` and `grad`. The state of an entry beyond 1e6 is
+        that with 1e6; a state that is not finite gives NaN. Raises SolverError for another shape, and within a
+        transformation of JAX for a policy without a value function.
         """
+        if (functions := _of_jax(x, self._in_jax)) is not None:
+            return functions.policy(x)
         states, single = _states(x, self.state_names, self._geometry)
-        u: NDArray[np.float32] = self._act(states)[0].numpy()
-        return u[0] if single else u
+        u = self._act(states)[0]
+        u = u[0] if single else u
+        return u.to(x.device) if isinstance(x, torch.Tensor) else u.numpy()
 
 
 class Value:
     """Value function of a run as a function of arrays."""
 
-    def __init__(self, value: FrozenValue, robot: CompiledRobot) -> None:
-        self._value, self.robot, self.state_names = value, robot, robot.state_names
+    def __init__(self, value: FrozenValue, robot: CompiledRobot, in_jax: InJax | None = None) -> None:
+        self._value, self.robot, self.state_names, self._in_jax = value, robot, robot.state_names, in_jax
         self._geometry = Geometry.of(robot.metadata)
 
     def __repr__(self) -> str:
         return f"<value function of {self.robot.name}: ({', '.join(self.state_names)})>"
 
-    def __call__(self, x: ArrayLike) -> tuple[Any, NDArray[np.float32]]:
+    @overload
+    def __call__(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]: ...
+    @overload
+    def __call__(self, x: ArrayLike) -> tuple[Any, NDArray[np.float32]]: ...
+
+    def __call__(self, x: Any) -> tuple[Any, Any]:
         """V (N,) and dV/dx (N, n) at states (N, n); a float and (n,) at one state (n,).
 
-        Raises SolverError for another shape.
+        The kind of the results is as in `Policy`. Raises SolverError for another shape.
         """
+        if (functions := _of_jax(x, self._in_jax)) is not None:
+            return functions.value(x), functions.gradient(x)
         states, single = _states(x, self.state_names, self._geometry)
-        value, gradient = (result.numpy() for result in self._value(states))
-        return (float(value[0]), gradient[0]) if single else (value, gradient)
+        value, gradient = self._value(states)
+        if isinstance(x, torch.Tensor):
+            value, gradient = value.to(x.device), gradient.to(x.device)
+            return (value[0], gradient[0]) if single else (value, gradient)
+        return (float(value[0]), gradient[0].numpy()) if single else (value.numpy(), gradient.numpy())
+
+
+def _of_jax(x: Any, in_jax: InJax | None) -> JaxSolution | None:
+    """The functions of JAX for an array of JAX; None for other arrays, and for a policy that is called by NumPy's.
+
+    Raises SolverError within a transformation of JAX for a policy that has no form there.
+    """
+    jax = sys.modules.get("jax")
+    if jax is None or not isinstance(x, jax.Array):
+        return None
+    if in_jax is not None:
+        return in_jax("float64" if x.dtype == np.float64 else "float32")
+    if isinstance(x, jax.core.Tracer):
+        raise SolverError("a policy without a value function has no form in JAX; call it outside of jit, vmap and grad")
+    return None
+
+
+def _forms_in_jax(folder: str | Path, generated: str | None, reaction_periods: float | None = None) -> InJax | None:
+    """Makes the functions of a run in JAX; None for a run without a value function."""
+    if kinds.kind_of(run_folder(folder)).command != "train":
+        return None
+
+    @cache
+    def in_jax(dtype: str) -> JaxSolution:
+        from solver.jax.solution import make
+
+        return make(load_solution(folder, generated, reaction_periods), dtype)
+
+    return in_jax
 
 
 def _states(x: ArrayLike, names: tuple[str, ...], geometry: Geometry) -> tuple[torch.Tensor, bool]:
@@ -106,7 +164,7 @@ def load_policy(
     `reaction_periods` of a run without a value function.
     """
     problem, act, label = kinds.load_rollout_policy(folder, generated, reaction_periods)
-    return Policy(act, problem.robot, label)
+    return Policy(act, problem.robot, label, _forms_in_jax(folder, generated, reaction_periods))
 
 
 class PositionController:
@@ -220,4 +278,4 @@ def load_value(folder: str | Path, generated: str | None = None) -> Value:
     artifact, and a baseline, which has no value function.
     """
     solution = load_solution(folder, generated)
-    return Value(solution.value, solution.problem.robot)
+    return Value(solution.value, solution.problem.robot, _forms_in_jax(folder, generated))
