@@ -83,7 +83,7 @@ def test_a_motor_with_inductance_moves_as_its_equations_say(tmp_path: Path) -> N
         return kernels.dynamics(np.array([x]), np.array([[volts(time)]]))[0]
 
     ends = [solve_ivp(f, (0, 2), [0.3, 0, 1], rtol=1e-10, atol=1e-12).y[:, -1] for f in (by_hand, compiled)]
-    np.testing.assert_allclose(*ends, rtol=1e-8)
+    np.testing.assert_allclose(ends[0], ends[1], rtol=1e-8)
 
 
 @pytest.mark.parametrize("make", [motor, held])
