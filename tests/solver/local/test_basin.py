@@ -174,6 +174,7 @@ def test_there_is_none_at_a_target_that_cannot_be_held(tmp_path: Path) -> None:
     assert find_basin(problem, 1.0) is None
 
 
+@pytest.mark.slow
 def test_a_target_that_an_input_holds_has_one(tmp_path: Path) -> None:
     """A weight that sinks without its trim."""
     problem = built(tmp_path, "lifted", LIFTED)

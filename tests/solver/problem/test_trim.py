@@ -92,6 +92,7 @@ def test_the_linearisation_at_the_trim_has_the_slope_of_the_thrust(generated: st
     np.testing.assert_allclose(local.A, expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_cost_to_go_is_that_of_scipys_riccati_equation(problem: Problem) -> None:
     A, B = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0], [1 / MASS]])
     expected = solve_continuous_are(A - RHO / 2 * np.eye(2), B, np.diag([1.0, 0.1]), np.array([[WEIGHT]]))
