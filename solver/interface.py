@@ -17,6 +17,7 @@ from solver.evaluation.evaluation import Evaluation, evaluate
 from solver.plants import PlantName
 from solver.policy import Policy, Value, load_policy, load_value
 from solver.preflight.check import preflight
+from solver.problem.given import GivenRanges
 from solver.problem.parameters import Change
 from solver.problem.robots import load_robot
 from solver.runs.kinds import Description, kind_of, kind_that_trains, start, warn_unfinished
@@ -134,6 +135,7 @@ def train(
     overwrite: bool = False,
     generated: str | None = None,
     identified: str | Path | None = None,
+    given: GivenRanges = (),
     start_from: str | Path | None = None,
     preview: float = 20.0,
     callback: Callback = lambda _: None,
@@ -145,7 +147,8 @@ def train(
     algorithm: rfvi, cfvi (without adversaries), sac, ddpg or ppo. adversaries: in place of the preset's, for example
     [solver.Parameters(0.03), solver.Action(0.3)]. out: run folder, by default one below runs/ with robot, algorithm,
     preset and seed in its name. overwrite: replace a run in that folder. generated: folder of artifacts.
-    identified: file of `modelgen identify`. start_from: run whose value function the training begins with.
+    identified: file of `modelgen identify`. given: parameters that the policy is told, for example ["mass"] within the
+    bounds of the model file, or {"mass": (0.5, 1.5)}; see docs/how-to/train-a-family.md. start_from: run whose value function the training begins with.
     preview: seconds of the search for a motion to the target before the training, 0 for none. callback: called with the
     metrics of every iteration; an exception ends the training, which `resume` continues. settings: any of
     `solver.Settings` by name.
@@ -166,6 +169,7 @@ def train(
             preset=preset,
             adversaries=adversaries,
             identified=identified,
+            given=given,
             start_from=start_from,
             **settings,
         )
@@ -186,6 +190,7 @@ def train(
             compiled_in_memory=artifact,
             adversaries=adversaries,
             identified=identified,
+            given=given or None,
             start_from=start_from,
         )
         compiled = load_robot(robot, "cpu", generated)

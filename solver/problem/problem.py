@@ -1,6 +1,7 @@
 """Robot and task as tensors on one device: the argument of every policy, plant and oracle.
 
-Shapes: n states, q coordinates, m inputs, p parameters, N samples. SI units.
+Shapes: n states, q coordinates, m inputs, p parameters, k told parameters, N samples. SI units. Rows (N, n + k) are
+states with their contexts (`solver.problem.context`); in most problems k is 0, and rows are states.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.problem.action_cost import TensorActionCost
+from solver.problem.context import Context, Given
 from solver.problem.identified import Identified
 from solver.problem.robots import largest_rates
 from solver.problem.schemes import SCHEMES, SchemeName
@@ -36,6 +38,7 @@ class Problem:
     scheme: integration scheme, a key of `solver.problem.schemes.SCHEMES`.
     identified: admissible sets from recordings. If it is given, the robot's nominal parameters must be the identified
     ones.
+    given: parameters that the policy is told. `context` is None without them.
 
     Tensors: `state_limits` (n,), `input_limits` (m,) half of the ranges of the inputs about `input_middle` (m,),
     `lower_input` and `upper_input` (m,), `trim` (m,) the input that holds the target at the model file's parameters,
@@ -50,6 +53,7 @@ class Problem:
         device: torch.device | str = "cpu",
         scheme: SchemeName = "rk4",
         identified: Identified | None = None,
+        given: tuple[Given, ...] = (),
     ) -> None:
         task = robot.metadata.task
         self.robot, self.device, self.scheme = robot, device, SCHEMES[scheme]
@@ -72,6 +76,22 @@ class Problem:
         self.substeps = self.scheme.steps(task)  # integration steps in a control period
         self.discount_rate = -math.log(task.weight_at_horizon) / task.horizon  # 1/s
         self.action_cost = TensorActionCost(robot, device)
+        self.context = Context(given, robot.parameter_names, self.theta) if given else None
+
+    def split(self, rows: Tensor) -> tuple[Tensor, Tensor | None]:
+        """States x (N, n) of rows (N, n + k), and their parameters theta (N, p), or None without a context."""
+        if self.context is None:
+            return rows, None
+        n = len(self.target)
+        return rows[:, :n].contiguous(), self.context.theta(rows[:, n:])
+
+    def join(self, x: Tensor, rows: Tensor) -> Tensor:
+        """Rows (N, n + k) of the states x (N, n) with the contexts of `rows` (N, n + k)."""
+        return x if self.context is None else torch.cat([x, rows[:, len(self.target) :]], 1)
+
+    def with_contexts(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        """Rows (N, n + k) of the states x (N, n) with random contexts."""
+        return x if self.context is None else torch.cat([x, self.context.draw(len(x), generator)], 1)
 
     def input_of(self, share: Tensor) -> Tensor:
         """Inputs (N, m) of shares (N, m) from -1, the lower limit, to 1, the upper limit."""
@@ -79,18 +99,42 @@ class Problem:
 
     def integrated_by(self, scheme: SchemeName) -> Problem:
         """The same problem with another integration scheme."""
-        return Problem(self.robot, self.device, scheme, self.identified)
+        return Problem(self.robot, self.device, scheme, self.identified, self.context.given if self.context else ())
 
-    def state_cost(self, x: Tensor) -> Tensor:
-        """State cost q_c (N,) in 1/s at x (N, n) and the nominal parameters.
+    def state_cost(self, x: Tensor, theta: Tensor | None = None) -> Tensor:
+        """State cost q_c (N,) in 1/s at x (N, n).
 
+        It is the cost of the nominal parameters, but of the told ones in theta (p,) or (M, p) with N a multiple of M.
         Angles listed in `unwrapped_costs` are wrapped first: a stage of the integrator may lie beyond the seam at pi.
         """
         if self.unwrapped_costs:
             x = x.clone()
             self._wrap_in_place(x, self.unwrapped_costs)
-        cost: Tensor = self.robot.state_cost(x)[0]
+        if theta is not None and len(self.told_costs):
+            told = self.theta.repeat(len(x), 1)
+            columns = theta.expand(len(theta) if theta.ndim == 2 else 1, -1)[:, self.told_costs]
+            told[:, self.told_costs] = columns.repeat(len(x) // len(columns), 1)
+            theta = told
+        else:
+            theta = None
+        cost: Tensor = self.robot.state_cost(x, theta)[0]
         return cost
+
+    @cached_property
+    def told_costs(self) -> Tensor:
+        """Columns of theta of the told parameters that the state cost depends on."""
+        if self.context is None:
+            return torch.empty(0, dtype=torch.long, device=self.device)
+        generator = torch.Generator(device=self.device).manual_seed(0)
+        x, _ = self.split(self.sample_domain(SAMPLES, generator))
+        cost = self.robot.state_cost(x)[0]
+        columns = []
+        for column, end in zip(self.context.columns.tolist(), (self.context.middle + self.context.half).tolist(), strict=True):
+            theta = self.theta.repeat(len(x), 1)
+            theta[:, column] = end
+            if float((self.robot.state_cost(x, theta)[0] - cost).abs().max()) > ROUNDING * float(cost.max()):
+                columns.append(column)
+        return torch.tensor(columns, dtype=torch.long, device=self.device)
 
     @cached_property
     def unwrapped_costs(self) -> list[int]:
@@ -100,7 +144,7 @@ class Problem:
         """
         if not self.continuous:
             return []
-        x = self.sample_domain(SAMPLES, torch.Generator(device=self.device).manual_seed(0))
+        x, _ = self.split(self.sample_domain(SAMPLES, torch.Generator(device=self.device).manual_seed(0)))
         cost, unwrapped = self.robot.state_cost(x)[0], []
         for i in self.continuous:
             turned = x.clone()
@@ -147,31 +191,32 @@ class Problem:
         return x.abs() >= self.bound
 
     def sample_starts(self, size: int, generator: torch.Generator) -> Tensor:
-        """States (size, n) from the task's Gaussian start distribution, confined to the state domain."""
+        """Rows (size, n + k): states from the task's Gaussian start distribution, confined to the state domain."""
         task, device = self.robot.metadata.task, generator.device
         draw = torch.randn(size, len(task.start_mean), generator=generator, device=device)
         mean, deviation = torch.tensor([task.start_mean, task.start_deviation], device=device)
-        return self.confine(mean + draw * deviation)
+        return self.with_contexts(self.confine(mean + draw * deviation), generator)
 
     def sample_angles(self, size: int, generator: torch.Generator) -> Tensor:
-        """States (size, n) from `sample_starts`, but with every continuous angle uniform."""
+        """Rows (size, n + k) from `sample_starts`, but with every continuous angle uniform."""
         x = self.sample_starts(size, generator)
         turns = torch.rand(size, len(self.continuous), generator=generator, device=generator.device)
         x[:, self.continuous] = math.pi * (2.0 * turns - 1.0)
         return x
 
-    def scatter(self, x: Tensor, spread: float, generator: torch.Generator) -> Tensor:
-        """x (N, n) with Gaussian noise, confined to the state domain.
+    def scatter(self, rows: Tensor, spread: float, generator: torch.Generator) -> Tensor:
+        """Rows (N, n + k) with Gaussian noise on their states, confined to the state domain.
 
         The standard deviation of each row is drawn uniformly between 0 and `spread` times the state limits.
         """
         if spread == 0.0:
-            return x
+            return rows
+        x, _ = self.split(rows)
         draw = torch.randn(x.shape, generator=generator, device=generator.device)
         scale = torch.rand((len(x), 1), generator=generator, device=generator.device)
-        return self.confine(x + spread * scale * self.state_limits * draw)
+        return self.join(self.confine(x + spread * scale * self.state_limits * draw), rows)
 
     def sample_domain(self, size: int, generator: torch.Generator) -> Tensor:
-        """States (size, n) uniform in the domain |x_i| <= limit_i."""
+        """Rows (size, n + k): states uniform in the domain |x_i| <= limit_i."""
         unit = torch.rand(size, len(self.state_limits), generator=generator, device=generator.device)
-        return (2.0 * unit - 1.0) * self.state_limits
+        return self.with_contexts((2.0 * unit - 1.0) * self.state_limits, generator)

@@ -82,7 +82,7 @@ def _session(
     if robot is None or run.settings.device != "cpu":
         robot = load_robot(run.robot, run.settings.device, run.generated, nominal=run.nominal)
     require_same_artifact(folder, run.artifact_hash, robot)
-    return Session(robot, run.settings, checkpoint, run.identified)
+    return Session(robot, run.settings, checkpoint, run.identified, run.given)
 
 
 def _train(session: Session, run: RunDescription, folder: Path, report: Report) -> None:

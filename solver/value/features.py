@@ -11,7 +11,7 @@ away, |y|^2 tends to c. In other runs W is the identity and 1/c is 0, so that y 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -21,14 +21,17 @@ UNSEEN = 1e-3  # of c: smallest cost of an error of 1 in any direction, also whe
 
 @dataclass(frozen=True)
 class Features:
-    """The functions z(x) and y(z). Here k is the number of continuous angles, and n_z = 2 k + (n - k)."""
+    """The functions z(x) and y(z). Here k is the number of continuous angles, and n_z = 2 k + (n - k).
+
+    The features of N contexts have N metrics, one for each of the N states that their methods take.
+    """
 
     angles: Tensor  # (k,) indices of the continuous angles
     others: Tensor  # (n - k,) indices of the other states
     scale: Tensor  # (n - k,) factors of the other states
     at_target: Tensor  # (n_z,) z(target)
-    metric: Tensor  # (n_z, n_z) W
-    bend: Tensor  # () 1/c
+    metric: Tensor  # (n_z, n_z) or (N, n_z, n_z) W
+    bend: Tensor  # () or (N, 1) 1/c
 
     @property
     def size(self) -> int:
@@ -47,21 +50,26 @@ class Features:
 
     def _straight(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """W^T e (N, n_z) and the factor 1/sqrt(1 + |W^T e|^2/c) (N, 1)."""
-        y = (z - self.at_target) @ self.metric
+        y = times(z - self.at_target, self.metric)
         return y, (1.0 + self.bend * (y * y).sum(1, keepdim=True)).rsqrt()
 
     def pull_back(self, z: Tensor, y: Tensor, dz: Tensor, dy: Tensor) -> Tensor:
         """dV/dx (N, n) from z, y = error(z), and the derivatives dz and dy of V(z, y) in them, all (N, n_z)."""
         along = (dy * y).sum(1, keepdim=True) * self.bend
-        dz = dz + ((dy - along * y) * self._straight(z)[1]) @ self.metric.T
+        dz = dz + times((dy - along * y) * self._straight(z)[1], self.metric.mT)
         c = len(self.angles)
         dx = torch.empty(len(z), c + len(self.others), dtype=z.dtype, device=z.device)
         dx[:, self.angles] = dz[:, :c] * z[:, c : 2 * c] - dz[:, c : 2 * c] * z[:, :c]
         dx[:, self.others] = dz[:, 2 * c :] * self.scale
         return dx
 
-    def metric_of(self, cost: Tensor, target: Tensor, reach: float) -> Tensor:
-        """Metric W (n_z, n_z) from P (n, n) at the target (n,), and from c = reach.
+    def measured_by(self, cost: Tensor, target: Tensor, reach: Tensor) -> Features:
+        """The same features with the metrics of N forms P (N, n, n), and with N values c = reach (N,)."""
+        metric = self.metric_of(cost, target, reach[:, None, None]).to(self.metric)
+        return replace(self, metric=metric, bend=1.0 / reach[:, None])
+
+    def metric_of(self, cost: Tensor, target: Tensor, reach: float | Tensor) -> Tensor:
+        """Metric W (..., n_z, n_z) from P (..., n, n) at the target (n,), and from c = reach.
 
         Sine and cosine are two features of one angle. A change along the unit circle costs what P gives it. A change
         across the circle costs P_ii, so that half a turn (a distance of 2) costs four times as much as one radian.
@@ -74,7 +82,12 @@ class Features:
         along[self.others, others] = 1.0 / self.scale.double()
         across = cost.new_zeros(c, self.size)
         across[rows, rows], across[rows, c + rows] = torch.sin(at), torch.cos(at)
-        turning = torch.diag(cost.diagonal()[self.angles])
+        turning = torch.diag_embed(cost.diagonal(dim1=-2, dim2=-1)[..., self.angles])
         form = along.T @ cost @ along + across.T @ turning @ across + UNSEEN * reach * torch.eye(self.size).to(cost)
-        root: Tensor = torch.linalg.cholesky(form)
+        root: Tensor = torch.linalg.cholesky_ex(form).L
         return root
+
+
+def times(e: Tensor, matrix: Tensor) -> Tensor:
+    """Rows e_i^T M (N, m) of e (N, n), with one matrix M (n, m) or with N of them (N, n, m)."""
+    return e @ matrix if matrix.ndim == 2 else (e[:, :, None] * matrix).sum(1)
