@@ -148,10 +148,10 @@ def train(
     [solver.Parameters(0.03), solver.Action(0.3)]. out: run folder, by default one below runs/ with robot, algorithm,
     preset and seed in its name. overwrite: replace a run in that folder. generated: folder of artifacts.
     identified: file of `modelgen identify`. given: parameters that the policy is told, for example ["mass"] within the
-    bounds of the model file, or {"mass": (0.5, 1.5)}; see docs/how-to/train-a-family.md. start_from: run whose value function the training begins with.
-    preview: seconds of the search for a motion to the target before the training, 0 for none. callback: called with the
-    metrics of every iteration; an exception ends the training, which `resume` continues. settings: any of
-    `solver.Settings` by name.
+    bounds of the model file, or {"mass": (0.5, 1.5)}; see docs/how-to/train-a-family.md. start_from: run whose value
+    function the training begins with. preview: seconds of the search for a motion to the target before the training, 0
+    for none. callback: called with the metrics of every iteration; an exception ends the training, which `resume`
+    continues. settings: any of `solver.Settings` by name.
 
     Warnings of the checks before the training are given with `warnings`. Raises SolverError for an unknown name or a
     folder with a run, ModelError for an unknown robot, DivergenceError if the training diverges.

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from numbers import Real
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,33 +21,54 @@ from solver.errors import SolverError
 from solver.observer.sensing import Sensing, make_sensing, usual_counts
 from solver.observer.unknown_delay import UnknownDelay, make_observer
 from solver.plants.rollouts import Controller
+from solver.problem.parameters import Change
 from solver.problem.problem import FARTHEST, Problem
 from solver.runs import kinds
+from solver.runs.kinds import require_told_names, told_among
 from solver.training.solution import load_solution
 from solver.value.frozen import FrozenValue
 
+MOST_TOLD = 64  # combinations of told values whose policies are kept in memory
+Tell = Callable[[tuple[tuple[str, float], ...]], Controller]
+
 
 class Policy:
-    """Policy of a run as a function of arrays."""
+    """Policy of a run as a function of arrays. told: names of the parameters that a call can tell it.
 
-    def __init__(self, act: Controller, robot: CompiledRobot, label: str) -> None:
+    tell: the policy of some values of these.
+    """
+
+    def __init__(
+        self, act: Controller, robot: CompiledRobot, label: str, told: tuple[str, ...] = (), tell: Tell | None = None
+    ) -> None:
         self._act, self.robot, self.label = act, robot, label
+        self.told, self._tell = told, tell
         self.state_names, self.input_names = robot.state_names, robot.input_names
         self.control_rate = robot.metadata.task.control_rate  # Hz
         self.limits = np.asarray(robot.input_limits, np.float64)  # (m,) half of their ranges
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{entry.name} {entry.range} {entry.unit}" for entry in self.robot.metadata.inputs)
-        return f"<policy {self.label}: ({', '.join(self.state_names)}) -> {inputs}, {self.control_rate:g} Hz>"
+        arguments = ", ".join((*self.state_names, *self.told))
+        return f"<policy {self.label}: ({arguments}) -> {inputs}, {self.control_rate:g} Hz>"
 
-    def __call__(self, x: ArrayLike) -> NDArray[np.float32]:
+    def __call__(self, x: ArrayLike, **told: float) -> NDArray[np.float32]:
         """Inputs (N, m) or (m,) within the limits at states (N, n) or (n,), in SI units.
 
-        The state of an entry beyond 1e6 is that with 1e6; a state that is not finite gives NaN. Raises SolverError for
-        another shape.
+        told: values of parameters that the training gave, in SI units; the others are nominal. The state of an entry
+        beyond 1e6 is that with 1e6; a state that is not finite gives NaN. Raises SolverError for another shape, and for
+        a parameter that the policy cannot be told.
         """
         states, single = _states(x, self.state_names)
-        u: NDArray[np.float32] = self._act(states)[0].numpy()
+        act = self._act
+        if told:
+            require_told_names(self.label, self.told, told)
+            for name, value in told.items():
+                if not isinstance(value, Real) or not math.isfinite(value):
+                    raise SolverError(f"{name} is {value!r}; give one finite number, in SI units")
+            assert self._tell is not None
+            act = self._tell(tuple(sorted((name, float(value)) for name, value in told.items())))
+        u: NDArray[np.float32] = act(states)[0].numpy()
         return u[0] if single else u
 
 
@@ -98,7 +123,12 @@ def load_policy(
     `reaction_periods` of a run without a value function.
     """
     problem, act, label = kinds.load_rollout_policy(folder, generated, reaction_periods)
-    return Policy(act, problem.robot, label)
+
+    @lru_cache(MOST_TOLD)
+    def tell(told: tuple[tuple[str, float], ...]) -> Controller:
+        return kinds.load_rollout_policy(folder, generated, reaction_periods, dict(told)).act
+
+    return Policy(act, problem.robot, label, told_among(folder, problem.robot.parameter_names), tell)
 
 
 class PositionController:
@@ -153,16 +183,18 @@ def load_controller(
     delay: int = 0,
     longest_delay: int | None = None,
     rates: Mapping[str, float] | None = None,
+    told: Mapping[str, Change] = MappingProxyType({}),
 ) -> PositionController:
     """Policy of a run with an observer, for a robot that measures positions, or positions and rates.
 
     counts: step of an encoder in the unit of its coordinate, by the name of the coordinate; by default a turn has 2048
     steps, and a length has steps of 0.025 mm. rates: standard deviation of the white noise of a measured rate in its
     unit, by the name of the state, for all rates or for none. delay: control periods from a measurement until its input
-    acts. longest_delay: upper bound of an unknown delay, which the observer then estimates. Raises the errors of
+    acts. longest_delay: upper bound of an unknown delay, which the observer then estimates. told: parameters that the
+    policy and the observer are told, where the training gave some; the others are nominal. Raises the errors of
     `load_policy`, and SolverError for an unknown name or a number out of range.
     """
-    problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods)
+    problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods, told)
     names, steps = problem.robot.metadata.coordinates, usual_counts(problem)
     _require("counts", counts or {}, names, "the positive step of the encoder")
     for name, step in (counts or {}).items():

@@ -47,7 +47,9 @@ def read_given(words: Sequence[str]) -> dict[str, tuple[Change, Change] | None]:
         try:
             lower, upper = (read_change(end.strip()) for end in text.split(":")) if equals else (None, None)
         except ValueError as error:
-            raise SolverError(f"cannot read --given {word}; write {name}, {name}=0.8:1.2 or {name}=0.5x:1.5x") from error
+            raise SolverError(
+                f"cannot read --given {word}; write {name}, {name}=0.8:1.2 or {name}=0.5x:1.5x"
+            ) from error
         ranges[name] = None if lower is None or upper is None else (lower, upper)
     return ranges
 

@@ -16,7 +16,19 @@ from solver.errors import SolverError
 from solver.training.presets import Algorithm
 from solver.training.settings import Settings
 
-COMMON = ("robot", "preset", "algorithm", "seed", "iterations", "out", "overwrite", "warm_from", "identified", "given", "resume")
+COMMON = (
+    "robot",
+    "preset",
+    "algorithm",
+    "seed",
+    "iterations",
+    "out",
+    "overwrite",
+    "warm_from",
+    "identified",
+    "given",
+    "resume",
+)
 
 
 @dataclass(frozen=True)

@@ -125,8 +125,9 @@ class Game:
                 admissible = adversary.admissible_set(self.problem, modulation.radius(adversary, z.shape))
             choice = choices[adversary.name] = admissible.extreme_point(z)
             disturbed = adversary.disturb(disturbed, choice)
-        if self.problem.context is not None and disturbed.theta is not theta:  # no adversary moves what is told
-            told = self.problem.context.replaced(disturbed.theta, x[:, len(self.problem.target) :])
+        context = self.problem.context
+        if context is not None and disturbed.theta is not None:  # no adversary moves what is told
+            told = context.replaced(disturbed.theta, x[:, len(self.problem.target) :])
             disturbed = replace(disturbed, theta=told)
         return Move(u, cost, choices, disturbed)
 

@@ -120,7 +120,7 @@ def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | 
 
 
 def riccati_solutions(problem: Problem, c: Tensor) -> tuple[Array, float] | None:
-    """P (N, n, n) of the contexts c (N, k), and the decay (1/s) of the slowest motion of all; None as in `cost_to_go`."""
+    """P (N, n, n) of the contexts c (N, k), and the decay (1/s) of their slowest motion; None as in `cost_to_go`."""
     assert problem.context is not None
     robot, solutions = problem.robot.with_kernels(), []
     for theta in problem.context.theta(c.float().to(problem.device)).tolist():
@@ -181,7 +181,9 @@ def _inverse_root(problem: Problem, basin: Basin) -> Tensor:
     return root
 
 
-def _arrives(problem: Problem, family: Basin | BasinFamily, seconds: float, reaction_periods: float, negligible: float) -> bool:
+def _arrives(
+    problem: Problem, family: Basin | BasinFamily, seconds: float, reaction_periods: float, negligible: float
+) -> bool:
     """Whether the policy of the quadratic form brings the robot from the basin's boundary to the target.
 
     A rollout must reach no limit, and cost no more than COST_ERROR and `negligible` allow.

@@ -59,10 +59,10 @@ def rollouts(
 ) -> Rollouts:
     """Rollouts of a controller from the rows x (N, n + k). Its input is held for one control period at a time.
 
-    The controller is told the contexts of the rows in every period. plant: by default the robot that they describe. seconds: by default the task's horizon.
-    observed: the controller gets the estimates of an observer instead of the plant's measured states.
-    longest_delay: in control periods; if given, the observer does not know the plant's delay and estimates it up to
-    this one.
+    The controller is told the contexts of the rows in every period. plant: by default the robot that they describe.
+    seconds: by default the task's horizon. observed: the controller gets the estimates of an observer instead of the
+    plant's measured states. longest_delay: in control periods; if given, the observer does not know the plant's delay
+    and estimates it up to this one.
 
     The state reward is computed from the true states. The action reward is computed from the inputs of the controller,
     even if the plant delays or limits them.

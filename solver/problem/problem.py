@@ -129,7 +129,9 @@ class Problem:
         x, _ = self.split(self.sample_domain(SAMPLES, generator))
         cost = self.robot.state_cost(x)[0]
         columns = []
-        for column, end in zip(self.context.columns.tolist(), (self.context.middle + self.context.half).tolist(), strict=True):
+        for column, end in zip(
+            self.context.columns.tolist(), (self.context.middle + self.context.half).tolist(), strict=True
+        ):
             theta = self.theta.repeat(len(x), 1)
             theta[:, column] = end
             if float((self.robot.state_cost(x, theta)[0] - cost).abs().max()) > ROUNDING * float(cost.max()):

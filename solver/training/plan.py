@@ -43,8 +43,9 @@ def plan(
 ) -> tuple[CompiledRobot, RunDescription]:
     """Robot with float32 kernels on the CPU and the nominal parameters of the training, and description of the run.
 
-    given: parameters that the policy is told, by name; or their ranges. The preset gives the settings. The identified set changes them, then the run to start from, then `adversaries` and
-    `settings`. Raises SolverError for an unknown name, and for a file or run of another robot.
+    given: parameters that the policy is told, by name; or their ranges. The preset gives the settings. The identified
+    set changes them, then the run to start from, then `adversaries` and `settings`. Raises SolverError for an unknown
+    name, and for a file or run of another robot.
     """
     robot = load_robot(name, "cpu", generated)
     known: Identified | None = None

@@ -37,16 +37,21 @@ class RunDescription(Description):
         return self.identified.nominal if self.identified else ()
 
     @property
+    def told_names(self) -> tuple[str, ...]:
+        """Names of the parameters that the policy is told."""
+        return tuple(entry.name for entry in self.given)
+
+    @property
     def name(self) -> str:
         """Name of the run folder: robot, algorithm, preset, told parameters and seed."""
-        told = "".join(f"-{entry.name}" for entry in self.given)
+        told = "".join(f"-{name}" for name in self.told_names)
         return f"{self.robot}-{self.settings.algorithm}-{self.preset}{told}-seed{self.settings.seed}"
 
     @property
     def label(self) -> str:
         """Robot and algorithm, and the preset unless it is `fast`."""
         label = f"{self.robot}-{self.settings.algorithm}"
-        label += f" told {' '.join(entry.name for entry in self.given)}" if self.given else ""
+        label += f" told {' '.join(self.told_names)}" if self.given else ""
         return label if self.preset == "fast" else f"{label}-{self.preset}"
 
     @property

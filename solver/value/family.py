@@ -22,7 +22,7 @@ REACH = 100.0  # errors are measured by the basin's quadratic form up to this mu
 
 
 def exponents(told: int) -> Tensor:
-    """Degrees (b, k) of the Chebyshev polynomials in every term, for k told parameters: of at most DEGREES[k] in all."""
+    """Degrees (b, k) of the Chebyshev polynomials in every term, for k told parameters: DEGREES[k] at most in all."""
     most = DEGREES[told]
     return torch.tensor([row for row in product(range(most + 1), repeat=told) if sum(row) <= most])
 

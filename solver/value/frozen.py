@@ -62,7 +62,7 @@ class FrozenValue:
 
     def __init__(self, ensemble: Ensemble) -> None:
         self.frame = ensemble.frame
-        self.features, self.basin = self.frame.features, self.frame.basin
+        self.features, self.basin = ensemble.features, ensemble.basin
         first = ensemble.factors[0]
         self.rows, self.columns, self.diagonal = first.rows, first.columns, first.diagonal.nonzero()[:, 0]
         self.sum_into_columns = first.column_sum.T.contiguous()

@@ -152,10 +152,9 @@ class Ensemble(nn.Module):
     @property
     def frame(self) -> Frame:
         """Features and basin, of every context where there are told parameters."""
-        basin: Basin | BasinFamily = self.basin
-        if self.told:
-            basin = BasinFamily(basin, self.degrees, self.coefficients.clone())
-        return Frame(self.features, basin, len(self.target))
+        alike = self.basin
+        family = BasinFamily(alike, self.degrees, self.coefficients.clone()) if self.told else alike
+        return Frame(self.features, family, len(self.target))
 
     def place(self, basin: Basin | BasinFamily) -> None:
         """Set the basin, or the basins of all contexts, and the metric that they give to the errors."""
@@ -169,11 +168,10 @@ class Ensemble(nn.Module):
     @torch.no_grad()
     def told_that(self, c: Tensor) -> Ensemble:
         """The same value function for one context c (k,), without told parameters."""
-        like = self.members[0]
-        n, (hidden, *_) = len(self.target), (len(bias) for bias in like.biases)
+        like = self.factors[0]
         rows = torch.cat([self.target, c])[None]
         _, features, basin = self.frame.at(rows)
-        scale = torch.zeros(n)
+        scale = torch.zeros(len(self.target))
         scale[self.others] = self.scale
         single = Ensemble(
             self.continuous.tolist(),
@@ -181,12 +179,11 @@ class Ensemble(nn.Module):
             scale.tolist(),
             len(self.members),
             len(like.weights) - 1,
-            hidden,
+            len(like.biases[0]),
             torch.Generator(),
         )
         if not basin.empty:
-            level = float(basin.level)
-            single.set_basin(Basin(self.target, self.continuous, basin.cost[0], level))
+            single.set_basin(Basin(self.target, self.continuous, basin.cost[0], float(basin.level)))
             single.metric.copy_(features.metric[0])
             single.bend.copy_(features.bend[0, 0])
         for mine, its in zip(self.factors, single.factors, strict=True):

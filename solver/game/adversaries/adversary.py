@@ -23,8 +23,8 @@ RadiusInTime = Literal["constant", "walk", "displacement"]
 class Hamiltonian:
     """Gradients of the Hamiltonian H = dV/dx . (a + B u) at N states and the policy's inputs.
 
-    x and costate = dV/dx (N, n), u (N, m), dH_du = B^T dV/dx (N, m), theta (N, p), nominal by default. `dH_dx` and `dH_dtheta` come from one reverse
-    sweep of the robot's kernel, which runs when one of them is first read.
+    x and costate = dV/dx (N, n), u (N, m), dH_du = B^T dV/dx (N, m), theta (N, p), nominal by default. `dH_dx` and
+    `dH_dtheta` come from one reverse sweep of the robot's kernel, which runs when one of them is first read.
     """
 
     def __init__(
