@@ -109,17 +109,24 @@ class Run:
 
         return plot_run(Path(self.name), None, {}, self._generated, None if directory is None else Path(directory))
 
-    def export(self, directory: str | Path, *formats: Format, observer: bool = False) -> list[Path]:
+    def export(
+        self,
+        directory: str | Path,
+        *formats: Format,
+        observer: bool = False,
+        told: Mapping[str, Change] = MappingProxyType({}),
+    ) -> list[Path]:
         """Files of the policy in a directory: C99, ONNX or JavaScript. Returns their paths.
 
-        observer: with "c", the observer too. Raises SolverError for an unknown format.
+        observer: with "c", the observer too. told: parameters that the policy is told, where its training gave some.
+        Raises SolverError for an unknown format, and for a parameter that the policy cannot be told.
         """
         from solver.export.files import policy_files
         from solver.runs.folder import write_bytes
         from solver.training.solution import load_solution
 
         warn_unfinished(self.name)
-        files = policy_files(load_solution(self.folder, self._generated), Path(directory), formats, observer)
+        files = policy_files(load_solution(self.folder, self._generated, told=told), Path(directory), formats, observer)
         for path, content in files.items():
             write_bytes(path, content)
         return list(files)

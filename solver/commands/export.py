@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +25,9 @@ class Options:
     """ONNX file of policy, V and dV/dx."""
     js: Annotated[Path | None, arg(metavar="FILE")] = None
     """JavaScript module of robot, policy, V and dV/dx, in one file."""
+    told: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
+    """Parameters that the policy is told, where its training gave some: mass=1.3x or mass=1.1, as in `solver evaluate`.
+    The files hold the policy of this robot. By default the nominal parameters."""
     observer: bool = False
     """With --c: write the observer too. Its memory is a struct."""
     budget: Annotated[str | None, arg(metavar="TIME@CLOCK")] = None
@@ -45,6 +48,7 @@ class Options:
 
 def run(options: Options) -> None:
     """Write, and print the paths."""
+    from solver.commands.changes import read_changes
     from solver.errors import SolverError
     from solver.runs.folder import write_bytes
     from solver.runs.kinds import warn_unfinished
@@ -60,7 +64,7 @@ def run(options: Options) -> None:
         raise SolverError("--max-loss and --seed belong to --budget; give --budget TIME@CLOCK too")
     require_apart({"--onnx": options.onnx, "--js": options.js}, error=SolverError)
     warn_unfinished(options.run)
-    solution = load_solution(options.run, options.generated, options.reaction_periods)
+    solution = load_solution(options.run, options.generated, options.reaction_periods, read_changes(options.told))
     robot = solution.problem.robot
     files: dict[Path, bytes] = {}
     if options.c is not None:
