@@ -82,7 +82,8 @@ class Episodes:
         problem = self.problem
         for row in rows:
             generator = torch.Generator().manual_seed(int(generators[row].integers(2**62)))
-            self.x[row], self.c[row] = self._draw(generator).split([self.x.shape[1], self.c.shape[1]])
+            drawn, n = self._draw(generator), self.x.shape[1]
+            self.x[row], self.c[row] = drawn[:n], drawn[n:]
             if self.randomize > 0.0:
                 spread = self.randomize * problem.theta.abs()
                 theta = problem.theta + spread * (2.0 * torch.rand(len(spread), generator=generator) - 1.0)

@@ -71,15 +71,16 @@ def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
         )
     idle = [name for name, size in effects(robot, found).items() if size == 0.0]
     if idle:
-        raise SolverError(f"--given {idle[0]}: it has no effect on the motion of {robot.name}; leave it out")
+        raise SolverError(f"--given {idle[0]}: it changes neither motion nor cost of {robot.name}; leave it out")
     _require_held(robot, tuple(found))
     return tuple(found)
 
 
 def effects(robot: CompiledRobot, given: Iterable[Given]) -> dict[str, float]:
-    """Effect of every parameter: root mean square of the change of xdot from the middle to an end of its range.
+    """Effect of every parameter: root mean square of the change of a rate from the middle to an end of its range.
 
-    It is a share of the root mean square of xdot, for the state that it changes most, over random states and inputs.
+    It is a share of the root mean square of that rate, over random states and inputs. The rates are those of the states
+    and of the cost; the one that changes most counts.
     """
     generator, given = torch.Generator().manual_seed(SEED), tuple(given)
     states, inputs, theta = (
@@ -95,8 +96,8 @@ def effects(robot: CompiledRobot, given: Iterable[Given]) -> dict[str, float]:
         changed = theta.clone()
         for column, value in changes.items():
             changed[column] = value
-        xdot: Tensor = robot.dynamics(x, u, changed.expand(len(x), -1).contiguous())
-        return xdot
+        told = changed.expand(len(x), -1).contiguous()
+        return torch.cat([robot.dynamics(x, u, told), robot.state_cost(x, told)[0][:, None]], 1)
 
     size = rates({}).square().mean(0).sqrt().clamp_min(1e-12)
     found = {}

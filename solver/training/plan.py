@@ -94,8 +94,8 @@ def take_over_weights(ensemble: Ensemble, robot: str, folder: Path) -> None:
         ensemble.members.load_state_dict(weights)
     except RuntimeError as error:
         raise SolverError(
-            f"the network of {folder} does not fit this training: the robot has other states now, or --given, --members, "
-            "--layers or --width differ. Leave these out, or train without --from."
+            f"the network of {folder} does not fit this training: the robot has other states now, or --given, "
+            "--members, --layers or --width differ. Leave these out, or train without --from."
         ) from error
 
 
