@@ -112,7 +112,9 @@ def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | 
     forms, decay = found
     P, design = torch.as_tensor(forms), terms(c, degrees)
     numbers = torch.cat([P.flatten(1), (P.diagonal(dim1=1, dim2=2) * limits.cpu().double() ** 2).sum(1)[:, None]], 1)
-    coefficients = torch.linalg.lstsq(design[:size], numbers[:size]).solution
+    # NumPy's solution has the same bits in every call. That of Torch depends on where MKL finds the numbers in memory.
+    fitted = np.linalg.lstsq(design[:size].numpy(), numbers[:size].numpy(), rcond=None)[0]
+    coefficients = torch.from_numpy(np.ascontiguousarray(fitted))
     _require_smooth(problem, P[size:], (design[size:] @ coefficients)[:, :-1].reshape(-1, *P.shape[1:]))
     family = degrees.to(target.device), coefficients.float().to(target.device)
     nothing = torch.zeros_like(P[0], dtype=torch.float32, device=target.device)
