@@ -53,20 +53,22 @@ class ClosedFormPolicy:
         """Input at the rows x (N, n + k) for the costate dV/dx (N, n), its cost, and w."""
         control_matrix = self._control_matrix(x)
         w = torch.einsum("bnm,bn->bm", control_matrix, costate)
-        argument, cost = self._argument(x, control_matrix, w), self.problem.action_cost
+        cost = self.problem.cost_at(x)
+        argument = self._argument(x, control_matrix, w, cost)
         return Response(cost.policy(argument), cost.cost_of_policy(argument), w)
 
     def argument(self, x: Tensor, costate: Tensor) -> Tensor:
         """Argument (N, m) of grad g~ in the policy, at the rows x (N, n + k) for the costate dV/dx (N, n)."""
         control_matrix = self._control_matrix(x)
-        return self._argument(x, control_matrix, torch.einsum("bnm,bn->bm", control_matrix, costate))
+        w = torch.einsum("bnm,bn->bm", control_matrix, costate)
+        return self._argument(x, control_matrix, w, self.problem.cost_at(x))
 
     def _control_matrix(self, x: Tensor) -> Tensor:
         """B (N, n, m) at the rows x (N, n + k)."""
         matrix: Tensor = self.problem.robot.affine_dynamics(*self.problem.split(x))[1]
         return matrix
 
-    def _argument(self, _x: Tensor, _control_matrix: Tensor, w: Tensor) -> Tensor:
+    def _argument(self, _x: Tensor, _control_matrix: Tensor, w: Tensor, _cost: TensorActionCost) -> Tensor:
         """Argument (N, m) of grad g~ in the policy, from w = B^T dV/dx (N, m) and B (N, n, m) at the rows x."""
         return w
 
@@ -78,9 +80,8 @@ class HeldInputPolicy(ClosedFormPolicy):
         super().__init__(problem)
         self.value, self.seconds = value, seconds
 
-    def _argument(self, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
+    def _argument(self, x: Tensor, control_matrix: Tensor, w: Tensor, cost: TensorActionCost) -> Tensor:
         """w(d) (N, m) with u = u0 + d = grad g~(w(d)), from w = w(0) (N, m)."""
-        cost = self.problem.action_cost
         closed = cost.policy(w) - cost.trim
         p = self._slope(closed, x, control_matrix, w)
         return _one_input(cost, closed, w, p[:, 0]) if w.shape[1] == 1 else _contracted(cost, w, p)

@@ -17,7 +17,7 @@ from torch import Tensor
 from modelgen.arrays import Array
 from modelgen.linear import regulator
 from solver.errors import SolverError
-from solver.local.linearization import Linearization, linearization, linearize
+from solver.local.linearization import Linearization, holding, linearization, linearize
 from solver.plants.rollouts import controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
 from solver.value.family import BasinFamily, exponents, terms
@@ -125,8 +125,10 @@ def riccati_solutions(problem: Problem, c: Tensor) -> tuple[Array, float] | None
     """P (N, n, n) of the contexts c (N, k), and the decay (1/s) of their slowest motion; None as in `cost_to_go`."""
     assert problem.context is not None
     robot, solutions = problem.robot.with_kernels(), []
-    for theta in problem.context.theta(c.float().to(problem.device)).tolist():
-        told = robot.with_nominal(theta)
+    parameters = problem.context.theta(c.float().to(problem.device))
+    trims = problem.trim_of(parameters) if problem.moving_trim else problem.trim.expand(len(c), -1)
+    for theta, trim in zip(parameters.tolist(), trims.tolist(), strict=True):
+        told = holding(robot.with_nominal(theta), trim)
         solutions.append(_cost_to_go(linearize(told, told.metadata), problem.discount_rate))
     found = [solution for solution in solutions if solution is not None]
     if len(found) < len(solutions):

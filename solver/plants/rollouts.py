@@ -36,8 +36,9 @@ def without_input(problem: Problem) -> Controller:
     """Controller with the trim as its input."""
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
-        u = problem.trim.repeat(len(x), 1)
-        return u, problem.action_cost.cost(u)
+        cost = problem.cost_at(x)
+        u = cost.trim.expand(len(x), -1).contiguous()
+        return u, cost.cost(u)
 
     return act
 

@@ -11,14 +11,15 @@ from torch import Tensor
 from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.problem.context import Context, Given
+from solver.problem.context import Given
 from solver.problem.parameters import Change, Relative
+from solver.problem.problem import Problem
 
 ALL = "all"  # in place of a name: every parameter with an effect of at least MATTERS
 MOST = 5  # told parameters: the polynomials of `solver.value.family` grow fast with their number
 MATTERS = 0.02  # effect above which `all` tells a parameter, as a share of the rates of change
 SAMPLES, SEED = 1024, 0  # of the states at which effects are measured
-HELD = 1e-6  # limits per second: a slower drift at the target is an equilibrium
+HELD = 1e-4  # limits per second: a slower drift at the target is rest, in the rounding of float32
 CORNERS = 64  # contexts at which the target must be held
 
 #: Names of told parameters, or their ranges: None for the bounds of the model file.
@@ -114,26 +115,21 @@ def _value(change: Change, nominal: float) -> float:
 
 
 def _require_held(robot: CompiledRobot, given: tuple[Given, ...]) -> None:
-    """Raises SolverError if the trim holds the target with nominal parameters, but not with some told ones."""
-    limits = torch.as_tensor(np.asarray(robot.state_limits), dtype=getattr(torch, robot.dtype))
-    theta = torch.as_tensor(np.asarray(robot.nominal_parameters)).to(limits)
-    x = limits.new_tensor([robot.metadata.task.target]).expand(CORNERS, -1).contiguous()
-    u = torch.as_tensor(np.asarray(robot.trim)).to(limits).expand(CORNERS, -1).contiguous()
-    context = Context(given, robot.parameter_names, theta)
-    told = context.theta(torch.sign(context.draw(CORNERS, torch.Generator().manual_seed(SEED))).to(limits))
-
-    def drift(values: Tensor) -> Tensor:
-        xdot: Tensor = robot.dynamics(x, u, values)
-        return (xdot.abs() / limits).amax(1)
-
-    nominal = drift(theta.expand(CORNERS, -1).contiguous())
-    moving = drift(told)
-    tolerance = HELD if limits.dtype == torch.float64 else 100.0 * HELD
-    if bool((nominal < tolerance).all()) and bool((moving > tolerance).any()):
-        worst = told[int(moving.argmax()), context.columns].tolist()
-        values = ", ".join(f"{name} = {value:g}" for name, value in zip(context.names, worst, strict=True))
+    """Raises SolverError if an input holds the target with nominal parameters, but none does with some told ones."""
+    problem = Problem(robot, given=given)
+    assert problem.context is not None
+    corners = torch.sign(problem.context.draw(CORNERS, torch.Generator().manual_seed(SEED)))
+    theta = torch.cat([problem.theta[None], problem.context.theta(corners)])
+    u = problem.trim_of(theta) if problem.moving_trim else problem.trim.repeat(len(theta), 1)
+    drift = (robot.dynamics(problem.target.repeat(len(theta), 1), u, theta) / problem.state_limits).abs()
+    free = [i for i, name in enumerate(robot.state_names) if name in robot.metadata.task.free]
+    drift[:, free] = 0.0
+    beyond = ((u - problem.input_middle).abs() / problem.input_limits - 1.0).clamp_min(0.0)
+    moving = drift.amax(1) + beyond.amax(1)
+    if float(moving[0]) <= HELD < float(moving.max()):
+        values = theta[int(moving.argmax()), problem.context.columns].tolist()
+        words = ", ".join(f"{name} = {value:g}" for name, value in zip(problem.context.names, values, strict=True))
         raise SolverError(
-            f"--given {' '.join(context.names)}: the input that holds the target of {robot.name} is not the same for "
-            f"{values} as for the nominal robot, and a policy family needs one input that holds it. Leave out the "
-            "parameters that change this input."
+            f"--given {' '.join(problem.context.names)}: no input within the limits holds the target of {robot.name} "
+            f"with {words}. Give smaller ranges, or widen the limits of the inputs in the model file."
         )

@@ -25,6 +25,8 @@ from solver.problem.schemes import SCHEMES, SchemeName
 StartDistribution = Literal["gaussian", "angle", "uniform"]
 
 SAMPLES = 64  # states at which the state cost is compared with its value after one turn
+SMALLEST = 1e-10  # weight of the size of the inputs in a trim, which makes redundant ones small
+STEADY = 1e-4  # of half the range of an input: a trim that moves less with the context stands still
 ROUNDING = 1e-5  # of the largest cost: a smaller difference after one turn is rounding
 
 #: Largest size of a state (SI) that a loaded or exported policy is computed at; float32 has no digits left beyond it.
@@ -77,6 +79,46 @@ class Problem:
         self.discount_rate = -math.log(task.weight_at_horizon) / task.horizon  # 1/s
         self.action_cost = TensorActionCost(robot, device)
         self.context = Context(given, robot.parameter_names, self.theta) if given else None
+        self.moving_trim = self.context is not None and self._trim_moves(self.context)
+
+    def hold(self, trim: Tensor) -> None:
+        """Take another trim (m,), from which the action cost is then measured."""
+        self.trim, self.action_cost = trim, self.action_cost.about(trim)
+
+    def trim_of(self, theta: Tensor) -> Tensor:
+        """Smallest inputs (N, m) that hold the target with the parameters theta (N, p), or that come nearest to it.
+
+        Inputs are measured in units of half their range, as in `modelgen.derivation.trim`.
+        """
+        task, count = self.robot.metadata.task, len(self.robot.metadata.coordinates)
+        names = self.robot.state_names
+        held = [i for i in range(count, len(names)) if names[i] not in task.free]
+        a, B = self.robot.affine_dynamics(self.target.repeat(len(theta), 1), theta)
+        scale, limits = self.input_limits.double(), self.state_limits[held].double()
+        A = B[:, held].double() * scale / limits[:, None]
+        normal = A.mT @ A
+        size = normal.diagonal(dim1=1, dim2=2).sum(1)[:, None, None].clamp_min(1e-12)
+        regular = normal + SMALLEST * size * torch.eye(len(scale)).to(normal)
+        wanted = A.mT @ (-a[:, held].double() / limits)[..., None]
+        z: Tensor = torch.linalg.solve_ex(regular, wanted).result[..., 0]
+        return (z * scale).to(self.trim)
+
+    def _trim_moves(self, context: Context) -> bool:
+        """Whether the trim of the model file holds the target, and is another one for some context."""
+        generator = torch.Generator(device=self.device).manual_seed(0)
+        corners = torch.sign(context.draw(SAMPLES, generator))
+        nominal = self.trim_of(self.theta[None])
+        moved = (self.trim_of(context.theta(corners)) - nominal).abs() / self.input_limits
+        missed = (nominal - self.trim).abs() / self.input_limits
+        return float(missed.max()) < STEADY < float(moved.max())
+
+    def cost_at(self, rows: Tensor) -> TensorActionCost:
+        """Action cost at the rows (N, n + k), measured from the trims of their contexts."""
+        if not self.moving_trim:
+            return self.action_cost
+        _, theta = self.split(rows)
+        assert theta is not None
+        return self.action_cost.about(self.trim_of(theta))
 
     def split(self, rows: Tensor) -> tuple[Tensor, Tensor | None]:
         """States x (N, n) of rows (N, n + k), and their parameters theta (N, p), or None without a context."""

@@ -187,7 +187,7 @@ def value_mismatch(problem: Problem, value: ValueFunction, result: Rollouts, idl
     weight = torch.exp(-problem.discount_rate * elapsed) * problem.control_step  # (T,)
     paid = torch.zeros_like(result.returns)
     for rows, u, share in zip(result.x, result.u, weight, strict=False):  # x has one period more: the end
-        paid -= share * (problem.state_cost(*problem.split(rows)) + problem.action_cost.cost(u))
+        paid -= share * (problem.state_cost(*problem.split(rows)) + problem.cost_at(rows).cost(u))
     paid += math.exp(-problem.discount_rate * problem.control_step * periods) * value(result.x[-1])[0]
     gain = max(float(result.returns.mean()) - idle_return, LEAST_GAIN * abs(idle_return))
     return float((value(result.x[0])[0] - paid).abs().mean()) / gain

@@ -58,6 +58,7 @@ def export(
     if not 0.0 <= max_loss < math.inf:
         raise SolverError(f"--max-loss is {max_loss}; give a share of the return, for example {MAX_LOSS}")
     require_seed(seed)
+    solution.require_own_trim()
     problem, allowed = solution.problem, read_budget(budget)
     beside = observer_cost(problem) if observer else None
     width = widest(problem, allowed, beside.period.instructions if beside else 0)

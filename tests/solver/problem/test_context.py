@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -35,7 +36,7 @@ s = robot.prismatic("s", limit=1, rate_limit=3, meaning="position")
 mass = robot.parameter("mass", 1.3, "kg", bounds=(0.5, 2), meaning="mass")
 colour = robot.parameter("colour", 1.0, "m", bounds=(0.5, 2), meaning="changes nothing but the cost")
 wall = robot.parameter("wall", 1.0, "N/m", bounds=(0.5, 2), meaning="stiffness of a wall out of reach")
-load = robot.parameter("load", 0.2, "N", bounds=(0, 1), meaning="a force that pulls")
+load = robot.parameter("load", 0.2, "N", bounds=(0, 20), meaning="a force that pulls")
 force = robot.input("force", 10, "N", meaning="drive")
 robot.point_mass(mass, (s, 0))
 robot.apply(s, force)
@@ -105,11 +106,10 @@ def test_wrong_names_and_ranges_are_refused(load: Load, words: list[str], messag
         resolve(load("pendulum"), read_given(words))
 
 
-def test_a_parameter_without_effect_and_one_that_moves_the_trim_are_refused(odd: CompiledRobot, load: Load) -> None:
-    with pytest.raises(SolverError, match="--given load: the input that holds the target of odd"):
+def test_a_parameter_without_effect_and_one_that_no_input_holds_are_refused(odd: CompiledRobot, load: Load) -> None:
+    with pytest.raises(SolverError, match="--given load: no input within the limits holds the target of odd with load"):
         resolve(odd, ["load"])
-    with pytest.raises(SolverError, match="the input that holds the target of planar_quadrotor is not the same"):
-        resolve(load("planar_quadrotor"), ["mass"])
+    assert resolve(odd, {"load": (0.0, 0.5)}) == (Given("load", 0.0, 0.5),)
     with pytest.raises(SolverError, match="--given wall: it changes neither motion nor cost"):
         resolve(odd, ["wall"])
     with pytest.raises(SolverError, match="at most 5"):
@@ -140,11 +140,13 @@ def quadratic(n: int) -> Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tens
     return lambda rows: (-rows[:, :n].square().sum(1), -2.0 * rows[:, :n])
 
 
-@pytest.mark.parametrize("name", ["pendulum", "cartpole"])
+@pytest.mark.parametrize("name", ["pendulum", "cartpole", "planar_quadrotor"])
 def test_a_value_step_of_rows_is_that_of_each_robot(load: Load, name: str) -> None:
     """The same step with the robot whose nominal parameters are those of the row. Adversaries move the rest only."""
     robot = load(name)
-    given = (Given(robot.parameter_names[1], *(float(v) for v in robot.parameter_bounds[1])),)
+    told_column = 0 if name == "planar_quadrotor" else 1  # its mass moves the trim
+    bounds = [float(end) for end in robot.parameter_bounds[told_column]]
+    given = (Given(robot.parameter_names[told_column], *bounds),)
     told = Problem(robot, given=given)
     rows, n = told.sample_domain(5, torch.Generator().manual_seed(3)), len(told.target)
     x, theta = told.split(rows)
@@ -161,9 +163,9 @@ def test_a_value_step_of_rows_is_that_of_each_robot(load: Load, name: str) -> No
         ends, costs, move = step(told, rows, radii)
         assert torch.equal(ends[:, n:], rows[:, n:])
         if "parameters" in radii:
-            assert_close(move.disturbed.theta[:, 1], theta[:, 1])
+            assert_close(move.disturbed.theta[:, told_column], theta[:, told_column])
             lower, upper = (torch.clamp(s * told.theta, *told.theta_bounds.T) for s in (0.9, 1.1))
-            for i in [0, *range(2, theta.shape[1])]:
+            for i in set(range(theta.shape[1])) - {told_column}:
                 moved = move.disturbed.theta[:, i]
                 assert bool(
                     (torch.isclose(moved, lower[i]) | torch.isclose(moved, upper[i]) | (moved == theta[:, i])).all()
@@ -171,6 +173,8 @@ def test_a_value_step_of_rows_is_that_of_each_robot(load: Load, name: str) -> No
             continue
         for i in range(len(rows)):
             single = Problem(robot.with_nominal(theta[i].tolist()))
+            if told.moving_trim:
+                single.hold(told.trim_of(theta)[i])
             end, cost, _ = step(single, x[i : i + 1], radii)
             torch.testing.assert_close(ends[i, :n], end[0], rtol=1e-4, atol=1e-5)
             torch.testing.assert_close(costs[i], cost[0], rtol=1e-4, atol=1e-6)
@@ -196,3 +200,48 @@ def test_values_beyond_the_range_are_refused(load: Load) -> None:
     context.require_within(torch.tensor([1.5, 0.8]))
     with pytest.raises(SolverError, match=r"told mass = 1\.6, but it was trained for 0\.5 to 1\.5"):
         context.require_within(torch.tensor([1.6, 1.0]))
+
+
+def test_the_trim_of_every_context_holds_the_target(load: Load, odd: CompiledRobot) -> None:
+    """Half of the added weight on either rotor; the load of the slider; none for a rod that is balanced upright."""
+    mass = load("planar_quadrotor").metadata.parameters[0]
+    told = Problem(load("planar_quadrotor"), given=(Given("mass", mass.lower, mass.upper),))
+    theta = told.context.theta(torch.tensor([[-1.0], [0.3], [1.0]]))  # type: ignore[union-attr]
+    u = told.trim_of(theta)
+    assert told.moving_trim
+    drift = told.robot.dynamics(told.target.repeat(3, 1), u, theta)
+    assert float(drift.abs().max()) < 1e-4
+    assert_close(u[:, 0], u[:, 1], 10)
+    slider = Problem(odd, given=(Given("load", 0.0, 5.0),))
+    assert slider.moving_trim
+    assert_close(slider.trim_of(torch.tensor([[1.3, 1.0, 1.0, 4.0]])), torch.tensor([[4.0]]))
+    assert not Problem(load("pendulum"), given=BOTH).moving_trim
+
+
+@pytest.mark.parametrize("name", ["pendulum", "planar_quadrotor"])
+def test_an_action_cost_about_another_trim_is_a_bregman_distance(load: Load, load64: Load, name: str) -> None:
+    """Zero at the trim, of the kernel's curvature, and least at the policy's input, by a search on a grid."""
+    problem, exact = Problem(load(name)), Problem(load(name)).action_cost
+    m, limits = len(problem.trim), problem.input_limits
+    trims = torch.linspace(-0.4, 0.4, 5)[:, None] * limits
+    cost = exact.about(trims)
+    assert_close(cost.cost(trims), torch.zeros(5))
+    first, second = cost.slopes(trims)
+    assert float(first.abs().max()) < 1e-5 * float(second.max())
+    assert_close(second, exact.slopes(trims)[1])
+    u = (torch.rand(5, m, generator=torch.Generator().manual_seed(0)) - 0.5) * limits
+    kernel = load64(name)
+    g, g0 = (np.asarray(kernel.action_cost(values.double().numpy())[0]) for values in (u, trims))
+    slope = np.asarray(kernel.action_cost(trims.double().numpy())[1])
+    np.testing.assert_allclose(
+        cost.cost(u), g - g0 - (slope * (u - trims).double().numpy()).sum(1), rtol=1e-3, atol=1e-5
+    )
+    w = torch.linspace(-2.0, 2.0, 5)[:, None] * second / 5
+    best = cost.policy(w)
+    np.testing.assert_allclose(cost.cost_of_policy(w), cost.cost(best), rtol=1e-3, atol=1e-5)
+    reward = (w * best).sum(1) - cost.cost(best)
+    for step in (-0.01, 0.01):
+        for i in range(m):
+            other = best.clone()
+            other[:, i] = (other[:, i] + step * limits[i]).clamp(-limits[i], limits[i])
+            assert bool(((w * other).sum(1) - cost.cost(other) < reward + 1e-5).all())

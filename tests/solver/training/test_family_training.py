@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ import solver
 from solver.cli import main
 from solver.errors import SolverError
 from solver.gym.environment import RobotEnv, RobotVectorEnv
-from solver.plants.rollouts import controller
+from solver.plants.rollouts import controller, rollouts
 from solver.problem.parameters import Relative
 from solver.problem.problem import Problem
 from solver.runs.kinds import KINDS, start
@@ -160,6 +162,27 @@ def test_exports_hold_the_policy_of_the_told_robot(family: Path, tmp_path: Path)
     texts = [(tmp_path / name / "pendulum_policy.c").read_text() for name in ("nominal", "told")]
     assert texts[0] != texts[1]
     assert main(["export", str(family), "--c", str(tmp_path), "--set", "torque=1"]) == 2
+
+
+def test_a_heavier_robot_hovers_with_more_thrust_and_is_not_exported(
+    tiny: Callable[..., Settings], tmp_path: Path
+) -> None:
+    """The trim of the told robot, in the policy and in its cost. An export has the kernels of the nominal cost."""
+    _, run = plan("planar_quadrotor", given={"mass": (0.4, 0.6)})
+    changes: dict[str, Any] = {"iterations": 1, "states": 32, "epochs": 1, "episodes": 2, "basin": True}
+    run = replace(run, settings=tiny("cfvi", **changes, reaction_periods=1.0))
+    with mock.patch("solver.training.selection.rollouts", partial(rollouts, seconds=0.1)):
+        start(KINDS[0], run, tmp_path / "run", quiet)
+    for mass in (0.486, 0.6):
+        solution = load_solution(tmp_path / "run", told={"mass": mass})
+        problem, added = solution.problem, (mass - 0.486) * 9.81 / 2
+        np.testing.assert_allclose(problem.trim, [added, added], atol=1e-4)
+        u, cost = solution.controller()(problem.target[None])
+        np.testing.assert_allclose(u[0], problem.trim, atol=1e-3)
+        assert float(cost) == pytest.approx(0.0, abs=1e-6)
+    words = ["export", str(tmp_path / "run"), "--js", str(tmp_path / "policy.js")]
+    assert main(words) == 0
+    assert main([*words, "--set", "mass=0.6"]) == 2
 
 
 def test_the_observation_of_an_environment_ends_with_the_context(short: str) -> None:
