@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+
+
+def on_sphere(x: Array, quaternions: Sequence[slice]) -> None:
+    """Scale the quaternions in the states x (N, n) to length one, in place."""
+    for entries in quaternions:
+        x[:, entries] /= np.linalg.norm(x[:, entries], axis=1, keepdims=True)
 
 
 def runge_kutta_step(rate: Callable[[Array, float], Array], x: Array, time: float, step: float) -> Array:

@@ -176,7 +176,7 @@ def _checked(robot: Robot, equations: EquationsOfMotion, report: BuildReport) ->
         check_domain(robot, equations)
     with report.stage("search for violations"):
         refuse_derived(robot, equations)
-    report.warnings += filter(None, [unheld(robot, equations)])
+    report.warnings += filter(None, [unheld(robot, equations), robot.system.warning if robot.system else ""])
 
 
 def build_from_equations(
@@ -216,7 +216,7 @@ def build_from_equations(
 
 def _with_drawing(program: Program, mechanism: Mechanism, equations: EquationsOfMotion, drawn: Sketch) -> Program:
     """The program with the points of a drawing in its graph."""
-    points = lowering.drawing(drawn, equations.state, equations.parameters)
+    points = lowering.drawing(drawn, equations)
     (function,) = points.functions
     theirs = [node for argument in function.arguments for node in argument.entries]
     known = dict(zip(theirs, mechanism.x.entries + mechanism.theta.entries, strict=True))

@@ -1,21 +1,30 @@
-"""Atomic writing of files: to a temporary file in the same folder, flushed to disk, then moved into place."""
+"""Atomic writing of files, and what is kept between processes.
+
+A file is written to a temporary file in the same folder, flushed to disk, then moved into place. What is kept, such as
+machine code, is never looked for beside an artifact: it runs unseen, and an artifact may come from anybody.
+"""
 
 from __future__ import annotations
 
 import errno
+import functools
 import hashlib
 import os
 import stat
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 
 from modelgen.errors import ModelError
 
 #: Prefix of the name of an unfinished file. A killed process leaves such a file behind.
 UNFINISHED = ".new-"
+#: Names a folder for what is kept that is used before all others.
+CACHE = "MODELGEN_CACHE"
 
 
 @contextmanager
@@ -27,12 +36,44 @@ def replacing(path: Path, error: type[Exception] = ModelError) -> Iterator[Path]
     the file cannot be written, and KeyboardInterrupt after Ctrl-C during the writing: `torch.save` hides both in a
     RuntimeError.
     """
-    try:
-        if path.is_dir() or not path.name:
-            raise NotReplaceableError("it is a folder, not a file")
+    with _explained(path, error):
+        _require_file(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         with _temporary([path]) as (unfinished,):
             yield unfinished
+
+
+def require_writable(
+    written: Mapping[str, Path | None], read: Sequence[Path] = (), error: type[Exception] = ModelError
+) -> None:
+    """Raise `error`, before any work, if a file cannot be written, is also read, or is written by another option.
+
+    written: option -> path, or None if the option is not given. Nothing stays in the folders.
+    """
+    taken = {path.resolve(): "a file that is read" for path in read}
+    for option, path in written.items():
+        if path is None:
+            continue
+        if path.resolve() in taken:
+            raise error(f"{option} {path} would replace {taken[path.resolve()]}; name another file")
+        taken[path.resolve()] = f"the file of {option}"
+        with _explained(path, error):
+            _require_file(path)
+            if not _is_stream(path):
+                folder = next(folder for folder in path.resolve().parents if os.path.lexists(folder))
+                tempfile.TemporaryFile(dir=folder).close()
+
+
+def _require_file(path: Path) -> None:
+    if path.is_dir() or not path.name:
+        raise NotReplaceableError("it is a folder, not a file")
+
+
+@contextmanager
+def _explained(path: Path, error: type[Exception]) -> Iterator[None]:
+    """Raise `error`, which says what to do, in place of an error of the file system."""
+    try:
+        yield
     except (OSError, RuntimeError) as problem:
         causes = list(_causes(problem))
         if any(isinstance(cause, KeyboardInterrupt) for cause in causes):
@@ -48,22 +89,6 @@ def replacing(path: Path, error: type[Exception] = ModelError) -> Iterator[Path]
             f"cannot write {path}: {reason.strerror or reason}. The previous file, if there was one, is unchanged. "
             "Free some space or choose another folder."
         ) from problem
-
-
-def require_apart(
-    written: Mapping[str, Path | None], read: Sequence[Path] = (), error: type[Exception] = ModelError
-) -> None:
-    """Raise `error` if a file to be written is also read, or is written by another option.
-
-    written: option -> path, or None if the option is not given.
-    """
-    taken = {path.resolve(): "a file that is read" for path in read}
-    for option, path in written.items():
-        if path is None:
-            continue
-        if path.resolve() in taken:
-            raise error(f"{option} {path} would replace {taken[path.resolve()]}; name another file")
-        taken[path.resolve()] = f"the file of {option}"
 
 
 def write_together(contents: Mapping[Path, bytes]) -> None:
@@ -166,3 +191,57 @@ def shipped(name: str) -> Path:
     """The folder of the shipped models or artifacts: inside the package in a wheel, next to it in a checkout."""
     inside = Path(__file__).resolve().parent / name
     return inside if inside.is_dir() else inside.parents[1] / name
+
+
+def kept(name: str, suffix: str, made_from: str, make: Callable[[], bytes]) -> bytes:
+    """Bytes that `make` returns, or the same bytes from an earlier process.
+
+    name: the beginning of the name of their file. made_from: text that identifies the bytes, such as the digest of the
+    program, the hash of the source files that make them, and the versions of the libraries.
+    """
+    file = f"{name}-{hashlib.sha256(made_from.encode()).hexdigest()}{suffix}"
+    content = next((found for folder in folders() if (found := _read(folder / file)) is not None), None)
+    if content is None:
+        content = make()
+        keep(file, hashlib.sha256(content).digest() + content)
+    return content
+
+
+def _read(path: Path) -> bytes | None:
+    """Bytes of a file behind their hash; None if it is missing or damaged."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    return content[32:] if hashlib.sha256(content[32:]).digest() == content[:32] else None
+
+
+@functools.cache
+def sources(*modules: ModuleType) -> str:
+    """Hash of the source files of modules."""
+    return hashlib.sha256(b"".join(Path(str(module.__file__)).read_bytes() for module in modules)).hexdigest()
+
+
+def folders() -> Iterator[Path]:
+    """Folders for what is kept, best first."""
+    if os.environ.get(CACHE):
+        yield Path(os.environ[CACHE])
+    with suppress(RuntimeError):  # a user without a home
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "modelgen"
+
+
+def keep(name: str, content: bytes) -> Path | None:
+    """Write a file into the first folder that can be written, and return its path.
+
+    Returns None, with a warning, where no folder can be written.
+    """
+    for folder in folders():
+        with suppress(ModelError), replacing(folder / name) as unfinished:
+            unfinished.write_bytes(content)
+            return folder / name
+    warnings.warn(
+        f"No folder can be written to keep the compiled code {name}: it is compiled again in every process. "
+        f"Set {CACHE} to a folder that can be written.",
+        stacklevel=2,
+    )
+    return None

@@ -247,6 +247,10 @@ class CompiledRobot:
             )
         return getattr(self._kernels_of(function), method)(function)
 
+    def compiled(self, program: Program) -> Kernels:
+        """Kernels in double precision of another program: `kernels.evaluate(function, arguments, None)`."""
+        return _kernels(program, self.metadata, "llvm", "float64", False)
+
     @cached_property
     def drawing(self) -> Drawing:
         """The robot as line segments: `drawing.segments(x)`, and `drawing.view`, the rectangle that encloses them."""

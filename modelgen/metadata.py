@@ -14,14 +14,37 @@ TIME = "time"  # name of the first column of a recording; nothing else may be na
 
 @dataclass(frozen=True)
 class State:
-    """One entry of the state x = (q, v)."""
+    """One entry of the state x = (q, v, z): nq coordinates, nv speeds, nz states of first order."""
 
     name: str
-    kind: Literal["position", "velocity"]
+    kind: Literal["position", "velocity", "internal"]
     unit: str
     limit: float  # |x_i| <= limit bounds the compact state domain
     continuous: bool  # an angle that wraps around; its limit is pi
     meaning: str
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """A unit quaternion (w, x, y, z) among the coordinates, with its angular velocity in the frame of what it turns.
+
+    It maps that frame to the frame before it. q and -q are the same rotation.
+    """
+
+    name: str
+    coordinate: int  # index in x of w; x, y, z follow
+    speed: int  # index in x of the first of the three components of the angular velocity (rad/s)
+    limit: float  # rad, largest angle between a rotation of the domain and the target; pi: all rotations
+
+    @property
+    def quaternion(self) -> slice:
+        """The four entries of x that hold the quaternion."""
+        return slice(self.coordinate, self.coordinate + 4)
+
+    @property
+    def speeds(self) -> slice:
+        """The three entries of x that hold the angular velocity."""
+        return slice(self.speed, self.speed + 3)
 
 
 @dataclass(frozen=True)
@@ -98,24 +121,83 @@ class Metadata:
     inputs: tuple[Input, ...]
     parameters: tuple[Parameter, ...]
     task: Task
+    rotations: tuple[Rotation, ...] = ()  # coordinates that are unit quaternions, in the order of x
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        """Names of q, the first entries of the state. The velocities follow, one per coordinate."""
-        return tuple(state.name for state in self.states if state.kind == "position")
+        """Names of q, the first entries of the state."""
+        return self._names("position")
+
+    @property
+    def speeds(self) -> tuple[str, ...]:
+        """Names of v, which follow q. qdot = G(q) v, with one entry for each degree of freedom."""
+        return self._names("velocity")
+
+    @property
+    def internal(self) -> tuple[str, ...]:
+        """Names of z, the states of first order, which follow v."""
+        return self._names("internal")
+
+    def _names(self, kind: str) -> tuple[str, ...]:
+        return tuple(state.name for state in self.states if state.kind == kind)
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return len(self.coordinates)
+
+    @property
+    def nv(self) -> int:
+        """Number of speeds."""
+        return len(self.speeds)
+
+    @property
+    def pose(self) -> int:
+        """Number of independent errors of the coordinates: three for every rotation. More than nv where wheels roll."""
+        return self.nq - len(self.rotations)
+
+    @property
+    def rolls(self) -> bool:
+        """Whether there are fewer speeds than ways in which the pose differs, because wheels roll without slip."""
+        return self.nv < self.pose
+
+    @property
+    def velocities(self) -> slice:
+        """The entries of x that hold v."""
+        return slice(self.nq, self.nq + self.nv)
 
     @property
     def quasi_velocity(self) -> str | None:
         """The name of the first velocity that is not the rate of a coordinate; None if v = dq/dt."""
-        count = len(self.coordinates)
-        pairs = zip(self.coordinates, self.states[count:], strict=True)
-        return next((speed.name for name, speed in pairs if speed.name != f"{name}{RATE}"), None)
+        rates = {f"{name}{RATE}" for name in self.coordinates}
+        return next((name for name in self.speeds if name not in rates), None)
+
+    def rate(self, coordinate: str) -> int | None:
+        """The index in x of the rate of a coordinate; None if it is not an entry of the state."""
+        names = [state.name for state in self.states]
+        name = f"{coordinate}{RATE}"
+        return names.index(name) if name in self.speeds else None
+
+    def partner(self, coordinate: int) -> int:
+        """The index in x of the rate of the coordinate with this index, or of the first velocity if it has none."""
+        rate = self.rate(self.states[coordinate].name)
+        return self.nq if rate is None else rate
+
+    @property
+    def turning(self) -> frozenset[int]:
+        """Indices in x of the entries of quaternions: they have no limit, and no error of their own."""
+        return frozenset(i for rotation in self.rotations for i in range(rotation.coordinate, rotation.coordinate + 4))
 
     def content(self) -> dict[str, Any]:
-        """The description as built-in types, without a middle or trim that is zero: the source of hashes and files."""
+        """The description as built-in types, the source of hashes and files.
+
+        A middle or trim that is zero and an empty list of rotations are left out.
+        """
         content = asdict(self)
         for entry in content["inputs"]:
             for name in ("middle", "trim"):
                 if entry[name] == 0.0:
                     del entry[name]
+        if not self.rotations:
+            del content["rotations"]
         return content

@@ -54,6 +54,11 @@ PROGRAM = Program(
             "Bound how often a policy fails, and look for its worst case.",
             "solver certify runs/demo --html certificate.html",
         ),
+        "prove": Command(
+            "solver.commands.prove",
+            "Prove that the states around the target are brought to it.",
+            "solver prove pendulum-rfvi --spread 0.05",
+        ),
         "replay": Command(
             "solver.commands.replay",
             "Play the worst case that `solver certify` found.",

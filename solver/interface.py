@@ -145,6 +145,7 @@ def train(
     given: GivenRanges = (),
     start_from: str | Path | None = None,
     preview: float = 20.0,
+    unheld_target: bool = False,
     callback: Callback = lambda _: None,
     **settings: Any,
 ) -> Run:
@@ -157,11 +158,13 @@ def train(
     identified: file of `modelgen identify`. given: parameters that the policy is told, for example ["mass"] within the
     bounds of the model file, or {"mass": (0.5, 1.5)}; see docs/how-to/train-a-family.md. start_from: run whose value
     function the training begins with. preview: seconds of the search for a motion to the target before the training, 0
-    for none. callback: called with the metrics of every iteration; an exception ends the training, which `resume`
-    continues. settings: any of `solver.Settings` by name.
+    for none. unheld_target: train for a target that no input within the limits holds. callback: called with the metrics
+    of every iteration; an exception ends the training, which `resume` continues. settings: any of `solver.Settings` by
+    name.
 
-    Warnings of the checks before the training are given with `warnings`. Raises SolverError for an unknown name or a
-    folder with a run, ModelError for an unknown robot, DivergenceError if the training diverges.
+    Warnings of the checks before the training are given with `warnings`. Raises SolverError for an unknown name, a
+    folder with a run or a target that no input holds, ModelError for an unknown robot, DivergenceError if the training
+    diverges.
     """
     kind = kind_that_trains(algorithm)
     artifact: Path | None = None
@@ -185,7 +188,8 @@ def train(
             run = replace(run, generated=str(folder / ARTIFACT))
 
         def before() -> None:
-            for text in preflight(compiled, run.settings, run.identified, preview).warnings:
+            checks = preflight(compiled, run.settings, run.identified, preview, unheld_target)
+            for text in checks.warnings:
                 warnings.warn(text, stacklevel=4)
             if artifact is not None:
                 shutil.copytree(artifact, folder / ARTIFACT / artifact.name, dirs_exist_ok=True)

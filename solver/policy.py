@@ -21,6 +21,7 @@ from solver.errors import SolverError
 from solver.observer.sensing import Sensing, make_sensing, usual_counts
 from solver.observer.unknown_delay import UnknownDelay, make_observer
 from solver.plants.rollouts import Controller
+from solver.problem.geometry import Geometry
 from solver.problem.parameters import Change
 from solver.problem.problem import FARTHEST, Problem
 from solver.runs import kinds
@@ -44,6 +45,7 @@ class Policy:
         self._act, self.robot, self.label = act, robot, label
         self.told, self._tell = told, tell
         self.state_names, self.input_names = robot.state_names, robot.input_names
+        self._geometry = Geometry.of(robot.metadata)
         self.control_rate = robot.metadata.task.control_rate  # Hz
         self.limits = np.asarray(robot.input_limits, np.float64)  # (m,) half of their ranges
 
@@ -59,7 +61,7 @@ class Policy:
         beyond 1e6 is that with 1e6; a state that is not finite gives NaN. Raises SolverError for another shape, and for
         a parameter that the policy cannot be told.
         """
-        states, single = _states(x, self.state_names)
+        states, single = _states(x, self.state_names, self._geometry)
         act = self._act
         if told:
             require_told_names(self.label, self.told, told)
@@ -77,6 +79,7 @@ class Value:
 
     def __init__(self, value: FrozenValue, robot: CompiledRobot) -> None:
         self._value, self.robot, self.state_names = value, robot, robot.state_names
+        self._geometry = Geometry.of(robot.metadata)
 
     def __repr__(self) -> str:
         return f"<value function of {self.robot.name}: ({', '.join(self.state_names)})>"
@@ -86,13 +89,16 @@ class Value:
 
         Raises SolverError for another shape.
         """
-        states, single = _states(x, self.state_names)
+        states, single = _states(x, self.state_names, self._geometry)
         value, gradient = (result.numpy() for result in self._value(states))
         return (float(value[0]), gradient[0]) if single else (value, gradient)
 
 
-def _states(x: ArrayLike, names: tuple[str, ...]) -> tuple[torch.Tensor, bool]:
-    """States (N, n) as a tensor, and whether they were one state (n,). Raises SolverError for another shape."""
+def _states(x: ArrayLike, names: tuple[str, ...], geometry: Geometry) -> tuple[torch.Tensor, bool]:
+    """States (N, n) as a tensor, with quaternions of length one, and whether they were one state (n,).
+
+    Raises SolverError for another shape.
+    """
     try:
         original = np.asarray(x.detach().cpu() if isinstance(x, torch.Tensor) else x)
         if original.dtype.kind not in "biuf":
@@ -107,7 +113,9 @@ def _states(x: ArrayLike, names: tuple[str, ...]) -> tuple[torch.Tensor, bool]:
             f"x has shape {array.shape}; give one state ({len(names)},) or states (N, {len(names)}) with the columns "
             f"{', '.join(names)}"
         )
-    return torch.from_numpy(np.atleast_2d(array)), array.ndim == 1
+    states = torch.from_numpy(np.atleast_2d(array))
+    geometry.normalise(states)
+    return states, array.ndim == 1
 
 
 def load_policy(
@@ -139,7 +147,7 @@ class PositionController:
 
     def __init__(self, problem: Problem, act: Controller, sensing: Sensing, longest_delay: int | None) -> None:
         self._act, self._observer = act, make_observer(problem, sensing, longest_delay)
-        self._names = problem.robot.state_names[: len(sensing.deviation)]
+        self._names = problem.robot.state_names[: sensing.entries]
 
     def reset(self) -> None:
         """Forget all measurements and inputs. Call it before the robot starts again."""
@@ -195,13 +203,13 @@ def load_controller(
     `load_policy`, and SolverError for an unknown name or a number out of range.
     """
     problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods, told)
-    names, steps = problem.robot.metadata.coordinates, usual_counts(problem)
+    names, steps = tuple(problem.tangent.names[: problem.robot.metadata.nv]), usual_counts(problem)
     _require("counts", counts or {}, names, "the positive step of the encoder")
     for name, step in (counts or {}).items():
         steps[names.index(name)] = step
     noise = None
     if rates is not None:
-        names = problem.robot.state_names[len(names) :]
+        names = problem.robot.state_names[problem.robot.metadata.nq :]
         _require("rates", rates, names, "the positive standard deviation of its noise")
         if set(rates) != set(names):
             raise SolverError(

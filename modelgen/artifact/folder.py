@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,8 +15,8 @@ from typing import Any
 
 from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest, from_json, to_json
 from modelgen.errors import ArtifactError, ModelError, StaleArtifactWarning, suggestion
-from modelgen.files import UNFINISHED, file_hash, shipped, write_together
-from modelgen.program import stored
+from modelgen.files import UNFINISHED, file_hash, kept, shipped, sources, write_together
+from modelgen.program import functions, graph, stored
 from modelgen.program.functions import Program
 
 MANIFEST = "manifest.json"
@@ -135,7 +136,7 @@ def program(folder: Path, manifest: Manifest) -> Program:
     path = folder / manifest.program_file
     content = _content(folder, path.name, manifest.program)
     try:
-        made = stored.read(content)
+        made = _read_once(content, manifest)
         robot = manifest.metadata
         n, m, p = len(robot.states), len(robot.inputs), len(robot.parameters)
         for name, size in {"x": n, "u": m, "costate": n, "theta": p, "w": m}.items():
@@ -144,6 +145,20 @@ def program(folder: Path, manifest: Manifest) -> Program:
     except ValueError as error:
         raise ArtifactError(f"{path} is not a program that modelgen writes: {error}. {_rebuild(folder)}") from error
     return made
+
+
+def _read_once(content: bytes, manifest: Manifest) -> Program:
+    """The program of a file, of which an outline is kept for the next process."""
+    read: list[Program] = []
+
+    def make() -> bytes:
+        read.append(stored.read(content))
+        return stored.outline(read[0])
+
+    readers = sources(stored, functions, graph)
+    identity = f"{sys.implementation.cache_tag} {GENERATOR_VERSION} {readers} {manifest.program}"
+    outline = kept(f"{manifest.metadata.name}_{manifest.program[:12]}", ".outline", identity, make)
+    return read[0] if read else stored.reopened(outline, content)
 
 
 def _rebuild(folder: Path) -> str:

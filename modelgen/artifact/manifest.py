@@ -72,6 +72,18 @@ def from_json(text: str) -> Manifest:
     return manifest
 
 
+def _check_order(metadata: Metadata) -> None:
+    """Raise ValueError for states in another order than (q, v, z), and for speeds that do not fit the coordinates."""
+    kinds = [state.kind for state in metadata.states]
+    if kinds != sorted(kinds, key=("position", "velocity", "internal").index):
+        raise ValueError("its states are not positions, then velocities, then internal states")
+    if metadata.nq - len(metadata.rotations) < metadata.nv:
+        raise ValueError("its velocities are more than its degrees of freedom")
+    for rotation in metadata.rotations:
+        if {*kinds[rotation.quaternion]} != {"position"} or {*kinds[rotation.speeds]} != {"velocity"}:
+            raise ValueError(f"its rotation {rotation.name} is not a quaternion with an angular velocity")
+
+
 def _check(manifest: Manifest) -> None:
     """Raise ValueError for what the types leave open: names that no model file can have, lengths, files elsewhere."""
     metadata, states, task = manifest.metadata, manifest.metadata.states, manifest.metadata.task
@@ -82,8 +94,7 @@ def _check(manifest: Manifest) -> None:
     lengths = {len(task.target), len(task.start_mean), len(task.start_deviation)}
     if lengths != {len(states)} or len(task.action_cost.weights) != len(manifest.metadata.inputs):
         raise ValueError("its task is of another number of states or inputs")
-    if 2 * len(manifest.metadata.coordinates) != len(states):
-        raise ValueError("its states are not as many positions as velocities")
+    _check_order(metadata)
     for name in manifest.files:
         if not name or Path(name).name != name:
             raise ValueError(f"its file {name!r} is in another folder")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 import re
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from typing import Any
@@ -17,7 +18,9 @@ import numpy as np
 from modelgen.backends.arrays import Array, HostKernels
 from modelgen.backends.threads import threads
 from modelgen.errors import ModelError, suggestion
+from modelgen.files import kept, sources
 from modelgen.metadata import Metadata
+from modelgen.program import graph
 from modelgen.program.functions import Function, Program
 from modelgen.program.graph import UNARY, Graph, Node
 
@@ -111,13 +114,26 @@ def load(program: Program, robot: Metadata, dtype: str, parallel: bool) -> Casad
     return CasadiKernels(program, robot, dtype, parallel)
 
 
+def _kept(program: Program, function: Function, robot: str) -> Any:
+    """The same as `compiled`, read from the folder of compiled code where an earlier process made it."""
+    versions = f"{casadi.CasadiMeta.version()} {sources(sys.modules[__name__], graph)}"
+
+    def make() -> bytes:
+        text: str = compiled(program.graph, function, robot).serialize()
+        return text.encode()
+
+    name = f"{robot}_{program.digest[:12]}.{function.name}"
+    text = kept(name, ".casadi", f"{versions} {robot} {function.name} {program.digest}", make)
+    return casadi.Function.deserialize(text.decode())
+
+
 class CasadiKernels(HostKernels):
     """The functions over batches by casadi.Function.map; CasADi computes in float64 whatever the dtype."""
 
     def __init__(self, program: Program, robot: Metadata, dtype: str, parallel: bool) -> None:
         super().__init__(program, robot, dtype)
         self._threads = threads() if parallel else 1
-        self._compiled = cache(lambda name: compiled(program.graph, self._functions[name], robot.name))
+        self._compiled = cache(lambda name: _kept(program, self._functions[name], robot.name))
         self._mapped = lru_cache(maxsize=16)(self._map)
 
     def casadi_function(self, name: str) -> Any:

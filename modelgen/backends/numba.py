@@ -23,9 +23,10 @@ import numpy as np
 
 from modelgen.backends import MOST_OPERATIONS
 from modelgen.backends.arrays import Array, HostKernels
-from modelgen.backends.code_files import folders, keep, module
+from modelgen.backends.code_files import module
 from modelgen.backends.statements import Assignment, Text, statements
 from modelgen.errors import ModelError, suggestion
+from modelgen.files import folders, keep
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Function, Program
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import copy
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
 
+from modelgen.backends import statements
 from modelgen.backends.arrays import check_shape, sample_count
-from modelgen.backends.code_files import module
-from modelgen.backends.statements import Assignment, Text, statements
+from modelgen.backends.code_files import kept_module
+from modelgen.backends.statements import Assignment, Text
 from modelgen.errors import ModelError
+from modelgen.files import sources
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Function, Program
 
@@ -62,8 +65,9 @@ def dynamics(x, u, theta):
 
 def load(program: Program, robot: Metadata, dtype: str, parallel: bool) -> TorchKernels:  # noqa: ARG001
     """The functions as text for Torch, run; threads are Torch's own, so `parallel` changes nothing."""
-    text = source(program, robot).encode()
-    return TorchKernels(module(Path(f"{robot.name}_torch.py"), text), program, robot, dtype)
+    path, translators = Path(f"{robot.name}_torch.py"), sources(sys.modules[__name__], statements)
+    made = kept_module(path, f"{translators} {robot.name} {program.digest}", lambda: source(program, robot))
+    return TorchKernels(made, program, robot, dtype)
 
 
 def source(program: Program, robot: Metadata) -> str:
@@ -77,7 +81,7 @@ def source(program: Program, robot: Metadata) -> str:
 
 def _function(program: Program, function: Function, wrapped: bool) -> str:
     """One function, under another name where `_Dynamics` wraps it."""
-    code, first = statements(program.graph, function), function.arguments[0].name
+    code, first = statements.statements(program.graph, function), function.arguments[0].name
 
     def call(name: str, arguments: list[str]) -> str:
         if name in ("minimum", "maximum", "atan2"):

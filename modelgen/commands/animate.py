@@ -9,6 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from modelgen.commandline.numbers import Range
+from modelgen.files import require_writable
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ def run(options: Options) -> None:
     from modelgen.loader import load
     from modelgen.report.animation import animate, leaning, rollout, signal
 
+    require_writable({"--out": options.out or Path("NAME.gif")})
     robot = load(options.name, directory=options.generated, parallel=False)
     start = np.array(robot.metadata.task.target) if options.start else leaning(robot)
     for name, text in assigned("--start", options.start, robot.state_names, f"state of `{robot.name}`").items():

@@ -11,6 +11,7 @@ from tyro.conf import Positional, arg
 
 from modelgen.commandline.numbers import Range
 from modelgen.errors import ModelError
+from modelgen.files import require_writable
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ def run(options: Options) -> None:
         known.centre,
         known.shape,
     )
-    excitation = excite(robot, task, options.generations, lambda line: print(line, file=sys.stderr, flush=True))
     path = options.out or Path(f"{robot.name}.excite.csv")
+    require_writable({"--out": path}, [options.identified] if options.identified else [])
+    excitation = excite(robot, task, options.generations, lambda line: print(line, file=sys.stderr, flush=True))
     experiment.write(path, robot, excitation)
     print(f"{experiment.text(robot, task, excitation)}\n{path} is written")

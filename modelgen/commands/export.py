@@ -9,7 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from modelgen.errors import ModelError
-from modelgen.files import replacing
+from modelgen.files import replacing, require_writable
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ def run(options: Options) -> None:
         raise ModelError(
             f"name at least one folder; write modelgen export {options.model} --c DIR or --casadi DIR or --js DIR."
         )
+    require_writable({f"--{target}": folder / f"model.{target}" for target, folder in folders.items()})
     robot = modelfile.load(options.model)
     for target, folder in folders.items():
         for name, content in export(robot, target).items():

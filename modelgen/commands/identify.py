@@ -11,7 +11,7 @@ from tyro.conf import Positional, arg
 
 from modelgen.commandline.numbers import Range
 from modelgen.errors import ModelError
-from modelgen.files import replacing, require_apart
+from modelgen.files import replacing, require_writable
 from modelgen.identification.model import Kind
 
 
@@ -58,7 +58,7 @@ def run(options: Options) -> None:
         raise ModelError("--longest-delay bounds a delay that is estimated; write --estimate delay too.")
     robot = load(options.name, directory=options.generated, parallel=False)
     path = options.out or Path(f"{robot.name}.identified.json")
-    require_apart({"--out": path, "--html": options.html}, options.logs)
+    require_writable({"--out": path, "--html": options.html}, options.logs)
     recordings = read_all(options.logs, options.columns, robot.metadata)
     model = Model(robot, options.estimate, options.longest_delay, options.delay)
     identified = identify(model, recordings, options.window, lambda line: print(line, file=sys.stderr, flush=True))

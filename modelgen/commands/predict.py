@@ -11,7 +11,7 @@ from tyro.conf import Positional, arg
 
 from modelgen.commandline.program import FAILED
 from modelgen.errors import ModelError
-from modelgen.files import replacing, require_apart
+from modelgen.files import replacing, require_writable
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def run(options: Options) -> int:
     identified = options.identified or Path(f"{robot.name}.identified.json")
     if options.plot and options.plot.suffix.lower() != ".png":
         raise ModelError(f"{options.plot} is not a .png file; write --plot {options.plot.with_suffix('.png')}.")
-    require_apart({"--plot": options.plot}, [identified, *options.logs])
+    require_writable({"--plot": options.plot}, [identified, *options.logs])
     predictor = read(identified, robot)
     recordings = read_all(options.logs, options.columns, robot.metadata)
     prediction = predict(predictor, recordings)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from sympy import Expr, Float, Matrix, S, Symbol
 
+from modelgen.derivation import loops
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.lagrange import lagrange
 from modelgen.derivation.newton_euler import newton_euler
-from modelgen.derivation.shortening import is_expandable
+from modelgen.derivation.shortening import collapsed, is_expandable
 from modelgen.derivation.trim import with_trim
 from modelgen.errors import ModelError, Place, abridged
 from modelgen.statement.declarations import Load
@@ -25,42 +26,93 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
 
     Energies enter by Lagrange's equations, links by the recursive Newton-Euler algorithm, loads by virtual work, and
     a system of sympy.physics.mechanics by its own equations. If v contains speeds other than rates, dq/dt = G(q) v,
-    forces along q are multiplied by G'. Raises ModelError for an energy that is not quadratic in the rates, for a
-    force that is not affine in the inputs, and for a robot without a task.
+    forces along q are multiplied by G', which takes off the force that keeps a quaternion at length one. Raises
+    ModelError for an energy that is not quadratic in the rates, for a force that is not affine in the inputs, and for
+    a robot without a task.
     """
     task = robot.declared_task
-    q = [joint.symbol for joint in robot.joints]
-    v = [speed.symbol for speed in robot.velocities]
+    q = [joint.symbol for joint in (*robot.joints, *robot.dependent)]
+    state = [speed.symbol for speed in robot.velocities]
+    v = loops.unreduced_speeds(robot)
     u = [declared.symbol for declared in robot.inputs]
+    _refuse_speeds(robot)
     rates = [symbol.rate for symbol in q]
     mass_matrix, force = lagrange(robot.kinetic, robot.potential, q, rates)
-    links = newton_euler(robot.links, q, robot.downward_acceleration, robot.symbols)
-    mass_matrix += links.mass_matrix
-    applied, input_matrix = generalized_forces(robot.loads, q, u)
-    force += applied - links.bias
-    rate_values = robot.system.rates if robot.system else {}
+    rate_values = {rate: value for rate, value in robot.rates.items() if rate not in v}
     coordinate_rates = Matrix(rates).xreplace(rate_values)
-    if robot.system:
+    applied, input_matrix = generalized_forces(robot.loads, [*q, *robot.turns], u)
+    if robot.system or robot.balls:
         G = coordinate_rates.jacobian(v)
+        reach = Matrix([*coordinate_rates, *(turn.rate for turn in robot.turns)]).jacobian(v)
+        if robot.balls or len(v) < len(q):
+            force -= mass_matrix * coordinate_rates.jacobian(q) * coordinate_rates  # of qddot = G vdot + Gdot v
+            mass_matrix = G.T * mass_matrix * G
+        force = G.T * force.xreplace(rate_values) + reach.T * applied.xreplace(rate_values)
+        input_matrix = reach.T * input_matrix.xreplace(rate_values)
+    else:
+        force += applied
+    if robot.system:
         system_mass_matrix, system_force, system_input_matrix = _system(robot, robot.system, v, u)
         mass_matrix += system_mass_matrix
-        force = G.T * force.xreplace(rate_values) + system_force
-        input_matrix = G.T * input_matrix.xreplace(rate_values) + system_input_matrix
+        force += system_force
+        input_matrix += system_input_matrix
+    links = newton_euler(robot.links, v, robot.downward_acceleration, robot.symbols)
+    mass_matrix += links.mass_matrix
+    force -= links.bias
+    named = links.definitions
+    if robot.loops:
+        mass_matrix, force, input_matrix, moved = loops.projected(robot, v, mass_matrix, force, input_matrix)
+        named = (*loops.definitions(robot), *named, *moved)
+    coordinate_rates = coordinate_rates[: len(robot.joints), :].xreplace(robot.rates)
+    if robot.rolls:
+        independent = Matrix(v[: len(mass_matrix[:, 0])]).xreplace(robot.rates)
+        drift = independent.jacobian(q[: len(robot.joints)]) * coordinate_rates
+        mass_matrix, force, input_matrix = rolled(
+            independent.jacobian(state), drift, mass_matrix, force.xreplace(robot.rates), input_matrix
+        )
+        named = tuple((symbol, value.xreplace(robot.rates)) for symbol, value in named)
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
     equations = EquationsOfMotion(
-        coordinates=tuple(q),
-        velocities=tuple(v),
+        coordinates=tuple(q[: len(robot.joints)]),
+        velocities=tuple(state),
         inputs=tuple(u),
         parameters=tuple(parameter.symbol for parameter in robot.parameters if not parameter.fixed),
-        definitions=tuple((symbol, value.xreplace(fixed)) for symbol, value in links.definitions),
+        definitions=tuple((symbol, value.xreplace(fixed)) for symbol, value in named),
         coordinate_rates=coordinate_rates.xreplace(fixed),
         mass_matrix=mass_matrix.xreplace(fixed),
         force=force.xreplace(fixed),
         input_matrix=input_matrix.xreplace(fixed),
-        state_cost=task.state_cost.xreplace(rate_values).xreplace(fixed),
+        state_cost=task.state_cost.xreplace(robot.rates).xreplace(fixed),
         input_costs=task.input_costs,
+        implicit={z: slopes for closure in loops.closures(robot) for z, slopes in closure.implicit.items()},
     )
     return with_trim(robot, equations)
+
+
+def _refuse_speeds(robot: Robot) -> None:
+    """Raise ModelError for a kinetic energy with a declared speed: Lagrange's equations need rates of coordinates."""
+    own = {speed.symbol for speed in robot.velocities} - {joint.symbol.rate for joint in robot.joints}
+    own -= {turn.rate for turn in robot.turns}
+    for energy in robot.kinetic:
+        named = sorted(energy.value.free_symbols & own, key=str)
+        if named:
+            raise ModelError(
+                f"the kinetic energy contains the speed `{named[0]}`, which is not the rate of a coordinate. Write it "
+                "in rates, such as x.rate * cos(yaw) + y.rate * sin(yaw) for a speed along a car.",
+                energy.place,
+            )
+
+
+def rolled(
+    T: Matrix, drift: Matrix, mass_matrix: Matrix, force: Matrix, input_matrix: Matrix
+) -> tuple[Matrix, Matrix, Matrix]:
+    """M, force and input matrix along the speeds v of a robot that rolls.
+
+    All rates are T v, and their accelerations T vdot + drift. The forces that prevent slip do no work along T.
+    """
+    moved = (T.T * mass_matrix * T).applyfunc(collapsed)
+    moved = Matrix(moved.rows, moved.rows, lambda i, j: moved[max(i, j), min(i, j)])
+    return moved, (T.T * (force - mass_matrix * drift)).applyfunc(collapsed), T.T * input_matrix
 
 
 def _system(
@@ -70,8 +122,8 @@ def _system(
     if system.own and (robot.kinetic or robot.links):
         place = robot.kinetic[0].place if robot.kinetic else robot.links[0].place
         raise ModelError(
-            f"a body is added to a system whose speed `{next(iter(system.own.values())).symbol}` is not the rate of a "
-            "coordinate. Add it to the system's own bodies; only forces, springs and losses may be added here.",
+            f"a body is added to a system in which the rate of `{next(iter(system.own))}` is not a speed. Add "
+            "it to the system's own bodies; only forces, springs and losses may be added here.",
             place,
         )
     mass_matrix, force = Matrix.zeros(len(v), len(v)), Matrix.zeros(len(v), 1)

@@ -10,7 +10,7 @@ from sympy import srepr
 
 from modelgen.derivation.derive import generalized_forces
 from modelgen.derivation.sketch import sketch
-from modelgen.metadata import Input, Metadata, Parameter, State
+from modelgen.metadata import Input, Metadata, Parameter, Rotation, State
 from modelgen.statement.declarations import UNITS
 from modelgen.statement.robot import Robot
 
@@ -41,12 +41,17 @@ def metadata(robot: Robot, trim: Sequence[float] = ()) -> Metadata:
         if not declared.fixed
     ]
     states = (*positions, *velocities)
-    return Metadata(robot.name, robot.description, states, tuple(inputs), tuple(parameters), numbers)
+    names = [state.name for state in states]
+    rotations = tuple(
+        Rotation(ball.name, names.index(ball.quaternion[0].name), names.index(ball.rate[0].name), ball.limit)
+        for ball in robot.balls
+    )
+    return Metadata(robot.name, robot.description, states, tuple(inputs), tuple(parameters), numbers, rotations)
 
 
 def _moved_coordinates(robot: Robot) -> list[str | None]:
     """For each input, the coordinate along which it acts; None if it acts along several."""
-    q = [joint.symbol for joint in robot.joints]
+    q = [*(joint.symbol for joint in robot.joints), *robot.turns]
     loads = [*robot.loads, *(robot.system.loads if robot.system else ())]
     _, input_matrix = generalized_forces(loads, q, [declared.symbol for declared in robot.inputs])
     moved = [
@@ -77,6 +82,11 @@ def content_hash(robot: Robot) -> str:
     if robot.links:
         content["links"] = [link.statement() for link in robot.links]
         content["gravity"] = srepr(robot.downward_acceleration)
+    if robot.rolls:
+        content["rolls"] = [[symbol.name, srepr(rolling.rate)] for symbol, rolling in robot.rolls.items()]
+    if robot.loops:
+        content["loops"] = [loop.statement() for loop in robot.loops]
+        content["dependent"] = [[joint.symbol.name, joint.kind, joint.limit] for joint in robot.dependent]
     if robot.system:
         content["system"] = robot.system.statement()
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -10,6 +10,7 @@ from sympy import Matrix, Symbol
 
 from modelgen.arrays import Array
 from modelgen.derivation.equations import Definition, EquationsOfMotion
+from modelgen.derivation.loops import definitions, loop_gap
 from modelgen.derivation.numeric import compiled_evaluator, samples
 from modelgen.derivation.sketch import sketch
 from modelgen.errors import ModelError, Place, abridged
@@ -32,10 +33,8 @@ def check_domain(robot: Robot, equations: EquationsOfMotion) -> None:
     matrices = (equations.coordinate_rates, equations.mass_matrix, equations.force, equations.input_matrix)
     functions = [compiled_evaluator(sampled.symbols, matrix, equations.definitions) for matrix in matrices]
     rates, mass_matrix, force, input_matrix = (function(sampled.at) for function in functions)
-    rows = [
-        joint.symbol if speed == joint.symbol.rate else speed
-        for joint, speed in zip(robot.joints, equations.velocities, strict=True)
-    ]
+    owners = {joint.symbol.rate: joint for joint in robot.joints}
+    rows = [owners[speed].symbol if speed in owners else speed for speed in equations.velocities]
     for what, batch, symbols in (
         ("the rate", rates, equations.coordinates),
         ("the mass matrix", mass_matrix, rows),
@@ -43,7 +42,7 @@ def check_domain(robot: Robot, equations: EquationsOfMotion) -> None:
         ("the input matrix", input_matrix, rows),
     ):
         _check_finite(what, batch, symbols, sampled, robot)
-    _check_positive_definite(mass_matrix, robot.joints, sampled)
+    _check_positive_definite(mass_matrix, rows, [speed.place for speed in robot.velocities], sampled)
     _check_periodic(robot.joints, functions[1:], sampled)
     _check_cost(robot, equations, sampled)
     _check_points(robot, sampled)
@@ -74,13 +73,15 @@ class _Samples:
 
 def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
     """Raise ModelError for a coordinate without inertia, or an input or parameter without an effect."""
-    for row, joint in enumerate(robot.joints):
+    owners = {joint.symbol.rate: joint.symbol for joint in robot.joints}
+    for row, speed in enumerate(robot.velocities):
         if equations.mass_matrix[row, :].is_zero_matrix:
+            named = owners.get(speed.symbol, speed.symbol)
+            rate = f"{named}.rate" if speed.symbol in owners else str(named)
             raise ModelError(
-                f"nothing has inertia along `{joint.symbol}`: no kinetic energy contains "
-                f"`{joint.symbol}.rate`. Add a body that moves with it: robot.point_mass(mass, position), "
-                "robot.body(...), robot.link(...) or robot.kinetic_energy(...).",
-                joint.place,
+                f"nothing has inertia along `{named}`: no kinetic energy contains `{rate}`. Add a body that moves with "
+                "it: robot.point_mass(mass, position), robot.body(...), robot.link(...) or robot.kinetic_energy(...).",
+                speed.place,
             )
     for column, declared_input in enumerate(robot.inputs):
         if equations.input_matrix[:, column].is_zero_matrix:
@@ -93,6 +94,8 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
     written += [load.force for load in robot.loads] + [load.displacement for load in robot.loads]
     written += [robot.declared_task.state_cost]
     written += [term for link in robot.links for term in link.terms]
+    written += [rolling.rate for rolling in robot.rolls.values()]
+    written += [entry for loop in robot.loops for entry in loop_gap(loop)]
     written += [robot.downward_acceleration] if robot.links else []
     written += robot.system.terms if robot.system else ()
     effective = [equations.mass_matrix, equations.force, equations.input_matrix, equations.state_cost]
@@ -131,7 +134,7 @@ def _source(robot: Robot, sampled: _Samples, sample: int) -> tuple[str, Place]:
         for entry in written.entries:
             slopes = [entry.diff(symbol) for symbol in rates] if written.slopes > 1 else []
             column = Matrix([entry, *slopes]).xreplace(known)
-            values = compiled_evaluator((*sampled.symbols, *inputs), column)(at[None])[0, :, 0]
+            values = compiled_evaluator((*sampled.symbols, *inputs), column, definitions(robot))(at[None])[0, :, 0]
             for value, owner in zip(values, ["", *["a slope of "] * len(slopes)], strict=True):
                 if not np.isfinite(value):
                     return f", because {owner}`{abridged(str(entry))}` is {value} there", written.place
@@ -140,28 +143,29 @@ def _source(robot: Robot, sampled: _Samples, sample: int) -> tuple[str, Place]:
 
 def _check_points(robot: Robot, sampled: _Samples) -> None:
     """Raise ModelError for a named or drawn point that is not finite at a sample, at the target or the mean start."""
-    task, drawn = robot.declared_task.numbers, sketch(robot)
+    task, drawn, closed = robot.declared_task.numbers, sketch(robot), definitions(robot)
     ends = np.repeat([task.target, task.start_mean], len(sampled.theta), axis=0)
     extended = _Samples(sampled.symbols, np.vstack([sampled.x, ends]), np.tile(sampled.theta, (3, 1)))
     for point in robot.points:
         position = point.position.T.xreplace(fixed_values(robot))
-        _check_position(f"the point `{point.name}`", position, (), extended, "Write", [point.place])
+        _check_position(f"the point `{point.name}`", position, closed, extended, "Write", [point.place])
     advice = "Draw"
     if not robot.lines:
         advice = "It belongs to the rod of a body, which is drawn by default: write robot.draw(line=[...]) with"
-    _check_position("a drawn point,", Matrix(drawn.points), drawn.definitions, extended, advice, drawn.places)
+    drawing = (*closed, *drawn.definitions)
+    _check_position("a drawn point,", Matrix(drawn.points), drawing, extended, advice, drawn.places)
 
 
 def _check_position(
     what: str,
     points: Matrix,
-    definitions: Sequence[Definition],
+    named: Sequence[Definition],
     sampled: _Samples,
     advice: str,
     places: Sequence[Place],
 ) -> None:
     """Raise ModelError unless every row of `points` is finite at every sample. places: the line of each row."""
-    values = compiled_evaluator(sampled.symbols, points, definitions)(sampled.at)
+    values = compiled_evaluator(sampled.symbols, points, named)(sampled.at)
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):
         sample, row, column = bad[0]
@@ -172,35 +176,38 @@ def _check_position(
         )
 
 
-def _check_positive_definite(mass_matrix: Array, joints: Sequence[Joint], sampled: _Samples) -> None:
-    """Raise ModelError unless M is symmetric positive definite at every sample; its diagonal is scaled to ones."""
+def _check_positive_definite(
+    mass_matrix: Array, rows: Sequence[Symbol], places: Sequence[Place], sampled: _Samples
+) -> None:
+    """Raise ModelError unless M is symmetric positive definite at every sample; its diagonal is scaled to ones.
+
+    rows, places: the coordinate or speed of every row, and its line.
+    """
     diagonal = np.einsum("nii->ni", mass_matrix)
     negative = np.argwhere(diagonal <= 0)
     if len(negative):
         sample, row = negative[0]
         raise ModelError(
-            f"the mass matrix is not positive definite: the inertia along `{joints[row].symbol}` is "
+            f"the mass matrix is not positive definite: the inertia along `{rows[row]}` is "
             f"{diagonal[sample, row]:.3g} at {sampled.text(sample)}. Masses and inertias must be positive there; "
             "check the signs of the energies and the bounds of the parameters.",
-            joints[row].place,
+            places[row],
         )
     scale = 1 / np.sqrt(diagonal)
     scaled = mass_matrix * scale[:, :, None] * scale[:, None, :]
     asymmetry = np.abs(scaled - np.swapaxes(scaled, 1, 2)).max(axis=(1, 2))
     eigenvalues, vectors = np.linalg.eigh(scaled)
     if asymmetry.max() > ROUNDING:
-        raise ModelError(
-            f"the mass matrix is not symmetric at {sampled.text(int(asymmetry.argmax()))}.", joints[0].place
-        )
+        raise ModelError(f"the mass matrix is not symmetric at {sampled.text(int(asymmetry.argmax()))}.", places[0])
     sample = int(eigenvalues[:, 0].argmin())
     if eigenvalues[sample, 0] < SINGULAR:
         moving = vectors[sample, :, 0]
-        names = ", ".join(f"`{joints[int(row)].symbol}`" for row in np.flatnonzero(np.abs(moving) > 0.1))
+        names = ", ".join(f"`{rows[int(row)]}`" for row in np.flatnonzero(np.abs(moving) > 0.1))
         raise ModelError(
             f"the mass matrix is not positive definite: a motion of {names} has no inertia at "
             f"{sampled.text(sample)}. Add the missing body or inertia (a rod has inertia about its own centre; a "
             "point mass has none), or a rotor inertia to the joint.",
-            joints[int(np.abs(moving).argmax())].place,
+            places[int(np.abs(moving).argmax())],
         )
 
 
@@ -227,7 +234,7 @@ def _check_cost(robot: Robot, equations: EquationsOfMotion, sampled: _Samples) -
     `modelgen.proof` checks its sign.
     """
     place, x = robot.declared_task.place, sampled.x
-    function = compiled_evaluator(sampled.symbols, equations.state_cost)
+    function = compiled_evaluator(sampled.symbols, equations.state_cost, equations.definitions)
     cost = function(sampled.at)
     if not np.isfinite(cost).all():
         sample = int(np.flatnonzero(~np.isfinite(cost))[0])

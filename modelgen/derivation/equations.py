@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sympy import Expr, Matrix, Symbol
 
 from modelgen.statement.action_costs import InputCost
 
 Definition = tuple[Symbol, Expr]
+Slopes = tuple[tuple[Symbol, Expr], ...]  # pairs of a variable and the slope along it
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,8 @@ class EquationsOfMotion:
     """qdot = coordinate_rates(q, v; theta),  M(q; theta) vdot = force(q, v; theta) + input_matrix(q; theta) u.
 
     The expressions contain the symbols below and the left-hand sides of `definitions`, which are evaluated first, in
-    order. The recursive derivation names its intermediates there; Lagrange's equations have none.
+    order. The recursive derivation names its intermediates there; Lagrange's equations have none. A symbol of
+    `implicit` is the result of an iteration that its definition unrolls: derivatives use its slopes instead.
     """
 
     coordinates: tuple[Symbol, ...]  # q (n_q)
@@ -32,6 +34,7 @@ class EquationsOfMotion:
     state_cost: Expr  # q_c(x; theta) >= 0, a cost rate, as the model file writes it
     input_costs: tuple[InputCost, ...]  # (m,), the action cost
     trim: tuple[float, ...] = ()  # (m,) the input that holds the target; () counts as zero
+    implicit: Mapping[Symbol, Slopes] = field(default_factory=dict)  # a defined symbol -> its slopes, for derivatives
     unheld: tuple[float, ...] = ()  # (n_v,) the drift at the target that no input within the limits cancels
 
     @property

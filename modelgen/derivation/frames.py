@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sympy import Expr, Matrix, S, Symbol, cos, eye, sin, zeros
 
 from modelgen.derivation.equations import Definition
-from modelgen.statement.bodies import JointAxis, Link, turn
+from modelgen.statement.bodies import BallAxes, JointAxis, Link, Motion, turn
 
 LETTERS = "xyz"
 ENTRIES = [(i, j) for i in range(3) for j in range(3)]
@@ -16,16 +16,21 @@ ENTRIES = [(i, j) for i in range(3) for j in range(3)]
 
 @dataclass(frozen=True)
 class Frame:
-    """A link, or a massless body between two coordinates of one link. It has at most one coordinate."""
+    """A link, or a massless body between two coordinates of one link. It has one coordinate, a quaternion, or none."""
 
     name: str
     parent: int | None  # index of the parent; None: the ground
     position: Matrix  # (3, 1), in the parent's frame, at coordinate 0
     rotation: Matrix  # (3, 3), to the parent's frame, at coordinate 0
-    joint: JointAxis | None
+    joint: JointAxis | BallAxes | None
     mass: Expr
     first_moment: Matrix  # (3, 1), mass * centre
     inertia: Matrix  # about the frame's origin
+
+    @property
+    def motions(self) -> tuple[Motion, ...]:
+        """The degrees of freedom of its joint."""
+        return self.joint.motions if self.joint else ()
 
 
 class Intermediates:
@@ -71,7 +76,7 @@ def frames_of(links: Sequence[Link], names: Intermediates) -> list[Frame]:
         parent = last[link.parent.name] if link.parent else None
         position, rotation = link.position, names.matrix(f"{link.name}_turned", link.rotation)
         for joint in link.axes[:-1]:
-            step = f"{link.name}_{joint.coordinate}"
+            step = f"{link.name}_{joint.name}"
             frames.append(Frame(step, parent, position, rotation, joint, S.Zero, zeros(3, 1), zeros(3, 3)))
             parent, position, rotation = len(frames) - 1, zeros(3, 1), eye(3)
         c = link.centre
@@ -89,6 +94,8 @@ def placement(frame: Frame, names: Intermediates) -> tuple[Matrix, Matrix]:
     joint = frame.joint
     if joint is None:
         return frame.rotation, frame.position
+    if isinstance(joint, BallAxes):
+        return names.matrix(f"{frame.name}_rotation", frame.rotation * joint.ball.rotation), frame.position
     q = joint.coordinate
     if joint.kind == "prismatic":
         return frame.rotation, names.vector(f"{frame.name}_position", frame.position + frame.rotation * joint.axis * q)

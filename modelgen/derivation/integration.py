@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from modelgen.arrays import Array, runge_kutta_step
+from modelgen.arrays import Array, on_sphere, runge_kutta_step
 from modelgen.backends.casadi import compiled
 from modelgen.derivation.regularity import Lines
 from modelgen.errors import ModelError, Place
@@ -33,6 +33,7 @@ def integration_steps(program: Program, robot: Metadata, lines: Lines, warn: Cal
     limits = np.array([state.limit for state in robot.states])
     middle, reach, trim = np.array([[entry.middle, entry.limit, entry.trim] for entry in robot.inputs]).T
     x = random.uniform(-1.0, 1.0, (SAMPLES, len(limits))) * limits
+    on_sphere(x, [rotation.quaternion for rotation in robot.rotations])
     u = middle + random.choice([-1.0, 1.0], (SAMPLES, len(reach))) * reach
     dynamics, theta = program.function("dynamics"), np.array([[entry.value for entry in robot.parameters]]).T
     evaluate = compiled(program.graph, dynamics, robot.name).map(SAMPLES)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
 import sympy
 from sympy import Expr, Matrix, Symbol
 
-from modelgen.derivation.equations import Definition, EquationsOfMotion
+from modelgen.derivation.equations import Definition, EquationsOfMotion, Slopes, used
 from modelgen.derivation.mechanics import MechanicsExpressions
 from modelgen.derivation.sketch import Sketch
 from modelgen.errors import ModelError
 from modelgen.program.functions import Argument, Function, Mechanism, Output, Program, unique_names
-from modelgen.program.graph import BINARY, UNARY, Graph, Node
+from modelgen.program.graph import BINARY, UNARY, Graph, Node, Operation
 from modelgen.program.mechanics import OUTPUTS, Mechanics
 from modelgen.statement.checker import CALLS, FUNCTIONS
 
@@ -37,8 +37,7 @@ def mechanism(equations: EquationsOfMotion) -> Mechanism:
     u = _argument(graph, "u", [known[symbol] for symbol in equations.inputs])
     costate = _argument(graph, "costate", unique_names([f"costate_{name}" for name in state_names], names))
     converter = _Converter(graph, {symbol: graph.input(name) for symbol, name in known.items()})
-    for symbol, expression in definitions:
-        converter.known[symbol] = converter(expression)
+    converter.define(definitions, equations.implicit)
 
     def column(matrix: Matrix) -> tuple[Node, ...]:
         return tuple(converter(entry) for entry in matrix)
@@ -90,7 +89,7 @@ def mechanics(equations: EquationsOfMotion, terms: MechanicsExpressions) -> Mech
         [entry for position in terms.points.values() for entry in position],
     ]
     flat, definitions = [entry for group in groups for entry in group], (*equations.definitions, *terms.definitions)
-    graph, inputs, entries = scalars(symbols, flat, definitions, OUTPUTS)
+    graph, inputs, entries = scalars(symbols, flat, definitions, OUTPUTS, equations.implicit)
     ends = list(accumulate(map(len, groups)))
     rates, mass, force, input_map, kinetic, potential, weight, points = (
         entries[end - len(group) : end] for group, end in zip(groups, ends, strict=True)
@@ -111,10 +110,17 @@ def mechanics(equations: EquationsOfMotion, terms: MechanicsExpressions) -> Mech
     )
 
 
-def drawing(sketch: Sketch, state: Sequence[Symbol], parameters: Sequence[Symbol]) -> Program:
-    """A program with one function, the points of a drawing: (x, theta) -> points (P, 2)."""
-    flat = [entry for point in sketch.points for entry in point]
-    graph, inputs, entries = scalars((*state, *parameters), flat, sketch.definitions)
+def drawing(sketch: Sketch, equations: EquationsOfMotion) -> Program:
+    """A program with one function, the points of a drawing: (x, theta) -> points (P, 2).
+
+    The points may contain coordinates that the equations of motion define.
+    """
+    flat, state = [entry for point in sketch.points for entry in point], equations.state
+    wanted = [*flat, *(value for _, value in sketch.definitions)]
+    definitions = (
+        [*used(equations.definitions, wanted), *sketch.definitions] if equations.implicit else sketch.definitions
+    )
+    graph, inputs, entries = scalars((*state, *equations.parameters), flat, definitions)
     x, theta = Argument("x", inputs[: len(state)]), Argument("theta", inputs[len(state) :])
     return Program(graph, (Function("points", (x, theta), (Output("points", (len(sketch.points), 2), entries),)),))
 
@@ -124,16 +130,17 @@ def scalars(
     expressions: Iterable[Expr],
     definitions: Sequence[Definition] = (),
     taken: Iterable[str] = (),
+    implicit: Mapping[Symbol, Slopes] | None = None,
 ) -> tuple[Graph, tuple[Node, ...], tuple[Node, ...]]:
     """A separate graph, the nodes of the symbols in it, and the nodes of the expressions.
 
-    No input has a name in `taken`. Raises ModelError for a function of SymPy that kernels cannot evaluate.
+    No input has a name in `taken`. implicit: as in `EquationsOfMotion`; all its slopes are defined. Raises ModelError
+    for a function of SymPy that kernels cannot evaluate.
     """
     graph = Graph()
     inputs = tuple(graph.input(name) for name in unique_names([symbol.name for symbol in symbols], taken))
     converter = _Converter(graph, dict(zip(symbols, inputs, strict=True)))
-    for symbol, expression in definitions:
-        converter.known[symbol] = converter(expression)
+    converter.define(definitions, implicit or {})
     return graph, inputs, tuple(converter(expression) for expression in expressions)
 
 
@@ -195,6 +202,18 @@ class _Converter:
         self.graph = graph
         self.known = known
         self._converted: dict[Expr, Node] = {}
+
+    def define(self, definitions: Sequence[Definition], implicit: Mapping[Symbol, Slopes]) -> None:
+        """Make the nodes of definitions. The result of an iteration is a node of its own, with its slopes."""
+        for symbol, expression in definitions:
+            node = self(expression)
+            if symbol in implicit:
+                row = str(list(implicit).index(symbol))
+                node = self.graph.append(Operation("solution", (node,), name=row))
+            self.known[symbol] = node
+        for symbol, slopes in implicit.items():
+            pairs = tuple((self.known[variable], self(slope)) for variable, slope in slopes)
+            self.graph.implicit[self.known[symbol]] = pairs
 
     def __call__(self, expression: Expr) -> Node:
         expression = sympy.sympify(expression)

@@ -42,9 +42,10 @@ def mechanics_expressions(robot: Robot, equations: EquationsOfMotion) -> Mechani
     known = not (system and system.potential == 0)
     placed, points = _points(robot, {*taken, *(symbol.name for symbol, _ in definitions)})
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
+    rates = robot.rates
 
     def final(expression: Expr | Matrix) -> Expr | Matrix:
-        return expression.xreplace(system.rates if system else {}).xreplace(fixed)
+        return expression.xreplace(rates).xreplace(fixed)
 
     return MechanicsExpressions(
         definitions=tuple((symbol, final(value)) for symbol, value in (*definitions, *placed)),

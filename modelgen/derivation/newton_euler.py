@@ -15,45 +15,42 @@ from sympy import Expr, Matrix, Symbol, eye, zeros
 
 from modelgen.derivation.equations import Definition, used
 from modelgen.derivation.frames import Frame, Intermediates, frames_of, placement
-from modelgen.statement.bodies import JointAxis, Link, skew
+from modelgen.statement.bodies import Link, Motion, skew
 
 Placements = Sequence[tuple[Matrix, Matrix]]  # per frame: rotation to the parent's frame, position of the origin there
 
 
 @dataclass(frozen=True)
 class LinkEquations:
-    """M and the bias c of M vdot + c = generalized forces, in the order of the coordinates."""
+    """M and the bias c of M vdot + c = generalized forces, in the order of the speeds."""
 
     definitions: tuple[Definition, ...]
-    mass_matrix: Matrix  # (n_q, n_q)
-    bias: Matrix  # (n_q, 1)
+    mass_matrix: Matrix  # (n_v, n_v)
+    bias: Matrix  # (n_v, 1)
 
 
-def newton_euler(
-    links: Sequence[Link], coordinates: Sequence[Symbol], gravity: Expr, taken: Iterable[str]
-) -> LinkEquations:
+def newton_euler(links: Sequence[Link], speeds: Sequence[Symbol], gravity: Expr, taken: Iterable[str]) -> LinkEquations:
     """Mass matrix and bias forces of a tree; the bias includes gravity. No intermediate has a name in `taken`."""
     names = Intermediates(taken)
     frames = frames_of(links, names)
     placements = [placement(frame, names) for frame in frames]
-    index = {coordinate: row for row, coordinate in enumerate(coordinates)}
+    index = {speed: row for row, speed in enumerate(speeds)}
     mass_matrix, bias = zeros(len(index), len(index)), zeros(len(index), 1)
     forces = _bias_forces(frames, placements, gravity, names)
     bodies = _composite_bodies(frames, placements, names)
     for number, frame in enumerate(frames):
-        if frame.joint is None:
-            continue
-        row = index[frame.joint.coordinate]
-        bias[row] = names.scalar(f"{frame.name}_bias", _along(frame.joint, *forces[number]))
-        for other, value in _mass_matrix_entries(number, frames, placements, bodies[number], names):
-            mass_matrix[row, index[other]] = mass_matrix[index[other], row] = value
+        for motion in frame.motions:
+            row = index[motion.speed]
+            bias[row] = names.scalar(f"{frame.name}_bias{motion.suffix}", _along(motion, *forces[number]))
+            for other, value in _mass_matrix_entries(number, motion, frames, placements, bodies[number], names):
+                mass_matrix[row, index[other]] = mass_matrix[index[other], row] = value
     needed = used(names.definitions, [*mass_matrix, *bias])
     return LinkEquations(needed, mass_matrix, bias)
 
 
-def _along(joint: JointAxis, force: Matrix, torque: Matrix) -> Expr:
-    """The component of a force and torque along a joint's coordinate."""
-    return joint.axis.dot(torque if joint.kind == "revolute" else force)
+def _along(motion: Motion, force: Matrix, torque: Matrix) -> Expr:
+    """The component of a force and torque along a degree of freedom of a joint."""
+    return motion.axis.dot(torque if motion.turns else force)
 
 
 def _bias_forces(
@@ -79,11 +76,11 @@ def _bias_forces(
             alpha = rotation.T * alphas[p]
             acceleration = rotation.T * (accelerations[p] + gradients[p] * position)
         if frame.joint:
-            rate = frame.joint.axis * frame.joint.coordinate.rate
-            if frame.joint.kind == "revolute":
-                alpha, omega = alpha + omega.cross(rate), omega + rate
-            else:
+            rate = frame.joint.rate
+            if frame.joint.kind == "prismatic":
                 acceleration += 2 * omega.cross(rate)
+            else:
+                alpha, omega = alpha + omega.cross(rate), omega + rate
         omega = names.vector(f"{at}_omega", omega)
         alpha = names.vector(f"{at}_alpha", alpha)
         acceleration = names.vector(f"{at}_acceleration", acceleration)
@@ -141,16 +138,15 @@ def _composite_bodies(
 
 def _mass_matrix_entries(
     number: int,
+    own: Motion,
     frames: Sequence[Frame],
     placements: Placements,
     body: tuple[Expr, Matrix, Matrix],
     names: Intermediates,
 ) -> list[tuple[Symbol, Expr]]:
-    """One frame's entries of the mass matrix: the forces on its joint and the joints below, at unit acceleration."""
-    own = frames[number].joint
-    assert own
+    """A row of the mass matrix: the forces on a frame's joint and the joints below, at unit acceleration of `own`."""
     mass, moment, inertia = body
-    if own.kind == "revolute":
+    if own.turns:
         force, torque = own.axis.cross(moment), inertia * own.axis
     else:
         force, torque = mass * own.axis, moment.cross(own.axis)
@@ -158,10 +154,12 @@ def _mass_matrix_entries(
     at: int | None = number
     while at is not None:
         frame, (rotation, position) = frames[at], placements[at]
-        label = f"{frames[number].name}_on_{frame.name}"
+        label = f"{frames[number].name}{own.suffix}_on_{frame.name}"
         force, torque = names.vector(f"{label}_force", force), names.vector(f"{label}_torque", torque)
-        if frame.joint:
-            entries.append((frame.joint.coordinate, names.scalar(label, _along(frame.joint, force, torque))))
+        entries += [
+            (other.speed, names.scalar(f"{label}{other.suffix}", _along(other, force, torque)))
+            for other in frame.motions
+        ]
         force = names.vector(f"{label}_passed", rotation * force)
         torque = rotation * torque + position.cross(force)
         at = frame.parent

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from sympy import Expr, Matrix, Symbol, lambdify
 
-from modelgen.arrays import Array
+from modelgen.arrays import Array, on_sphere
 from modelgen.backends.casadi import compiled
 from modelgen.derivation.equations import Definition, used
 from modelgen.derivation.lowering import scalars
@@ -77,5 +77,6 @@ def samples(robot: Robot, count: int = SAMPLES, seed: int = 0) -> tuple[Array, A
     theta = random.uniform(bounds[:, 0], bounds[:, 1], (count, len(bounds)))
     edge = count // 4
     x[:edge] = limits * random.choice((-1, 1), (edge, len(limits)))
+    on_sphere(x, robot.quaternions)
     theta[edge // 2 : edge + edge // 2] = bounds[np.arange(len(bounds)), random.integers(0, 2, (edge, len(bounds)))]
     return x, theta

@@ -52,8 +52,11 @@ def _points(robot: Metadata) -> list[tuple[str, list[float]]]:
     """The states (n,) to check, each with its name for a message."""
     limits = [state.limit for state in robot.states]
     corner = "in a corner of the state domain"
+    limits, lower = list(limits), [-limit for limit in limits]
+    for rotation in robot.rotations:
+        limits[rotation.quaternion], lower[rotation.quaternion] = [0.5] * 4, [-0.5] * 4
     points = [("at the target", list(robot.task.target)), ("at the start", list(robot.task.start_mean))]
-    return [*points, (corner, limits), (corner, [-limit for limit in limits])]
+    return [*points, (corner, limits), (corner, lower)]
 
 
 def _entry(output: str, index: NDArray[np.int64], robot: Metadata) -> str:

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 
 from sympy import Symbol, preorder_traversal
 
+from modelgen.derivation.loops import leading, loop_gap
 from modelgen.errors import ModelError
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.functions import MOST_OPERATIONS
 from modelgen.program.mechanics import MECHANICS
+from modelgen.statement.loops import Loop
 from modelgen.statement.robot import Robot, entries
 
 #: Smaller sets of functions for a large robot, by the argument of `--functions`.
@@ -25,6 +27,7 @@ SMALLER = {"dynamics,affine_dynamics": ("dynamics", "affine_dynamics"), "mechani
 
 LINK, PAIR = 80, 10  # operations per link, and per coordinate that moves it
 SECONDS, DERIVATION = 1.8e-4, 0.04  # s on one processor: per operation, and per square of the coordinates
+GUESS, STEPS = 30, 5  # operations of the guess of a coordinate that a loop determines; solutions with its slopes
 BYTES, START = 1_500, 130e6  # bytes of memory: per operation, and without any
 
 
@@ -51,12 +54,13 @@ def size(robot: Robot, functions: Collection[str] = FUNCTIONS) -> Size:
     base, joints = _equations(robot), [joint.symbol for joint in robot.joints]
     dynamics = affine = base
     jacobians = (2 * len(joints) + sum(not parameter.fixed for parameter in robot.parameters)) * base // 3
-    coupled = _coupled(robot)
+    coupled, following = _coupled(robot), leading(robot)
     for part in _parts(coupled, joints):
         ordered = [joint for joint in joints if joint in part]
         lower = _filled([group for group in coupled if group <= part], ordered)
-        n, below, m = len(lower), sum(map(len, lower)), len(_inputs(robot, part))
-        inertial, others = _parameters(robot, part)
+        moved = part | {symbol for symbol, leaders in following.items() if leaders & part}
+        n, below, m = len(lower), sum(map(len, lower)), len(_inputs(robot, moved))
+        inertial, others = _parameters(robot, moved)
         factorisation = sum(2 * len(row & lower[j]) + 1 for row in lower for j in row) + 2 * below + n
         solution = 4 * below + n
         dynamics += factorisation + solution
@@ -89,10 +93,13 @@ def refuse_too_large(robot: Robot, expected: Size, most: int = MOST_OPERATIONS) 
 
 def _coupled(robot: Robot) -> list[set[Symbol]]:
     """Sets of coordinates between which M has entries: those of one link, of one kinetic energy, or of a system."""
-    rates = {joint.symbol.rate: joint.symbol for joint in robot.joints}
+    rates = {joint.symbol.rate: joint.symbol for joint in (*robot.joints, *robot.dependent)}
     groups = [{rates[rate] for rate in energy.value.free_symbols & rates.keys()} for energy in robot.kinetic]
     groups += [set(rates.values())] if robot.system else []
-    return [group for group in (*groups, *_moving(robot).values()) if group]
+    leaders = leading(robot)
+    whole = [*groups, *_moving(robot).values()]
+    replaced = [{other for symbol in group for other in leaders.get(symbol, {symbol})} for group in whole]
+    return [group for group in replaced if group]
 
 
 def _parts(coupled: Iterable[set[Symbol]], coordinates: Iterable[Symbol]) -> list[set[Symbol]]:
@@ -109,7 +116,7 @@ def _moving(robot: Robot) -> dict[str, set[Symbol]]:
     moving: dict[str, set[Symbol]] = {}
     for link in robot.links:  # a parent comes before its links
         below = moving[link.parent.name] if link.parent else set()
-        moving[link.name] = below | {axis.coordinate for axis in link.axes}
+        moving[link.name] = below | {coordinate for axis in link.axes for coordinate in axis.coordinates}
     return moving
 
 
@@ -130,7 +137,7 @@ def _filled(coupled: Iterable[set[Symbol]], coordinates: list[Symbol]) -> list[s
 def _equations(robot: Robot) -> int:
     """Operations of M and the forces: a constant per link, and the nodes of all other expressions of the file."""
     links = [coordinates for coordinates in _moving(robot).values() if coordinates]
-    carried = LINK * len(robot.joints) if links else 0
+    carried = LINK * (len(robot.joints) + len(robot.dependent)) if links else 0
     carried += PAIR * sum(len(group) for group in {frozenset(group) for group in links})
     energies = [energy.value for energy in (*robot.kinetic, *robot.potential)]
     forces = [load.force for load in robot.loads]
@@ -138,7 +145,14 @@ def _equations(robot: Robot) -> int:
     if robot.system:
         of_system = (entry for term in robot.system.terms for entry in entries(term))
         nodes |= {node for entry in of_system for node in preorder_traversal(entry) if node.args}
-    return carried + len(nodes)
+    return carried + len(nodes) + sum(_closing(loop, len(robot.joints)) for loop in robot.loops)
+
+
+def _closing(loop: Loop, n: int) -> int:
+    """Operations that close a loop: a guess, steps of Newton's method, slopes and the projection on n coordinates."""
+    gap, d = loop_gap(loop), len(loop.dependent)
+    nodes = len({node for entry in gap for node in preorder_traversal(entry) if node.args})
+    return GUESS * d + STEPS * (2 * nodes + d**3 + 3 * d**2) + d * (d + n) * (n + 2)
 
 
 def _inputs(robot: Robot, part: set[Symbol]) -> set[Symbol]:

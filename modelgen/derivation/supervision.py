@@ -1,9 +1,10 @@
 """Supervised execution of a model file: it can neither end the process nor run without end.
 
 The file runs in this process. The limit is on processor time, so that a busy machine accepts the same files as an idle
-one; a file that waits is stopped later, by the wall clock. After the limit, an exception is raised in the thread of the
-file. If the exception has no effect (in a call that waits, or because the file catches it), the process ends with a
-message.
+one. A file that waits is stopped later, by the turns of a watching thread. A turn counts as the pause that the thread
+asked for, however late it comes: a process that Ctrl-Z has stopped, or that a busy machine keeps waiting, takes no
+turns. After the limit, an exception is raised in the thread of the file. If the exception has no effect (in a call that
+waits, or because the file catches it), the process ends with a message.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
@@ -25,11 +26,11 @@ from modelgen.errors import ModelError
 
 VARIABLE = "MODELGEN_LOAD_SECONDS"
 SECONDS = 120.0  # of processor time
-PATIENCE = 5  # limit on the wall clock, as a multiple of the limit on processor time
-SHORTEST, LONGEST = 0.01, 1.0  # s, between two looks at the clocks
-GAP = 2.0  # s, the most that counts between two looks: a process that Ctrl-Z has stopped looks at no clock
+PATIENCE = 5  # limit on the pauses of the watching thread, as a multiple of the limit on processor time
+SHORTEST, LONGEST = 0.01, 1.0  # s, pause of the watching thread
 GRACE = 3.0  # s, for the exception to take effect; then as long again for a call that lets no other thread run
 USAGE = 2  # exit code
+TIMER = threading.RLock()  # faulthandler's timer must not start between its end and the stop of the process
 
 
 class Stopped(BaseException):
@@ -70,22 +71,6 @@ def limit() -> float:
     return min(seconds, threading.TIMEOUT_MAX / 2)
 
 
-def _clock() -> Callable[[], float]:
-    """A clock of this process's processor time (s), or of the wall clock divided by PATIENCE if that is more.
-
-    Call it often: a longer time between two calls counts as `GAP`.
-    """
-    processor, wall, spent = time.process_time(), time.monotonic(), 0.0
-
-    def clock() -> float:
-        nonlocal wall, spent
-        now = time.monotonic()
-        spent, wall = spent + min(now - wall, GAP), now
-        return max(time.process_time() - processor, spent / PATIENCE)
-
-    return clock
-
-
 @contextmanager
 def supervised(name: str) -> Iterator[None]:
     """Raise EndsProcess or OutOfTime in the block. name: the file that the block executes."""
@@ -111,8 +96,9 @@ def _own_stop() -> Any:
     """Have Ctrl-Z stop the process without the timer of `_watch`, which would end it on return. The handler before."""
 
     def stop(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        faulthandler.cancel_dump_traceback_later()
-        os.kill(os.getpid(), signal.SIGSTOP)
+        with TIMER:
+            faulthandler.cancel_dump_traceback_later()
+            os.kill(os.getpid(), signal.SIGSTOP)
 
     in_main_thread = threading.current_thread() is threading.main_thread()
     return signal.signal(signal.SIGTSTP, stop) if in_main_thread and hasattr(signal, "SIGTSTP") else None
@@ -136,12 +122,15 @@ def _refused(*_: object) -> NoReturn:
 
 
 def _watch(name: str, seconds: float, thread: int, over: threading.Event, leave: object = os._exit) -> None:
-    spent = _clock()
-    while (left := seconds - spent()) > 0:
+    processor, pauses = time.process_time(), 0.0
+    while (left := seconds - max(time.process_time() - processor, pauses / PATIENCE)) > 0:
         if sys.__stderr__ is not None:  # if a call lets no other thread run, faulthandler ends the process
-            faulthandler.dump_traceback_later(left + 2 * GRACE, exit=True, file=sys.__stderr__)
-        if over.wait(min(max(left, SHORTEST), LONGEST)):
+            with TIMER:
+                faulthandler.dump_traceback_later(left + 2 * GRACE, exit=True, file=sys.__stderr__)
+        pause = min(max(left, SHORTEST), LONGEST)
+        if over.wait(pause):
             return
+        pauses += pause
     _raise_in(thread, OutOfTime)
     if over.wait(GRACE):
         return

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from modelgen.arrays import Array
+from modelgen.arrays import Array, on_sphere
+from modelgen.derivation.description import metadata as described
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.numeric import numpy_evaluator, samples
 from modelgen.engines import builder, load
@@ -23,6 +24,7 @@ from modelgen.engines.mjcf import ASSETS
 from modelgen.errors import ModelError, shortened
 from modelgen.metadata import Metadata
 from modelgen.statement.robot import Robot
+from modelgen.tangent import Tangent
 from modelgen.verification.check import Check
 from modelgen.verification.points import natural_scale, numbers, perturbed
 
@@ -73,14 +75,20 @@ def compare(
     """Compare kernels and mass matrix with the engine, at nominal parameters and random states of the whole domain.
 
     rebuilt: makes the engine at other parameters (p,), to compare the derivatives by the parameters. Raises ModelError
-    for a robot whose v is not dq/dt.
+    for a robot whose v is not dq/dt, that has closed loops, or that rolls.
     """
-    if robot.system and robot.system.own:
-        speed = next(iter(robot.system.own.values()))
+    if robot.loops or robot.rolls:
         raise ModelError(
-            f"the speed `{speed.symbol}` is not the rate of a coordinate, so that the accelerations of the other "
-            "engine are different quantities. Verify the robot with `modelgen verify NAME` alone.",
-            speed.place,
+            "the other engine closes loops and holds wheels by stiff springs, so that its accelerations differ. Verify "
+            "the robot with `modelgen verify NAME` alone.",
+            robot.loops[0].place if robot.loops else next(iter(robot.rolls.values())).place,
+        )
+    if robot.system and robot.system.own:
+        coordinate = next(iter(robot.system.own))
+        raise ModelError(
+            f"the rate of `{coordinate}` is not a speed of the system, so that the accelerations of the other engine "
+            "are different quantities. Verify the robot with `modelgen verify NAME` alone.",
+            robot.system.place,
         )
     x, _ = samples(robot, SAMPLES, seed=2)
     limits = np.array([max(map(abs, declared.range)) for declared in robot.inputs])
@@ -89,6 +97,7 @@ def compare(
     sides = _Sides(robot, equations, kernels, engine, rebuilt, u, limits)
     ours, theirs = sides.ours(x), sides.theirs(x)
     near = perturbed(x)
+    on_sphere(near, robot.quaternions)
     noise = {
         name: abs(value - ours[name]) + abs(other - theirs[name][0])
         for (name, value), (other, _) in zip(sides.ours(near).items(), sides.theirs(near).values(), strict=True)
@@ -116,18 +125,18 @@ class _Sides:
         self.nominal = np.asarray(kernels.nominal_parameters, np.float64)
         self._equations, self._kernels, self._engine, self._u, self._limits = equations, kernels, engine, u, limits
         self._rebuilt = rebuilt if len(self.nominal) else None
-        self._size = len(equations.coordinates)
+        self._size, self._tangent = len(equations.coordinates), Tangent(described(robot))
         self._inputs = [str(declared.symbol) for declared in robot.inputs]
         arguments = [*equations.state, *equations.parameters]
         self._matrix = numpy_evaluator(arguments, equations.mass_matrix, equations.definitions)
 
     def axes(self, name: str) -> list[list[str]]:
         """The names of the entries along each axis of a quantity."""
-        rows = [str(symbol) for symbol in self._equations.coordinates]
+        rows = [str(symbol) for symbol in self._equations.velocities]
         by = {
             "mass matrix": rows,
             "acceleration by the inputs": self._inputs,
-            "derivative of the acceleration by x": [str(symbol) for symbol in self._equations.state],
+            "derivative of the acceleration by x": self._tangent.names,
             "derivative of the acceleration by theta": [str(symbol) for symbol in self._equations.parameters],
         }
         return [rows, by[name]] if name in by else [rows]
@@ -136,16 +145,23 @@ class _Sides:
         """Name -> value by the kernels."""
         u, size = self._u, self._size
         a, B, da_dx, dB_dx, da_dtheta, dB_dtheta = (np.asarray(output) for output in self._kernels.jacobians(x))
+        by_error = self._by_error(da_dx + np.einsum("nijk,nj->nik", dB_dx, u), x)
         result = {
             "mass matrix": self._matrix(*x.T, *np.tile(self.nominal, (len(x), 1)).T),
             "acceleration": (a + np.einsum("nij,nj->ni", B, u))[:, size:],
             "acceleration by the inputs": B[:, size:],
-            "derivative of the acceleration by x": (da_dx + np.einsum("nijk,nj->nik", dB_dx, u))[:, size:],
+            "derivative of the acceleration by x": by_error[:, size:],
         }
         if self._rebuilt:
             slope = (da_dtheta + np.einsum("nijk,nj->nik", dB_dtheta, u))[:, size:]
             result["derivative of the acceleration by theta"] = slope
         return result
+
+    def _by_error(self, slope: Array, x: Array) -> Array:
+        """The derivative by the error of the state (N, n, nt), from that by the state (N, n, n)."""
+        if not self._tangent.rotations:
+            return slope
+        return np.array([by_x @ self._tangent.basis(at) for by_x, at in zip(slope, x, strict=True)])
 
     def theirs(self, x: Array) -> dict[str, tuple[Array, Array]]:
         """Name -> value by the engine, and the error of its differences."""

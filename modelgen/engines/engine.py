@@ -14,6 +14,7 @@ import numpy as np
 
 from modelgen.arrays import Array
 from modelgen.errors import ModelError
+from modelgen.tangent import Tangent
 
 PACKAGES = {"mujoco": ("MuJoCo", "mujoco"), "pinocchio": ("Pinocchio", "pin")}  # import name -> name, name for pip
 STEP = 4e-3  # the largest step, relative to the largest value of a variable
@@ -22,32 +23,35 @@ LEVELS = 6
 
 
 class Engine(Protocol):
-    """A robot in another engine, with coordinates and inputs in the order of the model file."""
+    """A robot in another engine, with coordinates and inputs in the order of the model file.
+
+    Derivatives by the state are along its tangent space e (nt,), in which a rotation has three entries.
+    """
 
     label: str  # name and version
 
     def mass_matrix(self, q: Array) -> Array:
-        """M (N, n_q, n_q) at the positions q (N, n_q)."""
+        """M (N, n_v, n_v) at the positions q (N, n_q)."""
 
     def acceleration(self, x: Array, u: Array) -> Array:
-        """vdot (N, n_q) at the states x = (q, v) (N, 2 n_q) and inputs u (N, m)."""
+        """vdot (N, n_v) at the states x = (q, v) (N, n_q + n_v) and inputs u (N, m)."""
 
     def derivative(self, x: Array, u: Array) -> tuple[Array, Array]:
-        """dvdot/dx (N, n_q, 2 n_q), and the error of its finite differences (zero for an exact derivative)."""
+        """dvdot/de (N, n_v, 2 n_v), and the error of its finite differences (zero for an exact derivative)."""
 
 
 class GeneralizedForces(Protocol):
     """Generalized forces on a mechanism, without its weight."""
 
     def value(self, x: Array, u: Array) -> Array:
-        """The forces (N, n_q) at the states x (N, 2 n_q) and inputs u (N, m)."""
+        """The forces (N, n_v) at the states x (N, n_q + n_v) and inputs u (N, m)."""
 
     def slope(self, x: Array, u: Array) -> Array:
-        """Their derivative by the state, (N, n_q, 2 n_q)."""
+        """Their derivative by the error of the state, (N, n_v, 2 n_v)."""
 
 
 class ForcedEngine:
-    """A mechanism whose inputs are generalized forces (N, n_q), driven by the forces of a robot."""
+    """A mechanism whose inputs are generalized forces (N, n_v), driven by the forces of a robot."""
 
     def __init__(self, mechanism: Engine, forces: GeneralizedForces) -> None:
         self.label = mechanism.label
@@ -55,27 +59,30 @@ class ForcedEngine:
         self._forces = forces
 
     def mass_matrix(self, q: Array) -> Array:
-        """M (N, n_q, n_q)."""
+        """M (N, n_v, n_v)."""
         return self._mechanism.mass_matrix(q)
 
     def acceleration(self, x: Array, u: Array) -> Array:
-        """vdot (N, n_q)."""
+        """vdot (N, n_v)."""
         return self._mechanism.acceleration(x, self._forces.value(x, u))
 
     def derivative(self, x: Array, u: Array) -> tuple[Array, Array]:
-        """dvdot/dx (N, n_q, 2 n_q): the mechanism's at fixed forces, plus M^-1 times the slope of the forces."""
+        """dvdot/de (N, n_v, 2 n_v): the mechanism's at fixed forces, plus M^-1 times the slope of the forces."""
         fixed, error = self._mechanism.derivative(x, self._forces.value(x, u))
-        matrix = self._mechanism.mass_matrix(x[:, : x.shape[1] // 2])
-        return fixed + np.asarray(np.linalg.solve(matrix, self._forces.slope(x, u)), np.float64), error
+        slope = self._forces.slope(x, u)
+        matrix = self._mechanism.mass_matrix(x[:, : x.shape[1] - slope.shape[1]])
+        return fixed + np.asarray(np.linalg.solve(matrix, slope), np.float64), error
 
 
 @dataclass(frozen=True)
 class Movement:
-    """One coordinate: a rotation about an axis of the body's frame, or a translation along it."""
+    """A rotation about an axis of the body's frame, a translation along it, or any rotation."""
 
-    coordinate: str
-    kind: Literal["revolute", "prismatic"]
-    axis: Array  # (3,), of length one
+    name: str  # of the joint
+    kind: Literal["revolute", "prismatic", "ball"]
+    axis: Array  # (3,), of length one; unused for a ball joint
+    coordinates: tuple[str, ...]  # its entries of q: one, or a quaternion (w, x, y, z)
+    speeds: tuple[str, ...]  # its entries of v
 
 
 @dataclass(frozen=True)
@@ -97,10 +104,16 @@ class Tree:
     """A mechanism. Parents come before children."""
 
     name: str
-    coordinates: tuple[str, ...]
+    coordinates: tuple[str, ...]  # (n_q,)
+    speeds: tuple[str, ...]  # (n_v,)
+    tangent: Tangent  # errors of the states
     bodies: tuple[Body, ...]
     gravity: float  # m/s^2, along -z
-    armature: Array  # (n_q,), rotor inertias
+    armature: Array  # (n_v,), rotor inertias
+
+    def added(self, movement: Movement) -> float:
+        """The rotor inertia of a movement."""
+        return float(self.armature[self.speeds.index(movement.speeds[0])])
 
 
 def package(engine: str) -> Any:
@@ -144,6 +157,15 @@ def _column(function: Callable[[Array], Array], at: Array, number: int, step: fl
     return slope, error
 
 
-def by_state(acceleration: Callable[[Array, Array], Array], x: Array, u: Array) -> tuple[Array, Array]:
-    """dvdot/dx (N, n_q, n) of an engine's accelerations at fixed u, and the estimate of the error."""
-    return differences(lambda moved: acceleration(moved, u), x, STEP * np.abs(x).max(axis=0))
+def by_state(
+    acceleration: Callable[[Array, Array], Array], x: Array, u: Array, tangent: Tangent | None = None
+) -> tuple[Array, Array]:
+    """dvdot/de (N, n_v, nt) of an engine's accelerations at fixed u, and the estimate of the error."""
+    steps = STEP * np.abs(x).max(axis=0)
+    if tangent is None or not tangent.rotations:
+        return differences(lambda moved: acceleration(moved, u), x, steps)
+
+    def at(error: Array) -> Array:
+        return acceleration(np.array([tangent.moved(*pair) for pair in zip(x, error, strict=True)]), u)
+
+    return differences(at, np.zeros((len(x), tangent.size)), steps[tangent.states])

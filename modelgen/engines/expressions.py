@@ -12,10 +12,13 @@ import numpy as np
 from sympy import Expr, Matrix, S, Symbol, hessian
 
 from modelgen.arrays import Array
+from modelgen.derivation.description import metadata
 from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.engines.engine import Body, GeneralizedForces, Movement, Tree
 from modelgen.errors import ModelError
+from modelgen.statement.bodies import BallAxes
 from modelgen.statement.robot import Robot
+from modelgen.tangent import Tangent
 
 
 class Expressions:
@@ -27,7 +30,8 @@ class Expressions:
     def __init__(self, robot: Robot) -> None:
         self._robot = robot
         self._q = [joint.symbol for joint in robot.joints]
-        self._v = [symbol.rate for symbol in self._q]
+        self._v = [speed.symbol for speed in robot.velocities]
+        self._tangent = Tangent(metadata(robot))
         self._parameters = [parameter.symbol for parameter in robot.parameters]
         terms = [entry for link in robot.links for term in link.terms for entry in _entries(term)]
         numbers = [*terms, *self._rotors(), robot.downward_acceleration]
@@ -36,9 +40,11 @@ class Expressions:
         applied = Matrix(
             [
                 sum((load.force * load.displacement.diff(q) for load in robot.loads), S.Zero) - potential.diff(q)
-                for q in self._q
+                for q in (*self._q, *robot.turns)
             ]
         )
+        rates = Matrix([symbol.rate for symbol in (*self._q, *robot.turns)]).xreplace(robot.rates)
+        applied = rates.jacobian(self._v).T * applied.xreplace(robot.rates)
         arguments = [*self._q, *self._v, *(declared.symbol for declared in robot.inputs), *self._parameters]
         self._value = numpy_evaluator(arguments, applied)
         self._slope = numpy_evaluator(arguments, applied.jacobian([*self._q, *self._v]))
@@ -50,7 +56,12 @@ class Expressions:
         matrix = hessian(energy, self._v)
         rest = [energy.xreplace(still), *(energy.diff(rate).xreplace(still) for rate in self._v)]
         moving = {*self._q, *self._v}
-        if any(term != 0 for term in rest) or not matrix.is_diagonal() or matrix.free_symbols & moving:
+        if (
+            energy.free_symbols & self._robot.rates.keys()
+            or any(term != 0 for term in rest)
+            or not matrix.is_diagonal()
+            or matrix.free_symbols & moving
+        ):
             raise ModelError(
                 f"`{self._robot.name}` has bodies or kinetic energies besides its links and the rotors on its joints, "
                 "which the other engine cannot represent. Describe the robot in MJCF: --mjcf PATH."
@@ -73,31 +84,47 @@ class Expressions:
         for link in self._robot.links:
             position, rotation, mass, centre, inertia = take(3), take(3, 3), take(1)[0], take(3), take(3, 3)
             movements = tuple(
-                Movement(axis.coordinate.name, axis.kind, np.array(axis.axis, np.float64).ravel()) for axis in link.axes
+                Movement(
+                    axis.name,
+                    "ball" if isinstance(axis, BallAxes) else "prismatic" if axis.kind == "prismatic" else "revolute",
+                    np.array(axis.motions[0].axis, np.float64).ravel(),
+                    tuple(coordinate.name for coordinate in axis.coordinates),
+                    tuple(motion.speed.name for motion in axis.motions),
+                )
+                for axis in link.axes
             )
             parent = self._robot.links.index(link.parent) if link.parent else None
             bodies.append(Body(link.name, parent, position, rotation, movements, float(mass), centre, inertia))
-        armature = take(len(self._q))
-        names = tuple(symbol.name for symbol in self._q)
-        return Tree(self._robot.name, names, tuple(bodies), float(next(numbers)), armature)
+        armature = take(len(self._v))
+        names, speeds = (tuple(symbol.name for symbol in symbols) for symbols in (self._q, self._v))
+        return Tree(self._robot.name, names, speeds, self._tangent, tuple(bodies), float(next(numbers)), armature)
 
     def forces(self, theta: Array) -> GeneralizedForces:
         """All forces except the weights, at the parameters theta (p,)."""
-        return _AppliedForces(self._value, self._slope, self._all(theta))
+        return _AppliedForces(self._value, self._slope, self._all(theta), self._tangent)
 
 
 class _AppliedForces:
     """The forces of the model file at one set of parameters."""
 
-    def __init__(self, value: Callable[..., Array], slope: Callable[..., Array], parameters: Sequence[float]) -> None:
+    def __init__(
+        self,
+        value: Callable[..., Array],
+        slope: Callable[..., Array],
+        parameters: Sequence[float],
+        tangent: Tangent,
+    ) -> None:
         self._functions = value, slope
-        self._parameters = parameters
+        self._parameters, self._tangent = parameters, tangent
 
     def value(self, x: Array, u: Array) -> Array:
         return self._evaluated(self._functions[0], x, u)[:, :, 0]
 
     def slope(self, x: Array, u: Array) -> Array:
-        return self._evaluated(self._functions[1], x, u)
+        slope = self._evaluated(self._functions[1], x, u)
+        if not self._tangent.rotations:
+            return slope
+        return np.array([by_x @ self._tangent.basis(at) for by_x, at in zip(slope, x, strict=True)])
 
     def _evaluated(self, function: Callable[..., Array], x: Array, u: Array) -> Array:
         return function(*x.T, *u.T, *(np.full(len(x), value) for value in self._parameters))

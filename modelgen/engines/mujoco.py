@@ -10,9 +10,10 @@ import numpy as np
 
 from modelgen.arrays import Array
 from modelgen.engines.engine import Body, Tree, by_state, package
-from modelgen.engines.mjcf import matched, read
+from modelgen.engines.mjcf import read
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
+from modelgen.tangent import Tangent
 
 SMALLEST = 1e-14  # replaces zero, which MuJoCo refuses; in the unit of the model
 
@@ -20,56 +21,61 @@ SMALLEST = 1e-14  # replaces zero, which MuJoCo refuses; in the unit of the mode
 class MuJoCo:
     """A robot or mechanism in MuJoCo, one sample at a time. Its inputs are actuators, or forces along the joints.
 
-    unit: kg, the unit of all masses, inertias and forces in the model.
+    positions, speeds: addresses of the coordinates and speeds in MuJoCo. unit: kg, the unit of all masses, inertias
+    and forces in the model.
     """
 
     def __init__(
         self,
         mujoco: Any,
         model: Any,
-        joints: Sequence[int],
+        positions: Sequence[int],
         actuators: Sequence[int] | None = None,
         unit: float = 1.0,
+        speeds: Sequence[int] | None = None,
+        tangent: Tangent | None = None,
     ) -> None:
         self.label = f"mujoco {mujoco.__version__}"
         self._mujoco = mujoco
         self._model = model
         self._unit = unit
         self._data = mujoco.MjData(model)
-        self._joints = list(joints)  # a hinge or slide has its index as address in qpos and qvel
+        self._positions = list(positions)  # addresses in qpos
+        self._speeds = self._positions if speeds is None else list(speeds)  # in qvel; the same without rotations
+        self._tangent = tangent
         self._inputs = self._data.qfrc_applied if actuators is None else self._data.ctrl
-        self._rows = self._joints if actuators is None else list(actuators)
+        self._rows = self._speeds if actuators is None else list(actuators)
         flags = mujoco.mjtDisableBit
         model.opt.disableflags |= int(flags.mjDSBL_CONSTRAINT) | int(flags.mjDSBL_CLAMPCTRL)
 
     def mass_matrix(self, q: Array) -> Array:
-        """M (N, n_q, n_q), including rotor inertias (armature)."""
-        size = q.shape[1]
+        """M (N, n_v, n_v), including rotor inertias (armature)."""
+        size = len(self._speeds)
         result = np.empty((len(q), size, size))
         column = np.empty(size)
         for sample, position in enumerate(q):
             self._forward(position, np.zeros(size), np.zeros(len(self._rows)))
             for j in range(size):
-                self._mujoco.mj_mulM(self._model, self._data, column, np.eye(size)[self._joints[j]])
-                result[sample, :, j] = column[self._joints] * self._unit
+                self._mujoco.mj_mulM(self._model, self._data, column, np.eye(size)[self._speeds[j]])
+                result[sample, :, j] = column[self._speeds] * self._unit
         return result
 
     def acceleration(self, x: Array, u: Array) -> Array:
-        """vdot (N, n_q) with passive and actuator forces, without contacts, limits or dry friction."""
-        size = x.shape[1] // 2
-        result = np.empty((len(x), size))
+        """vdot (N, n_v) with passive and actuator forces, without contacts, limits or dry friction."""
+        size = len(self._positions)
+        result = np.empty((len(x), len(self._speeds)))
         for sample, (state, inputs) in enumerate(zip(x, u, strict=True)):
             self._forward(state[:size], state[size:], inputs)
-            result[sample] = self._data.qacc[self._joints]
+            result[sample] = self._data.qacc[self._speeds]
         return result
 
     def derivative(self, x: Array, u: Array) -> tuple[Array, Array]:
-        """dvdot/dx (N, n_q, 2 n_q) by finite differences, and their error."""
-        return by_state(self.acceleration, x, u)
+        """dvdot/de (N, n_v, 2 n_v) by finite differences, and their error."""
+        return by_state(self.acceleration, x, u, self._tangent)
 
     def _forward(self, q: Array, v: Array, u: Array) -> None:
-        self._data.qpos[self._joints] = q
-        self._data.qvel[self._joints] = v
+        self._data.qpos[self._positions] = q
+        self._data.qvel[self._speeds] = v
         self._inputs[self._rows] = u / self._unit
         self._mujoco.mj_forward(self._model, self._data)
 
@@ -87,7 +93,11 @@ def build(tree: Tree) -> MuJoCo:
     mujoco = package("mujoco")
     spec = mujoco.MjSpec()
     spec.option.gravity = (0, 0, -tree.gravity)
-    kinds = {"revolute": mujoco.mjtJoint.mjJNT_HINGE, "prismatic": mujoco.mjtJoint.mjJNT_SLIDE}
+    kinds = {
+        "revolute": mujoco.mjtJoint.mjJNT_HINGE,
+        "prismatic": mujoco.mjtJoint.mjJNT_SLIDE,
+        "ball": mujoco.mjtJoint.mjJNT_BALL,
+    }
     made: list[Any] = []
     largest = max(map(_inertia, tree.bodies)), max(body.mass for body in tree.bodies)
     unit = min(filter(None, largest), default=1.0)
@@ -98,10 +108,12 @@ def build(tree: Tree) -> MuJoCo:
         at = dict(pos=body.position, quat=_quaternion(mujoco, body.rotation))
         mass = dict(mass=max(body.mass / unit, SMALLEST), ipos=body.centre, iquat=_quaternion(mujoco, axes))
         made.append(parent.add_body(**at, **mass, inertia=np.maximum(moments, SMALLEST), explicitinertial=True))
+        if _is_free(body):
+            made[-1].add_joint(name=body.movements[-1].name, type=mujoco.mjtJoint.mjJNT_FREE)
+            continue
         for movement in body.movements:
-            armature = tree.armature[tree.coordinates.index(movement.coordinate)] / unit
-            kind = kinds[movement.kind]
-            made[-1].add_joint(name=movement.coordinate, type=kind, axis=movement.axis, armature=armature)
+            armature = tree.added(movement) / unit
+            made[-1].add_joint(name=movement.name, type=kinds[movement.kind], axis=movement.axis, armature=armature)
     try:
         model = spec.compile()
     except ValueError as error:
@@ -109,8 +121,29 @@ def build(tree: Tree) -> MuJoCo:
             f"MuJoCo refuses the links of `{tree.name}`: {' '.join(str(error).split())}. "
             "Compare with --against pinocchio."
         ) from error
-    joints = matched(tree.coordinates, [model.joint(i).name for i in range(model.njnt)], "joint", Path(tree.name))
-    return MuJoCo(mujoco, model, joints, unit=unit)
+    positions, speeds = _addresses(model, tree)
+    return MuJoCo(mujoco, model, positions, unit=unit, speeds=speeds, tangent=tree.tangent)
+
+
+def _is_free(body: Body) -> bool:
+    """Whether MuJoCo's free joint is the joint of a body: on the ground, in its frame."""
+    kinds = [movement.kind for movement in body.movements]
+    placed = np.array_equal(body.rotation, np.eye(3)) and not body.position.any()
+    return kinds == ["prismatic"] * 3 + ["ball"] and body.parent is None and placed
+
+
+def _addresses(model: Any, tree: Tree) -> tuple[list[int], list[int]]:
+    """The address of every coordinate in qpos and of every speed in qvel."""
+    q, v = dict[str, int](), dict[str, int]()
+    for body in tree.bodies:
+        whole = [body.movements] if _is_free(body) else [(movement,) for movement in body.movements]
+        for movements in whole:
+            joint = model.joint(movements[-1].name)
+            coordinates = [name for movement in movements for name in movement.coordinates]
+            speeds = [name for movement in movements for name in movement.speeds]
+            q |= {name: int(joint.qposadr[0]) + k for k, name in enumerate(coordinates)}
+            v |= {name: int(joint.dofadr[0]) + k for k, name in enumerate(speeds)}
+    return [q[name] for name in tree.coordinates], [v[name] for name in tree.speeds]
 
 
 def _inertia(body: Body) -> float:

@@ -33,30 +33,33 @@ class Actuator:
 class Pinocchio:
     """A mechanism in Pinocchio, moved by forces along its joints, one sample at a time."""
 
-    def __init__(self, pinocchio: Any, model: Any, names: Sequence[str]) -> None:
+    def __init__(
+        self, pinocchio: Any, model: Any, names: Sequence[str], rows: tuple[list[int], list[int]] | None = None
+    ) -> None:
         self.label = f"pinocchio {pinocchio.__version__}"
         self._pinocchio = pinocchio
         self._model = model
         self._data = model.createData()
-        self._order = [int(model.joints[model.getJointId(name)].idx_v) for name in names]
+        self._order = [int(model.joints[model.getJointId(name)].idx_v) for name in names] if rows is None else rows[1]
+        self._places = self._order if rows is None else rows[0]  # of the coordinates; the same without rotations
 
     def mass_matrix(self, q: Array) -> Array:
-        """M (N, n_q, n_q), including rotor inertias (armature)."""
-        result = np.empty((len(q), q.shape[1], q.shape[1]))
+        """M (N, n_v, n_v), including rotor inertias (armature)."""
+        result = np.empty((len(q), len(self._order), len(self._order)))
         for sample, position in enumerate(q):
-            upper = self._pinocchio.crba(self._model, self._data, self._sorted(position))
+            upper = self._pinocchio.crba(self._model, self._data, _sorted(position, self._places))
             result[sample] = _mirrored(upper)[np.ix_(self._order, self._order)]
         return result
 
     def acceleration(self, x: Array, u: Array) -> Array:
-        """vdot (N, n_q) under the forces u (N, n_q), without contacts, limits or friction."""
+        """vdot (N, n_v) under the forces u (N, n_v), without contacts, limits or friction."""
         result = np.empty(u.shape)
         for sample, arguments in enumerate(self._arguments(x, u)):
             result[sample] = self._pinocchio.aba(self._model, self._data, *arguments)[self._order]
         return result
 
     def derivative(self, x: Array, u: Array) -> tuple[Array, Array]:
-        """dvdot/dx (N, n_q, 2 n_q) at constant forces, by Pinocchio's own derivatives."""
+        """dvdot/de (N, n_v, 2 n_v) at constant forces, by Pinocchio's own derivatives."""
         size = u.shape[1]
         result = np.empty((len(x), size, 2 * size))
         rows = np.ix_(self._order, self._order)
@@ -67,15 +70,17 @@ class Pinocchio:
 
     def _arguments(self, x: Array, u: Array) -> Iterator[tuple[Array, Array, Array]]:
         """Position, velocity and forces of each sample, in Pinocchio's order."""
-        size = u.shape[1]
+        size = len(self._places)
         for state, forces in zip(x, u, strict=True):
-            yield self._sorted(state[:size]), self._sorted(state[size:]), self._sorted(forces)
+            q, v = state[:size], state[size:]
+            yield _sorted(q, self._places), _sorted(v, self._order), _sorted(forces, self._order)
 
-    def _sorted(self, values: Array) -> Array:
-        """The values in Pinocchio's order, from the order of the model file."""
-        result = np.empty(len(values))
-        result[self._order] = values
-        return result
+
+def _sorted(values: Array, order: list[int]) -> Array:
+    """The values in Pinocchio's order, from the order of the model file."""
+    result = np.empty(len(values))
+    result[order] = values
+    return result
 
 
 def _mirrored(upper: Array) -> Array:
@@ -154,13 +159,21 @@ def build(tree: Tree) -> Pinocchio:
         joint, frame = placed[body.parent]
         frame = frame * pinocchio.SE3(body.rotation, body.position)
         for movement in body.movements:
-            added = model.addJoint(joint, kinds[movement.kind](movement.axis), frame, movement.coordinate)
+            own = pinocchio.JointModelSpherical() if movement.kind == "ball" else kinds[movement.kind](movement.axis)
+            added = model.addJoint(joint, own, frame, movement.name)
             joint, frame = added, frame.Identity()
         model.appendBodyToJoint(joint, pinocchio.Inertia(body.mass, body.centre, body.inertia), frame)
         placed[number] = (joint, frame)
-    mechanism = Pinocchio(pinocchio, model, tree.coordinates)
+    q, v = dict[str, int](), dict[str, int]()
+    for movement in (movement for body in tree.bodies for movement in body.movements):
+        own = model.joints[model.getJointId(movement.name)]
+        order = (3, 0, 1, 2) if movement.kind == "ball" else (0,)  # Pinocchio's quaternions end with w
+        q |= {name: int(own.idx_q) + k for name, k in zip(movement.coordinates, order, strict=True)}
+        v |= {name: int(own.idx_v) + k for k, name in enumerate(movement.speeds)}
+    rows = [q[name] for name in tree.coordinates], [v[name] for name in tree.speeds]
+    mechanism = Pinocchio(pinocchio, model, tree.coordinates, rows)
     armature = np.empty(model.nv)
-    armature[[model.joints[model.getJointId(name)].idx_v for name in tree.coordinates]] = tree.armature
+    armature[rows[1]] = tree.armature
     model.armature = armature
     return mechanism
 

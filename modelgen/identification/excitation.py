@@ -19,6 +19,7 @@ from modelgen.arrays import Array, runge_kutta_step
 from modelgen.errors import ModelError
 from modelgen.identification.confidence import LEVEL
 from modelgen.identification.fit import Progress
+from modelgen.identification.recordings import require_no_rotation
 from modelgen.identification.simulation import FINER, simulate
 from modelgen.identification.starts import eliminated
 from modelgen.identification.windows import Windows
@@ -66,6 +67,7 @@ def excite(robot: CompiledRobot, task: Task, generations: int, progress: Progres
 
     Raises ModelError where the robot leaves its limits without an input, or with all inputs that were tried.
     """
+    require_no_rotation(robot.metadata)
     rate = robot.metadata.task.control_rate
     count = max(round(task.seconds * rate), 1)
     thetas = _robots(robot, task)
@@ -149,11 +151,11 @@ def _costs(robot: CompiledRobot, task: Task, inputs: Array, thetas: Array) -> Ar
 
 def _unrest(robot: CompiledRobot, task: Task, states: Array) -> Array:
     """How far states (C, n) are from rest under the trim, (C,): squared speeds and accelerations, by the limits."""
-    count = len(robot.metadata.coordinates)
-    limits = np.asarray(robot.state_limits)[count:]
+    v = robot.metadata.velocities
+    limits = np.asarray(robot.state_limits)[v]
     still = np.tile(robot.trim, (len(states), 1))
-    gained = SETTLING * np.asarray(robot.dynamics(np.ascontiguousarray(states), still, task.centre))[:, count:]
-    return np.asarray(((states[:, count:] / limits) ** 2 + (gained / limits) ** 2).sum(axis=1))
+    gained = SETTLING * np.asarray(robot.dynamics(np.ascontiguousarray(states), still, task.centre))[:, v]
+    return np.asarray(((states[:, v] / limits) ** 2 + (gained / limits) ** 2).sum(axis=1))
 
 
 def _robots(robot: CompiledRobot, task: Task) -> Array:

@@ -35,7 +35,7 @@ class Known:
 def bounds(robot: CompiledRobot) -> Known:
     """The largest ellipsoid in the declared bounds, and sensors of all coordinates."""
     low, high = np.asarray(robot.parameter_bounds).T
-    limits, count = np.asarray(robot.state_limits, float), len(robot.metadata.coordinates)
+    limits, count = np.asarray(robot.state_limits, float), robot.metadata.nq
     sensors = np.where(np.arange(len(limits)) < count, SENSOR * limits, np.nan)
     return Known((low + high) / 2, np.diag(((high - low) / 2) ** 2), sensors, 1.0)
 

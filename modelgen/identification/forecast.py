@@ -111,7 +111,7 @@ def forecasts(
     chosen = lead.max(axis=0) > AHEAD * (1 - 1 / LEADS)
     if within is not None:
         chosen &= _inside(windows, within)
-    chosen &= _measured_before(windows, lead > 1e-9, len(model.robot.metadata.coordinates))
+    chosen &= _measured_before(windows, lead > 1e-9, model.robot.metadata.nq)
     windows, lead = windows.chosen(chosen), lead[:, chosen]
     if not chosen.any():
         return nothing

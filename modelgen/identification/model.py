@@ -143,7 +143,7 @@ def _effects(robot: CompiledRobot, kind: Kind, longest_delay: float) -> list[Eff
     if kind == "gain":
         return [Effect(kind, each.name, "", *GAINS, 1.0) for each in robot.metadata.inputs]
     effects = []
-    for state in robot.metadata.states[: len(robot.metadata.coordinates)]:
+    for state in robot.metadata.states[: robot.metadata.nq]:
         largest = ANGLE if state.continuous else SHARE * state.limit
         effects.append(Effect(kind, state.name, state.unit, -largest, largest, 0.0))
     return effects

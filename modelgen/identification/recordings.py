@@ -68,6 +68,7 @@ def read_all(paths: Sequence[Path], pairs: Sequence[str], robot: Metadata) -> li
         raise ModelError(
             f"no recording is named: the command needs LOG.csv, as in `modelgen identify {robot.name} a.csv`."
         )
+    require_no_rotation(robot)
     where = columns(pairs, robot)
     recordings = [read(path, robot, where) for path in paths]
     hashes = [recording.sha256 for recording in recordings]
@@ -76,6 +77,15 @@ def read_all(paths: Sequence[Path], pairs: Sequence[str], robot: Metadata) -> li
             same = recordings[hashes.index(recording.sha256)].path
             raise ModelError(f"{recording.path} has the same content as {same}. Name it once.")
     return recordings
+
+
+def require_no_rotation(robot: Metadata) -> None:
+    """Raise ModelError for a robot with a rotation, whose recordings are not supported."""
+    if robot.rotations:
+        raise ModelError(
+            f"the joint `{robot.rotations[0].name}` of `{robot.name}` is a rotation, and recordings hold angles and "
+            "lengths only. Identify the robot on a stand that leaves it one axis, with a model file of its own."
+        )
 
 
 def read(path: Path, robot: Metadata, where: Mapping[str, str]) -> Recording:
@@ -264,10 +274,9 @@ def _check_units(recording: Recording, robot: Metadata, where: Mapping[str, str]
     for name, limit, unit in limits:
         if largest[name] > BEYOND * limit:
             raise _other_unit(recording, where[name], name, name, largest[name], limit, unit)
-    count = len(robot.coordinates)
     if robot.quasi_velocity:
         return
-    for index, (position, rate) in enumerate(zip(robot.states[:count], robot.states[count:], strict=True)):
+    for index, (position, rate) in enumerate(zip(robot.states, robot.states[robot.velocities], strict=False)):
         speed = _largest(_mean_rates(recording.time, recording.states[:, index]))
         if speed > BEYOND * rate.limit:
             raise _other_unit(
@@ -277,10 +286,10 @@ def _check_units(recording: Recording, robot: Metadata, where: Mapping[str, str]
 
 def _check_rates(recording: Recording, robot: Metadata, where: Mapping[str, str]) -> None:
     """Raise ModelError for a column of a velocity that follows the slope of its position by another factor than 1."""
-    count = len(robot.coordinates)
+    count = robot.nq
     if robot.quasi_velocity:
         return
-    for index, rate in enumerate(robot.states[count:]):
+    for index, rate in enumerate(robot.states[robot.velocities]):
         slope = _mean_rates(recording.time, recording.states[:, index])
         mean = _means(recording.time, recording.states[:, count + index])
         known = np.isfinite(slope) & np.isfinite(mean)

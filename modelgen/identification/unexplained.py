@@ -69,22 +69,24 @@ class Radii:
 def radii(model: Model, windows: Windows, fit: Fit) -> Radii:
     """Estimate one constant disturbance of the velocities' rates for each window, and split it by the range of B."""
     robot = model.robot
-    n, count = len(robot.state_names), len(robot.metadata.coordinates)
-    pushes = np.eye(n)[:, count:]
+    n, v = len(robot.state_names), robot.metadata.velocities
+    pushes = np.eye(n)[:, v]
     settled = settle(model, windows, fit.settled.starts, fit.theta, fit.deviations, robust=True, pushes=pushes)
     J, weight = settled.pushed, weights(settled.residuals, robust=True)
     inverse = np.linalg.pinv(np.einsum("kwia,kwi,kwib->wab", J, weight, J, optimize=True), hermitian=True)
     score = np.einsum("kwia,kwi,kwi->wa", J, weight, settled.residuals, optimize=True)
     push = np.einsum("wab,wb->wa", inverse, score)  # what has to be taken off to make the residual zero
-    B = np.asarray(robot.affine_dynamics(settled.starts, fit.theta[: len(robot.parameter_names)])[1])[:, count:]
+    B = np.asarray(robot.affine_dynamics(settled.starts, fit.theta[: len(robot.parameter_names)])[1])[:, v]
     to_action = np.linalg.pinv(B)
-    rest = np.eye(n - count) - B @ to_action
+    rest = np.eye(len(B[0])) - B @ to_action
     rest[np.abs(rest) < ROUNDING] = 0.0  # where the inputs reach all that moves, nothing is left for the state
     state = _typical(np.einsum("wab,wb->wa", rest, push), rest @ inverse @ rest.transpose(0, 2, 1))
     action = _typical(np.einsum("wab,wb->wa", to_action, push), to_action @ inverse @ to_action.transpose(0, 2, 1))
-    motion = model.simulate(windows, settled.starts, fit.theta).x[..., count:]
+    motion = model.simulate(windows, settled.starts, fit.theta).x[..., v]
     causes = _causes(model, windows, motion, push, np.einsum("wab,wb->wa", to_action, push))
-    return Radii(np.concatenate([np.zeros(count), state]), action, _repeatability(windows, fit), causes)
+    whole = np.zeros(n)
+    whole[v] = state
+    return Radii(whole, action, _repeatability(windows, fit), causes)
 
 
 def _causes(model: Model, windows: Windows, velocities: Array, push: Array, force: Array) -> tuple[str, ...]:
@@ -100,12 +102,17 @@ def _causes(model: Model, windows: Windows, velocities: Array, push: Array, forc
     def mean(values: Array) -> Array:
         return np.asarray((values * lasting[: len(values)]).sum(axis=0) / samples)
 
-    names, limits = robot.state_names[velocities.shape[2] :], np.asarray(robot.state_limits)[velocities.shape[2] :]
+    v = robot.metadata.velocities
+    names, limits = robot.state_names[v], np.asarray(robot.state_limits)[v]
     rates, signs = mean(velocities), mean(np.tanh(velocities / (REST * limits)))
-    driven = {entry.coordinate: index for index, entry in enumerate(robot.metadata.inputs) if entry.coordinate}
+    driven = {
+        robot.metadata.rate(entry.coordinate): index
+        for index, entry in enumerate(robot.metadata.inputs)
+        if entry.coordinate
+    }
     words = []
-    for index, (name, coordinate) in enumerate(zip(names, robot.metadata.coordinates, strict=True)):
-        own = driven.get(coordinate)
+    for index, name in enumerate(names):
+        own = driven.get(v.start + index)
         missing = -(push[:, index] if own is None else force[:, own])
         what = f"the rate of `{name}`" if own is None else f"`{robot.input_names[own]}`"
         causes = {

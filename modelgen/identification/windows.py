@@ -56,7 +56,7 @@ class Windows:
 def cut(robot: CompiledRobot, recordings: Sequence[Recording], seconds: float, every: float | None = None) -> Windows:
     """Windows of `seconds`, in the order of the recordings and of time. every: s between beginnings, by default such
     that no two windows share a sample. Raises ModelError for a recording without a window."""
-    count = len(robot.metadata.coordinates)
+    count = robot.metadata.nq
     parts, owners = [], []
     for index, recording in enumerate(recordings):
         chosen = [part for part in _parts(recording, seconds, every) if _enough(recording.states[part, :count])]
@@ -105,7 +105,7 @@ def _enough(positions: Array) -> bool:
 
 def _starts(robot: CompiledRobot, steps: Array, measured: Array) -> Array:
     """Positions and their rates by a parabola through the first samples of each window; velocities from them."""
-    count, window_count = len(robot.metadata.coordinates), measured.shape[1]
+    count, v, window_count = robot.metadata.nq, robot.metadata.velocities, measured.shape[1]
     time = np.concatenate([np.zeros((1, window_count)), np.cumsum(steps, axis=0)])
     states, rates = np.zeros((window_count, measured.shape[2])), np.zeros((window_count, count))
     for window in range(window_count):
@@ -115,8 +115,8 @@ def _starts(robot: CompiledRobot, steps: Array, measured: Array) -> Array:
             curve = np.polyfit(time[near, window], measured[near, window, index], 2)
             states[window, index], rates[window, index] = curve[2], curve[1]
     # qdot = T(q) v, so T is the derivative of qdot by v; the identity where every velocity is a coordinate's rate.
-    transform = np.asarray(robot.jacobians(states)[2])[:, :count, count:]
-    states[:, count:] = np.linalg.solve(transform, rates[..., None])[..., 0]
+    transform = np.asarray(robot.jacobians(states)[2])[:, :count, v]
+    states[:, v] = np.linalg.solve(transform, rates[..., None])[..., 0]
     first = measured[0, :, count:]
     states[:, count:] = np.where(np.isnan(first), states[:, count:], first)
     return states

@@ -26,6 +26,7 @@ from modelgen.importers.model_text import (
     vector,
 )
 from modelgen.importers.urdf_tree import (
+    FLOATING,
     GROUND,
     IN_PLANE,
     PLANAR,
@@ -45,7 +46,16 @@ Names = dict[tuple[str, str], str]
 TAKEN = (TIME, "robot", "pi", "sin", "LogCos", "Robot")  # names that mean something else in the written file
 UNITS = {"prismatic": ("N", "N s/m"), "revolute": ("N m", "N m s"), "continuous": ("N m", "N m s")}
 #: Endings of the names that belong to a joint or link.
-MOVED = ("x", "y", "turn", "height", "pitch")
+MOVED = (
+    "x",
+    "y",
+    "z",
+    "turn",
+    "height",
+    "pitch",
+    *(f"q{axis}" for axis in "wxyz"),
+    *(f"turn_{axis}" for axis in "xyz"),
+)
 ADDED = (*MOVED, *(f"{word}{RATE}" for word in MOVED), "rate", "effort", "damping", "friction", "mass")
 LONGEST = LONGEST_NAME - 22  # characters of a name, which gets an ending and, if it is taken, `_joint_99`
 RATES = {"revolute": 10.0, "continuous": 10.0, "prismatic": 1.0}  # rad/s, m/s, if a URDF has no velocity
@@ -87,6 +97,8 @@ def model_file(
             still.add(joint.child)
         if joint.type in PLANAR:
             _add_planar(written, joint, names["joint", joint.name])
+        elif joint.type == FLOATING:
+            _add_floating(written, joint, names["joint", joint.name])
         elif joint.type != "fixed":
             inertia = carried_inertia(described, joints, joint)
             _add_coordinate(written, joint, names["joint", joint.name], inertia, joint.name in motors)
@@ -206,6 +218,17 @@ def _add_planar(written: ModelLines, joint: Any, name: str) -> None:
     written.costs += [f"(pi * sin({turn} / 2)) ** 2", f"0.1 * {turn}.rate**2"]
 
 
+def _add_floating(written: ModelLines, joint: Any, name: str) -> None:
+    """Write a joint without restriction, with limits that are guesses."""
+    written.remarks.append(f"The limits of {name} and of its rates are guesses; correct them.")
+    losses = joint.dynamics
+    if losses is not None and (float(losses.damping or 0) or float(losses.friction or 0)):
+        written.remarks.append(f"The damping and friction of {name} are left out; write them with robot.damp.")
+    written.coordinates.append(f'{name} = robot.floating("{name}", limit=2, rate_limit=5, turn_rate_limit=15)')
+    written.costs += [f"sum(each**2 for each in {name}.position)", f"{name}.away().dot({name}.away())"]
+    written.costs += [f"0.1 * sum(each**2 for each in ({name}.velocity + {name}.rate))"]
+
+
 def _add_coordinate(written: ModelLines, joint: Any, name: str, inertia: float, motor: bool) -> None:
     """Write a coordinate, and its input if it has a motor. inertia: of its load, kg m^2 or kg."""
     limit, (force, _) = joint.limit, UNITS[joint.type]
@@ -306,7 +329,7 @@ def _add_link(
     turned = roll_pitch_yaw(origin[:3, :3])
     if max(map(abs, turned)) > EPSILON:
         arguments.append(f"turned={vector(turned)}")
-    if joint is not None and joint.type not in ("fixed", IN_PLANE):
+    if joint is not None and joint.type not in ("fixed", IN_PLANE, FLOATING):
         arguments.append(f"axis={axis([1, 0, 0] if joint.axis is None else joint.axis)}")
     inertial = body.inertial if body is not None else None
     frame = np.eye(4) if inertial is None or inertial.origin is None else np.asarray(inertial.origin, np.float64)

@@ -20,6 +20,7 @@ from modelgen.importers.urdf_xml import Part, ValidatedUrdf
 MOVING = ("revolute", "continuous", "prismatic")
 IN_PLANE = "floating in a plane"
 PLANAR = {"planar": ("x", "y", "turn"), IN_PLANE: ("x", "height", "pitch")}  # type of a joint -> its coordinates
+FLOATING = "floating"  # type of a joint without restriction
 MIMIC = "mimic"  # value of --fix for all joints that follow another
 GROUND = "the ground"  # name of the link below a floating base
 LIMITED = ("revolute", "prismatic")
@@ -216,13 +217,12 @@ def _faults(joint: Any, joints: Sequence[Any]) -> Iterator[str]:
             f"the joint `{joint.name}` follows `{joint.mimic.joint}` (<mimic>), {reason}. "
             f"Hold it with --fix {joint.name}."
         )
-    if joint.type in PLANAR:
+    if joint.type in (*PLANAR, FLOATING):
         return
     if joint.type not in (*MOVING, "fixed"):
-        floats = f"let it move in its x-z plane with --planar {joint.name}, " if joint.type == "floating" else ""
         yield (
-            f"the joint `{joint.name}` is {joint.type}, which cannot be imported: hold it with --fix {joint.name}, "
-            f"{floats}or import the rest and write it in the file. Only {', '.join(MOVING)}, planar and fixed joints "
+            f"the joint `{joint.name}` is {joint.type}, which cannot be imported: hold it with --fix {joint.name}, or "
+            f"import the rest and write it in the file. Only {', '.join(MOVING)}, planar, floating and fixed joints "
             "can be imported."
         )
     elif joint.type in ("revolute", "prismatic"):

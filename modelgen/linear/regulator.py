@@ -17,6 +17,7 @@ from scipy.linalg import LinAlgError, solve_continuous_are
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
+from modelgen.tangent import Tangent
 
 RANK = 1e-9  # a direction counts as reached or seen above this share of the direction that is reached or seen best
 DECAY = 1e-6  # a motion decays if the real part of its eigenvalue is below minus this share of the norm of A
@@ -115,10 +116,15 @@ def _normalised(matrix: Array) -> Array:
 
 
 def weights(robot: CompiledRobot) -> tuple[Array, Array]:
-    """Q (n, n) and R (m, m) of the task's cost near its target, x' Q x + u' R u, in SI units."""
-    target, scale = np.array(robot.metadata.task.target), np.asarray(robot.state_limits)
+    """Q (nt, nt) and R (m, m) of the task's cost near its target, e' Q e + u' R u, in SI units; e as in `Tangent`."""
+    tangent, target = Tangent(robot.metadata), np.array(robot.metadata.task.target)
+    scale = tangent.limits
     steps = 1e-4 * scale
-    ends = [np.asarray(robot.state_cost(target + sign * np.diag(steps))[1]) for sign in (1, -1)]
+    ends = []
+    for sign in (1, -1):
+        x = np.array([tangent.moved(target, row) for row in sign * np.diag(steps)])
+        slopes = np.asarray(robot.state_cost(x)[1])
+        ends.append(np.array([slope @ tangent.basis(at) for slope, at in zip(slopes, x, strict=True)]))
     curvature = (ends[0] - ends[1]) / (2 * steps[:, None]) * np.outer(scale, scale)
     values, vectors = np.linalg.eigh((curvature + curvature.T) / 4)
     values = np.where(values > 1e-9 * values.max(), values, 0.0)  # without the noise of differences

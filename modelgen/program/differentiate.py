@@ -2,7 +2,8 @@
 
 Subexpressions are named before they are differentiated, so every rule is for one operation. A solution of
 M c = r is a free symbol: forward, dc = M^-1 (dr - dM c); reverse, w = M^-1 c_bar gives r_bar = w and
-M_bar = -w c^T. Both reuse the factorisation of M, and no derivative of an inverse is ever formed.
+M_bar = -w c^T. Both reuse the factorisation of M, and no derivative of an inverse is ever formed. The result of an
+iteration has the slopes of the implicit function theorem.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _UNARY_RULES: dict[str, Callable[[Graph, Node, Node], Node]] = {
 
 def _partials(graph: Graph, node: Node) -> list[tuple[Node, Node]]:
     """(argument, derivative of the node with respect to it) for one operation that is not a solution."""
+    if node in graph.implicit:
+        return list(graph.implicit[node])
     g, operation = graph, graph.operations[node]
     kind, arguments = operation.kind, operation.arguments
     if len(arguments) < 2:
@@ -84,7 +87,7 @@ def forward(graph: Graph, roots: Sequence[Node], variable: Node) -> list[Node]:
                 solved[system.solution] = graph.solve(system.matrix, right)
             derivative = solved[system.solution][row]
         else:
-            if not any(argument in tangent for argument in graph.operations[node].arguments):
+            if not any(argument in tangent for argument in graph.dependencies(node)):
                 continue
             derivative = graph.sum(
                 graph.mul(partial, tangent[argument])
@@ -122,8 +125,7 @@ def reverse(graph: Graph, seeds: dict[Node, Node], variables: Sequence[Node]) ->
                     pair = graph.add(graph.mul(multiplier[i], c[j]), graph.mul(multiplier[j], c[i]))
                     accumulate(system.matrix[i][j], graph.negative(pair))
             continue
-        needed_arguments = graph.operations[node].arguments
-        if needed_arguments:
+        if graph.dependencies(node):
             for argument, partial in _partials(graph, node):
                 accumulate(argument, graph.mul(partial, adjoint[node]))
     return [adjoint.get(variable, graph.zero) for variable in variables]

@@ -68,6 +68,7 @@ class Graph:
     def __init__(self) -> None:
         self.operations: list[Operation] = []
         self.systems: dict[Node, tuple[LinearSystem, int]] = {}  # solution node -> its system and row
+        self.implicit: dict[Node, tuple[tuple[Node, Node], ...]] = {}  # node -> variables and the slopes along them
         self._index: dict[Operation, Node] = {}
         self._solved: dict[tuple[object, ...], tuple[Node, ...]] = {}
         self.zero = self.constant(0.0)
@@ -257,7 +258,12 @@ class Graph:
         return self._closure(roots, lambda node: self.operations[node].arguments)
 
     def dependencies(self, node: Node) -> tuple[Node, ...]:
-        """Arguments of a node for differentiation: a solution depends on M and r, not on L and D."""
+        """Arguments of a node for differentiation: a solution depends on M and r, not on L and D.
+
+        The result of an iteration depends on its variables, not on the steps of the iteration.
+        """
+        if node in self.implicit:
+            return tuple(variable for variable, _ in self.implicit[node])
         if node in self.systems:
             system, _ = self.systems[node]
             lower = [system.matrix[i][j] for i in range(len(system.matrix)) for j in range(i + 1)]

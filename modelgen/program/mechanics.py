@@ -37,7 +37,8 @@ class Mechanics:
 
     @property
     def velocities(self) -> tuple[Node, ...]:
-        return self.x.entries[len(self.coordinate_rates) :]
+        first = len(self.coordinate_rates)
+        return self.x.entries[first : first + len(self.force)]
 
 
 def _mass_matrix(of: Mechanics) -> tuple[Output, ...]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import marshal
 import math
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -87,6 +88,49 @@ def read(content: bytes) -> Program:
     drawing = reader.function("points", data["drawing"], ("x", "theta"), ("points",))
     segments = _segments(drawing.outputs[0].shape, data["segments"])
     return Program(reader.graph, tuple(functions), drawing, segments, hashlib.sha256(content).hexdigest())
+
+
+def outline(program: Program) -> bytes:
+    """The program that was read from a file, without its nodes: what `reopened` needs besides the file."""
+    arguments = {name: argument.entries for name, argument in program.arguments.items()}
+    functions = [
+        (one.name, [argument.name for argument in one.arguments], [(o.name, o.shape, o.entries) for o in one.outputs])
+        for one in (*program.functions, *([program.drawing] if program.drawing else []))
+    ]
+    drawn = program.drawing is not None
+    return marshal.dumps((arguments, functions, drawn, program.segments, program.operations))
+
+
+def reopened(kept: bytes, content: bytes) -> Program:
+    """The program of a file that was read before; its nodes are read when they are needed.
+
+    kept: its outline, from this user's own folder, not from the artifact. content: the file.
+    """
+    entries, described, drawn, segments, operations = marshal.loads(kept)
+    arguments = {name: Argument(name, places) for name, places in entries.items()}
+    functions = [
+        Function(name, tuple(arguments[argument] for argument in names), tuple(Output(*output) for output in outputs))
+        for name, names, outputs in described
+    ]
+    drawing = functions.pop() if drawn else None
+    digest = hashlib.sha256(content).hexdigest()
+    program = Program(_Unread(content), tuple(functions), drawing, segments, digest)
+    vars(program)["operations"] = operations  # in place of counting them
+    return program
+
+
+class _Unread(Graph):
+    """The graph of a file, which is read at the first use of an attribute."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def __getattr__(self, name: str) -> Any:
+        if "operations" not in vars(self) and not name.startswith("__"):
+            vars(self).update(vars(_graph(json.loads(self._content)["nodes"])))
+        if name not in vars(self):
+            raise AttributeError(name)
+        return vars(self)[name]
 
 
 def _refuse_constant(text: str) -> NoReturn:

@@ -16,7 +16,6 @@ from sympy import Add, Expr, Float, Symbol
 from modelgen.arrays import Array
 from modelgen.program.differentiate import forward
 from modelgen.proof.guards import Domain
-from modelgen.proof.intervals import enclosures
 from modelgen.proof.quantity import Quantity, quantity_of
 from modelgen.proof.subdivision import Boxes, Judge, Judgement, ProofProgress, positive, subdivide
 
@@ -30,8 +29,8 @@ def prove_cost(cost: Expr, whole: Domain, target: dict[Symbol, float], slack: fl
     A violation is a point of the symbols of the whole cost; symbols of other parts are at the target.
     """
     spent, left, inside = 0.0, 0.0, whole.of([cost])
-    for part in parts(cost):
-        at_target = part.xreplace({symbol: Float(value) for symbol, value in target.items()})
+    for part in parts(cost, whole):
+        at_target = _at_target(part, whole, target)
         difference = quantity_of(part - at_target, whole)
         progress = _prove_part(difference, target, slack, seconds - spent)
         spent, left = spent + progress.seconds, max(left, progress.left)
@@ -42,14 +41,25 @@ def prove_cost(cost: Expr, whole: Domain, target: dict[Symbol, float], slack: fl
     return ProofProgress(left, spent)
 
 
-def parts(cost: Expr) -> list[Expr]:
+def _at_target(part: Expr, whole: Domain, target: dict[Symbol, float]) -> Expr:
+    """The part at the target. With coordinates that loops determine, a number in the middle of the bounds."""
+    inside = whole.of([part])
+    if not inside.loops:
+        return part.xreplace({symbol: Float(value) for symbol, value in target.items()})
+    middle = dict(zip(inside.symbols, (inside.lower + inside.upper) / 2, strict=True))
+    at = np.array([target.get(symbol, value) for symbol, value in middle.items()])
+    return Float(float(quantity_of(part, whole).values(at[None])[0]))
+
+
+def parts(cost: Expr, whole: Domain) -> list[Expr]:
     """The sums of the terms that share symbols, directly or through other terms. Constants are left out."""
     groups: list[tuple[set[Symbol], list[Expr]]] = []
     for term in Add.make_args(cost):
         if not term.free_symbols:
             continue
-        sharing = [group for group in groups if group[0] & term.free_symbols]
-        symbols = term.free_symbols.union(*(group[0] for group in sharing))
+        free = {*whole.of([term]).symbols}
+        sharing = [group for group in groups if group[0] & free]
+        symbols = free.union(*(group[0] for group in sharing))
         terms = [shared for group in sharing for shared in group[1]]
         groups = [group for group in groups if group not in sharing] + [(symbols, [*terms, term])]
     return [Add(*terms) for _, terms in groups]
@@ -60,7 +70,10 @@ def _prove_part(part: Quantity, target: dict[Symbol, float], slack: float, secon
     if not domain.symbols or part.enclosure(domain.lower[None], domain.upper[None])[0][0] >= 0:
         return ProofProgress(0.0, 0.0)
     states = [k for k, symbol in enumerate(domain.symbols) if symbol in target]
-    basin = _convex(part, states, np.array([target[domain.symbols[k]] for k in states]))
+    angles = {symbol for value in domain.sphere.values() for symbol in value.free_symbols}  # singular at a target
+    basin = None
+    if angles.isdisjoint(domain.symbols):
+        basin = _convex(part, states, np.array([target[domain.symbols[k]] for k in states]))
     judge = positive(part, zero=True, slack=slack)
     return subdivide(domain.lower, domain.upper, _outside(judge, states, *basin) if basin else judge, seconds)
 
@@ -91,8 +104,7 @@ def _convex(part: Quantity, states: Sequence[int], target: Array) -> tuple[Array
     while share >= SMALLEST:
         lower[states], upper[states] = target - share * limits, target + share * limits
         low, high = (
-            end.reshape(len(states), len(states))
-            for end in enclosures(graph, entries, part.inputs, lower[None], upper[None])
+            end.reshape(len(states), len(states)) for end in part.within.bounds(entries, lower[None], upper[None])
         )
         if _positive_definite((low + high) / 2, (high - low) / 2):
             return lower[states], upper[states]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from sympy import Expr, diff
+from sympy import Expr, Float, diff
 
 from modelgen.arrays import Array
 from modelgen.derivation.regularity import Lines
@@ -27,9 +27,10 @@ def _not_finite(robot: Robot, x: Array) -> Place | None:
     states = [*(joint.symbol for joint in robot.joints), *(speed.symbol for speed in robot.velocities)]
     at = dict(zip(states, x, strict=True)) | {parameter.symbol: parameter.value for parameter in robot.parameters}
     at |= {declared.symbol: 0.0 for declared in robot.inputs}
+    known = fixed_values(robot) | {entry: Float(at[entry]) for ball in robot.balls for entry in ball.quaternion}
     for written in model_expressions(robot):
         for entry in written.entries:
-            quantity = quantity_of(entry.xreplace(fixed_values(robot)), whole)
+            quantity = quantity_of(entry.xreplace(fixed_values(robot)).xreplace(known), whole)
             if quantity.domain.symbols:
                 value, slope = quantity.value_and_slope(np.array([at[symbol] for symbol in quantity.domain.symbols]))
                 if not np.isfinite([value, *slope]).all():
@@ -39,7 +40,9 @@ def _not_finite(robot: Robot, x: Array) -> Place | None:
 
 def _strongest(robot: Robot, state: int) -> Place | None:
     """The line of the force with the largest value or slope along the coordinate of the state with this index."""
-    coordinate = robot.joints[state % len(robot.joints)].symbol
+    states = [*(joint.symbol for joint in robot.joints), *(speed.symbol for speed in robot.velocities)]
+    owners = {symbol.rate: symbol for symbol in (*(joint.symbol for joint in robot.joints), *robot.turns)}
+    coordinate = owners.get(states[state], states[state])
     known, whole = fixed_values(robot), domain(robot)
     sizes: list[tuple[float, Place]] = []
     for force, place in _forces(robot, coordinate):
@@ -65,6 +68,6 @@ def _size(quantity: Quantity) -> float:
     if not quantity.domain.symbols:
         return 0.0
     points, width = sampled(quantity.domain), quantity.domain.upper - quantity.domain.lower
-    values, slopes = quantity.compiled(points.T)
-    both = np.concatenate([np.asarray(values), np.asarray(slopes) * width[:, None]])
+    values, slopes = quantity.values_and_slopes(points)
+    both = np.hstack([values[:, None], slopes * width])
     return float(np.nan_to_num(np.abs(both), nan=np.inf).max())

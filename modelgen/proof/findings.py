@@ -11,18 +11,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from sympy import S
 
 from modelgen.arrays import Array
 from modelgen.derivation.equations import EquationsOfMotion, used
-from modelgen.derivation.lowering import scalars
+from modelgen.derivation.loops import closures
 from modelgen.errors import ModelError, Place, abridged
 from modelgen.proof.cost import prove_cost
 from modelgen.proof.guards import Domain, Guard, domain, guards
+from modelgen.proof.loops import EnclosedLoop
 from modelgen.proof.mass_matrix import blocks, prove_block
-from modelgen.proof.quantity import Quantity, pivots, quantity_of
+from modelgen.proof.quantity import Quantity, nodes_of, pivots, quantity_of
 from modelgen.proof.search import Minimum, sampled, search
-from modelgen.proof.subdivision import ProofProgress, positive, subdivide
-from modelgen.statement.declarations import Joint
+from modelgen.proof.subdivision import ProofProgress, positive, prove_closed, subdivide
+from modelgen.statement.declarations import Speed
 from modelgen.statement.robot import Robot
 
 PROVEN, OPEN, REFUTED = "proven", "no violation found", "refuted"
@@ -57,36 +59,38 @@ def guard_subjects(robot: Robot, whole: Domain) -> list[Subject]:
 def pivot_subjects(robot: Robot, equations: EquationsOfMotion, whole: Domain) -> list[Subject]:
     """The pivots of the mass matrix: the inertia along each coordinate when the earlier ones move freely."""
     matrix = equations.mass_matrix
-    definitions = used(equations.definitions, list(matrix))
+    definitions = [(symbol, whole.on(value)) for symbol, value in used(equations.definitions, list(matrix))]
     size = matrix.rows
     lower = [matrix[i, j] for i in range(size) for j in range(i + 1)]
-    inside = whole.of([*lower, *(value for _, value in definitions)])
-    graph, inputs, nodes = scalars(inside.symbols, lower, definitions)
+    within = nodes_of(lower, whole, definitions)
+    nodes = within.nodes
     rows = [nodes[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2] for i in range(size)]
+    owners = {joint.symbol.rate: joint.symbol for joint in robot.joints}
+    along = [owners.get(speed.symbol, speed.symbol) for speed in robot.velocities]
     subjects = []
-    for number, pivot in enumerate(pivots(rows, graph)):
-        joint, before = robot.joints[number], ", ".join(f"`{earlier.symbol}`" for earlier in robot.joints[:number])
-        energy, place = _energy_of(robot, joint)
-        claim = f"the mass matrix is not positive definite: the inertia along `{joint.symbol}`{energy}"
+    for number, pivot in enumerate(pivots(rows, within.graph)):
+        before = ", ".join(f"`{earlier}`" for earlier in along[:number])
+        energy, place = _energy_of(robot, robot.velocities[number])
+        claim = f"the mass matrix is not positive definite: the inertia along `{along[number]}`{energy}"
         claim += f", with {before} free to move, is" if before else " is"
         guard = Guard(
             "inertia along",
-            f"`{joint.symbol}`",
+            f"`{along[number]}`",
             matrix[number, number],
             place,
             claim=claim,
             advice="Add the missing body or inertia (a rod has inertia about its own centre; a point mass has none), "
             "or a rotor inertia to the joint; check the signs of the energies and the bounds of the parameters.",
         )
-        subjects.append(Subject(guard, Quantity(inside, graph, inputs, pivot)))
+        subjects.append(Subject(guard, Quantity(within, pivot)))
     return subjects
 
 
-def _energy_of(robot: Robot, joint: Joint) -> tuple[str, Place]:
+def _energy_of(robot: Robot, speed: Speed) -> tuple[str, Place]:
     """The text of the only kinetic energy along a coordinate, and its line; otherwise the line of the coordinate."""
-    moving = [energy for energy in robot.kinetic if joint.symbol.rate in energy.value.free_symbols]
+    moving = [energy for energy in robot.kinetic if speed.symbol in energy.value.free_symbols]
     if len(moving) != 1 or robot.links or robot.system:
-        return "", joint.place
+        return "", speed.place
     return f" by the kinetic energy `{abridged(str(moving[0].value))}`", moving[0].place
 
 
@@ -167,8 +171,32 @@ def guard_findings(robot: Robot, limits: TimeLimits) -> Iterator[Finding]:
         yield Finding(name, subject, _violated(subject, progress.violation) or least, progress)
 
 
+def loop_findings(robot: Robot, limits: TimeLimits) -> Iterator[Finding]:
+    """Findings about closed loops: Newton's method closes them, and they are not singular."""
+    whole = domain(robot)
+    for closure in closures(robot):
+        names = ", ".join(f"`{symbol}`" for symbol in closure.dependent)
+        guard = Guard(
+            "loop of",
+            names,
+            S.One,
+            closure.places[0],
+            claim=f"the loop is singular: the squared determinant of its slopes along {names} is",
+            advice="Narrow the limits of the coordinates, or choose other dependent coordinates.",
+        )
+        within = nodes_of([*closure.slopes, *closure.squares], whole)
+        determinant = within.graph.one
+        for node in within.nodes[len(closure.slopes) :]:
+            determinant = within.graph.mul(determinant, node)
+        subject = Subject(guard, Quantity(within, determinant))
+        progress = prove_closed(EnclosedLoop(closure, closure.variables), whole.of(closure.variables), limits.proof)
+        least = None if progress.complete else subject.search(limits.search)
+        yield Finding(f"loop of {names} closes and is regular", subject, least, progress)
+
+
 def derived_findings(robot: Robot, equations: EquationsOfMotion, limits: TimeLimits) -> Iterator[Finding]:
-    """Findings about the mass matrix and the state cost."""
+    """Findings about closed loops, the mass matrix and the state cost."""
+    yield from loop_findings(robot, limits)
     yield _mass_matrix(robot, equations, limits)
     yield _cost(robot, equations, limits)
 
@@ -178,7 +206,7 @@ def _mass_matrix(robot: Robot, equations: EquationsOfMotion, limits: TimeLimits)
     name, start, progress = "mass matrix positive definite", time.process_time(), IMMEDIATE
     pivots = pivot_subjects(robot, equations, domain(robot))
     parts = blocks(robot, equations)
-    whole = len(parts) == 1 and parts[0][0].matrix.rows == len(pivots)
+    whole = len(parts) == 1 and parts[0][0].matrix.rows == len(pivots) and not (robot.loops and robot.links)
     for block, fixed in parts:
         one = prove_block(block, fixed, max(0.0, start + limits.proof - time.process_time()))
         progress = ProofProgress(max(progress.left, one.left), time.process_time() - start)

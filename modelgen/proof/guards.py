@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
-from sympy import Basic, Expr, S, Symbol, cos, exp, postorder_traversal
+from sympy import Basic, Dummy, Expr, S, Symbol, cos, exp, pi, postorder_traversal, sin
 
 from modelgen.arrays import Array
+from modelgen.derivation.loops import Closure, closures, expanded
 from modelgen.errors import Place, abridged
 from modelgen.statement.robot import Robot, fixed_values, model_expressions
 
@@ -39,12 +40,20 @@ class Domain:
     symbols: tuple[Symbol, ...]
     lower: Array
     upper: Array
+    sphere: Mapping[Symbol, Expr] = field(default_factory=dict)  # entry of a quaternion -> expression in three angles
+    loops: tuple[Closure, ...] = ()  # which determine coordinates that are not among the symbols
 
     def of(self, expressions: Iterable[Basic]) -> Domain:
-        """The domain of the symbols of the expressions."""
-        free = {symbol for expression in expressions for symbol in expression.free_symbols}
+        """The domain of the symbols of the expressions. Coordinates that loops determine count as their variables."""
+        free = {symbol for expression in expressions for symbol in self.on(expression).free_symbols}
+        loops = tuple(loop for loop in self.loops if free & loop.determined)
+        free = expanded(free, loops)
         kept = [number for number, symbol in enumerate(self.symbols) if symbol in free]
-        return Domain(tuple(self.symbols[k] for k in kept), self.lower[kept], self.upper[kept])
+        return Domain(tuple(self.symbols[k] for k in kept), self.lower[kept], self.upper[kept], self.sphere, loops)
+
+    def on(self, expression: Basic) -> Basic:
+        """The expression with quaternions of length one: no other is in the domain."""
+        return expression.xreplace(self.sphere) if self.sphere else expression
 
     def text(self, point: Array) -> str:
         """A point as text, for a message."""
@@ -59,13 +68,20 @@ ADVICE = (
 
 def domain(robot: Robot) -> Domain:
     """The domain of everything that the equations of a robot depend on."""
-    limits = [(joint.symbol, joint.limit) for joint in robot.joints]
-    limits += [(speed.symbol, speed.limit) for speed in robot.velocities]
+    sphere: dict[Symbol, Expr] = {}
+    angles: list[tuple[Symbol, float]] = []
+    for ball in robot.balls:
+        a, b, c = (Dummy(f"{ball.name}_angle", real=True) for _ in range(3))
+        point = cos(a), sin(a) * cos(b), sin(a) * sin(b) * cos(c), sin(a) * sin(b) * sin(c)
+        sphere |= dict(zip(ball.quaternion, point, strict=True))
+        angles += [(angle, float(pi)) for angle in (a, b, c)]
+    limits = [(joint.symbol, joint.limit) for joint in robot.joints if joint.symbol not in sphere]
+    limits += [*angles, *((speed.symbol, speed.limit) for speed in robot.velocities)]
     bounds = [(symbol, -limit, limit) for symbol, limit in limits]
     bounds += [(declared.symbol, *declared.range) for declared in robot.inputs]
     bounds += [(parameter.symbol, *parameter.bounds) for parameter in robot.parameters if not parameter.fixed]
     symbols, lower, upper = zip(*bounds, strict=True)
-    return Domain(symbols, np.array(lower, np.float64), np.array(upper, np.float64))
+    return Domain(symbols, np.array(lower, np.float64), np.array(upper, np.float64), sphere, closures(robot))
 
 
 def guards(robot: Robot) -> list[Guard]:

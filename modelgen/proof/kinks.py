@@ -13,10 +13,9 @@ import numpy as np
 from sympy import Basic, Expr, Max, Min, preorder_traversal
 
 from modelgen.arrays import Array
-from modelgen.derivation.lowering import scalars
 from modelgen.errors import abridged
 from modelgen.proof.guards import domain
-from modelgen.proof.quantity import Quantity
+from modelgen.proof.quantity import Quantity, nodes_of
 from modelgen.proof.search import root, sampled
 from modelgen.statement.checker import KINKS
 from modelgen.statement.robot import Robot, fixed_values, model_expressions
@@ -50,11 +49,11 @@ def warnings(robot: Robot) -> list[str]:
 def _broken(robot: Robot, entry: Expr, node: Basic) -> str:
     """The message about an expression at a function that changes sides; empty if the expression is smooth there."""
     known = fixed_values(robot)
-    whole = domain(robot).of([entry.xreplace(known)])
+    whole = domain(robot)
     for side in _sides(node):
-        graph, inputs, nodes = scalars(whole.symbols, [entry.xreplace(known), side.xreplace(known)])
-        value, change = (Quantity(whole, graph, inputs, node) for node in nodes)
-        points = sampled(whole)
+        within = nodes_of([entry.xreplace(known), side.xreplace(known)], whole)
+        value, change = (Quantity(within, node) for node in within.nodes)
+        points = sampled(within.domain)
         signs = change.values(points)
         for low, high in zip(points[signs < 0][-PAIRS:], points[signs > 0][-PAIRS:], strict=False):
             at = root(change, low, high)
@@ -62,7 +61,7 @@ def _broken(robot: Robot, entry: Expr, node: Basic) -> str:
             if broken:
                 return (
                     f"`{abridged(str(entry))}` {broken} by `{abridged(str(node))}`, where `{abridged(str(side))}` "
-                    f"changes its sign, as at {whole.text(at)}. {ADVICE}"
+                    f"changes its sign, as at {within.domain.text(at)}. {ADVICE}"
                 )
     return ""
 

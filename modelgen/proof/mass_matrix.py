@@ -22,15 +22,15 @@ from sympy import Expr, Matrix, Symbol, eye, zeros
 from modelgen.arrays import Array
 from modelgen.derivation.equations import Definition, EquationsOfMotion, used
 from modelgen.derivation.frames import Frame, Intermediates, frames_of, placement
-from modelgen.derivation.lowering import scalars
 from modelgen.program.differentiate import forward
-from modelgen.program.graph import Graph, Node
+from modelgen.program.graph import Node
 from modelgen.proof.guards import Domain, domain
-from modelgen.proof.intervals import enclosures
-from modelgen.proof.quantity import quantity_of
+from modelgen.proof.quantity import Nodes, nodes_of, quantity_of
 from modelgen.proof.subdivision import Boxes, Judge, Judgement, ProofProgress, subdivide
+from modelgen.statement.bodies import BallAxes
 from modelgen.statement.robot import Robot, fixed_values
 
+FLOATING = 4  # frames with a joint of a floating joint
 ROUNDING = 1e-13  # of a product of three small matrices, relative to the factors
 
 
@@ -43,30 +43,33 @@ class Block:
     definitions: tuple[Definition, ...]
     whole: Domain
 
-    @cached_property
+    @property
     def domain(self) -> Domain:
         """The symbols that the matrix depends on."""
-        return self.whole.of([*self.matrix, *(value for _, value in self.definitions)])
+        return self.within.domain
 
     @cached_property
-    def nodes(self) -> tuple[Graph, tuple[Node, ...], tuple[Node, ...], tuple[Node, ...]]:
-        """A graph, its inputs (d,), the entries of the lower triangle (k,), and their derivatives (k d,)."""
+    def within(self) -> Nodes:
+        """The entries of the lower triangle (k,)."""
         size = self.matrix.rows
         entries = [self.matrix[i, j] for i in range(size) for j in range(i + 1)]
-        graph, inputs, nodes = scalars(self.domain.symbols, entries, self.definitions)
-        columns = [forward(graph, nodes, node) for node in inputs]
-        return graph, inputs, nodes, tuple(column[k] for k in range(len(nodes)) for column in columns)
+        return nodes_of(entries, self.whole, self.definitions)
+
+    @cached_property
+    def derivatives(self) -> tuple[Node, ...]:
+        """The derivatives (k d,) of the entries by the symbols of the domain."""
+        graph, nodes = self.within.graph, self.within.nodes
+        columns = [forward(graph, nodes, node) for node in self.within.inputs]
+        return tuple(column[k] for k in range(len(nodes)) for column in columns)
 
     def enclosed(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Centre and radius (N, n, n) of the matrix over boxes."""
-        graph, inputs, nodes, _ = self.nodes
-        return _central(self._square(end) for end in enclosures(graph, nodes, inputs, lower, upper))
+        return _central(self._square(end) for end in self.within.bounds(self.within.nodes, lower, upper))
 
     def slopes(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Centre and radius (N, d, n, n) of the derivatives over boxes."""
-        graph, inputs, nodes, slopes = self.nodes
-        ends = enclosures(graph, slopes, inputs, lower, upper)
-        shape = len(lower), len(nodes), len(inputs)
+        ends = self.within.bounds(self.derivatives, lower, upper)
+        shape = len(lower), len(self.within.nodes), len(self.within.inputs)
         return _central(self._square(np.moveaxis(end.reshape(shape), 1, 2)) for end in ends)
 
     def _square(self, triangle: Array) -> Array:
@@ -137,18 +140,24 @@ def blocks(robot: Robot, equations: EquationsOfMotion) -> list[tuple[Block, list
     if own is not None:
         return [(block, []) for block in own]
     matrix = equations.mass_matrix
-    block = Block("mass matrix", matrix, used(equations.definitions, list(matrix)), whole)
+    block = _block("mass matrix", matrix, used(equations.definitions, list(matrix)), whole)
     return [(block, monotone(robot, block))]
 
 
 def monotone(robot: Robot, block: Block) -> list[Symbol]:
-    """The parameters with which the kinetic energy never falls, at any rates: M grows with them in Loewner's order."""
+    """The parameters with which the kinetic energy never falls, at any rates: M grows with them in Loewner's order.
+
+    Lengths of closed loops and wheels are left out, because they also change which rates are possible.
+    """
+    lengths = {symbol for loop in block.domain.loops for symbol in loop.parameters}
+    lengths |= {symbol for rolling in robot.rolls.values() for symbol in rolling.rate.free_symbols}
     if robot.system or robot.links:
         return []
     return [
         parameter.symbol
         for parameter in robot.parameters
         if not parameter.fixed
+        and parameter.symbol not in lengths
         and parameter.symbol in block.domain.symbols
         and _never_negative(sum(energy.value.diff(parameter.symbol) for energy in robot.kinetic), robot, block.whole)
     ]
@@ -163,10 +172,15 @@ def _never_negative(expression: Expr, robot: Robot, whole: Domain) -> bool:
 def own_inertias(robot: Robot, whole: Domain) -> list[Block] | None:
     """For each link with mass, its inertia along its own joint and along the massless joints before it.
 
-    None for other robots, and for trees with a massless end.
+    None for other robots, for robots that roll, and for trees with a massless end.
     """
     energies = [energy.value for energy in robot.kinetic]
-    if not robot.links or robot.system or not all(_never_negative(energy, robot, whole) for energy in energies):
+    if (
+        not robot.links
+        or robot.system
+        or robot.rolls
+        or not all(_never_negative(energy, robot, whole) for energy in energies)
+    ):
         return None
     names = Intermediates(robot.symbols)
     frames = frames_of(robot.links, names)
@@ -206,15 +220,16 @@ def _own_inertia(
     link, twists, at = frames[number], list[tuple[Matrix, Matrix]](), number
     turned, shift = eye(3), zeros(3, 1)  # pose of the link's frame in the frame `at`
     while True:
-        joint = frames[at].joint
-        if at in chain and joint:
-            omega = joint.axis if joint.kind == "revolute" else zeros(3, 1)
-            velocity = zeros(3, 1) if joint.kind == "revolute" else joint.axis
+        for motion in frames[at].motions if at in chain else ():
+            omega = motion.axis if motion.turns else zeros(3, 1)
+            velocity = zeros(3, 1) if motion.turns else motion.axis
             twists.append((turned.T * omega, turned.T * (velocity + omega.cross(shift))))
         parent = frames[at].parent
         if parent is None or at == chain[-1]:
             break
         rotation, position = placement(frames[at], names)
+        if isinstance(frames[at].joint, BallAxes) and len(chain) == FLOATING:
+            rotation = frames[at].rotation  # M of three displacements and three turns is as definite at any rotation
         turned, shift, at = rotation * turned, position + rotation * shift, parent
     m, h, I = link.mass, link.first_moment, link.inertia
 
@@ -224,4 +239,9 @@ def _own_inertia(
 
     matrix = Matrix(len(twists), len(twists), lambda i, j: entry(max(i, j), min(i, j))).xreplace(known)
     definitions = tuple((symbol, value.xreplace(known)) for symbol, value in used(names.definitions, list(matrix)))
-    return Block(f"own inertia of `{link.name}`", matrix, definitions, whole)
+    return _block(f"own inertia of `{link.name}`", matrix, definitions, whole)
+
+
+def _block(name: str, matrix: Matrix, definitions: Sequence[Definition], whole: Domain) -> Block:
+    """The block with quaternions of length one."""
+    return Block(name, whole.on(matrix), tuple((symbol, whole.on(value)) for symbol, value in definitions), whole)

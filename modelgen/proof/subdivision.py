@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelgen.arrays import Array
+from modelgen.proof.guards import Domain
+from modelgen.proof.loops import EnclosedLoop
 from modelgen.proof.quantity import Quantity
 
 BOXES = 4096  # tested at once
@@ -115,3 +117,14 @@ def positive(quantity: Quantity, zero: bool, slack: float = 0.0) -> Judge:
         return Judgement(holds, broken, Boxes(lower, upper, boxes.share), np.nan_to_num(doubt, nan=1e300, posinf=1e300))
 
     return judge
+
+
+def prove_closed(loop: EnclosedLoop, domain: Domain, seconds: float) -> ProofProgress:
+    """The progress of the proof that a loop closes and is regular; the symbols of the domain are its variables."""
+    order = [domain.symbols.index(symbol) for symbol in loop.closure.variables]
+
+    def judge(boxes: Boxes) -> Judgement:
+        holds, doubt = loop.closes(boxes.lower, boxes.upper)
+        return Judgement(holds, np.zeros(len(holds), np.bool_), boxes, doubt)
+
+    return subdivide(domain.lower[order], domain.upper[order], judge, seconds)

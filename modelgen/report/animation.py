@@ -83,8 +83,6 @@ def animate(robot: CompiledRobot, states: Array, path: Path) -> None:
 
     Raises ModelError for another suffix, and if the file cannot be written.
     """
-    if path.is_dir():
-        raise ModelError(f"{path} is a folder. Write {path / 'robot.gif'}, for example.")
     if path.suffix not in (".gif", ".mp4"):
         raise ModelError(f"{path} is neither .gif nor .mp4. Write {path.with_suffix('.gif')}, for example.")
     if path.suffix == ".mp4" and not shutil.which("ffmpeg"):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from sympy import Add, Expr, Float, Symbol
 
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.metadata import Input, Metadata, Parameter
+from modelgen.metadata import Input, Metadata, Parameter, State
 
 LETTERS = {
     "kg": "m",
@@ -106,17 +106,15 @@ def letters(metadata: Metadata, equations: EquationsOfMotion) -> dict[Symbol, Le
     for symbol, base in bases.items():
         used[base] += 1
         names[symbol] = Letter(base, str(used[base]) if total[base] > 1 else "")
-    speeds = zip(equations.coordinates, equations.velocities, equations.coordinate_rates, strict=True)
-    for place, (coordinate, speed, rate) in enumerate(speeds, start=1):
-        names[speed] = replace(names[coordinate], dotted=True) if rate == speed else Letter("w", str(place))
+    owners = {rate: symbol for symbol, rate in zip(equations.coordinates, equations.coordinate_rates, strict=True)}
+    for place, speed in enumerate(equations.velocities, start=1):
+        names[speed] = replace(names[owners[speed]], dotted=True) if speed in owners else Letter("w", str(place))
     return names
 
 
 def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol, Letter]) -> Iterator[ReportTable]:
     task = metadata.task
-    size = len(equations.coordinates)
-    positions, rates = metadata.states[:size], metadata.states[size:]
-    coordinates = zip(equations.coordinates, positions, rates, strict=True)
+    limits = {state.name: _within(state.limit, state.unit) for state in metadata.states}
     yield ReportTable(
         ("", "coordinate", "limit", "limit of its rate", ""),
         tuple(
@@ -124,10 +122,10 @@ def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol
                 names[symbol],
                 state.name,
                 "turns without end" if state.continuous else _within(state.limit, state.unit),
-                _within(rate.limit, rate.unit),
+                limits.get(rate, ""),
                 state.meaning,
             )
-            for symbol, state, rate in coordinates
+            for symbol, state, rate in _with_rates(metadata, equations)
         ),
     )
     yield ReportTable(
@@ -172,6 +170,12 @@ def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol
     )
 
 
+def _with_rates(metadata: Metadata, equations: EquationsOfMotion) -> Iterator[tuple[Symbol, State, str]]:
+    """Symbol and state of every coordinate, and the name of its rate where that is an entry of the state."""
+    rates = zip(equations.coordinates, metadata.states, equations.coordinate_rates, strict=False)
+    yield from ((symbol, state, str(rate)) for symbol, state, rate in rates)
+
+
 def _amount(parameter: Parameter) -> Amount:
     return Amount(f"{parameter.value:g}", "" if parameter.unit == "1" else parameter.unit)
 
@@ -188,8 +192,8 @@ def _motion(equations: EquationsOfMotion, names: dict[Symbol, Letter]) -> Iterat
     size, columns = range(len(equations.velocities)), range(len(equations.inputs))
     for symbol, value in equations.definitions:
         yield Formula(names[symbol], value)
-    states = zip(equations.coordinates, equations.velocities, equations.coordinate_rates, strict=True)
-    yield from (Formula(replace(names[q], dotted=True), rate) for q, speed, rate in states if rate != speed)
+    states = zip(equations.coordinates, equations.coordinate_rates, strict=True)
+    yield from (Formula(replace(names[q], dotted=True), rate) for q, rate in states if rate not in equations.velocities)
     between = "," if max(len(size), len(columns)) > 9 else ""
     entries = [("M", f"{i + 1}{between}{j + 1}", equations.mass_matrix[i, j]) for i in size for j in size if j >= i]
     entries += [("f", f"{i + 1}", equations.force[i]) for i in size]

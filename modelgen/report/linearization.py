@@ -15,6 +15,7 @@ from modelgen.linear import regulator
 from modelgen.linear.regulator import weights
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Input, State
+from modelgen.tangent import Tangent
 
 STARTS = 40  # initial guesses of the coordinates that are not given
 ITERATIONS = 60
@@ -24,14 +25,14 @@ ROUNDING = 1e-14  # entry that counts as zero, as a share of the largest one of 
 
 @dataclass(frozen=True)
 class Linearization:
-    """xdot = A (x - state) + B (u - input) near an equilibrium, at nominal parameters."""
+    """edot = A e + B (u - input) near an equilibrium, at nominal parameters; e is x - state, as in `Tangent`."""
 
     state: Array  # (n,), rates zero
     input: Array  # (m,), which holds the robot there
-    A: Array  # (n, n)
-    B: Array  # (n, m)
+    A: Array  # (nt, nt)
+    B: Array  # (nt, m)
     controllable: int  # rank of (B, AB, ...)
-    gain: Array | None  # (m, n), u = input - gain (x - state); None if no gain exists
+    gain: Array | None  # (m, nt), u = input - gain e; None if no gain exists
     without_gain: str  # the reason; empty if there is a gain
 
     def to_json(self) -> dict[str, object]:
@@ -41,7 +42,7 @@ class Linearization:
 
 def given_coordinates(pairs: Sequence[str], robot: CompiledRobot) -> dict[str, float]:
     """Coordinate -> value from the `coordinate=value` pairs of `--at`. Raises ModelError for a wrong name or value."""
-    positions = robot.metadata.coordinates
+    positions = [name for i, name in enumerate(robot.metadata.coordinates) if i not in robot.metadata.turning]
     texts = assigned(
         "--at",
         pairs,
@@ -59,10 +60,11 @@ def equilibrium(robot: CompiledRobot, at: Mapping[str, float]) -> tuple[Array, A
     the limits. Raises ModelError if the robot cannot rest there.
     """
     target = np.array(robot.metadata.task.target)
-    positions = len(target) // 2
-    target[positions:] = 0
+    positions = robot.metadata.nq
+    target[robot.metadata.velocities] = 0
     names = robot.state_names[:positions]
-    free = [i for i in range(positions) if at and names[i] not in at]
+    turning = robot.metadata.turning  # rotations stay as at the target
+    free = [i for i in range(positions) if at and names[i] not in at and i not in turning]
     start = target.copy()
     for name, value in at.items():
         start[names.index(name)] = value
@@ -76,7 +78,7 @@ def equilibrium(robot: CompiledRobot, at: Mapping[str, float]) -> tuple[Array, A
         if rest:
             return rest
     where = ", ".join(f"{name} = {value:g}" for name, value in at.items()) or "its target"
-    nearest = _rest(robot, start, list(range(positions)))
+    nearest = _rest(robot, start, [i for i in range(positions) if i not in turning])
     hint = "Choose another place with --at coordinate=value."
     if nearest:
         near = ", ".join(f"{name} = {round(value, 9) + 0:.10g}" for name, value in zip(names, nearest[0], strict=False))
@@ -88,14 +90,14 @@ def _rest(robot: CompiledRobot, start: Array, free: list[int]) -> tuple[Array, A
     """A rest near `start` by Newton's method with shortest steps in units of the limits; None if it diverges."""
     x, u = start.copy(), np.array(robot.trim, np.float64)
     limits = np.concatenate([np.asarray(robot.state_limits)[free], np.asarray(robot.input_limits)])
-    rates = len(x) // 2
+    positions, rates = robot.metadata.nq, slice(robot.metadata.nq, None)
     for _ in range(ITERATIONS):
         a, B, slope = _affine(robot, x, u)
-        left = (a + B @ u)[rates:]
+        left = (a + B @ u)[rates]
         if not np.isfinite(left).all():
             return None
-        if np.abs(left).max() <= REST * max(1.0, float(np.abs(B[rates:] * np.asarray(robot.input_limits)).max())):
-            moving = np.flatnonzero(np.abs(a[:rates]) > REST)
+        if np.abs(left).max() <= REST * max(1.0, float(np.abs(B[rates] * np.asarray(robot.input_limits)).max())):
+            moving = np.flatnonzero(np.abs(a[:positions]) > REST)
             if len(moving):
                 raise ModelError(
                     f"`{robot.state_names[moving[0]]}` moves at {a[moving[0]]:.3g} with all speeds of `{robot.name}` "
@@ -103,7 +105,7 @@ def _rest(robot: CompiledRobot, start: Array, free: list[int]) -> tuple[Array, A
                     "modelgen.load(...).jacobians at a state of your own."
                 )
             return x, u
-        step = np.linalg.lstsq(np.hstack([slope[rates:, free], B[rates:]]) * limits, -left, rcond=1e-12)[0]
+        step = np.linalg.lstsq(np.hstack([slope[rates][:, free], B[rates]]) * limits, -left, rcond=1e-12)[0]
         step *= limits * min(1.0, 1 / max(float(np.abs(step).max()), 1e-300))
         x[free] += step[: len(free)]
         u += step[len(free) :]
@@ -124,15 +126,19 @@ def linearize(robot: CompiledRobot, at: Mapping[str, float]) -> Linearization:
     """
     x, u = equilibrium(robot, at)
     _, B, A = _affine(robot, x, u)
+    tangent = Tangent(robot.metadata)
+    if tangent.rotations:
+        inward = tangent.projection(x)
+        A, B = inward @ A @ tangent.basis(x), inward @ B
     A, B = _rounded(A), _rounded(B)
-    scale, reach = np.asarray(robot.state_limits), np.asarray(robot.input_limits)
+    scale, reach = tangent.limits, np.asarray(robot.input_limits)
     A_scaled, B_scaled = A * scale / scale[:, None], B * reach / scale[:, None]
     rank = regulator.controllable_subspace(A_scaled, B_scaled).shape[1]
     Q, R = weights(robot)
     Q_scaled, R_scaled = Q * scale * scale[:, None], R * reach * reach[:, None]
     gain = None
     if missing := regulator.obstacle(A_scaled, B_scaled, Q_scaled):
-        name, value = robot.state_names[missing.state], _number(missing.eigenvalue, 3)
+        name, value = tangent.names[missing.state], _number(missing.eigenvalue, 3)
         without = f"{missing.reason} a motion of `{name}` that does not decay (eigenvalue {value})"
     else:
         gain = regulator.gain(A_scaled, B_scaled, Q_scaled, R_scaled)
@@ -149,7 +155,7 @@ def _rounded(values: Array) -> Array:
 
 def text(robot: CompiledRobot, result: Linearization) -> str:
     """The linearisation as tables, with states and inputs by name."""
-    states, inputs = robot.state_names, robot.input_names
+    states, inputs = Tangent(robot.metadata).names, robot.input_names
     lines = [f"{robot.name} at rest, nominal parameters", ""]
     positions: list[State | Input] = [state for state in robot.metadata.states if state.kind == "position"]
     values = [*result.state[: len(positions)], *result.input]

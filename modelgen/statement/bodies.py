@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import mpmath
-from sympy import Basic, Expr, Matrix, S, cos, eye, sin, sqrt, srepr, zeros
+from sympy import Basic, Expr, Matrix, S, Symbol, cos, eye, sin, sqrt, srepr, zeros
 
 from modelgen.errors import ModelError, Place
 from modelgen.statement.checker import identifier, number
-from modelgen.statement.declarations import Coordinate, Energy, Kind
+from modelgen.statement.declarations import Ball, Coordinate, Energy, Floating, Kind, Load
 from modelgen.statement.drawing import Line, rod
 from modelgen.statement.terms import Terms
 
@@ -65,12 +65,99 @@ AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": 
 
 
 @dataclass(frozen=True)
+class Motion:
+    """One degree of freedom of a joint: a speed, along or about an axis of the link's frame."""
+
+    speed: Symbol
+    turns: bool  # about the axis; False: along it
+    axis: Matrix  # (3, 1), of length one
+    suffix: str = ""  # of names that it gives
+
+
+@dataclass(frozen=True)
 class JointAxis:
     """One coordinate of a joint: a rotation about an axis of the link's frame, or a translation along it."""
 
     coordinate: Coordinate
     kind: Kind
     axis: Matrix  # (3, 1), of length one
+
+    @property
+    def name(self) -> str:
+        """The coordinate's name."""
+        return str(self.coordinate.name)
+
+    @property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """The coordinate."""
+        return (self.coordinate,)
+
+    @property
+    def motions(self) -> tuple[Motion, ...]:
+        """Its one degree of freedom."""
+        return (Motion(self.coordinate.rate, self.kind == "revolute", self.axis),)
+
+    @property
+    def along(self) -> tuple[Coordinate, ...]:
+        """The displacement of each motion, along which a force acts."""
+        return (self.coordinate,)
+
+    @property
+    def rate(self) -> Matrix:
+        """The velocity (3, 1), angular or linear, relative to the frame before it."""
+        return self.axis * self.coordinate.rate
+
+    def placed(self, rotation: Matrix, position: Matrix) -> tuple[Matrix, Matrix]:
+        """The pose of the moved frame, from that at coordinate 0."""
+        if self.kind == "prismatic":
+            return rotation, position + rotation * self.axis * self.coordinate
+        return rotation * turn(self.axis, cos(self.coordinate), sin(self.coordinate)), position
+
+    def statement(self) -> list[str]:
+        """The content as text, for the content hash."""
+        return [self.coordinate.name, self.kind, srepr(self.axis)]
+
+
+@dataclass(frozen=True)
+class BallAxes:
+    """A joint with three rotations."""
+
+    ball: Ball
+    kind: ClassVar[str] = "ball"
+
+    @property
+    def name(self) -> str:
+        """The joint's name."""
+        return self.ball.name
+
+    @property
+    def coordinates(self) -> tuple[Coordinate, ...]:
+        """The quaternion."""
+        return self.ball.quaternion
+
+    @property
+    def motions(self) -> tuple[Motion, ...]:
+        """Turns about the three axes of the link's frame."""
+        rates = zip(self.ball.rate, "xyz", strict=True)
+        return tuple(Motion(rate, True, Matrix(AXES[axis]), f"_{axis}") for rate, axis in rates)
+
+    @property
+    def along(self) -> tuple[Coordinate, ...]:
+        """The turns, along which torques act."""
+        return self.ball.turn
+
+    @property
+    def rate(self) -> Matrix:
+        """The angular velocity (3, 1) relative to the frame before it."""
+        return Matrix(self.ball.rate)
+
+    def placed(self, rotation: Matrix, position: Matrix) -> tuple[Matrix, Matrix]:
+        """The pose of the moved frame, from that of the joint."""
+        return rotation * self.ball.rotation, position
+
+    def statement(self) -> list[str]:
+        """The content as text, for the content hash."""
+        return [self.ball.name, self.kind]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +168,7 @@ class Link:
     parent: Link | None  # None: the ground
     position: Matrix  # (3, 1), of the joint in the parent's frame
     rotation: Matrix  # (3, 3), from this frame to the parent's, with all coordinates at zero
-    axes: tuple[JointAxis, ...]  # from the parent outward; empty for a fixed link
+    axes: tuple[JointAxis | BallAxes, ...]  # from the parent outward; empty for a fixed link
     mass: Expr
     centre: Matrix  # (3, 1), of mass
     inertia: Matrix  # (3, 3), about the centre
@@ -94,7 +181,7 @@ class Link:
 
     def statement(self) -> list[object]:
         """The content of the link as text, for the content hash."""
-        axes = [[axis.coordinate.name, axis.kind, srepr(axis.axis)] for axis in self.axes]
+        axes = [axis.statement() for axis in self.axes]
         return [self.name, self.parent.name if self.parent else None, axes, *map(srepr, self.terms)]
 
 
@@ -154,10 +241,47 @@ def make_link(links: Sequence[Link], check: Terms, arguments: Mapping[str, Any])
     )
 
 
-def _joint_axes(name: str, joint: object, axis: Matrix, links: Sequence[Link], check: Terms) -> tuple[JointAxis, ...]:
+def push(check: Terms, links: Sequence[Link], link: object, force: object, at: object, torque: object) -> list[Load]:
+    """The loads of a force and torque on a link, both in its frame, along every joint that carries it.
+
+    Raises ModelError for something that is not a link of the robot, and for a link that no joint moves.
+    """
+    if not isinstance(link, Link) or not any(link is own for own in links):
+        raise ModelError(
+            f"the force acts on {getattr(link, 'name', repr(link))}, which is not a link of this robot. Write "
+            "robot.push(LINK, (fx, fy, fz)) with the return value of robot.link(...).",
+            check.place,
+        )
+    name = link.name
+    f = _vector(force, f"force on `{name}`", "N", check, "qvu")
+    t = _vector(torque, f"torque on `{name}`", "N m", check, "qvu")
+    t = t + _vector(at, f"point of the force on `{name}`", "m", check).cross(f)
+    loads: list[Load] = []
+    body: Link | None = link
+    while body:
+        axes = body.axes or (None,)
+        poses = [(body.rotation, body.position), *[(eye(3), zeros(3, 1))] * (len(axes) - 1)]
+        for axis, (rotation, position) in zip(reversed(axes), reversed(poses), strict=True):
+            if axis:
+                for along, motion in zip(axis.along, axis.motions, strict=True):
+                    loads.append(Load(along, motion.axis.dot(t if motion.turns else f), check.place))
+                rotation, position = axis.placed(rotation, position)
+            f = rotation * f
+            t = rotation * t + position.cross(f)
+        body = body.parent
+    if not loads:
+        raise ModelError(f"no joint moves the link `{name}`, so that a force on it has no effect.", check.place)
+    return [load for load in loads if load.force != 0]
+
+
+def _joint_axes(
+    name: str, joint: object, axis: Matrix, links: Sequence[Link], check: Terms
+) -> tuple[JointAxis | BallAxes, ...]:
     """The axes of the coordinates that move a link. No other link may have the same coordinate."""
+    if isinstance(joint, Ball | Floating):
+        return _spatial(name, joint, links, check)
     coordinates = tuple(joint) if isinstance(joint, tuple | list) else (joint,)
-    kinds: dict[object, Kind] = {joint.symbol: joint.kind for joint in check.declared.joints}
+    kinds: dict[object, Kind] = {joint.symbol: joint.kind for joint in check.declared.coordinates}
     for coordinate in coordinates:
         if coordinate not in kinds:
             raise ModelError(
@@ -165,7 +289,7 @@ def _joint_axes(name: str, joint: object, axis: Matrix, links: Sequence[Link], c
                 "return value of robot.revolute(...) or robot.prismatic(...), or () for a fixed link.",
                 check.place,
             )
-        mover = next((link.name for link in links for axis in link.axes if axis.coordinate == coordinate), None)
+        mover = next((link.name for link in links for axis in link.axes if coordinate in axis.coordinates), None)
         if mover or coordinates.count(coordinate) > 1:
             raise ModelError(
                 f"the coordinate `{coordinate}` moves the link `{mover or name}` already; a joint of `{name}` needs a "
@@ -183,6 +307,22 @@ def _joint_axes(name: str, joint: object, axis: Matrix, links: Sequence[Link], c
     return JOINTS[kind]([coordinate for coordinate in coordinates if isinstance(coordinate, Coordinate)], axis)
 
 
+def _spatial(
+    name: str, joint: Ball | Floating, links: Sequence[Link], check: Terms
+) -> tuple[JointAxis | BallAxes, ...]:
+    """The axes of a ball or floating joint."""
+    ball = joint.ball if isinstance(joint, Floating) else joint
+    if not any(ball is declared for declared in check.declared.balls):
+        raise ModelError(f"the joint `{ball.name}` of `{name}` belongs to another robot.", check.place)
+    mover = next((link.name for link in links for axis in link.axes if ball.quaternion[0] in axis.coordinates), None)
+    if mover:
+        raise ModelError(
+            f"the joint `{ball.name}` moves the link `{mover}` already; `{name}` needs its own.", check.place
+        )
+    slides = zip(joint.position, "xyz", strict=True) if isinstance(joint, Floating) else ()
+    return (*(JointAxis(slide, "prismatic", Matrix(AXES[axis])) for slide, axis in slides), BallAxes(ball))
+
+
 def _axis(axis: object, name: str, place: Place) -> Matrix:
     if isinstance(axis, str) and axis in AXES:
         return Matrix(AXES[axis])
@@ -196,10 +336,10 @@ def _axis(axis: object, name: str, place: Place) -> Matrix:
     return Matrix([int(component) if component in (-1, 0, 1) else S(component) for component in unit])
 
 
-def _vector(value: object, what: str, unit: str, check: Terms) -> Matrix:
+def _vector(value: object, what: str, unit: str, check: Terms, may_contain: str = "") -> Matrix:
     if not isinstance(value, tuple | list | Matrix) or len(value) != 3:
         raise ModelError(f"the {what} is {value!r}; write three components, (x, y, z).", check.place)
-    return Matrix([check.term(component, what, "", unit) for component in value])
+    return Matrix([check.term(component, what, may_contain, unit) for component in value])
 
 
 def _inertia(value: object, name: str, check: Terms) -> Matrix:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import pi
+from math import cos, pi, sin
 from typing import Literal
 
-from sympy import Expr, Symbol
+from sympy import Expr, Float, Matrix, Symbol
 
-from modelgen.errors import ModelError, Place
+from modelgen.errors import ModelError, Place, calling_place
 from modelgen.metadata import RATE, TIME, Task
 from modelgen.statement.action_costs import InputCost
 from modelgen.statement.checker import flag, identifier, number, parameter_range, positive, text
 from modelgen.statement.units import parse
 
-Kind = Literal["revolute", "prismatic"]
+Kind = Literal["revolute", "prismatic", "quaternion"]
 
-UNITS = {"revolute": "rad", "prismatic": "m"}
+UNITS = {"revolute": "rad", "prismatic": "m", "quaternion": "1"}
 #: Largest limits of coordinates and rates. No robot moves farther, and the solver samples the whole domain.
-LARGEST, LARGEST_RATE = {"revolute": 100.0, "prismatic": 1e6}, 1e6
-RATE_UNITS = {"revolute": "rad/s", "prismatic": "m/s"}
+LARGEST, LARGEST_RATE = {"revolute": 100.0, "prismatic": 1e6, "quaternion": 1.0}, 1e6
+RATE_UNITS = {"revolute": "rad/s", "prismatic": "m/s", "quaternion": "Hz"}
 
 
 class Coordinate(Symbol):  # type: ignore[misc]
@@ -53,6 +53,135 @@ class Speed:
     unit: str
     limit: float
     meaning: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Ball:
+    """A joint with three rotations: a unit quaternion (w, x, y, z), and the angular velocity in the moved frame."""
+
+    name: str
+    quaternion: tuple[Coordinate, ...]  # (4,)
+    turn: tuple[Coordinate, ...]  # (3,) small turns about the axes of the moved frame; only their rates are states
+    limit: float  # rad, from the target; pi: any rotation
+    rate_limits: tuple[float, ...]  # (3,) rad/s
+    meaning: str
+    place: Place
+
+    @property
+    def rate(self) -> tuple[Symbol, ...]:
+        """The angular velocity (3,), rad/s, in the moved frame."""
+        return tuple(turn.rate for turn in self.turn)
+
+    @property
+    def rotation(self) -> Matrix:
+        """The rotation matrix (3, 3) from the moved frame to the frame before it."""
+        w, x, y, z = self.quaternion
+        return Matrix(
+            [
+                [1 - 2 * (y**2 + z**2), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+                [2 * (x * y + w * z), 1 - 2 * (x**2 + z**2), 2 * (y * z - w * x)],
+                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x**2 + y**2)],
+            ]
+        )
+
+    def away(self, target: Sequence[float] = (0, 0, 0)) -> Matrix:
+        """The turn (3, 1) from a target to the joint's rotation, for squares in a state cost.
+
+        target: (roll, pitch, yaw) in rad. Its length is 2 sin(angle / 2), and its sign that of the quaternion.
+        """
+        place = calling_place()
+        w, x, y, z = (Float(entry) for entry in quaternion_of(target, f"target of `{self.name}`", place))
+        return 2 * Matrix([[-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]]) * Matrix(self.quaternion)
+
+    @property
+    def speeds(self) -> tuple[Speed, ...]:
+        """The entries of v."""
+        return tuple(
+            Speed(rate, "rad/s", limit, f"angular velocity of {self.name} about its {axis} axis", self.place)
+            for rate, limit, axis in zip(self.rate, self.rate_limits, "xyz", strict=True)
+        )
+
+    @property
+    def quaternion_rates(self) -> dict[Symbol, Expr]:
+        """Rate of each entry of the quaternion: half its product with the angular velocity."""
+        return dict(
+            zip((entry.rate for entry in self.quaternion), self._kinematics * Matrix(self.rate) / 2, strict=True)
+        )
+
+    @property
+    def spin(self) -> Matrix:
+        """The angular velocity (3, 1) by the rates of the quaternion."""
+        return 2 * self._kinematics.T * Matrix([entry.rate for entry in self.quaternion])
+
+    @property
+    def _kinematics(self) -> Matrix:
+        w, x, y, z = self.quaternion
+        return Matrix([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])
+
+
+@dataclass(frozen=True)
+class Floating:
+    """A joint without restriction: three displacements along the axes of the frame before it, and a rotation."""
+
+    position: tuple[Coordinate, ...]  # (3,)
+    ball: Ball
+
+    @property
+    def name(self) -> str:
+        """The name of the joint."""
+        return self.ball.name
+
+    @property
+    def quaternion(self) -> tuple[Coordinate, ...]:
+        """As of a ball joint."""
+        return self.ball.quaternion
+
+    @property
+    def turn(self) -> tuple[Coordinate, ...]:
+        """As of a ball joint."""
+        return self.ball.turn
+
+    @property
+    def rate(self) -> tuple[Symbol, ...]:
+        """The angular velocity, as of a ball joint."""
+        return self.ball.rate
+
+    @property
+    def velocity(self) -> tuple[Symbol, ...]:
+        """The rates (3,) of the displacements."""
+        return tuple(entry.rate for entry in self.position)
+
+    @property
+    def rotation(self) -> Matrix:
+        """As of a ball joint."""
+        return self.ball.rotation
+
+    def away(self, target: Sequence[float] = (0, 0, 0)) -> Matrix:
+        """As of a ball joint."""
+        return self.ball.away(target)
+
+
+def quaternion_of(angles: object, what: str, place: Place) -> tuple[float, ...]:
+    """The unit quaternion (4,), w >= 0, of (roll, pitch, yaw): about x, then y, then z, axes of the frame before."""
+    if not isinstance(angles, tuple | list) or len(angles) != 3:
+        raise ModelError(f"the {what} is {angles!r}; write (roll, pitch, yaw) in rad.", place)
+    halves = [number(angle, what, place) / 2 for angle in angles]
+    (cr, cp, cy), (sr, sp, sy) = map(cos, halves), map(sin, halves)
+    entries = (
+        cr * cp * cy + sr * sp * sy,
+        sr * cp * cy - cr * sp * sy,
+        cr * sp * cy + sr * cp * sy,
+        cr * cp * sy - sr * sp * cy,
+    )
+    return entries if entries[0] >= 0 else tuple(-entry for entry in entries)
+
+
+@dataclass(frozen=True)
+class Rolling:
+    """The rate of a coordinate of a robot that rolls without slip: linear in the speeds of the state."""
+
+    rate: Expr
     place: Place
 
 
@@ -123,10 +252,13 @@ class Declarations:
     def __init__(self, robot: str, place: Place) -> None:
         self.robot = robot
         self.place = place
-        self.joints: list[Joint] = []
+        self.joints: list[Joint] = []  # of the coordinates in the state
+        self.dependent: list[Joint] = []  # of the coordinates that closed loops determine
+        self.rolls: dict[Coordinate, Rolling] = {}  # coordinates whose rates follow from other speeds
         self.parameters: list[DeclaredParameter] = []
         self.inputs: list[DeclaredInput] = []
         self.speeds: list[Speed] = []
+        self.balls: list[Ball] = []
         self.symbols: dict[str, Symbol] = {}  # all symbols that an expression may contain, by name
         self.task: DeclaredTask | None = None  # declared last, because it needs all states and inputs
 
@@ -149,7 +281,7 @@ class Declarations:
                 f"robot.task(...) is called twice, first at {self.task.place}; keep one of the two.", place
             )
         if not self.joints or not self.inputs:
-            missing = "coordinate; declare it with robot.revolute(...) or robot.prismatic(...)"
+            missing = "coordinate; declare it with robot.revolute(...), robot.prismatic(...) or robot.floating(...)"
             missing = missing if not self.joints else "input; declare it with robot.input(name, limit, unit)"
             raise ModelError(f"robot `{self.robot}` has no {missing} before robot.task(...).", place)
 
@@ -168,6 +300,43 @@ class Declarations:
     def prismatic(self, name: str, limit: float, rate_limit: float | None, meaning: str, place: Place) -> Coordinate:
         """Declare a displacement and its rate."""
         return self._joint(name, "prismatic", limit, rate_limit, False, meaning, place)
+
+    def ball(self, name: str, limit: float | None, rate_limit: object, meaning: str, place: Place) -> Ball:
+        """Declare a rotation without restriction, or within `limit` of the target; and its angular velocity."""
+        identifier(name, "joint", place)
+        text(meaning, f"meaning of `{name}`", place)
+        self._enter(name, "joint", Symbol(name), place)
+        quaternion = [self._joint(f"{name}_q{axis}", "quaternion", 1.0, None, False, "", place) for axis in "wxyz"]
+        rates, turns = _three(rate_limit, f"rate_limit of `{name}`", place), []
+        for axis in "xyz":
+            turns.append(Coordinate(f"{name}_turn_{axis}", real=True))
+            self._enter(turns[-1].name, "turn", turns[-1], place)
+            self._enter(turns[-1].rate.name, "rate", turns[-1].rate, place)
+        reach = pi if limit is None else _limit(limit, f"limit of `{name}`", pi, place)
+        made = Ball(name, tuple(quaternion), tuple(turns), reach, rates, meaning, place)
+        self.balls.append(made)
+        return made
+
+    def floating(
+        self,
+        name: str,
+        limit: object,
+        rate_limit: object,
+        turn: float | None,
+        turn_rate: object,
+        meaning: str,
+        place: Place,
+    ) -> Floating:
+        """Declare three displacements and a rotation."""
+        limits, rates = (
+            _three(value, f"{what} of `{name}`", place)
+            for what, value in (("limit", limit), ("rate_limit", rate_limit))
+        )
+        position = [
+            self._joint(f"{name}_{axis}", "prismatic", reach, rate, False, "", place)
+            for axis, reach, rate in zip("xyz", limits, rates, strict=True)
+        ]
+        return Floating(tuple(position), self.ball(name, turn, turn_rate, meaning, place))
 
     def _joint(
         self,
@@ -229,25 +398,79 @@ class Declarations:
         self.speeds.append(Speed(symbol, unit, reach, meaning, place))
         return symbol
 
-    def velocities(self, own: Mapping[Coordinate, Speed]) -> tuple[Speed, ...]:
-        """v, one entry per coordinate: its rate, or the speed of `own` that replaces it."""
-        result = []
+    def velocities(self, own: Mapping[Coordinate, Speed | None]) -> tuple[Speed, ...]:
+        """v: the rate of every coordinate or the speed of `own` that replaces it; three for a quaternion.
+
+        None in `own`: the rate follows from the other speeds, as those of `rolls` do.
+        """
+        result: list[Speed] = []
+        turning = {ball.quaternion[0]: ball.speeds for ball in self.balls}
         for joint in self.joints:
+            if joint.kind == "quaternion":
+                result += turning.get(joint.symbol, ())
+                continue
+            if joint.symbol in self.rolls:
+                continue
             name, limit = joint.symbol.name, joint.rate_limit
             if joint.symbol not in own and limit is None:
                 raise ModelError(
                     f"the coordinate `{name}` needs rate_limit=..., in {RATE_UNITS[joint.kind]}.", joint.place
                 )
             rate = Speed(joint.symbol.rate, RATE_UNITS[joint.kind], limit or 0.0, f"rate of {name}", joint.place)
-            result.append(own.get(joint.symbol, rate))
+            replaced = own.get(joint.symbol, rate)
+            result += [replaced] if replaced else []
+        rolling = set().union(*(roll.rate.free_symbols for roll in self.rolls.values()))
         for speed in self.speeds:
-            if speed not in result:
+            if speed.symbol in rolling:
+                result.append(speed)
+            elif speed not in result:
                 raise ModelError(
                     f"the speed `{speed.symbol}` is not a speed of the system. Write robot.mechanics(system, ..., "
-                    f"speeds={{u: {speed.symbol}}}), or remove the line; a coordinate's rate needs no declaration.",
+                    f"speeds={{u: {speed.symbol}}}) or robot.roll({{x: {speed.symbol}}}), or remove the line; a "
+                    "coordinate's rate needs no declaration.",
                     speed.place,
                 )
         return tuple(result)
+
+    @property
+    def coordinates(self) -> list[Joint]:
+        """The joints of the state, then the dependent ones."""
+        return [*self.joints, *self.dependent]
+
+    def depend(self, coordinate: Coordinate, place: Place) -> None:
+        """Move a coordinate out of the state, because a closed loop determines it."""
+        joint = next(joint for joint in self.coordinates if joint.symbol == coordinate)
+        if self.task:
+            raise ModelError("a loop is closed after robot.task(...); move the task to the end of the file.", place)
+        if joint in self.dependent:
+            raise ModelError(f"`{coordinate}` is a dependent coordinate of an earlier loop; name it once.", place)
+        if joint.rate_limit is not None:
+            raise ModelError(
+                f"the coordinate `{coordinate}` has a rate_limit, but the loop determines its rate. Leave rate_limit "
+                "out.",
+                joint.place,
+            )
+        self.joints.remove(joint)
+        self.dependent.append(joint)
+
+    def roll(self, coordinate: Coordinate, rate: Expr, place: Place) -> None:
+        """Enter the rate of a coordinate of the state. Raises ModelError for one that has a rate already."""
+        joint = next((joint for joint in self.joints if joint.symbol == coordinate), None)
+        if joint is None or joint.kind == "quaternion":
+            raise ModelError(
+                f"robot.roll({{{coordinate}: ...}}) is not a coordinate of the state. Write the return value of "
+                "robot.revolute(...) or robot.prismatic(...).",
+                place,
+            )
+        if coordinate in self.rolls:
+            raise ModelError(f"the rate of `{coordinate}` is in an earlier robot.roll already; name it once.", place)
+        if joint.rate_limit is not None:
+            raise ModelError(
+                f"the coordinate `{coordinate}` has a rate_limit, but its rate follows from other speeds. Leave "
+                "rate_limit out.",
+                joint.place,
+            )
+        self.rolls[coordinate] = Rolling(rate, place)
 
     def _bounded(self, name: str, what: str, unit: str, meaning: str, place: Place) -> Symbol:
         self._describe(name, what, unit, meaning, place)
@@ -292,6 +515,14 @@ def _middle_and_half(limit: object, name: str, place: Place) -> tuple[float, flo
     if lower >= upper:
         raise ModelError(f"the limits of `{name}` are {lower:g} and {upper:g}; write the lower one first.", place)
     return (lower + upper) / 2, (upper - lower) / 2
+
+
+def _three(value: object, what: str, place: Place) -> tuple[float, ...]:
+    """Three limits, from one number or three."""
+    given = value if isinstance(value, tuple | list) else (value,) * 3
+    if len(given) != 3:
+        raise ModelError(f"the {what} has {len(given)} entries; write one number, or three (x, y, z).", place)
+    return tuple(_limit(entry, what, LARGEST_RATE, place) for entry in given)
 
 
 def _limit(value: object, what: str, largest: float, place: Place) -> float:

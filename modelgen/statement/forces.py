@@ -37,13 +37,13 @@ class Forces:
         The displacement may be any expression of the coordinates: the work is force * d(displacement).
         """
         check = self._check()
-        along, span = check.along(displacement)
+        along, span = check.along(displacement, turns=True)
         self.loads.append(Load(along, check.term(force, "applied force", "qvu", per("J", span)), check.place))
 
     def damp(self, displacement: object, coefficient: object) -> None:
         """Add viscous friction: the force -coefficient * rate along a coordinate (N s/m or N m s)."""
         check = self._check()
-        along, span = check.along(displacement)
+        along, span = check.along(displacement, turns=True)
         resistance = check.coefficient(coefficient, "damping coefficient", "q", per("J s", span, 2))
         self.loads.append(Load(along, -resistance * check.velocity(along), check.place))
 
@@ -54,7 +54,7 @@ class Forces:
         stick.
         """
         check = self._check()
-        along, span = check.along(displacement)
+        along, span = check.along(displacement, turns=True)
         friction = check.coefficient(force, "friction", "q", per("J", span))
         fading = check.coefficient(smoothing, "smoothing rate", "", per("Hz", span, -1), zero=False)
         self.loads.append(Load(along, -friction * tanh(check.velocity(along) / fading), check.place))

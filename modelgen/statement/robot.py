@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import pi
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sympy import Basic, Expr, Float, MatrixBase, Symbol
@@ -13,10 +14,12 @@ from modelgen.statement import bodies
 from modelgen.statement.action_costs import ActionCost
 from modelgen.statement.bodies import Link, Point, make_link, make_point
 from modelgen.statement.checker import identifier, text
-from modelgen.statement.declarations import Coordinate, Declarations, DeclaredTask, Energy, Joint, Speed
+from modelgen.statement.declarations import Ball, Coordinate, Declarations, DeclaredTask, Energy, Floating, Joint, Speed
 from modelgen.statement.drawing import Line, shape_lines
 from modelgen.statement.forces import Forces
-from modelgen.statement.tasks import declared_action_cost, numeric_task
+from modelgen.statement.loops import Loop, make_loop
+from modelgen.statement.rolling import rolling_rates
+from modelgen.statement.tasks import declared_action_cost, numeric_task, with_rotations
 
 if TYPE_CHECKING:
     from modelgen.statement.sympy_mechanics import MechanicalSystem
@@ -37,9 +40,11 @@ class Robot(Forces):
         self.description = text(description, "description", self.place)
         declared = Declarations(name, self.place)
         self.joints, self.parameters, self.inputs = declared.joints, declared.parameters, declared.inputs
-        self.symbols = declared.symbols
+        self.dependent = declared.dependent  # joints that closed loops determine; not in the state
+        self.symbols, self.balls, self.rolls = declared.symbols, declared.balls, declared.rolls
         self.links: list[Link] = []
         self.points: list[Point] = []
+        self.loops: list[Loop] = []
         self.system: MechanicalSystem | None = None
         self.downward_acceleration: Expr = Float("9.81")
         self.gravity_place: Place | None = None  # None: the file does not set it
@@ -75,8 +80,27 @@ class Robot(Forces):
 
     @property
     def velocities(self) -> tuple[Speed, ...]:
-        """v, one entry per coordinate: its rate, or the speed of robot.mechanics that replaces it."""
+        """v: the rate of each coordinate, or what replaces it: a speed of robot.mechanics, an angular velocity."""
         return self._declared.velocities(self.system.own if self.system else {})
+
+    @property
+    def turns(self) -> list[Coordinate]:
+        """The small turns of all ball joints, along which torques act."""
+        return [turn for ball in self.balls for turn in ball.turn]
+
+    @property
+    def rates(self) -> dict[Symbol, Expr]:
+        """Rate of a coordinate that is not an entry of the state -> expression in q and v."""
+        rates = dict(self.system.rates) if self.system else {}
+        rates |= {symbol.rate: rolling.rate for symbol, rolling in self.rolls.items()}
+        return rates | {rate: value for ball in self.balls for rate, value in ball.quaternion_rates.items()}
+
+    @property
+    def quaternions(self) -> list[slice]:
+        """The entries of the state that are unit quaternions."""
+        symbols = [joint.symbol for joint in self.joints]
+        first = [symbols.index(ball.quaternion[0]) for ball in self.balls]
+        return [slice(index, index + 4) for index in first]
 
     @property
     def declared_task(self) -> DeclaredTask:
@@ -102,6 +126,35 @@ class Robot(Forces):
         """Declare a displacement (m); rate_limit (m/s) as for an angle."""
         return self._declared.prismatic(name, limit, rate_limit, meaning, calling_place())
 
+    def ball(self, name: str, *, rate_limit: object, limit: float | None = None, meaning: str = "") -> Ball:
+        """Declare a joint with three rotations, for robot.link: a unit quaternion and an angular velocity.
+
+        rate_limit (rad/s): of the angular velocity, one number or (x, y, z), in the frame that the joint moves.
+        limit (rad): the largest angle from the target's rotation; left out: any rotation.
+        The result has `rotation` (3 by 3), `rate` (the angular velocity), `turn` (along which torques act) and
+        `away(target)`, a turn from a target whose square is a state cost.
+        """
+        return self._declared.ball(name, limit, rate_limit, meaning, calling_place())
+
+    def floating(
+        self,
+        name: str,
+        *,
+        limit: object,
+        rate_limit: object,
+        turn_rate_limit: object,
+        turn_limit: float | None = None,
+        meaning: str = "",
+    ) -> Floating:
+        """Declare a joint without restriction, for robot.link: three displacements, and the rotations of robot.ball.
+
+        limit (m) and rate_limit (m/s): of the displacements, along the axes of the frame before the joint.
+        turn_limit, turn_rate_limit: limit and rate_limit of robot.ball. Each is one number or (x, y, z).
+        The result has `position` and `velocity` besides what robot.ball gives.
+        """
+        place = calling_place()
+        return self._declared.floating(name, limit, rate_limit, turn_limit, turn_rate_limit, meaning, place)
+
     def parameter(
         self,
         name: str,
@@ -124,7 +177,7 @@ class Robot(Forces):
         return self._declared.input(name, limit, unit, meaning, calling_place())
 
     def speed(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
-        """Declare a speed other than the rate of a coordinate, such as an angular velocity; for robot.mechanics."""
+        """Declare a speed other than the rate of a coordinate, for robot.roll or robot.mechanics."""
         return self._declared.speed(name, limit, unit, meaning, calling_place())
 
     def gravity(self, acceleration: object) -> None:
@@ -150,7 +203,8 @@ class Robot(Forces):
     ) -> Link:
         """Add a rigid link of a kinematic tree, with its weight. z is up; on=None is the ground.
 
-        joint: the coordinate that moves it; (x, height, angle) if it floats in a plane; () if fixed.
+        joint: the coordinate that moves it; (x, height, angle) if it floats in a plane; robot.ball(...) or
+        robot.floating(...); () if fixed.
         at: position of the joint in the frame of `on`.
         turned: roll, pitch, yaw of the link's frame in the frame of `on`, at coordinate 0.
         axis: of the joint, in the link's frame. centre: centre of mass, in the link's frame.
@@ -162,13 +216,43 @@ class Robot(Forces):
         self.links.append(link)
         return link
 
-    def point(self, name: str, position: Sequence[object], *, on: Link | None = None) -> None:
-        """Name a point for the kernel `forward_kinematics`, which gives its position and Jacobian.
+    def push(self, link: Link, force: object, *, at: object = (0, 0, 0), torque: object = (0, 0, 0)) -> None:
+        """Push a link with a force (N) at a point (m), and a torque (N m): (x, y, z) in the link's frame.
+
+        It is the thrust of a rotor or a nozzle that the link carries.
+        """
+        check = self._check()
+        self.loads += bodies.push(check, self.links, link, force, at, torque)
+
+    def point(self, name: str, position: Sequence[object], *, on: Link | None = None) -> Point:
+        """Name a point for `robot.loop` and the kernel `forward_kinematics`, which gives its position and Jacobian.
 
         position: (x, height) or (x, y, height) in the world frame, or (x, y, z) in the frame of the link `on`. The
         origin of each link is a point with the link's name already. The equations of motion do not change.
         """
-        self.points.append(make_point(self._check(), self.points, self.links, name, position, on))
+        point = make_point(self._check(), self.points, self.links, name, position, on)
+        self.points.append(point)
+        return point
+
+    def loop(
+        self,
+        first: object,
+        second: object,
+        *,
+        dependent: Mapping[Coordinate, float],
+        at: Mapping[Coordinate, float] | None = None,
+    ) -> None:
+        """Close a loop: two points are one, or the frames of two links.
+
+        first, second: positions (x, height) or (x, y, height), points of `robot.point`, or two links.
+        dependent: the coordinates that the loop determines -> about their values at the starting posture. They are
+        not in the state and have no rate_limit. As many as the degrees of freedom that the loop takes.
+        at: values of the other coordinates at the starting posture, zero by default.
+        """
+        check = self._check()
+        if self.system:
+            raise ModelError("a loop is closed in a robot with robot.mechanics; close it in that system.", check.place)
+        self.loops.append(make_loop(check, self.points, self.links, (first, second), dependent, at or {}))
 
     def point_mass(self, mass: object, position: Sequence[object]) -> None:
         """Add a mass (kg) at a position (m), (x, height) or (x, y, height), with its weight."""
@@ -215,8 +299,33 @@ class Robot(Forces):
         check = self._check()
         if self.system:
             raise ModelError("robot.mechanics is called twice; a robot has one system.", check.place)
+        if self.rolls:
+            raise ModelError(
+                "robot.mechanics and robot.roll do not go together; give the velocity constraints to KanesMethod.",
+                check.place,
+            )
+        if self.loops:
+            raise ModelError("robot.mechanics and robot.loop do not go together; close it in that system.", check.place)
         replaced = {**(parameters or {}), **(inputs or {})}
         self.system = make_system(check, system, coordinates, speeds or {}, replaced)
+
+    def roll(self, rates: Mapping[Coordinate, object]) -> None:
+        """Let wheels roll without slip: the rates of some coordinates follow from the speeds of the state.
+
+        rates: coordinate -> its rate, linear in rates of other coordinates and in speeds of `robot.speed`, such as
+        {x: speed * cos(yaw), y: speed * sin(yaw)}. These coordinates have no rate_limit. The state has fewer speeds
+        than coordinates. The forces that prevent slip do no work and are left out.
+        """
+        check = self._check()
+        if self.system:
+            raise ModelError(
+                "robot.roll and robot.mechanics do not go together; give the velocity constraints to KanesMethod.",
+                check.place,
+            )
+        if not isinstance(rates, Mapping) or not rates:
+            raise ModelError(f"robot.roll gets {rates!r}; write {{coordinate: rate, ...}}.", check.place)
+        for coordinate, rate in rolling_rates(check, rates).items():
+            self._declared.roll(coordinate, rate, check.place)
 
     def draw(self, **shape: object) -> None:
         """Draw one shape, for `modelgen animate` and renderers. Points are (x, height) or (x, y, height) in m.
@@ -245,8 +354,9 @@ class Robot(Forces):
 
         state_cost: zero at the target, positive elsewhere (its negative is the reward per second).
         action_cost: LogCos, Quadratic or Tanh of a weight, or another subclass of ActionCost.
-        start: coordinate or rate -> (mean, standard deviation); default: exactly the target.
-        target: coordinate or rate -> value; default: zero.
+        start: coordinate or rate -> (mean, standard deviation); default: exactly the target. A ball joint has the mean
+        (roll, pitch, yaw) and one deviation (rad), of pi for any rotation.
+        target: coordinate or rate -> value; default: zero. A ball joint has (roll, pitch, yaw).
         free: names of coordinates and rates whose final value does not count for success.
         horizon in s; weight_at_horizon: the discount factor left at the horizon; rates in Hz.
         """
@@ -257,9 +367,11 @@ class Robot(Forces):
         check.dimensions("state cost", bare=True).check_arguments(cost)
         states: list[Joint | Speed] = [*self.joints, *self.velocities]
         weights, input_costs = declared_action_cost(action_cost, self.inputs, check.place)
+        target, start, free = with_rotations(self.balls, target, start, free, check.place)
         numbers = numeric_task(
             [state.symbol.name for state in states],
             [state.limit for state in states],
+            [pi if isinstance(state, Joint) and state.kind == "quaternion" else state.limit for state in states],
             action_cost=weights,
             target=target,
             start=start,
@@ -301,6 +413,11 @@ def model_expressions(robot: Robot) -> Iterator[ModelExpression]:
         yield ModelExpression(load.displacement, load.place, 2)
     for link in robot.links:
         yield from (ModelExpression(term, link.place, 1) for term in link.terms)
+    for rolling in robot.rolls.values():
+        yield ModelExpression(rolling.rate, rolling.place, 2)
+    for loop in robot.loops:
+        ends = [end.position for end in loop.ends if isinstance(end, Point) and not end.link]
+        yield from (ModelExpression(position, loop.place, 2) for position in ends)
     if robot.gravity_place:
         yield ModelExpression(robot.downward_acceleration, robot.gravity_place, 1)
     if robot.system:
@@ -312,5 +429,4 @@ def model_expressions(robot: Robot) -> Iterator[ModelExpression]:
 def fixed_values(robot: Robot) -> dict[Symbol, Expr]:
     """Expressions for the symbols that are not entries of x, u or theta: fixed parameters, and replaced rates."""
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
-    rates = robot.system.rates if robot.system else {}
-    return fixed | {symbol: value.xreplace(fixed) for symbol, value in rates.items()}
+    return fixed | {symbol: value.xreplace(fixed) for symbol, value in robot.rates.items()}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from random import Random
 from typing import Any
 
-from sympy import Basic, Derivative, Expr, Float, Matrix, Symbol
+from sympy import Basic, Derivative, Expr, Matrix, Symbol
 from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import dynamicsymbols
 
@@ -14,9 +13,6 @@ from modelgen.errors import ModelError, Place, suggestion
 from modelgen.statement.declarations import Coordinate, Speed
 
 TIME = dynamicsymbols._t
-DIGITS = 50
-ATTEMPTS = 3  # sets of random numbers at which the velocities are examined
-ROUNDING = 1e-20  # a smaller difference is a rounding error
 
 
 class Names:
@@ -69,17 +65,17 @@ class Names:
 
 def assigned(
     q: Sequence[Expr], u: Sequence[Expr], slopes: Matrix, drift: Matrix, names: Names, speeds: Any, place: Place
-) -> tuple[list[Symbol], dict[Coordinate, Speed]]:
+) -> tuple[list[Symbol], dict[Coordinate, Speed | None]]:
     """The robot's symbol for each speed of the system: the rate of a coordinate, or a declared speed.
 
-    Also gives the declared speeds by the coordinate whose rate they replace. Raises ModelError for missing or
-    superfluous coordinates and speeds.
+    Also gives the declared speeds by the coordinate whose rate they replace, None where there are fewer. Raises
+    ModelError for missing or superfluous coordinates and speeds.
     """
     _check_keys("coordinates", q, names.coordinates, "robot.revolute(...) or robot.prismatic(...)", place)
-    if len(q) != len(u):
+    if len(q) < len(u):
         raise ModelError(
-            f"the system has {len(q)} coordinates and {len(u)} speeds; model files need as many speeds as coordinates "
-            "(no quaternions: use three angles).",
+            f"the system has {len(q)} coordinates and {len(u)} speeds; a speed changes a coordinate, so that there are "
+            "no more speeds than coordinates.",
             place,
         )
     result: list[Symbol | None] = [None] * len(u)
@@ -93,7 +89,7 @@ def assigned(
     missing = [speed for speed, symbol in zip(u, result, strict=True) if symbol is None]
     _check_keys("speeds", missing, speeds, 'robot.speed(name, limit=..., unit="rad/s")', place)
     taken = iter([speeds[speed] for speed in missing])
-    own = {coordinate: next(taken) for coordinate in left}
+    own = {coordinate: next(taken, None) for coordinate in left}
     symbols = iter([speeds[speed].symbol for speed in missing])
     return [next(symbols) if symbol is None else symbol for symbol in result], own
 
@@ -116,52 +112,11 @@ def refuse_constraints(constraints: Iterable[Expr], auxiliary: Iterable[Expr], p
     """Raise ModelError for the first constraint (an expression that must be 0) or the first auxiliary speed."""
     for constraint in constraints:
         raise ModelError(
-            f"the system has a constraint, {constraint} = 0: a closed loop or a rolling condition. A model file cannot "
-            "hold constraints: choose independent coordinates, or cut the loop and add a stiff spring there.",
+            f"the system has a constraint of its coordinates, {constraint} = 0: a closed loop. Close it by "
+            "robot.loop(...), with the bodies written by robot.body or robot.link, or choose independent coordinates.",
             place,
         )
     for speed in auxiliary:
         raise ModelError(
             f"the system has the auxiliary speed {speed}, which only yields reaction forces; leave it out.", place
         )
-
-
-def refuse_rolling(method: Any, slopes: Matrix, turned: Mapping[Any, Expr], place: Place) -> None:
-    """Raise ModelError for a mass centre whose velocity is not the rate of a position: a hidden rolling condition.
-
-    With velocity = A(q) qdot + ..., column i of A is the derivative of the position by q_i. So dA_i/dq_j must equal
-    dA_j/dq_i. Both are computed at random numbers with 50 digits. A body whose velocity cannot be written along the
-    axes of the inertial frame is skipped here; `modelgen verify` checks it.
-    """
-    frame, q, u = method._inertial, list(method.q), list(method.u)
-    random = Random(0)
-    for body in method.bodies:
-        point = getattr(body, "masscenter", None) or body.point
-        try:
-            velocity = Matrix([point.vel(frame).dot(axis) for axis in frame]).xreplace(dict(turned))
-        except ValueError:
-            continue
-        along = velocity.jacobian(u)
-        changes = [(along.diff(coordinate), slopes.diff(coordinate)) for coordinate in q]
-        used = set().union(*(entry.atoms(AppliedUndef, Symbol) for entry in (along, slopes)))
-        for _ in range(ATTEMPTS):
-            numbers = {symbol: Float(random.uniform(0.5, 1.5), DIGITS) for symbol in sorted(used - {TIME}, key=str)}
-            A, G = (matrix.xreplace(numbers).evalf(DIGITS) for matrix in (along, slopes))
-            back = G.inv()
-            slopes_of_A = [
-                (dA.xreplace(numbers) - A * back * dG.xreplace(numbers)).evalf(DIGITS) * back for dA, dG in changes
-            ]
-            differences = [
-                abs(slopes_of_A[j][row, i] - slopes_of_A[i][row, j])
-                for i in range(len(q))
-                for j in range(i)
-                for row in range(3)
-            ]
-            if max(differences, default=0) > ROUNDING:
-                raise ModelError(
-                    f"the velocity of the point {point} is not the rate of a position in these coordinates: it hides a "
-                    "rolling or sliding condition, such as contact.set_vel(frame, 0). A model file cannot hold "
-                    "constraints: give the contact coordinates of its own and hold it by stiff friction, or choose "
-                    "coordinates in which the robot only rolls along a line.",
-                    place,
-                )

@@ -15,7 +15,15 @@ from sympy.physics.mechanics import KanesMethod, LagrangesMethod, ReferenceFrame
 
 from modelgen.errors import ModelError, Place
 from modelgen.statement.declarations import Coordinate, Load, Speed
-from modelgen.statement.sympy_checks import TIME, Names, assigned, refuse_constraints, refuse_rolling
+from modelgen.statement.sympy_checks import TIME, Names, assigned, refuse_constraints
+from modelgen.statement.sympy_rolling import (
+    following_speeds,
+    hidden_rolling,
+    independent_equations,
+    independent_rows,
+    refuse_rolling_lagrangian,
+    unseen_bodies,
+)
 from modelgen.statement.terms import Terms
 from modelgen.statement.units import dimension, divided
 
@@ -26,7 +34,7 @@ class MechanicalSystem:
 
     coordinates: tuple[Coordinate, ...]  # q, in the system's order
     speeds: tuple[Symbol, ...]  # v: the rate of a coordinate, or a declared speed
-    own: Mapping[Coordinate, Speed]  # coordinate whose rate is not an entry of the state -> the speed that replaces it
+    own: Mapping[Coordinate, Speed | None]  # coordinate whose rate is not in the state -> a speed that replaces it
     rates: Mapping[Symbol, Expr]  # rate of such a coordinate -> expression in q and v
     mass_matrix: Matrix
     force: Matrix  # affine in the inputs
@@ -34,6 +42,8 @@ class MechanicalSystem:
     potential: Expr
     loads: tuple[Load, ...]
     place: Place
+    rolls: bool = False  # its velocities hide rolling, so that its kinetic energy holds for possible motions only
+    warning: str = ""  # about what could not be checked
 
     @property
     def terms(self) -> tuple[Basic, ...]:
@@ -71,9 +81,11 @@ def make_system(
         along.check(load.force, divided(dimension("J"), along.span(load.displacement) or dimension("1")))
     for joint in check.declared.joints:
         if joint.symbol in made.own and joint.rate_limit is not None:
+            speed = made.own[joint.symbol]
+            counts = f"; the limit of `{speed.symbol}` counts" if speed else ", and follows from the others"
             raise ModelError(
-                f"the coordinate `{joint.symbol}` has a rate_limit, but its rate is not a speed of the system; the "
-                f"limit of `{made.own[joint.symbol].symbol}` counts. Leave rate_limit out.",
+                f"the coordinate `{joint.symbol}` has a rate_limit, but its rate is not a speed of the system{counts}. "
+                "Leave rate_limit out.",
                 joint.place,
             )
     return made
@@ -105,13 +117,12 @@ def read_system(
 def _formed(system: object, place: Place) -> Any:
     """The method of the system, with its equations formed. Raises ModelError for constraints."""
     if isinstance(system, System):
-        refuse_constraints((*system.holonomic_constraints, *system.velocity_constraints), system.u_aux, place)
+        refuse_constraints(system.holonomic_constraints, system.u_aux, place)
         if system.eom_method is None:
             system.form_eoms()
         system = system.eom_method
     if isinstance(system, KanesMethod):
-        rolling = system._k_nh * system.u + system._f_nh if system._f_nh else ()  # SymPy has no public name for them
-        refuse_constraints((*system._f_h, *rolling), system._uaux, place)
+        refuse_constraints(system._f_h, system._uaux, place)  # SymPy has no public name for them
         try:
             system.forcing  # noqa: B018
         except ValueError:
@@ -122,7 +133,7 @@ def _formed(system: object, place: Place) -> Any:
             system.kanes_equations()
         return system
     if isinstance(system, LagrangesMethod):
-        refuse_constraints(system.coneqs, (), place)
+        refuse_rolling_lagrangian(system, place)
         if system.eom is None:
             system.form_lagranges_equations()
         return system
@@ -136,8 +147,9 @@ def _formed(system: object, place: Place) -> Any:
 def _kane(
     method: Any, coordinates: Mapping[Any, Coordinate], speeds: Mapping[Any, Speed], replaced: Any, place: Place
 ) -> MechanicalSystem:
-    """Kane's equations with their kinematics, qdot = G(q) v + drift, solved and simplified."""
+    """Kane's equations of the independent speeds, with their kinematics qdot = G(q) v + drift solved and simplified."""
     q, u = list(method.q), list(method.u)
+    free = len(u) - len(method._udep)
     kinematics = Matrix([method.kindiffdict()[coordinate.diff(TIME)] for coordinate in q])
     slopes = kinematics.jacobian(u)
     trivial = all(entry in (0, 1) for entry in slopes)
@@ -146,37 +158,64 @@ def _kane(
         slopes = slopes.applyfunc(lambda entry: simplify(trigsimp(entry)))
     drift = kinematics.xreplace(dict.fromkeys(u, S.Zero)).applyfunc(simplify)
     explicit = slopes * Matrix(u) + drift
+    follow = following_speeds(method, place)
     if explicit != kinematics:
         equations = [coordinate.diff(TIME) - rate for coordinate, rate in zip(q, explicit, strict=True)]
         bodies, loads = method.bodies, method.loads
-        method = KanesMethod(method._inertial, q, u, kd_eqs=equations)
+        constraints = list(Matrix(u[free:]) - follow * Matrix(u[:free])) if follow.rows else []
+        held = {"u_dependent": u[free:], "velocity_constraints": constraints} if constraints else {}
+        method = KanesMethod(method._inertial, q, u[:free], kd_eqs=equations, **held)
         method.kanes_equations(bodies, loads)
+    every = Matrix.eye(free).col_join(follow)  # all speeds by the independent ones
     names = Names(coordinates, replaced, place)
-    v, own = assigned(q, u, slopes, drift, names, speeds, place)
-    names.known |= dict(zip(u, v, strict=True))
+    v, own = assigned(
+        q, u[:free], (slopes * every).applyfunc(simplify) if follow.rows else slopes, drift, names, speeds, place
+    )
+    names.known |= dict(zip(u[:free], v, strict=True))
     states = [names.coordinates[coordinate] for coordinate in q]
-    rates_of = {coordinate.diff(TIME): rate for coordinate, rate in zip(q, explicit, strict=True)}
-    refuse_rolling(method, slopes, rates_of, place)
-    rates = [names(rate, "kinematics") for rate in explicit]
-    to_rates = _inverse(states, rates, own)
+    reduced = dict(zip(u[free:], follow * Matrix(u[:free]), strict=True))
+    rates_of = {coordinate.diff(TIME): rate.xreplace(reduced) for coordinate, rate in zip(q, explicit, strict=True)}
+    rates = [names(rate, "kinematics") for rate in rates_of.values()]
+    in_rates = _in_rates(q, u, slopes, drift, names)
     frame = method._inertial
-
-    def in_rates(expression: Expr, what: str) -> Expr:
-        return names(expression.xreplace(rates_of), what).xreplace(to_rates)
-
+    mass_matrix, forcing = independent_equations(method, follow, rates_of)
     kinetic = sum((body.kinetic_energy(frame) for body in method.bodies), S.Zero)
     return MechanicalSystem(
         tuple(states),
         tuple(v),
         own,
         {state.rate: rate for state, rate in zip(states, rates, strict=True) if state in own},
-        method.mass_matrix.applyfunc(lambda entry: names(entry.xreplace(rates_of), "mass matrix")),
-        method.forcing.applyfunc(lambda entry: names(entry.xreplace(rates_of), "forces")),
+        mass_matrix.applyfunc(lambda entry: names(entry.xreplace(rates_of).xreplace(reduced), "mass matrix")),
+        forcing.applyfunc(lambda entry: names(entry.xreplace(rates_of).xreplace(reduced), "forces")),
         in_rates(kinetic, "kinetic energy"),
         S.Zero,
         _loads(method.loads or (), frame, states, in_rates, place),
         place,
+        len(u) < len(q) or hidden_rolling(method.bodies, method.loads, frame, q, u, slopes) is not None,
     )
+
+
+def _in_rates(
+    q: Sequence[Expr], u: Sequence[Expr], slopes: Matrix, drift: Matrix, names: Names
+) -> Callable[[Expr, str], Expr]:
+    """A function that writes expressions of the system in the robot's coordinates and their rates.
+
+    With fewer speeds than coordinates, the speeds follow from as many of the rates.
+    """
+    rows = independent_rows(slopes)
+    states = [names.coordinates[q[row]] for row in rows]
+    of_rows = Matrix([slopes[row, :] for row in rows])
+    rest = Matrix([state.rate - names(drift[row], "kinematics") for state, row in zip(states, rows, strict=True)])
+    solved = of_rows.applyfunc(lambda entry: names(entry, "kinematics")).inv(method="ADJ", try_block_diag=True) * rest
+    by_rates = dict(zip(u, solved, strict=True))
+    known = Names(names.coordinates, names.known | by_rates, names.place)
+    turned = {coordinate.diff(TIME): known.coordinates[coordinate].rate for coordinate in q}
+    known.known |= turned
+
+    def written(expression: Expr, what: str) -> Expr:
+        return known(expression, what)
+
+    return written
 
 
 def _lagrange(
@@ -202,20 +241,8 @@ def _lagrange(
         -still,
         _loads(method.loads or (), method.inertial, states, names, place),
         place,
+        warning=unseen_bodies(method, place),
     )
-
-
-def _inverse(
-    states: Sequence[Coordinate], rates: Sequence[Expr], own: Mapping[Coordinate, Speed]
-) -> dict[Symbol, Expr]:
-    """The declared speeds as expressions of coordinates and rates."""
-    speeds = [speed.symbol for speed in own.values()]
-    if not speeds:
-        return {}
-    rows = Matrix([rates[states.index(state)] for state in own])
-    rest = Matrix([state.rate for state in own]) - rows.xreplace(dict.fromkeys(speeds, S.Zero))
-    solved = rows.jacobian(speeds).inv(method="ADJ", try_block_diag=True) * rest
-    return dict(zip(speeds, solved, strict=True))
 
 
 def _loads(

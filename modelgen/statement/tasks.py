@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sympy import Expr, Float, tanh
 
@@ -10,7 +11,7 @@ from modelgen.errors import ModelError, Place, calling_place, suggestion
 from modelgen.metadata import NamedActionCost, Task
 from modelgen.statement.action_costs import ACTION_COSTS, ActionCost, InputCost, check_input_cost
 from modelgen.statement.checker import expression, number, positive
-from modelgen.statement.declarations import DeclaredInput
+from modelgen.statement.declarations import Ball, DeclaredInput, quaternion_of
 
 FASTEST = 20_000  # Hz; no controller of a robot is faster
 FASTEST_SIMULATION = 1_000_000  # Hz
@@ -70,9 +71,45 @@ def declared_action_cost(
     return NamedActionCost(cost.name, weights), tuple(costs)
 
 
+def with_rotations(
+    balls: Sequence[Ball], target: object, start: object, free: object, place: Place
+) -> tuple[Any, Any, Any]:
+    """Target, start and free states in which quaternions stand for the rotations of ball joints.
+
+    Raises ModelError for a rotation that is not (roll, pitch, yaw), and for entries of quaternions written alone.
+    """
+    if not balls:
+        return target, start, free
+    targets = dict(target) if isinstance(target, Mapping) else {} if target is None else target
+    starts = dict(start) if isinstance(start, Mapping) else start
+    names = list(free) if isinstance(free, Sequence) and not isinstance(free, str) else free
+    for ball in balls:
+        entries = [entry.name for entry in ball.quaternion]
+        for mapping in (targets, starts):
+            wrong = next((name for name in entries if isinstance(mapping, Mapping) and name in mapping), None)
+            if wrong:
+                raise ModelError(f"`{wrong}` has a value alone; write {ball.name}=... with (roll, pitch, yaw).", place)
+        goal = quaternion_of((0, 0, 0), "", place)
+        if isinstance(targets, dict):
+            goal = quaternion_of(targets.pop(ball.name, (0, 0, 0)), f"target of `{ball.name}`", place)
+            targets |= dict(zip(entries, goal, strict=True))
+        if isinstance(starts, dict) and ball.name in starts:
+            pair = starts.pop(ball.name)
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise ModelError(
+                    f"the start of `{ball.name}` is {pair!r}; write {ball.name}=((roll, pitch, yaw), deviation).", place
+                )
+            mean = quaternion_of(pair[0], f"start of `{ball.name}`", place)
+            starts |= {name: (value, pair[1]) for name, value in zip(entries, mean, strict=True)}
+        if isinstance(names, list) and ball.name in names:
+            names[names.index(ball.name) : names.index(ball.name) + 1] = entries
+    return targets, starts, names
+
+
 def numeric_task(
     names: Sequence[str],
     limits: Sequence[float],
+    spreads: Sequence[float],
     *,
     action_cost: NamedActionCost,
     target: Mapping[str, object] | None,
@@ -84,12 +121,16 @@ def numeric_task(
     free: object,
     place: Place,
 ) -> Task:
-    """The numbers of the task. Raises ModelError unless they fit the robot's state names and limits."""
+    """The numbers of the task. Raises ModelError unless they fit the robot's state names and limits.
+
+    spreads: largest standard deviation of each start, its limit or pi for an entry of a quaternion.
+    """
     targets = _checked_states({} if target is None else target, names, "target", place)
     goal = tuple(number(targets.get(name, 0), f"target of `{name}`", place) for name in names)
     means, deviations = _start(_checked_states(start, names, "start", place), names, goal, place)
-    for what, values in (("target", goal), ("start mean", means), ("start standard deviation", deviations)):
-        for name, value, limit in zip(names, values, limits, strict=True):
+    checked = ("target", goal, limits), ("start mean", means, limits), ("start standard deviation", deviations, spreads)
+    for what, values, largest in checked:
+        for name, value, limit in zip(names, values, largest, strict=True):
             if abs(value) > limit * (1 + 1e-12):
                 raise ModelError(
                     f"the {what} of `{name}` is {value:g}, outside its limit of {limit:g}. "

@@ -19,6 +19,7 @@ ALLOWED = {
     "": "it may depend on parameters only.",
     "q": "it may depend on coordinates and parameters only. Forces that depend on rates or inputs go "
     "into robot.apply(coordinate, force).",
+    "qt": "it may depend on coordinates, turns of ball joints and parameters only.",
     "qv": "it may depend on coordinates, rates and parameters, not on an input. Inputs act through "
     "robot.apply(coordinate, force) and have their cost in action_cost.",
 }
@@ -28,8 +29,8 @@ class Terms:
     """Checks the expressions of one line against the declarations of the robot.
 
     In every method, `what` names the expression in messages. `may_contain` lists the symbols that it may contain
-    besides parameters: "q", "v" and "u", in this order. `unit` is the unit of each of its terms. Every method raises
-    ModelError with the line.
+    besides parameters: "q", "t" (the turns of ball joints), "v" and "u", in this order. `unit` is the unit of each of
+    its terms. Every method raises ModelError with the line.
     """
 
     def __init__(self, declared: Declarations, place: Place) -> None:
@@ -42,9 +43,12 @@ class Terms:
         declared = self.declared
         allowed = {parameter.symbol for parameter in declared.parameters}
         if "q" in may_contain:
-            allowed |= {joint.symbol for joint in declared.joints}
+            allowed |= {joint.symbol for joint in declared.coordinates}
+        turns = {turn for ball in declared.balls for turn in ball.turn}
+        if "t" in may_contain:
+            allowed |= turns
         if "v" in may_contain:
-            rates = {joint.symbol.rate for joint in declared.joints}
+            rates = {symbol.rate for symbol in (*turns, *(joint.symbol for joint in declared.coordinates))}
             allowed |= rates | {speed.symbol for speed in declared.speeds}
         if "u" in may_contain:
             allowed |= {declared_input.symbol for declared_input in declared.inputs}
@@ -99,10 +103,26 @@ class Terms:
         check_smooth(expression(value, what, self.place), what, self.place)
         return self.coefficient(value, what, may_contain, unit)
 
-    def along(self, displacement: object) -> tuple[Expr, Dimension | None]:
-        """A displacement along which a force acts, which contains a coordinate; its dimension, or None if unknown."""
-        along = self.smooth(displacement, "displacement", "q")
-        if not along.free_symbols & {joint.symbol for joint in self.declared.joints}:
+    def along(self, displacement: object, *, turns: bool = False) -> tuple[Expr, Dimension | None]:
+        """A displacement along which a force acts, which contains a coordinate; its dimension, or None if unknown.
+
+        turns: whether it may contain turns of ball joints. They are no states, so that nothing may depend on them.
+        """
+        turning = {turn for ball in self.declared.balls for turn in ball.turn}
+        along = self.smooth(displacement, "displacement", "qt")
+        used = sorted(map(str, along.free_symbols & turning))
+        if used and not turns:
+            raise ModelError(
+                f"a force or inertia depends on the turn `{used[0]}`, which is no state: three turns are not three "
+                "angles. Write robot.apply, robot.damp or robot.dry_friction along it, or a robot.potential_energy of "
+                "the joint's `rotation`.",
+                self.place,
+            )
+        if any(along.diff(turn).free_symbols & turning for turn in turning):
+            raise ModelError(
+                f"the displacement {along} is not linear in the turn `{used[0]}`; write the turn alone.", self.place
+            )
+        if not along.free_symbols & ({joint.symbol for joint in self.declared.coordinates} | turning):
             raise ModelError(
                 f"a force is applied along {along}, which contains no coordinate. "
                 "Write the coordinate first: robot.apply(coordinate, force), robot.spring(coordinate, stiffness).",
@@ -112,14 +132,17 @@ class Terms:
 
     def velocity(self, displacement: Expr) -> Expr:
         """The time derivative of an expression of the coordinates."""
-        joints = self.declared.joints
-        return sum((displacement.diff(joint.symbol) * joint.symbol.rate for joint in joints), S.Zero)
+        symbols = [joint.symbol for joint in self.declared.coordinates]
+        symbols += [turn for ball in self.declared.balls for turn in ball.turn]
+        return sum((displacement.diff(symbol) * symbol.rate for symbol in symbols), S.Zero)
 
     def dimensions(self, what: str, bare: bool = False) -> Dimensions:
         """The dimensions of expressions, from the units of all symbols. `bare` as in `Dimensions`."""
         declared = self.declared
         sources: list[DeclaredParameter | DeclaredInput] = [*declared.parameters, *declared.inputs]
         units = {source.symbol: source.unit for source in (*sources, *declared.speeds)}
-        for joint in declared.joints:
+        for joint in declared.coordinates:
             units[joint.symbol], units[joint.symbol.rate] = UNITS[joint.kind], RATE_UNITS[joint.kind]
+        for turn in (turn for ball in declared.balls for turn in ball.turn):
+            units[turn], units[turn.rate] = "rad", "rad/s"
         return Dimensions(units, frozenset(source.symbol for source in sources), what, self.place, bare)

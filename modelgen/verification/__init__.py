@@ -12,6 +12,7 @@ from typing import Any
 from modelgen.arrays import Array
 from modelgen.backends import MODULES, MOST_OPERATIONS
 from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.derivation.loops import refined
 from modelgen.errors import Place
 from modelgen.program.mechanics import MECHANICS
 from modelgen.proof.findings import REFUTED, TimeLimits, derived_findings, guard_findings
@@ -40,6 +41,7 @@ def quick(
     """
     points = sample_points(robot, QUICK_SAMPLES)
     compiled = load(robot.name, backend="llvm", dtype="float64", directory=directory)
+    equations = refined(robot, equations)
     reference = _reference(robot, equations, points, compiled)
     return [
         *_power(robot, equations, compiled, QUICK_SAMPLES),
@@ -57,12 +59,12 @@ def verify(
     """Every check of the artifact of a robot. load: `modelgen.load`. proof_seconds: for the proof of each quantity."""
     points = sample_points(robot, max(16, SAMPLES // len(robot.joints)))  # the 50-digit reference is slow
     one_theta = replace(points, theta=points.theta[0])
-    first = load(robot.name, backend="llvm", directory=directory)
-    references = [(batch, _reference(robot, equations, batch, first)) for batch in (points, one_theta)]
-    mechanics, kernels = mechanics_checks(robot, equations, points), []
+    first, exact = load(robot.name, backend="llvm", directory=directory), refined(robot, equations)
+    references = [(batch, _reference(robot, exact, batch, first)) for batch in (points, one_theta)]
+    mechanics, kernels = mechanics_checks(robot, exact, points), []
     mechanics += domain_checks(robot, equations, proof_seconds)
     if robot.links:
-        mechanics.append(routes_check(robot, equations, points))
+        mechanics.append(routes_check(robot, exact, points))
     for backend in MODULES:
         if missing := missing_package(backend):
             mechanics.append(Check("kernels", backend, None, 0.0, f"{missing} is not installed"))
@@ -70,7 +72,7 @@ def verify(
         for precision in PRECISIONS:
             compiled = load(robot.name, backend=backend, dtype=precision, directory=directory)
             if (backend, precision) == ("llvm", "float64"):
-                mechanics += _power(robot, equations, compiled)
+                mechanics += _power(robot, exact, compiled)
             for batch, reference in references:
                 case, limit = f"{backend} {precision}", LIMITS[precision]
                 kernels += kernel_checks(

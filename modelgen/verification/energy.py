@@ -77,7 +77,8 @@ def _of_terms(energies: Energies, points: Points, xdot: Array) -> Array:
     definitions = [(symbol, value.xreplace(moving)) for symbol, value in energies.definitions]
     rates = [Dummy() for _ in range(xdot.shape[1])]
     terms = [energy_terms, energies.power]
-    graph, inputs, (energy, power) = scalars([*energies.arguments, *rates], terms, definitions)
+    symbols = [*energies.arguments, *rates]
+    graph, inputs, (energy, power) = scalars(symbols, terms, definitions, (), energies.implicit)
     slopes = reverse(graph, {energy: graph.one}, inputs[: len(rates)])
     balance = graph.sub(graph.dot(slopes, inputs[-len(rates) :]), power)
     at = np.hstack([points.x, points.u, points.theta, xdot])
@@ -94,5 +95,6 @@ def _of_solution(equations: EquationsOfMotion, points: Points, xdot: Array) -> A
     matrix = numpy_evaluator([*equations.state, *equations.parameters], equations.mass_matrix, equations.definitions)
     roots = np.sqrt(np.einsum("nii->ni", matrix(*points.x.T, *points.theta.T)))
     size = roots.shape[1]
-    sizes = [(roots * np.abs(rates[:, -size:])).sum(axis=1) for rates in (points.x, xdot)]
+    v = slice(len(equations.coordinates), len(equations.coordinates) + size)
+    sizes = [(roots * np.abs(rates[:, v])).sum(axis=1) for rates in (points.x, xdot)]
     return np.asarray((3 * size + 1) * EXACT * sizes[0] * sizes[1])

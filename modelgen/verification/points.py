@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 from sympy import lambdify
 
-from modelgen.arrays import Array
+from modelgen.arrays import Array, on_sphere
 from modelgen.derivation.numeric import samples
 from modelgen.statement.robot import Robot
 
@@ -48,7 +48,9 @@ def sample_points(robot: Robot, count: int, seed: int = 1) -> Points:
         theta,
         random.normal(size=(count, len(lower))) * 2 * slopes_at_half(robot),
     )
-    return Points(*(value.astype(np.float32).astype(np.float64) for value in values))
+    points = Points(*(value.astype(np.float32).astype(np.float64) for value in values))
+    on_sphere(points.x, robot.quaternions)  # exact to double precision: off the sphere, equations differ
+    return points
 
 
 def perturbed(x: Array, precision: type[np.floating] = np.float64) -> Array:

@@ -15,6 +15,7 @@ from mpmath import mpf
 from sympy import Expr, Float, Matrix, S, Symbol, lambdify
 
 from modelgen.arrays import Array
+from modelgen.derivation import loops
 from modelgen.derivation.equations import Definition, EquationsOfMotion
 from modelgen.derivation.link_energies import link_energies
 from modelgen.derivation.mechanics import mechanics_expressions
@@ -38,12 +39,12 @@ class Reference:
     def __init__(self, equations: EquationsOfMotion) -> None:
         self.state_count = len(equations.state)
         self.input_count = len(equations.inputs)
-        self.rows = len(equations.velocities)
+        self.positions, self.rows = len(equations.coordinates), len(equations.velocities)
         arguments = [*equations.state, *equations.parameters]
         right = equations.force.row_join(equations.input_matrix)
         entries = [*equations.coordinate_rates, *equations.mass_matrix, *right]
         self._mechanics = exact(arguments, entries, equations.definitions)
-        self._cost = exact(arguments, [equations.state_cost])
+        self._cost = exact(arguments, [equations.state_cost], equations.definitions)
         costs = equations.input_costs
         self._input_costs = [exact([cost.u], [cost.cost]) for cost in costs]
         self._optima = [exact([cost.w], [cost.optimal_input, cost.optimal_input_cost]) for cost in costs]
@@ -109,8 +110,7 @@ class Reference:
 
     def affine(self, point: Numbers) -> tuple[Numbers, Numbers]:
         """a (n) and B (n m, row by row), by LU decomposition with pivoting."""
-        values, rows, m = self._mechanics(*point), self.rows, self.input_count
-        positions = self.state_count - rows
+        values, rows, m, positions = self._mechanics(*point), self.rows, self.input_count, self.positions
         rates, values = values[:positions], values[positions:]
         matrix = mpmath.matrix(rows, rows)
         right = mpmath.matrix(rows, 1 + m)
@@ -135,27 +135,36 @@ class Energies:
         q, u = equations.coordinates, equations.inputs
         self.rates = [joint.symbol.rate for joint in robot.joints]
         self.in_v = equations.coordinate_rates
+        turns = robot.turns
         #: The rates as expressions in v, for rates that are not an entry of v.
         self.moving = {rate: value for rate, value in zip(self.rates, self.in_v, strict=True) if rate != value}
         self.arguments: list[Symbol] = [*q, *equations.velocities, *u, *equations.parameters]
+        self.moved = len(q) + len(equations.velocities)  # index in them of the first input
         definitions, tree_kinetic, tree_potential = link_energies(
             robot.links, robot.downward_acceleration, robot.symbols
         )
-        self.definitions = [(symbol, value.xreplace(fixed)) for symbol, value in definitions]
+        named = [(symbol, value.xreplace(fixed)) for symbol, value in definitions]
+        self.definitions = [*loops.definitions(robot, 2), *named]
+        self.implicit = equations.implicit
         system, loads = robot.system, robot.loads
         kinetic = sum((energy.value for energy in robot.kinetic), tree_kinetic)
         potential = sum((energy.value for energy in robot.potential), tree_potential)
         if system:
             kinetic, potential, loads = kinetic + system.kinetic, potential + system.potential, [*loads, *system.loads]
         self.kinetic, self.potential = kinetic.xreplace(fixed), potential.xreplace(fixed)
-        self.forces: list[Expr] = [
-            sum((load.force * load.displacement.diff(coordinate) for load in loads), S.Zero)
-            .xreplace(fixed)
-            .xreplace(self.moving)
-            for coordinate in q
-        ]
+
+        def along(coordinate: Symbol) -> Expr:
+            force = sum((load.force * load.displacement.diff(coordinate) for load in loads), S.Zero)
+            follow = [(z, dict(slopes)) for z, slopes in self.implicit.items()]
+            moved = (slopes[coordinate] * along(z) for z, slopes in follow if coordinate in slopes)
+            return sum(moved, force.xreplace(fixed).xreplace(self.moving))
+
+        self.forces: list[Expr] = [along(coordinate) for coordinate in (*q, *turns)]
+        rates = [*self.in_v, *(turn.rate for turn in turns)]
+        #: From generalized forces along the coordinates and turns to those along v.
+        self.reach = Matrix(rates).jacobian(equations.velocities)
         self.passive: list[Expr] = [force.xreplace(dict.fromkeys(u, S.Zero)) for force in self.forces]
-        self.power: Expr = sum((force * rate for force, rate in zip(self.forces, self.in_v, strict=True)), S.Zero)
+        self.power: Expr = sum((force * rate for force, rate in zip(self.forces, rates, strict=True)), S.Zero)
 
     def evaluator(self) -> Callable[..., Numbers]:
         """An mpmath function of q, v, u and theta: the energy that the forces change, and their power.
@@ -165,14 +174,14 @@ class Energies:
         needed.
         """
         size = len(self.rates)
-        of_rates = [*self.arguments[:size], *self.rates, *self.arguments[2 * size :]]
+        of_rates = [*self.arguments[:size], *self.rates, *self.arguments[self.moved :]]
         energies = exact(of_rates, [self.kinetic, self.potential], self.definitions)
         moved = exact(self.arguments, [*self.in_v, self.power], self.definitions)
 
         def evaluate(*point: mpf) -> Numbers:
             *rates, power = moved(*point)
             ahead, behind, still = (
-                energies(*point[:size], *(sign * rate for rate in rates), *point[2 * size :]) for sign in (1, -1, 0)
+                energies(*point[:size], *(sign * rate for rate in rates), *point[self.moved :]) for sign in (1, -1, 0)
             )
             return [(ahead[0] + behind[0]) / 2 - 2 * still[0] + still[1], power]
 
@@ -190,6 +199,7 @@ class Lagrangian(Energies):
         reach = equations.coordinate_rates.jacobian(equations.velocities)
         self.impulses = list(reach.T * Matrix(self.momenta)) if moving else self.momenta  # the momenta of v
         self.gradient = [(slopes[coordinate][0] - slopes[coordinate][1]).xreplace(moving) for coordinate in q]
+        self.definitions = [(symbol, value.xreplace(moving)) for symbol, value in self.definitions]
 
     def _slopes(self, variables: Sequence[Symbol], entries: Sequence[Expr]) -> dict[Symbol, list[Expr]]:
         """Derivatives of the entries by the chain rule. Adds the derivatives of the definitions to the definitions."""

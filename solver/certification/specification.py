@@ -163,7 +163,7 @@ def _map_states(table: TomlTable, problem: Problem) -> tuple[int, int]:
     """Indices of the two states of the map; by default a coordinate, continuous if there is one, and its velocity."""
     names: Sequence[str] = [state.name for state in problem.robot.metadata.states]
     usual = problem.continuous[0] if problem.continuous else 0
-    chosen = table.words("map") or [names[usual], names[usual + len(names) // 2]]
+    chosen = table.words("map") or [names[usual], names[problem.robot.metadata.partner(usual)]]
     for name in chosen:
         if name not in names:
             raise table.mistake(

@@ -9,6 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from modelgen.commandline.numbers import Range
+from modelgen.files import require_writable
 from solver.errors import SolverError
 
 EPISODES = 100  # of an evaluation
@@ -41,6 +42,7 @@ def run(options: Options) -> None:
     from solver.runs.kinds import load_rollout_policy
     from solver.streams import EVALUATION_SEED
 
+    require_writable({"--out": options.out or Path("ROBOT.gif")}, error=SolverError)
     scenes: list[Scene] = []
     for folder in options.runs:
         problem, act, label = load_rollout_policy(folder, options.generated)

@@ -12,7 +12,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from modelgen.commandline.numbers import Range
-from modelgen.files import require_apart
+from modelgen.files import require_writable
 from solver.commands import FAILED, MOST_JOBS
 from solver.errors import SolverError
 from solver.streams import SEEDS
@@ -52,11 +52,9 @@ def run(options: Options) -> int:
     from solver.jobs.engines import workers
     from solver.runs.folder import write_text
 
-    for path, flag in ((options.html, "--html"), (options.out, "--out")):
-        if path is not None and path.is_dir():
-            raise SolverError(f"{flag} {path} is a folder; name a file in it")
     read = [] if options.specification is None else [options.specification]
-    require_apart({"--html": options.html, "--out": options.out}, read, SolverError)
+    out = options.out or Path("ROBOT.counterexample.json")  # the folder, before the name of the robot is known
+    require_writable({"--html": options.html, "--out": out}, read, SolverError)
     with workers(options.jobs, options.cluster) as executor:
         certificate = certify(options.run, options.specification, options.seed, options.generated, _announce, executor)
     out = options.out or Path(f"{certificate.robot}.counterexample.json")

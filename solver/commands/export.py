@@ -9,7 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from modelgen.commandline.numbers import Range
-from modelgen.files import require_apart
+from modelgen.files import require_writable
 from solver.streams import SEEDS
 
 
@@ -62,7 +62,8 @@ def run(options: Options) -> None:
         raise SolverError("--budget distils a policy in C; give --c DIR too")
     if options.budget is None and (options.max_loss, options.seed) != (Options.max_loss, Options.seed):
         raise SolverError("--max-loss and --seed belong to --budget; give --budget TIME@CLOCK too")
-    require_apart({"--onnx": options.onnx, "--js": options.js}, error=SolverError)
+    source = None if options.c is None else options.c / "policy.c"
+    require_writable({"--c": source, "--onnx": options.onnx, "--js": options.js}, error=SolverError)
     warn_unfinished(options.run)
     solution = load_solution(options.run, options.generated, options.reaction_periods, read_changes(options.told))
     robot = solution.problem.robot

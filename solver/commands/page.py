@@ -8,6 +8,9 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+from modelgen.files import require_writable
+from solver.errors import SolverError
+
 
 @dataclass(frozen=True)
 class Options:
@@ -29,6 +32,7 @@ def run(options: Options) -> None:
     from solver.runs.shipped import of_robot
     from solver.training.solution import load_solution
 
+    require_writable({"--out": options.out or Path("ROBOT.html")}, error=SolverError)
     runs = [policy for run in options.runs for policy in of_robot(run) or [str(run)]]
     solutions = [load_solution(run, options.generated) for run in runs]
     content = emit(solutions).encode()

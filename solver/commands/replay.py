@@ -9,7 +9,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from modelgen.files import require_apart
+from modelgen.files import require_writable
 from solver.errors import SolverError
 
 
@@ -32,7 +32,7 @@ def run(options: Options) -> None:
 
     stem = options.out or options.file.with_suffix("")
     for path in paths(stem):
-        require_apart({"--out": path}, [options.file], SolverError)
+        require_writable({"--out": path}, [options.file], SolverError)
     written = load(options.file)
     case, files = record(written, stem, options.generated)
     if (case.total, case.success) != (written.total, written.success):

@@ -14,6 +14,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from modelgen.commandline.numbers import Range
+from modelgen.files import require_writable
 from solver.commands import FAILED, MOST_JOBS
 from solver.errors import SolverError
 from solver.lab.reproduction.experiments import BudgetName, Choice, ExperimentName, Plan, make_plan
@@ -89,6 +90,7 @@ def carry_out(options: Options, choice: Choice) -> int:
 
     if options.experiment == "fig-value" and len(options.seeds) > 1:
         raise SolverError(f"fig-value shows one seed; give one instead of --seeds {' '.join(map(str, options.seeds))}")
+    require_writable({"--out": options.out / "page.md"}, error=SolverError)
     plan = make_plan(options.experiment, options.budget, choice)
     _require_extras(plan)
     ready = shipped_runs(plan.trainings) if options.shipped else {}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import Positional, arg
 
 from modelgen.commandline.numbers import Range
+from modelgen.files import require_writable
 from solver.commands import MOST_JOBS
 from solver.errors import SolverError
 from solver.plants import PlantName
@@ -91,6 +92,8 @@ def run(options: Options) -> None:
     trial = Trial(options.plant, tuple(options.harsh), options.episodes, seed, *shown)
     if options.out is not None and (options.out.is_dir() or options.out.name in ("", "..")):
         raise SolverError(f"--out {options.out} is a folder; name the figure, for example {options.out / 'masses'}")
+    stem = options.out or Path("runs") / "robustness"  # the default ends with the name of the robot
+    require_writable({"--out": _files(stem)[0]}, error=SolverError)
     ranges = options.ranges()
     with workers(options.jobs, options.cluster) as executor:
         result = measure(options.runs, ranges, trial, options.generated, _announce, executor)
@@ -101,12 +104,16 @@ def run(options: Options) -> None:
     out = options.out or Path("runs") / name
     text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
     drawn = figure(result)
-    files = [out.with_name(f"{out.name}.{ending}") for ending in ("json", "png")]
+    files = _files(out)
     write_text(files[0], text)
     with replacing(files[1], SolverError) as unfinished:
         drawn.savefig(unfinished, dpi=140)
     print(result.table())
     print(*files, sep="\n")
+
+
+def _files(stem: Path) -> list[Path]:
+    return [stem.with_name(f"{stem.name}.{ending}") for ending in ("json", "png")]
 
 
 def _announce(text: str) -> None:

@@ -61,6 +61,8 @@ class Options:
     preview: Annotated[float, Range(0.0, 86_400.0)] = 20.0
     """Seconds of a search for a motion to the target before the training, which warns of an impossible task. The
     training does not depend on it. 0: no search."""
+    unheld_target: bool = False
+    """Train for a target that no input within the limits holds."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
     settings: Settings = field(default_factory=Settings)
@@ -103,7 +105,7 @@ def run(options: Options) -> None:
     )
 
     def check() -> None:
-        checks = preflight(robot, described.settings, described.identified, options.preview)
+        checks = preflight(robot, described.settings, described.identified, options.preview, options.unheld_target)
         for line in [*checks.lines, *(f"warning: {text}" for text in checks.warnings)]:
             print(line, file=sys.stderr)
 

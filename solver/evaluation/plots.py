@@ -94,7 +94,7 @@ def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result
     """Map of V, after it and the maps of the inputs were drawn in `figure`; see `value_and_policy`."""
     problem = solution.problem
     states = problem.robot.metadata.states
-    j = i + len(problem.robot.metadata.coordinates)
+    j = problem.robot.metadata.partner(i)
     horizontal, vertical = np.meshgrid(
         np.linspace(-states[i].limit, states[i].limit, GRID),
         np.linspace(-states[j].limit, states[j].limit, GRID),

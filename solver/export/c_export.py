@@ -10,7 +10,8 @@ from __future__ import annotations
 import torch
 
 from modelgen.loader import CompiledRobot
-from solver.export.c_templates import domain, facts, feature_map, filled, listed, names, origin
+from solver.errors import SolverError
+from solver.export.c_templates import domain, facts, feature_map, filled, listed, names, origin, rotations
 from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held_seconds
 from solver.observer.observer import Observer
 from solver.observer.sensing import make_sensing, usual_counts
@@ -25,6 +26,7 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     robot = solution.problem.robot
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
     fields = {**names(robot, label), **_held_input(robot, seconds), **_network(solution), **_basin(solution)}
+    fields |= rotations(solution.problem, slopes=True)
     fields |= domain(solution.problem) | {"trim": listed(entry.trim for entry in robot.metadata.inputs)}
     fields |= facts(robot, *origin(robot), f"Control rate {robot.metadata.task.control_rate} Hz.")
     held = "one_input.c" if len(robot.metadata.inputs) == 1 else "several_inputs.c"
@@ -34,11 +36,22 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     return {f"{robot.name}_policy{end}": filled(template, fields) for end, template in files.items()}
 
 
+def _require_no_rotation(problem: Problem) -> None:
+    """Raises SolverError for a robot with a rotation, whose observer is not available in C."""
+    turning = problem.geometry.rotations
+    if turning:
+        raise SolverError(
+            f"the joint {turning[0].name} of {problem.robot.name} is a rotation, and the observer in C has angles and "
+            "lengths only; export without --observer, and give the policy the state from your own estimator"
+        )
+
+
 def emit_observer(problem: Problem) -> dict[str, str]:
     """Texts of NAME_observer.h, NAME_observer.c and NAME_observer_driver.c with default encoders, by file name."""
+    _require_no_rotation(problem)
     robot, observer = problem.robot, Observer(problem, make_sensing(problem, usual_counts(problem)))
     coordinates, n = robot.metadata.coordinates, len(problem.target)
-    q = len(coordinates)
+    q = robot.metadata.nq
     exact = make_sensing(problem, rates=problem.target.new_zeros(n - q)).deviation.double() ** 2
     fields = names(robot, "") | {
         "q": q,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from string import Template
@@ -64,8 +66,35 @@ def domain(problem: Problem) -> dict[str, object]:
     """
     declared = problem.bound.new_tensor([state.limit for state in problem.robot.metadata.states], dtype=torch.float64)
     largest = torch.maximum(problem.bound.double(), declared).clamp(max=WITHOUT_BOUND)
-    fields = {"bounds": listed(largest.tolist()), "farthest": repr(FARTHEST), "NAME": problem.robot.name.upper()}
+    fields: dict[str, object] = {"bounds": listed(largest.tolist()), "farthest": repr(FARTHEST)}
+    fields |= {"NAME": problem.robot.name.upper(), "rotations_inside": "1", "normalise_rotations": ""}
+    if problem.geometry.rotations:
+        fields["rotations_inside"] = "rotations_in_domain(x)"
+        fields["normalise_rotations"] = "    normalise_rotations(y);\n"
     return {"domain": filled("domain.c", fields)}
+
+
+def rotations(problem: Problem, slopes: bool) -> dict[str, object]:
+    """Functions and statements for rotations, empty for a robot without. slopes: with those of gradients."""
+    turning = problem.geometry.rotations
+    if not turning:
+        names = ("functions", "features", "error", "slope", "gradient")
+        return {"rotations": 0, **{f"rotation_{name}": "" for name in names}}
+    goals = [entry for rotation in turning for entry in problem.target[rotation.quaternion].tolist()]
+    fields = {
+        "quaternions": ", ".join(str(rotation.coordinate) for rotation in turning),
+        "goals": listed(goals),
+        "least_w": listed(math.cos(rotation.limit / 2.0) if rotation.limit < math.pi else -1.0 for rotation in turning),
+        "NAME": problem.robot.name.upper(),
+    }
+    functions = filled("rotations.c", fields) + (filled("rotation_slopes.c", {}) if slopes else "")
+    return {"rotations": len(turning), "rotation_functions": functions, **_statements("rotation_statements.c")}
+
+
+def _statements(template: str) -> dict[str, object]:
+    """The parts of a template, each after a comment with its name."""
+    parts = re.split(r"/\* (\w+) \*/\n", (TEMPLATES / template).read_text())
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def facts(robot: CompiledRobot, *lines: str) -> dict[str, object]:

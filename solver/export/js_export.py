@@ -76,6 +76,7 @@ def numbers(solution: Solution) -> dict[str, object]:
         "angles": features.angles.tolist(),
         "others": features.others.tolist(),
         "scale": features.scale.tolist(),
+        "rotations": [rotation.coordinate for rotation in features.rotations],
         "atTarget": features.at_target.tolist(),
         "metric": features.metric.tolist(),
         "bend": float(features.bend),

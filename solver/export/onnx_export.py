@@ -7,6 +7,7 @@ ONNX. B(x) and the action cost come from the robot's CasADi functions.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -14,8 +15,10 @@ import casadi
 import numpy as np
 
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Rotation
 from solver.export.onnx_graph import OnnxGraph, OnnxTensor, entries, where
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
+from solver.problem.geometry import ENTRIES
 from solver.problem.problem import FARTHEST
 from solver.training.solution import Solution
 from solver.value.features import Features
@@ -28,7 +31,8 @@ def emit(solution: Solution, label: str) -> bytes:
     solution.require_own_trim()
     robot = solution.problem.robot.with_kernels("casadi")
     graph = OnnxGraph()
-    x, n, m = _confined(OnnxTensor(graph, "x")), len(robot.metadata.states), len(robot.metadata.inputs)
+    n, m = len(robot.metadata.states), len(robot.metadata.inputs)
+    x = _normalised(_confined(OnnxTensor(graph, "x")), solution.problem.geometry.rotations, n)
     value, gradient = _value(solution, x)
     policy = _Policy(solution, robot)
     outputs = {"u": (policy(x, gradient), m), "V": (value, 1), "dV_dx": (gradient, n)}
@@ -40,6 +44,17 @@ def _confined(x: OnnxTensor) -> OnnxTensor:
     """States within +-FARTHEST, with NaN for entries that are not finite."""
     above = where(x.graph.constant(FARTHEST) < x, FARTHEST, x)
     return where(abs(x) < np.inf, where(above < -FARTHEST, -FARTHEST, above), np.nan)
+
+
+def _normalised(x: OnnxTensor, rotations: Sequence[Rotation], n: int) -> OnnxTensor:
+    """States (N, n) with quaternions of length one."""
+    for rotation in rotations:
+        entries = list(range(rotation.coordinate, rotation.coordinate + 4))
+        q = x.picked(entries)
+        joined, order = x | q / x.graph.apply("Sqrt", (q * q).row_sum()), list(range(n))
+        order[rotation.coordinate : rotation.coordinate + 4] = range(n, n + 4)
+        x = joined.picked(order)
+    return x
 
 
 def _facts(solution: Solution, robot: CompiledRobot, label: str) -> dict[str, str]:
@@ -67,6 +82,9 @@ def _value(solution: Solution, x: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
     c = len(features.angles)
     angle, rest = x.picked(features.angles.tolist()), x.picked(features.others.tolist())
     z = x.graph.apply("Sin", angle) | x.graph.apply("Cos", angle) | rest * features.scale.numpy()
+    turning = [x.picked(range(each.coordinate, each.coordinate + 4)) for each in features.rotations]
+    for q in turning:
+        z = z | _matrix(q)
     metric, bend = features.metric.numpy(), float(features.bend)
     straight = (z - features.at_target.numpy()) @ metric
     shrunk = x.graph.constant(1.0) / x.graph.apply("Sqrt", (straight * straight).row_sum() * bend + 1.0)
@@ -79,9 +97,53 @@ def _value(solution: Solution, x: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
     value, dz = value / float(len(members)), dz / float(len(members))
     sine, cosine = range(c), range(c, 2 * c)
     by_angle = dz.picked(sine) * z.picked(cosine) - dz.picked(cosine) * z.picked(sine)
-    by_rest = dz.picked(range(2 * c, features.size)) * features.scale.numpy()
-    order = np.argsort([*features.angles.tolist(), *features.others.tolist()])
-    return _overlaid(solution.value.basin, x, value, (by_angle | by_rest).picked(order.tolist()))
+    first = 2 * c + len(features.others)
+    slopes = by_angle | dz.picked(range(2 * c, first)) * features.scale.numpy()
+    places = [*features.angles.tolist(), *features.others.tolist()]
+    for k, (q, rotation) in enumerate(zip(turning, features.rotations, strict=True)):
+        entries = [range(first + ENTRIES * k + 3 * row, first + ENTRIES * k + 3 * row + 3) for row in range(3)]
+        turns = [_cross(dz.picked(row), z.picked(row)) for row in entries]
+        slopes = slopes | _by_quaternion(q, turns[0] + turns[1] + turns[2])
+        places += range(rotation.coordinate, rotation.coordinate + 4)
+    return _overlaid(solution.value.basin, x, value, slopes.picked(np.argsort(places).tolist()))
+
+
+def _product(p: OnnxTensor, q: OnnxTensor) -> OnnxTensor:
+    """Products (N, 4) of quaternions."""
+    order = [[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]]
+    signs = [[1, -1, -1, -1], [1, 1, 1, -1], [1, -1, 1, 1], [1, 1, -1, 1]]
+    rows = [
+        (p * q.picked(places) * np.array(sign, np.float32)).row_sum() for places, sign in zip(order, signs, strict=True)
+    ]
+    return rows[0] | rows[1] | rows[2] | rows[3]
+
+
+def _cross(a: OnnxTensor, b: OnnxTensor) -> OnnxTensor:
+    """Cross products (N, 3)."""
+    ahead, behind = [1, 2, 0], [2, 0, 1]
+    return a.picked(ahead) * b.picked(behind) - a.picked(behind) * b.picked(ahead)
+
+
+def _by_quaternion(q: OnnxTensor, turns: OnnxTensor) -> OnnxTensor:
+    """dV/dq (N, 4), tangent to the sphere, from dV (N, 3) by small turns in the turned frame."""
+    return _product(q, turns.picked([0]) * 0.0 | turns * 2.0)
+
+
+def _matrix(q: OnnxTensor) -> OnnxTensor:
+    """Rotation matrices (N, 9), row by row: products of two entries of q, and 1 on the diagonal."""
+    pairs = [(a, b) for a in range(4) for b in range(a, 4)]
+    products = q.picked([a for a, _ in pairs]) * q.picked([b for _, b in pairs])
+    share = np.zeros((len(pairs), ENTRIES), np.float32)
+    w, x, y, z = range(4)
+    terms = [
+        {(y, y): -2, (z, z): -2}, {(x, y): 2, (w, z): -2}, {(x, z): 2, (w, y): 2},
+        {(x, y): 2, (w, z): 2}, {(x, x): -2, (z, z): -2}, {(y, z): 2, (w, x): -2},
+        {(x, z): 2, (w, y): -2}, {(y, z): 2, (w, x): 2}, {(x, x): -2, (y, y): -2},
+    ]  # fmt: skip
+    for column, term in enumerate(terms):
+        for pair, factor in term.items():
+            share[pairs.index(pair), column] = factor
+    return products @ share + np.eye(3, dtype=np.float32).ravel()
 
 
 def _member(
@@ -116,10 +178,38 @@ def _overlaid(basin: Basin, x: OnnxTensor, value: OnnxTensor, gradient: OnnxTens
     away = x - basin.target.numpy()
     turns = basin.continuous.numpy() * TURN
     e = away - x.graph.apply("Round", away / TURN) * turns
+    states, places, parts = list(range(len(turns))), list(range(len(turns))), e
+    for k, rotation in enumerate(basin.rotations):
+        q = x.picked(range(rotation.coordinate, rotation.coordinate + 4))
+        goal = basin.target[rotation.quaternion].numpy() * np.array([1, -1, -1, -1], np.float32)
+        apart = _product(x.graph.constant(goal[None]), q)
+        turn = apart.picked([1, 2, 3]) * 2.0
+        parts = parts | where(apart.picked([0]) < 0.0, -turn, turn)
+        at, own = states.index(rotation.coordinate), len(turns) + 3 * k
+        places[at : at + 4], states[at : at + 4] = [own, own + 1, own + 2], [rotation.coordinate] * 3
+    e = parts.picked(places)
     slope = e @ basin.cost.numpy()
     distance = (slope * e).row_sum()
     inside = distance < basin.level
-    return where(inside, -distance, value), where(inside, slope * -2.0, gradient)
+    return where(inside, -distance, value), where(inside, _pulled_back(basin, x, slope * -2.0, states), gradient)
+
+
+def _pulled_back(basin: Basin, x: OnnxTensor, by_error: OnnxTensor, states: list[int]) -> OnnxTensor:
+    """dV/dx (N, n) from dV/de (N, nt). states: for every entry of e the state, for a rotation that of w three times."""
+    if not basin.rotations:
+        return by_error
+    turning = {rotation.coordinate for rotation in basin.rotations}
+    plain = [k for k, state in enumerate(states) if state not in turning]
+    slopes, places = by_error.picked(plain), [states[k] for k in plain]
+    for rotation in basin.rotations:
+        q = x.picked(range(rotation.coordinate, rotation.coordinate + 4))
+        goal = basin.target[rotation.quaternion].numpy() * np.array([1, -1, -1, -1], np.float32)
+        apart, first = _product(x.graph.constant(goal[None]), q), states.index(rotation.coordinate)
+        g = by_error.picked([first, first + 1, first + 2])
+        g = where(apart.picked([0]) < 0.0, -g, g)
+        slopes = slopes | _by_quaternion(q, g * apart.picked([0]) - _cross(apart.picked([1, 2, 3]), g))
+        places += range(rotation.coordinate, rotation.coordinate + 4)
+    return slopes.picked(np.argsort(places).tolist())
 
 
 class _Policy:

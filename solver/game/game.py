@@ -83,8 +83,7 @@ class Game:
 
     def __init__(self, problem: Problem, adversaries: Sequence[Adversary] = (), limit_cost: float = 0.0) -> None:
         self.problem, self.limit_share = problem, limit_cost
-        at_limits = problem.state_limits[None]
-        self.limit_cost = limit_cost and limit_cost * float(problem.state_cost(at_limits))  # per second
+        self.limit_cost = limit_cost and limit_cost * float(problem.state_cost(problem.corner))  # per second
         self.absorbed_cost = ABSORBED * problem.robot.metadata.task.horizon * self.limit_cost
         self._play(adversaries)
 
@@ -105,7 +104,7 @@ class Game:
         problem = self.problem
         generator = torch.Generator(device=problem.device).manual_seed(0)
         states, theta = problem.split(problem.sample_domain(SAMPLES, generator))
-        x = torch.cat([states, problem.state_limits[None]])
+        x = torch.cat([states, problem.corner])
         theta = theta if theta is None else torch.cat([theta, theta[:1]])
         state_cost = (1.0 + self.limit_share) * float(problem.state_cost(x, theta).max())
         ends = problem.input_of(0.99 * torch.tensor([[-1.0], [1.0]], device=problem.device))

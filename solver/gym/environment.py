@@ -24,6 +24,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.gym.episodes import Array, Episodes, is_whole
 from solver.observer.sensing import usual_counts
+from solver.problem.geometry import ENTRIES, matrix
 from solver.problem.given import GivenRanges, resolve
 from solver.problem.problem import Problem, StartDistribution
 from solver.problem.robots import load_robot
@@ -73,19 +74,29 @@ class EnvironmentOptions(TypedDict, total=False):
 def features(problem: Problem, x: Tensor) -> Tensor:
     """Features (N, k) in [-1, 1] of the states x (N, n), or of their positions (N, q).
 
-    A continuous angle becomes its cosine and sine. Every other state is divided by its limit.
+    A continuous angle becomes its cosine and sine, a quaternion the nine entries of its rotation matrix. Every other
+    state is divided by its limit.
     """
-    columns = []
+    columns: list[Tensor] = []
+    metadata = problem.robot.metadata
+    matrices = {rotation.coordinate: rotation.quaternion for rotation in metadata.rotations}
     for i, limit in enumerate(problem.state_limits[: x.shape[1]]):
-        wraps = i in problem.continuous
-        columns += [torch.cos(x[:, i]), torch.sin(x[:, i])] if wraps else [(x[:, i] / limit).clamp(-1.0, 1.0)]
+        if i in matrices:
+            columns += matrix(x[:, matrices[i]]).unbind(1)
+        elif i not in metadata.turning:
+            wraps = i in problem.continuous
+            columns += [torch.cos(x[:, i]), torch.sin(x[:, i])] if wraps else [(x[:, i] / limit).clamp(-1.0, 1.0)]
     return torch.stack(columns, 1)
 
 
 def feature_scales(problem: Problem, position: float, rate: float) -> list[float]:
     """Factors (k,) of `features` for a network: 1 for cosines and sines, `position` or `rate` for other states."""
-    scales = []
-    for i, state in enumerate(problem.robot.metadata.states):
+    scales, metadata = [], problem.robot.metadata
+    first = {rotation.coordinate for rotation in metadata.rotations}
+    for i, state in enumerate(metadata.states):
+        if i in metadata.turning:
+            scales += [1.0] * ENTRIES if i in first else []
+            continue
         scales += [1.0, 1.0] if i in problem.continuous else [position if state.kind == "position" else rate]
     return scales
 
@@ -146,10 +157,16 @@ class _Robot:
         self.episodes = Episodes(self.problem, size, start, randomize, seconds, hold, target_share)
         self.observation: Observation = observation
         self.camera = None if render_mode is None else Camera(self.problem.robot)
+        turning = self.problem.geometry.rotations
+        if turning and sensors == "encoders":
+            raise SolverError(
+                f"the joint {turning[0].name} of {robot} is a rotation without an encoder; use sensors=state"
+            )
         self.counts = usual_counts(self.problem) if sensors == "encoders" else None
         limits = self.problem.state_limits.numpy()
         limits = limits if self.counts is None else limits[: len(self.counts)]
-        bound = limits if observation == "state" else np.ones(len(limits) + len(self.problem.continuous), np.float32)
+        size = features(self.problem, self.problem.target[None, : len(limits)]).shape[1]
+        bound = limits if observation == "state" else np.ones(size, np.float32)
         low, high = -bound, bound
         if (context := self.problem.context) is not None:
             ends = np.array([(entry.lower, entry.upper) for entry in context.given], np.float32)

@@ -25,7 +25,7 @@ def paper(robot: CompiledRobot) -> dict[str, Any]:
         "modulation": "wiener",
         "adversaries": {kind.name: kind.usual for kind in ADVERSARIES},
     }
-    if len(robot.metadata.coordinates) == 1:
+    if robot.metadata.nq == 1:
         own = {"iterations": 150, "trace_decay": 0.85, "layers": 3, "width": 96, "minibatch": 256}
         rate = 3e-5
     else:

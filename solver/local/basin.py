@@ -42,7 +42,7 @@ UNRESOLVED = 1e-6  # of the cost with every state at its limit: smaller forms co
 
 
 def cost_to_go(problem: Problem) -> tuple[Array, float] | None:
-    """P (n, n) in SI units, and the decay (1/s) of the slowest closed-loop motion that the cost observes.
+    """P (nt, nt) in SI units, and the decay (1/s) of the slowest closed-loop motion that the cost observes.
 
     None if the target is no equilibrium under the trim, or if no regulator exists.
     """
@@ -94,14 +94,15 @@ def find_basin(problem: Problem, reaction_periods: float) -> Basin | BasinFamily
 
 def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | BasinFamily], float] | None:
     """Largest level, the basin of a level, and the decay (1/s) of the slowest motion; None as in `cost_to_go`."""
-    target, continuous, limits = problem.target, ~problem.clipped, problem.state_limits
+    target, continuous, limits = problem.target, problem.geometry.continuous, problem.tangent_limits
+    rotations = problem.geometry.rotations
     if problem.context is None:
         riccati = cost_to_go(problem)
         if riccati is None:
             return None
         cost = torch.as_tensor(riccati[0], dtype=torch.float32, device=target.device)
         largest = float(torch.trace(cost * limits * limits[:, None]))
-        return largest, lambda level: Basin(target, continuous, cost, level), riccati[1]
+        return largest, lambda level: Basin(target, continuous, cost, level, rotations), riccati[1]
     degrees = exponents(len(problem.context))
     size = FITTED * len(degrees)
     c = problem.context.draw(size + CHECKED, torch.Generator(device=problem.device).manual_seed(SEED)).cpu().double()
@@ -118,7 +119,7 @@ def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | 
     _require_smooth(problem, P[size:], (design[size:] @ coefficients)[:, :-1].reshape(-1, *P.shape[1:]))
     family = degrees.to(target.device), coefficients.float().to(target.device)
     nothing = torch.zeros_like(P[0], dtype=torch.float32, device=target.device)
-    return 1.0, lambda share: BasinFamily(Basin(target, continuous, nothing, share), *family), decay
+    return 1.0, lambda share: BasinFamily(Basin(target, continuous, nothing, share, rotations), *family), decay
 
 
 def riccati_solutions(problem: Problem, c: Tensor) -> tuple[Array, float] | None:
@@ -138,7 +139,7 @@ def riccati_solutions(problem: Problem, c: Tensor) -> tuple[Array, float] | None
 
 def _require_smooth(problem: Problem, exact: Tensor, fitted: Tensor) -> None:
     """Raises SolverError unless fitted forms (N, n, n) agree with the exact ones, relative to these."""
-    limits = problem.state_limits.cpu().double()
+    limits = problem.tangent_limits.cpu().double()
     exact, fitted = (form * limits * limits[:, None] for form in (exact, fitted))
     floor = UNRESOLVED * exact.diagonal(dim1=1, dim2=2).sum(1)[:, None, None] * torch.eye(len(limits)).double()
     inverse = torch.linalg.inv(torch.linalg.cholesky(exact + floor))
@@ -161,12 +162,12 @@ def _start_cost(problem: Problem, basin: Basin | BasinFamily) -> float:
 def shell(problem: Problem, family: Basin | BasinFamily, size: int) -> Tensor:
     """Rows (size, n + k) on the boundary of a basin. States without cost are drawn up to their limits."""
     generator = torch.Generator(device=problem.target.device).manual_seed(SEED)
-    away = torch.randn(size, len(problem.target), generator=generator, device=problem.target.device)
-    rows = problem.with_contexts(away, generator)
+    away = torch.randn(size, problem.geometry.size, generator=generator, device=problem.target.device)
+    rows = problem.with_contexts(problem.target.expand(size, -1), generator)
     basin = family.at(rows)
     e = times(away, _inverse_root(problem, basin))
     e = e * (column(basin.level) / (times(e, basin.cost) * e).sum(1, keepdim=True)).sqrt()
-    return problem.join(problem.target + e, rows)
+    return problem.join(problem.geometry.moved(problem.target, e), rows)
 
 
 def column(level: float | Tensor) -> float | Tensor:
@@ -175,8 +176,8 @@ def column(level: float | Tensor) -> float | Tensor:
 
 
 def _inverse_root(problem: Problem, basin: Basin) -> Tensor:
-    """S (n, n) or (N, n, n) with S^T (P + level/limits^2) S = 1."""
-    limits, level = problem.state_limits.double(), basin.level
+    """S (nt, nt) or (N, nt, nt) with S^T (P + level/limits^2) S = 1."""
+    limits, level = problem.tangent_limits.double(), basin.level
     level = level[:, None, None] if isinstance(level, Tensor) else level
     scaled = basin.cost.double() * limits * limits[:, None] + level * torch.eye(len(limits)).to(limits)
     values, vectors = torch.linalg.eigh(scaled)
@@ -215,12 +216,12 @@ def near_target(problem: Problem, family: Basin | BasinFamily, size: int, genera
     device = generator.device
     rows = problem.with_contexts(problem.target.expand(size, -1), generator)
     basin = family.at(rows)
-    limits, cost = problem.state_limits.double(), basin.cost.double()
+    limits, cost = problem.tangent_limits.double(), basin.cost.double()
     values, vectors = torch.linalg.eigh(cost * limits * limits[:, None])
     exponent = torch.rand(size, 1, generator=generator, device=device)
     level = column(basin.level) * NEAREST * SPREAD**exponent
     away = torch.randn(size, len(limits), generator=generator, device=device)
     away = away / torch.linalg.vector_norm(away, dim=1, keepdim=True)
     axes = (values.clamp_min(0.0) / level.double() + 1.0).rsqrt()  # half axes, as shares of the limits
-    moved = problem.target + times((away * axes).float(), vectors.mT.float()) * problem.state_limits
-    return problem.join(problem.confine(moved), rows)
+    e = times((away * axes).float(), vectors.mT.float()) * problem.tangent_limits
+    return problem.join(problem.confine(problem.geometry.moved(problem.target, e)), rows)

@@ -19,24 +19,33 @@ from modelgen.arrays import Array
 from modelgen.linear.regulator import weights
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Metadata
+from modelgen.tangent import Tangent
 
 GROWING = 1e-3  # 1/s: a motion that grows faster is unstable
 
 
 @dataclass(frozen=True, eq=False)
 class Linearization:
-    """xdot = drift + A (x - target) + B (u - trim) near the target under the trim, in SI units and double precision."""
+    """edot = drift + A e + B (u - trim) near the target under the trim, in SI units and double precision.
+
+    e (nt,) is the error of `modelgen.tangent`: x - target, and three numbers for a rotation.
+    """
 
     robot: CompiledRobot  # with double-precision kernels on the CPU
     metadata: Metadata
-    drift: Array  # (n,)
-    A: Array  # (n, n)
-    B: Array  # (n, m)
+    drift: Array  # (nt,)
+    A: Array  # (nt, nt)
+    B: Array  # (nt, m)
+
+    @property
+    def tangent(self) -> Tangent:
+        """Names, units and limits of the errors."""
+        return Tangent(self.metadata)
 
     @property
     def limits(self) -> Array:
-        """Limits (n,) of the states."""
-        return np.array([state.limit for state in self.metadata.states])
+        """Limits (nt,) of the errors."""
+        return self.tangent.limits
 
     @property
     def input_limits(self) -> Array:
@@ -69,7 +78,12 @@ def linearize(robot: CompiledRobot, metadata: Metadata) -> Linearization:
     x = torch.tensor([metadata.task.target], dtype=torch.float64)
     a, B, da_dx, dB_dx, *_ = (np.asarray(derivative)[0] for derivative in robot.jacobians(x))
     trim = np.array([entry.trim for entry in metadata.inputs])
-    return Linearization(robot, metadata, a + B @ trim, da_dx + np.einsum("nmk,m->nk", dB_dx, trim), B)
+    drift, slope = a + B @ trim, da_dx + np.einsum("nmk,m->nk", dB_dx, trim)
+    if metadata.rotations:
+        tangent, at = Tangent(metadata), np.array(metadata.task.target)
+        inward = tangent.projection(at)
+        drift, slope, B = inward @ drift, inward @ slope @ tangent.basis(at), inward @ B
+    return Linearization(robot, metadata, drift, slope, B)
 
 
 def holding(robot: CompiledRobot, trim: Sequence[float]) -> CompiledRobot:
@@ -86,15 +100,15 @@ class UnstableDirection:
     """One unstable motion at the target."""
 
     rate: float  # real part of its eigenvalue, 1/s
-    w: NDArray[np.complex128]  # (n,) left eigenvector
-    joint: int  # coordinate with the largest entry in w
+    w: NDArray[np.complex128]  # (nt,) left eigenvector
+    joint: int  # index in the error of the coordinate with the largest entry in w
     authority: float  # |w.B| u_max, with the room of the inputs between trim and limits
     reach: float  # largest deflection of the coordinate that the inputs can bring back, in its unit
 
 
 def unstable_directions(local: Linearization) -> list[UnstableDirection]:
     """Unstable motions at the target, one of each complex pair."""
-    count = len(local.metadata.coordinates)
+    count = local.metadata.pose
     away = np.array([entry.trim - entry.middle for entry in local.metadata.inputs])
     up, down = local.input_limits - away, local.input_limits + away
     directions = []

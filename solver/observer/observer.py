@@ -41,20 +41,20 @@ class Observer:
 
     at_start: bool  # velocities are unknown: they are not measured, and there is only one measurement
     disturbance: Tensor  # (N, m) in units of the inputs, added to the input
-    covariance: Tensor  # (N, n + m, n + m) of the errors of `x` and `disturbance`
+    covariance: Tensor  # (N, nt + m, nt + m) of the errors of `x` and `disturbance`; a rotation has three
     normalised_innovation: Tensor  # (N,) e^T S^-1 e of the last innovation e; its mean is k if the model is right
     surprise: Tensor  # (N,) e^T S^-1 e + log det S: -2 log likelihood of the last y, up to a constant
 
     def __init__(self, problem: Problem, sensing: Sensing) -> None:
         self.problem, self.delay = problem, sensing.delay
-        self.positions = len(problem.robot.metadata.coordinates)
+        self.positions, self.entries = problem.robot.metadata.nv, sensing.entries
         self.measured = sensing.deviation.double() ** 2  # (k,)
-        bounds, velocities = problem.theta_bounds, problem.state_limits[self.positions :].double()
+        bounds, velocities = problem.theta_bounds, problem.tangent_limits[self.positions :].double()
         self.errors = ((bounds[:, 1] - bounds[:, 0]) / math.sqrt(12.0)).double()  # (p,)
         drive = DRIVE**2 / 3.0 * problem.input_limits.double() ** 2
         self.left = math.exp(-problem.control_step / LASTS)  # share of a disturbance that remains after a period
         pushes = PUSH**2 * problem.control_step * velocities**2
-        #: Variances (n + m,) that a control period adds, and variances at the start.
+        #: Variances (nt + m,) that a control period adds, and variances at the start.
         self.added = torch.cat([pushes.new_zeros(self.positions), pushes, drive * (1.0 - self.left**2)])
         self.unknown = torch.cat([pushes.new_zeros(self.positions), velocities**2 / 3.0, drive])
         self.unknown[: len(self.measured)] = self.measured
@@ -102,33 +102,34 @@ class Observer:
 
         A linearisation about rest would have an error of the square of the velocities.
         """
-        count = self.positions
-        velocities = self._turned(positions - x[:, :count]) / self.problem.control_step
-        return self.problem.confine(torch.cat([x[:, :count], velocities], 1))
+        velocities = self._innovation(x, positions) / self.problem.control_step
+        return self.problem.confine(torch.cat([x[:, : self.entries], velocities], 1))
 
     def _advance(self, x: Tensor, about: Tensor, u: Tensor, y: Tensor) -> Tensor:
         """States (N, n) one control period after x (N, n) with the input u (N, m), corrected by y (N, k) at its end.
 
         about: (N, n), states about which the period is linearised.
         """
-        period, n = transition(self.problem, about, u + self.disturbance), x.shape[1]
+        period, n = transition(self.problem, about, u + self.disturbance), self.problem.geometry.size
         slopes = self.left * torch.eye(len(self.added), dtype=torch.float64, device=x.device).repeat(len(x), 1, 1)
         slopes[:, :n] = torch.cat([period.by_state, period.by_input], 2)
         by_errors = period.by_parameter * self.errors
         covariance = slopes @ self.covariance @ slopes.mT + self.added.diag()
         covariance[:, :n, :n] += by_errors @ by_errors.mT
-        predicted = period.x + torch.einsum("bij,bj->bi", period.by_state, x - about)
+        geometry = self.problem.geometry
+        apart = x - about if not geometry.rotations else geometry.error(x, about)
+        predicted = geometry.moved(period.x, torch.einsum("bij,bj->bi", period.by_state, apart))
         correction, self.covariance = self._correction(covariance, predicted, y)
-        self.x = self.problem.confine(predicted + correction[:, :n].to(x.dtype))
+        self.x = self.problem.confine(geometry.moved(predicted, correction[:, :n].to(x.dtype)))
         self.disturbance = self.left * self.disturbance + correction[:, n:].to(x.dtype)
         return self.x
 
     def _correction(self, covariance: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Correction (N, n + m) of the predicted x (N, n) and disturbance by y (N, k), and the covariance after it.
+        """Correction (N, nt + m) of the predicted x (N, n) and disturbance by y (N, k), and the covariance after it.
 
         The entries of y are used one after the other, because their errors are independent.
         """
-        innovation = self._turned(y - x[:, : y.shape[1]]).double()
+        innovation = self._innovation(x, y).double()
         correction, total = torch.zeros_like(covariance[:, 0]), torch.zeros_like(innovation[:, 0])
         log_spread = torch.zeros_like(total)
         for i, variance in enumerate(self.measured):
@@ -144,6 +145,14 @@ class Observer:
         # For an unstable robot, a rounding difference between P and P^T would grow until P has negative variances.
         return correction, 0.5 * (covariance + covariance.mT)
 
+    def _innovation(self, x: Tensor, y: Tensor) -> Tensor:
+        """Error (N, k) of the measurement y of the first states, from x (N, n)."""
+        geometry, count = self.problem.geometry, len(self.measured)
+        if not geometry.rotations:
+            return self._turned(y - x[:, : y.shape[1]])
+        whole = self.problem.confine(torch.cat([y, x[:, y.shape[1] :]], 1))
+        return geometry.error(whole, x)[:, :count]
+
     def _turned(self, difference: Tensor) -> Tensor:
         """Differences (N, k) of the first states, with continuous angles in [-pi, pi). Changes its argument."""
         for i in self.problem.continuous:
@@ -155,9 +164,9 @@ class Transition(NamedTuple):
     """States at the end of a control period, and their derivatives."""
 
     x: Tensor  # (N, n)
-    by_state: Tensor  # (N, n, n) with respect to the states at the start
-    by_input: Tensor  # (N, n, m)
-    by_parameter: Tensor  # (N, n, p)
+    by_state: Tensor  # (N, nt, nt) of the error at the end by that at the start
+    by_input: Tensor  # (N, nt, m)
+    by_parameter: Tensor  # (N, nt, p)
 
 
 def transition(problem: Problem, x: Tensor, u: Tensor) -> Transition:
@@ -166,11 +175,12 @@ def transition(problem: Problem, x: Tensor, u: Tensor) -> Transition:
     The derivatives follow the stages of the Runge-Kutta step, so that they belong to the numerical solution. They
     ignore that states are confined to the domain.
     """
-    size, n, m = len(x), x.shape[1], u.shape[1]
+    geometry, size, m = problem.geometry, len(x), u.shape[1]
+    n = geometry.size
     seconds = problem.control_step / problem.substeps
     # D = d(x)/d(x_0, u, theta) satisfies dD/dt = (da_dx + dB_dx u) D + (0, B, da_dtheta + dB_dtheta u).
-    derivatives = x.new_zeros(size, n, n + m + len(problem.theta))
-    derivatives[:, :, :n] = torch.eye(n, dtype=x.dtype, device=x.device)
+    derivatives = x.new_zeros(size, x.shape[1], n + m + len(problem.theta))
+    derivatives[:, :, :n] = geometry.basis(x)
 
     def rates(x: Tensor, derivatives: Tensor) -> tuple[Tensor, Tensor]:
         a, control_matrix, *slopes = problem.robot.jacobians(x)
@@ -190,4 +200,6 @@ def transition(problem: Problem, x: Tensor, u: Tensor) -> Transition:
             for start, (first, second, third, fourth) in zip((x, derivatives), zip(*stages, strict=True), strict=True)
         )
         problem.confine_in_place(x)
+    if geometry.rotations:
+        derivatives = geometry.projection(x) @ derivatives
     return Transition(x, *torch.split(derivatives, [n, m, len(problem.theta)], 2))

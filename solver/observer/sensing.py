@@ -19,17 +19,24 @@ LENGTH_COUNT = 2.5e-5  # m, resolution of a usual encoder of a length
 
 @dataclass(frozen=True)
 class Sensing:
-    """Standard deviations of the measurements in units of the states, and the delay of the inputs."""
+    """Standard deviations of the measurements' errors in units of the states, and the delay of the inputs.
 
-    deviation: Tensor  # (q,) of the positions, or (n,) of all states if rates are measured
+    A measured rotation has three errors, of small turns.
+    """
+
+    deviation: Tensor  # (nv,) of the errors of positions, or (nt,) of all states if rates are measured
+    entries: int  # first states that are measured: nq, or n
     delay: int = 0  # control periods between a measurement and the effect of the input computed from it
 
 
 def usual_counts(problem: Problem, level: float = 1.0) -> Tensor:
-    """Resolution (q,) of usual encoders of the positions, times `level`. A turn has an integer number of counts."""
+    """Resolution (nv,) of usual encoders of the positions, times `level`. A turn has an integer number of counts.
+
+    A rotation has that of three angles.
+    """
     turn = 2.0 * math.pi / max(1, round(COUNTS_PER_TURN / level))
-    states = problem.robot.metadata.states[: len(problem.robot.metadata.coordinates)]
-    return problem.target.new_tensor([turn if state.unit == "rad" else LENGTH_COUNT * level for state in states])
+    entries = problem.tangent.entries[: problem.robot.metadata.nv]
+    return problem.target.new_tensor([turn if unit == "rad" else LENGTH_COUNT * level for _, unit, _ in entries])
 
 
 def make_sensing(
@@ -41,18 +48,19 @@ def make_sensing(
 ) -> Sensing:
     """Sensing from the resolution of encoders and the standard deviations of white noise.
 
-    counts: (q,) resolution of the encoders. noise: (q,) deviation of the positions. rates: (n - q,) deviation of the
-    rates, if they are measured. delay: in control periods.
+    counts: (nv,) resolution of the encoders. noise: (nv,) deviation of the positions. rates: (nt - nv,) deviation of
+    the rates, if they are measured. delay: in control periods.
 
     The error of an encoder is uniform, with the variance counts^2/12. A measurement without error has the rounding
     error of float32.
     """
-    limits = problem.state_limits[: len(problem.robot.metadata.coordinates)]
+    metadata = problem.robot.metadata
+    limits, entries = problem.tangent_limits[: metadata.nv], metadata.nq
     variance = torch.zeros_like(limits)
     if counts is not None:
         variance = variance + counts**2 / 12.0
     if noise is not None:
         variance = variance + noise**2
     if rates is not None:
-        variance, limits = torch.cat([variance, rates**2]), problem.state_limits
-    return Sensing(variance.sqrt().clamp_min(torch.finfo(limits.dtype).eps * limits), delay)
+        variance, limits, entries = torch.cat([variance, rates**2]), problem.tangent_limits, len(problem.target)
+    return Sensing(variance.sqrt().clamp_min(torch.finfo(limits.dtype).eps * limits), entries, delay)

@@ -155,11 +155,11 @@ def pumped(program: NonlinearProgram, start: Array, share: float) -> Guess:
     Every input has a share of the way from its trim to its limit, in the direction in which its joint moves.
     """
     limits, target = program.state_limits, np.array(program.task.target)
-    q, away = program.coordinates, program.trim - program.input_middle
+    q, v, away = program.coordinates, program.metadata.velocities, program.trim - program.input_middle
     x, u = np.tile(target, (program.periods + 1, 1)), np.tile(program.trim, (program.periods, 1))
     x[0], distance = start, np.full(program.periods + 1, np.inf)
     for k in range(program.periods):
-        along = np.sign(x[k, q:] @ program.control_matrix(x[k])[q:])
+        along = np.sign(x[k, v] @ program.control_matrix(x[k])[v])
         along = np.where(along == 0.0, 1.0, along)
         u[k] = program.trim + share * (program.input_limits - along * away) * along
         x[k + 1] = np.asarray(program.step(x[k], u[k])[0]).ravel()
@@ -212,6 +212,14 @@ def _motion(
     goal = np.array(program.task.target)[:q] + 2.0 * np.pi * turns
     position = start[:q] + share**2 * (3.0 - 2.0 * share) * (goal - start[:q])
     position = position + swing * np.sin(np.pi * share) * np.sin(2.0 * np.pi * cycles * share)
-    x = np.hstack([position, np.gradient(position, period, axis=0)])
+    rates = np.gradient(position, period, axis=0)
+    x = np.tile(np.array(program.task.target), (len(position), 1))
+    x[:, :q] = position
+    if program.metadata.rolls:  # declared speeds stay those of the target
+        followed = {program.metadata.rate(name): i for i, name in enumerate(program.metadata.coordinates)}
+        for state, i in ((state, i) for state, i in followed.items() if state is not None):
+            x[:, state] = rates[:, i]
+    else:
+        x[:, program.metadata.velocities] = rates
     bound = np.where(program.clipped, program.state_limits, np.inf)
     return Guess(name, np.clip(x, -bound, bound), np.tile(program.trim, (program.periods, 1)))

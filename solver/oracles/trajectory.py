@@ -24,6 +24,7 @@ import numpy as np
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
 from solver.oracles.starts import require_within
 
 OPTIONS: dict[str, Any] = {
@@ -92,7 +93,12 @@ class NonlinearProgram:
         self.input_limits = np.asarray(robot.input_limits, float)
         self.input_middle, self.trim = np.asarray(robot.input_middle, float), np.asarray(robot.trim, float)
         self.clipped = np.array([not state.continuous for state in self.metadata.states])
-        self.coordinates = len(self.metadata.coordinates)
+        if self.metadata.rotations:
+            raise SolverError(
+                f"the joint {self.metadata.rotations[0].name} of {robot.name} is a rotation, which trajectory "
+                "optimisation does not support"
+            )
+        self.coordinates = self.metadata.nq
         nominal = np.asarray(robot.nominal_parameters) if theta is None else theta
         self.steps, self.step = self._resolved(robot, nominal)
         self.patience = patience

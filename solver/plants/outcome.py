@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from solver.problem.geometry import conjugate, product
 from solver.problem.problem import Problem
 
 SETTLED = 0.5  # s, end of a rollout in which a success stays at the target,
@@ -41,18 +42,24 @@ class Rollouts:
 def succeeded(problem: Problem, x: Tensor) -> Tensor:
     """Mask (N,) of the successes among rollouts through the states x (K, N, n), one state for every control period.
 
-    A success has every coordinate and its rate within their tolerances of the target during the last
+    A success has every coordinate, the angle of every rotation, and their rates within their tolerances of the target
+    during the last
     `settling_periods`, or during all of a shorter rollout, and no state at its limit. States that the task declares
     free may have any other value.
     """
     x = x[-1 - settling_periods(problem) :]
-    states, count = problem.robot.metadata.states, len(problem.robot.metadata.coordinates)
+    states, count = problem.robot.metadata.states, problem.robot.metadata.nq
     position, rate = tolerances(problem)
     error = (x - problem.target)[..., :count].abs()
     turned = torch.where(problem.clipped[:count], error, torch.minimum(error, 2.0 * math.pi - error))
-    speed = (problem.rates(x.reshape(-1, len(states))) - problem.rates(problem.target[None])).view_as(error).abs()
-    near = torch.cat([turned <= position, speed <= rate], -1)
-    restricted = [i for i, state in enumerate(states) if state.name not in problem.robot.metadata.task.free]
+    for rotation in problem.robot.metadata.rotations:
+        apart = product(conjugate(problem.target[rotation.quaternion]), x[..., rotation.quaternion])
+        sine = torch.linalg.vector_norm(apart[..., 1:], dim=-1, keepdim=True)
+        turned[..., rotation.quaternion] = 2.0 * torch.atan2(sine, apart[..., :1].abs())
+    speed = (problem.rates(x.reshape(-1, len(states))) - problem.rates(problem.target[None])).abs()
+    near = torch.cat([turned <= position, speed.view(*x.shape[:-1], -1) <= rate], -1)
+    judged = states[: near.shape[-1]]
+    restricted = [i for i, state in enumerate(judged) if state.name not in problem.robot.metadata.task.free]
     inside = ~problem.at_limit(x).any(-1)
     return (near[..., restricted].all(-1) & inside).all(0)
 
@@ -64,16 +71,22 @@ def settling_periods(problem: Problem) -> int:
 
 
 def tolerances(problem: Problem) -> tuple[Tensor, Tensor]:
-    """Tolerances (q,) of the coordinates, and (q,) of their rates, in a success.
+    """Tolerances (nq,) of the coordinates, and (nv,) of their rates, in a success.
 
     They are SHARE of the limits. For an angle, they are at least ANGLE and RATE. A continuous angle has no limit: its
-    tolerance is ANGLE.
+    tolerance is ANGLE. Each entry of a quaternion has the tolerance of the angle of its rotation.
     """
-    states = problem.robot.metadata.states[: len(problem.robot.metadata.coordinates)]
-    angles = torch.tensor([state.unit == "rad" for state in states], device=problem.target.device)
+    metadata, device = problem.robot.metadata, problem.target.device
+    states, turning = metadata.states[: metadata.nq], metadata.turning
+    angles = torch.tensor([state.unit == "rad" or i in turning for i, state in enumerate(states)], device=device)
     limits = torch.where(problem.clipped, problem.state_limits, 0.0)[: len(states)]
+    for rotation in problem.limited:
+        limits[rotation.quaternion] = rotation.limit
     position = torch.maximum(SHARE * limits, ANGLE * angles)
-    return position, torch.maximum(SHARE * problem.largest_rates, RATE * angles)
+    turns = [unit == "rad" for _, unit, _ in problem.tangent.entries[: metadata.pose]]
+    if metadata.rolls:
+        turns = [state.unit == "rad/s" for state in metadata.states[metadata.velocities]]
+    return position, torch.maximum(SHARE * problem.largest_rates, RATE * torch.tensor(turns, device=device))
 
 
 def summary(result: Rollouts) -> dict[str, float]:

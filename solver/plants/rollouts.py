@@ -73,7 +73,7 @@ def rollouts(
     plant = plant or Nominal(problem, theta)
     simulation = plant.begin(x)
     sensing = plant.sensing
-    observer, entries = make_observer(problem, sensing, longest_delay) if observed else None, len(sensing.deviation)
+    observer, entries = make_observer(problem, sensing, longest_delay) if observed else None, sensing.entries
     steps = round((seconds or task.horizon) * task.control_rate)
     states, inputs = [rows], []
     state_reward, action_reward = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0])

@@ -48,29 +48,29 @@ def _listed(robot: CompiledRobot, theta: Array) -> str:
 
 def _obstacle(local: Linearization) -> str:
     """Reason why the robot cannot be held at its target, or an empty text."""
-    names, task = local.robot.state_names, local.robot.metadata.task
+    names, free = local.tangent.names, local.tangent.free
     if not (np.isfinite(local.drift).all() and np.isfinite(local.A).all() and np.isfinite(local.B).all()):
         return "the dynamics are not finite"
     inputs = local.B / local.limits[:, None] * local.input_limits
     away = np.array([(entry.trim - entry.middle) / entry.limit for entry in local.metadata.inputs])
     left = lsq_linear(inputs, -local.drift / local.limits, bounds=(-1.0 - away, 1.0 - away)).fun
     worst = int(np.abs(left).argmax())
-    if abs(left[worst]) > HELD and names[worst] not in task.free:
+    if abs(left[worst]) > HELD and names[worst] not in free:
         return f"no input within the limits holds {names[worst]} at the target"
     motion = obstacle(*local.scaled_dynamics(), local.scaled_weights()[0])
-    if motion is not None and names[motion.state] not in task.free:
+    if motion is not None and names[motion.state] not in free:
         return f"near the target {motion.reason} a motion of {names[motion.state]} that does not decay"
     return _too_weak_input(local)
 
 
 def _too_weak_input(local: Linearization) -> str:
     """Message on an unstable coordinate that the inputs cannot bring back from its tolerance, or an empty text."""
-    near = tolerances(Problem(local.robot))[0]
+    near, tangent = tolerances(Problem(local.robot))[0], local.tangent
     for direction in unstable_directions(local):
-        if direction.reach < float(near[direction.joint]):
-            state = local.robot.metadata.states[direction.joint]
+        if direction.reach < float(near[tangent.states[direction.joint]]):
+            name, unit, _ = tangent.entries[direction.joint]
             return (
-                f"the input is too weak to hold the target: {state.name} is brought back from at most "
-                f"{direction.reach:.2g} {state.unit}"
+                f"the input is too weak to hold the target: {name} is brought back from at most "
+                f"{direction.reach:.2g} {unit}"
             )
     return ""

@@ -78,15 +78,14 @@ def _starts(problem: Problem) -> str:
 
 def _rates_too_low(problem: Problem) -> str:
     """A target that is out of reach within the horizon at the largest rates."""
-    task, states = problem.robot.metadata.task, problem.robot.metadata.states
-    for i, rate in enumerate(largest_rates(problem.robot)):
-        way = abs(task.start_mean[i] - task.target[i])
-        if states[i].continuous:
-            way = min(way % (2.0 * np.pi), 2.0 * np.pi - way % (2.0 * np.pi))
+    task = problem.robot.metadata.task
+    rates, starts = largest_rates(problem.robot), torch.tensor([task.start_mean], device=problem.device)
+    error = problem.geometry.error(starts, problem.target)[0].abs().double().numpy()
+    for name, way, rate in zip(problem.tangent.names, error, rates, strict=False):
         seconds = way / rate
         if seconds > task.horizon:
             return (
-                f"the target is out of reach: {states[i].name} needs {seconds:.2g} s from the mean start at its "
+                f"the target is out of reach: {name} needs {seconds:.2g} s from the mean start at its "
                 f"largest rate, and the task lasts {task.horizon:g} s. Raise the rate limit or the horizon."
             )
     return ""
@@ -149,28 +148,33 @@ def _almost_free_inputs(problem: Problem) -> str:
 
 def _not_at_rest(problem: Problem) -> str:
     """A target that the robot leaves under its trim."""
-    drift, states = linearization(problem.robot).drift, problem.robot.metadata.states
-    share = np.abs(drift) / np.array([state.limit for state in states])
+    local = linearization(problem.robot)
+    drift, share = local.drift, np.abs(local.drift) / local.limits
     worst = int(share.argmax())
     if share[worst] <= REST:
         return ""
-    unit = states[worst].unit
+    name, unit, _ = local.tangent.entries[worst]
     return (
         f"the robot is not at rest at its target: under the input of the artifact that should hold it "
         f"({', '.join(f'{entry.name} {entry.trim:g} {entry.unit}' for entry in problem.robot.metadata.inputs)}), "
-        f"{states[worst].name} changes there by {drift[worst]:.3g} {unit} per second. V is zero at the target, as if "
+        f"{name} changes there by {drift[worst]:.3g} {unit} per second. V is zero at the target, as if "
         "staying there cost nothing. Move the target to an equilibrium, widen the limits of the inputs, or write the "
         "parameters of this training as values in the model file, from which the build finds that input."
     )
 
 
 def _beyond_a_regulator(problem: Problem) -> str:
-    """A motion at the target that does not decay, and that no input reaches or that the state cost does not see."""
+    """A motion at the target that does not decay, and that no input reaches or that the state cost does not see.
+
+    Wheels without slip are left out: no linearization reaches the ways across them, but turning and driving does.
+    """
+    if problem.robot.metadata.rolls:
+        return ""
     local = linearization(problem.robot)
     motion = obstacle(*local.scaled_dynamics(), local.scaled_weights()[0])
-    if motion is None or problem.robot.state_names[motion.state] in problem.robot.metadata.task.free:
+    name = "" if motion is None else local.tangent.names[motion.state]
+    if motion is None or name in local.tangent.free:
         return ""
-    name = problem.robot.state_names[motion.state]
     hint = {
         "no input reaches": "check that an input acts on it near the target",
         "the state cost does not see": f"add {name} to the state cost",
@@ -184,54 +188,64 @@ def _beyond_a_regulator(problem: Problem) -> str:
 
 def _other_targets(problem: Problem) -> str:
     """Another state that costs as little as the target: a rollout that ends there is no success."""
-    robot, task = linearization(problem.robot).robot, problem.robot.metadata.task
-    states, target = problem.robot.metadata.states, np.array(task.target)
-    limits = np.array([state.limit for state in states])
-    allowed = torch.cat(tolerances(problem)).double().numpy()
-    judged = [i for i, state in enumerate(states) if state.name not in task.free]
-    turning = [state.continuous for state in states]
+    robot, tangent, pose = linearization(problem.robot).robot, problem.tangent, problem.robot.metadata.pose
+    target, limits = np.array(problem.robot.metadata.task.target), tangent.limits
+    position, rate = (allowed.double().numpy() for allowed in tolerances(problem))
+    allowed = np.concatenate([position[tangent.states[:pose]], rate])
+    judged = [i for i in range(len(allowed)) if tangent.names[i] not in tangent.free]
+    middle = np.zeros(len(target))
+    for rotation, _ in tangent.rotations:
+        middle[rotation.coordinate] = 1.0
 
     def cost(share: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        q, gradient = robot.state_cost((share * limits)[None])
-        return float(q[0]), gradient[0] * limits
+        x = tangent.moved(middle, share * limits)
+        q, gradient = robot.state_cost(x[None])
+        return float(q[0]), gradient[0] @ tangent.basis(x) * limits
 
-    for begin in np.random.default_rng(SEED).uniform(-1.0, 1.0, (DESCENTS, len(states))):
-        least = minimize(cost, begin, jac=True, bounds=[(-1.0, 1.0)] * len(states))
-        x = least.x * limits
-        error = np.abs(x - target)
-        error = np.where(turning, np.minimum(error, np.abs(2.0 * np.pi - error)), error)
+    exact = not tangent.rotations  # a turn of a rotation far from the middle is not a change of its entry alone
+    for begin in np.random.default_rng(SEED).uniform(-1.0, 1.0, (DESCENTS, tangent.size)):
+        least = minimize(
+            cost if exact else lambda share: cost(share)[0], begin, jac=exact, bounds=[(-1.0, 1.0)] * tangent.size
+        )
+        x = tangent.moved(middle, least.x * limits)
+        error = problem.geometry.error(torch.from_numpy(x), problem.target.double()).abs().numpy()
         i = max(judged, key=lambda k: error[k] / allowed[k])
-        beside = target.copy()
-        beside[i] += allowed[i] * (1.0 if target[i] <= 0.0 else -1.0)
-        if error[i] > 2.0 * allowed[i] and least.fun < FREE * cost(beside / limits)[0]:
+        name, unit, _ = tangent.entries[i]
+        side = 1.0 if target[tangent.states[i]] <= 0.0 else -1.0
+        beside = tangent.moved(target, side * allowed[i] * np.eye(tangent.size)[i])
+        if error[i] > 2.0 * allowed[i] and least.fun < FREE * float(robot.state_cost(beside[None])[0][0]):
+            away = f"at {x[tangent.states[i]]:.3g}" if i in tangent.plain[1] else f"{error[i]:.3g}"
+            goal = f"{target[tangent.states[i]]:g}" if i in tangent.plain[1] else "0"
             return (
-                f"the state cost is as low with {states[i].name} at {x[i]:.3g} {states[i].unit} as at the target, "
-                f"{target[i]:g}, and a rollout that ends there is no success. Write a state cost that differs at the "
-                "two, give continuous=True to an angle that turns without end, or narrow its limit to one of them."
+                f"the state cost is as low with {name} {away} {unit} as at the target, {goal}, and a rollout that ends "
+                "there is no success. Write a state cost that differs at the two, give continuous=True to an angle "
+                "that turns without end, or narrow its limit to one of them."
             )
     return ""
 
 
 def _unstable_directions(problem: Problem, settings: Settings) -> list[str]:
     """Unstable motions at the target for which the inputs are too weak, alone or against the adversaries."""
-    adversaries = make_adversaries(settings.adversaries)
+    adversaries, local = make_adversaries(settings.adversaries), linearization(problem.robot)
     texts = []
-    for direction in unstable_directions(linearization(problem.robot)):
-        state = problem.robot.metadata.states[direction.joint]
-        needed = min(float(tolerances(problem)[0][direction.joint]), ANGLE if state.unit == "rad" else math.inf)
+    for direction in unstable_directions(local):
+        along = direction.w @ problem.tangent.projection(np.array(problem.robot.metadata.task.target))
+        name, unit, _ = problem.tangent.entries[direction.joint]
+        near = float(tolerances(problem)[0][problem.tangent.states[direction.joint]])
+        needed = min(near, ANGLE if unit == "rad" else math.inf)
         if direction.reach < needed:
             texts.append(
-                f"the input is too weak to hold the target: {state.name} cannot be brought back from more than "
-                f"{direction.reach:.2g} {state.unit} (unstable at {direction.rate:.2g} per second). Raise the input "
+                f"the input is too weak to hold the target: {name} cannot be brought back from more than "
+                f"{direction.reach:.2g} {unit} (unstable at {direction.rate:.2g} per second). Raise the input "
                 "limit, or check that the input acts on this joint."
             )
             continue
-        disturbance = sum(_push(problem, adversary, direction.w) for adversary in adversaries)
+        disturbance = sum(_push(problem, adversary, along) for adversary in adversaries)
         if disturbance > OVERPOWERED * direction.authority:
             taken = 100 * disturbance / direction.authority
             texts.append(
                 f"the adversaries are strong compared with the input: at the target they take {taken:.0f} % of the "
-                f"authority of the inputs over {state.name}, and the robot may never leave the start. Lower the radii "
+                f"authority of the inputs over {name}, and the robot may never leave the start. Lower the radii "
                 f"of the adversaries {' or '.join(adversary.name for adversary in adversaries)}."
             )
     return texts

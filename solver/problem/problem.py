@@ -14,8 +14,11 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Rotation
+from modelgen.tangent import Tangent
 from solver.problem.action_cost import TensorActionCost
 from solver.problem.context import Context, Given
+from solver.problem.geometry import SMALLEST, Geometry, conjugate, exponential, product, turns_within, uniform
 from solver.problem.identified import Identified
 from solver.problem.robots import largest_rates
 from solver.problem.schemes import SCHEMES, SchemeName
@@ -24,8 +27,10 @@ from solver.problem.schemes import SCHEMES, SchemeName
 #: uniform, or `uniform` in the state domain.
 StartDistribution = Literal["gaussian", "angle", "uniform"]
 
+AT_ANGLE = 1e-3  # rad: an angle from the target this near to its limit counts as at the limit
+UNIFORM = 3.14  # rad, standard deviation of a start from which on a rotation is uniform
 SAMPLES = 64  # states at which the state cost is compared with its value after one turn
-SMALLEST = 1e-10  # weight of the size of the inputs in a trim, which makes redundant ones small
+REGULAR = 1e-10  # weight of the size of the inputs in a trim, which makes redundant ones small
 STEADY = 1e-4  # of half the range of an input: a trim that moves less with the context stands still
 ROUNDING = 1e-5  # of the largest cost: a smaller difference after one turn is rounding
 
@@ -41,6 +46,9 @@ class Problem:
     identified: admissible sets from recordings. If it is given, the robot's nominal parameters must be the identified
     ones.
     given: parameters that the policy is told. `context` is None without them.
+
+    `geometry` has the errors (nt,) of states, with three numbers for a rotation, `tangent` their names, and
+    `tangent_limits` (nt,) their limits.
 
     Tensors: `state_limits` (n,), `input_limits` (m,) half of the ranges of the inputs about `input_middle` (m,),
     `lower_input` and `upper_input` (m,), `trim` (m,) the input that holds the target at the model file's parameters,
@@ -68,9 +76,15 @@ class Problem:
         self.input_middle, self.trim = tensor(robot.input_middle), tensor(robot.trim)  # (m,), (m,)
         self.lower_input = self.input_middle - self.input_limits
         self.upper_input = self.input_middle + self.input_limits
+        metadata = robot.metadata
+        self.geometry, self.tangent = Geometry.of(metadata, device), Tangent(metadata)
+        self.tangent_limits = tensor(self.tangent.limits)  # (nt,)
         self.continuous = [i for i, state in enumerate(robot.metadata.states) if state.continuous]
-        self.clipped = torch.tensor([not s.continuous for s in robot.metadata.states], device=device)  # (n,) bool
-        self.bound = torch.where(self.clipped, self.state_limits, torch.inf)  # (n,) infinite for angles that wrap
+        bounded = [not s.continuous and i not in metadata.turning for i, s in enumerate(metadata.states)]
+        self.clipped = torch.tensor(bounded, device=device)  # (n,) bool
+        self.bound = torch.where(self.clipped, self.state_limits, torch.inf)  # (n,) infinite for what is not clipped
+        #: Rotations whose angle from the target has a limit.
+        self.limited = [rotation for rotation in metadata.rotations if rotation.limit < math.pi]
         self.lower_bound = -self.bound
         self.theta, self.theta_bounds = tensor(robot.nominal_parameters), tensor(robot.parameter_bounds)  # (p,), (p, 2)
         self.target = tensor(task.target)  # (n,)
@@ -98,7 +112,7 @@ class Problem:
         A = B[:, held].double() * scale / limits[:, None]
         normal = A.mT @ A
         size = normal.diagonal(dim1=1, dim2=2).sum(1)[:, None, None].clamp_min(1e-12)
-        regular = normal + SMALLEST * size * torch.eye(len(scale)).to(normal)
+        regular = normal + REGULAR * size * torch.eye(len(scale)).to(normal)
         wanted = A.mT @ (-a[:, held].double() / limits)[..., None]
         z: Tensor = torch.linalg.solve_ex(regular, wanted).result[..., 0]
         return (z * scale).to(self.trim)
@@ -198,13 +212,28 @@ class Problem:
         return unwrapped
 
     def rates(self, x: Tensor) -> Tensor:
-        """Rates of the coordinates dq/dt (N, q) at x (N, n) and the nominal parameters. No input acts on them."""
+        """Rates (N, nv) at x (N, n) and the nominal parameters: dq/dt, and the angular velocity for a quaternion.
+
+        Where wheels roll without slip, they are the speeds of the state.
+        """
+        if self.robot.metadata.rolls:
+            return x[:, self.robot.metadata.velocities]
         drift: Tensor = self.robot.affine_dynamics(x)[0]
-        return drift[:, : len(self.robot.metadata.coordinates)]
+        parts, first = [], 0
+        for rotation in self.robot.metadata.rotations:
+            parts += [drift[:, first : rotation.coordinate], x[:, rotation.speeds]]
+            first = rotation.quaternion.stop
+        return (
+            torch.cat([*parts, drift[:, first : self.robot.metadata.nq]], 1)
+            if parts
+            else drift[:, : self.robot.metadata.nq]
+        )
 
     @cached_property
     def largest_rates(self) -> Tensor:
-        """Largest |dq/dt| (q,) that the limits of the velocities allow."""
+        """Largest `rates` (nv,) that the limits of the velocities allow."""
+        if self.robot.metadata.rolls:
+            return self.state_limits[self.robot.metadata.velocities]
         return torch.as_tensor(largest_rates(self.robot), dtype=torch.float32, device=self.device)
 
     def discount(self, periods: float) -> float:
@@ -212,7 +241,11 @@ class Problem:
         return math.exp(-self.discount_rate * self.control_step * periods)
 
     def confine(self, x: Tensor) -> Tensor:
-        """Copy of x (N, n) with continuous angles wrapped to [-pi, pi) and the other states clipped to their limits."""
+        """Copy of x (N, n) within the domain.
+
+        Continuous angles are wrapped to [-pi, pi), quaternions have length one, and other states, also the angle of a
+        rotation from the target, are clipped to their limits.
+        """
         x = x.clone()
         self.confine_in_place(x)
         return x
@@ -221,6 +254,24 @@ class Problem:
         """Like `confine`, but overwrites x (N, n)."""
         torch.clamp(x, self.lower_bound, self.bound, out=x)
         self._wrap_in_place(x, self.continuous)
+        self.geometry.normalise(x)
+        for rotation in self.limited:
+            self._limit_in_place(x, rotation)
+
+    def _limit_in_place(self, x: Tensor, rotation: Rotation) -> None:
+        goal = self.target[rotation.quaternion]
+        apart = product(conjugate(goal), x[:, rotation.quaternion])
+        cosine = math.cos(0.5 * rotation.limit)
+        size = torch.linalg.vector_norm(apart[:, 1:], dim=1, keepdim=True).clamp_min(SMALLEST)
+        vector = apart[:, 1:] * (math.sin(0.5 * rotation.limit) / size)
+        w = torch.where(apart[:, :1] < 0.0, -cosine, cosine)
+        within = product(goal.expand(len(x), 4), torch.cat([w, vector], 1))
+        x[:, rotation.quaternion] = torch.where(apart[:, :1].abs() < cosine, within, x[:, rotation.quaternion])
+
+    def _beyond_rotation(self, x: Tensor, rotation: Rotation) -> Tensor:
+        """Angle (...) of a rotation from the target, less its limit."""
+        apart = product(conjugate(self.target[rotation.quaternion]), x[..., rotation.quaternion])
+        return 2.0 * torch.acos(apart[..., 0].abs().clamp_max(1.0)) - rotation.limit
 
     def _wrap_in_place(self, x: Tensor, joints: list[int]) -> None:
         for i in joints:
@@ -228,24 +279,39 @@ class Problem:
 
     def beyond(self, x: Tensor) -> Tensor:
         """Distance (N,) of the states x (N, n) beyond their limits, as the sum over the states of distance / limit."""
-        return ((x.abs() - self.bound).clamp_min_(0.0) / self.state_limits).sum(1)
+        distance = ((x.abs() - self.bound).clamp_min_(0.0) / self.state_limits).sum(1)
+        for rotation in self.limited:
+            distance += self._beyond_rotation(x, rotation).clamp_min_(0.0) / rotation.limit
+        return distance
 
     def at_limit(self, x: Tensor) -> Tensor:
         """Boolean mask (..., n) of the states in x (..., n) that the simulation clips to their limit."""
-        return x.abs() >= self.bound
+        held = x.abs() >= self.bound
+        for rotation in self.limited:
+            held[..., rotation.quaternion] = (self._beyond_rotation(x, rotation) >= -AT_ANGLE)[..., None]
+        return held
 
     def sample_starts(self, size: int, generator: torch.Generator) -> Tensor:
-        """Rows (size, n + k): states from the task's Gaussian start distribution, confined to the state domain."""
+        """Rows (size, n + k): states from the task's Gaussian start distribution, confined to the state domain.
+
+        A rotation is the mean turned by a Gaussian rotation vector; with a deviation of pi it is uniform.
+        """
         task, device = self.robot.metadata.task, generator.device
         draw = torch.randn(size, len(task.start_mean), generator=generator, device=device)
         mean, deviation = torch.tensor([task.start_mean, task.start_deviation], device=device)
-        return self.with_contexts(self.confine(mean + draw * deviation), generator)
+        x = mean + draw * deviation
+        for rotation in self.robot.metadata.rotations:
+            q, spread = rotation.quaternion, task.start_deviation[rotation.coordinate]
+            turned = product(mean[q].expand(size, 4), exponential(draw[:, q][:, 1:] * spread))
+            x[:, q] = uniform(size, generator) if spread >= UNIFORM else turned
+        return self.with_contexts(self.confine(x), generator)
 
     def sample_angles(self, size: int, generator: torch.Generator) -> Tensor:
-        """Rows (size, n + k) from `sample_starts`, but with every continuous angle uniform."""
+        """Rows (size, n + k) from `sample_starts`, but with every continuous angle and rotation uniform."""
         x = self.sample_starts(size, generator)
         turns = torch.rand(size, len(self.continuous), generator=generator, device=generator.device)
         x[:, self.continuous] = math.pi * (2.0 * turns - 1.0)
+        self._draw_rotations(x, generator)
         return x
 
     def scatter(self, rows: Tensor, spread: float, generator: torch.Generator) -> Tensor:
@@ -256,11 +322,31 @@ class Problem:
         if spread == 0.0:
             return rows
         x, _ = self.split(rows)
-        draw = torch.randn(x.shape, generator=generator, device=generator.device)
+        draw = torch.randn(len(x), self.geometry.size, generator=generator, device=generator.device)
         scale = torch.rand((len(x), 1), generator=generator, device=generator.device)
-        return self.join(self.confine(x + spread * scale * self.state_limits * draw), rows)
+        moved = self.confine(self.geometry.spread(x, spread * scale * self.tangent_limits * draw))
+        return self.join(moved, rows)
 
     def sample_domain(self, size: int, generator: torch.Generator) -> Tensor:
-        """Rows (size, n + k): states uniform in the domain |x_i| <= limit_i."""
+        """Rows (size, n + k): states uniform in the domain: |x_i| <= limit_i, and rotations within their limits."""
         unit = torch.rand(size, len(self.state_limits), generator=generator, device=generator.device)
-        return self.with_contexts((2.0 * unit - 1.0) * self.state_limits, generator)
+        x = (2.0 * unit - 1.0) * self.state_limits
+        self._draw_rotations(x, generator)
+        return self.with_contexts(x, generator)
+
+    def _draw_rotations(self, x: Tensor, generator: torch.Generator) -> None:
+        """Replace the rotations in x (N, n) by uniform ones, in place."""
+        for rotation in self.robot.metadata.rotations:
+            q = rotation.quaternion
+            if rotation.limit < math.pi:
+                turn = turns_within(len(x), rotation.limit, generator)
+                x[:, q] = product(self.target[q].expand(len(x), 4), exponential(turn))
+            else:
+                x[:, q] = uniform(len(x), generator)
+
+    @cached_property
+    def corner(self) -> Tensor:
+        """State (1, n) with every state at its limit, and rotations about the diagonal."""
+        x = self.state_limits[None].clone()
+        self.geometry.normalise(x)
+        return x

@@ -40,18 +40,23 @@ def load_robot(
 
 
 def largest_rates(robot: CompiledRobot) -> NDArray[np.float64]:
-    """Largest |dq/dt| (q,) that the limits of the velocities v allow, over POSES random coordinates in the domain.
+    """Largest |dq/dt| that the limits of the velocities v allow, over POSES random coordinates in the domain.
 
+    One for every coordinate, three for a quaternion.
     dq/dt = G(q) v. If the velocities are the rates of the coordinates, G is the identity and the result is their
-    limits. The kernels of `robot` must compute on the CPU.
+    limits. A quaternion has the limits of its angular velocity. The kernels of `robot` must compute on the CPU.
     """
     metadata = robot.metadata
-    count, limits = len(metadata.coordinates), np.array([state.limit for state in metadata.states])
+    count, v, limits = metadata.nq, metadata.velocities, np.array([state.limit for state in metadata.states])
     poses = np.random.default_rng(0).uniform(-1.0, 1.0, (POSES, len(limits))) * limits
     x = torch.from_numpy(poses).to(getattr(torch, robot.dtype))
-    kinematics = np.abs(np.asarray(robot.jacobians(x)[2], np.float64)[:, :count, count:])
-    rates: NDArray[np.float64] = (kinematics @ limits[count:]).max(0)
-    return rates
+    kinematics = np.abs(np.asarray(robot.jacobians(x)[2], np.float64)[:, :count, v])
+    rates: NDArray[np.float64] = (kinematics @ limits[v]).max(0)
+    parts, first = [], 0
+    for rotation in metadata.rotations:
+        parts += [rates[first : rotation.coordinate], limits[rotation.speeds]]
+        first = rotation.quaternion.stop
+    return np.concatenate([*parts, rates[first:]])
 
 
 def require_current(robot: CompiledRobot) -> None:

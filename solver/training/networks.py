@@ -28,6 +28,7 @@ def make_ensemble(robot: CompiledRobot, settings: Settings, told: int = 0) -> En
         width=settings.width,
         generator=torch.Generator().manual_seed(stream(settings.seed, 0, Purpose.WEIGHTS)),
         told=told,
+        rotations=robot.metadata.rotations,
     )
 
 

@@ -39,7 +39,7 @@ def terms(c: Tensor, degrees: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class BasinFamily:
-    """The basins of all contexts. `coefficients` (b, n^2 + 1) of the terms of `degrees` (b, k) give P(c), and the cost
+    """The basins of all contexts. `coefficients` (b, nt^2 + 1) of the terms of `degrees` (b, k) give P(c), and the cost
     that P(c) gives to a state with every entry at its limit. The level of a basin is a share of this cost.
 
     alike: a basin with the share as its level.
@@ -63,9 +63,9 @@ class BasinFamily:
         """Basin of N contexts, those of the rows (N, n + k)."""
         if self.empty:
             return self.alike
-        n = len(self.alike.target)
+        n, size = len(self.alike.target), self.alike.cost.shape[-1]
         numbers = terms(rows[:, n:], self.degrees) @ self.coefficients
-        return replace(self.alike, cost=numbers[:, :-1].reshape(-1, n, n), level=self.level * numbers[:, -1])
+        return replace(self.alike, cost=numbers[:, :-1].reshape(-1, size, size), level=self.level * numbers[:, -1])
 
 
 @dataclass(frozen=True)

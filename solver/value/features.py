@@ -1,6 +1,7 @@
 """Inputs of the value networks: the features z of a state, and its error y in the metric of the target.
 
-z(x) replaces every continuous angle by its sine and cosine, and scales the other states. With e = z - z(target),
+z(x) replaces every continuous angle by its sine and cosine, and a quaternion by its rotation matrix, and scales the
+other states. With e = z - z(target),
 
     y = W^T e / sqrt(1 + |W^T e|^2/c).
 
@@ -16,32 +17,36 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from modelgen.metadata import Rotation
+from solver.problem.geometry import ENTRIES, by_quaternion, by_turns, matrix
+
 UNSEEN = 1e-3  # of c: smallest cost of an error of 1 in any direction, also where P is 0
 
 
 @dataclass(frozen=True)
 class Features:
-    """The functions z(x) and y(z). Here k is the number of continuous angles, and n_z = 2 k + (n - k).
+    """The functions z(x) and y(z). With k continuous angles and r rotations, n_z = 2 k + (n - k - 4 r) + 9 r.
 
     The features of N contexts have N metrics, one for each of the N states that their methods take.
     """
 
     angles: Tensor  # (k,) indices of the continuous angles
-    others: Tensor  # (n - k,) indices of the other states
-    scale: Tensor  # (n - k,) factors of the other states
+    others: Tensor  # (n - k - 4 r,) indices of the other states
+    scale: Tensor  # (n - k - 4 r,) factors of the other states
     at_target: Tensor  # (n_z,) z(target)
     metric: Tensor  # (n_z, n_z) or (N, n_z, n_z) W
     bend: Tensor  # () or (N, 1) 1/c
+    rotations: tuple[Rotation, ...] = ()
 
     @property
     def size(self) -> int:
         """Number of features n_z."""
-        return 2 * len(self.angles) + len(self.others)
+        return 2 * len(self.angles) + len(self.others) + ENTRIES * len(self.rotations)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Features z (N, n_z) of x (N, n): sines, cosines, other states."""
-        angle = x[:, self.angles]
-        return torch.cat([torch.sin(angle), torch.cos(angle), x[:, self.others] * self.scale], dim=1)
+        """Features z (N, n_z) of x (N, n): sines, cosines, other states, rotation matrices."""
+        angle, turned = x[:, self.angles], [matrix(x[:, rotation.quaternion]) for rotation in self.rotations]
+        return torch.cat([torch.sin(angle), torch.cos(angle), x[:, self.others] * self.scale, *turned], dim=1)
 
     def error(self, z: Tensor) -> Tensor:
         """Error y (N, n_z) of the features z (N, n_z)."""
@@ -53,14 +58,17 @@ class Features:
         y = times(z - self.at_target, self.metric)
         return y, (1.0 + self.bend * (y * y).sum(1, keepdim=True)).rsqrt()
 
-    def pull_back(self, z: Tensor, y: Tensor, dz: Tensor, dy: Tensor) -> Tensor:
-        """dV/dx (N, n) from z, y = error(z), and the derivatives dz and dy of V(z, y) in them, all (N, n_z)."""
+    def pull_back(self, x: Tensor, z: Tensor, y: Tensor, dz: Tensor, dy: Tensor) -> Tensor:
+        """dV/dx (N, n) at x from z(x), y = error(z), and the derivatives dz and dy of V(z, y) in them, all (N, n_z)."""
         along = (dy * y).sum(1, keepdim=True) * self.bend
         dz = dz + times((dy - along * y) * self._straight(z)[1], self.metric.mT)
         c = len(self.angles)
-        dx = torch.empty(len(z), c + len(self.others), dtype=z.dtype, device=z.device)
+        dx = torch.empty_like(x)
         dx[:, self.angles] = dz[:, :c] * z[:, c : 2 * c] - dz[:, c : 2 * c] * z[:, :c]
-        dx[:, self.others] = dz[:, 2 * c :] * self.scale
+        dx[:, self.others] = dz[:, 2 * c : 2 * c + len(self.others)] * self.scale
+        for rotation, entries in self._matrices:
+            q = x[:, rotation.quaternion]
+            dx[:, rotation.quaternion] = by_quaternion(q, by_turns(q, dz[:, entries]))
         return dx
 
     def measured_by(self, cost: Tensor, target: Tensor, reach: Tensor) -> Features:
@@ -68,24 +76,54 @@ class Features:
         metric = self.metric_of(cost, target, reach[:, None, None]).to(self.metric)
         return replace(self, metric=metric, bend=1.0 / reach[:, None])
 
+    @property
+    def _matrices(self) -> list[tuple[Rotation, slice]]:
+        """Every rotation with the entries of z that hold its matrix."""
+        first = 2 * len(self.angles) + len(self.others)
+        places = [first + ENTRIES * k for k in range(len(self.rotations))]
+        return [(each, slice(at, at + ENTRIES)) for each, at in zip(self.rotations, places, strict=True)]
+
+    def _in_tangent(self, states: Tensor) -> Tensor:
+        """Indices in the error of states that are no entry of a quaternion."""
+        before = [states > rotation.coordinate for rotation in self.rotations]
+        return states - torch.stack(before).sum(0) if before else states
+
     def metric_of(self, cost: Tensor, target: Tensor, reach: float | Tensor) -> Tensor:
-        """Metric W (..., n_z, n_z) from P (..., n, n) at the target (n,), and from c = reach.
+        """Metric W (..., n_z, n_z) from P (..., nt, nt) at the target (n,), and from c = reach.
 
         Sine and cosine are two features of one angle. A change along the unit circle costs what P gives it. A change
         across the circle costs P_ii, so that half a turn (a distance of 2) costs four times as much as one radian.
+        A rotation matrix has nine entries; changes that are no turn cost half the mean of the turns, with which half a
+        turn about any axis costs four times as much as one radian likewise.
         """
         cost, at = cost.double(), target.double()[self.angles]
-        c = len(self.angles)
-        rows, others = torch.arange(c).to(at.device), torch.arange(2 * c, self.size).to(at.device)
-        along = cost.new_zeros(len(target), self.size)  # (n, n_z)
-        along[self.angles, rows], along[self.angles, c + rows] = torch.cos(at), -torch.sin(at)
-        along[self.others, others] = 1.0 / self.scale.double()
+        c, first = len(self.angles), 2 * len(self.angles)
+        angles, plain = self._in_tangent(self.angles), self._in_tangent(self.others)
+        rows, others = torch.arange(c).to(at.device), torch.arange(first, first + len(plain)).to(at.device)
+        along = cost.new_zeros(len(cost), self.size)  # (nt, n_z)
+        along[angles, rows], along[angles, c + rows] = torch.cos(at), -torch.sin(at)
+        along[plain, others] = 1.0 / self.scale.double()
         across = cost.new_zeros(c, self.size)
         across[rows, rows], across[rows, c + rows] = torch.sin(at), torch.cos(at)
-        turning = torch.diag_embed(cost.diagonal(dim1=-2, dim2=-1)[..., self.angles])
+        turning = torch.diag_embed(cost.diagonal(dim1=-2, dim2=-1)[..., angles])
         form = along.T @ cost @ along + across.T @ turning @ across + UNSEEN * reach * torch.eye(self.size).to(cost)
+        if self.rotations:
+            form = self._with_rotations(form, along, cost, target.double())
         root: Tensor = torch.linalg.cholesky_ex(form).L
         return root
+
+    def _with_rotations(self, form: Tensor, along: Tensor, cost: Tensor, target: Tensor) -> Tensor:
+        """The form (..., n_z, n_z) of `metric_of`, with the terms of rotation matrices."""
+        plain = along.clone()
+        for k, (rotation, entries) in enumerate(self._matrices):
+            q, turn = target[rotation.quaternion], slice(rotation.coordinate - k, rotation.coordinate - k + 3)
+            columns = [by_turns(q, entry) for entry in torch.eye(ENTRIES).to(cost)]
+            tangent = torch.stack(columns, 1)  # (3, 9), orthogonal rows of squared length 2
+            along[turn, entries] = tangent / 2.0
+            rest = torch.eye(ENTRIES).to(cost) - tangent.T @ tangent / 2.0
+            mean = cost.diagonal(dim1=-2, dim2=-1)[..., turn].mean(-1)[..., None, None]
+            form[..., entries, entries] += rest * mean / 2.0
+        return form + along.T @ cost @ along - plain.T @ cost @ plain
 
 
 def times(e: Tensor, matrix: Tensor) -> Tensor:

@@ -134,7 +134,7 @@ class FrozenValue:
         factor_of_mean = -2.0 / len(self.members)
         direct = (self.sum_into_rows @ space.direct).mul_(factor_of_mean)
         dz = dz.mul_(factor_of_mean)[: features.size]
-        dx = features.pull_back(z, error, dz.T, direct.T)
+        dx = features.pull_back(x, z, error, dz.T, direct.T)
         return value.div_(-len(self.members)), dx
 
 

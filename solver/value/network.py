@@ -17,6 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from modelgen.metadata import Rotation
+from solver.problem.geometry import ENTRIES
 from solver.value.family import REACH, BasinFamily, Frame, exponents
 from solver.value.features import Features
 from solver.value.quadratic_form import Basin
@@ -73,7 +75,7 @@ class Factor(nn.Module):
 class Ensemble(nn.Module):
     """Ensemble of independent networks, and the basin. The value is the mean of the networks.
 
-    continuous: for every state, whether it is an angle that wraps. target: (n,) in SI units.
+    continuous: for every state, whether it is an angle that wraps. target: (n,) in SI units. rotations: of the robot.
     scale: (n,) factors of the states that do not wrap. members: number of networks.
     layers, width, generator, told: of every `Factor`. The basin is empty at first, and the metric the identity.
     """
@@ -83,12 +85,12 @@ class Ensemble(nn.Module):
     scale: Tensor  # (n - k,)
     target: Tensor  # (n,)
     continuous: Tensor  # (n,) bool
-    basin_cost: Tensor  # (n, n)
+    basin_cost: Tensor  # (nt, nt)
     basin_level: Tensor  # ()
     metric: Tensor  # (n_z, n_z)
     bend: Tensor  # ()
     degrees: Tensor  # (b, k) and
-    coefficients: Tensor  # (b, n^2 + 1) of `BasinFamily`, only with told parameters
+    coefficients: Tensor  # (b, nt^2 + 1) of `BasinFamily`, only with told parameters
 
     def __init__(
         self,
@@ -100,18 +102,22 @@ class Ensemble(nn.Module):
         width: int,
         generator: torch.Generator,
         told: int = 0,
+        rotations: tuple[Rotation, ...] = (),
     ) -> None:
         super().__init__()
+        self.rotations = rotations
+        turning = {i for rotation in rotations for i in range(rotation.coordinate, rotation.coordinate + 4)}
         angles = [i for i, wraps in enumerate(continuous) if wraps]
-        others = [i for i, wraps in enumerate(continuous) if not wraps]
+        others = [i for i, wraps in enumerate(continuous) if not wraps and i not in turning]
         self.register_buffer("angles", torch.tensor(angles, dtype=torch.long))
         self.register_buffer("others", torch.tensor(others, dtype=torch.long))
         self.register_buffer("scale", torch.tensor([scale[i] for i in others]))
         self.register_buffer("target", torch.tensor(target))
         self.register_buffer("continuous", torch.tensor(continuous), persistent=False)
-        self.register_buffer("basin_cost", torch.zeros(len(target), len(target)))
+        errors = len(target) - len(rotations)
+        self.register_buffer("basin_cost", torch.zeros(errors, errors))
         self.register_buffer("basin_level", torch.tensor(0.0))
-        size = 2 * len(angles) + len(others)
+        size = 2 * len(angles) + len(others) + ENTRIES * len(rotations)
         self.register_buffer("metric", torch.eye(size))
         self.register_buffer("bend", torch.tensor(0.0))
         self.register_load_state_dict_pre_hook(_without_metric)  # type: ignore[no-untyped-call]
@@ -120,7 +126,7 @@ class Ensemble(nn.Module):
         if told:
             degrees = exponents(told)
             self.register_buffer("degrees", degrees, persistent=False)
-            self.register_buffer("coefficients", torch.zeros(len(degrees), len(target) ** 2 + 1))
+            self.register_buffer("coefficients", torch.zeros(len(degrees), self.basin_cost.numel() + 1))
 
     @property
     def factors(self) -> list[Factor]:
@@ -131,18 +137,18 @@ class Ensemble(nn.Module):
     def features(self) -> Features:
         """Features and error, on the device of this module."""
         fixed = self.angles, self.others, self.scale
-        at_target = Features(*fixed, self.target, self.metric, self.bend)(self.target[None])[0]
-        return Features(*fixed, at_target, self.metric, self.bend)
+        at_target = Features(*fixed, self.target, self.metric, self.bend, self.rotations)(self.target[None])[0]
+        return Features(*fixed, at_target, self.metric, self.bend, self.rotations)
 
     def set_metric(self, cost: Tensor, reach: float) -> None:
-        """Set the metric of the error from P (n, n) and c = reach. It is part of the state_dict."""
+        """Set the metric of the error from P (nt, nt) and c = reach. It is part of the state_dict."""
         self.metric.copy_(self.features.metric_of(cost, self.target, reach))
         self.bend.fill_(1.0 / reach)
 
     @property
     def basin(self) -> Basin:
         """Copy of the basin, where the value is a quadratic form."""
-        return Basin(self.target, self.continuous, self.basin_cost.clone(), float(self.basin_level))
+        return Basin(self.target, self.continuous, self.basin_cost.clone(), float(self.basin_level), self.rotations)
 
     def set_basin(self, basin: Basin) -> None:
         """Replace the basin. It is part of the state_dict."""
@@ -181,9 +187,10 @@ class Ensemble(nn.Module):
             len(like.weights) - 1,
             len(like.biases[0]),
             torch.Generator(),
+            rotations=self.rotations,
         )
         if not basin.empty:
-            single.set_basin(Basin(self.target, self.continuous, basin.cost[0], float(basin.level)))
+            single.set_basin(Basin(self.target, self.continuous, basin.cost[0], float(basin.level), self.rotations))
             single.metric.copy_(features.metric[0])
             single.bend.copy_(features.bend[0, 0])
         for mine, its in zip(self.factors, single.factors, strict=True):

@@ -1,21 +1,23 @@
 """The basin: states near the target where V is a quadratic form, the solution of the Riccati equation.
 
-V = -e^T P e with e = x - target, where e^T P e < level. A network fits V over the whole domain. Near the target its
-error is large compared with V, and there V decides whether a robot balances. `solver.local.basin` computes P and the
-level. docs/concepts/basin.md explains both.
+V = -e^T P e with the error e = x - target of `solver.problem.geometry`, where e^T P e < level. A network fits V over
+the whole domain. Near the target its error is large compared with V, and there V decides whether a robot balances.
+`solver.local.basin` computes P and the level. docs/concepts/basin.md explains both.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
+from modelgen.metadata import Rotation
+from solver.problem.geometry import TURN, Geometry
 from solver.value.features import times
 
-TURN = 2.0 * math.pi
+__all__ = ["TURN", "Basin"]
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,9 @@ class Basin:
 
     target: Tensor  # (n,)
     continuous: Tensor  # (n,) bool, True for continuous angles
-    cost: Tensor  # (n, n) or (N, n, n) P
+    cost: Tensor  # (nt, nt) or (N, nt, nt) P
     level: float | Tensor  # or (N,)
+    rotations: tuple[Rotation, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -40,9 +43,13 @@ class Basin:
         return self
 
     def error(self, x: Tensor) -> Tensor:
-        """Error e = x - target (N, n) of x (N, n), with continuous angles in [-pi, pi]."""
-        e = x - self.target
-        return torch.where(self.continuous, e - TURN * torch.round(e / TURN), e)
+        """Error e (N, nt) of x (N, n)."""
+        return self.geometry.error(x, self.target)
+
+    @cached_property
+    def geometry(self) -> Geometry:
+        """The errors of states."""
+        return Geometry(self.continuous, self.rotations)
 
     def distance(self, x: Tensor) -> Tensor:
         """e^T P e (N,) of x (N, n)."""
@@ -54,7 +61,7 @@ class Basin:
         e = self.error(x)
         slope = times(e, self.cost)
         distance = (slope * e).sum(1)
-        return -distance, -2.0 * slope, distance < self.level
+        return -distance, self.geometry.pull_back(x, self.target, -2.0 * slope), distance < self.level
 
     def overlaid(self, x: Tensor, value: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
         """V (N,) and dV/dx (N, n) at x (N, n): the quadratic form in the basin, `value` and `gradient` outside."""

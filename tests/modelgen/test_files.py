@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modelgen.errors import ModelError
-from modelgen.files import replacing, require_apart, write_together
+from modelgen.files import CACHE, kept, replacing, require_writable, write_together
 
 
 class OtherError(Exception):
@@ -124,11 +125,38 @@ def test_no_file_is_moved_when_one_cannot_be_written(tmp_path: Path, monkeypatch
 
 def test_no_output_is_an_input_or_another_output(tmp_path: Path) -> None:
     log, page = tmp_path / "log.csv", tmp_path / "page.html"
-    require_apart({"--out": tmp_path / "out.json", "--html": page, "--plot": None}, [log])
+    require_writable({"--out": tmp_path / "out.json", "--html": page, "--plot": None}, [log])
     with pytest.raises(ModelError, match=r"--out .*log.csv would replace"):
-        require_apart({"--out": tmp_path / "folder" / ".." / "log.csv"}, [log])
+        require_writable({"--out": tmp_path / "folder" / ".." / "log.csv"}, [log])
     with pytest.raises(OtherError, match=r"--html .*would replace .*--out"):
-        require_apart({"--out": page, "--html": page}, error=OtherError)
+        require_writable({"--out": page, "--html": page}, error=OtherError)
+
+
+@pytest.mark.parametrize("place", [".", "file/below", "new/folder/file", "file"])
+def test_a_file_that_cannot_be_written_is_found_before_the_work(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("old")
+    wrong = {".": "folder, not a file", "file/below": "part of its path is a file"}
+    with pytest.raises(ModelError, match=wrong[place]) if place in wrong else nullcontext():
+        require_writable({"--out": tmp_path / place})
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "old"
+
+
+def test_what_is_kept_is_made_once_and_again_where_it_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CACHE, str(tmp_path))
+    made: list[str] = []
+
+    def kept_of(made_from: str) -> bytes:
+        return kept("arm", ".code", made_from, lambda: made.append(made_from) or made_from.encode())  # type: ignore[func-returns-value]
+
+    assert [kept_of(word) for word in ("one", "two", "one", "two")] == [b"one", b"two", b"one", b"two"]
+    assert made == ["one", "two"]
+    for file in tmp_path.iterdir():
+        file.write_bytes(file.read_bytes()[:-1] + b"!")
+    assert kept_of("one") == b"one"
+    assert made == ["one", "two", "one"]
 
 
 LINKS = ("", "link", "link to a link", "relative link")

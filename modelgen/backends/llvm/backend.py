@@ -7,10 +7,7 @@ A kernel is serial and releases the GIL. With `parallel` the samples are cut int
 from __future__ import annotations
 
 import ctypes
-import functools
-import hashlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +16,12 @@ from modelgen.backends import statements
 from modelgen.backends.arrays import Array, HostKernels
 from modelgen.backends.llvm import elementary, native, translate, transpose, vectors
 from modelgen.backends.threads import run_chunks
+from modelgen.files import sources
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Program
 
 _REALS = {"float64": "double", "float32": "float"}
+_TRANSLATORS = translate, vectors, transpose, elementary, statements  # which make LLVM code of a program
 MOST_ON_STACK = 1_000_000  # bytes of results of one vector of samples: a thread's stack may have 8 MB, or 1
 _buffer: Callable[[Any], object] = (ctypes.c_char * 0).from_buffer
 
@@ -81,7 +80,7 @@ class LlvmKernels(HostKernels):
             function,
             len(described.arguments) + len(described.outputs),
             f"{self._robot}_{self._program.digest[:12]}.{variant}",
-            f"{_translator()} {variant} {self._program.digest}",
+            f"{sources(*_TRANSLATORS)} {variant} {self._program.digest}",
             lambda: self.llvm_code(function, shared),
         )
         return kernel
@@ -97,10 +96,3 @@ def _padded(array: Array, rows: int) -> Array:
 def _address(array: Array) -> object:
     """Address of an array's memory, for C; `array.ctypes` gives the same, but takes ten times as long."""
     return _buffer(array) if array.flags.writeable else array.ctypes.data
-
-
-@functools.cache
-def _translator() -> str:
-    """Hash of the source files that translate a program to LLVM code."""
-    files = [Path(str(module.__file__)) for module in (translate, vectors, transpose, elementary, statements)]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

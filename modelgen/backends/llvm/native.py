@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
-from modelgen.backends.code_files import folders, keep
 from modelgen.backends.llvm.target import Target, target
+from modelgen.files import kept
 
 _lock = threading.RLock()
 _engines: list[Any] = []  # machine code lives as long as its engine
@@ -29,12 +27,8 @@ def function(name: str, arrays: int, kept_as: str, made_from: str, make: Callabl
     """
     with _lock:
         made_for = target()
-        key = hashlib.sha256("\n".join([made_from, llvmlite.__version__, *made_for]).encode()).hexdigest()
-        file = f"{kept_as}-{key}.o"
-        code = next((kept for folder in folders() if (kept := _read(folder / file))), None)
-        if code is None:
-            code = _compiled(make(), made_for)
-            keep(file, hashlib.sha256(code).digest() + code)
+        identity = "\n".join([made_from, llvmlite.__version__, *made_for])
+        code = kept(kept_as, ".o", identity, lambda: _compiled(make(), made_for))
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine(made_for))
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
@@ -59,12 +53,3 @@ def machine(made_for: Target) -> Any:
     return llvm.Target.from_triple(made_for.triple).create_target_machine(
         cpu=made_for.processor, features=made_for.features, opt=3, jit=True, codemodel="jitdefault"
     )
-
-
-def _read(path: Path) -> bytes | None:
-    """Machine code of a file; None if it is missing or damaged."""
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return None
-    return content[32:] if hashlib.sha256(content[32:]).digest() == content[:32] else None

@@ -89,7 +89,7 @@ def count_period(solution: Solution, folder: Path, number: int) -> tuple[Counts,
     problem, task = solution.problem, solution.problem.robot.metadata.task
     starts = sample_starts(problem, math.ceil(number / (task.horizon * task.control_rate)), 0)
     x = rollouts(problem, solution.controller(), starts, make_plant("harsh", problem, seed=0), observed=True).x
-    every = x[:, :, : len(problem.robot.metadata.coordinates)].transpose(0, 1).flatten(0, 1)
+    every = x[:, :, : problem.robot.metadata.nq].transpose(0, 1).flatten(0, 1)
     positions = every[:number].numpy()
     return measured(problem, folder, positions, period(problem, len(x))), positions
 

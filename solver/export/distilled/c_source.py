@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from solver.export.c_templates import domain, feature_map, filled, listed, names
+from solver.export.c_templates import domain, feature_map, filled, listed, names, rotations
 from solver.export.c_templates import facts as header_facts
 from solver.export.distilled.network import LARGEST, SmallNetwork, controller
 from solver.problem.problem import Problem
@@ -28,6 +28,7 @@ def emit(problem: Problem, network: SmallNetwork, label: str, facts: Sequence[st
         | feature_map(network.features)
         | header_facts(robot, *facts)
         | domain(problem)
+        | rotations(problem, slopes=False)
         | {
             "layers": len(sizes) - 2,
             "widest": max(sizes),

@@ -115,7 +115,7 @@ class ObserverCost:
 def observer_cost(problem: Problem) -> ObserverCost:
     """Cost of the observer's functions estimate, compensate and sent in a control period."""
     robot, n, m = problem.robot, len(problem.target), len(problem.input_limits)
-    positions, stages = len(robot.metadata.coordinates), STAGES * problem.substeps
+    positions, stages = robot.metadata.nq, STAGES * problem.substeps
     estimated, columns = n + m, n + m + len(problem.theta)
     jacobians, dynamics = (robot.operations[name] for name in ("jacobians", "affine_dynamics"))
     derivatives = n * columns

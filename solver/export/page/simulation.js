@@ -11,13 +11,27 @@ function makeSimulation(robot, facts, nominal, rules, run) {
   const wanted = floats(m), turns = facts.states.map((state) => state.continuous), limits = facts.states.map((state) => state.limit);
   const judged = facts.states.map((state) => !facts.task.free.includes(state.name));
   robot.affine_dynamics(facts.task.target, nominal, atTarget, B);
+  const rotations = facts.rotations || [], turning = facts.states.map(() => false);
+  for (const each of rotations) turning.fill(true, each.coordinate, each.coordinate + 4);
+  const angleOf = ({ coordinate }) => {
+    const [w, ...v] = between(facts.task.target, x, coordinate);
+    return 2 * Math.atan2(Math.hypot(...v), Math.abs(w));
+  };
   const turned = (angle) => angle - 2 * Math.PI * Math.floor((angle + Math.PI) / (2 * Math.PI));
   const all = { x, u, seen, value, policy, period, time: 0, result: 0, good: 0, hit: false, reset, step, success, confine };
   const trim = facts.inputs.map((input) => input.trim);
   let waiting = [], random = Math.random;
 
   function confine(y) {
-    for (let i = 0; i < n; i++) y[i] = turns[i] ? turned(y[i]) : Math.min(Math.max(y[i], -limits[i]), limits[i]);
+    for (let i = 0; i < n; i++)
+      if (!turning[i]) y[i] = turns[i] ? turned(y[i]) : Math.min(Math.max(y[i], -limits[i]), limits[i]);
+    for (const rotation of rotations) {
+      normaliseRotation(y, rotation.coordinate);
+      const [w, ...v] = between(facts.task.target, y, rotation.coordinate), most = rotation.limit / 2;
+      if (Math.abs(w) >= Math.cos(most) || most >= Math.PI / 2) continue;
+      const share = Math.sin(most) / Math.hypot(...v), near = [Math.sign(w || 1) * Math.cos(most), ...v.map((each) => share * each)];
+      y.set(quaternionProduct(facts.task.target.slice(rotation.coordinate, rotation.coordinate + 4), near), rotation.coordinate);
+    }
   }
   function reset(start, conditions) {
     x.set(start);
@@ -37,12 +51,24 @@ function makeSimulation(robot, facts, nominal, rules, run) {
   function judge() {
     robot.affine_dynamics(x, nominal, a, B);
     let near = true, stopped = false;
-    for (let i = 0; i < n; i++) stopped ||= !turns[i] && Math.abs(x[i]) >= limits[i];
-    for (let i = 0; i < q; i++) {
+    for (let i = 0; i < n; i++) stopped ||= !turns[i] && !turning[i] && Math.abs(x[i]) >= limits[i];
+    for (const rotation of rotations) {
+      const angle = angleOf(rotation);
+      stopped ||= rotation.limit < Math.PI && angle >= rotation.limit - 1e-3;
+      if (judged[rotation.coordinate]) near &&= angle <= rules.position[rotation.coordinate];
+      for (let i = rotation.speed; i < rotation.speed + 3; i++)
+        if (judged[i]) near &&= Math.abs(x[i] - facts.task.target[i]) <= rules.rate[i - q];
+    }
+    for (let i = 0, v = q; i < q; i++, v++) {
+      if (turning[i]) {
+        i += 3;
+        v += 2;
+        continue;
+      }
       let away = Math.abs(x[i] - facts.task.target[i]);
       if (turns[i]) away = Math.min(away, 2 * Math.PI - away);
       if (judged[i]) near &&= away <= rules.position[i];
-      if (judged[q + i]) near &&= Math.abs(a[i] - atTarget[i]) <= rules.rate[i];
+      if (judged[v]) near &&= Math.abs(a[i] - atTarget[i]) <= rules.rate[v - q];
     }
     all.hit ||= stopped && all.time > 0;
     all.good = near && !stopped ? all.good + 1 : 0;

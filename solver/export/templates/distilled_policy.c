@@ -7,7 +7,7 @@
 typedef ${name}_real real;
 #define REAL(function) ${NAME}_CALL(function)
 
-enum { STATES = $n, INPUTS = $m, ANGLES = $angles, FEATURES = $features, LAYERS = $layers, WIDEST = $widest };
+enum { STATES = $n, INPUTS = $m, ANGLES = $angles, FEATURES = $features, LAYERS = $layers, WIDEST = $widest, ROTATIONS = $rotations };
 
 static const int size[LAYERS + 2] = {$sizes};
 static const int angle[] = {$angle_index}, other[] = {$other_index};
@@ -24,7 +24,7 @@ $slope
 };
 static const float level[INPUTS] = {$level};
 
-$domain
+$rotation_functions$domain
 int ${name}_policy(const real *state, real *u) {
     real x[STATES], z[FEATURES], values[2][WIDEST];
     const float *weight = network;
@@ -34,8 +34,8 @@ int ${name}_policy(const real *state, real *u) {
         z[i] = REAL(sin)(x[angle[i]]);
         z[ANGLES + i] = REAL(cos)(x[angle[i]]);
     }
-    for (int i = 2 * ANGLES; i < FEATURES; i++) z[i] = x[other[i - 2 * ANGLES]] * scale[i - 2 * ANGLES];
-    for (int l = 0; l <= LAYERS; l++) {
+    for (int i = 2 * ANGLES; i < FEATURES - 9 * ROTATIONS; i++) z[i] = x[other[i - 2 * ANGLES]] * scale[i - 2 * ANGLES];
+$rotation_features    for (int l = 0; l <= LAYERS; l++) {
         const real *in = l == 0 ? z : values[l % 2];
         real *out = values[(l + 1) % 2];
         for (int j = 0; j < size[l + 1]; j++) {

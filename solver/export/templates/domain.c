@@ -3,7 +3,7 @@ static const real bound[STATES] = {$bounds}; /* of the domain */
 static int in_domain(const real *x) {
     for (int i = 0; i < STATES; i++)
         if (!(REAL(fabs)(x[i]) <= bound[i])) return 0;
-    return 1;
+    return $rotations_inside;
 }
 
 static int is_finite(const real *x) {
@@ -19,4 +19,4 @@ static void confine(const real *x, real *y) {
         y[i] = x[i] > farthest ? farthest : x[i] < -farthest ? -farthest : x[i];
         if (x[i] - x[i] != 0) y[i] = x[i] - x[i];
     }
-}
+$normalise_rotations}

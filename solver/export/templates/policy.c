@@ -8,7 +8,7 @@ typedef ${name}_real real;
 #define REAL(function) ${NAME}_CALL(function)
 
 enum { STATES = $n, INPUTS = $m, ANGLES = $angles, FEATURES = $features, LAYERS = $layers, WIDEST = $widest };
-enum { MEMBERS = $members, WEIGHTS = $weights };
+enum { MEMBERS = $members, WEIGHTS = $weights, ROTATIONS = $rotations, ERRORS = STATES - ROTATIONS };
 
 static const int size[LAYERS + 2] = {$sizes};
 static const int angle[] = {$angle_index}, other[] = {$other_index};
@@ -24,30 +24,32 @@ static const float network[MEMBERS][WEIGHTS] = {
 $network
 };
 
-$domain
+$rotation_functions$domain
 /* Where e^T P e < level, e = x - target, V is -e^T P e. Angles that turn are taken the short way round. */
 static const real level = $basin_level, target[STATES] = {$target};
 static const int turns[STATES] = {$turns};
-static const real cost[STATES][STATES] = {
+static const real cost[ERRORS][ERRORS] = {
 $basin_cost
 };
 
 /* Whether x lies where V is the quadratic form; if so, V and dV/dx there. */
 static int in_basin(const real *x, real *value, real *gradient) {
     const real turn = (real)6.283185307179586;
-    real error[STATES], slopes[STATES], distance = 0;
-    for (int i = 0; i < STATES; i++) {
-        error[i] = x[i] - target[i];
-        if (turns[i]) error[i] -= turn * REAL(rint)(error[i] / turn);
+    real error[ERRORS], slopes[ERRORS], distance = 0;
+    for (int i = 0, e = 0; i < STATES; i++, e++) {
+$rotation_error        error[e] = x[i] - target[i];
+        if (turns[i]) error[e] -= turn * REAL(rint)(error[e] / turn);
     }
-    for (int i = 0; i < STATES; i++) {
+    for (int i = 0; i < ERRORS; i++) {
         slopes[i] = 0;
-        for (int j = 0; j < STATES; j++) slopes[i] += cost[j][i] * error[j];
+        for (int j = 0; j < ERRORS; j++) slopes[i] += cost[j][i] * error[j];
         distance += slopes[i] * error[i];
     }
     if (!(level > 0 && distance < level)) return 0;
     *value = -distance;
-    for (int i = 0; i < STATES; i++) gradient[i] = -2 * slopes[i];
+    for (int i = 0, e = 0; i < STATES; i++, e++) {
+$rotation_slope        gradient[i] = -2 * slopes[e];
+    }
     return 1;
 }
 
@@ -105,8 +107,8 @@ real ${name}_value(const real *state, real *gradient) {
         z[i] = REAL(sin)(x[angle[i]]);
         z[ANGLES + i] = REAL(cos)(x[angle[i]]);
     }
-    for (int i = 2 * ANGLES; i < FEATURES; i++) z[i] = x[other[i - 2 * ANGLES]] * scale[i - 2 * ANGLES];
-    for (int i = 0; i < FEATURES; i++)
+    for (int i = 2 * ANGLES; i < FEATURES - 9 * ROTATIONS; i++) z[i] = x[other[i - 2 * ANGLES]] * scale[i - 2 * ANGLES];
+$rotation_features    for (int i = 0; i < FEATURES; i++)
         for (int j = 0; j < FEATURES; j++) error[j] += (z[i] - at_target[i]) * metric[i][j];
     for (int i = 0; i < FEATURES; i++) square += error[i] * error[i];
     const real shrunk = 1 / REAL(sqrt)(1 + bend * square);
@@ -118,8 +120,8 @@ real ${name}_value(const real *state, real *gradient) {
         for (int j = 0; j < FEATURES; j++) dz[i] += metric[i][j] * dy[j];
     for (int i = 0; i < FEATURES; i++) dz[i] /= MEMBERS;
     for (int i = 0; i < ANGLES; i++) gradient[angle[i]] = dz[i] * z[ANGLES + i] - dz[ANGLES + i] * z[i];
-    for (int i = 2 * ANGLES; i < FEATURES; i++) gradient[other[i - 2 * ANGLES]] = dz[i] * scale[i - 2 * ANGLES];
-    return value / MEMBERS;
+    for (int i = 2 * ANGLES; i < FEATURES - 9 * ROTATIONS; i++) gradient[other[i - 2 * ANGLES]] = dz[i] * scale[i - 2 * ANGLES];
+$rotation_gradient    return value / MEMBERS;
 }
 
 /* w = B^T dV/dx. */

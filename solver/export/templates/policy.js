@@ -1,12 +1,40 @@
+// Rotations: unit quaternions (w, x, y, z) in a state, from the index `at`. Formulas as in solver.problem.geometry.
+function quaternionProduct([a, b, c, d], [w, x, y, z]) {
+  return [a * w - b * x - c * y - d * z, a * x + b * w + c * z - d * y, a * y - b * z + c * w + d * x, a * z + b * y - c * x + d * w];
+}
+function normaliseRotation(x, at) {
+  const length = Math.hypot(x[at], x[at + 1], x[at + 2], x[at + 3]);
+  for (let i = at; i < at + 4; i++) x[i] /= length;
+}
+function between(from, to, at) {
+  return quaternionProduct([from[at], -from[at + 1], -from[at + 2], -from[at + 3]], to.slice(at, at + 4));
+}
+function turnOf([w, ...v]) {
+  return v.map((each) => (w < 0 ? -2 : 2) * each);
+}
+function cross(a, b) {
+  return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+}
+function slopeOfTurns(x, at, turn) {
+  return quaternionProduct(x.slice(at, at + 4), [0, 2 * turn[0], 2 * turn[1], 2 * turn[2]]);
+}
+function rotationMatrix(q, at) {
+  const w = q[at], x = q[at + 1], y = q[at + 2], z = q[at + 3];
+  return [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),
+    2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
+    2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)];
+}
+
 // The policy and V of a run, `run` its numbers, on `robot`, the functions of one sample. Formulas as in policy.c.
 function makePolicy(robot, facts, nominal, run) {
   const n = facts.states.length, m = facts.inputs.length;
-  const { sizes, angles, others, scale, atTarget, metric, bend, floor, basin, seconds, farthest, shortest, small } = run;
+  const { sizes, angles, others, scale, rotations, atTarget, metric, bend, floor, basin, seconds, farthest, shortest, small } = run;
   const turning = angles.length, features = sizes[0], layers = sizes.length - 2;
   const members = decoded(run);
   const z = new Float64Array(fours(features)), error = new Float64Array(features), dz = new Float64Array(fours(features));
   const y = new Float64Array(features), dy = new Float64Array(features), out = sizes.slice(1).map((size) => new Float64Array(fours(size)));
   const adjoint = sizes.slice(1).map((size) => new Float64Array(fours(size))), away = new Float64Array(n);
+  const errors = n - rotations.length, plain = 2 * turning + others.length;
   const slopes = new Float64Array(n), gradient = new Float64Array(n), a = new Float64Array(n), B = new Float64Array(n * m);
   const w = new Float64Array(m), at = new Float64Array(m), closed = new Float64Array(m), moved = new Float64Array(m);
   const beside = new Float64Array(n), p = new Float64Array(m * m), one = new Float64Array(1);
@@ -14,13 +42,19 @@ function makePolicy(robot, facts, nominal, run) {
 
   function inBasin(x) {
     let distance = 0;
-    for (let i = 0; i < n; i++) {
-      away[i] = x[i] - basin.target[i];
-      if (basin.turns[i]) away[i] -= 2 * Math.PI * Math.round(away[i] / (2 * Math.PI));
+    for (let i = 0, e = 0; i < n; i++, e++) {
+      if (rotations.includes(i)) {
+        away.set(turnOf(between(basin.target, x, i)), e);
+        i += 3;
+        e += 2;
+        continue;
+      }
+      away[e] = x[i] - basin.target[i];
+      if (basin.turns[i]) away[e] -= 2 * Math.PI * Math.round(away[e] / (2 * Math.PI));
     }
-    for (let i = 0; i < n; i++) {
+    for (let i = 0; i < errors; i++) {
       slopes[i] = 0;
-      for (let j = 0; j < n; j++) slopes[i] += basin.cost[j][i] * away[j];
+      for (let j = 0; j < errors; j++) slopes[i] += basin.cost[j][i] * away[j];
       distance += slopes[i] * away[i];
     }
     return basin.level > 0 && distance < basin.level ? distance : NaN;
@@ -86,7 +120,9 @@ function makePolicy(robot, facts, nominal, run) {
 
   // The state that everything is computed at: entries beyond `farthest` count as that, and one that is not finite as NaN.
   function confined(x) {
-    return Float64Array.from(x, (each) => (Number.isFinite(each) ? Math.min(Math.max(each, -farthest), farthest) : NaN));
+    const y = Float64Array.from(x, (each) => (Number.isFinite(each) ? Math.min(Math.max(each, -farthest), farthest) : NaN));
+    for (const at of rotations) normaliseRotation(y, at);
+    return y;
   }
 
   // V(x) <= 0; fills dV/dx.
@@ -97,7 +133,17 @@ function makePolicy(robot, facts, nominal, run) {
   function valueWithin(x, dV) {
     const distance = inBasin(x);
     if (distance === distance) {
-      for (let i = 0; i < n; i++) dV[i] = -2 * slopes[i];
+      for (let i = 0, e = 0; i < n; i++, e++) {
+        if (rotations.includes(i)) {
+          const [w, ...v] = between(basin.target, x, i);
+          const g = Array.from(slopes.subarray(e, e + 3), (each) => (w < 0 ? 2 : -2) * each), c = cross(v, g);
+          dV.set(slopeOfTurns(x, i, g.map((each, k) => w * each - c[k])), i);
+          i += 3;
+          e += 2;
+          continue;
+        }
+        dV[i] = -2 * slopes[e];
+      }
       return -distance;
     }
     for (let i = 0; i < turning; i++) {
@@ -105,6 +151,7 @@ function makePolicy(robot, facts, nominal, run) {
       z[turning + i] = Math.cos(x[angles[i]]);
     }
     for (let i = 0; i < others.length; i++) z[2 * turning + i] = x[others[i]] * scale[i];
+    rotations.forEach((at, r) => z.set(rotationMatrix(x, at), plain + 9 * r));
     error.fill(0);
     for (let i = 0; i < features; i++)
       for (let j = 0; j < features; j++) error[j] += (z[i] - atTarget[i]) * metric[i][j];
@@ -122,6 +169,12 @@ function makePolicy(robot, facts, nominal, run) {
     const count = members.length;
     for (let i = 0; i < turning; i++) dV[angles[i]] = (dz[i] * z[turning + i] - dz[turning + i] * z[i]) / count;
     for (let i = 0; i < others.length; i++) dV[others[i]] = (dz[2 * turning + i] * scale[i]) / count;
+    rotations.forEach((at, r) => {
+      const turn = [0, 0, 0];
+      for (let j = plain + 9 * r; j < plain + 9 * r + 9; j += 3)
+        cross(dz.subarray(j, j + 3), z.subarray(j, j + 3)).forEach((each, k) => (turn[k] += each / count));
+      dV.set(slopeOfTurns(x, at, turn), at);
+    });
     return sum / count;
   }
 

@@ -8,6 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from modelgen.tangent import Tangent
 from solver.errors import SolverError
 from solver.observer.sensing import Sensing
 from solver.plants.harsh.drive import CROSSING, Backlash, dry_friction
@@ -34,7 +35,7 @@ class Harsh:
     def __init__(self, problem: Problem, harshness: Harshness, theta: Tensor | None = None, seed: Seeds = 0) -> None:
         self.problem, self.harshness, self.theta, self.seed = problem, harshness, theta, seed
         metadata = problem.robot.metadata
-        positions, task = metadata.coordinates, metadata.task
+        task = metadata.task
         #: Integration steps in a control period with friction or backlash: at least those of the simulation rate.
         self.steps = max(problem.substeps, task.simulation_rate // task.control_rate)
         across = [entry.name for entry in metadata.inputs if entry.coordinate is None]
@@ -45,19 +46,19 @@ class Harsh:
                 f"be computed; leave it out, for example --harsh {others}"
             )
         self._require_rates()
-        self.driven = [positions.index(entry.coordinate) for entry in metadata.inputs if entry.coordinate is not None]
-        self.rates = [len(positions) + i for i in self.driven]  # indices of their rates in the state
+        rates = [metadata.rate(entry.coordinate) for entry in metadata.inputs if entry.coordinate is not None]
+        self.rates = [rate for rate in rates if rate is not None]  # indices of the driven joints' rates in the state
 
     def _require_rates(self) -> None:
         """Raises SolverError if an effect needs a rate that is not a state, or a noise of unknown size."""
-        states, other = self.problem.robot.metadata.states, self.problem.robot.metadata.quasi_velocity
+        other = self.problem.robot.metadata.quasi_velocity
         for effect in ("encoder", "stiction"):
             if other is not None and getattr(self.harshness, effect):
                 raise SolverError(
                     f"{other} of {self.problem.robot.name} is not the rate of a coordinate, so {effect} cannot be "
                     "computed; name the other effects, for example --harsh delay saturation backlash noise"
                 )
-        unit = next((state.unit for state in states if state.unit not in NOISE), None)
+        unit = next((unit for _, unit, _ in Tangent(self.problem.robot.metadata).entries if unit not in NOISE), None)
         if unit is not None and self.harshness.noise:
             raise SolverError(
                 f"noise has no typical magnitude in {unit}; name the other effects, for example --harsh delay "

@@ -22,14 +22,14 @@ def sensing_of(problem: Problem, encoder: float, noise: float, delay: int) -> Se
     positions.
     """
     counts = usual_counts(problem, encoder) if encoder else None
-    deviation, count = _noise(problem, noise), len(problem.robot.metadata.coordinates)
+    deviation, count = _noise(problem, noise), problem.robot.metadata.nv
     rates = deviation[count:] if noise and not encoder else None
     return make_sensing(problem, counts, deviation[:count], delay, rates)
 
 
 def _noise(problem: Problem, level: float) -> Tensor:
-    """Standard deviations (n,) of the noise of the states. level: factor of NOISE."""
-    units = [state.unit for state in problem.robot.metadata.states]
+    """Standard deviations (nt,) of the noise of the states. level: factor of NOISE."""
+    units = [unit for _, unit, _ in problem.tangent.entries]
     return level * problem.target.new_tensor([NOISE.get(unit, 0.0) for unit in units])
 
 
@@ -41,8 +41,8 @@ class Sensors:
     """
 
     def __init__(self, problem: Problem, encoder: float, noise: float, seed: Seeds, x: Tensor) -> None:
-        self.noise, self.period = noise, problem.control_step
-        self.coordinates, self.continuous = len(problem.robot.metadata.coordinates), problem.continuous
+        self.noise, self.period, self.geometry = noise, problem.control_step, problem.geometry
+        self.coordinates, self.continuous = problem.robot.metadata.nq, problem.continuous
         seeds = [seed] if isinstance(seed, int) else seed
         self.generators = [torch.Generator(device=x.device).manual_seed(number) for number in seeds]
         self.deviation = _noise(problem, noise)
@@ -69,9 +69,9 @@ class Sensors:
     def _measure(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Positions (N, q) and rates (N, n - q) with noise. Positions are rounded to whole counts."""
         if self.noise:
-            shape = len(x) // len(self.generators), x.shape[1]
+            shape = len(x) // len(self.generators), self.geometry.size
             white = [torch.randn(shape, generator=generator, device=x.device) for generator in self.generators]
-            x = x + self.deviation * torch.cat(white)
+            x = self.geometry.spread(x, self.deviation * torch.cat(white))
         positions, rates = x[:, : self.coordinates], x[:, self.coordinates :]
         if self.count is not None:
             positions = torch.round(positions / self.count) * self.count

@@ -108,7 +108,7 @@ class _MuJoCoSimulation:
         self.models = plant.models(len(x))
         self.data = [plant.mujoco.MjData(plant.model) for _ in range(threads)]
         self.rollout = Rollout(nthread=threads if threads > 1 else 0)
-        coordinates = len(plant.problem.robot.metadata.coordinates)
+        coordinates = plant.problem.robot.metadata.nq
         joints = np.array(plant.joints)
         self.columns = [1 + joints, 1 + coordinates + joints]  # of the physics state: time, positions, rates
 

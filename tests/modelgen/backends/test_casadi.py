@@ -20,6 +20,7 @@ import modelgen
 from modelgen.artifact import folder as artifact
 from modelgen.cli import main
 from modelgen.errors import ModelError
+from modelgen.files import CACHE
 from modelgen.loader import CompiledRobot
 from tests.closeness import assert_close
 
@@ -35,6 +36,19 @@ def test_functions_have_matrix_shapes(robot: CompiledRobot) -> None:
     assert function.name_out() == ["a", "B", "da_dx", "dB_dx", "da_dtheta", "dB_dtheta"]
     shapes = [function.size_out(index) for index in range(function.n_out())]
     assert shapes == [(6, 1), (6, 2), (6, 6), (12, 6), (6, 2), (12, 2)]
+
+
+def test_a_function_that_an_earlier_process_made_is_read_and_not_made(
+    artifacts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CACHE, str(tmp_path))
+    first = modelgen.load("dense", backend="casadi", directory=artifacts).casadi_function("jacobians")
+    monkeypatch.delattr("modelgen.backends.casadi.compiled")
+    again = modelgen.load("dense", backend="casadi", directory=artifacts).casadi_function("jacobians")
+    assert (again.name(), again.name_in(), again.name_out()) == (first.name(), first.name_in(), first.name_out())
+    x, theta = np.linspace(-1.0, 1.0, 6), np.array([0.9, 1.1])
+    for one, other in zip(first(x, theta), again(x, theta), strict=True):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
 
 def test_rows_of_a_function_are_the_batch(robot: CompiledRobot, exact: Callable[[str], SimpleNamespace]) -> None:

@@ -18,10 +18,10 @@ import torch
 
 import modelgen
 from modelgen.backends import MODULES, MOST_OPERATIONS
-from modelgen.backends.code_files import CACHE
 from modelgen.builder import build_artifact, build_from_equations
 from modelgen.derivation import model_file
 from modelgen.errors import ModelError
+from modelgen.files import CACHE
 from modelgen.loader import CompiledRobot
 from modelgen.program.functions import SIGNATURES
 from tests.closeness import assert_close

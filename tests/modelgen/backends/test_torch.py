@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,12 +14,28 @@ import torch
 
 import modelgen
 from modelgen.errors import ModelError
+from modelgen.files import CACHE
 from modelgen.loader import CompiledRobot
 
 
 @pytest.fixture(scope="module")
 def robot(artifacts: Path) -> CompiledRobot:
     return modelgen.load("dense", backend="torch", directory=artifacts)
+
+
+def test_a_module_that_an_earlier_process_compiled_is_read_and_not_written(
+    artifacts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CACHE, str(tmp_path))
+    x = torch.linspace(-1.0, 1.0, 6, dtype=torch.float64)
+    results = []
+    for _ in range(2):
+        for name in [name for name in sys.modules if name.startswith("modelgen_made_")]:
+            monkeypatch.delitem(sys.modules, name)  # as in a new process
+        results.append(modelgen.load("dense", backend="torch", directory=artifacts).jacobians(x))
+        monkeypatch.delattr("modelgen.backends.torch.source", raising=False)
+    for one, other in zip(*results, strict=True):
+        assert torch.equal(one, other)
 
 
 @pytest.mark.parametrize("rows", [None, 5])

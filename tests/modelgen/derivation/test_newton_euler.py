@@ -13,10 +13,9 @@ from modelgen import ModelError, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import content_hash
 from modelgen.derivation.domain_checks import check_domain
-from modelgen.derivation.link_energies import by_energies
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.derivation.numeric import numpy_evaluator
-from modelgen.verification.mechanics import mechanics_checks, routes_check
+from modelgen.verification.mechanics import by_energies, mechanics_checks, routes_check
 from modelgen.verification.points import Points
 from tests.modelgen.support.trees import finished
 

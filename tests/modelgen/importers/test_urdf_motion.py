@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from modelgen.cli import main
 from modelgen.derivation.derive import equations_of_motion
@@ -134,3 +135,32 @@ def test_a_floating_base_falls_freely_in_a_plane(written: Callable[..., Path]) -
     assert "base_plate_x, base_plate_height, base_plate_pitch and their rates are guesses" in model_file(
         path, "machine", (), ["base-plate"]
     ).replace("The limits of ", "")
+
+
+def test_floating_joint_moves_as_pinocchios_free_flyer(written: Callable[..., Path]) -> None:
+    """Pinocchio's quaternion ends with w, and its linear velocity is along the axes of the moving link."""
+    mount = RAIL.replace("prismatic", "floating").replace('"tool"', '"arm"')
+    path = written(BASE, ARM, SLIDER.replace("0 0 0", "0.1 0 -0.2", 1), SHOULDER, mount)
+    robot, equations, pin, model = against_pinocchio(path)
+    assert [joint.symbol.name for joint in robot.joints][1:4] == ["rail_x", "rail_y", "rail_z"]
+    random = np.random.default_rng(0)
+    arm, p, quaternion, rates = random.uniform(-1, 1), *random.uniform(-1, 1, (2, 3)), random.uniform(-1, 1, 7)
+    q = np.append(quaternion, random.uniform(-1, 1))
+    q /= np.linalg.norm(q)
+    theta = [parameter.value for parameter in robot.parameters if not parameter.fixed]
+    at = np.array([arm, *p, *q, *rates, *theta])[:, None]
+    arguments = [*equations.state, *equations.parameters]
+    parts = (equations.mass_matrix, equations.force)
+    M, force = (numpy_evaluator(arguments, part, equations.definitions)(*at)[0] for part in parts)
+    configuration = np.array([arm, *p, q[1], q[2], q[3], q[0]])
+    turn = np.eye(7)
+    turn[1:4, 1:4] = Rotation.from_quat(q, scalar_first=True).as_matrix().T
+    data = model.createData()
+    upper = np.triu(pin.crba(model, data, configuration))
+    np.testing.assert_allclose(M, turn.T @ (upper + np.triu(upper, 1).T) @ turn, rtol=1e-9, atol=1e-9)
+    moved = turn @ rates
+    gained = np.zeros(7)
+    gained[1:4] = -np.cross(rates[4:], moved[1:4])
+    bias = turn.T @ pin.rnea(model, data, configuration, moved, gained)
+    losses = np.array([0.3 * rates[0] + 0.2 * np.tanh(100 * rates[0]), *np.zeros(6)])
+    np.testing.assert_allclose(-force[:, 0] - losses, bias, rtol=1e-9, atol=1e-9)

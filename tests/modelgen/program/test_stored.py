@@ -44,6 +44,18 @@ def test_a_program_that_was_read_is_written_as_the_same_bytes(name: str) -> None
     assert stored.write(stored.read(file_of(name))) == file_of(name)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_reopened_from_its_outline_is_the_one_that_was_read(name: str) -> None:
+    read = stored.read(file_of(name))
+    reopened = stored.reopened(stored.outline(read), file_of(name))
+    assert reopened.operations == read.operations
+    assert "operations" not in vars(reopened.graph)  # no node is read yet
+    assert (reopened.functions, reopened.drawing, reopened.segments) == (read.functions, read.drawing, read.segments)
+    assert (reopened.arguments, reopened.digest) == (read.arguments, read.digest)
+    assert reopened.graph.operations == read.graph.operations
+    assert stored.write(reopened) == file_of(name)
+
+
 def test_a_program_that_was_read_computes_what_was_written(exact: Callable[[str], SimpleNamespace]) -> None:
     made = program(mechanism(mechanisms.dense()))
     read, at = stored.read(stored.write(made)), exact("dense")

@@ -1,0 +1,362 @@
+"""Closed loops in the equations of motion: the dependent coordinates by Newton's method, and the projected equations.
+
+A loop closes where its gap (d,) is zero. The dependent coordinates z (d,) follow from the variables w: the other
+coordinates in the gap, and its uncertain parameters. With J = dgap/dz and G = dgap/dw, the slopes are dz/dw = -J^-1 G
+(implicit function theorem). The accelerations are zddot = (dz/dw) wddot + gamma, where J gamma is minus the second
+derivative of the gap at wddot = zddot = 0. With v = T v_independent, M becomes T' M T, and a force f becomes
+T' (f - M gamma) (Featherstone, Rigid Body Dynamics Algorithms, 2008, section 8.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from sympy import Expr, Float, Matrix, S, Symbol, cos, eye, sin, zeros
+
+from modelgen.derivation.equations import Definition, EquationsOfMotion, used
+from modelgen.derivation.frames import Intermediates
+from modelgen.derivation.loop_guess import Guess, Mechanism, find_guess, independent_rows
+from modelgen.errors import ModelError, Place
+from modelgen.statement.bodies import BallAxes, JointAxis, Link, turn
+from modelgen.statement.declarations import Coordinate
+from modelgen.statement.loops import Loop
+from modelgen.statement.robot import Robot
+
+
+@dataclass(frozen=True)
+class Closure:
+    """Loops that are solved together, because they share dependent coordinates."""
+
+    dependent: tuple[Coordinate, ...]  # z (d,)
+    independent: tuple[Coordinate, ...]  # the coordinates among w
+    parameters: tuple[Symbol, ...]  # the parameters among w
+    gap: Matrix  # (d, 1)
+    guess: Guess
+    taken: frozenset[str]  # names that no definition gets
+    places: tuple[Place, ...]
+
+    @property
+    def variables(self) -> tuple[Symbol, ...]:
+        """w: coordinates, then parameters."""
+        return *self.independent, *self.parameters
+
+    @property
+    def determined(self) -> set[Symbol]:
+        """z, and what its kinematics define: rates, slopes and intermediates."""
+        return {*self.dependent, *(symbol for symbol, _ in self.kinematics)}
+
+    @cached_property
+    def J(self) -> Matrix:
+        """dgap/dz (d, d)."""
+        return self.gap.jacobian(self.dependent)
+
+    @cached_property
+    def G(self) -> Matrix:
+        """dgap/dw."""
+        return self.gap.jacobian(self.variables)
+
+    def solution(self, more: int = 0) -> tuple[Definition, ...]:
+        """Definitions of z: the guess, and the steps of Newton's method that make it exact. more: further steps."""
+        return self._stepped(more) if more else self._solution
+
+    @cached_property
+    def _solution(self) -> tuple[Definition, ...]:
+        return self._stepped(0)
+
+    def _stepped(self, more: int) -> tuple[Definition, ...]:
+        names = Intermediates(self.taken)
+        z = [names.scalar(f"loop_{symbol}_guess", value) for symbol, value in self.guess.expressions(names)]
+        steps = self.guess.steps + more
+        for number in range(1, steps + 1):
+            at = dict(zip(self.dependent, z, strict=True))
+            move = Orthogonalised(self.J.xreplace(at), names, f"loop_{number}").solve(self.gap.xreplace(at), "gap")
+            z = [before - change for before, change in zip(z, move, strict=True)]
+            if number < steps:
+                z = [names.scalar(f"loop_{s}_step{number}", value) for s, value in zip(self.dependent, z, strict=True)]
+        return *names.definitions, *zip(self.dependent, z, strict=True)
+
+    @cached_property
+    def _kinematics(self) -> tuple[tuple[Definition, ...], Matrix, Matrix, list[Expr]]:
+        """Definitions of slopes, rates and gamma from z, w and the rates of w; dz/dw; gamma (d, 1); `squares`."""
+        names = Intermediates(self.taken | {symbol.name for symbol, _ in self.solution()})
+        y = (*self.dependent, *self.independent)
+        rates = Matrix([symbol.rate for symbol in y])
+        second = (self.gap.jacobian(y) * rates).jacobian(y) * rates
+        matrix = Orthogonalised(self.J, names, "loop")
+        slopes = zeros(len(self.dependent), len(self.variables))
+        for j, variable in enumerate(self.variables):
+            for i, value in enumerate(matrix.solve(-self.G[:, j], f"by_{variable}")):
+                slopes[i, j] = names.scalar(f"{self.dependent[i]}_by_{variable}", value)
+        for i, symbol in enumerate(self.dependent):
+            rate = sum((slopes[i, j] * other.rate for j, other in enumerate(self.independent)), S.Zero)
+            names.definitions.append((symbol.rate, rate))
+        bias = matrix.solve(-second, "bias")
+        gamma = [names.scalar(f"loop_{s}_bias", value) for s, value in zip(self.dependent, bias, strict=True)]
+        return tuple(names.definitions), slopes, Matrix(gamma), matrix.squares
+
+    @property
+    def kinematics(self) -> tuple[Definition, ...]:
+        """Definitions of dz/dw, of the rates of z, and of gamma, in this order, from z."""
+        return self._kinematics[0]
+
+    @property
+    def kinematics_of_slopes(self) -> tuple[Definition, ...]:
+        """The definitions of `kinematics` that dz/dw needs."""
+        return used(self.kinematics, self.slopes)
+
+    @property
+    def slopes(self) -> Matrix:
+        """dz/dw (d, len(w)), symbols of `kinematics`."""
+        return self._kinematics[1]
+
+    @property
+    def gamma(self) -> Matrix:
+        """The accelerations of z (d, 1) where those of w are zero, symbols of `kinematics`."""
+        return self._kinematics[2]
+
+    @property
+    def squares(self) -> list[Expr]:
+        """The squared lengths (d,) of the orthogonal columns of J. Their product is the squared determinant."""
+        return self._kinematics[3]
+
+    @property
+    def implicit(self) -> dict[Symbol, tuple[tuple[Symbol, Expr], ...]]:
+        """z -> pairs of a variable and the slope along it, by which z is differentiated."""
+        return {
+            symbol: tuple((self.variables[j], self.slopes[i, j]) for j in range(len(self.variables)))
+            for i, symbol in enumerate(self.dependent)
+        }
+
+
+class Orthogonalised:
+    """A matrix (d, d) as U R, with orthogonal columns in U and a unit upper triangular R, in named entries.
+
+    The modified Gram-Schmidt process solves without pivoting, as exactly as the matrix allows (Bjorck, BIT 7, 1967).
+    """
+
+    def __init__(self, matrix: Matrix, names: Intermediates, label: str) -> None:
+        self.names, self.label = names, label
+        size = matrix.rows
+        self.upper, self.columns, self.squares = eye(size), list[Matrix](), list[Expr]()
+        columns = [matrix[:, j] for j in range(size)]
+        for i in range(size):
+            column = [names.scalar(f"{label}_u{i + 1}_{k + 1}", entry) for k, entry in enumerate(columns[i])]
+            self.columns.append(Matrix(column))
+            self.squares.append(names.scalar(f"{label}_square{i + 1}", Matrix(column).dot(Matrix(column))))
+            for j in range(i + 1, size):
+                self.upper[i, j] = names.scalar(f"{label}_r{i + 1}_{j + 1}", self._share(i, columns[j]))
+                columns[j] = columns[j] - self.upper[i, j] * self.columns[i]
+
+    def _share(self, i: int, vector: Matrix) -> Expr:
+        return self.columns[i].dot(vector) / self.squares[i]
+
+    def solve(self, right: Matrix, what: str) -> list[Expr]:
+        """x with matrix x = right (d, 1). Intermediates have `what` in their names."""
+        size, shares = len(self.columns), []
+        for i in range(size):
+            shares.append(self.names.scalar(f"{self.label}_{what}_y{i + 1}", self._share(i, right)))
+            right = right - shares[i] * self.columns[i]
+        x: list[Expr] = [S.Zero] * size
+        for i in reversed(range(size)):
+            value = shares[i] - sum((self.upper[i, k] * x[k] for k in range(i + 1, size)), S.Zero)
+            x[i] = self.names.scalar(f"{self.label}_{what}_x{i + 1}", value) if i else value
+        return x
+
+
+_known: WeakKeyDictionary[Robot, tuple[Closure, ...]] = WeakKeyDictionary()
+
+
+def closures(robot: Robot) -> tuple[Closure, ...]:
+    """The closed loops of a robot in groups that are solved together; they are found once.
+
+    Raises ModelError for a loop that cannot close, for too many or too few dependent coordinates, and for a loop that
+    is singular in the domain.
+    """
+    if robot not in _known:
+        taken = frozenset(robot.symbols)
+        groups = []
+        for loops in _groups(robot):
+            groups.append(_closure(robot, loops, taken))
+            made = (*groups[-1].solution(), *groups[-1].kinematics)
+            taken |= {symbol.name for symbol, _ in made}
+        _known[robot] = tuple(groups)
+    return _known[robot]
+
+
+def definitions(robot: Robot, more: int = 0) -> tuple[Definition, ...]:
+    """Definitions of all dependent coordinates and rates. more: further steps of Newton's method."""
+    return tuple(pair for closure in closures(robot) for pair in (*closure.solution(more), *closure.kinematics))
+
+
+def refined(robot: Robot, equations: EquationsOfMotion) -> EquationsOfMotion:
+    """The equations with two more steps of Newton's method, which close the loops to 50 digits."""
+    others = equations.definitions[len(definitions(robot)) :]
+    return replace(equations, definitions=(*definitions(robot, 2), *others)) if robot.loops else equations
+
+
+def _groups(robot: Robot) -> list[list[tuple[Loop, Matrix]]]:
+    """The loops with their gaps, in groups without a dependent coordinate in common."""
+    fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
+    dependent = {joint.symbol for joint in robot.dependent}
+    groups: list[list[tuple[Loop, Matrix]]] = []
+    for loop in robot.loops:
+        gap = loop_gap(loop).xreplace(fixed)
+        mine = {*loop.dependent, *(gap.free_symbols & dependent)}
+        joined = [
+            group for group in groups if any(mine & {*other.dependent, *value.free_symbols} for other, value in group)
+        ]
+        groups = [group for group in groups if group not in joined]
+        groups.append([*(pair for group in joined for pair in group), (loop, gap)])
+    return groups
+
+
+def leading(robot: Robot) -> dict[Symbol, set[Symbol]]:
+    """Each dependent coordinate -> the independent coordinates on which it depends. No loop is solved."""
+    independent = {joint.symbol for joint in robot.joints}
+    result: dict[Symbol, set[Symbol]] = {}
+    for group in _groups(robot):
+        moving = {symbol for _, gap in group for symbol in gap.free_symbols} & independent
+        result |= {symbol: moving for loop, _ in group for symbol in loop.dependent}
+    return result
+
+
+def _closure(robot: Robot, loops: Sequence[tuple[Loop, Matrix]], taken: frozenset[str]) -> Closure:
+    rows = Matrix([entry for _, gap in loops for entry in gap])
+    z = tuple(symbol for loop, _ in loops for symbol in loop.dependent)
+    joints = tuple(joint for joint in robot.joints if joint.symbol in rows.free_symbols)
+    parameters = tuple(parameter for parameter in robot.parameters if parameter.symbol in rows.free_symbols)
+    rolling = next((joint for joint in joints if joint.symbol in robot.rolls), None)
+    if rolling:
+        raise ModelError(
+            f"the loop contains `{rolling.symbol}`, whose rate follows from other speeds by robot.roll. Choose a "
+            "coordinate whose rate is a speed of the state.",
+            loops[0][0].place,
+        )
+    posture = {symbol: value for loop, _ in loops for symbol, value in loop.at.items()}
+    mechanism = Mechanism(
+        robot,
+        z,
+        joints,
+        parameters,
+        rows,
+        tuple(row < 3 for _, gap in loops for row in range(gap.rows)),
+        np.array([loop.dependent[symbol] for loop, _ in loops for symbol in loop.dependent]),
+        np.array([*(posture.get(joint.symbol, 0.0) for joint in joints), *(entry.value for entry in parameters)]),
+        loops[0][0].place,
+    )
+    kept = independent_rows(mechanism)
+    return Closure(
+        z,
+        tuple(joint.symbol for joint in joints),
+        tuple(parameter.symbol for parameter in parameters),
+        Matrix([rows[k] for k in kept]),
+        find_guess(mechanism, kept),
+        taken,
+        tuple(loop.place for loop, _ in loops),
+    )
+
+
+def loop_gap(loop: Loop) -> Matrix:
+    """The gap of a loop (3, 1), in m: from its first to its second end, in a frame that carries both.
+
+    Of two links (6, 1): also the sine of the angle between their frames, times its axis. Raises ModelError for a ball
+    joint in the loop.
+    """
+    links = [end if isinstance(end, Link) else end.link for end in loop.ends]
+    lines = [_ancestors(link) for link in links]
+    common = next((link for link in lines[0] if link in lines[1]), None)
+    for link in lines[0] + lines[1]:
+        between = link not in lines[0] or link not in lines[1]
+        ball = next((joint for joint in link.axes if isinstance(joint, BallAxes)), None)
+        if between and ball:
+            raise ModelError(
+                f"the loop passes the ball joint `{ball.ball.name}` of the link `{link.name}`. Make it of three "
+                "revolute joints, with links without mass in between.",
+                loop.place,
+            )
+    places = [zeros(3, 1) if isinstance(end, Link) else end.position for end in loop.ends]
+    first, second = (_carried(place, link, common) for place, link in zip(places, links, strict=True))
+    gap = second - first
+    if not loop.frames:
+        return gap
+    axes = [[_carried(eye(3)[:, k], link, common, at=False) for k in range(3)] for link in links]
+    twist = sum((one.cross(other) for one, other in zip(*axes, strict=True)), zeros(3, 1)) / 2
+    return gap.col_join(twist)
+
+
+def _ancestors(link: Link | None) -> list[Link]:
+    line = []
+    while link is not None:
+        line.append(link)
+        link = link.parent
+    return line
+
+
+def _carried(vector: Matrix, link: Link | None, until: Link | None, at: bool = True) -> Matrix:
+    """A point (3, 1) of a link's frame in the frame of the link `until`, None for the ground. at=False: a direction."""
+    while link is not None and link is not until:
+        for joint in (joint for joint in reversed(link.axes) if isinstance(joint, JointAxis)):
+            q = joint.coordinate
+            if joint.kind == "revolute":
+                vector = turn(joint.axis, cos(q), sin(q)) * vector
+            elif at:
+                vector = vector + joint.axis * q
+        vector = link.rotation * vector + (link.position if at else zeros(3, 1))
+        link = link.parent
+    return vector
+
+
+def unreduced_speeds(robot: Robot) -> list[Symbol]:
+    """The speeds before rolling and loops reduce them, in the order of the coordinates; those of dependent ones last.
+
+    Rates of coordinates that roll stand in place of the declared speeds.
+    """
+    state = [speed.symbol for speed in robot.velocities]
+    if robot.rolls:
+        turning = {ball.quaternion[0]: ball.rate for ball in robot.balls}
+        turning |= {entry: () for ball in robot.balls for entry in ball.quaternion[1:]}
+        state = [rate for joint in robot.joints for rate in turning.get(joint.symbol, (joint.symbol.rate,))]
+    return [*state, *(joint.symbol.rate for joint in robot.dependent)]
+
+
+def projected(
+    robot: Robot, speeds: Sequence[Symbol], mass_matrix: Matrix, force: Matrix, input_matrix: Matrix
+) -> tuple[Matrix, Matrix, Matrix, tuple[Definition, ...]]:
+    """M, force, input matrix of the independent coordinates, and definitions of intermediates.
+
+    speeds: those of the rows, the rates of the dependent coordinates last.
+    """
+    names = Intermediates({*robot.symbols, *(symbol.name for symbol, _ in definitions(robot))})
+    n, size = len(speeds) - len(robot.dependent), mass_matrix.rows
+    row = {speed: number for number, speed in enumerate(speeds)}
+    T, gamma = eye(n).col_join(zeros(size - n, n)), zeros(size, 1)
+    for closure in closures(robot):
+        for i, symbol in enumerate(closure.dependent):
+            gamma[row[symbol.rate]] = closure.gamma[i]
+            for j, other in enumerate(closure.independent):
+                T[row[symbol.rate], row[other.rate]] = closure.slopes[i, j]
+
+    def named(what: str, matrix: Matrix) -> Matrix:
+        return Matrix(matrix.rows, matrix.cols, lambda i, j: names.scalar(f"loop_{what}_{i + 1}_{j + 1}", matrix[i, j]))
+
+    inertia = named("inertia", mass_matrix)
+    moved = named("moved", inertia * T)
+    matrix = T.T * moved
+    matrix = Matrix(n, n, lambda i, j: matrix[max(i, j), min(i, j)])
+    return matrix, T.T * (force - inertia * gamma), T.T * input_matrix, tuple(names.definitions)
+
+
+def expanded(symbols: Iterable[Symbol], groups: Sequence[Closure]) -> set[Symbol]:
+    """The symbols, with the variables of loops, and their rates, in place of what the loops determine."""
+    result = set(symbols)
+    for closure in groups:
+        found = result & closure.determined
+        if found:
+            moving = not found <= {*closure.dependent}
+            rates = {other.rate for other in closure.independent} if moving else set()
+            result = (result - found) | {*closure.variables} | rates
+    return result

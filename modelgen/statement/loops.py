@@ -1,0 +1,110 @@
+"""Closed loops: two points of a robot that are one, or two links whose frames are, and the coordinates that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sympy import Matrix
+
+from modelgen.errors import ModelError, Place
+from modelgen.statement.bodies import Link, Point, make_point
+from modelgen.statement.checker import number
+from modelgen.statement.declarations import Coordinate, Joint
+from modelgen.statement.terms import Terms
+
+End = Point | Link
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Two ends that coincide: points, or links with their frames."""
+
+    ends: tuple[End, End]
+    dependent: Mapping[Coordinate, float]  # the coordinates that follow -> about their values at the starting posture
+    at: Mapping[Coordinate, float]  # the other coordinates at the starting posture; zero where it names none
+    place: Place
+
+    @property
+    def frames(self) -> bool:
+        """Whether the ends are links, whose orientations coincide too."""
+        return isinstance(self.ends[0], Link)
+
+    def statement(self) -> list[object]:
+        """The content of the line as text, for the content hash."""
+        ends = [end.name if isinstance(end, Link) else end.statement() for end in self.ends]
+        return [
+            *ends,
+            *([symbol.name, value] for group in (self.dependent, self.at) for symbol, value in group.items()),
+        ]
+
+
+def make_loop(
+    check: Terms,
+    points: Sequence[Point],
+    links: Sequence[Link],
+    ends: tuple[object, object],
+    dependent: object,
+    at: object,
+) -> Loop:
+    """The loop of one `Robot.loop(...)`; its dependent coordinates leave the state.
+
+    Raises ModelError for ends that are neither two points nor two links of the robot, and for coordinates and values
+    that are not the robot's.
+    """
+    place = check.place
+    made = _end(check, points, links, ends[0], "first"), _end(check, points, links, ends[1], "second")
+    if isinstance(made[0], Link) != isinstance(made[1], Link):
+        raise ModelError(
+            "a loop joins a point and a link. Join two points, or two links whose frames coincide; the origin of a "
+            'link is the point robot.point("name", (0, 0, 0), on=link).',
+            place,
+        )
+    values = _values(dependent, "dependent", check)
+    if not values:
+        raise ModelError(
+            "the loop names no dependent coordinates. Write dependent={coordinate: value} with the coordinates that "
+            "the loop determines, and about their values where all others are zero.",
+            place,
+        )
+    posture = _values(at, "at", check)
+    both = next((symbol for symbol in posture if symbol in values), None)
+    if both is not None:
+        raise ModelError(
+            f"`{both}` is in dependent={{...}} and in at={{...}}; `at` names the independent coordinates.", place
+        )
+    for symbol in values:
+        check.declared.depend(symbol, place)
+    return Loop(made, values, posture, place)
+
+
+def _end(check: Terms, points: Sequence[Point], links: Sequence[Link], end: object, which: str) -> End:
+    """A point, a link, or the point at a position in the world frame."""
+    known: list[End] = [*points, *links]
+    for other in known:
+        if end is other or end == other.name:
+            return other
+    if isinstance(end, tuple | list | Matrix):
+        return make_point(check, (), (), f"{which}_end_of_the_loop", end, None)
+    raise ModelError(
+        f"the {which} end of the loop is {end!r}; write a position (x, height) or (x, y, height), the return value of "
+        "robot.point(...), or that of robot.link(...).",
+        check.place,
+    )
+
+
+def _values(given: object, what: str, check: Terms) -> dict[Coordinate, float]:
+    """Coordinates with numbers. Raises ModelError for others."""
+    if not isinstance(given, Mapping):
+        raise ModelError(f"{what} is {given!r}; write {what}={{coordinate: value}}.", check.place)
+    joints: dict[object, Joint] = {joint.symbol: joint for joint in check.declared.coordinates}
+    result = {}
+    for symbol, value in given.items():
+        if symbol not in joints:
+            raise ModelError(
+                f"{what}={{{symbol}: ...}} is not a coordinate of this robot. Write the return value of "
+                "robot.revolute(...) or robot.prismatic(...).",
+                check.place,
+            )
+        result[joints[symbol].symbol] = number(value, f"{what} value of `{symbol}`", check.place)
+    return result

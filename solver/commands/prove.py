@@ -1,0 +1,65 @@
+"""`solver prove`: a set of states that is proven to be invariant and to contract, around the target."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import Positional, arg
+
+from modelgen.commandline.numbers import Range
+from solver.commands import FAILED
+
+if TYPE_CHECKING:
+    from solver.proof.basin import Ball
+
+
+@dataclass(frozen=True)
+class Options:
+    """Interval arithmetic on the sampled closed loop: the true differential equation under an input that is held for a
+    control period. The exit code is 1 where no set is proven."""
+
+    run: Annotated[Path, Positional]
+    """Run folder of a training, or a policy of `solver policies`."""
+    spread: Annotated[float, Range(0.0, 0.5)] = 0.05
+    """Share by which every parameter may differ from its nominal value, all at the same time."""
+    seconds: Annotated[float, Range(0.1, 86400.0)] = 60.0
+    """Processor time for one set. About twenty sets of different sizes are tried."""
+    input_error: Annotated[float, Range(0.0, 0.1)] = 1e-5
+    """Bound of the error of the computed input, as a share of its range. It stands for rounding in float32."""
+    json: bool = False
+    """Print JSON instead of lines."""
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
+    """Folder of artifacts. By default the one of the training."""
+
+
+def run(options: Options) -> int:
+    """Prove and print."""
+    from solver.proof.basin import prove_basin
+
+    proof = prove_basin(options.run, options.spread, options.seconds, options.input_error, options.generated)
+    if options.json:
+        print(json.dumps(proof.to_json(), indent=2))
+        return 0 if proof.holds else FAILED
+    print(f"{proof.label}, {proof.robot}, basin around the target")
+    print(f"{'nominal':<12}{_text(proof.nominal, proof.state_names, proof.period)}")
+    print(f"{f'+-{100 * proof.spread:g} %':<12}{_text(proof.wrong, proof.state_names, proof.period)}")
+    print(
+        f"{'assumed':<12}the equations of the model, the exact state at every control period of {1e3 * proof.period:g} "
+        f"ms, and an input whose error is at most {', '.join(f'{error:.2g}' for error in proof.input_error)}"
+    )
+    return 0 if proof.holds else FAILED
+
+
+def _text(ball: Ball | None, names: tuple[str, ...], period: float) -> str:
+    if ball is None:
+        return "nothing proven within the time"
+    widths = ", ".join(f"{name} {width:.3g}" for name, width in zip(names, ball.half_widths, strict=True))
+    shrinking = 100 * ball.rate / period
+    return (
+        f"proven, {100 * ball.share:.3g} % of the basin's volume, errors up to {widths}\n"
+        f"{'':<12}the distance from the target shrinks by {shrinking:.3g} % a second or more, down to {ball.core:g} of "
+        f"the set's size ({ball.cells} cells, {ball.seconds:.1f} s)"
+    )

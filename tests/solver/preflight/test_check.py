@@ -1,0 +1,83 @@
+"""A training stops before it writes anything where no input within the limits holds the target."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sympy import cos, pi, sin
+
+import solver
+from modelgen import Quadratic, Robot
+from modelgen.builder import build_artifact
+from solver.cli import main
+from solver.errors import SolverError
+from tests.solver.conftest import TINY, words_of
+
+LENGTH, MASS, TORQUE = 0.3, 0.5, 0.5
+SMALL: dict[str, Any] = {**TINY, "iterations": 2, "preview": 0}
+#: Gravity less the torque at 45 degrees, in rad/s^2.
+LEFT = 9.81 * math.sin(math.pi / 4) / LENGTH - TORQUE / (MASS * LENGTH**2)
+
+
+def arm(free: tuple[str, ...] = ()) -> Robot:
+    """An arm at 45 degrees that is heavier than its motor."""
+    robot = Robot("heavy_arm")
+    angle = robot.revolute("angle", limit=3, rate_limit=8)
+    mass = robot.parameter("mass", MASS, "kg", tolerance=0.3)
+    robot.point_mass(mass, (LENGTH * sin(angle), LENGTH * cos(angle)))
+    robot.apply(angle, robot.input("torque", TORQUE, "N m"))
+    robot.task(
+        target={"angle": pi / 4},
+        state_cost=(angle - pi / 4) ** 2 + 0.05 * angle.rate**2,
+        action_cost=Quadratic(0.01),
+        start={"angle": (0, 0.5)},
+        horizon=1,
+        weight_at_horizon=0.65,
+        control_rate=25,
+        free=free,
+    )
+    return robot
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("generated")
+    build_artifact(arm(), folder)
+    return str(folder)
+
+
+def test_python_names_what_moves_at_the_target_and_by_how_much(generated: str, tmp_path: Path) -> None:
+    with pytest.raises(SolverError, match=rf"angle_rate .* {LEFT:.3g} rad/s per second") as caught:
+        solver.train("heavy_arm", generated=generated, out=tmp_path / "run", **SMALL)
+    assert "unheld_target=True" in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_stops_until_it_is_told_to_go_on_and_a_resumed_one_does_not_ask(
+    generated: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["train", "heavy_arm", "--generated", generated, "--out", str(tmp_path / "run"), "--preview", "20"]
+    words += [word for name, value in TINY.items() for word in words_of(name, value)]
+    assert main(words) == 2
+    (line,) = capsys.readouterr().err.splitlines()  # and no preview, which takes 20 s
+    assert "--unheld-target" in line
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(KeyboardInterrupt), warnings.catch_warnings(action="ignore"):
+        solver.train(
+            "heavy_arm", generated=generated, out=tmp_path / "run", unheld_target=True, callback=interrupted, **SMALL
+        )
+    assert main(["train", "--resume", str(tmp_path / "run")]) == 0
+
+
+def interrupted(_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_speeds_that_may_end_anywhere_need_not_be_held(tmp_path: Path) -> None:
+    build_artifact(arm(free=("angle_rate",)), tmp_path / "generated")
+    with warnings.catch_warnings(action="ignore"):
+        solver.train("heavy_arm", generated=str(tmp_path / "generated"), out=tmp_path / "run", **SMALL)
