@@ -100,7 +100,7 @@ class Features:
         c, first = len(self.angles), 2 * len(self.angles)
         angles, plain = self._in_tangent(self.angles), self._in_tangent(self.others)
         rows, others = torch.arange(c).to(at.device), torch.arange(first, first + len(plain)).to(at.device)
-        along = cost.new_zeros(len(cost), self.size)  # (nt, n_z)
+        along = cost.new_zeros(cost.shape[-1], self.size)  # (nt, n_z)
         along[angles, rows], along[angles, c + rows] = torch.cos(at), -torch.sin(at)
         along[plain, others] = 1.0 / self.scale.double()
         across = cost.new_zeros(c, self.size)
