@@ -29,9 +29,10 @@ from solver.training.run import ARTIFACT
 
 if TYPE_CHECKING:
     from solver.certification.certificate import Certificate
+    from solver.jax.solution import JaxSolution
     from solver.oracles.limit import Limit
 
-Format = Literal["c", "onnx", "js"]
+Format = Literal["c", "onnx", "js", "fmu"]
 Callback = Callable[[dict[str, float]], None]
 
 
@@ -71,6 +72,17 @@ class Run:
     def value(self) -> Value:
         """Value function as a function of arrays: `run.value(x)` gives V (N,) and dV/dx (N, n)."""
         return load_value(self.folder, self._generated)
+
+    def to_jax(self, dtype: str = "float32") -> JaxSolution:
+        """Policy and value function as pure functions of JAX: `f = run.to_jax(); f.policy(x); jax.grad(f.value)(x)`.
+
+        dtype: float32 or float64, of the results. Raises SolverError without JAX, and for a run without a value
+        function.
+        """
+        from solver.jax.solution import make
+        from solver.training.solution import load_solution
+
+        return make(load_solution(self.folder, self._generated), dtype)
 
     @property
     def metrics(self) -> list[dict[str, float]]:
@@ -114,19 +126,22 @@ class Run:
         directory: str | Path,
         *formats: Format,
         observer: bool = False,
+        fmi: int = 3,
         told: Mapping[str, Change] = MappingProxyType({}),
     ) -> list[Path]:
-        """Files of the policy in a directory: C99, ONNX or JavaScript. Returns their paths.
+        """Files of the policy in a directory: C99, ONNX, JavaScript or an FMU. Returns their paths.
 
-        observer: with "c", the observer too. told: parameters that the policy is told, where its training gave some.
-        Raises SolverError for an unknown format, and for a parameter that the policy cannot be told.
+        observer: with "c" and "fmu", the observer too. fmi: version of an FMU, 2 or 3. told: parameters that the policy
+        is told, where its training gave some. Raises SolverError for an unknown format, and for a parameter that the
+        policy cannot be told.
         """
         from solver.export.files import policy_files
         from solver.runs.folder import write_bytes
         from solver.training.solution import load_solution
 
         warn_unfinished(self.name)
-        files = policy_files(load_solution(self.folder, self._generated, told=told), Path(directory), formats, observer)
+        solution = load_solution(self.folder, self._generated, told=told)
+        files = policy_files(solution, Path(directory), formats, observer, fmi)
         for path, content in files.items():
             write_bytes(path, content)
         return list(files)

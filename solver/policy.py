@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import torch
@@ -26,23 +27,35 @@ from solver.problem.parameters import Change
 from solver.problem.problem import FARTHEST, Problem
 from solver.runs import kinds
 from solver.runs.kinds import require_told_names, told_among
+from solver.runs.shipped import run_folder
 from solver.training.solution import load_solution
 from solver.value.frozen import FrozenValue
 
+if TYPE_CHECKING:
+    from solver.jax.solution import JaxSolution
+
+
 MOST_TOLD = 64  # combinations of told values whose policies are kept in memory
-Tell = Callable[[tuple[tuple[str, float], ...]], Controller]
+InJax = Callable[[str], "JaxSolution"]  # from float32 or float64 to functions of JAX
+Tell = Callable[[tuple[tuple[str, float], ...]], "Policy"]
 
 
 class Policy:
-    """Policy of a run as a function of arrays. told: names of the parameters that a call can tell it.
+    """Policy of a run as a function of arrays. in_jax: makes its form in JAX, if it has one.
 
-    tell: the policy of some values of these.
+    told: names of the parameters that a call can tell it. tell: the policy of some values of these.
     """
 
     def __init__(
-        self, act: Controller, robot: CompiledRobot, label: str, told: tuple[str, ...] = (), tell: Tell | None = None
+        self,
+        act: Controller,
+        robot: CompiledRobot,
+        label: str,
+        in_jax: InJax | None = None,
+        told: tuple[str, ...] = (),
+        tell: Tell | None = None,
     ) -> None:
-        self._act, self.robot, self.label = act, robot, label
+        self._act, self.robot, self.label, self._in_jax = act, robot, label, in_jax
         self.told, self._tell = told, tell
         self.state_names, self.input_names = robot.state_names, robot.input_names
         self._geometry = Geometry.of(robot.metadata)
@@ -54,44 +67,101 @@ class Policy:
         arguments = ", ".join((*self.state_names, *self.told))
         return f"<policy {self.label}: ({arguments}) -> {inputs}, {self.control_rate:g} Hz>"
 
-    def __call__(self, x: ArrayLike, **told: float) -> NDArray[np.float32]:
+    @overload
+    def __call__(self, x: torch.Tensor, **told: float) -> torch.Tensor: ...
+    @overload
+    def __call__(self, x: ArrayLike, **told: float) -> NDArray[np.float32]: ...
+
+    def __call__(self, x: Any, **told: float) -> Any:
         """Inputs (N, m) or (m,) within the limits at states (N, n) or (n,), in SI units.
 
-        told: values of parameters that the training gave, in SI units; the others are nominal. The state of an entry
-        beyond 1e6 is that with 1e6; a state that is not finite gives NaN. Raises SolverError for another shape, and for
-        a parameter that the policy cannot be told.
+        told: values of parameters that the training gave, in SI units; the others are nominal.
+        Lists and NumPy arrays give float32 arrays of NumPy, and Torch tensors give tensors on their device, without a
+        gradient. JAX arrays give JAX arrays, also under `jit`, `vmap` and `grad`. The state of an entry beyond 1e6 is
+        that with 1e6; a state that is not finite gives NaN. Raises SolverError for another shape, for a parameter that
+        the policy cannot be told, and within a transformation of JAX for a policy without a value function.
         """
-        states, single = _states(x, self.state_names, self._geometry)
-        act = self._act
         if told:
-            require_told_names(self.label, self.told, told)
-            for name, value in told.items():
-                if not isinstance(value, Real) or not math.isfinite(value):
-                    raise SolverError(f"{name} is {value!r}; give one finite number, in SI units")
-            assert self._tell is not None
-            act = self._tell(tuple(sorted((name, float(value)) for name, value in told.items())))
-        u: NDArray[np.float32] = act(states)[0].numpy()
-        return u[0] if single else u
+            return self._told_that(told)(x)
+        if (functions := _of_jax(x, self._in_jax)) is not None:
+            return functions.policy(x)
+        states, single = _states(x, self.state_names, self._geometry)
+        u = self._act(states)[0]
+        u = u[0] if single else u
+        return u.to(x.device) if isinstance(x, torch.Tensor) else u.numpy()
+
+    def _told_that(self, told: Mapping[str, float]) -> Policy:
+        """The policy of the robot with some values of told parameters."""
+        require_told_names(self.label, self.told, told)
+        for name, value in told.items():
+            if not isinstance(value, Real) or not math.isfinite(value):
+                raise SolverError(f"{name} is {value!r}; give one finite number, in SI units")
+        assert self._tell is not None
+        return self._tell(tuple(sorted((name, float(value)) for name, value in told.items())))
 
 
 class Value:
     """Value function of a run as a function of arrays."""
 
-    def __init__(self, value: FrozenValue, robot: CompiledRobot) -> None:
-        self._value, self.robot, self.state_names = value, robot, robot.state_names
+    def __init__(self, value: FrozenValue, robot: CompiledRobot, in_jax: InJax | None = None) -> None:
+        self._value, self.robot, self.state_names, self._in_jax = value, robot, robot.state_names, in_jax
         self._geometry = Geometry.of(robot.metadata)
 
     def __repr__(self) -> str:
         return f"<value function of {self.robot.name}: ({', '.join(self.state_names)})>"
 
-    def __call__(self, x: ArrayLike) -> tuple[Any, NDArray[np.float32]]:
+    @overload
+    def __call__(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]: ...
+    @overload
+    def __call__(self, x: ArrayLike) -> tuple[Any, NDArray[np.float32]]: ...
+
+    def __call__(self, x: Any) -> tuple[Any, Any]:
         """V (N,) and dV/dx (N, n) at states (N, n); a float and (n,) at one state (n,).
 
-        Raises SolverError for another shape.
+        The kind of the results is as in `Policy`. Raises SolverError for another shape.
         """
+        if (functions := _of_jax(x, self._in_jax)) is not None:
+            return functions.value(x), functions.gradient(x)
         states, single = _states(x, self.state_names, self._geometry)
-        value, gradient = (result.numpy() for result in self._value(states))
-        return (float(value[0]), gradient[0]) if single else (value, gradient)
+        value, gradient = self._value(states)
+        if isinstance(x, torch.Tensor):
+            value, gradient = value.to(x.device), gradient.to(x.device)
+            return (value[0], gradient[0]) if single else (value, gradient)
+        return (float(value[0]), gradient[0].numpy()) if single else (value.numpy(), gradient.numpy())
+
+
+def _of_jax(x: Any, in_jax: InJax | None) -> JaxSolution | None:
+    """The functions of JAX for an array of JAX; None for other arrays, and for a policy that is called by NumPy's.
+
+    Raises SolverError within a transformation of JAX for a policy that has no form there.
+    """
+    jax = sys.modules.get("jax")
+    if jax is None or not isinstance(x, jax.Array):
+        return None
+    if in_jax is not None:
+        return in_jax("float64" if x.dtype == np.float64 else "float32")
+    if isinstance(x, jax.core.Tracer):
+        raise SolverError("a policy without a value function has no form in JAX; call it outside of jit, vmap and grad")
+    return None
+
+
+def _forms_in_jax(
+    folder: str | Path,
+    generated: str | None,
+    reaction_periods: float | None = None,
+    told: Mapping[str, Change] = MappingProxyType({}),
+) -> InJax | None:
+    """Makes the functions of a run in JAX; None for a run without a value function."""
+    if kinds.kind_of(run_folder(folder)).command != "train":
+        return None
+
+    @cache
+    def in_jax(dtype: str) -> JaxSolution:
+        from solver.jax.solution import make
+
+        return make(load_solution(folder, generated, reaction_periods, told), dtype)
+
+    return in_jax
 
 
 def _states(x: ArrayLike, names: tuple[str, ...], geometry: Geometry) -> tuple[torch.Tensor, bool]:
@@ -122,21 +192,25 @@ def load_policy(
     folder: str | Path,
     generated: str | None = None,
     reaction_periods: float | None = None,
+    told: Mapping[str, Change] = MappingProxyType({}),
 ) -> Policy:
     """Policy of a run of any kind: `policy(x)` maps (N, n) to (N, m).
 
     folder: of the run, or the name of a shipped policy. generated: folder of artifacts if it has moved.
     reaction_periods: control periods that an input acts before the next one can, by default as in training; 0 is the
-    closed form. Raises SolverError for a folder without a run, a damaged checkpoint, another artifact, and for
-    `reaction_periods` of a run without a value function.
+    closed form. told: parameters that the policy is told unless a call tells them, where the training gave some.
+    Raises SolverError for a folder without a run, a damaged checkpoint, another artifact, for `reaction_periods` of a
+    run without a value function, and for a parameter that the policy cannot be told.
     """
-    problem, act, label = kinds.load_rollout_policy(folder, generated, reaction_periods)
+    problem, act, label = kinds.load_rollout_policy(folder, generated, reaction_periods, told)
 
     @lru_cache(MOST_TOLD)
-    def tell(told: tuple[tuple[str, float], ...]) -> Controller:
-        return kinds.load_rollout_policy(folder, generated, reaction_periods, dict(told)).act
+    def tell(values: tuple[tuple[str, float], ...]) -> Policy:
+        return load_policy(folder, generated, reaction_periods, {**told, **dict(values)})
 
-    return Policy(act, problem.robot, label, told_among(folder, problem.robot.parameter_names), tell)
+    names = told_among(folder, problem.robot.parameter_names)
+    in_jax = _forms_in_jax(folder, generated, reaction_periods, told)
+    return Policy(act, problem.robot, label, in_jax, names, tell)
 
 
 class PositionController:
@@ -252,4 +326,4 @@ def load_value(folder: str | Path, generated: str | None = None) -> Value:
     artifact, and a baseline, which has no value function.
     """
     solution = load_solution(folder, generated)
-    return Value(solution.value, solution.problem.robot)
+    return Value(solution.value, solution.problem.robot, _forms_in_jax(folder, generated))

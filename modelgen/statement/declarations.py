@@ -12,8 +12,8 @@ from sympy import Expr, Float, Matrix, Symbol
 from modelgen.errors import ModelError, Place, calling_place
 from modelgen.metadata import RATE, TIME, Task
 from modelgen.statement.action_costs import InputCost
-from modelgen.statement.checker import flag, identifier, number, parameter_range, positive, text
-from modelgen.statement.units import parse
+from modelgen.statement.checker import flag, identifier, number, parameter_range, positive, shown, text
+from modelgen.units import parse
 
 Kind = Literal["revolute", "prismatic", "quaternion"]
 
@@ -527,6 +527,12 @@ def _three(value: object, what: str, place: Place) -> tuple[float, ...]:
 
 def _limit(value: object, what: str, largest: float, place: Place) -> float:
     """A limit of the state domain. Raises ModelError if it is above `largest`."""
+    if isinstance(value, tuple | list):
+        raise ModelError(
+            f"the {what} is {shown(value)}; write one number: the domain is from -limit to limit. Measure a coordinate "
+            "from the middle of its range.",
+            place,
+        )
     limit = positive(value, what, place)
     if limit > largest:
         raise ModelError(

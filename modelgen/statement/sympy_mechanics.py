@@ -25,7 +25,7 @@ from modelgen.statement.sympy_rolling import (
     unseen_bodies,
 )
 from modelgen.statement.terms import Terms
-from modelgen.statement.units import dimension, divided
+from modelgen.units import dimension, divided
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from modelgen.errors import ModelError, Place
 from modelgen.statement.checker import check_finite, check_smooth, check_symbols, expression
 from modelgen.statement.declarations import RATE_UNITS, UNITS, Declarations, DeclaredInput, DeclaredParameter
 from modelgen.statement.dimensions import Dimensions
-from modelgen.statement.units import Dimension, dimension
+from modelgen.units import Dimension, dimension
 
 Unit = str | Dimension | None  # None: any unit
 

@@ -1,4 +1,4 @@
-"""Files of an exported policy: C99, ONNX or JavaScript."""
+"""Files of an exported policy: C99, ONNX, JavaScript or an FMU."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.training.solution import Solution
 
-FORMATS = ("c", "onnx", "js")
+FORMATS = ("c", "onnx", "js", "fmu")
 
 
 def policy_files(
-    solution: Solution, directory: Path, formats: Sequence[str], observer: bool = False
+    solution: Solution, directory: Path, formats: Sequence[str], observer: bool = False, fmi: int = 3
 ) -> dict[Path, bytes]:
-    """Contents of a policy in some formats, by path. observer: add the observer to "c".
+    """Contents of a policy in some formats, by path. observer: add the observer to "c" and "fmu". fmi: 2 or 3.
 
-    Raises SolverError for an unknown format, for no format, and for an observer without C.
+    Raises SolverError for an unknown format, for no format, and for an observer without C or FMU.
     """
     for name in formats:
         if name not in FORMATS:
             raise SolverError(f"unknown format {name!r}.{suggestion(name, FORMATS)} Formats: {', '.join(FORMATS)}")
     if not formats:
         raise SolverError(f"there is no format; name one of {', '.join(FORMATS)}")
-    if observer and "c" not in formats:
-        raise SolverError("the observer is written in C; export c too")
+    if observer and not {"c", "fmu"} & set(formats):
+        raise SolverError("the observer is written in C; export c or fmu too")
     text, stem = solution.label, f"{solution.problem.robot.name}_policy"
     files: dict[Path, bytes] = {}
     if "c" in formats:
@@ -41,4 +41,8 @@ def policy_files(
         from solver.export.js_export import emit as emit_js
 
         files[directory / f"{stem}.js"] = emit_js(solution, text).encode()
+    if "fmu" in formats:
+        from solver.export.fmu_export import emit as emit_fmu
+
+        files[directory / f"{stem}.fmu"] = emit_fmu(solution, text, fmi, observer)
     return files

@@ -22,8 +22,9 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.gym.episodes import Array, Episodes, is_whole
+from solver.gym.episodes import Array, Episodes
 from solver.observer.sensing import usual_counts
+from solver.problem.episode_options import Observation, is_whole, require_observation
 from solver.problem.geometry import ENTRIES, matrix
 from solver.problem.given import GivenRanges, resolve
 from solver.problem.problem import Problem, StartDistribution
@@ -40,7 +41,6 @@ except ImportError as error:
         "solver.gym.environment needs Gymnasium, which is not installed: pip install 'robust-value-iteration[gym]'"
     ) from error
 
-Observation = Literal["features", "state"]
 Sensors = Literal["state", "encoders"]
 METADATA: dict[str, Any] = {"render_modes": ["rgb_array"]}
 VECTOR_METADATA = {**METADATA, "autoreset_mode": AutoresetMode.SAME_STEP}
@@ -148,8 +148,7 @@ class _Robot:
         """
         if render_mode not in (None, *METADATA["render_modes"]):
             raise SolverError(f"render_mode is {render_mode!r}; choices are None and 'rgb_array'")
-        if observation not in get_args(Observation):
-            raise SolverError(f"observation is {observation!r}; choices are {', '.join(get_args(Observation))}")
+        require_observation(observation)
         if sensors not in get_args(Sensors):
             raise SolverError(f"sensors is {sensors!r}; choices are {', '.join(get_args(Sensors))}")
         compiled = load_robot(robot, "cpu", generated)

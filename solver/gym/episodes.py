@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from numbers import Integral, Real
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from solver.errors import SolverError
+from solver.problem.episode_options import episode_actions, is_number
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem, StartDistribution
 
@@ -46,24 +45,10 @@ class Episodes:
         hold: int,
         target_share: float = 0.0,
     ) -> None:
-        if start not in get_args(StartDistribution):
-            raise SolverError(f"start is {start!r}; choices are {', '.join(get_args(StartDistribution))}")
-        if not is_number(randomize) or not 0.0 <= randomize < 1.0:
-            raise SolverError(f"randomize is {randomize!r}; give a share of the nominal parameters, in [0, 1)")
         if not is_number(target_share) or not 0.0 <= target_share <= 1.0:
             raise SolverError(f"target_share is {target_share!r}; give a share of the episodes, in [0, 1]")
-        task = problem.robot.metadata.task
-        length = task.horizon if seconds is None else seconds
-        if not is_number(length) or not 0.0 < length < math.inf:
-            raise SolverError(f"seconds is {seconds!r}; give a positive length of an episode")
-        periods = round(length * task.control_rate)
-        if not is_whole(hold) or not 1 <= hold <= periods:
-            raise SolverError(
-                f"hold is {hold!r}, and an episode has {periods} control periods of {problem.control_step:g} s; give "
-                "hold an integer from 1 to the number of control periods"
-            )
-        self.length = math.ceil(periods / hold)
-        self.rate = task.control_rate / hold  # actions per second
+        self.length = episode_actions(problem, start, randomize, seconds, hold)
+        self.rate = problem.robot.metadata.task.control_rate / hold  # actions per second
         self.problem, self.start, self.randomize, self.hold = problem, start, randomize, int(hold)
         self.target_share = target_share
         self.x = torch.zeros(size, len(problem.state_limits))
@@ -132,13 +117,3 @@ class Episodes:
             )
         self.taken += 1
         return reward.double().numpy(), self.taken >= self.length
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is a real number, and not a bool."""
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def is_whole(value: object) -> bool:
-    """Whether a value is an integer, and not a bool."""
-    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -19,6 +19,7 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.loops import closures
 from modelgen.derivation.numeric import compiled_evaluator
 from modelgen.derivation.size import size
+from modelgen.report.pages import html_page
 
 Array = NDArray[np.float64]
 GRAVITY = 9.81
@@ -399,6 +400,10 @@ def test_size_of_a_build_is_estimated_within_a_factor_of_three(name: str, tmp_pa
     robot = unseen(name)
     built = sum(build_artifact(robot, tmp_path).operations.values())
     assert built / 3 < size(robot).total < 3 * built
+
+
+def test_a_page_draws_the_dependent_bars() -> None:
+    assert "<svg" in html_page(unseen("four_bar"))
 
 
 def test_newton_closes_the_loop_to_rounding() -> None:
