@@ -73,7 +73,7 @@ CORPORA = {
     "mjcf": Corpus(
         ("mujoco-menagerie", "gymnasium", "gymnasium-robotics", "dm-control", "robosuite-models"),
         ".xml",
-        re.compile(rb"<mujoco\b.*<(joint|freejoint)\b", re.DOTALL),
+        re.compile(rb"<mujoco\b.*<(joint|freejoint|include)\b", re.DOTALL),
         "mjcf.md",
     ),
 }

@@ -180,6 +180,10 @@ class CompiledRobot:
         """S (N, n_v, m): the generalized force of each input."""
         return self._evaluate("input_map", {"x": x, "theta": theta}, out)[0]
 
+    def reaction(self, x: Array, u: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None) -> Array:
+        """Forces R (N, k) of the drives of commanded accelerations, in the order of robot.accelerate; N or N m."""
+        return self._evaluate("reaction", {"x": x, "u": u, "theta": theta}, out)[0]
+
     def kinetic_energy(self, x: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None) -> Array:
         """T (N,), in J."""
         return self._evaluate("kinetic_energy", {"x": x, "theta": theta}, out)[0]

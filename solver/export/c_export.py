@@ -52,6 +52,8 @@ def emit_observer(problem: Problem) -> dict[str, str]:
     robot, observer = problem.robot, Observer(problem, make_sensing(problem, usual_counts(problem)))
     coordinates, n = robot.metadata.coordinates, len(problem.target)
     q = robot.metadata.nq
+    kinds = [state.kind for state in robot.metadata.states]
+    still = [value if kind == "internal" else 0.0 for value, kind in zip(problem.target.tolist(), kinds, strict=True)]
     exact = make_sensing(problem, rates=problem.target.new_zeros(n - q)).deviation.double() ** 2
     fields = names(robot, "") | {
         "q": q,
@@ -65,6 +67,7 @@ def emit_observer(problem: Problem) -> dict[str, str]:
         "upper": listed(problem.upper_input.tolist()),
         "trim": listed(problem.trim.tolist()),
         "wrong": listed((observer.errors**2).tolist()) or "0",
+        "still": f"((const real[]){{{listed(still)}}})[i]" if any(still) else "0",
         "unknown": listed(observer.unknown.tolist()),
         "added": listed(observer.added[q:].tolist()),
         "left": f"{observer.left:.17g}",

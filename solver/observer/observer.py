@@ -8,8 +8,8 @@ measurement come from the sensors, and the variances of the prediction from the 
 
 - every parameter is uniform between its bounds, and drawn again in every control period;
 - the disturbance of an input is a Gauss-Markov process within DRIVE of the input limit, with correlation time LASTS;
-- an unmodelled random walk changes a velocity by PUSH of its limit in one second;
-- at the start, a velocity that is not measured is uniform within its limit.
+- an unmodelled random walk changes a velocity or a state of first order by PUSH of its limit in one second;
+- at the start, one of these that is not measured is uniform within its limit.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class Observer:
     def __init__(self, problem: Problem, sensing: Sensing) -> None:
         self.problem, self.delay = problem, sensing.delay
         self.positions, self.entries = problem.robot.metadata.nv, sensing.entries
+        self.internal = slice(problem.robot.metadata.velocities.stop, None)  # entries of x that hold z
         self.measured = sensing.deviation.double() ** 2  # (k,)
         bounds, velocities = problem.theta_bounds, problem.tangent_limits[self.positions :].double()
         self.errors = ((bounds[:, 1] - bounds[:, 0]) / math.sqrt(12.0)).double()  # (p,)
@@ -89,9 +90,11 @@ class Observer:
         self.waiting.append(u)
 
     def _begin(self, y: Tensor) -> None:
-        """Start at the first measurement y (N, k): the trim before, and zero velocities if they are not measured."""
+        """Start at the first measurement y (N, k): the trim before, and what is not measured at rest."""
         size, rest = len(y), len(self.problem.target) - y.shape[1]
-        self.x = self.problem.confine(torch.cat([y, y.new_zeros(size, rest)], 1))
+        still = self.problem.target.new_zeros(len(self.problem.target))
+        still[self.internal] = self.problem.target[self.internal]
+        self.x = self.problem.confine(torch.cat([y, still[y.shape[1] :].expand(size, rest)], 1))
         self.at_start, self.covariance = rest > 0, self.unknown.diag().repeat(size, 1, 1)
         self.normalised_innovation = self.surprise = y.new_zeros(size)
         self.disturbance = y.new_zeros(size, len(self.problem.input_limits))
@@ -103,7 +106,7 @@ class Observer:
         A linearisation about rest would have an error of the square of the velocities.
         """
         velocities = self._innovation(x, positions) / self.problem.control_step
-        return self.problem.confine(torch.cat([x[:, : self.entries], velocities], 1))
+        return self.problem.confine(torch.cat([x[:, : self.entries], velocities, x[:, self.internal]], 1))
 
     def _advance(self, x: Tensor, about: Tensor, u: Tensor, y: Tensor) -> Tensor:
         """States (N, n) one control period after x (N, n) with the input u (N, m), corrected by y (N, k) at its end.

@@ -198,7 +198,7 @@ static void advance(${name}_filter *f, const real *about, const real *u, const r
 /* One filter takes y; u: what acted since the last one. */
 static void follow(const ${name}_observer *o, ${name}_filter *f, const real *u, const real *y) {
     if (o->measured == 0) {
-        for (int i = 0; i < STATES; i++) f->x[i] = i < SENSORS ? y[i] : 0;
+        for (int i = 0; i < STATES; i++) f->x[i] = i < SENSORS ? y[i] : $still;
         for (int i = 0; i < ALL; i++) f->covariance[i][i] = i < SENSORS ? o->variance[i] : unknown[i];
         confine(f->x);
     } else {

@@ -252,7 +252,7 @@ def test_bad_rates_are_refused() -> None:
         ({}, "write {coordinate: rate"),
     ):
         with pytest.raises(ModelError, match=words):
-            robot.roll(rates)
+            robot.roll(rates)  # type: ignore[arg-type]
     robot.roll({x: speed * sp.cos(yaw), y: speed * sp.sin(yaw)})
     with pytest.raises(ModelError, match=r"in an earlier robot\.roll"):
         robot.roll({x: speed})

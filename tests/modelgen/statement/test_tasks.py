@@ -98,11 +98,9 @@ class TestTask:
         robot = self.changed()
         rejects("`late`", "end of the file", action=lambda: robot.input("late", 1, "N"))
 
-    def test_a_task_before_any_coordinate_or_input_is_refused(self) -> None:
+    def test_a_task_before_any_coordinate_is_refused(self) -> None:
         robot = Robot("empty")
         rejects("no coordinate", "robot.revolute", action=lambda: robot.task(**TASK))
-        robot.revolute("q", limit=1, rate_limit=1)
-        rejects("no input", "robot.input", action=lambda: robot.task(**TASK))
 
     def test_one_weight_holds_for_all_inputs(self) -> None:
         robot, s, _, force = cart()
