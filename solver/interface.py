@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -127,13 +127,14 @@ class Run:
         *formats: Format,
         observer: bool = False,
         fmi: int = 3,
+        estimate: Sequence[str] = (),
         told: Mapping[str, Change] = MappingProxyType({}),
     ) -> list[Path]:
         """Files of the policy in a directory: C99, ONNX, JavaScript or an FMU. Returns their paths.
 
-        observer: with "c" and "fmu", the observer too. fmi: version of an FMU, 2 or 3. told: parameters that the policy
-        is told, where its training gave some. Raises SolverError for an unknown format, and for a parameter that the
-        policy cannot be told.
+        observer: with "c" and "fmu", the observer too. fmi: version of an FMU, 2 or 3. estimate: parameters that the
+        observer in "c" estimates. told: parameters that the policy is told, where its training gave some. Raises
+        SolverError for an unknown format, and for a parameter that the policy cannot be told.
         """
         from solver.export.files import policy_files
         from solver.runs.folder import write_bytes
@@ -141,7 +142,7 @@ class Run:
 
         warn_unfinished(self.name)
         solution = load_solution(self.folder, self._generated, told=told)
-        files = policy_files(solution, Path(directory), formats, observer, fmi)
+        files = policy_files(solution, Path(directory), formats, observer, fmi, estimate)
         for path, content in files.items():
             write_bytes(path, content)
         return list(files)

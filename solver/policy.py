@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from numbers import Real
 from pathlib import Path
@@ -219,8 +219,16 @@ class PositionController:
     A call is one control period. The observer assumes that every returned input is sent to the robot.
     """
 
-    def __init__(self, problem: Problem, act: Controller, sensing: Sensing, longest_delay: int | None) -> None:
-        self._act, self._observer = act, make_observer(problem, sensing, longest_delay)
+    def __init__(
+        self,
+        problem: Problem,
+        act: Controller,
+        sensing: Sensing,
+        longest_delay: int | None,
+        estimate: Sequence[str] = (),
+    ) -> None:
+        self._act, self._observer = act, make_observer(problem, sensing, longest_delay, estimate)
+        self._parameters = dict(zip(problem.robot.parameter_names, problem.theta.tolist(), strict=True))
         self._names = problem.robot.state_names[: sensing.entries]
 
     def reset(self) -> None:
@@ -251,6 +259,12 @@ class PositionController:
         return float(self._observer.normalised_innovation[0])
 
     @property
+    def parameters(self) -> dict[str, float]:
+        """Parameters of the robot in SI units: the last estimates, and the nominal values of the others."""
+        found = self._observer.parameters
+        return self._parameters if found is None else dict(zip(self._parameters, found[0].tolist(), strict=True))
+
+    @property
     def delay(self) -> int:
         """Control periods from a measurement until its input acts: the given delay, or the most probable so far."""
         return int(self._observer.delay[0]) if isinstance(self._observer, UnknownDelay) else self._observer.delay
@@ -265,6 +279,7 @@ def load_controller(
     delay: int = 0,
     longest_delay: int | None = None,
     rates: Mapping[str, float] | None = None,
+    estimate: Sequence[str] = (),
     told: Mapping[str, Change] = MappingProxyType({}),
 ) -> PositionController:
     """Policy of a run with an observer, for a robot that measures positions, or positions and rates.
@@ -272,9 +287,10 @@ def load_controller(
     counts: step of an encoder in the unit of its coordinate, by the name of the coordinate; by default a turn has 2048
     steps, and a length has steps of 0.025 mm. rates: standard deviation of the white noise of a measured rate in its
     unit, by the name of the state, for all rates or for none. delay: control periods from a measurement until its input
-    acts. longest_delay: upper bound of an unknown delay, which the observer then estimates. told: parameters that the
-    policy and the observer are told, where the training gave some; the others are nominal. Raises the errors of
-    `load_policy`, and SolverError for an unknown name or a number out of range.
+    acts. longest_delay: upper bound of an unknown delay, which the observer then estimates. estimate: parameters that
+    the observer estimates too: names, or `all`. told: parameters that the policy and the observer are told, where the
+    training gave some; the others are nominal. Raises the errors of `load_policy`, and SolverError for an unknown name,
+    a number out of range, or a parameter that the measurements do not show.
     """
     problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods, told)
     names, steps = tuple(problem.tangent.names[: problem.robot.metadata.nv]), usual_counts(problem)
@@ -294,7 +310,7 @@ def load_controller(
         raise SolverError("delay and longest_delay are both given; give delay if it is known, or else longest_delay")
     longest = None if longest_delay is None else _periods("longest_delay", longest_delay)
     sensing = make_sensing(problem, steps, delay=_periods("delay", delay), rates=noise)
-    return PositionController(problem, act, sensing, longest)
+    return PositionController(problem, act, sensing, longest, estimate)
 
 
 def _require(argument: str, given: Mapping[str, float], names: tuple[str, ...], what: str) -> None:

@@ -34,6 +34,8 @@ class Options:
     The files hold the policy of this robot. By default the nominal parameters."""
     observer: bool = False
     """With --c: write the observer too. Its memory is a struct. With --fmu: the FMU measures positions only."""
+    estimate: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
+    """With --c and --observer: parameters that it estimates, as in `solver evaluate`: their names, or `all`."""
     budget: Annotated[str | None, arg(metavar="TIME@CLOCK")] = None
     """With --c: distil the policy into a small network for a Cortex-M4F, in minutes. TIME is the limit of a control
     period at two cycles an instruction, with the observer where --observer is given: 500us@168MHz. Instructions are
@@ -64,6 +66,8 @@ def run(options: Options) -> None:
         raise SolverError("--observer is written in C; give --c DIR or --fmu FILE too")
     if options.fmi != Options.fmi and options.fmu is None:
         raise SolverError("--fmi is the version of an FMU; give --fmu FILE too")
+    if options.estimate and not (options.observer and options.c is not None and options.fmu is None):
+        raise SolverError(f"--estimate {' '.join(options.estimate)} is for the observer in C; give --observer --c DIR")
     if options.budget is not None and options.c is None:
         raise SolverError("--budget distils a policy in C; give --c DIR too")
     if options.budget is None and (options.max_loss, options.seed) != (Options.max_loss, Options.seed):
@@ -82,12 +86,14 @@ def run(options: Options) -> None:
 
         if options.budget is None:
             sources = emit_c(solution, solution.label)
-            sources |= emit_observer(solution.problem) if options.observer else {}
+            sources |= emit_observer(solution.problem, options.estimate) if options.observer else {}
         else:
             from solver.export.distilled.export import export
 
             words = options.budget, options.c, options.max_loss, options.seed
-            sources = export(solution, solution.label, *words, report=print, observer=options.observer)
+            sources = export(
+                solution, solution.label, *words, report=print, observer=options.observer, estimate=options.estimate
+            )
         files.update((options.c / name, text.encode()) for name, text in sources.items())
     if options.onnx is not None:
         from solver.export.onnx_export import emit as emit_onnx

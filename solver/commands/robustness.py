@@ -20,7 +20,7 @@ from solver.streams import SEEDS
 
 if TYPE_CHECKING:
     from solver.evaluation.parameter_box import ParameterRange
-COMMON = ("runs", "parameter", "start", "end", "points", "plant", "observer", "episodes", "out", "jobs")
+COMMON = ("runs", "parameter", "start", "end", "points", "plant", "observer", "estimate", "episodes", "out", "jobs")
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class Options:
     """Effects of the harsh plant, as in `solver evaluate`."""
     observer: bool = False
     """Give the policies the states of an observer, as in `solver evaluate`."""
+    estimate: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
+    """Parameters that the observer estimates, with --observer, as in `solver evaluate`."""
     blind: bool = False
     """Tell the policies the nominal parameters, as in `solver evaluate`."""
     reaction_periods: Annotated[float | None, Range(0.0, 100.0)] = None
@@ -56,7 +58,7 @@ class Options:
     """Seed of the starts and of the noise of the harsh plant. By default the seed of the evaluations in training."""
     out: Path | None = None
     """Figure and JSON file without their endings. By default
-    runs/robustness-ROBOT-PLANT[-EFFECTS][-observer][-blind][-reactionK]-PARAMETERS."""
+    runs/robustness-ROBOT-PLANT[-EFFECTS][-observer][-estimate-NAMES][-blind][-reactionK]-PARAMETERS."""
     jobs: Annotated[int, Range(1, MOST_JOBS)] = field(default_factory=lambda: os.cpu_count() or 1)
     """Processes of the rollouts on this machine. The results do not depend on it."""
     cluster: Annotated[str | None, arg(metavar="ADDRESS")] = None
@@ -88,8 +90,16 @@ def run(options: Options) -> None:
     from solver.streams import EVALUATION_SEED
 
     seed = EVALUATION_SEED if options.seed is None else options.seed
-    shown = options.reaction_periods, options.observer, options.blind
-    trial = Trial(options.plant, tuple(options.harsh), options.episodes, seed, *shown)
+    trial = Trial(
+        options.plant,
+        tuple(options.harsh),
+        options.episodes,
+        seed,
+        options.reaction_periods,
+        options.observer,
+        tuple(options.estimate),
+        options.blind,
+    )
     if options.out is not None and (options.out.is_dir() or options.out.name in ("", "..")):
         raise SolverError(f"--out {options.out} is a folder; name the figure, for example {options.out / 'masses'}")
     stem = options.out or Path("runs") / "robustness"  # the default ends with the name of the robot
@@ -98,7 +108,8 @@ def run(options: Options) -> None:
     with workers(options.jobs, options.cluster) as executor:
         result = measure(options.runs, ranges, trial, options.generated, _announce, executor)
     reaction = [] if options.reaction_periods is None else [f"reaction{options.reaction_periods:g}"]
-    chosen = [*options.harsh, *(["observer"] if options.observer else [])]
+    estimated = ["estimate", *options.estimate] if options.estimate else []
+    chosen = [*options.harsh, *(["observer"] if options.observer else []), *estimated]
     chosen += [*(["blind"] if options.blind else []), *reaction]
     name = "-".join(["robustness", result.robot, options.plant, *chosen, *options.parameter])
     out = options.out or Path("runs") / name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -29,6 +29,7 @@ class Evaluation:
     harsh: tuple[str, ...]  # effects of the harsh plant
     observer: bool  # whether the policy got the estimates of an observer
     longest_delay: int | None  # largest delay that the observer considered; None if it knew the delay
+    estimate: tuple[str, ...]  # parameters that the observer estimated, as given: names, or `all`
     reaction_periods: float | None  # of the policy; None as in training
     episodes: int
     seed: int
@@ -36,6 +37,9 @@ class Evaluation:
     told: tuple[str, ...]  # the changed parameters that the policy was told
     statistics: dict[str, float]  # see `solver.plants.outcome.summary`
     states_at_limit: tuple[str, ...]  # states that were at their limit in some rollout
+    innovation: float | None = None  # mean normalised innovation for each measured number; 1 if the model is right
+    estimates: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Mean and standard deviation over the rollouts of the last estimate of every estimated parameter."""
 
     def __repr__(self) -> str:
         mean, success = self.statistics["return_mean"], 100 * self.statistics["success_rate"]
@@ -44,6 +48,8 @@ class Evaluation:
     def to_json(self) -> dict[str, Any]:
         """Content of `solver evaluate --json`."""
         content = dict(vars(self)) | {"harsh": list(self.harsh), "told": list(self.told)}
+        content["estimate"] = list(self.estimate)
+        content["estimates"] = {name: {"mean": m, "deviation": s} for name, (m, s) in self.estimates.items()}
         del content["statistics"], content["states_at_limit"]
         return content | self.statistics
 
@@ -57,6 +63,7 @@ def evaluate(
     harsh: Sequence[str] = (),
     observer: bool = False,
     longest_delay: int | None = None,
+    estimate: Sequence[str] = (),
     reaction_periods: float | None = None,
     seed: int | None = None,
     blind: bool = False,
@@ -70,6 +77,7 @@ def evaluate(
     harsh: effects of the harsh plant, such as `delay` or `noise=2x`; all of them if it is empty.
     observer: the policy gets the estimates of an observer instead of the plant's measured states.
     longest_delay: in control periods; if given, the observer estimates the plant's delay up to this one.
+    estimate: parameters that the observer estimates beside the state: names, or `all`.
     reaction_periods: see `solver.game.policies.make_policy`; by default as in training.
     seed: of the starts and of the noise, by default the same as in the evaluations of trainings.
     generated: folder of artifacts.
@@ -81,6 +89,8 @@ def evaluate(
         raise SolverError(
             f"--longest-delay {longest_delay} needs an observer; give it with --observer, as 0 or more control periods"
         )
+    if estimate and not observer:
+        raise SolverError(f"--estimate {' '.join(estimate)} needs an observer; give it with --observer")
     problem, act, label = load_rollout_policy(run, generated, reaction_periods)
     theta = changed_parameters(problem, parameters)
     told = () if blind or not parameters else told_among(run, parameters)
@@ -90,7 +100,7 @@ def evaluate(
     seed = EVALUATION_SEED if seed is None else seed
     require_seed(seed)
     starts, tested = sample_starts(problem, episodes, seed), make_plant(plant, problem, theta, harsh, seed)
-    result = rollouts(problem, act, starts, tested, observed=observer, longest_delay=longest_delay)
+    result = rollouts(problem, act, starts, tested, observed=observer, longest_delay=longest_delay, estimate=estimate)
     statistics = summary(result)
     if not all(map(math.isfinite, statistics.values())):
         raise left_all_bounds(problem, theta)
@@ -103,6 +113,7 @@ def evaluate(
         harsh=tuple(all_effects(plant, harsh)),
         observer=observer,
         longest_delay=longest_delay,
+        estimate=tuple(estimate),
         reaction_periods=reaction_periods,
         episodes=episodes,
         seed=seed,
@@ -110,4 +121,8 @@ def evaluate(
         told=told,
         statistics=statistics,
         states_at_limit=tuple(name for name, held in names if held),
+        innovation=None if result.innovation is None else float(result.innovation.mean()),
+        estimates={
+            name: (float(found.mean()), float(found.std(correction=0))) for name, found in result.estimates.items()
+        },
     )

@@ -53,6 +53,7 @@ class Trial:
     seed: int = 0
     reaction_periods: float | None = None  # see `load_rollout_policy`
     observer: bool = False  # see `solver.evaluation.evaluation.evaluate`
+    estimate: tuple[str, ...] = ()  # likewise
     blind: bool = False  # likewise
 
 
@@ -69,6 +70,7 @@ class Robustness:
     axes: tuple[Axis, ...]
     groups: tuple[Group, ...]
     reaction_periods: float | None = None  # of the policies; None as in training
+    estimate: tuple[str, ...] = ()  # parameters that the observer estimated: names, or `all`
     blind: bool = False  # whether policies that can be told parameters were told the nominal ones
 
     def to_json(self) -> dict[str, Any]:
@@ -108,6 +110,8 @@ def measure(
 
     Raises SolverError for runs of different robots or artifacts, and for a run that is given twice.
     """
+    if trial.estimate and not trial.observer:
+        raise SolverError(f"--estimate {' '.join(trial.estimate)} needs an observer; give it with --observer")
     if not folders:
         raise SolverError("there is no run; give at least one run folder")
     paths = [run_folder(folder).resolve() for folder in folders]
@@ -141,7 +145,8 @@ def measure(
     effects = tuple(all_effects(trial.plant, trial.effects))
     groups = tuple(summarise(label, tuple(runs), list(runs.values()), box) for label, runs in samples.items())
     conditions = trial.plant, effects, trial.observer, trial.episodes, trial.seed
-    return Robustness(names[0], *conditions, box.axes, groups, trial.reaction_periods, trial.blind)
+    shown = trial.reaction_periods, trial.estimate, trial.blind
+    return Robustness(names[0], *conditions, box.axes, groups, *shown)
 
 
 def _group_labels(folders: Sequence[Path], labels: Sequence[str]) -> list[str]:
@@ -184,7 +189,9 @@ def _portion(problem: Problem, act: Controller, trial: Trial, theta: Array) -> A
     starts = sample_starts(problem, trial.episodes, trial.seed)
     robots = torch.from_numpy(theta).repeat_interleave(trial.episodes, 0)
     plant = make_plant(trial.plant, problem, robots, trial.effects, trial.seed)
-    result = rollouts(problem, act, starts.repeat(len(theta), 1), plant, observed=trial.observer)
+    result = rollouts(
+        problem, act, starts.repeat(len(theta), 1), plant, observed=trial.observer, estimate=trial.estimate
+    )
     rows = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
     return rows.reshape(4, len(theta), trial.episodes).numpy()
 

@@ -13,9 +13,15 @@ FORMATS = ("c", "onnx", "js", "fmu")
 
 
 def policy_files(
-    solution: Solution, directory: Path, formats: Sequence[str], observer: bool = False, fmi: int = 3
+    solution: Solution,
+    directory: Path,
+    formats: Sequence[str],
+    observer: bool = False,
+    fmi: int = 3,
+    estimate: Sequence[str] = (),
 ) -> dict[Path, bytes]:
     """Contents of a policy in some formats, by path. observer: add the observer to "c" and "fmu". fmi: 2 or 3.
+    estimate: parameters that the observer in "c" estimates.
 
     Raises SolverError for an unknown format, for no format, and for an observer without C or FMU.
     """
@@ -26,12 +32,14 @@ def policy_files(
         raise SolverError(f"there is no format; name one of {', '.join(FORMATS)}")
     if observer and not {"c", "fmu"} & set(formats):
         raise SolverError("the observer is written in C; export c or fmu too")
+    if estimate and not (observer and "c" in formats and "fmu" not in formats):
+        raise SolverError(f"--estimate {' '.join(estimate)} is for the observer in C; export c with the observer")
     text, stem = solution.label, f"{solution.problem.robot.name}_policy"
     files: dict[Path, bytes] = {}
     if "c" in formats:
         from solver.export.c_export import emit, emit_observer
 
-        sources = emit(solution, text) | (emit_observer(solution.problem) if observer else {})
+        sources = emit(solution, text) | (emit_observer(solution.problem, estimate) if observer else {})
         files |= {directory / name: source.encode() for name, source in sources.items()}
     if "onnx" in formats:
         from solver.export.onnx_export import emit as emit_onnx
