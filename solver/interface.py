@@ -17,6 +17,7 @@ from solver.evaluation.evaluation import Evaluation, evaluate
 from solver.plants import PlantName
 from solver.policy import Policy, Value, load_policy, load_value
 from solver.preflight.check import preflight
+from solver.problem.given import GivenRanges
 from solver.problem.parameters import Change
 from solver.problem.robots import load_robot
 from solver.runs.kinds import Description, kind_of, kind_that_trains, start, warn_unfinished
@@ -127,18 +128,20 @@ class Run:
         observer: bool = False,
         fmi: int = 3,
         estimate: Sequence[str] = (),
+        told: Mapping[str, Change] = MappingProxyType({}),
     ) -> list[Path]:
         """Files of the policy in a directory: C99, ONNX, JavaScript or an FMU. Returns their paths.
 
         observer: with "c" and "fmu", the observer too. fmi: version of an FMU, 2 or 3. estimate: parameters that the
-        observer in "c" estimates. Raises SolverError for an unknown format.
+        observer in "c" estimates. told: parameters that the policy is told, where its training gave some. Raises
+        SolverError for an unknown format, and for a parameter that the policy cannot be told.
         """
         from solver.export.files import policy_files
         from solver.runs.folder import write_bytes
         from solver.training.solution import load_solution
 
         warn_unfinished(self.name)
-        solution = load_solution(self.folder, self._generated)
+        solution = load_solution(self.folder, self._generated, told=told)
         files = policy_files(solution, Path(directory), formats, observer, fmi, estimate)
         for path, content in files.items():
             write_bytes(path, content)
@@ -155,6 +158,7 @@ def train(
     overwrite: bool = False,
     generated: str | None = None,
     identified: str | Path | None = None,
+    given: GivenRanges = (),
     start_from: str | Path | None = None,
     preview: float = 20.0,
     unheld_target: bool = False,
@@ -167,10 +171,12 @@ def train(
     algorithm: rfvi, cfvi (without adversaries), sac, ddpg or ppo. adversaries: in place of the preset's, for example
     [solver.Parameters(0.03), solver.Action(0.3)]. out: run folder, by default one below runs/ with robot, algorithm,
     preset and seed in its name. overwrite: replace a run in that folder. generated: folder of artifacts.
-    identified: file of `modelgen identify`. start_from: run whose value function the training begins with.
-    preview: seconds of the search for a motion to the target before the training, 0 for none. unheld_target: train for
-    a target that no input within the limits holds. callback: called with the metrics of every iteration; an exception
-    ends the training, which `resume` continues. settings: any of `solver.Settings` by name.
+    identified: file of `modelgen identify`. given: parameters that the policy is told, for example ["mass"] within the
+    bounds of the model file, or {"mass": (0.5, 1.5)}; see docs/how-to/train-a-family.md. start_from: run whose value
+    function the training begins with. preview: seconds of the search for a motion to the target before the training, 0
+    for none. unheld_target: train for a target that no input within the limits holds. callback: called with the metrics
+    of every iteration; an exception ends the training, which `resume` continues. settings: any of `solver.Settings` by
+    name.
 
     Warnings of the checks before the training are given with `warnings`. Raises SolverError for an unknown name, a
     folder with a run or a target that no input holds, ModelError for an unknown robot, DivergenceError if the training
@@ -189,6 +195,7 @@ def train(
             preset=preset,
             adversaries=adversaries,
             identified=identified,
+            given=given,
             start_from=start_from,
             **settings,
         )
@@ -210,6 +217,7 @@ def train(
             compiled_in_memory=artifact,
             adversaries=adversaries,
             identified=identified,
+            given=given or None,
             start_from=start_from,
         )
         compiled = load_robot(robot, "cpu", generated)

@@ -14,12 +14,12 @@ from modelgen.commandline.numbers import Range
 from solver.plants import PlantName
 from solver.streams import SEEDS
 
-COMMON = ("run", "episodes", "changes", "plant", "harsh", "observer", "estimate", "seed", "json")
+COMMON = ("run", "episodes", "changes", "blind", "plant", "harsh", "observer", "estimate", "seed", "json")
 
 
 @dataclass(frozen=True)
 class Options:
-    """The policy does not know what is changed in the plant."""
+    """The policy does not know what is changed in the plant, apart from the parameters that its training gave."""
 
     run: Annotated[Path, Positional]
     """Run folder of a training or a baseline, or a policy of `solver policies`."""
@@ -27,6 +27,9 @@ class Options:
     """Rollouts from the task's start distribution."""
     changes: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
     """Changed parameters of the plant: mass=1.3x multiplies, mass=+0.05 adds, mass=1.1 replaces. Units are SI."""
+    blind: bool = False
+    """Tell the policy the nominal parameters, and not the changed ones. It matters for runs of `solver train --given`
+    only."""
     plant: PlantName = "nominal"
     """`nominal` is the model, `euler` the model with the authors' integrator, `harsh` the model with the drive and the
     sensors of a small laboratory robot, `mujoco` another engine."""
@@ -70,6 +73,7 @@ def run(options: Options) -> None:
         estimate=options.estimate,
         reaction_periods=options.reaction_periods,
         seed=options.seed,
+        blind=options.blind,
         generated=options.generated,
     )
     if options.json:

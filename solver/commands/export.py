@@ -29,6 +29,9 @@ class Options:
     """FMU of the controller, for Simulink, Modelica and other tools: sources, and machine code for this machine."""
     fmi: Literal[2, 3] = 3
     """With --fmu: version of the standard. Older tools read 2."""
+    told: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
+    """Parameters that the policy is told, where its training gave some: mass=1.3x or mass=1.1, as in `solver evaluate`.
+    The files hold the policy of this robot. By default the nominal parameters."""
     observer: bool = False
     """With --c: write the observer too. Its memory is a struct. With --fmu: the FMU measures positions only."""
     estimate: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
@@ -51,6 +54,7 @@ class Options:
 
 def run(options: Options) -> None:
     """Write, and print the paths."""
+    from solver.commands.changes import read_changes
     from solver.errors import SolverError
     from solver.runs.folder import write_bytes
     from solver.runs.kinds import warn_unfinished
@@ -73,7 +77,7 @@ def run(options: Options) -> None:
         {"--c": source, "--onnx": options.onnx, "--js": options.js, "--fmu": options.fmu}, error=SolverError
     )
     warn_unfinished(options.run)
-    solution = load_solution(options.run, options.generated, options.reaction_periods)
+    solution = load_solution(options.run, options.generated, options.reaction_periods, read_changes(options.told))
     robot = solution.problem.robot
     files: dict[Path, bytes] = {}
     if options.c is not None:

@@ -14,7 +14,7 @@ from solver.plants import PlantName, all_effects, make_plant
 from solver.plants.outcome import summary
 from solver.plants.rollouts import require_episodes, rollouts, sample_starts
 from solver.problem.parameters import Change, changed_parameters, left_all_bounds
-from solver.runs.kinds import load_rollout_policy
+from solver.runs.kinds import load_rollout_policy, told_among
 from solver.streams import EVALUATION_SEED, require_seed
 
 
@@ -34,6 +34,7 @@ class Evaluation:
     episodes: int
     seed: int
     parameters: dict[str, float]  # of the plant
+    told: tuple[str, ...]  # the changed parameters that the policy was told
     statistics: dict[str, float]  # see `solver.plants.outcome.summary`
     states_at_limit: tuple[str, ...]  # states that were at their limit in some rollout
     innovation: float | None = None  # mean normalised innovation for each measured number; 1 if the model is right
@@ -46,7 +47,8 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Content of `solver evaluate --json`."""
-        content = dict(vars(self)) | {"harsh": list(self.harsh), "estimate": list(self.estimate)}
+        content = dict(vars(self)) | {"harsh": list(self.harsh), "told": list(self.told)}
+        content["estimate"] = list(self.estimate)
         content["estimates"] = {name: {"mean": m, "deviation": s} for name, (m, s) in self.estimates.items()}
         del content["statistics"], content["states_at_limit"]
         return content | self.statistics
@@ -64,11 +66,14 @@ def evaluate(
     estimate: Sequence[str] = (),
     reaction_periods: float | None = None,
     seed: int | None = None,
+    blind: bool = False,
     generated: str | None = None,
 ) -> Evaluation:
     """Evaluation of the policy of a run: a run folder, or the name of a shipped policy.
 
-    parameters: changed parameters of the plant, which the policy does not know: SI units, or `Relative` to nominal.
+    parameters: changed parameters of the plant: SI units, or `Relative` to nominal. The policy is told those that its
+    training gave, and does not know the others.
+    blind: the policy is told the nominal parameters.
     harsh: effects of the harsh plant, such as `delay` or `noise=2x`; all of them if it is empty.
     observer: the policy gets the estimates of an observer instead of the plant's measured states.
     longest_delay: in control periods; if given, the observer estimates the plant's delay up to this one.
@@ -88,6 +93,10 @@ def evaluate(
         raise SolverError(f"--estimate {' '.join(estimate)} needs an observer; give it with --observer")
     problem, act, label = load_rollout_policy(run, generated, reaction_periods)
     theta = changed_parameters(problem, parameters)
+    told = () if blind or not parameters else told_among(run, parameters)
+    if told:
+        values = {name: float(theta[problem.robot.parameter_names.index(name)]) for name in told}
+        problem, act, label = load_rollout_policy(run, generated, reaction_periods, values)
     seed = EVALUATION_SEED if seed is None else seed
     require_seed(seed)
     starts, tested = sample_starts(problem, episodes, seed), make_plant(plant, problem, theta, harsh, seed)
@@ -109,6 +118,7 @@ def evaluate(
         episodes=episodes,
         seed=seed,
         parameters=dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True)),
+        told=told,
         statistics=statistics,
         states_at_limit=tuple(name for name, held in names if held),
         innovation=None if result.innovation is None else float(result.innovation.mean()),

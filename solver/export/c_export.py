@@ -25,6 +25,7 @@ from solver.value.network import DIAGONAL_FLOOR
 
 def emit(solution: Solution, label: str) -> dict[str, str]:
     """Texts of NAME_policy.h, NAME_policy.c and NAME_policy_driver.c, by file name."""
+    solution.require_own_trim()
     robot = solution.problem.robot
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
     fields = {**names(robot, label), **_held_input(robot, seconds), **_network(solution), **_basin(solution)}

@@ -46,8 +46,9 @@ class JaxSolution:
 def make(solution: Solution, dtype: str = "float32") -> JaxSolution:
     """Functions of a run. dtype: of their results, float32 or float64; the weights are those of the training.
 
-    Raises ModelError for another dtype.
+    Raises ModelError for another dtype, and SolverError for a told robot with another trim.
     """
+    solution.require_own_trim()
     robot = solution.problem.robot.with_kernels("jax", dtype)
     value = _value(solution.ensemble, np.dtype(dtype))
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)

@@ -22,7 +22,7 @@ SHARE = 0.05  # or this share of the limit if that is larger
 class Rollouts:
     """N rollouts of T control periods."""
 
-    x: Tensor  # (T + 1, N, n) true states
+    x: Tensor  # (T + 1, N, n + k) true states, with the contexts that the policy was told
     u: Tensor  # (T, N, m) inputs of the policy
     state_reward: Tensor  # (N,) minus the undiscounted state cost
     action_reward: Tensor  # (N,) minus the undiscounted action cost
