@@ -4,13 +4,13 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 DEMO := runs/demo
 
-.PHONY: setup demo test test-fast test-instruction-sets wheel fuzz robots lint site clean
+.PHONY: setup demo test test-fast test-instruction-sets wheel fuzz robots mjcf lint site clean
 
 setup: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,engines,urdf,onnx,baselines,cluster]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,engines,urdf,onnx,jax,baselines,cluster]'
 	touch $@
 
 demo: $(INSTALLED)
@@ -33,6 +33,9 @@ fuzz: $(INSTALLED)  # other random model files, trees, runs, specifications and 
 
 robots: $(INSTALLED)  # URDFs of PyPI imported, built and verified: docs/results/robots.md. Takes an hour
 	$(BIN)/python benchmarks/robots.py
+
+mjcf: $(INSTALLED)  # MJCF files of PyPI imported, built and compared with MuJoCo: docs/results/mjcf.md. Takes an hour
+	$(BIN)/python benchmarks/robots.py --format mjcf
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -1,10 +1,13 @@
-"""Every URDF of some packages of PyPI, imported, built and verified, each within a time limit: docs/results/robots.md.
+"""Every URDF or MJCF file of some packages of PyPI, imported, built and verified, each within a time limit.
 
-    make robots
+    make robots      # URDFs: docs/results/robots.md
+    make mjcf        # MJCF files: docs/results/mjcf.md
     python benchmarks/robots.py --packages airo-models --limit 60 --until build --table robots.md
 
-Packages are installed with `pip --target` into a folder that is kept, without what they need. A file without a joint
-that moves is counted and left alone. The proof is that of `modelgen verify --quick`. The limit is of processor time, so
+Packages are installed with `pip --target` into a folder that is kept, without what they need. The package
+mujoco-menagerie fetches its files from GitHub when they are used; without network, MENAGERIE_ROOT names a checkout. A
+file without a joint that moves is counted and left alone. A URDF is verified by `modelgen verify --quick`. Of an MJCF
+file only the dynamics are built, and compared with MuJoCo, which has read the file. The limit is of processor time, so
 that a loaded machine refuses no more than an idle one. All files are imported first, and their size is estimated; the
 smaller robots are then built and verified first. Each row is written to a JSON file beside the page when it is found; a
 run that was stopped goes on from there. With a higher limit than before, what was not done in time is tried again; with
@@ -27,25 +30,59 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import mujoco  # noqa: F401
+import numpy as np
 import yourdfpy  # type: ignore[import-untyped]  # noqa: F401
 
 import modelgen.builder
 import modelgen.importers.urdf
 import modelgen.loader
-import modelgen.verification  # noqa: F401  # imported once; a process for each file inherits it
+import modelgen.verification  # imported once; a process for each file inherits it
 from modelgen.cli import main as run_modelgen
 from modelgen.derivation import model_file
 from modelgen.derivation.size import refuse_too_large, size
 from modelgen.errors import ModelError
+from modelgen.importers.mjcf import read
+from modelgen.importers.mjcf_check import ImportedMjcf
+from modelgen.importers.mjcf_file import compile_file
+from modelgen.program.differentiate import FUNCTIONS
 
-PACKAGES = ("airo-models", "rtb-data", "upkie-description", "jvrc-description", "example-robot-data", "pybullet")
+
+@dataclass(frozen=True)
+class Corpus:
+    """The files of one format: packages, the end of their names, what moves in them, and the page of the results."""
+
+    packages: tuple[str, ...]
+    suffix: str
+    moves: re.Pattern[bytes]
+    page: str
+
+
+CORPORA = {
+    "urdf": Corpus(
+        ("airo-models", "rtb-data", "upkie-description", "jvrc-description", "example-robot-data", "pybullet"),
+        ".urdf",
+        re.compile(rb"<joint\b[^>]*\btype\s*=\s*[\"'](revolute|continuous|prismatic|planar|floating)"),
+        "robots.md",
+    ),
+    "mjcf": Corpus(
+        ("mujoco-menagerie", "gymnasium", "gymnasium-robotics", "dm-control", "robosuite-models"),
+        ".xml",
+        re.compile(rb"<mujoco\b.*<(joint|freejoint|include)\b", re.DOTALL),
+        "mjcf.md",
+    ),
+}
+MENAGERIE = "mujoco-menagerie"
+FEWER = "dynamics", "affine_dynamics"  # functions that are built of an MJCF file
+JOINTS = 30  # of the files of the menagerie that are counted separately
+SAMPLES, AGREE = 32, 1e-8  # states and inputs, and the difference to MuJoCo, as a share of the largest acceleration
 STAGES = ("import", "build", "verify")
-MOVES = re.compile(rb"<joint\b[^>]*\btype\s*=\s*[\"'](revolute|continuous|prismatic|planar|floating)")
-FAULT = r"error:|FAILED|\.urdf:\d+:"  # lines that say what is wrong
+FAULT = r"error:|FAILED|\.(urdf|xml):\d+:"  # lines that say what is wrong
 HELD = ("--fix", "mimic")  # tried where a refusal names joints that follow others
 LATE = "not done in time"
 ENDS = {"too large": "this robot would take", LATE: "not done within"}  # by words of the reason
@@ -57,23 +94,29 @@ PATIENCE = 10  # of the wall clock, times the limit: a process that waits uses n
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--packages", nargs="+", default=PACKAGES)
+    parser.add_argument("--format", choices=CORPORA, default="urdf")
+    parser.add_argument("--packages", nargs="+", help="by default those of the format")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "modelgen-robots", help="packages")
     parser.add_argument("--limit", type=int, default=120, help="seconds of processor time for one file and stage")
     parser.add_argument("--until", choices=STAGES, default=STAGES[-1], help="the last stage")
-    parser.add_argument("--table", type=Path, default=Path(__file__).parents[1] / "docs" / "results" / "robots.md")
+    parser.add_argument("--table", type=Path, help="by default the page of the format in docs/results")
     parser.add_argument("--again", nargs="+", default=[], metavar="WORDS", help="of reasons that are tried again")
     options = parser.parse_args()
+    corpus = CORPORA[options.format]
+    options.packages = options.packages or corpus.packages
+    options.table = options.table or Path(__file__).parents[1] / "docs" / "results" / corpus.page
     stages = STAGES[: STAGES.index(options.until) + 1]
     kept = options.table.with_suffix(".json")
     found = earlier(kept, options)
-    files = {package: installed(package, options.folder / package) for package in options.packages}
-    moving = {(package, path): MOVES.findall(path.read_bytes()) for package, paths in files.items() for path in paths}
+    files = {package: installed(package, options.folder / package, corpus) for package in options.packages}
+    moving = {
+        (package, path): corpus.moves.search(path.read_bytes()) for package, paths in files.items() for path in paths
+    }
     left = [key for key, joints in moving.items() if joints]
     found["files"] = {package: len(paths) for package, paths in files.items()}
     found["moving"] = dict(Counter(package for package, _ in left))
     rows = found["rows"]
-    named = {f"{package}: {path.relative_to(options.folder / package).as_posix()}": path for package, path in left}
+    named = {f"{package}: {within_package(path, options.folder / package)}": path for package, path in left}
 
     def fill(name: str, until: tuple[str, ...]) -> None:
         rows[name] = within(named[name], until, options.limit)
@@ -98,15 +141,37 @@ def earlier(kept: Path, options: argparse.Namespace) -> dict[str, Any]:
         rows = {name: row for name, row in rows.items() if end(row) != LATE}
     again = (BROKEN, *options.again)
     rows = {name: row for name, row in rows.items() if not any(words in row.get("reason", "") for words in again)}
-    return {**found, "limit": options.limit, "until": options.until, "rows": rows}
+    return {**found, "format": options.format, "limit": options.limit, "until": options.until, "rows": rows}
 
 
-def installed(package: str, folder: Path) -> list[Path]:
-    """The URDFs of a package, which is installed into the folder unless it is there."""
+def installed(package: str, folder: Path, corpus: Corpus) -> list[Path]:
+    """The files of a package, which is installed into the folder unless it is there."""
+    if package == MENAGERIE:
+        return sorted(menagerie())
     if not folder.exists():
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), package]
         subprocess.run(command, check=True)
-    return sorted(folder.rglob("*.urdf"))
+    return sorted(folder.rglob(f"*{corpus.suffix}"))
+
+
+def menagerie() -> Iterator[Path]:
+    """The robots (not the scenes) of the menagerie. A checkout may lack some of them."""
+    import mujoco_menagerie  # type: ignore[import-untyped]
+
+    for robot in mujoco_menagerie.robots():
+        try:
+            folder = Path(robot.path())
+        except mujoco_menagerie.MenagerieError as error:
+            print(f"{robot.name}: {' '.join(str(error).split())}", file=sys.stderr)
+            continue
+        files = {folder / entry.file for entry in robot.entry_points if entry.kind == "robot"}
+        yield from (path for path in files if path.is_file())
+
+
+def within_package(path: Path, folder: Path) -> str:
+    """The name of a file in the results."""
+    inside = path.is_relative_to(folder)
+    return path.relative_to(folder).as_posix() if inside else f"{path.parent.name}/{path.name}"
 
 
 def within(path: Path, stages: tuple[str, ...], limit: int) -> dict[str, Any]:
@@ -133,17 +198,19 @@ def used() -> float:
     return spent.ru_utime + spent.ru_stime
 
 
-def tried(urdf: Path, stages: tuple[str, ...], limit: int, result: Path) -> None:
+def tried(file: Path, stages: tuple[str, ...], limit: int, result: Path) -> None:
     """Write the stage that a file fails, None where it passes all of them; the reason; coordinates; warnings."""
-    name = re.sub(r"\W", "_", urdf.stem)
+    name = re.sub(r"\W", "_", file.stem)
     name = name if name[:1].isalpha() else f"robot_{name}"
-    model, generated = str(result.with_name(f"{name}.py")), ["--generated", str(result.with_name("generated"))]
+    mjcf, model, generated = file.suffix == ".xml", str(result.with_name(f"{name}.py")), result.with_name("generated")
     commands = {
-        "import": ["import", str(urdf), "--name", name, "--out", str(result.parent)],
-        "build": ["build", model, *generated],
-        "verify": ["verify", model, *generated, "--quick"],
+        "import": ["import", str(file), "--name", name, "--out", str(result.parent)],
+        "build": ["build", model, "--generated", str(generated), *(["--functions", ",".join(FEWER)] if mjcf else [])],
+        "verify": ["verify", model, "--generated", str(generated), "--quick"],
     }
     row: dict[str, Any] = {"warnings": 0, "options": "", "passed": None}
+    if mjcf:
+        row["joints"] = joints(file)
     for stage in stages:
         result.write_text(json.dumps({**row, "stage": stage, "reason": "ended"}))
         so_far = math.ceil(time.process_time())
@@ -151,14 +218,15 @@ def tried(urdf: Path, stages: tuple[str, ...], limit: int, result: Path) -> None
         said, errors = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors):
             try:
-                code = run_modelgen(commands[stage])
+                compared = stage == "verify" and mjcf
+                code = differs_from_mujoco(file, name, generated, row) if compared else run_modelgen(commands[stage])
                 if code and HELD[1] in errors.getvalue() and stage == "import":
                     errors.truncate(errors.seek(0))
                     row["options"], code = " ".join(HELD), run_modelgen([*commands[stage], *HELD])
             except Exception as error:
                 code = 1
                 print(f"error: {BROKEN}: {type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
-        text = errors.getvalue().replace(f"{result.parent}/", "").replace(f"{urdf.parent}/", "")
+        text = errors.getvalue().replace(f"{result.parent}/", "").replace(f"{file.parent}/", "")
         row["warnings"] += sum(line.startswith("warning:") for line in text.splitlines())
         if code:
             lines = [line for line in (text + said.getvalue()).splitlines() if not line.startswith("warning:")]
@@ -167,16 +235,24 @@ def tried(urdf: Path, stages: tuple[str, ...], limit: int, result: Path) -> None
             row |= {"stage": stage, "reason": shortened(lines[0]) + more}
             break
         row["passed"] = stage
-        if stage == "import" and not estimated(model, row):
+        if stage == "import" and not estimated(model, row, FEWER if mjcf else FUNCTIONS):
             break
     result.write_text(json.dumps({"stage": None, **row}))
 
 
-def estimated(model: str, row: dict[str, Any]) -> bool:
+def joints(file: Path) -> int | None:
+    """The count of joints of an MJCF file, free ones included; None if MuJoCo cannot read it."""
+    try:
+        return int(compile_file(file).model.njnt)
+    except ModelError:
+        return None
+
+
+def estimated(model: str, row: dict[str, Any], functions: Collection[str]) -> bool:
     """Write the size of an imported robot into its row; whether `modelgen build` takes it."""
     try:
         robot = model_file.load(model)
-        expected = size(robot)
+        expected = size(robot, functions)
         row |= {"coordinates": expected.coordinates, "operations": expected.total}
         refuse_too_large(robot, expected)
     except ModelError as error:
@@ -185,22 +261,54 @@ def estimated(model: str, row: dict[str, Any]) -> bool:
     return True
 
 
+def differs_from_mujoco(file: Path, name: str, generated: Path, row: dict[str, Any]) -> int:
+    """1 if the accelerations of the kernels differ from MuJoCo's by more than `AGREE` of the largest, otherwise 0."""
+    imported = ImportedMjcf(read(file))
+    robot = modelgen.loader.load(name, directory=generated)
+    random = np.random.default_rng(0)
+    limits = np.array([state.limit for state in robot.metadata.states])
+    x = random.uniform(-limits, limits, (SAMPLES, len(limits)))
+    middle, half = np.array([(entry.middle, entry.limit) for entry in robot.metadata.inputs]).T
+    u = random.uniform(middle - half, middle + half, (SAMPLES, len(half)))
+    theirs = imported.acceleration(x, u)
+    ours = np.asarray(robot.dynamics(x, u))[:, -theirs.shape[1] :]
+    differences, sizes = np.abs(ours - theirs).max(axis=0), np.abs(theirs).max(axis=0)
+    differences = differences / np.where(sizes > 0, sizes, 1.0)
+    row["difference"] = float(f"{differences.max():.1e}")
+    if row["difference"] <= AGREE:
+        return 0
+    print(f"error: the accelerations differ from MuJoCo's by {row['difference']:g} of the largest", file=sys.stderr)
+    return 1
+
+
 def page(found: dict[str, Any]) -> Iterator[str]:
-    """The lines of the documentation's page: how the files of each package end."""
-    rows, limit = found["rows"], found["limit"]
+    """The lines of the documentation's page: how the files of each package end, and for MJCF every file."""
+    rows, limit, format = found["rows"], found["limit"], found["format"]
     stages = STAGES[: STAGES.index(found["until"]) + 1]
-    yield from ("# URDFs of PyPI", "")
-    yield (
-        f"Made by `make robots` (`benchmarks/robots.py --limit {limit} --until {stages[-1]}`): every URDF with a "
-        f"joint that moves goes through {', '.join(f'`modelgen {stage}`' for stage in stages)}, with at most {limit} s "
-        "of processor time each; `verify` runs with `--quick`. Where joints follow others and cannot be coupled, it "
-        f"is imported with `{' '.join(HELD)}`. A robot too large for `build` can be built with fewer functions. Every "
-        "file with its size, or with the reason why it was refused: [robots.json](robots.json)."
+    name, target = ("URDFs", "robots") if format == "urdf" else ("MJCF files", "mjcf")
+    yield from (f"# {name} of PyPI", "")
+    intro = (
+        f"Made by `make {target}` (`benchmarks/robots.py --format {format} --limit {limit} --until {stages[-1]}`): "
+        f"every file with a joint that moves goes through {', '.join(f'`modelgen {stage}`' for stage in stages)}, "
+        f"with at most {limit} s of processor time each. "
     )
+    if format == "urdf":
+        intro += (
+            f"`verify` runs with `--quick`. Where joints follow others and cannot be coupled, it is imported with "
+            f"`{' '.join(HELD)}`. A robot too large for `build` can be built with fewer functions. "
+        )
+    else:
+        intro += (
+            f"Only {' and '.join(f'`{function}`' for function in FEWER)} are built. In place of `modelgen verify`, the "
+            f"accelerations of the kernels are compared with those of MuJoCo, which has read the file, at {SAMPLES} "
+            f"random states and inputs within the limits; they must agree to {AGREE:g} of the largest. "
+        )
+    intro += found.get("note", "")  # what differs in the run of the kept results
+    yield f"{intro}Every file with its size, or with the reason why it was refused: [{target}.json]({target}.json)."
     left = sum(not row["stage"] and row["passed"] != stages[-1] for row in rows.values())
     missing = sum(found["moving"].values()) - len(rows)
     if missing or left:
-        yield f"\n**Not complete:** {missing} files are not tried, {left} are imported only. `make robots` goes on."
+        yield (f"\n**Not complete:** {missing} files are not tried, {left} are imported only. `make {target}` goes on.")
     done, refused = PASSED.format(stages[-1]), " | ".join(map(REFUSED.format, stages))
     yield from (
         "",
@@ -213,6 +321,26 @@ def page(found: dict[str, Any]) -> Iterator[str]:
         counts = [files, files - moving, *(ends[column] for column in (done, *map(REFUSED.format, stages), *ENDS))]
         counts.append(moving - sum(counts[2:]))
         yield f"| {package} | {' | '.join(map(str, counts))} |"
+    if format == "mjcf":
+        yield from every_file(rows)
+
+
+def every_file(rows: dict[str, Any]) -> Iterator[str]:
+    """A table of all MJCF files, and the share of those of the menagerie with at most `JOINTS` joints that pass."""
+    small = [row for name, row in rows.items() if name.startswith(MENAGERIE) and (row.get("joints") or 0) <= JOINTS]
+    if small:
+        passed = sum(end(row) == PASSED.format(STAGES[-1]) for row in small)
+        yield (
+            f"\nOf the menagerie's files with at most {JOINTS} joints, {passed} of {len(small)} pass "
+            f"({passed / len(small):.0%})."
+        )
+    yield from ("", "| file | joints | coordinates | difference to MuJoCo, or the reason |", "|---|---|---|---|")
+    for name, row in sorted(rows.items()):
+        result = (
+            f"{row['difference']:.0e}" if "difference" in row and not row["stage"] else row.get("reason", "imported")
+        )
+        counts = f"{row.get('joints') or ''} | {row.get('coordinates', '')}"
+        yield f"| {name.partition(': ')[2]} | {counts} | {result} |"
 
 
 def end(row: dict[str, Any]) -> str:

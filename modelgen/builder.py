@@ -16,7 +16,7 @@ from modelgen.backends import BESIDE, emitter
 from modelgen.derivation import description, lowering
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import content_hash
-from modelgen.derivation.domain_checks import check_domain
+from modelgen.derivation.domain_checks import check_domain, ignorable
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.integration import integration_steps
 from modelgen.derivation.mechanics import mechanics_expressions, point_hashes
@@ -108,7 +108,7 @@ def build(
     with report.stage("equations of motion"):
         equations = equations_of_motion(robot)
     _checked(robot, equations, report)
-    metadata, model_hash = description.metadata(robot, equations.trim), content_hash(robot)
+    metadata, model_hash = description.metadata(robot, equations.trim, equations.rest), content_hash(robot)
     if any(name in FUNCTIONS for name in functions):
         drawn, error_lines = sketch(robot), lines(robot)
         yield build_from_equations(equations, metadata, model_hash, directory, report, drawn, error_lines, functions)
@@ -161,7 +161,10 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
     """
     equations = equations_of_motion(robot)
     _checked(robot, equations, BuildReport(robot.name, ""))
-    program, described = differentiated(lowering.mechanism(equations)), description.metadata(robot, equations.trim)
+    program, described = (
+        differentiated(lowering.mechanism(equations)),
+        description.metadata(robot, equations.trim, equations.rest),
+    )
     check_regular(program, described, lines(robot))
     files = emitter(target).emit(program, described)
     return {f"{robot.name}_{name}": text for name, text in files.items()} if target in BESIDE else files
@@ -176,7 +179,8 @@ def _checked(robot: Robot, equations: EquationsOfMotion, report: BuildReport) ->
         check_domain(robot, equations)
     with report.stage("search for violations"):
         refuse_derived(robot, equations)
-    report.warnings += filter(None, [unheld(robot, equations), robot.system.warning if robot.system else ""])
+    other = robot.system.warning if robot.system else ""
+    report.warnings += filter(None, [unheld(robot, equations), ignorable(robot, equations), other])
 
 
 def build_from_equations(

@@ -25,8 +25,8 @@ PROGRAM = Program(
     commands={
         "new": Command("modelgen.commands.new", "Write a commented model file to start from.", "modelgen new crane"),
         "import": Command(
-            "modelgen.commands.import_urdf",
-            "Write a model file from a URDF.",
+            "modelgen.commands.import_robot",
+            "Write a model file from a URDF or an MJCF file.",
             "modelgen import robot.urdf --planar base --fix gripper",
         ),
         "build": Command(
@@ -62,7 +62,7 @@ PROGRAM = Program(
         ),
         "export": Command(
             "modelgen.commands.export",
-            "Write C sources or CasADi functions of a robot.",
+            "Write C sources, CasADi functions or an FMU of a robot.",
             "modelgen export cartpole --c firmware",
         ),
         "animate": Command(

@@ -22,11 +22,12 @@ from modelgen.program.functions import Program
 from modelgen.program.mechanics import MECHANICS
 
 if TYPE_CHECKING:
+    from jax import Array as JaxArray
     from torch import Tensor
 
 _DTYPES = ("float64", "float32")
-#: NumPy arrays give NumPy arrays, and Torch tensors give Torch tensors.
-Array = TypeVar("Array", bound="NDArray[Any] | Tensor")
+#: NumPy arrays give NumPy arrays, and Torch tensors give Torch tensors. The backend jax gives JAX arrays.
+Array = TypeVar("Array", bound="NDArray[Any] | Tensor | JaxArray")
 
 
 class CompiledRobot:
@@ -39,7 +40,8 @@ class CompiledRobot:
     Arrays are real numbers. One of another dtype than the robot's, or one that is not contiguous in memory, is copied
     in every call. That costs about as long as the `dynamics` of a small robot; results have the robot's dtype.
     `theta` is nominal unless given. Every method takes `out`, a tuple of arrays to write the results to, which are of
-    the robot's dtype and contiguous. Raises ModelError for arrays of other shapes and for other objects.
+    the robot's dtype and contiguous; the backend jax has none. Raises ModelError for arrays of other shapes and for
+    other objects.
 
     `mass_matrix` to `forward_kinematics` need `modelgen build NAME --functions mechanics`, which leaves the artifact
     and its hash as they are.
@@ -178,6 +180,10 @@ class CompiledRobot:
         """S (N, n_v, m): the generalized force of each input."""
         return self._evaluate("input_map", {"x": x, "theta": theta}, out)[0]
 
+    def reaction(self, x: Array, u: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None) -> Array:
+        """Forces R (N, k) of the drives of commanded accelerations, in the order of robot.accelerate; N or N m."""
+        return self._evaluate("reaction", {"x": x, "u": u, "theta": theta}, out)[0]
+
     def kinetic_energy(self, x: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None) -> Array:
         """T (N,), in J."""
         return self._evaluate("kinetic_energy", {"x": x, "theta": theta}, out)[0]
@@ -283,8 +289,8 @@ def load(
 ) -> CompiledRobot:
     """Load the artifact of the robot `name`. No code of an artifact is run, whoever made it.
 
-    backend: llvm, numba, casadi, torch or js. directory: the folder that holds NAME/; by default ./generated when it
-    holds NAME, and otherwise the one shipped with the package. parallel: spread the samples over threads; False runs
+    backend: llvm, numba, casadi, torch, jax or js. directory: the folder that holds NAME/; by default ./generated when
+    it holds NAME, and otherwise the one shipped with the package. parallel: spread the samples over threads; False runs
     the same loop serially and releases the GIL. Gives a StaleArtifactWarning when the artifact was not built from the
     file models/NAME.py beside the folder of artifacts. Raises ModelError for an unknown name, backend or dtype, and
     ArtifactError when the artifact is damaged, edited or of another generator version.

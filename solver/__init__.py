@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from solver.errors import DivergenceError, SolverError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from solver.policy import Policy, PositionController, Value, load_controller, load_policy, load_value
     from solver.problem.parameters import Relative
     from solver.problem.problem import Problem
+    from solver.runs.shipped import names as policies
     from solver.training.presets import make_settings
     from solver.training.settings import Settings
 
@@ -47,6 +49,7 @@ _NAMES = {
     "load_controller": "policy.load_controller",
     "load_policy": "policy.load_policy",
     "load_value": "policy.load_value",
+    "policies": "runs.shipped.names",
     "make_settings": "training.presets.make_settings",
     "resume": "interface.resume",
     "train": "interface.train",
@@ -75,6 +78,7 @@ __all__ = [
     "load_policy",
     "load_value",
     "make_settings",
+    "policies",
     "resume",
     "train",
 ]
@@ -82,6 +86,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
+    if name == "__version__":
+        return version("robust-value-iteration")
     if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, _, attribute = _NAMES[name].rpartition(".")

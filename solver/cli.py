@@ -81,7 +81,7 @@ PROGRAM = Program(
         ),
         "export": Command(
             "solver.commands.export",
-            "Write a policy in C99, ONNX or JavaScript.",
+            "Write a policy in C99, ONNX, JavaScript or as an FMU.",
             "solver export runs/demo --c firmware",
         ),
         "policies": Command(

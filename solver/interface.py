@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from solver.evaluation.evaluation import Evaluation, evaluate
 from solver.plants import PlantName
 from solver.policy import Policy, Value, load_policy, load_value
 from solver.preflight.check import preflight
+from solver.problem.given import GivenRanges
 from solver.problem.parameters import Change
 from solver.problem.robots import load_robot
 from solver.runs.kinds import Description, kind_of, kind_that_trains, start, warn_unfinished
@@ -28,9 +29,10 @@ from solver.training.run import ARTIFACT
 
 if TYPE_CHECKING:
     from solver.certification.certificate import Certificate
+    from solver.jax.solution import JaxSolution
     from solver.oracles.limit import Limit
 
-Format = Literal["c", "onnx", "js"]
+Format = Literal["c", "onnx", "js", "fmu"]
 Callback = Callable[[dict[str, float]], None]
 
 
@@ -71,6 +73,17 @@ class Run:
         """Value function as a function of arrays: `run.value(x)` gives V (N,) and dV/dx (N, n)."""
         return load_value(self.folder, self._generated)
 
+    def to_jax(self, dtype: str = "float32") -> JaxSolution:
+        """Policy and value function as pure functions of JAX: `f = run.to_jax(); f.policy(x); jax.grad(f.value)(x)`.
+
+        dtype: float32 or float64, of the results. Raises SolverError without JAX, and for a run without a value
+        function.
+        """
+        from solver.jax.solution import make
+        from solver.training.solution import load_solution
+
+        return make(load_solution(self.folder, self._generated), dtype)
+
     @property
     def metrics(self) -> list[dict[str, float]]:
         """Metrics of every iteration."""
@@ -108,17 +121,28 @@ class Run:
 
         return plot_run(Path(self.name), None, {}, self._generated, None if directory is None else Path(directory))
 
-    def export(self, directory: str | Path, *formats: Format, observer: bool = False) -> list[Path]:
-        """Files of the policy in a directory: C99, ONNX or JavaScript. Returns their paths.
+    def export(
+        self,
+        directory: str | Path,
+        *formats: Format,
+        observer: bool = False,
+        fmi: int = 3,
+        estimate: Sequence[str] = (),
+        told: Mapping[str, Change] = MappingProxyType({}),
+    ) -> list[Path]:
+        """Files of the policy in a directory: C99, ONNX, JavaScript or an FMU. Returns their paths.
 
-        observer: with "c", the observer too. Raises SolverError for an unknown format.
+        observer: with "c" and "fmu", the observer too. fmi: version of an FMU, 2 or 3. estimate: parameters that the
+        observer in "c" estimates. told: parameters that the policy is told, where its training gave some. Raises
+        SolverError for an unknown format, and for a parameter that the policy cannot be told.
         """
         from solver.export.files import policy_files
         from solver.runs.folder import write_bytes
         from solver.training.solution import load_solution
 
         warn_unfinished(self.name)
-        files = policy_files(load_solution(self.folder, self._generated), Path(directory), formats, observer)
+        solution = load_solution(self.folder, self._generated, told=told)
+        files = policy_files(solution, Path(directory), formats, observer, fmi, estimate)
         for path, content in files.items():
             write_bytes(path, content)
         return list(files)
@@ -134,6 +158,7 @@ def train(
     overwrite: bool = False,
     generated: str | None = None,
     identified: str | Path | None = None,
+    given: GivenRanges = (),
     start_from: str | Path | None = None,
     preview: float = 20.0,
     unheld_target: bool = False,
@@ -146,10 +171,12 @@ def train(
     algorithm: rfvi, cfvi (without adversaries), sac, ddpg or ppo. adversaries: in place of the preset's, for example
     [solver.Parameters(0.03), solver.Action(0.3)]. out: run folder, by default one below runs/ with robot, algorithm,
     preset and seed in its name. overwrite: replace a run in that folder. generated: folder of artifacts.
-    identified: file of `modelgen identify`. start_from: run whose value function the training begins with.
-    preview: seconds of the search for a motion to the target before the training, 0 for none. unheld_target: train for
-    a target that no input within the limits holds. callback: called with the metrics of every iteration; an exception
-    ends the training, which `resume` continues. settings: any of `solver.Settings` by name.
+    identified: file of `modelgen identify`. given: parameters that the policy is told, for example ["mass"] within the
+    bounds of the model file, or {"mass": (0.5, 1.5)}; see docs/how-to/train-a-family.md. start_from: run whose value
+    function the training begins with. preview: seconds of the search for a motion to the target before the training, 0
+    for none. unheld_target: train for a target that no input within the limits holds. callback: called with the metrics
+    of every iteration; an exception ends the training, which `resume` continues. settings: any of `solver.Settings` by
+    name.
 
     Warnings of the checks before the training are given with `warnings`. Raises SolverError for an unknown name, a
     folder with a run or a target that no input holds, ModelError for an unknown robot, DivergenceError if the training
@@ -168,6 +195,7 @@ def train(
             preset=preset,
             adversaries=adversaries,
             identified=identified,
+            given=given,
             start_from=start_from,
             **settings,
         )
@@ -189,6 +217,7 @@ def train(
             compiled_in_memory=artifact,
             adversaries=adversaries,
             identified=identified,
+            given=given or None,
             start_from=start_from,
         )
         compiled = load_robot(robot, "cpu", generated)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
+from numbers import Real
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import torch
@@ -18,17 +23,40 @@ from solver.observer.sensing import Sensing, make_sensing, usual_counts
 from solver.observer.unknown_delay import UnknownDelay, make_observer
 from solver.plants.rollouts import Controller
 from solver.problem.geometry import Geometry
+from solver.problem.parameters import Change
 from solver.problem.problem import FARTHEST, Problem
 from solver.runs import kinds
+from solver.runs.kinds import require_told_names, told_among
+from solver.runs.shipped import run_folder
 from solver.training.solution import load_solution
 from solver.value.frozen import FrozenValue
 
+if TYPE_CHECKING:
+    from solver.jax.solution import JaxSolution
+
+
+MOST_TOLD = 64  # combinations of told values whose policies are kept in memory
+InJax = Callable[[str], "JaxSolution"]  # from float32 or float64 to functions of JAX
+Tell = Callable[[tuple[tuple[str, float], ...]], "Policy"]
+
 
 class Policy:
-    """Policy of a run as a function of arrays."""
+    """Policy of a run as a function of arrays. in_jax: makes its form in JAX, if it has one.
 
-    def __init__(self, act: Controller, robot: CompiledRobot, label: str) -> None:
-        self._act, self.robot, self.label = act, robot, label
+    told: names of the parameters that a call can tell it. tell: the policy of some values of these.
+    """
+
+    def __init__(
+        self,
+        act: Controller,
+        robot: CompiledRobot,
+        label: str,
+        in_jax: InJax | None = None,
+        told: tuple[str, ...] = (),
+        tell: Tell | None = None,
+    ) -> None:
+        self._act, self.robot, self.label, self._in_jax = act, robot, label, in_jax
+        self.told, self._tell = told, tell
         self.state_names, self.input_names = robot.state_names, robot.input_names
         self._geometry = Geometry.of(robot.metadata)
         self.control_rate = robot.metadata.task.control_rate  # Hz
@@ -36,37 +64,104 @@ class Policy:
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{entry.name} {entry.range} {entry.unit}" for entry in self.robot.metadata.inputs)
-        return f"<policy {self.label}: ({', '.join(self.state_names)}) -> {inputs}, {self.control_rate:g} Hz>"
+        arguments = ", ".join((*self.state_names, *self.told))
+        return f"<policy {self.label}: ({arguments}) -> {inputs}, {self.control_rate:g} Hz>"
 
-    def __call__(self, x: ArrayLike) -> NDArray[np.float32]:
+    @overload
+    def __call__(self, x: torch.Tensor, **told: float) -> torch.Tensor: ...
+    @overload
+    def __call__(self, x: ArrayLike, **told: float) -> NDArray[np.float32]: ...
+
+    def __call__(self, x: Any, **told: float) -> Any:
         """Inputs (N, m) or (m,) within the limits at states (N, n) or (n,), in SI units.
 
-        The state of an entry beyond 1e6 is that with 1e6; a state that is not finite gives NaN. Raises SolverError for
-        another shape.
+        told: values of parameters that the training gave, in SI units; the others are nominal.
+        Lists and NumPy arrays give float32 arrays of NumPy, and Torch tensors give tensors on their device, without a
+        gradient. JAX arrays give JAX arrays, also under `jit`, `vmap` and `grad`. The state of an entry beyond 1e6 is
+        that with 1e6; a state that is not finite gives NaN. Raises SolverError for another shape, for a parameter that
+        the policy cannot be told, and within a transformation of JAX for a policy without a value function.
         """
+        if told:
+            return self._told_that(told)(x)
+        if (functions := _of_jax(x, self._in_jax)) is not None:
+            return functions.policy(x)
         states, single = _states(x, self.state_names, self._geometry)
-        u: NDArray[np.float32] = self._act(states)[0].numpy()
-        return u[0] if single else u
+        u = self._act(states)[0]
+        u = u[0] if single else u
+        return u.to(x.device) if isinstance(x, torch.Tensor) else u.numpy()
+
+    def _told_that(self, told: Mapping[str, float]) -> Policy:
+        """The policy of the robot with some values of told parameters."""
+        require_told_names(self.label, self.told, told)
+        for name, value in told.items():
+            if not isinstance(value, Real) or not math.isfinite(value):
+                raise SolverError(f"{name} is {value!r}; give one finite number, in SI units")
+        assert self._tell is not None
+        return self._tell(tuple(sorted((name, float(value)) for name, value in told.items())))
 
 
 class Value:
     """Value function of a run as a function of arrays."""
 
-    def __init__(self, value: FrozenValue, robot: CompiledRobot) -> None:
-        self._value, self.robot, self.state_names = value, robot, robot.state_names
+    def __init__(self, value: FrozenValue, robot: CompiledRobot, in_jax: InJax | None = None) -> None:
+        self._value, self.robot, self.state_names, self._in_jax = value, robot, robot.state_names, in_jax
         self._geometry = Geometry.of(robot.metadata)
 
     def __repr__(self) -> str:
         return f"<value function of {self.robot.name}: ({', '.join(self.state_names)})>"
 
-    def __call__(self, x: ArrayLike) -> tuple[Any, NDArray[np.float32]]:
+    @overload
+    def __call__(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]: ...
+    @overload
+    def __call__(self, x: ArrayLike) -> tuple[Any, NDArray[np.float32]]: ...
+
+    def __call__(self, x: Any) -> tuple[Any, Any]:
         """V (N,) and dV/dx (N, n) at states (N, n); a float and (n,) at one state (n,).
 
-        Raises SolverError for another shape.
+        The kind of the results is as in `Policy`. Raises SolverError for another shape.
         """
+        if (functions := _of_jax(x, self._in_jax)) is not None:
+            return functions.value(x), functions.gradient(x)
         states, single = _states(x, self.state_names, self._geometry)
-        value, gradient = (result.numpy() for result in self._value(states))
-        return (float(value[0]), gradient[0]) if single else (value, gradient)
+        value, gradient = self._value(states)
+        if isinstance(x, torch.Tensor):
+            value, gradient = value.to(x.device), gradient.to(x.device)
+            return (value[0], gradient[0]) if single else (value, gradient)
+        return (float(value[0]), gradient[0].numpy()) if single else (value.numpy(), gradient.numpy())
+
+
+def _of_jax(x: Any, in_jax: InJax | None) -> JaxSolution | None:
+    """The functions of JAX for an array of JAX; None for other arrays, and for a policy that is called by NumPy's.
+
+    Raises SolverError within a transformation of JAX for a policy that has no form there.
+    """
+    jax = sys.modules.get("jax")
+    if jax is None or not isinstance(x, jax.Array):
+        return None
+    if in_jax is not None:
+        return in_jax("float64" if x.dtype == np.float64 else "float32")
+    if isinstance(x, jax.core.Tracer):
+        raise SolverError("a policy without a value function has no form in JAX; call it outside of jit, vmap and grad")
+    return None
+
+
+def _forms_in_jax(
+    folder: str | Path,
+    generated: str | None,
+    reaction_periods: float | None = None,
+    told: Mapping[str, Change] = MappingProxyType({}),
+) -> InJax | None:
+    """Makes the functions of a run in JAX; None for a run without a value function."""
+    if kinds.kind_of(run_folder(folder)).command != "train":
+        return None
+
+    @cache
+    def in_jax(dtype: str) -> JaxSolution:
+        from solver.jax.solution import make
+
+        return make(load_solution(folder, generated, reaction_periods, told), dtype)
+
+    return in_jax
 
 
 def _states(x: ArrayLike, names: tuple[str, ...], geometry: Geometry) -> tuple[torch.Tensor, bool]:
@@ -97,16 +192,25 @@ def load_policy(
     folder: str | Path,
     generated: str | None = None,
     reaction_periods: float | None = None,
+    told: Mapping[str, Change] = MappingProxyType({}),
 ) -> Policy:
     """Policy of a run of any kind: `policy(x)` maps (N, n) to (N, m).
 
     folder: of the run, or the name of a shipped policy. generated: folder of artifacts if it has moved.
     reaction_periods: control periods that an input acts before the next one can, by default as in training; 0 is the
-    closed form. Raises SolverError for a folder without a run, a damaged checkpoint, another artifact, and for
-    `reaction_periods` of a run without a value function.
+    closed form. told: parameters that the policy is told unless a call tells them, where the training gave some.
+    Raises SolverError for a folder without a run, a damaged checkpoint, another artifact, for `reaction_periods` of a
+    run without a value function, and for a parameter that the policy cannot be told.
     """
-    problem, act, label = kinds.load_rollout_policy(folder, generated, reaction_periods)
-    return Policy(act, problem.robot, label)
+    problem, act, label = kinds.load_rollout_policy(folder, generated, reaction_periods, told)
+
+    @lru_cache(MOST_TOLD)
+    def tell(values: tuple[tuple[str, float], ...]) -> Policy:
+        return load_policy(folder, generated, reaction_periods, {**told, **dict(values)})
+
+    names = told_among(folder, problem.robot.parameter_names)
+    in_jax = _forms_in_jax(folder, generated, reaction_periods, told)
+    return Policy(act, problem.robot, label, in_jax, names, tell)
 
 
 class PositionController:
@@ -115,8 +219,16 @@ class PositionController:
     A call is one control period. The observer assumes that every returned input is sent to the robot.
     """
 
-    def __init__(self, problem: Problem, act: Controller, sensing: Sensing, longest_delay: int | None) -> None:
-        self._act, self._observer = act, make_observer(problem, sensing, longest_delay)
+    def __init__(
+        self,
+        problem: Problem,
+        act: Controller,
+        sensing: Sensing,
+        longest_delay: int | None,
+        estimate: Sequence[str] = (),
+    ) -> None:
+        self._act, self._observer = act, make_observer(problem, sensing, longest_delay, estimate)
+        self._parameters = dict(zip(problem.robot.parameter_names, problem.theta.tolist(), strict=True))
         self._names = problem.robot.state_names[: sensing.entries]
 
     def reset(self) -> None:
@@ -147,6 +259,12 @@ class PositionController:
         return float(self._observer.normalised_innovation[0])
 
     @property
+    def parameters(self) -> dict[str, float]:
+        """Parameters of the robot in SI units: the last estimates, and the nominal values of the others."""
+        found = self._observer.parameters
+        return self._parameters if found is None else dict(zip(self._parameters, found[0].tolist(), strict=True))
+
+    @property
     def delay(self) -> int:
         """Control periods from a measurement until its input acts: the given delay, or the most probable so far."""
         return int(self._observer.delay[0]) if isinstance(self._observer, UnknownDelay) else self._observer.delay
@@ -161,16 +279,20 @@ def load_controller(
     delay: int = 0,
     longest_delay: int | None = None,
     rates: Mapping[str, float] | None = None,
+    estimate: Sequence[str] = (),
+    told: Mapping[str, Change] = MappingProxyType({}),
 ) -> PositionController:
     """Policy of a run with an observer, for a robot that measures positions, or positions and rates.
 
     counts: step of an encoder in the unit of its coordinate, by the name of the coordinate; by default a turn has 2048
     steps, and a length has steps of 0.025 mm. rates: standard deviation of the white noise of a measured rate in its
     unit, by the name of the state, for all rates or for none. delay: control periods from a measurement until its input
-    acts. longest_delay: upper bound of an unknown delay, which the observer then estimates. Raises the errors of
-    `load_policy`, and SolverError for an unknown name or a number out of range.
+    acts. longest_delay: upper bound of an unknown delay, which the observer then estimates. estimate: parameters that
+    the observer estimates too: names, or `all`. told: parameters that the policy and the observer are told, where the
+    training gave some; the others are nominal. Raises the errors of `load_policy`, and SolverError for an unknown name,
+    a number out of range, or a parameter that the measurements do not show.
     """
-    problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods)
+    problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods, told)
     names, steps = tuple(problem.tangent.names[: problem.robot.metadata.nv]), usual_counts(problem)
     _require("counts", counts or {}, names, "the positive step of the encoder")
     for name, step in (counts or {}).items():
@@ -188,7 +310,7 @@ def load_controller(
         raise SolverError("delay and longest_delay are both given; give delay if it is known, or else longest_delay")
     longest = None if longest_delay is None else _periods("longest_delay", longest_delay)
     sensing = make_sensing(problem, steps, delay=_periods("delay", delay), rates=noise)
-    return PositionController(problem, act, sensing, longest)
+    return PositionController(problem, act, sensing, longest, estimate)
 
 
 def _require(argument: str, given: Mapping[str, float], names: tuple[str, ...], what: str) -> None:
@@ -220,4 +342,4 @@ def load_value(folder: str | Path, generated: str | None = None) -> Value:
     artifact, and a baseline, which has no value function.
     """
     solution = load_solution(folder, generated)
-    return Value(solution.value, solution.problem.robot)
+    return Value(solution.value, solution.problem.robot, _forms_in_jax(folder, generated))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import shutil
 import string
 from functools import partial
 from pathlib import Path
@@ -11,6 +13,8 @@ from typing import Any
 import pytest
 
 import solver
+from modelgen.cli import main as modelgen_main
+from solver.cli import main as solver_main
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "modelgen").rglob("*.md")])
@@ -108,6 +112,36 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
         exec(text, {})
     assert {path.name for path in Path("firmware").iterdir()} >= {"rod_policy.c", "rod_policy.h"}
     assert Path("runs/rod/checkpoint.pt").is_file()
+
+
+def python_of(page: str) -> str:
+    """The Python of a page that has one block of it."""
+    (text,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.M | re.S)
+    return str(text)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_the_fmus_of_the_page_swing_the_pole_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fmpy", reason="FMPy is not installed")
+    monkeypatch.chdir(tmp_path)
+    assert modelgen_main(["export", "cartpole", "--fmu", "fmus"]) == 0
+    assert solver_main(["export", "cartpole-rfvi", "--fmu", "fmus/controller.fmu"]) == 0
+    names: dict[str, Any] = {}
+    exec(python_of("how-to/export-an-fmu.md"), names)
+    cart, pole, *rates = names["x"]
+    assert abs(math.remainder(pole, 2 * math.pi)) < 0.05
+    assert max(map(abs, [cart, *rates])) < 0.1
+
+
+@pytest.mark.slow
+def test_the_lines_for_jax_run(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("jax", reason="JAX is not installed")
+    names: dict[str, Any] = {}
+    exec(python_of("how-to/use-jax.md"), names)
+    assert names["A"].shape == (4, 4)
+    assert names["gain"].shape == (1, 4)
+    assert -20.0 < float(capsys.readouterr().out) < 0.0
 
 
 def test_every_path_that_contributing_names_is_there() -> None:

@@ -17,7 +17,7 @@ OURS = {"modelgen", "models", "solver"}
 #: Folder, or file at the top -> the packages that it imports. A room that is not listed has the standard library only.
 MODELGEN = {
     "arrays.py": {"numpy"},
-    "backends": {"casadi", "llvmlite", "numpy", "py_mini_racer"},
+    "backends": {"casadi", "jax", "llvmlite", "numpy", "py_mini_racer"},
     "commandline": {"tyro"},
     "commands": {"numpy", "tyro"},
     "derivation": {"numpy", "scipy", "sympy"},
@@ -26,10 +26,11 @@ MODELGEN = {
     "identification": {"cma", "matplotlib", "numba", "numpy", "scipy"},
     "importers": {"lxml", "numpy", "scipy", "yourdfpy"},
     "linear": {"numpy", "scipy"},
-    "loader.py": {"numpy", "torch"},  # for type checkers
+    "loader.py": {"jax", "numpy", "torch"},  # for type checkers
     "proof": {"numpy", "scipy", "sympy"},
     "report": {"PIL", "matplotlib", "numpy", "sympy"},
     "statement": {"mpmath", "sympy"},
+    "tangent.py": {"numpy"},
     "verification": {"mpmath", "numpy", "sympy"},
 }
 SOLVER = {

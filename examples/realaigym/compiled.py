@@ -6,6 +6,7 @@ import ctypes
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -40,16 +41,26 @@ class CompiledPolicy:
 
     name: the robot's, as in `modelgen list`. run: the run folder. longest_delay: control periods from a measurement
     until its input acts, of which the observer finds the right number. rates: the standard deviation of the measured
-    rates, where the observer gets them. Raises RuntimeError with the text of the command that failed.
+    rates, where the observer gets them. estimate: parameters that it estimates, or `all`. Raises RuntimeError with the
+    text of the command that failed.
     """
 
-    def __init__(self, name: str, states: int, run: str, longest_delay: int = 0, rates: float | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        states: int,
+        run: str,
+        longest_delay: int = 0,
+        rates: float | None = None,
+        estimate: Sequence[str] = (),
+    ) -> None:
         fields = {"name": name, "NAME": name.upper(), "states": states, "variance": (rates or 0.0) ** 2}
         with tempfile.TemporaryDirectory() as folder:
             source, library = Path(folder, "shim.c"), Path(folder, "policy.so")
             source.write_text(SHIM.format(**fields), encoding="utf-8")
             _call(sys.executable, "-m", "modelgen.cli", "export", name, "--c", folder)
-            _call(sys.executable, "-m", "solver.cli", "export", run, "--c", folder, "--observer")
+            estimated = ["--estimate", *estimate] if estimate else []
+            _call(sys.executable, "-m", "solver.cli", "export", run, "--c", folder, "--observer", *estimated)
             parts = [source, *(Path(folder, f"{name}{part}.c") for part in ("", "_policy", "_observer"))]
             defined = [f"-D{name.upper()}_LONGEST_DELAY={longest_delay}"]
             defined += [] if rates is None else [f"-D{name.upper()}_RATES"]

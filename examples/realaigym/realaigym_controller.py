@@ -1,7 +1,8 @@
 """A trained policy as a controller of the AI Olympics with RealAIGym.
 
-Their program imports `make_controller`. It reads three environment variables: RUN, the run folder; RATES, `measured`
-(the default), `positions` or `raw`; MODEL, the robot that it was trained on, by default the gallery's.
+Their program imports `make_controller`. It reads four environment variables: RUN, the run folder; RATES, `measured`
+(the default), `positions` or `raw`; MODEL, the robot that it was trained on, by default the gallery's; ESTIMATE, the
+parameters that the observer estimates, names or `all`, by default none.
 """
 
 from __future__ import annotations
@@ -65,17 +66,20 @@ class Feedback:
         return torques
 
 
-def load(robot: str, run: str, rates: str = "measured", model: str = "") -> Feedback:
+def load(robot: str, run: str, rates: str = "measured", model: str = "", estimate: Sequence[str] = ()) -> Feedback:
     """The policy of a run behind the observer, in every control period. model: the robot that it was trained on, by
     default the gallery's.
 
     rates: `measured` or, not given to the observer, `positions`; `raw` is the policy without observer, in every step of
-    the simulation. Raises ValueError for another word.
+    the simulation. estimate: parameters that the observer estimates, names or `all`. Raises ValueError for another
+    word, and for an estimate without observer.
     """
     if rates not in ("measured", "positions", "raw"):
         raise ValueError(f"RATES is {rates!r}; write measured, positions or raw")
+    if estimate and rates == "raw":
+        raise ValueError("ESTIMATE needs the observer; write RATES=measured or positions")
     noise = RATE_NOISE if rates == "measured" else None
-    policy = CompiledPolicy(model or f"realaigym_{robot}", 4, run, LONGEST_DELAY, noise)
+    policy = CompiledPolicy(model or f"realaigym_{robot}", 4, run, LONGEST_DELAY, noise, estimate)
     if rates == "raw":
         return Feedback(robot, policy.from_state, hold=1)
     measured = 2 if rates == "positions" else 4
@@ -94,6 +98,7 @@ def make_controller(robot: str) -> Any:
                 os.environ["RUN"],
                 os.environ.get("RATES", "measured"),
                 os.environ.get("MODEL", ""),
+                os.environ.get("ESTIMATE", "").split(),
             )
 
         def get_control_output_(self, x: Array, t: float = 0.0) -> Array:

@@ -15,6 +15,7 @@ MODULES = {
     "numba": "modelgen.backends.numba",
     "casadi": "modelgen.backends.casadi",
     "torch": "modelgen.backends.torch",
+    "jax": "modelgen.backends.jax",
     "js": "modelgen.backends.js",
 }
 #: What stands beside the program in an artifact, for those who read it or use it without modelgen.
@@ -24,9 +25,12 @@ EXPORTS = {
     "c": "modelgen.backends.c",
     "casadi": "modelgen.backends.casadi",
     "js": "modelgen.backends.js",
+    "fmu": "modelgen.backends.fmu.robot",
+    "fmu2": "modelgen.backends.fmu.robot_2",
 }
-#: By backend, the operations of a function beyond which it is not compiled: Numba takes milliseconds an operation.
-MOST_OPERATIONS = {"numba": 5_000}
+#: By backend, the operations of a function beyond which `verify` leaves it out, and Numba refuses it: they compile an
+#: operation in milliseconds.
+MOST_OPERATIONS = {"numba": 5_000, "jax": 5_000}
 
 
 class Kernels(Protocol):
@@ -53,7 +57,7 @@ class Emitter(Protocol):
     """What the module of an export offers."""
 
     def emit(self, program: Program, robot: Metadata) -> dict[str, bytes]:
-        """File name -> content, the same bytes for the same program on every machine."""
+        """File name -> content, the same bytes for the same program on every machine; an FMU has machine code too."""
 
 
 def backend(name: str) -> Backend:

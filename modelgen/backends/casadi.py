@@ -64,7 +64,7 @@ def compiled(graph: Graph, function: Function, robot: str) -> Any:
         if operation.kind == "constant":
             values[node] = casadi.SX(operation.value)
         elif node not in values:
-            make = _flat_power if _is_flat_power(graph, node) else _OPERATIONS[operation.kind]
+            make = _flat_power if graph.is_flat_power(node) else _OPERATIONS[operation.kind]
             values[node] = make(*(values[argument] for argument in operation.arguments))
     outputs = []
     for output in function.outputs:
@@ -77,21 +77,6 @@ def compiled(graph: Graph, function: Function, robot: str) -> Any:
         outputs,
         [argument.name for argument in function.arguments],
         [output.name for output in function.outputs],
-    )
-
-
-def _is_flat_power(graph: Graph, node: Node) -> bool:
-    """Whether a node is max(0, w)**p with a constant p > 1, as the force of a contact that may be open."""
-    operation = graph.operations[node]
-    if operation.kind != "pow":
-        return False
-    base, exponent = (graph.operations[argument] for argument in operation.arguments)
-    return (
-        base.kind == "maximum"
-        and graph.zero in base.arguments
-        and exponent.kind == "constant"
-        and exponent.value is not None
-        and exponent.value > 1
     )
 
 

@@ -33,7 +33,7 @@ import torch
 
 def _rows(first, shape, *entries):
     """The entries, columns (N,) or numbers, as one tensor (N, *shape); `first` is the first argument (N, k)."""
-    like = first[:, 0]
+    like = first[:, 0] if first.shape[1] else first.new_empty(len(first))
     columns = [entry.expand_as(like) if torch.is_tensor(entry) else torch.full_like(like, entry) for entry in entries]
     return torch.stack(columns, -1).reshape(-1, *shape) if columns else first.new_empty((len(first), *shape))
 '''

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
@@ -24,6 +24,10 @@ class Options:
     """Folder for serialised CasADi functions."""
     js: Annotated[Path | None, arg(metavar="DIR")] = None
     """Folder for a JavaScript module."""
+    fmu: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Folder for an FMU, for Simulink, Modelica and other tools: sources, and machine code for this machine."""
+    fmi: Literal[2, 3] = 3
+    """With --fmu: version of the standard. Older tools read 2."""
 
 
 def run(options: Options) -> None:
@@ -31,12 +35,20 @@ def run(options: Options) -> None:
     from modelgen.builder import export
     from modelgen.derivation import model_file as modelfile
 
-    targets = {"c": options.c, "casadi": options.casadi, "js": options.js}
+    targets = {
+        "c": options.c,
+        "casadi": options.casadi,
+        "js": options.js,
+        "fmu" if options.fmi == 3 else "fmu2": options.fmu,
+    }
     folders = {target: folder for target, folder in targets.items() if folder}
     if not folders:
         raise ModelError(
-            f"name at least one folder; write modelgen export {options.model} --c DIR or --casadi DIR or --js DIR."
+            f"name at least one folder; write modelgen export {options.model} --c DIR or --casadi DIR or --js DIR or "
+            "--fmu DIR."
         )
+    if options.fmi != Options.fmi and not options.fmu:
+        raise ModelError("--fmi is the version of an FMU; give --fmu DIR too.")
     require_writable({f"--{target}": folder / f"model.{target}" for target, folder in folders.items()})
     robot = modelfile.load(options.model)
     for target, folder in folders.items():

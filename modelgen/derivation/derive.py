@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from sympy import Expr, Float, Matrix, S, Symbol
 
 from modelgen.derivation import loops
-from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.derivation.equations import EquationsOfMotion, Free
 from modelgen.derivation.lagrange import lagrange
 from modelgen.derivation.newton_euler import newton_euler
 from modelgen.derivation.shortening import collapsed, is_expandable
@@ -84,9 +85,61 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
         input_matrix=input_matrix.xreplace(fixed),
         state_cost=task.state_cost.xreplace(robot.rates).xreplace(fixed),
         input_costs=task.input_costs,
+        **_flows(robot, u, fixed),
         implicit={z: slopes for closure in loops.closures(robot) for z, slopes in closure.implicit.items()},
     )
-    return with_trim(robot, equations)
+    return with_trim(robot, _commanded(robot, equations, fixed))
+
+
+def _flows(robot: Robot, u: Sequence[Symbol], fixed: Mapping[Symbol, Expr]) -> dict[str, Any]:
+    """The fields of the equations that hold the states of first order. Raises ModelError for one without a flow."""
+    flows = {flow.state: flow for flow in robot.flows}
+    for state in robot.internal:
+        if state.symbol not in flows:
+            raise ModelError(
+                f"the state `{state.symbol}` has no flow. Write robot.flow({state.symbol}, rate), its rate of change.",
+                state.place,
+            )
+    z = tuple(state.symbol for state in robot.internal)
+    drift, slopes = Matrix.zeros(len(z), 1), Matrix.zeros(len(z), len(u))
+    for row, symbol in enumerate(z):
+        drift[row], slopes[row, :] = affine(flows[symbol].rate, u, flows[symbol].place, f"flow of `{symbol}`")
+    known = {**fixed, **{symbol: value.xreplace(fixed) for symbol, value in robot.rates.items()}}
+    return {"internal": z, "flow": drift.xreplace(known), "flow_matrix": slopes.xreplace(known)}
+
+
+def _commanded(robot: Robot, free: EquationsOfMotion, fixed: Mapping[Symbol, Expr]) -> EquationsOfMotion:
+    """The equations in which the commanded accelerations c replace rows of M vdot = f.
+
+    With o for the other rows, M_oo vdot_o = f_o - M_oc c, so that M stays symmetric. Raises ModelError for a
+    coordinate whose rate is not an entry of v.
+    """
+    if not robot.commanded:
+        return free
+    mass, force, inputs = (Matrix(matrix) for matrix in (free.mass_matrix, free.force, free.input_matrix))
+    rows, commands = [], []
+    for commanded in robot.commanded:
+        rate = commanded.coordinate.rate
+        if rate not in free.velocities:
+            raise ModelError(
+                f"the rate of `{commanded.coordinate}` is not an entry of the state, but another speed of the system. "
+                "Command the acceleration of a coordinate whose rate is one.",
+                commanded.place,
+            )
+        rows.append(free.velocities.index(rate))
+        what = f"acceleration of `{commanded.coordinate}`"
+        command = affine(
+            commanded.acceleration.xreplace(robot.rates).xreplace(fixed), free.inputs, commanded.place, what
+        )
+        commands.append(command)
+    for row, (drift, slopes) in zip(rows, commands, strict=True):
+        force -= mass[:, row] * drift
+        inputs -= mass[:, row] * slopes
+    for row, (drift, slopes) in zip(rows, commands, strict=True):
+        mass[row, :], mass[:, row] = Matrix.zeros(1, mass.cols), Matrix.zeros(mass.rows, 1)
+        mass[row, row], force[row], inputs[row, :] = S.One, drift, slopes
+    mechanism = Free(free.mass_matrix, free.force, free.input_matrix, tuple(rows))
+    return replace(free, mass_matrix=mass, force=force, input_matrix=inputs, free=mechanism)
 
 
 def _refuse_speeds(robot: Robot) -> None:
@@ -154,7 +207,7 @@ def generalized_forces(loads: Sequence[Load], q: Sequence[Symbol], u: Sequence[S
     return forces, input_matrix
 
 
-def affine(force: Expr, u: Sequence[Symbol], place: Place) -> tuple[Expr, Matrix]:
+def affine(force: Expr, u: Sequence[Symbol], place: Place, what: str = "applied force") -> tuple[Expr, Matrix]:
     """A force at u = 0 and its slopes in the inputs (1, m). Raises ModelError if a slope depends on an input."""
     slopes = [force.diff(symbol) for symbol in u]
     for column, slope in enumerate(slopes):
@@ -162,7 +215,7 @@ def affine(force: Expr, u: Sequence[Symbol], place: Place) -> tuple[Expr, Matrix
             slopes[column] = slope.expand()
         if not slopes[column].free_symbols.isdisjoint(u):
             raise ModelError(
-                f"the applied force {abridged(str(force))} is not affine in the input `{u[column]}`. "
+                f"the {what} {abridged(str(force))} is not affine in the input `{u[column]}`. "
                 "Inputs may only be multiplied by expressions of the state and added; declare the nonlinear term "
                 "itself as the input, for example.",
                 place,

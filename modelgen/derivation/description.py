@@ -10,17 +10,19 @@ from sympy import srepr
 
 from modelgen.derivation.derive import generalized_forces
 from modelgen.derivation.sketch import sketch
+from modelgen.derivation.trim import task_at_rest
 from modelgen.metadata import Input, Metadata, Parameter, Rotation, State
 from modelgen.statement.declarations import UNITS
 from modelgen.statement.robot import Robot
 
 
-def metadata(robot: Robot, trim: Sequence[float] = ()) -> Metadata:
-    """The robot's description, with the states in the order x = (q, v). Raises ModelError without a task.
+def metadata(robot: Robot, trim: Sequence[float] = (), rest: Sequence[float] = ()) -> Metadata:
+    """The robot's description, with the states in the order x = (q, v, z). Raises ModelError without a task.
 
-    trim: (m,) the inputs that hold the target, from the equations of motion; zero if it is left out.
+    trim, rest: (m,) the inputs that hold the target and (n_z,) the states of first order there, from the equations of
+    motion; zero if they are left out.
     """
-    numbers = robot.declared_task.numbers
+    numbers = task_at_rest(robot, rest)
     positions = [
         State(joint.symbol.name, "position", UNITS[joint.kind], joint.limit, joint.continuous, joint.meaning)
         for joint in robot.joints
@@ -40,7 +42,10 @@ def metadata(robot: Robot, trim: Sequence[float] = ()) -> Metadata:
         for declared in robot.parameters
         if not declared.fixed
     ]
-    states = (*positions, *velocities)
+    internal = [
+        State(state.symbol.name, "internal", state.unit, state.limit, False, state.meaning) for state in robot.internal
+    ]
+    states = (*positions, *velocities, *internal)
     names = [state.name for state in states]
     rotations = tuple(
         Rotation(ball.name, names.index(ball.quaternion[0].name), names.index(ball.rate[0].name), ball.limit)
@@ -50,15 +55,18 @@ def metadata(robot: Robot, trim: Sequence[float] = ()) -> Metadata:
 
 
 def _moved_coordinates(robot: Robot) -> list[str | None]:
-    """For each input, the coordinate along which it acts; None if it acts along several."""
+    """For each input, the coordinate along which it acts, also through states of first order; None for several."""
     q = [*(joint.symbol for joint in robot.joints), *robot.turns]
     loads = [*robot.loads, *(robot.system.loads if robot.system else ())]
     _, input_matrix = generalized_forces(loads, q, [declared.symbol for declared in robot.inputs])
-    moved = [
-        [symbol.name for symbol, entry in zip(q, column, strict=True) if entry != 0]
-        for column in input_matrix.T.tolist()
-    ]
-    return [names[0] if len(names) == 1 else None for names in moved]
+    result = []
+    for declared, column in zip(robot.inputs, input_matrix.T.tolist(), strict=True):
+        moved = {symbol.name for symbol, entry in zip(q, column, strict=True) if entry != 0}
+        driven = {flow.state for flow in robot.flows if declared.symbol in flow.rate.free_symbols}
+        forces = [load for load in loads if driven & load.force.free_symbols]
+        moved |= {symbol.name for load in forces for symbol in q if load.displacement.diff(symbol) != 0}
+        result.append(next(iter(moved)) if len(moved) == 1 else None)
+    return result
 
 
 def content_hash(robot: Robot) -> str:
@@ -82,6 +90,10 @@ def content_hash(robot: Robot) -> str:
     if robot.links:
         content["links"] = [link.statement() for link in robot.links]
         content["gravity"] = srepr(robot.downward_acceleration)
+    if robot.commanded:
+        content["commanded"] = [[each.coordinate.name, srepr(each.acceleration)] for each in robot.commanded]
+    if robot.internal:
+        content["flows"] = [[flow.state.name, srepr(flow.rate)] for flow in robot.flows]
     if robot.rolls:
         content["rolls"] = [[symbol.name, srepr(rolling.rate)] for symbol, rolling in robot.rolls.items()]
     if robot.loops:

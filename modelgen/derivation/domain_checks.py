@@ -9,10 +9,11 @@ import numpy as np
 from sympy import Matrix, Symbol
 
 from modelgen.arrays import Array
-from modelgen.derivation.equations import Definition, EquationsOfMotion
+from modelgen.derivation.equations import Definition, EquationsOfMotion, used
 from modelgen.derivation.loops import definitions, loop_gap
 from modelgen.derivation.numeric import compiled_evaluator, samples
 from modelgen.derivation.sketch import sketch
+from modelgen.derivation.trim import task_at_rest
 from modelgen.errors import ModelError, Place, abridged
 from modelgen.statement.declarations import Joint
 from modelgen.statement.robot import Robot, fixed_values, model_expressions
@@ -30,9 +31,10 @@ def check_domain(robot: Robot, equations: EquationsOfMotion) -> None:
     """
     _check_used(robot, equations)
     sampled = _Samples((*equations.state, *equations.parameters), *samples(robot))
-    matrices = (equations.coordinate_rates, equations.mass_matrix, equations.force, equations.input_matrix)
+    matrices = [equations.coordinate_rates, equations.mass_matrix, equations.force, equations.input_matrix]
+    matrices += [equations.flow, equations.flow_matrix] if equations.internal else []
     functions = [compiled_evaluator(sampled.symbols, matrix, equations.definitions) for matrix in matrices]
-    rates, mass_matrix, force, input_matrix = (function(sampled.at) for function in functions)
+    rates, mass_matrix, force, input_matrix, *flows = (function(sampled.at) for function in functions)
     owners = {joint.symbol.rate: joint for joint in robot.joints}
     rows = [owners[speed].symbol if speed in owners else speed for speed in equations.velocities]
     for what, batch, symbols in (
@@ -40,6 +42,7 @@ def check_domain(robot: Robot, equations: EquationsOfMotion) -> None:
         ("the mass matrix", mass_matrix, rows),
         ("the force", force, rows),
         ("the input matrix", input_matrix, rows),
+        *(("the flow", flow, equations.internal) for flow in flows),
     ):
         _check_finite(what, batch, symbols, sampled, robot)
     _check_positive_definite(mass_matrix, rows, [speed.place for speed in robot.velocities], sampled)
@@ -84,22 +87,40 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
                 speed.place,
             )
     for column, declared_input in enumerate(robot.inputs):
-        if equations.input_matrix[:, column].is_zero_matrix:
+        if equations.input_matrix[:, column].is_zero_matrix and equations.flow_matrix[:, column].is_zero_matrix:
             raise ModelError(
                 f"the input `{declared_input.symbol}` acts on nothing. Write robot.apply(coordinate, "
                 f"{declared_input.symbol}), or remove the line that declares it.",
                 declared_input.place,
             )
+    moved = [equations.force, equations.input_matrix, equations.state_cost]
+    for row, state in enumerate(robot.internal):
+        others = [flow for other, flow in enumerate(equations.flow) if other != row]
+        others += [
+            entry for other in range(len(robot.internal)) if other != row for entry in equations.flow_matrix[other, :]
+        ]
+        if not any(state.symbol in term.free_symbols for term in (*moved, *others)):
+            raise ModelError(
+                f"the state `{state.symbol}` acts on nothing. Use it in a force, in another flow or in the state cost, "
+                "or remove the line that declares it.",
+                state.place,
+            )
     written = [energy.value for energy in (*robot.kinetic, *robot.potential)]
     written += [load.force for load in robot.loads] + [load.displacement for load in robot.loads]
     written += [robot.declared_task.state_cost]
+    written += [flow.rate for flow in robot.flows] + [each.acceleration for each in robot.commanded]
     written += [term for link in robot.links for term in link.terms]
     written += [rolling.rate for rolling in robot.rolls.values()]
     written += [entry for loop in robot.loops for entry in loop_gap(loop)]
     written += [robot.downward_acceleration] if robot.links else []
     written += robot.system.terms if robot.system else ()
     effective = [equations.mass_matrix, equations.force, equations.input_matrix, equations.state_cost]
-    effective += [*equations.coordinate_rates, *(value for _, value in equations.definitions)]
+    effective += [
+        equations.flow,
+        equations.flow_matrix,
+        *equations.coordinate_rates,
+        *(value for _, value in equations.definitions),
+    ]
     for parameter in robot.parameters:
         if not any(parameter.symbol in term.free_symbols for term in (written if parameter.fixed else effective)):
             raise ModelError(
@@ -107,6 +128,27 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
                 "cost. Use it in an energy, a body or a force, or remove the line that declares it.",
                 parameter.place,
             )
+
+
+def ignorable(robot: Robot, equations: EquationsOfMotion) -> str:
+    """A message on coordinates on which neither the equations nor the cost depend, and that must yet reach a target.
+
+    Empty if there are none. Coordinates in `free` of the task are not named.
+    """
+    matrices = (equations.mass_matrix, equations.force, equations.input_matrix, equations.flow, equations.flow_matrix)
+    terms = [entry for matrix in (*matrices, equations.coordinate_rates) for entry in matrix] + [equations.state_cost]
+    seen = {symbol for term in terms for symbol in term.free_symbols}
+    seen |= {symbol for _, value in used(equations.definitions, terms) for symbol in value.free_symbols}
+    free = robot.declared_task.numbers.free
+    names = [joint.symbol.name for joint in robot.joints if joint.symbol not in seen]
+    left = [name for name in names if name not in free]
+    if not left:
+        return ""
+    return (
+        f"{robot.declared_task.place}: nothing depends on {', '.join(f'`{name}`' for name in left)}: the equations are "
+        "the same everywhere along it, and the state cost does not see it, so that no policy brings it to its target. "
+        f"Write free={[*free, *left]!r}, or give it a state cost."
+    )
 
 
 def _check_finite(what: str, batch: Array, symbols: Sequence[Symbol], sampled: _Samples, robot: Robot) -> None:
@@ -219,7 +261,7 @@ def _check_periodic(joints: Sequence[Joint], functions: Sequence[Callable[[Array
         turned = sampled.x + 2 * np.pi * (np.arange(sampled.x.shape[1]) == row)
         for function in functions:
             before, after = function(sampled.at), function(sampled.with_states(turned))
-            if np.abs(after - before).max() > 1e-6 * max(np.abs(before).max(), 1e-300):
+            if np.abs(after - before).max(initial=0.0) > 1e-6 * max(np.abs(before).max(initial=0.0), 1e-300):
                 raise ModelError(
                     f"the joint `{joint.symbol}` is continuous, but its equations change after a whole turn. "
                     "Use it only inside sin, cos and the like, or give it a limit: "
@@ -255,7 +297,7 @@ def _check_cost(robot: Robot, equations: EquationsOfMotion, sampled: _Samples) -
                 f"repeats after a whole turn, such as (pi * sin(({name} - target) / 2))**2.",
                 place,
             )
-    target = np.tile(robot.declared_task.numbers.target, (len(x), 1))
+    target = np.tile(task_at_rest(robot, equations.rest).target, (len(x), 1))
     at_target = function(sampled.with_states(target))
     sample = int(np.abs(at_target).argmax())
     if not abs(at_target[sample]) <= ROUNDING * cost.max():

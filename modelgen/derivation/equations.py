@@ -14,8 +14,22 @@ Slopes = tuple[tuple[Symbol, Expr], ...]  # pairs of a variable and the slope al
 
 
 @dataclass(frozen=True)
+class Free:
+    """M vdot = force + input_matrix u + reaction of a robot with commanded accelerations.
+
+    The reaction is the force of the drives. It is not zero only in the commanded `rows`.
+    """
+
+    mass_matrix: Matrix  # (n_v, n_v)
+    force: Matrix  # (n_v, 1)
+    input_matrix: Matrix  # (n_v, m)
+    rows: tuple[int, ...]  # of v
+
+
+@dataclass(frozen=True)
 class EquationsOfMotion:
-    """qdot = coordinate_rates(q, v; theta),  M(q; theta) vdot = force(q, v; theta) + input_matrix(q; theta) u.
+    """qdot = coordinate_rates(q, v; theta),  M(q; theta) vdot = force(x; theta) + input_matrix(x; theta) u,
+    zdot = flow(x; theta) + flow_matrix(x; theta) u, with the state x = (q, v, z).
 
     The expressions contain the symbols below and the left-hand sides of `definitions`, which are evaluated first, in
     order. The recursive derivation names its intermediates there; Lagrange's equations have none. A symbol of
@@ -23,7 +37,7 @@ class EquationsOfMotion:
     """
 
     coordinates: tuple[Symbol, ...]  # q (n_q)
-    velocities: tuple[Symbol, ...]  # v (n_v); x = (q, v)
+    velocities: tuple[Symbol, ...]  # v (n_v)
     inputs: tuple[Symbol, ...]  # u (m)
     parameters: tuple[Symbol, ...]  # theta (p)
     definitions: tuple[Definition, ...]
@@ -33,14 +47,25 @@ class EquationsOfMotion:
     input_matrix: Matrix  # (n_v, m)
     state_cost: Expr  # q_c(x; theta) >= 0, a cost rate, as the model file writes it
     input_costs: tuple[InputCost, ...]  # (m,), the action cost
+    internal: tuple[Symbol, ...] = ()  # z (n_z)
+    flow: Matrix = field(default_factory=Matrix)  # (n_z, 1), zdot at u = 0
+    flow_matrix: Matrix = field(default_factory=Matrix)  # (n_z, m), slopes of zdot in the inputs
+    free: Free | None = None  # the mechanism, where M vdot = force + input_matrix u holds commanded accelerations
     trim: tuple[float, ...] = ()  # (m,) the input that holds the target; () counts as zero
     implicit: Mapping[Symbol, Slopes] = field(default_factory=dict)  # a defined symbol -> its slopes, for derivatives
-    unheld: tuple[float, ...] = ()  # (n_v,) the drift at the target that no input within the limits cancels
+    unheld: tuple[float, ...] = ()  # (n_v + n_z,) the drift at the target that no input within the limits cancels
+    rest: tuple[float, ...] = ()  # (n_z,) z at the target
 
     @property
     def state(self) -> tuple[Symbol, ...]:
-        """x = (q, v)."""
-        return self.coordinates + self.velocities
+        """x = (q, v, z)."""
+        return self.coordinates + self.velocities + self.internal
+
+
+def mechanism_of(equations: EquationsOfMotion) -> Free:
+    """M, force and input matrix of the mechanism itself, without commanded accelerations."""
+    own = Free(equations.mass_matrix, equations.force, equations.input_matrix, ())
+    return equations.free or own
 
 
 def used(definitions: Sequence[Definition], expressions: Iterable[Expr]) -> tuple[Definition, ...]:

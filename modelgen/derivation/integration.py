@@ -31,7 +31,7 @@ def integration_steps(program: Program, robot: Metadata, lines: Lines, warn: Cal
     """
     random = np.random.default_rng(SEED)
     limits = np.array([state.limit for state in robot.states])
-    middle, reach, trim = np.array([[entry.middle, entry.limit, entry.trim] for entry in robot.inputs]).T
+    middle, reach, trim = np.array([[entry.middle, entry.limit, entry.trim] for entry in robot.inputs]).reshape(-1, 3).T
     x = random.uniform(-1.0, 1.0, (SAMPLES, len(limits))) * limits
     on_sphere(x, [rotation.quaternion for rotation in robot.rotations])
     u = middle + random.choice([-1.0, 1.0], (SAMPLES, len(reach))) * reach

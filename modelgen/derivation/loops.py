@@ -19,7 +19,8 @@ from sympy import Expr, Float, Matrix, S, Symbol, cos, eye, sin, zeros
 
 from modelgen.derivation.equations import Definition, EquationsOfMotion, used
 from modelgen.derivation.frames import Intermediates
-from modelgen.derivation.loop_guess import Guess, Mechanism, find_guess, independent_rows
+from modelgen.derivation.loop_guess import Guess, find_guess
+from modelgen.derivation.loop_solver import Mechanism, independent_rows
 from modelgen.errors import ModelError, Place
 from modelgen.statement.bodies import BallAxes, JointAxis, Link, turn
 from modelgen.statement.declarations import Coordinate

@@ -10,7 +10,7 @@ from typing import Any
 import sympy
 from sympy import Expr, Matrix, Symbol
 
-from modelgen.derivation.equations import Definition, EquationsOfMotion, Slopes, used
+from modelgen.derivation.equations import Definition, EquationsOfMotion, Free, Slopes, mechanism_of, used
 from modelgen.derivation.mechanics import MechanicsExpressions
 from modelgen.derivation.sketch import Sketch
 from modelgen.errors import ModelError
@@ -42,7 +42,7 @@ def mechanism(equations: EquationsOfMotion) -> Mechanism:
     def column(matrix: Matrix) -> tuple[Node, ...]:
         return tuple(converter(entry) for entry in matrix)
 
-    rates, mass, force, input_matrix, cost = outputs
+    rates, mass, force, input_matrix, cost, flow, flow_matrix = outputs
     size = mass.rows
     return Mechanism(
         graph,
@@ -55,6 +55,8 @@ def mechanism(equations: EquationsOfMotion) -> Mechanism:
         force=column(force),
         input_columns=tuple(column(input_matrix[:, j]) for j in range(input_matrix.cols)),
         state_cost=converter(cost),
+        flow=column(flow),
+        flow_columns=tuple(column(flow_matrix[:, j]) if flow.rows else () for j in range(input_matrix.cols)),
         **_input_costs(graph, converter, equations, names),
     )
 
@@ -76,7 +78,8 @@ def _input_costs(
 
 def mechanics(equations: EquationsOfMotion, terms: MechanicsExpressions) -> Mechanics:
     """The quantities of mechanics in a separate graph. Raises ModelError as `scalars` does."""
-    symbols = (*equations.parameters, *equations.state)
+    free = mechanism_of(equations)
+    symbols = (*equations.parameters, *equations.state, *(equations.inputs if free.rows else ()))
     none = [sympy.S.Zero]  # replaces an unknown energy
     groups: list[Sequence[Expr]] = [
         list(equations.coordinate_rates),
@@ -87,17 +90,20 @@ def mechanics(equations: EquationsOfMotion, terms: MechanicsExpressions) -> Mech
         none if terms.potential is None else [terms.potential],
         none if terms.weight is None else [terms.weight],
         [entry for position in terms.points.values() for entry in position],
+        [entry for row in free.rows for part in _rows(free) for entry in part[row, :]],
     ]
     flat, definitions = [entry for group in groups for entry in group], (*equations.definitions, *terms.definitions)
     graph, inputs, entries = scalars(symbols, flat, definitions, OUTPUTS, equations.implicit)
     ends = list(accumulate(map(len, groups)))
-    rates, mass, force, input_map, kinetic, potential, weight, points = (
+    rates, mass, force, input_map, kinetic, potential, weight, points, driven = (
         entries[end - len(group) : end] for group, end in zip(groups, ends, strict=True)
     )
     count = len(equations.parameters)
+    last = count + len(equations.state)
+    u = Argument("u", inputs[last:])
     return Mechanics(
         graph,
-        Argument("x", inputs[count:]),
+        Argument("x", inputs[count:last]),
         Argument("theta", inputs[:count]),
         rates,
         mass,
@@ -107,6 +113,33 @@ def mechanics(equations: EquationsOfMotion, terms: MechanicsExpressions) -> Mech
         None if terms.potential is None else potential[0],
         None if terms.weight is None else weight[0],
         points,
+        u,
+        _reactions(graph, mass, force, input_map, driven, u),
+    )
+
+
+def _rows(free: Free) -> tuple[Matrix, Matrix, Matrix]:
+    return free.mass_matrix, free.force, free.input_matrix
+
+
+def _reactions(
+    graph: Graph,
+    mass: Sequence[Node],
+    force: Sequence[Node],
+    input_map: Sequence[Node],
+    driven: Sequence[Node],
+    u: Argument,
+) -> tuple[Node, ...]:
+    """The forces of the drives, row . vdot - force - inputs . u, from the rows `driven` of the mechanism."""
+    size, m = len(force), len(u.entries)
+    right = [graph.add(force[i], graph.dot(input_map[i * m : (i + 1) * m], u.entries)) for i in range(size)]
+    rows = [driven[first : first + size + 1 + m] for first in range(0, len(driven), size + 1 + m)]
+    if not rows:
+        return ()
+    accelerations = graph.solve([mass[i * size : (i + 1) * size] for i in range(size)], right)
+    return tuple(
+        graph.sub(graph.sub(graph.dot(row[:size], accelerations), row[size]), graph.dot(row[size + 1 :], u.entries))
+        for row in rows
     )
 
 
@@ -150,7 +183,7 @@ def _argument(graph: Graph, name: str, entries: Iterable[str]) -> Argument:
 
 def _share(
     equations: EquationsOfMotion,
-) -> tuple[list[tuple[Symbol, Expr]], tuple[Matrix, Matrix, Matrix, Matrix, Expr]]:
+) -> tuple[list[tuple[Symbol, Expr]], tuple[Matrix, Matrix, Matrix, Matrix, Expr, Matrix, Matrix]]:
     """Definitions of the common subexpressions of all expressions of the model, and the outputs in terms of them."""
     outputs = (
         equations.coordinate_rates,
@@ -158,16 +191,18 @@ def _share(
         equations.force,
         equations.input_matrix,
         sympy.Matrix([[equations.state_cost]]),
+        equations.flow,
+        equations.flow_matrix,
     )
     named = sympy.Matrix([expression for _, expression in equations.definitions])
     shared, reduced = sympy.cse(
         [named, *outputs], symbols=sympy.numbered_symbols("shared", cls=sympy.Dummy), order="canonical"
     )
-    reduced_named, rates, mass, force, input_matrix, cost = reduced
+    reduced_named, rates, mass, force, input_matrix, cost, flow, flow_matrix = reduced
     definitions = [
         (symbol, expression) for (symbol, _), expression in zip(equations.definitions, reduced_named, strict=True)
     ]
-    return _in_order(shared + definitions), (rates, mass, force, input_matrix, cost[0, 0])
+    return _in_order(shared + definitions), (rates, mass, force, input_matrix, cost[0, 0], flow, flow_matrix)
 
 
 def _lower_triangle(matrix: Matrix) -> Matrix:

@@ -57,8 +57,8 @@ def find(name_or_path: str) -> Path:
 
 def _next(name: str) -> str:
     """The command that makes a model with an unknown name."""
-    if name.endswith(".urdf"):
-        return f"`modelgen import {name}` writes one from the URDF."
+    if name.endswith((".urdf", ".xml")):
+        return f"`modelgen import {name}` writes one from it."
     return f"`modelgen new {repaired(name)}` writes a new one."
 
 

@@ -71,7 +71,7 @@ def samples(robot: Robot, count: int = SAMPLES, seed: int = 0) -> tuple[Array, A
     parameters, the third parameters. Raises ModelError for a coordinate without a rate_limit.
     """
     random = np.random.default_rng(seed)
-    limits = np.array([joint.limit for joint in robot.joints] + [speed.limit for speed in robot.velocities])
+    limits = np.array(list(robot.limits.values()))
     bounds = np.array([parameter.bounds for parameter in robot.parameters if not parameter.fixed]).reshape(-1, 2)
     x = random.uniform(-limits, limits, (count, len(limits)))
     theta = random.uniform(bounds[:, 0], bounds[:, 1], (count, len(bounds)))

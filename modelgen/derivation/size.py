@@ -140,7 +140,8 @@ def _equations(robot: Robot) -> int:
     carried = LINK * (len(robot.joints) + len(robot.dependent)) if links else 0
     carried += PAIR * sum(len(group) for group in {frozenset(group) for group in links})
     energies = [energy.value for energy in (*robot.kinetic, *robot.potential)]
-    forces = [load.force for load in robot.loads]
+    forces = [*(load.force for load in robot.loads), *(flow.rate for flow in robot.flows)]
+    forces += [commanded.acceleration for commanded in robot.commanded]
     nodes = {node for term in (*energies, *forces) for node in preorder_traversal(term) if node.args}
     if robot.system:
         of_system = (entry for term in robot.system.terms for entry in entries(term))

@@ -1,19 +1,23 @@
 """The trim u0 of a robot: the smallest input that holds the target, at nominal parameters.
 
-Inputs are measured in units of half their range, and drifts in units of the limits of the speeds.
+States of first order whose target the file leaves out are solved for together with the input. Inputs are measured in
+units of half their range, states and drifts in units of the limits of the states.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
-from sympy import Expr, Float, Matrix
+from sympy import Expr, Float, Matrix, Symbol
 
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.errors import ModelError
+from modelgen.metadata import Task
+from modelgen.statement.declarations import Internal, Speed
 from modelgen.statement.robot import Robot
 
 Array = NDArray[np.float64]
@@ -21,6 +25,7 @@ Array = NDArray[np.float64]
 REST = 1e-6  # of a speed's limit per second: a smaller drift counts as rest
 NEARLY = 1e-4  # weight of the size of the input in the search for the inputs that stay at a limit
 INSIDE = 0.9999  # share of the way from the middle to the trim at which a cost has its curvature, also at a limit
+ROUNDS = 30  # of Newton's method, where the forces are not affine in the states of first order
 STEEPEST = 1e3  # curvature of an action cost at the trim, as a multiple of its curvature at the middle of the range
 
 
@@ -29,28 +34,40 @@ class Trim:
     """The input that holds the target, and the drift that it leaves."""
 
     u: Array  # (m,) in SI units; the input nearest to zero where no input holds the target
-    left: Array  # (n_v,) smallest drift of the speeds in SI units per second; zero where the target is held
+    left: Array  # (n_v + n_z,) smallest drift in SI units per second; zero where the target is held
+    rest: Array  # (n_z,) the states of first order at the target
 
 
 def find_trim(robot: Robot, equations: EquationsOfMotion) -> Trim:
-    """The trim of the equations of motion. Speeds in `free` of the task need not be held."""
-    task = robot.declared_task.numbers
-    ranges = np.array([declared.range for declared in robot.inputs])
+    """The trim of the equations of motion. States in `free` of the task need not be held."""
+    declared = robot.declared_task
+    ranges = np.array([each.range for each in robot.inputs]).reshape(-1, 2)
     nearest = np.clip(np.zeros(len(ranges)), ranges[:, 0], ranges[:, 1])
-    drift, slope = _at_target(robot, equations)
-    held = np.array([symbol.name not in task.free for symbol in equations.velocities])
-    if not (np.isfinite(drift).all() and np.isfinite(slope).all()):
-        return Trim(nearest, np.zeros(len(drift)))  # the checks of the domain name the line
-    limits = np.array([speed.limit for speed in robot.velocities])
-    scale = (ranges[:, 1] - ranges[:, 0]) / 2
-    A, b = (slope / limits[:, None] * scale)[held], (-drift / limits)[held]
-    z = smallest_solution(A, b, ranges[:, 0] / scale, ranges[:, 1] / scale)
-    left = np.zeros(len(drift))
-    if z is not None:
-        return Trim(z * scale, left)
-    best = lsq_linear(A, b, (ranges[:, 0] / scale, ranges[:, 1] / scale)).x
-    left[held] = (A @ best - b) * limits[held]
-    return Trim(nearest, left)
+    moving = equations.velocities + equations.internal
+    held = np.array([symbol.name not in declared.numbers.free for symbol in moving])
+    limits = np.array([robot.limits[symbol] for symbol in moving])
+    sought = [row for row, state in enumerate(equations.internal) if state.name in declared.unstated]
+    reach = np.array([robot.limits[equations.internal[row]] for row in sought])
+    bounds = np.vstack([np.outer(reach, (-1.0, 1.0)), ranges])
+    scale = (bounds[:, 1] - bounds[:, 0]) / 2
+    low, high = bounds.T / scale
+    rest = np.array(declared.numbers.target[len(declared.numbers.target) - len(equations.internal) :])
+    left = np.zeros(len(moving))
+    for _ in range(ROUNDS if sought else 1):
+        drift, slope = _at_target(robot, equations, rest, sought)
+        if not (np.isfinite(drift).all() and np.isfinite(slope).all()):
+            return Trim(nearest, left, rest)  # the checks of the domain name the line
+        drift = drift - slope[:, : len(sought)] @ rest[sought]
+        A, b = (slope / limits[:, None] * scale)[held], (-drift / limits)[held]
+        solved = smallest_solution(A, b, low, high)
+        if solved is None:
+            best = lsq_linear(A, b, (low, high)).x if len(scale) else np.zeros(0)
+            left[held] = (A @ best - b) * limits[held]
+            return Trim(nearest, left, rest)
+        before, rest[sought] = rest[sought].copy(), (solved * scale)[: len(sought)]
+        if (np.abs(rest[sought] - before) <= REST * reach).all():
+            break
+    return Trim((solved * scale)[len(sought) :], left, rest)
 
 
 def smallest_solution(A: Array, b: Array, lower: Array, upper: Array) -> Array | None:
@@ -74,21 +91,34 @@ def smallest_solution(A: Array, b: Array, lower: Array, upper: Array) -> Array |
     return None
 
 
-def _at_target(robot: Robot, equations: EquationsOfMotion) -> tuple[Array, Array]:
-    """vdot (n_v,) without input and its slope in the inputs (n_v, m), at the target and nominal parameters."""
+def _at_target(robot: Robot, equations: EquationsOfMotion, rest: Array, sought: Sequence[int]) -> tuple[Array, Array]:
+    """(vdot, zdot) without input, and its slopes in the states `sought` of z and in the inputs (n_v + n_z, s + m).
+
+    At the target, at z = rest and nominal parameters.
+    """
     theta = [parameter.value for parameter in robot.parameters if not parameter.fixed]
-    at = (*robot.declared_task.numbers.target, *theta)
+    z = [equations.internal[row] for row in sought]
+    moving = len(robot.limits) - len(equations.internal)
+    at = (*robot.declared_task.numbers.target[:moving], *rest, *theta)
     known = dict(zip((*equations.state, *equations.parameters), map(Float, at), strict=True))
     for symbol, value in equations.definitions:
         known[symbol] = value.xreplace(known)
-    whole = Matrix.hstack(equations.mass_matrix, equations.force, equations.input_matrix)
-    values = np.array([_number(entry.xreplace(known)) for entry in whole]).reshape(whole.shape)
-    size = len(values)
-    mass, right = values[:, :size], values[:, size:]
-    if not np.isfinite(values).all() or np.linalg.matrix_rank(mass) < size:
-        return np.full(size, np.nan), np.full((size, right.shape[1] - 1), np.nan)
+    mass = _numbers(equations.mass_matrix, known)
+    by_z = equations.force.jacobian(z) if z else Matrix.zeros(len(mass), 0)
+    right = _numbers(Matrix.hstack(equations.force, by_z, equations.input_matrix), known)
+    if not (np.isfinite(mass).all() and np.isfinite(right).all()) or np.linalg.matrix_rank(mass) < len(mass):
+        return np.full(len(equations.state), np.nan), np.full((len(equations.state), right.shape[1] - 1), np.nan)
     solved = np.linalg.solve(mass, right)
-    return solved[:, 0], solved[:, 1:]
+    if equations.internal:
+        by_z = equations.flow.jacobian(z) if z else Matrix.zeros(len(equations.internal), 0)
+        flow = _numbers(Matrix.hstack(equations.flow, by_z, equations.flow_matrix), known)
+        solved = np.vstack([solved, flow])
+    return np.asarray(solved[:, 0], np.float64), np.asarray(solved[:, 1:], np.float64)
+
+
+def _numbers(matrix: Matrix, known: Mapping[Symbol, Expr]) -> Array:
+    """The matrix as numbers; NaN for entries that are complex or infinite."""
+    return np.array([_number(entry.xreplace(known)) for entry in matrix]).reshape(matrix.shape)
 
 
 def _number(value: Expr) -> float:
@@ -117,16 +147,31 @@ def with_trim(robot: Robot, equations: EquationsOfMotion) -> EquationsOfMotion:
             )
         costs.append(measured)
     held = tuple(float(u0) for u0 in trim.u)
-    return replace(equations, input_costs=tuple(costs), trim=held, unheld=tuple(trim.left.tolist()))
+    left, rest = tuple(trim.left.tolist()), tuple(trim.rest.tolist())
+    return replace(equations, input_costs=tuple(costs), trim=held, unheld=left, rest=rest)
+
+
+def task_at_rest(robot: Robot, rest: Sequence[float]) -> Task:
+    """The numbers of the task, in which `rest` (n_z,) gives targets and starts that the file leaves out."""
+    declared = robot.declared_task
+    numbers = declared.numbers
+    target, mean = list(numbers.target), list(numbers.start_mean)
+    first = len(target) - len(robot.internal)
+    for place, (state, value) in enumerate(zip(robot.internal, rest, strict=False), start=first):
+        target[place] = value
+        if state.symbol.name in declared.unstarted:
+            mean[place] = value
+    return replace(numbers, target=tuple(target), start_mean=tuple(mean))
 
 
 def unheld(robot: Robot, equations: EquationsOfMotion) -> str:
     """The coordinate that moves at the target under every input within the limits, and how fast; empty if none does."""
-    share = np.abs(equations.unheld) / [speed.limit for speed in robot.velocities]
+    moving: list[Speed | Internal] = [*robot.velocities, *robot.internal]
+    share = np.abs(equations.unheld) / [state.limit for state in moving]
     worst = int(share.argmax())
     if share[worst] <= REST:
         return ""
-    speed = robot.velocities[worst]
+    speed = moving[worst]
     ranges = ", ".join(
         f"`{declared.symbol}` {declared.range[0]:g} to {declared.range[1]:g} {declared.unit}"
         for declared in robot.inputs

@@ -92,7 +92,7 @@ def compare(
         )
     x, _ = samples(robot, SAMPLES, seed=2)
     limits = np.array([max(map(abs, declared.range)) for declared in robot.inputs])
-    lower, upper = np.array([declared.range for declared in robot.inputs]).T
+    lower, upper = np.array([declared.range for declared in robot.inputs]).reshape(-1, 2).T
     u = np.random.default_rng(2).uniform(lower, upper, (SAMPLES, len(limits)))
     sides = _Sides(robot, equations, kernels, engine, rebuilt, u, limits)
     ours, theirs = sides.ours(x), sides.theirs(x)

@@ -91,9 +91,9 @@ def require_no_rotation(robot: Metadata) -> None:
 def read(path: Path, robot: Metadata, where: Mapping[str, str]) -> Recording:
     """The recording in a file. where: expressions by quantity, as `columns` gives them.
 
-    The columns of velocities may be absent, and the cells of states empty. Raises ModelError for a file that cannot
-    be read, a missing column, a row with more cells than the header, a cell without a number, a time that does not
-    increase, too few rows, and values that must be in another unit.
+    The columns of velocities and states of first order may be absent, and the cells of states empty. Raises ModelError
+    for a file that cannot be read, a missing column, a row with more cells than the header, a cell without a number, a
+    time that does not increase, too few rows, and values that must be in another unit.
     """
     try:
         content = path.read_bytes()
@@ -165,11 +165,11 @@ def _is_number(cell: str) -> bool:
 
 
 def _expressions(table: _Table, robot: Metadata, where: Mapping[str, str]) -> dict[str, Expression]:
-    """The expression of every quantity. Velocities that the file does not have, and that no option names, are left out.
+    """The expression of every quantity. Coordinates and inputs must be there; other states may be left out.
 
     Raises ModelError for a column that the file lacks or has twice, and for two quantities of the same columns.
     """
-    optional = {state.name for state in robot.states if state.kind == "velocity"}
+    optional = {*robot.speeds, *robot.internal}
     expressions: dict[str, Expression] = {}
     readers: dict[tuple[int, ...], str] = {}
     for name, text in where.items():

@@ -166,7 +166,7 @@ def text(robot: CompiledRobot, content: IdentifiedFile) -> str:
     for kind in ("state", "action", "observation"):
         names = robot.input_names if kind == "action" else robot.state_names
         parts = _named(names, getattr(content.radii, kind))
-        lines.append(f"left unexplained, {kind}: {', '.join(parts)}")
+        lines += [f"left unexplained, {kind}: {', '.join(parts)}"] if parts else []
     return "\n".join(lines)
 
 

@@ -104,10 +104,14 @@ def _enough(positions: Array) -> bool:
 
 
 def _starts(robot: CompiledRobot, steps: Array, measured: Array) -> Array:
-    """Positions and their rates by a parabola through the first samples of each window; velocities from them."""
+    """Positions and their rates by a parabola through the first samples of each window; velocities from them.
+
+    States of first order that are not measured start as at the target.
+    """
     count, v, window_count = robot.metadata.nq, robot.metadata.velocities, measured.shape[1]
     time = np.concatenate([np.zeros((1, window_count)), np.cumsum(steps, axis=0)])
     states, rates = np.zeros((window_count, measured.shape[2])), np.zeros((window_count, count))
+    states[:, v.stop :] = robot.metadata.task.target[v.stop :]
     for window in range(window_count):
         for index in range(count):
             known = np.flatnonzero(~np.isnan(measured[:, window, index]))

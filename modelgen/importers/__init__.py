@@ -1,1 +1,1 @@
-"""Robots of other file formats as model files. One format so far: URDF."""
+"""Robots of other file formats as model files. Readers of URDF and MJCF make a `Mechanism`; `writer` writes it."""

@@ -20,14 +20,20 @@ EPSILON = 1e-12  # smaller differences are rounding errors of the imported file
 class ModelLines:
     """The lines of a model file by their part, and the names of coordinates with a guess."""
 
+    settings: list[str] = field(default_factory=list)
     coordinates: list[str] = field(default_factory=list)
     parameters: list[str] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     forces: list[str] = field(default_factory=list)
+    tasks: list[str] = field(default_factory=list)  # lines before the task
     costs: list[str] = field(default_factory=list)
+    control_rate: int = CONTROL_RATE  # Hz
+    kind: str = "LogCos"  # of the action cost
+    weights: list[str] = field(default_factory=list)  # of the inputs in the action cost
     remarks: list[str] = field(default_factory=list)
     ranges: list[str] = field(default_factory=list)  # of coordinates with asymmetric limits
+    middle: list[str] = field(default_factory=list)  # coordinates that are measured from the middle of their range
     endless: list[str] = field(default_factory=list)  # coordinates with limits that are too large
     guessed: list[str] = field(default_factory=list)  # coordinates without a limit of their rate
     coupled: list[str] = field(default_factory=list)  # coordinates that follow another
@@ -67,22 +73,35 @@ def number(value: float) -> str:
     return f"{value:.12g}" if abs(value) > EPSILON else "0"
 
 
+def decimal(value: float) -> str:
+    """A number as text with a decimal point or an exponent, so that it may have any unit."""
+    text = f"{value:.12g}"
+    return text if set(text) & set(".e") else f"{text}.0"
+
+
 def model_file_text(source: str, name: str, written: ModelLines) -> str:
     """The text of the model file NAME, imported from the file `source`."""
     source = re.sub(r"[^\w. -]", "_", source, flags=re.ASCII)
     cost = "\n    + ".join(written.costs)
-    weights = f"LogCos({[0.1] * len(written.inputs)})"
-    parts = [written.coordinates, written.parameters, written.inputs, written.links, written.forces]
+    cost_of_inputs = f"{written.kind}([{', '.join(written.weights)}])"
+    parts = [written.settings, written.coordinates, written.parameters, written.inputs, written.links, written.forces]
     body = "\n\n".join("\n".join(part) for part in parts if part)
+    before = "".join(f"{line}\n" for line in written.tasks)
     body += (
-        "\n\n# A first task: come to rest at zero.\nrobot.task(\n"
-        f"    state_cost={cost},\n    action_cost={weights},\n    start={{}},\n    horizon=5,\n"
-        f"    weight_at_horizon=0.65,\n    control_rate={CONTROL_RATE},\n)\n"
+        f"\n\n# A first task: come to rest at zero.\n{before}robot.task(\n"
+        f"    state_cost={cost},\n    action_cost={cost_of_inputs},\n    start={{}},\n    horizon=5,\n"
+        f"    weight_at_horizon=0.65,\n    control_rate={written.control_rate},\n)\n"
     )
-    words = [word for word in ("pi", "sin") if re.search(rf"\b{word}\b", body)]
+    words = [word for word in ("cos", "pi", "sin") if re.search(rf"\b{word}\b", body)]
     head = [f'"""{name}, imported from {source}; yours to edit.', ""]
     head += [*(f"{remark}" for remark in written.remarks), '"""', ""]
     head = [f'"""{name}, imported from {source}; yours to edit."""', ""] if not written.remarks else head
     head += [f"from sympy import {', '.join(words)}", ""] if words else []
-    head += ["from modelgen import LogCos, Robot", "", f'robot = Robot("{name}", "Imported from {source}")', "", ""]
+    head += [
+        f"from modelgen import {written.kind}, Robot",
+        "",
+        f'robot = Robot("{name}", "Imported from {source}")',
+        "",
+        "",
+    ]
     return "\n".join(head) + body

@@ -10,21 +10,11 @@ from fnmatch import fnmatchcase
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-from scipy.spatial.transform import Rotation
-
-from modelgen.arrays import Array
 from modelgen.errors import ModelError, Place, joined, suggestion
+from modelgen.importers.mechanism import FLOATING, GROUND, IN_PLANE, MOVING, PLANAR
 from modelgen.importers.urdf_xml import Part, ValidatedUrdf
 
-MOVING = ("revolute", "continuous", "prismatic")
-IN_PLANE = "floating in a plane"
-PLANAR = {"planar": ("x", "y", "turn"), IN_PLANE: ("x", "height", "pitch")}  # type of a joint -> its coordinates
-FLOATING = "floating"  # type of a joint without restriction
 MIMIC = "mimic"  # value of --fix for all joints that follow another
-GROUND = "the ground"  # name of the link below a floating base
-LIMITED = ("revolute", "prismatic")
-FREQUENCY = 60.0  # rad/s, of the spring with its load: stiff compared with a hand's motion, easy to integrate
 
 
 def tree(
@@ -34,8 +24,8 @@ def tree(
     passive: Collection[str],
     place: Place,
     validated: ValidatedUrdf,
-) -> tuple[str, list[Any], list[str]]:
-    """The root link, the joints, each after the joint that carries it, and the names of the joints with a motor.
+) -> tuple[list[Any], list[str]]:
+    """The joints, each after the joint that carries it, and the names of the joints with a motor.
 
     fixed: patterns of joints that become fixed. planar: joints, or the root link, that float in a plane. passive:
     patterns of joints without a motor. Raises one ModelError with the errors of the validated file and those of all
@@ -60,40 +50,7 @@ def tree(
     faults += [ModelError(words, place) for words in _undriven(joints, motors)]
     if faults or known or unknown:
         raise joined([*unknown, *known, *faults], _remedy(joints))
-    carried = {joint.child for joint in joints}
-    return next(link.name for link in described.links if link.name not in carried), joints, motors
-
-
-def motionless(described: Any, joints: Sequence[Any]) -> set[str]:
-    """The links whose centre of mass no joint moves. Their mass has no effect."""
-    centres = {
-        link.name: np.eye(4) if link.inertial is None or link.inertial.origin is None else link.inertial.origin
-        for link in described.links
-    }
-    random = np.random.default_rng(0)
-    positions: dict[str, list[Array]] = {name: [] for name in centres}
-    for _ in range(3):
-        frames: dict[str, Array] = {}
-        for joint in joints:
-            origin = np.eye(4) if joint.origin is None else np.asarray(joint.origin, np.float64)
-            frames[joint.child] = frames.get(joint.parent, np.eye(4)) @ origin @ _moved(joint, random)
-        for name, frame in frames.items():
-            positions[name].append((frame @ centres[name])[:3, 3])
-    return {name for name, points in positions.items() if not points or np.ptp(points, axis=0).max() < 1e-9}
-
-
-def _moved(joint: Any, random: np.random.Generator) -> Array:
-    """The displacement (4, 4) of a joint at random coordinates. A joint that floats in a plane may have any."""
-    result = np.eye(4)
-    axis = np.asarray([1.0, 0, 0] if joint.axis is None else joint.axis, np.float64)
-    axis = axis / (np.linalg.norm(axis) or 1.0)
-    if joint.type in ("revolute", "continuous"):
-        result[:3, :3] = Rotation.from_rotvec(axis * random.uniform(0.5, 2)).as_matrix()
-    elif joint.type == "prismatic":
-        result[:3, 3] = axis * random.uniform(0.5, 2)
-    elif joint.type != "fixed":
-        result[:3, 3] = random.uniform(0.5, 2, 3)
-    return result
+    return joints, motors
 
 
 def _faulty_ends(described: Any) -> Iterator[tuple[Part, str]]:
@@ -217,12 +174,12 @@ def _faults(joint: Any, joints: Sequence[Any]) -> Iterator[str]:
             f"the joint `{joint.name}` follows `{joint.mimic.joint}` (<mimic>), {reason}. "
             f"Hold it with --fix {joint.name}."
         )
-    if joint.type in (*PLANAR, FLOATING):
+    if joint.type in PLANAR:
         return
-    if joint.type not in (*MOVING, "fixed"):
+    if joint.type not in (*MOVING, FLOATING, "fixed"):
         yield (
-            f"the joint `{joint.name}` is {joint.type}, which cannot be imported: hold it with --fix {joint.name}, or "
-            f"import the rest and write it in the file. Only {', '.join(MOVING)}, planar, floating and fixed joints "
+            f"the joint `{joint.name}` is {joint.type}, which cannot be imported: hold it with --fix {joint.name}, "
+            f"or import the rest and write it in the file. Only {', '.join(MOVING)}, planar, floating and fixed joints "
             "can be imported."
         )
     elif joint.type in ("revolute", "prismatic"):
@@ -290,47 +247,16 @@ def uncoupled(joint: Any, joints: Sequence[Any]) -> str | None:
     leader = _named(joints, joint.mimic.joint)
     if leader is None:
         return "which does not exist"
-    if leader is joint or leader.type not in LIMITED or joint.type not in LIMITED:
-        return "and a spring can only couple two different revolute or prismatic joints with limits"
+    if leader is joint or leader.type not in MOVING or joint.type not in MOVING:
+        return f"and a spring can only couple two different joints of these types: {', '.join(MOVING)}"
     ahead = [joint]
     while leader is not None and leader.mimic is not None and leader not in ahead:
         ahead.append(leader)
         leader = _named(joints, leader.mimic.joint)
     if leader is joint:
         return "which follows it in turn, so that neither leads"
-    if joint.mimic.offset:
-        return f"with an offset of {joint.mimic.offset:g}, and a spring cannot couple with an offset"
     return None
 
 
 def _named(joints: Sequence[Any], name: str) -> Any:
     return next((joint for joint in joints if joint.name == name), None)
-
-
-def coupling(described: Any, joints: Sequence[Any], joint: Any) -> tuple[float, float, float]:
-    """Ratio, stiffness and damping of the coupling of a joint to its leader. Stiffness and damping are guesses."""
-    multiplier = joint.mimic.multiplier
-    inertia = carried_inertia(described, joints, joint)
-    return 1.0 if multiplier is None else float(multiplier), FREQUENCY**2 * inertia, FREQUENCY * inertia
-
-
-def carried_inertia(described: Any, joints: Sequence[Any], joint: Any, rigidly: bool = False) -> float:
-    """The inertia about a joint's axis (kg m^2), or the mass along it (kg), of all links that it carries at zero.
-
-    rigidly: count only its own link and the links that are fixed to it.
-    """
-    axis = np.asarray([1.0, 0, 0] if joint.axis is None else joint.axis, np.float64)
-    axis = axis / np.linalg.norm(axis)
-    frames = {joint.child: np.eye(4)}
-    for other in joints:
-        if other.parent in frames and (other.type == "fixed" or not rigidly):
-            frames[other.child] = frames[other.parent] @ (np.eye(4) if other.origin is None else other.origin)
-    total = 0.0
-    for link in described.links:
-        if link.name in frames and link.inertial is not None and link.inertial.mass:
-            inertial = link.inertial
-            frame = frames[link.name] @ (np.eye(4) if inertial.origin is None else inertial.origin)
-            arm, own = np.cross(axis, frame[:3, 3]), frame[:3, :3].T @ axis
-            about = inertial.mass * arm @ arm + own @ np.asarray(inertial.inertia, np.float64) @ own
-            total += float(inertial.mass if joint.type == "prismatic" else about)
-    return total

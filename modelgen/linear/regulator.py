@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, solve_continuous_are
+from scipy.linalg import LinAlgError, solve_continuous_are, solve_continuous_lyapunov
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
@@ -72,7 +72,11 @@ def cost_to_go(A: Array, B: Array, Q: Array, R: Array) -> Array | None:
         return np.zeros_like(A)
     A_part, B_part = basis.T @ A @ basis, basis.T @ B
     try:
-        P_part = solve_continuous_are(A_part, B_part, basis.T @ Q @ basis, R)
+        Q_part = basis.T @ Q @ basis
+        if B.shape[1]:
+            P_part = solve_continuous_are(A_part, B_part, Q_part, R)
+        else:
+            P_part = solve_continuous_lyapunov(A_part.T, -Q_part)
     except (LinAlgError, ValueError):
         return None
     if not np.linalg.eigvals(A_part - B_part @ np.linalg.solve(R, B_part.T @ P_part)).real.max() < 0:

@@ -159,15 +159,21 @@ def program(mechanism: Mechanism, names: Collection[str] = FUNCTIONS) -> Program
     graph, x, u, theta = mechanism.graph, mechanism.x, mechanism.u, mechanism.theta
     n, m, p = len(x.entries), len(u.entries), len(theta.entries)
     padding = (graph.zero,) * len(mechanism.coordinate_rates)
-    a = mechanism.coordinate_rates + graph.solve(mechanism.mass_matrix, mechanism.force)
-    columns = [padding + graph.solve(mechanism.mass_matrix, column) for column in mechanism.input_columns]
+    a = mechanism.coordinate_rates + graph.solve(mechanism.mass_matrix, mechanism.force) + mechanism.flow
+    columns = [
+        padding + graph.solve(mechanism.mass_matrix, column) + flows
+        for column, flows in zip(mechanism.input_columns, mechanism.flow_columns, strict=True)
+    ]
     b = tuple(columns[j][i] for i in range(n) for j in range(m))
 
-    right = [
-        graph.add(force, graph.dot([column[i] for column in mechanism.input_columns], u.entries))
-        for i, force in enumerate(mechanism.force)
-    ]
-    xdot = mechanism.coordinate_rates + graph.solve(mechanism.mass_matrix, right)
+    right, flow = (
+        [graph.add(drift, graph.dot([column[i] for column in columns], u.entries)) for i, drift in enumerate(drifts)]
+        for drifts, columns in (
+            (mechanism.force, mechanism.input_columns),
+            (mechanism.flow, mechanism.flow_columns),
+        )
+    )
+    xdot = mechanism.coordinate_rates + graph.solve(mechanism.mass_matrix, right) + tuple(flow)
     affine = (Output("a", (n,), a), Output("B", (n, m), b))
     made = [
         Function("affine_dynamics", (x, theta), affine),

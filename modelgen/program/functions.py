@@ -30,6 +30,7 @@ SIGNATURES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "bias": (("x", "theta"), ("bias",)),
     "gravity": (("x", "theta"), ("gravity",)),
     "input_map": (("x", "theta"), ("S",)),
+    "reaction": (("x", "u", "theta"), ("R",)),
     "kinetic_energy": (("x", "theta"), ("T",)),
     "potential_energy": (("x", "theta"), ("U",)),
     "forward_kinematics": (("x", "theta"), ("positions", "dp_dq")),
@@ -104,6 +105,8 @@ class Mechanism:
     force: tuple[Node, ...]  # (n_v,)
     input_columns: tuple[tuple[Node, ...], ...]  # (m, n_v)
     state_cost: Node
+    flow: tuple[Node, ...]  # (n_z,) zdot at u = 0
+    flow_columns: tuple[tuple[Node, ...], ...]  # (m, n_z)
     w: Argument  # (m,) B^T dV/dx
     input_costs: tuple[Node, ...]  # (m,) g(u) of each input
     optimal_inputs: tuple[Node, ...]  # (m,) grad g~(w)

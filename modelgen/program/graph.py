@@ -257,6 +257,15 @@ class Graph:
         """The nodes that an evaluation of `roots` needs, in order."""
         return self._closure(roots, lambda node: self.operations[node].arguments)
 
+    def is_flat_power(self, node: Node) -> bool:
+        """Whether a node is max(0, w)**p with a constant p > 1, as the force of a contact that may be open."""
+        operation = self.operations[node]
+        if operation.kind != "pow":
+            return False
+        base, exponent = (self.operations[argument] for argument in operation.arguments)
+        constant = exponent.kind == "constant" and exponent.value is not None and exponent.value > 1
+        return constant and base.kind == "maximum" and self.zero in base.arguments
+
     def dependencies(self, node: Node) -> tuple[Node, ...]:
         """Arguments of a node for differentiation: a solution depends on M and r, not on L and D.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from modelgen.errors import ModelError
 from modelgen.program.differentiate import forward, reverse
-from modelgen.program.functions import Argument, Function, Output, Program
+from modelgen.program.functions import SIGNATURES, Argument, Function, Output, Program
 from modelgen.program.graph import Graph, Node
 
 
@@ -30,6 +30,8 @@ class Mechanics:
     potential: Node | None
     weight: Node | None
     points: tuple[Node, ...]  # (k 3), row by row
+    u: Argument  # (m,) where accelerations are commanded, otherwise empty
+    reaction: tuple[Node, ...]  # (k,) the forces of the drives that command accelerations
 
     @property
     def coordinates(self) -> tuple[Node, ...]:
@@ -65,6 +67,10 @@ def _input_map(of: Mechanics) -> tuple[Output, ...]:
     return (Output("S", (rows, len(of.input_map) // rows), of.input_map),)
 
 
+def _reaction(of: Mechanics) -> tuple[Output, ...]:
+    return (Output("R", (len(of.reaction),), of.reaction),) if of.reaction else ()
+
+
 def _kinetic_energy(of: Mechanics) -> tuple[Output, ...]:
     return (Output("T", (), (of.kinetic,)),)
 
@@ -88,12 +94,13 @@ MECHANICS: dict[str, Callable[[Mechanics], tuple[Output, ...]]] = {
     "bias": _bias,
     "gravity": _gravity,
     "input_map": _input_map,
+    "reaction": _reaction,
     "kinetic_energy": _kinetic_energy,
     "potential_energy": _potential_energy,
     "forward_kinematics": _forward_kinematics,
 }
 #: Names in emitted code that no state or parameter gets.
-OUTPUTS = ("M", "bias", "gravity", "S", "T", "U", "positions", "dp_dq")
+OUTPUTS = ("M", "bias", "gravity", "S", "R", "T", "U", "positions", "dp_dq")
 
 _WEIGHTS = (
     "the weights of a system of SymPy's without a potential energy are among its loads, and are not known apart. Give "
@@ -101,6 +108,7 @@ _WEIGHTS = (
 )
 #: Why a robot may not have a function.
 UNSTATED = {
+    "reaction": "no acceleration is commanded. Write robot.accelerate(coordinate, command) in the model file",
     "gravity": _WEIGHTS,
     "potential_energy": _WEIGHTS,
     "forward_kinematics": 'no point has a name. Write robot.point("tip", (x, height)) in the model file',
@@ -116,7 +124,8 @@ def program(mechanics: Mechanics, names: Collection[str]) -> Program:
     for name in (name for name in MECHANICS if name in names):
         outputs = MECHANICS[name](mechanics)
         if outputs:
-            functions.append(Function(name, (mechanics.x, mechanics.theta), outputs))
+            with_input = (mechanics.u,) if "u" in SIGNATURES[name][0] else ()
+            functions.append(Function(name, (mechanics.x, *with_input, mechanics.theta), outputs))
         elif not MECHANICS.keys() <= set(names):
             raise ModelError(f"there is no `{name}` of this robot: {UNSTATED[name]}.")
     return Program(mechanics.graph, tuple(functions))

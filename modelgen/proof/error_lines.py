@@ -24,8 +24,7 @@ def lines(robot: Robot) -> Lines:
 def _not_finite(robot: Robot, x: Array) -> Place | None:
     """The line of the first expression without a value or slope at the state x (n,) and nominal parameters."""
     whole = domain(robot)
-    states = [*(joint.symbol for joint in robot.joints), *(speed.symbol for speed in robot.velocities)]
-    at = dict(zip(states, x, strict=True)) | {parameter.symbol: parameter.value for parameter in robot.parameters}
+    at = dict(zip(robot.limits, x, strict=True)) | {parameter.symbol: parameter.value for parameter in robot.parameters}
     at |= {declared.symbol: 0.0 for declared in robot.inputs}
     known = fixed_values(robot) | {entry: Float(at[entry]) for ball in robot.balls for entry in ball.quaternion}
     for written in model_expressions(robot):
@@ -40,7 +39,7 @@ def _not_finite(robot: Robot, x: Array) -> Place | None:
 
 def _strongest(robot: Robot, state: int) -> Place | None:
     """The line of the force with the largest value or slope along the coordinate of the state with this index."""
-    states = [*(joint.symbol for joint in robot.joints), *(speed.symbol for speed in robot.velocities)]
+    states = list(robot.limits)
     owners = {symbol.rate: symbol for symbol in (*(joint.symbol for joint in robot.joints), *robot.turns)}
     coordinate = owners.get(states[state], states[state])
     known, whole = fixed_values(robot), domain(robot)
@@ -53,6 +52,7 @@ def _strongest(robot: Robot, state: int) -> Place | None:
 
 def _forces(robot: Robot, coordinate: Expr) -> Iterator[tuple[Expr, Place]]:
     """The generalized forces along a coordinate that come from loads and potential energies, with their lines."""
+    yield from ((flow.rate, flow.place) for flow in robot.flows if flow.state == coordinate)
     for load in robot.loads:
         force = load.force * diff(load.displacement, coordinate)
         if force != 0:

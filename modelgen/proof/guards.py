@@ -75,9 +75,8 @@ def domain(robot: Robot) -> Domain:
         point = cos(a), sin(a) * cos(b), sin(a) * sin(b) * cos(c), sin(a) * sin(b) * sin(c)
         sphere |= dict(zip(ball.quaternion, point, strict=True))
         angles += [(angle, float(pi)) for angle in (a, b, c)]
-    limits = [(joint.symbol, joint.limit) for joint in robot.joints if joint.symbol not in sphere]
-    limits += [*angles, *((speed.symbol, speed.limit) for speed in robot.velocities)]
-    bounds = [(symbol, -limit, limit) for symbol, limit in limits]
+    limits = [(symbol, limit) for symbol, limit in robot.limits.items() if symbol not in sphere]
+    bounds = [(symbol, -limit, limit) for symbol, limit in (*angles, *limits)]
     bounds += [(declared.symbol, *declared.range) for declared in robot.inputs]
     bounds += [(parameter.symbol, *parameter.bounds) for parameter in robot.parameters if not parameter.fixed]
     symbols, lower, upper = zip(*bounds, strict=True)

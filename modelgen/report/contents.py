@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from sympy import Add, Expr, Float, Symbol
+from sympy import Add, Expr, Float, Matrix, Symbol
 
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.metadata import Input, Metadata, Parameter, State
@@ -109,6 +109,7 @@ def letters(metadata: Metadata, equations: EquationsOfMotion) -> dict[Symbol, Le
     owners = {rate: symbol for symbol, rate in zip(equations.coordinates, equations.coordinate_rates, strict=True)}
     for place, speed in enumerate(equations.velocities, start=1):
         names[speed] = replace(names[owners[speed]], dotted=True) if speed in owners else Letter("w", str(place))
+    names |= {symbol: Letter("z", str(place)) for place, symbol in enumerate(equations.internal, start=1)}
     return names
 
 
@@ -126,6 +127,14 @@ def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol
                 state.meaning,
             )
             for symbol, state, rate in _with_rates(metadata, equations)
+        ),
+    )
+    yield ReportTable(
+        ("", "state of first order", "limit", ""),
+        tuple(
+            (names[symbol], state.name, _within(state.limit, state.unit), state.meaning)
+            for symbol, state in zip(equations.state, metadata.states, strict=True)
+            if state.kind == "internal"
         ),
     )
     yield ReportTable(
@@ -199,6 +208,11 @@ def _motion(equations: EquationsOfMotion, names: dict[Symbol, Letter]) -> Iterat
     entries += [("f", f"{i + 1}", equations.force[i]) for i in size]
     entries += [("B", f"{i + 1}{between}{j + 1}", equations.input_matrix[i, j]) for i in size for j in columns]
     yield from (Formula(Letter(letter, place), value) for letter, place, value in entries if value != 0)
+    u = Matrix(len(equations.inputs), 1, list(equations.inputs))
+    flows = equations.flow + equations.flow_matrix * u if equations.internal else ()
+    yield from (
+        Formula(replace(names[z], dotted=True), flow) for z, flow in zip(equations.internal, flows, strict=True)
+    )
 
 
 def terms(value: Expr) -> list[Expr]:

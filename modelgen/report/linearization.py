@@ -54,7 +54,7 @@ def given_coordinates(pairs: Sequence[str], robot: CompiledRobot) -> dict[str, f
 
 
 def equilibrium(robot: CompiledRobot, at: Mapping[str, float]) -> tuple[Array, Array]:
-    """State (n,) and input (m,) at rest. Coordinates that are not in `at` are solved for, near the target.
+    """State (n,) and input (m,) at rest. States that are not in `at` are solved for, near the target.
 
     Without `at`, the state is the task's target. Of several possible inputs, the result is the smallest relative to
     the limits. Raises ModelError if the robot cannot rest there.
@@ -63,14 +63,16 @@ def equilibrium(robot: CompiledRobot, at: Mapping[str, float]) -> tuple[Array, A
     positions = robot.metadata.nq
     target[robot.metadata.velocities] = 0
     names = robot.state_names[:positions]
+    internal = list(range(robot.metadata.velocities.stop, len(target)))
     turning = robot.metadata.turning  # rotations stay as at the target
-    free = [i for i in range(positions) if at and names[i] not in at and i not in turning]
+    coordinates = [i for i in range(positions) if i not in turning]
+    free = [*(i for i in coordinates if names[i] not in at), *internal] if at else []
     start = target.copy()
     for name, value in at.items():
         start[names.index(name)] = value
     random = np.random.default_rng(0)
     limits = np.asarray(robot.state_limits)
-    for attempt in range(STARTS if free else 1):
+    for attempt in range(STARTS if free != internal else 1):
         guess = start.copy()
         if attempt:
             guess[free] = random.uniform(-limits[free], limits[free])
@@ -78,7 +80,7 @@ def equilibrium(robot: CompiledRobot, at: Mapping[str, float]) -> tuple[Array, A
         if rest:
             return rest
     where = ", ".join(f"{name} = {value:g}" for name, value in at.items()) or "its target"
-    nearest = _rest(robot, start, [i for i in range(positions) if i not in turning])
+    nearest = _rest(robot, start, [*coordinates, *internal])
     hint = "Choose another place with --at coordinate=value."
     if nearest:
         near = ", ".join(f"{name} = {round(value, 9) + 0:.10g}" for name, value in zip(names, nearest[0], strict=False))
@@ -96,7 +98,9 @@ def _rest(robot: CompiledRobot, start: Array, free: list[int]) -> tuple[Array, A
         left = (a + B @ u)[rates]
         if not np.isfinite(left).all():
             return None
-        if np.abs(left).max() <= REST * max(1.0, float(np.abs(B[rates] * np.asarray(robot.input_limits)).max())):
+        if np.abs(left).max() <= REST * max(
+            1.0, float(np.abs(B[rates] * np.asarray(robot.input_limits)).max(initial=0.0))
+        ):
             moving = np.flatnonzero(np.abs(a[:positions]) > REST)
             if len(moving):
                 raise ModelError(
@@ -157,9 +161,9 @@ def text(robot: CompiledRobot, result: Linearization) -> str:
     """The linearisation as tables, with states and inputs by name."""
     states, inputs = Tangent(robot.metadata).names, robot.input_names
     lines = [f"{robot.name} at rest, nominal parameters", ""]
-    positions: list[State | Input] = [state for state in robot.metadata.states if state.kind == "position"]
-    values = [*result.state[: len(positions)], *result.input]
-    for entry, value in zip([*positions, *robot.metadata.inputs], values, strict=True):
+    shown = [number for number, state in enumerate(robot.metadata.states) if state.kind != "velocity"]
+    entries: list[State | Input] = [*(robot.metadata.states[number] for number in shown), *robot.metadata.inputs]
+    for entry, value in zip(entries, [*result.state[shown], *result.input], strict=True):
         turns = isinstance(entry, State) and entry.continuous
         middle = entry.middle if isinstance(entry, Input) else 0.0
         outside = not turns and abs(value - middle) > entry.limit * (1 + 1e-9)

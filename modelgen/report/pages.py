@@ -7,6 +7,7 @@ from sympy import Matrix
 
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
+from modelgen.derivation.loops import definitions
 from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.derivation.sketch import sketch
 from modelgen.report import html, latex
@@ -24,7 +25,8 @@ def html_page(robot: Robot) -> str:
     """An HTML page of the robot, with a picture of it at its start (grey) and at its target."""
     equations, drawn = equations_of_motion(robot), sketch(robot)
     described = metadata(robot, equations.trim)
-    points = numpy_evaluator([*equations.state, *equations.parameters], Matrix(drawn.points), drawn.definitions)
+    named = (*definitions(robot), *drawn.definitions)
+    points = numpy_evaluator([*equations.state, *equations.parameters], Matrix(drawn.points), named)
     states = np.array([described.task.start_mean, described.task.target])
     theta = np.tile([parameter.value for parameter in described.parameters], (2, 1))
     segments = np.array(drawn.segments, int).reshape(-1, 2)

@@ -198,7 +198,8 @@ def expression(value: object, what: str, place: Place) -> Expr:
     if strange is not None:
         raise ModelError(
             f"the {what} contains {type(strange).__name__} in {strange}, which kernels cannot evaluate. Use only "
-            f"+ - * / ** and {', '.join(sorted({*FUNCTIONS, 'sqrt'}))}; replace a Piecewise by a smooth function.",
+            f"+ - * / ** and {', '.join(sorted({*FUNCTIONS, 'sqrt'}))}; replace a Piecewise by a smooth function, "
+            "and a contact by Max(0, depth)**p.",
             place,
         )
     return result
@@ -258,6 +259,12 @@ def check_symbols(
                 f"the {what} contains a symbol `{name}` that only has the same name as the one that this robot "
                 f'declares. Use the return value of robot.parameter("{name}", ...), robot.input or the coordinate; '
                 "do not make a Symbol.",
+                place,
+            )
+        if name in ("t", "time"):
+            raise ModelError(
+                f"the {what} contains the symbol `{name}`. A model has no time: its equations, its cost and its limits "
+                "are the same at all times. Write them in states, inputs and parameters.",
                 place,
             )
         raise ModelError(

@@ -12,8 +12,8 @@ from sympy import Expr, Float, Matrix, Symbol
 from modelgen.errors import ModelError, Place, calling_place
 from modelgen.metadata import RATE, TIME, Task
 from modelgen.statement.action_costs import InputCost
-from modelgen.statement.checker import flag, identifier, number, parameter_range, positive, text
-from modelgen.statement.units import parse
+from modelgen.statement.checker import flag, identifier, number, parameter_range, positive, shown, text
+from modelgen.units import parse
 
 Kind = Literal["revolute", "prismatic", "quaternion"]
 
@@ -53,6 +53,26 @@ class Speed:
     unit: str
     limit: float
     meaning: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Internal:
+    """An entry of z: a state of first order, such as a current, whose rate of change is its flow."""
+
+    symbol: Symbol
+    unit: str
+    limit: float
+    meaning: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The rate of change of an internal state, affine in the inputs."""
+
+    state: Symbol
+    rate: Expr
     place: Place
 
 
@@ -178,6 +198,15 @@ def quaternion_of(angles: object, what: str, place: Place) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
+class Commanded:
+    """A coordinate whose acceleration is commanded, affine in the inputs."""
+
+    coordinate: Coordinate
+    acceleration: Expr
+    place: Place
+
+
+@dataclass(frozen=True)
 class Rolling:
     """The rate of a coordinate of a robot that rolls without slip: linear in the speeds of the state."""
 
@@ -241,6 +270,8 @@ class DeclaredTask:
     input_costs: tuple[InputCost, ...]  # the action cost, per input
     numbers: Task
     place: Place
+    unstated: frozenset[str] = frozenset()  # internal states without an entry in target; they rest where the trim holds
+    unstarted: frozenset[str] = frozenset()  # internal states without an entry in start; they start at their target
 
 
 WEAKEST, STRONGEST = 1e-15, 1e15  # limits of inputs
@@ -258,6 +289,9 @@ class Declarations:
         self.parameters: list[DeclaredParameter] = []
         self.inputs: list[DeclaredInput] = []
         self.speeds: list[Speed] = []
+        self.internal: list[Internal] = []
+        self.flows: list[Flow] = []
+        self.lagged: dict[Symbol, Symbol] = {}  # input -> the state with which its forces act
         self.balls: list[Ball] = []
         self.symbols: dict[str, Symbol] = {}  # all symbols that an expression may contain, by name
         self.task: DeclaredTask | None = None  # declared last, because it needs all states and inputs
@@ -275,15 +309,17 @@ class Declarations:
         return self.task
 
     def check_complete(self, place: Place) -> None:
-        """Raise ModelError for a second task, and for a task without a coordinate or an input before it."""
+        """Raise ModelError for a second task, and for a task without a coordinate before it."""
         if self.task:
             raise ModelError(
                 f"robot.task(...) is called twice, first at {self.task.place}; keep one of the two.", place
             )
-        if not self.joints or not self.inputs:
-            missing = "coordinate; declare it with robot.revolute(...), robot.prismatic(...) or robot.floating(...)"
-            missing = missing if not self.joints else "input; declare it with robot.input(name, limit, unit)"
-            raise ModelError(f"robot `{self.robot}` has no {missing} before robot.task(...).", place)
+        if not self.joints:
+            raise ModelError(
+                f"robot `{self.robot}` has no coordinate before robot.task(...); declare it with robot.revolute(...), "
+                "robot.prismatic(...) or robot.floating(...).",
+                place,
+            )
 
     def revolute(
         self, name: str, limit: float | None, rate_limit: float | None, continuous: bool, meaning: str, place: Place
@@ -397,6 +433,27 @@ class Declarations:
         reach = _limit(limit, f"limit of `{name}`", LARGEST_RATE, place)
         self.speeds.append(Speed(symbol, unit, reach, meaning, place))
         return symbol
+
+    def state(self, name: str, limit: float, unit: str, meaning: str, place: Place) -> Symbol:
+        """Declare a state of first order."""
+        symbol = self._bounded(name, "state", unit, meaning, place)
+        self.internal.append(
+            Internal(symbol, unit, _limit(limit, f"limit of `{name}`", STRONGEST, place), meaning, place)
+        )
+        return symbol
+
+    def internal_state(self, symbol: object, place: Place) -> Internal:
+        """The declared state of a symbol. Raises ModelError for anything else."""
+        known = {each.symbol: each for each in self.internal}
+        if isinstance(symbol, Symbol) and symbol in known:
+            return known[symbol]
+        names = ", ".join(f"`{each}`" for each in known) or "none"
+        raise ModelError(
+            f"robot.flow is called for {shown(symbol)}, which is not a state of first order of this robot; it has "
+            f'{names}. Write current = robot.state("current", limit=..., unit="A") first. A coordinate moves by '
+            "forces: robot.apply(coordinate, force).",
+            place,
+        )
 
     def velocities(self, own: Mapping[Coordinate, Speed | None]) -> tuple[Speed, ...]:
         """v: the rate of every coordinate or the speed of `own` that replaces it; three for a quaternion.
@@ -527,6 +584,12 @@ def _three(value: object, what: str, place: Place) -> tuple[float, ...]:
 
 def _limit(value: object, what: str, largest: float, place: Place) -> float:
     """A limit of the state domain. Raises ModelError if it is above `largest`."""
+    if isinstance(value, tuple | list):
+        raise ModelError(
+            f"the {what} is {shown(value)}; write one number: the domain is from -limit to limit. Measure a coordinate "
+            "from the middle of its range.",
+            place,
+        )
     limit = positive(value, what, place)
     if limit > largest:
         raise ModelError(

@@ -14,7 +14,7 @@ from fractions import Fraction
 from sympy import Abs, Add, Expr, Float, Function, Max, Min, Mul, Pow, Symbol, atan2, exp, sign
 
 from modelgen.errors import ModelError, Place, abridged
-from modelgen.statement.units import Dimension, dimension, divided, multiplied, named, parse, raised
+from modelgen.units import Dimension, dimension, divided, multiplied, named, parse, raised
 
 NONE = dimension("1")
 

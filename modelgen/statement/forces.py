@@ -12,7 +12,7 @@ from modelgen.errors import ModelError, calling_place
 from modelgen.statement.declarations import Declarations, Energy, Load
 from modelgen.statement.dimensions import per
 from modelgen.statement.terms import Terms
-from modelgen.statement.units import Dimension, divided
+from modelgen.units import Dimension, divided
 
 NARROWEST_STOP = 1e-4  # smallest width of an end stop, as a share of the distance between the two stops
 
@@ -38,7 +38,7 @@ class Forces:
         """
         check = self._check()
         along, span = check.along(displacement, turns=True)
-        self.loads.append(Load(along, check.term(force, "applied force", "qvu", per("J", span)), check.place))
+        self.loads.append(Load(along, check.term(force, "applied force", "qvzu", per("J", span)), check.place))
 
     def damp(self, displacement: object, coefficient: object) -> None:
         """Add viscous friction: the force -coefficient * rate along a coordinate (N s/m or N m s)."""
@@ -145,7 +145,7 @@ class Forces:
         check = self._check()
         along, span = check.along(displacement)
         ratio = _gear_ratio(check, gear, span)
-        shaft_torque = check.term(torque, "torque", "qvu", "N m")
+        shaft_torque = check.term(torque, "torque", "qvzu", "N m")
         if corner_speed is not None:
             corner = check.coefficient(corner_speed, "corner speed", "", "rad/s", zero=False)
             shaft_torque = shaft_torque / sqrt(1 + (ratio * check.velocity(along) / corner) ** 2)
@@ -177,7 +177,7 @@ class Forces:
         constant = check.term(torque_constant, "torque constant", "q", "N m/A")
         emf = constant if back_emf is None else check.term(back_emf, "back-EMF constant", "q", "V s/rad")
         ohms = check.coefficient(resistance, "resistance", "", "Ohm", zero=False)
-        current = (check.term(voltage, "voltage", "qvu", "V") - emf * (ratio * check.velocity(along))) / ohms
+        current = (check.term(voltage, "voltage", "qvzu", "V") - emf * (ratio * check.velocity(along))) / ohms
         shaft_torque = check.coefficient(efficiency, "efficiency", "q", "1", most=1.0) * constant * current
         self._add_geared(check, along, shaft_torque, ratio, gear_efficiency, rotor_inertia)
 

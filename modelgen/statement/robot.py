@@ -13,16 +13,33 @@ from modelgen.errors import ModelError, Place, calling_place, suggestion
 from modelgen.statement import bodies
 from modelgen.statement.action_costs import ActionCost
 from modelgen.statement.bodies import Link, Point, make_link, make_point
-from modelgen.statement.checker import identifier, text
-from modelgen.statement.declarations import Ball, Coordinate, Declarations, DeclaredTask, Energy, Floating, Joint, Speed
+from modelgen.statement.checker import identifier, shown, text
+from modelgen.statement.declarations import (
+    Ball,
+    Commanded,
+    Coordinate,
+    Declarations,
+    DeclaredTask,
+    Energy,
+    Floating,
+    Flow,
+    Internal,
+    Joint,
+    Speed,
+)
 from modelgen.statement.drawing import Line, shape_lines
 from modelgen.statement.forces import Forces
 from modelgen.statement.loops import Loop, make_loop
 from modelgen.statement.rolling import rolling_rates
 from modelgen.statement.tasks import declared_action_cost, numeric_task, with_rotations
+from modelgen.units import dimension, divided
 
 if TYPE_CHECKING:
     from modelgen.statement.sympy_mechanics import MechanicalSystem
+
+
+UNITS_SECOND = {"revolute": "rad/s^2", "prismatic": "m/s^2"}
+BEYOND_LAG = 1.01  # limit of a lagged input, as a multiple of the input's, so that it is never reached
 
 
 class Robot(Forces):
@@ -42,10 +59,12 @@ class Robot(Forces):
         self.joints, self.parameters, self.inputs = declared.joints, declared.parameters, declared.inputs
         self.dependent = declared.dependent  # joints that closed loops determine; not in the state
         self.symbols, self.balls, self.rolls = declared.symbols, declared.balls, declared.rolls
+        self.internal, self.flows = declared.internal, declared.flows
         self.links: list[Link] = []
         self.points: list[Point] = []
         self.loops: list[Loop] = []
         self.system: MechanicalSystem | None = None
+        self.commanded: list[Commanded] = []
         self.downward_acceleration: Expr = Float("9.81")
         self.gravity_place: Place | None = None  # None: the file does not set it
         self.lines: list[tuple[Line, Place]] = []  # drawn by the file; without them, the rods and masses are drawn
@@ -82,6 +101,12 @@ class Robot(Forces):
     def velocities(self) -> tuple[Speed, ...]:
         """v: the rate of each coordinate, or what replaces it: a speed of robot.mechanics, an angular velocity."""
         return self._declared.velocities(self.system.own if self.system else {})
+
+    @property
+    def limits(self) -> dict[Symbol, float]:
+        """The entries of the state x = (q, v, z), each with its limit."""
+        entries: list[Joint | Speed | Internal] = [*self.joints, *self.velocities, *self.internal]
+        return {entry.symbol: entry.limit for entry in entries}
 
     @property
     def turns(self) -> list[Coordinate]:
@@ -179,6 +204,78 @@ class Robot(Forces):
     def speed(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
         """Declare a speed other than the rate of a coordinate, for robot.roll or robot.mechanics."""
         return self._declared.speed(name, limit, unit, meaning, calling_place())
+
+    def state(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
+        """Declare a state of first order, such as a current, with |state| <= limit. robot.flow gives its rate."""
+        return self._declared.state(name, limit, unit, meaning, calling_place())
+
+    def flow(self, state: object, rate: object) -> None:
+        """Set the rate of change of a state of first order, in its unit per second; affine in the inputs."""
+        check = self._check()
+        declared = self._declared.internal_state(state, check.place)
+        earlier = next((flow for flow in self.flows if flow.state == declared.symbol), None)
+        if earlier:
+            raise ModelError(
+                f"the flow of `{declared.symbol}` is set twice, first at {earlier.place}; write one sum.", check.place
+            )
+        unit = divided(dimension(declared.unit), dimension("s")) if declared.unit else None
+        flow = check.term(rate, f"flow of `{declared.symbol}`", "qvzu", unit)
+        self.flows.append(Flow(declared.symbol, flow, check.place))
+
+    def lag(self, command: object, *, seconds: object, name: str | None = None) -> Symbol:
+        """Let an input follow its command with a time constant (s): d state/dt = (command - state) / seconds.
+
+        The result is a state of first order with the input's unit, named NAME_lagged. Every later force that contains
+        the input acts with this state. seconds: a number or a parameter. No force may contain the input before.
+        """
+        check = self._check()
+        declared = next((declared for declared in self.inputs if declared.symbol == command), None)
+        if declared is None:
+            raise ModelError(
+                f"robot.lag is called for {shown(command)}, which is not an input. Write the return value of "
+                "robot.input(...).",
+                check.place,
+            )
+        if declared.symbol in self._declared.lagged:
+            raise ModelError(f"the input `{command}` has a lag already; keep one of the two.", check.place)
+        terms = [(load.force, load.place) for load in self.loads] + [(flow.rate, flow.place) for flow in self.flows]
+        terms += [(term, self.system.place) for term in self.system.terms] if self.system else []
+        for term, place in terms:
+            if declared.symbol in term.free_symbols:
+                raise ModelError(
+                    f"the input `{command}` acts already at {place}, without the lag. Move robot.lag directly below "
+                    "robot.input.",
+                    check.place,
+                )
+        constant = check.coefficient(seconds, "time constant of the lag", "", "s", zero=False)
+        largest = BEYOND_LAG * max(map(abs, declared.range))
+        meaning = f"{declared.symbol} as it acts, after its lag"
+        chosen = f"{declared.symbol}_lagged" if name is None else name
+        state = self._declared.state(chosen, largest, declared.unit, meaning, check.place)
+        self.flows.append(Flow(state, (declared.symbol - state) / constant, check.place))
+        self._declared.lagged[declared.symbol] = state
+        return state
+
+    def accelerate(self, coordinate: object, command: object) -> None:
+        """Command the acceleration (m/s^2 or rad/s^2) of a coordinate, as a stepper or a stiff servo does.
+
+        The command is affine in the inputs. The force that the drive needs for it is the function `reaction` of the
+        built robot; whatever force acts along the coordinate changes this force, and not the motion.
+        """
+        check = self._check()
+        joint = next(
+            (joint for joint in self.joints if joint.symbol == coordinate and joint.kind in UNITS_SECOND), None
+        )
+        if joint is None:
+            raise ModelError(
+                f"robot.accelerate is called for {shown(coordinate)}. Write the return value of robot.prismatic(...) "
+                "or robot.revolute(...): a coordinate whose acceleration is commanded.",
+                check.place,
+            )
+        if any(earlier.coordinate == joint.symbol for earlier in self.commanded):
+            raise ModelError(f"the acceleration of `{coordinate}` is commanded twice; write one sum.", check.place)
+        term = check.term(command, f"acceleration of `{coordinate}`", "qvzu", UNITS_SECOND[joint.kind])
+        self.commanded.append(Commanded(joint.symbol, term, check.place))
 
     def gravity(self, acceleration: object) -> None:
         """Set the gravitational acceleration (m/s^2, downward, default 9.81). Call it before any body."""
@@ -341,7 +438,7 @@ class Robot(Forces):
         self,
         *,
         state_cost: object,
-        action_cost: ActionCost,
+        action_cost: ActionCost | None = None,
         start: Mapping[str, object],
         horizon: float,
         weight_at_horizon: float,
@@ -353,25 +450,27 @@ class Robot(Forces):
         """Declare the default task. It is the last line of the file.
 
         state_cost: zero at the target, positive elsewhere (its negative is the reward per second).
-        action_cost: LogCos, Quadratic or Tanh of a weight, or another subclass of ActionCost.
-        start: coordinate or rate -> (mean, standard deviation); default: exactly the target. A ball joint has the mean
+        action_cost: LogCos, Quadratic or Tanh of a weight, or another subclass of ActionCost; left out without inputs.
+        start: state -> (mean, standard deviation); default: exactly the target. A ball joint has the mean
         (roll, pitch, yaw) and one deviation (rad), of pi for any rotation.
-        target: coordinate or rate -> value; default: zero. A ball joint has (roll, pitch, yaw).
-        free: names of coordinates and rates whose final value does not count for success.
+        target: state -> value; default: zero, and for states of first order the value with which the target is held. A
+        ball joint has (roll, pitch, yaw).
+        free: names of states whose final value does not count for success.
         horizon in s; weight_at_horizon: the discount factor left at the horizon; rates in Hz.
         """
         check = self._check()
         self._declared.check_complete(check.place)
         bodies.check_gravity(self.gravity_place, [*self.masses, *self.rods, *self.links])
-        cost = check.term(state_cost, "state cost", "qv")
+        cost = check.term(state_cost, "state cost", "qvz")
         check.dimensions("state cost", bare=True).check_arguments(cost)
-        states: list[Joint | Speed] = [*self.joints, *self.velocities]
+        limits, internal = self.limits, {state.symbol.name for state in self.internal}
+        quaternions = {entry for ball in self.balls for entry in ball.quaternion}
         weights, input_costs = declared_action_cost(action_cost, self.inputs, check.place)
         target, start, free = with_rotations(self.balls, target, start, free, check.place)
         numbers = numeric_task(
-            [state.symbol.name for state in states],
-            [state.limit for state in states],
-            [pi if isinstance(state, Joint) and state.kind == "quaternion" else state.limit for state in states],
+            [symbol.name for symbol in limits],
+            list(limits.values()),
+            [pi if symbol in quaternions else limit for symbol, limit in limits.items()],
             action_cost=weights,
             target=target,
             start=start,
@@ -382,7 +481,8 @@ class Robot(Forces):
             free=free,
             place=check.place,
         )
-        self._declared.task = DeclaredTask(cost, input_costs, numbers, check.place)
+        unstated, unstarted = (frozenset(internal - {*(stated or {})}) for stated in (target, start))
+        self._declared.task = DeclaredTask(cost, input_costs, numbers, check.place, unstated, unstarted)
 
 
 @dataclass(frozen=True)
@@ -405,12 +505,16 @@ def entries(value: Basic) -> list[Basic]:
 
 
 def model_expressions(robot: Robot) -> Iterator[ModelExpression]:
-    """Energies, loads, links, gravity, a system of sympy.physics.mechanics, and the state cost, in this order."""
+    """Energies, loads, flows, commands, links, gravity, a system of SymPy's mechanics, state cost, in this order."""
     for energy in (*robot.kinetic, *robot.potential):
         yield ModelExpression(energy.value, energy.place, 2)
     for load in robot.loads:
         yield ModelExpression(load.force, load.place, 1)
         yield ModelExpression(load.displacement, load.place, 2)
+    for flow in robot.flows:
+        yield ModelExpression(flow.rate, flow.place, 1)
+    for commanded in robot.commanded:
+        yield ModelExpression(commanded.acceleration, commanded.place, 1)
     for link in robot.links:
         yield from (ModelExpression(term, link.place, 1) for term in link.terms)
     for rolling in robot.rolls.values():

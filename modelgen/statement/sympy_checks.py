@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
-from sympy import Basic, Derivative, Expr, Matrix, Symbol
+from sympy import Basic, Derivative, Dummy, Expr, Matrix, S, Symbol, simplify
 from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import dynamicsymbols
 
@@ -22,8 +23,42 @@ class Names:
         self.coordinates = coordinates
         self.known: dict[Any, Expr] = {**coordinates, **replaced}
         self.place = place
+        derivatives = [key for key in replaced if isinstance(key, Derivative)]
+        #: Specified velocity -> its symbol here, and its acceleration, which is an input.
+        self.specified = {_lower(key)[0]: (Dummy(real=True), replaced[key]) for key in derivatives}
+        self._lower = [lower for key in derivatives for lower in _lower(key)]
+
+    def with_more(self, replaced: Mapping[Any, Expr]) -> Names:
+        """The same with more replacements."""
+        names = copy(self)
+        names.known = {**self.known, **replaced}
+        return names
+
+    def moving(self, expression: Expr, what: str) -> Expr:
+        """The same for an energy, a velocity or a load, with symbols for specified velocities, at zero positions."""
+        moving = {v: symbol for v, (symbol, _) in self.specified.items()}
+        place = dict.fromkeys(self._lower, S.Zero)
+        self.known |= moving
+        result = self(expression.xreplace({**place, **self.known}), what)
+        for v in moving:
+            del self.known[v]
+        return result
+
+    def at_rest(self, expression: Expr) -> Expr:
+        """The result of `moving` at zero specified velocities."""
+        return expression.xreplace({symbol: S.Zero for symbol, _ in self.specified.values()})
+
+    def _without_specified(self, expression: Expr) -> Expr:
+        """The expression at zero specified velocities and positions if it does not depend on them."""
+        for lower in self._lower:
+            if lower not in self.known and expression.has(lower):
+                other = expression.xreplace(self.known)
+                if simplify(other.diff(lower)) == 0:
+                    expression = other.xreplace({lower: S.Zero})
+        return expression
 
     def __call__(self, expression: Expr, what: str) -> Expr:
+        expression = self._without_specified(expression)
         changing = expression.atoms(Derivative) - self.known.keys()
         for function in sorted(changing or expression.atoms(AppliedUndef) - self.known.keys(), key=str):
             self._refuse(function, what)
@@ -49,10 +84,16 @@ class Names:
     def _refuse(self, what: Basic, where: str) -> None:
         if what == TIME:
             reason = "depends on time itself; only coordinates, speeds and inputs may change with time."
-        elif isinstance(what, Derivative):
+        elif isinstance(what, Derivative) and what not in self._lower:
             reason = (
                 f"contains {what}: an acceleration, or the derivative of something that is not a coordinate of the "
-                "system."
+                "system. If it is commanded, make it an input: "
+                f'inputs={{{what}: robot.input("acceleration", limit, "m/s^2")}}.'
+            )
+        elif what in self._lower:
+            reason = (
+                f"depends on {what}, whose derivative is an input, so that it is a state. Give it a coordinate in the "
+                "system, and command that: robot.accelerate(coordinate, input)."
             )
         else:
             reason = (
@@ -61,6 +102,12 @@ class Names:
                 "the method as one."
             )
         raise ModelError(f"the {where} of the system {reason}", self.place)
+
+
+def _lower(derivative: Derivative) -> list[Expr]:
+    """What a derivative by time is the derivative of, and what that is the derivative of."""
+    order = derivative.derivative_count
+    return [derivative.expr.diff(TIME, lower) if lower else derivative.expr for lower in reversed(range(order))]
 
 
 def assigned(

@@ -6,7 +6,7 @@ Lagrange's equations from the kinetic energy of the system's bodies and the work
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from modelgen.statement.sympy_rolling import (
     unseen_bodies,
 )
 from modelgen.statement.terms import Terms
-from modelgen.statement.units import dimension, divided
+from modelgen.units import dimension, divided
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def make_system(
         for key, value in mapping.items():
             if value not in known:
                 raise ModelError(f"{kind}={{{key}: ...}} is {value!r}, which is not one of the robot's {kind}.", place)
-    terms = {key: check.term(value, f"replacement of {key}", "u") for key, value in replaced.items()}
+    terms = {key: check.term(value, f"replacement of {key}", "zu") for key, value in replaced.items()}
     chosen = {key: declared[value] for key, value in speeds.items()}
     made = read_system(system, dict(coordinates), chosen, terms, place)
     check.dimensions("kinetic energy of the system").check(made.kinetic, dimension("J"))
@@ -179,7 +179,7 @@ def _kane(
     in_rates = _in_rates(q, u, slopes, drift, names)
     frame = method._inertial
     mass_matrix, forcing = independent_equations(method, follow, rates_of)
-    kinetic = sum((body.kinetic_energy(frame) for body in method.bodies), S.Zero)
+    kinetic = in_rates(sum((body.kinetic_energy(frame) for body in method.bodies), S.Zero), "kinetic energy")
     return MechanicalSystem(
         tuple(states),
         tuple(v),
@@ -187,9 +187,9 @@ def _kane(
         {state.rate: rate for state, rate in zip(states, rates, strict=True) if state in own},
         mass_matrix.applyfunc(lambda entry: names(entry.xreplace(rates_of).xreplace(reduced), "mass matrix")),
         forcing.applyfunc(lambda entry: names(entry.xreplace(rates_of).xreplace(reduced), "forces")),
-        in_rates(kinetic, "kinetic energy"),
+        names.at_rest(kinetic),
         S.Zero,
-        _loads(method.loads or (), frame, states, in_rates, place),
+        (*_loads(method.loads or (), frame, states, in_rates, place), *_specified(kinetic, states, names, place)),
         place,
         len(u) < len(q) or hidden_rolling(method.bodies, method.loads, frame, q, u, slopes) is not None,
     )
@@ -208,12 +208,12 @@ def _in_rates(
     rest = Matrix([state.rate - names(drift[row], "kinematics") for state, row in zip(states, rows, strict=True)])
     solved = of_rows.applyfunc(lambda entry: names(entry, "kinematics")).inv(method="ADJ", try_block_diag=True) * rest
     by_rates = dict(zip(u, solved, strict=True))
-    known = Names(names.coordinates, names.known | by_rates, names.place)
+    known = names.with_more(by_rates)
     turned = {coordinate.diff(TIME): known.coordinates[coordinate].rate for coordinate in q}
     known.known |= turned
 
     def written(expression: Expr, what: str) -> Expr:
-        return known(expression, what)
+        return known.moving(expression, what)
 
     return written
 
@@ -228,7 +228,8 @@ def _lagrange(
     v, own = assigned(q, qdot, Matrix.eye(len(q)), Matrix.zeros(len(q), 1), names, speeds, place)
     names.known |= dict(zip(qdot, v, strict=True))
     states = [names.coordinates[coordinate] for coordinate in q]
-    energy = names(method._L[0], "Lagrangian")  # SymPy has no public name for it
+    moving = names.moving(method._L[0], "Lagrangian")  # SymPy has no public name for it
+    energy = names.at_rest(moving)
     still = energy.xreplace(dict.fromkeys(v, S.Zero))
     return MechanicalSystem(
         tuple(states),
@@ -239,10 +240,25 @@ def _lagrange(
         method.forcing.applyfunc(lambda entry: names(entry, "forces")),
         energy - still,
         -still,
-        _loads(method.loads or (), method.inertial, states, names, place),
+        (
+            *_loads(method.loads or (), method.inertial, states, names.moving, place),
+            *_specified(moving, states, names, place),
+        ),
         place,
         warning=unseen_bodies(method, place),
     )
+
+
+def _specified(energy: Expr, states: Sequence[Coordinate], names: Names, place: Place) -> Iterator[Load]:
+    """The inertial forces of specified accelerations, -d2T/(dqdot dv) vdot, for an energy at rest velocities v.
+
+    The equations do not depend on v. So Lagrange's equations at v = 0 need these loads besides that energy.
+    """
+    for state in states:
+        along = [energy.diff(state.rate, v) * acceleration for v, acceleration in names.specified.values()]
+        force = names.at_rest(-sum(along, S.Zero))
+        if force != 0:
+            yield Load(state, force, place)
 
 
 def _loads(

@@ -42,9 +42,11 @@ def declared_action_cost(
 ) -> tuple[NamedActionCost, tuple[InputCost, ...]]:
     """The name and weights of an action cost, and its expressions for each input, about the middle of its range.
 
-    Raises ModelError for an object that is not an action cost, for weights that do not fit, and for functions that do
-    not belong together.
+    A robot without inputs needs none. Raises ModelError for an object that is not an action cost, for weights that do
+    not fit, and for functions that do not belong together.
     """
+    if cost is None and not inputs:
+        return NamedActionCost("none", ()), ()
     if not isinstance(cost, ActionCost):
         known = " or ".join(f"{cost_class.__name__}(weight)" for cost_class in ACTION_COSTS)
         raise ModelError(f"action_cost is {cost!r}; write {known}, or an instance of your own ActionCost class.", place)

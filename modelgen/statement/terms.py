@@ -8,20 +8,21 @@ from sympy import Expr, Float, S
 
 from modelgen.errors import ModelError, Place
 from modelgen.statement.checker import check_finite, check_smooth, check_symbols, expression
-from modelgen.statement.declarations import RATE_UNITS, UNITS, Declarations, DeclaredInput, DeclaredParameter
+from modelgen.statement.declarations import RATE_UNITS, UNITS, Declarations, DeclaredInput, DeclaredParameter, Internal
 from modelgen.statement.dimensions import Dimensions
-from modelgen.statement.units import Dimension, dimension
+from modelgen.units import Dimension, dimension
 
 Unit = str | Dimension | None  # None: any unit
 
-#: The end of a message, by what an expression may contain besides parameters: q, v (rates and speeds) and u.
+_ACTING = "Inputs act through robot.apply(coordinate, force) and have their cost in action_cost."
+#: The end of a message, by what an expression may contain besides parameters: q, v (rates and speeds), z and u.
 ALLOWED = {
     "": "it may depend on parameters only.",
     "q": "it may depend on coordinates and parameters only. Forces that depend on rates or inputs go "
     "into robot.apply(coordinate, force).",
     "qt": "it may depend on coordinates, turns of ball joints and parameters only.",
-    "qv": "it may depend on coordinates, rates and parameters, not on an input. Inputs act through "
-    "robot.apply(coordinate, force) and have their cost in action_cost.",
+    "qv": "it may depend on coordinates, rates and parameters, not on an input. " + _ACTING,
+    "qvz": "it may depend on states and parameters, not on an input. " + _ACTING,
 }
 
 
@@ -29,8 +30,8 @@ class Terms:
     """Checks the expressions of one line against the declarations of the robot.
 
     In every method, `what` names the expression in messages. `may_contain` lists the symbols that it may contain
-    besides parameters: "q", "t" (the turns of ball joints), "v" and "u", in this order. `unit` is the unit of each of
-    its terms. Every method raises ModelError with the line.
+    besides parameters: "q", "t" (the turns of ball joints), "v", "z" (states of first order) and "u", in this order.
+    `unit` is the unit of each of its terms. Every method raises ModelError with the line.
     """
 
     def __init__(self, declared: Declarations, place: Place) -> None:
@@ -50,6 +51,8 @@ class Terms:
         if "v" in may_contain:
             rates = {symbol.rate for symbol in (*turns, *(joint.symbol for joint in declared.coordinates))}
             allowed |= rates | {speed.symbol for speed in declared.speeds}
+        if "z" in may_contain:
+            allowed |= {state.symbol for state in declared.internal}
         if "u" in may_contain:
             allowed |= {declared_input.symbol for declared_input in declared.inputs}
         check_symbols(term, what, allowed, declared.symbols, ALLOWED.get(may_contain, ""), self.place)
@@ -57,7 +60,7 @@ class Terms:
         check_finite(term.xreplace(fixed), what, self.place)
         if unit is not None and not term.is_number:
             self.dimensions(what).check(term, dimension(unit) if isinstance(unit, str) else unit)
-        return term
+        return term.xreplace(declared.lagged)
 
     def smooth(self, value: object, what: str, may_contain: str, unit: Unit = None) -> Expr:
         """An expression without kinks. Forces are its derivatives."""
@@ -139,7 +142,8 @@ class Terms:
     def dimensions(self, what: str, bare: bool = False) -> Dimensions:
         """The dimensions of expressions, from the units of all symbols. `bare` as in `Dimensions`."""
         declared = self.declared
-        sources: list[DeclaredParameter | DeclaredInput] = [*declared.parameters, *declared.inputs]
+        sources: list[DeclaredParameter | DeclaredInput | Internal]
+        sources = [*declared.parameters, *declared.inputs, *declared.internal]
         units = {source.symbol: source.unit for source in (*sources, *declared.speeds)}
         for joint in declared.coordinates:
             units[joint.symbol], units[joint.symbol.rate] = UNITS[joint.kind], RATE_UNITS[joint.kind]

@@ -29,7 +29,7 @@ QUICK_SAMPLES = 4
 SECONDS = 30.0  # for the proof of each quantity
 SEARCH = 5.0  # s, the longest search of each quantity
 #: Backend -> the module that it needs and that may be missing, and the name of its package.
-OPTIONAL = {"torch": ("torch", "Torch"), "js": ("py_mini_racer", "mini-racer")}
+OPTIONAL = {"torch": ("torch", "Torch"), "jax": ("jax", "JAX"), "js": ("py_mini_racer", "mini-racer")}
 
 
 def quick(

@@ -6,15 +6,16 @@ computed: it is a bound of the rounding of all terms, also of terms that cancel,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import mpmath
 import numpy as np
 from mpmath import mpf
-from sympy import Dummy
+from sympy import Dummy, Matrix
 
 from modelgen.arrays import Array
-from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.derivation.equations import EquationsOfMotion, mechanism_of
 from modelgen.derivation.lowering import scalars
 from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.program.differentiate import reverse
@@ -22,7 +23,7 @@ from modelgen.proof.intervals import EXACT, enclosures
 from modelgen.statement.robot import Robot
 from modelgen.verification.check import Check
 from modelgen.verification.points import Points, numbers, sample_points
-from modelgen.verification.reference import DIGITS, Energies, slope
+from modelgen.verification.reference import DIGITS, Energies, exact, slope
 
 WHAT, NOTE = "energy changes by the power of the forces", "of the bound of rounding"
 POINTS = 32
@@ -42,6 +43,7 @@ def power_balance(robot: Robot, equations: EquationsOfMotion, kernels: Any, coun
     energies = Energies(robot, equations)
     bound = _of_terms(energies, points, xdot) + _of_solution(equations, points, xdot)
     evaluate, worst, where = energies.evaluator(), 0.0, ""
+    driven = _drive_power(equations)
     for size, rates, *point in zip(bound, xdot, x, u, theta, strict=True):
         if not np.isfinite([size, *rates]).all():
             return Check(WHAT, "llvm", np.nan, 1.0, NOTE, f"no finite value {_at(*point)}")
@@ -52,7 +54,8 @@ def power_balance(robot: Robot, equations: EquationsOfMotion, kernels: Any, coun
                 ahead = [value + time[0] * mpf(float(rate)) for value, rate in zip(at, rates, strict=False)]
                 return evaluate(*ahead, *at[len(rates) :])
 
-            change, power = slope(moved, [mpf(0)], 0)[0], evaluate(*at)[1]
+            change = slope(moved, [mpf(0)], 0)[0]
+            power = evaluate(*at)[1] + driven(at, [mpf(float(rate)) for rate in rates])
             missing = float(abs(change - power))
         error = missing / size if size else float(missing > 0) * np.inf
         if error > worst:
@@ -60,6 +63,22 @@ def power_balance(robot: Robot, equations: EquationsOfMotion, kernels: Any, coun
             both = f"dE/dt = {float(change):.12g}, power {float(power):.12g}, difference {missing:.3g}"
             where = f"{both}; rounding explains {size:.3g}, {_at(*point)}"
     return Check(WHAT, "llvm", worst, 1.0, NOTE, where if worst > 1 else "")
+
+
+def _drive_power(equations: EquationsOfMotion) -> Callable[[list[mpf], list[mpf]], mpf]:
+    """The power of the drives that command accelerations, at numbers of (x, u, theta) and with xdot (n,)."""
+    free, q = mechanism_of(equations), len(equations.coordinates)
+    accelerations = [Dummy() for _ in equations.velocities]
+    u = Matrix(len(equations.inputs), 1, list(equations.inputs))
+    missing = free.mass_matrix * Matrix(accelerations) - free.force - free.input_matrix * u
+    arguments = [*equations.state, *equations.inputs, *equations.parameters, *accelerations]
+    reactions = exact(arguments, [missing[row] for row in free.rows], equations.definitions)
+
+    def power(at: list[mpf], xdot: list[mpf]) -> mpf:
+        forces = reactions(*at, *xdot[q : q + len(accelerations)]) if free.rows else []
+        return mpmath.fsum(force * at[q + row] for row, force in zip(free.rows, forces, strict=True))
+
+    return power
 
 
 def _at(x: Array, u: Array, theta: Array) -> str:

@@ -12,7 +12,7 @@ from mpmath import mpf
 from sympy import Expr, Symbol, preorder_traversal
 
 from modelgen.derivation.derive import equations_of_motion
-from modelgen.derivation.equations import Definition, EquationsOfMotion
+from modelgen.derivation.equations import Definition, EquationsOfMotion, mechanism_of
 from modelgen.derivation.link_energies import link_energies
 from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.statement.declarations import Energy
@@ -126,18 +126,17 @@ def _momenta_residual(
     energies: Lagrangian, equations: EquationsOfMotion, few: Sequence[list[mpf]]
 ) -> list[tuple[mpf, str]]:
     """|M - d2T/dv2| relative to the largest entry of M. Column j of M is the momentum at unit speed j, minus p(0)."""
-    q, n = len(equations.coordinates), len(equations.state)
+    q, size = len(equations.coordinates), len(equations.velocities)
     momenta = exact(energies.arguments, energies.impulses, energies.definitions)
-    matrix = exact(energies.arguments, list(equations.mass_matrix), equations.definitions)
+    matrix = exact(energies.arguments, list(mechanism_of(equations).mass_matrix), equations.definitions)
     result = []
     for point in few:
 
         def at(rates: list[mpf], point: list[mpf] = point) -> list[mpf]:
-            return momenta(*point[:q], *rates, *point[n:])
+            return momenta(*point[:q], *rates, *point[q + size :])
 
-        entries, still = matrix(*point), at([mpf(0)] * (n - q))
-        columns = [at([mpf(i == j) for i in range(n - q)]) for j in range(n - q)]
-        size = n - q
+        entries, still = matrix(*point), at([mpf(0)] * size)
+        columns = [at([mpf(i == j) for i in range(size)]) for j in range(size)]
         moved = [columns[k % size][k // size] - still[k // size] for k in range(size**2)]
         k = max(range(size**2), key=lambda k: abs(moved[k] - entries[k]))
         words = _both(f"entry [{k // size}, {k % size}] of the energy and derived", moved[k], entries[k])
@@ -151,6 +150,8 @@ def _lagrange_residual(
     """|d/dt dT/dv - d(T - U)/dq - Q| relative to its largest term, with vdot from the derived equations."""
     n, m, rows = len(equations.state), len(equations.inputs), len(equations.velocities)
     reference = Reference(equations)
+    held = [equations.velocities[row] for row in mechanism_of(equations).rows]
+    commanded = {*held, *(q for q, rate in zip(equations.coordinates, energies.rates, strict=True) if rate in held)}
     q = len(equations.coordinates)
     momenta = exact(energies.arguments, energies.momenta, energies.definitions)
     others = exact(energies.arguments, [*energies.gradient, *energies.forces], energies.definitions)
@@ -179,7 +180,8 @@ def _lagrange_residual(
                 ]
 
             inertial, forces, names = along(inertial), along(forces), equations.velocities
-        i = max(range(rows), key=lambda i: abs(inertial[i] - forces[i]))
+        judged = [i for i in range(len(names)) if names[i] not in commanded] or [0]
+        i = max(judged, key=lambda i: abs(inertial[i] - forces[i]))
         words = _both(f"d/dt dL/dv - dL/dq along `{names[i]}` and force", inertial[i], forces[i])
         result.append((abs(inertial[i] - forces[i]) / size, words))
     return result
@@ -194,10 +196,10 @@ def _skew_residual(
     to Mdot: if M is constant up to the rounding of its numbers, Mdot is only rounding.
     """
     q, rows = len(equations.coordinates), len(equations.velocities)
-    matrix = exact(energies.arguments, list(equations.mass_matrix), equations.definitions)
+    matrix = exact(energies.arguments, list(mechanism_of(equations).mass_matrix), equations.definitions)
     inertial = exact(
         energies.arguments,
-        [passive - force for passive, force in zip(energies.passive, equations.force, strict=True)],
+        [passive - force for passive, force in zip(energies.passive, mechanism_of(equations).force, strict=True)],
         equations.definitions,
     )
     result = []

@@ -39,7 +39,7 @@ def sample_points(robot: Robot, count: int, seed: int = 1) -> Points:
     """`count` points, a quarter of them at the limits. Costates are scaled by the largest states."""
     random = np.random.default_rng(seed)
     x, theta = samples(robot, count, seed=seed)
-    lower, upper = np.array([declared.range for declared in robot.inputs]).T
+    lower, upper = np.array([declared.range for declared in robot.inputs]).reshape(-1, 2).T
     scale = np.abs(x).max(axis=0)
     values = (
         x,

@@ -16,7 +16,7 @@ from sympy import Expr, Float, Matrix, S, Symbol, lambdify
 
 from modelgen.arrays import Array
 from modelgen.derivation import loops
-from modelgen.derivation.equations import Definition, EquationsOfMotion
+from modelgen.derivation.equations import Definition, EquationsOfMotion, mechanism_of
 from modelgen.derivation.link_energies import link_energies
 from modelgen.derivation.mechanics import mechanics_expressions
 from modelgen.derivation.numeric import shared
@@ -41,8 +41,13 @@ class Reference:
         self.input_count = len(equations.inputs)
         self.positions, self.rows = len(equations.coordinates), len(equations.velocities)
         arguments = [*equations.state, *equations.parameters]
-        right = equations.force.row_join(equations.input_matrix)
-        entries = [*equations.coordinate_rates, *equations.mass_matrix, *right]
+        mechanism = mechanism_of(equations)
+        right = mechanism.force.row_join(mechanism.input_matrix)
+        self.commanded = mechanism.rows
+        commands = [equations.force.row_join(equations.input_matrix).row(row) for row in mechanism.rows]
+        flows = equations.flow.row_join(equations.flow_matrix) if equations.internal else ()
+        entries = [*equations.coordinate_rates, *mechanism.mass_matrix, *right]
+        entries += [*(entry for command in commands for entry in command), *flows]
         self._mechanics = exact(arguments, entries, equations.definitions)
         self._cost = exact(arguments, [equations.state_cost], equations.definitions)
         costs = equations.input_costs
@@ -109,19 +114,36 @@ class Reference:
         return a + B
 
     def affine(self, point: Numbers) -> tuple[Numbers, Numbers]:
-        """a (n) and B (n m, row by row), by LU decomposition with pivoting."""
+        """a (n) and B (n m, row by row), by LU decomposition with pivoting.
+
+        Commanded accelerations are constraints, whose multipliers are the forces of the drives.
+        """
+        a, B, _ = self.solved(point)
+        return a, B
+
+    def solved(self, point: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+        """a and B as in `affine`, and the reactions (commanded rows by 1 + m, row by row) at u = 0 and their slopes."""
         values, rows, m, positions = self._mechanics(*point), self.rows, self.input_count, self.positions
         rates, values = values[:positions], values[positions:]
-        matrix = mpmath.matrix(rows, rows)
-        right = mpmath.matrix(rows, 1 + m)
+        size = rows + len(self.commanded)
+        matrix = mpmath.matrix(size, size)
+        right = mpmath.matrix(size, 1 + m)
         for i in range(rows):
             for j in range(rows):
                 matrix[i, j] = values[i * rows + j]
             for j in range(1 + m):
                 right[i, j] = values[rows * rows + i * (1 + m) + j]
+        rest = values[rows * (rows + 1 + m) :]
+        for place, row in enumerate(self.commanded, start=rows):
+            matrix[row, place], matrix[place, row] = -1, 1
+            for j in range(1 + m):
+                right[place, j] = rest.pop(0)
         solved = mpmath.inverse(matrix) * right
-        a = [*rates, *(solved[i, 0] for i in range(rows))]
-        return a, [mpf(0)] * (positions * m) + [solved[i, 1 + j] for i in range(rows) for j in range(m)]
+        flows = rest
+        a = [*rates, *(solved[i, 0] for i in range(rows)), *flows[:: 1 + m]]
+        B = [mpf(0)] * (positions * m) + [solved[i, 1 + j] for i in range(rows) for j in range(m)]
+        B += [flow for place, flow in enumerate(flows) if place % (1 + m)]
+        return a, B, [solved[i, j] for i in range(rows, size) for j in range(1 + m)]
 
 
 class Energies:
@@ -138,8 +160,8 @@ class Energies:
         turns = robot.turns
         #: The rates as expressions in v, for rates that are not an entry of v.
         self.moving = {rate: value for rate, value in zip(self.rates, self.in_v, strict=True) if rate != value}
-        self.arguments: list[Symbol] = [*q, *equations.velocities, *u, *equations.parameters]
-        self.moved = len(q) + len(equations.velocities)  # index in them of the first input
+        self.arguments: list[Symbol] = [*equations.state, *u, *equations.parameters]
+        self.moved = len(q) + len(equations.velocities)  # index in them of the first entry that no energy moves with
         definitions, tree_kinetic, tree_potential = link_energies(
             robot.links, robot.downward_acceleration, robot.symbols
         )
@@ -277,6 +299,7 @@ def mechanics_quantities(robot: Robot, equations: EquationsOfMotion, points: Poi
         "G": list(rates),
     }
     functions = {name: exact(arguments, entries, definitions) for name, entries in groups.items()}
+    reference, m = Reference(equations), len(equations.inputs)
 
     def slopes(name: str, point: Numbers) -> list[Numbers]:
         """The slopes along each coordinate."""
@@ -285,7 +308,7 @@ def mechanics_quantities(robot: Robot, equations: EquationsOfMotion, points: Poi
     rows: dict[str, list[Numbers]] = {}
     with mpmath.workdps(DIGITS):
         theta = np.broadcast_to(points.theta, (len(points.x), len(equations.parameters)))
-        for sample in np.hstack([points.x, theta]):
+        for sample, u in zip(np.hstack([points.x, theta]), points.u, strict=True):
             point = [mpf(float(value)) for value in sample]
             values = {name: functions[name](*point) for name in groups}
             moved = slopes("positions", point)
@@ -296,6 +319,12 @@ def mechanics_quantities(robot: Robot, equations: EquationsOfMotion, points: Poi
                 along = [entry for (entry,) in slopes("weight", point)]
                 columns = range(rates.cols)
                 values["gravity"] = [mpmath.fsum(G[i * rates.cols + j] * along[i] for i in q) for j in columns]
+            if reference.commanded:
+                reactions, at = reference.solved(point)[2], [mpf(1), *(mpf(float(value)) for value in u)]
+                values["R"] = [
+                    mpmath.fsum(part * value for part, value in zip(reactions[k : k + 1 + m], at, strict=True))
+                    for k in range(0, len(reactions), 1 + m)
+                ]
             for name, entries in values.items():
                 rows.setdefault(name, []).append(entries)
     return {name: np.array([[_real(entry) for entry in row] for row in lines]) for name, lines in rows.items()}

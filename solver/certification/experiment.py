@@ -38,7 +38,8 @@ def roll_out(
     Raises SolverError if a state becomes infinite or NaN.
     """
     plant = make_plant(conditions.plant, problem, theta, conditions.effects, noise)
-    result = rollouts(problem, act, x, plant, conditions.horizon, conditions.observer)
+    observer, estimate = conditions.observer, conditions.estimate
+    result = rollouts(problem, act, x, plant, conditions.horizon, observer, estimate=estimate)
     broken = torch.nonzero(~torch.isfinite(result.returns))
     if len(broken):
         raise left_all_bounds(problem, theta[int(broken[0])])

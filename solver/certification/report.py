@@ -91,7 +91,8 @@ def summary(certificate: Certificate) -> list[tuple[str, str]]:
             (
                 "adversaries",
                 f"of the run ({', '.join(opposed.adversaries)}), on the nominal robot: {opposed.failures} of "
-                f"{opposed.episodes} rollouts failed, worst return {opposed.return_worst:.{digits}f}",
+                f"{opposed.episodes} rollouts failed, worst return {opposed.return_worst:.{digits}f}. They act "
+                "together and at their full radii in every control period, and are no part of the bound",
             )
         )
     region = certificate.level_set

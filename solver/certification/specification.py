@@ -15,6 +15,8 @@ from solver.certification.distribution import Distribution
 from solver.certification.sets import parameters, starts
 from solver.certification.toml_table import TomlTable
 from solver.errors import SolverError
+from solver.observer.observability import estimated_parameters
+from solver.observer.sensing import make_sensing
 from solver.plants import PLANTS, make_plant
 from solver.plants.outcome import Rollouts
 from solver.problem.problem import Problem
@@ -35,6 +37,7 @@ KEYS = (
     "plant",
     "effects",
     "observer",
+    "estimate",
     "horizon",
     "failure",
     "failure_probability",
@@ -72,6 +75,7 @@ class Conditions:
     plant: str
     effects: tuple[str, ...]  # of the harsh plant
     observer: bool  # whether the policy gets the estimates of an observer
+    estimate: tuple[str, ...]  # parameters that the observer estimates: names, or `all`
     horizon: float  # s
 
 
@@ -119,6 +123,7 @@ def read(path: Path | None, problem: Problem) -> Specification:
             name,
             effects,
             table.flag("observer"),
+            _estimate(table, problem),
             table.number("horizon", task.horizon, least=problem.control_step, most=LONGEST),
         ),
         _failure(table, problem),
@@ -127,6 +132,18 @@ def read(path: Path | None, problem: Problem) -> Specification:
         table.whole("allowed_failures", 0, MOST_FAILURES),
         _map_states(table, problem),
     )
+
+
+def _estimate(table: TomlTable, problem: Problem) -> tuple[str, ...]:
+    """Names of the parameters that the observer estimates, from the key `estimate`."""
+    names = tuple(table.words("estimate"))
+    if names and not table.flag("observer"):
+        raise table.mistake("estimate", "needs an observer; write observer = true too")
+    try:
+        estimated_parameters(problem, make_sensing(problem), names)
+    except SolverError as error:
+        raise table.mistake("estimate", str(error)) from error
+    return names
 
 
 def _failure(table: TomlTable, problem: Problem) -> FailureRule:

@@ -34,6 +34,26 @@ def read_change(text: str) -> Change:
     return Relative(added=decimal(text)) if text[:1] in ("+", "-") else decimal(text)
 
 
+def read_given(words: Sequence[str]) -> dict[str, tuple[Change, Change] | None]:
+    """Parameter -> range of `mass`, `mass=0.8:1.2` or `mass=0.5x:1.5x`; None for the bounds of the model file.
+
+    Raises SolverError for other words, and for a parameter that is named twice.
+    """
+    ranges: dict[str, tuple[Change, Change] | None] = {}
+    for word in words:
+        name, equals, text = (part.strip() for part in word.partition("="))
+        if name in ranges:
+            raise SolverError(f"--given names {name} twice; write it once")
+        try:
+            lower, upper = (read_change(end.strip()) for end in text.split(":")) if equals else (None, None)
+        except ValueError as error:
+            raise SolverError(
+                f"cannot read --given {word}; write {name}, {name}=0.8:1.2 or {name}=0.5x:1.5x"
+            ) from error
+        ranges[name] = None if lower is None or upper is None else (lower, upper)
+    return ranges
+
+
 def read_range(name: str, start: str, end: str, points: int) -> ParameterRange:
     """The range of a parameter from 0.5x to 1.5x, or from -0.1 to +0.1. Raises SolverError for other text."""
     try:

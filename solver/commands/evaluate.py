@@ -14,12 +14,12 @@ from modelgen.commandline.numbers import Range
 from solver.plants import PlantName
 from solver.streams import SEEDS
 
-COMMON = ("run", "episodes", "changes", "plant", "harsh", "observer", "seed", "json")
+COMMON = ("run", "episodes", "changes", "blind", "plant", "harsh", "observer", "estimate", "seed", "json")
 
 
 @dataclass(frozen=True)
 class Options:
-    """The policy does not know what is changed in the plant."""
+    """The policy does not know what is changed in the plant, apart from the parameters that its training gave."""
 
     run: Annotated[Path, Positional]
     """Run folder of a training or a baseline, or a policy of `solver policies`."""
@@ -27,6 +27,9 @@ class Options:
     """Rollouts from the task's start distribution."""
     changes: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
     """Changed parameters of the plant: mass=1.3x multiplies, mass=+0.05 adds, mass=1.1 replaces. Units are SI."""
+    blind: bool = False
+    """Tell the policy the nominal parameters, and not the changed ones. It matters for runs of `solver train --given`
+    only."""
     plant: PlantName = "nominal"
     """`nominal` is the model, `euler` the model with the authors' integrator, `harsh` the model with the drive and the
     sensors of a small laboratory robot, `mujoco` another engine."""
@@ -39,6 +42,8 @@ class Options:
     longest_delay: Annotated[int | None, Range(0, 1000)] = None
     """Upper bound of the delay in control periods, with --observer. The observer estimates the delay. By default it
     knows the delay."""
+    estimate: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
+    """Parameters that the observer estimates beside the state, with --observer: their names, or `all`."""
     reaction_periods: Annotated[float | None, Range(0.0, 100.0)] = None
     """Control periods that an input acts before the next one can: 1 for a zero-order hold, 2 with one period of sensor
     delay. The policy takes this time into account. 0 is the closed form of continuous time. By default as in
@@ -65,8 +70,10 @@ def run(options: Options) -> None:
         harsh=options.harsh,
         observer=options.observer,
         longest_delay=options.longest_delay,
+        estimate=options.estimate,
         reaction_periods=options.reaction_periods,
         seed=options.seed,
+        blind=options.blind,
         generated=options.generated,
     )
     if options.json:
@@ -82,6 +89,10 @@ def run(options: Options) -> None:
         f"(state {numbers['state_reward']:.{digits}f}, action {numbers['action_reward']:.{digits}f}, "
         f"worst {numbers['return_worst']:.{digits}f})   success {100 * numbers['success_rate']:.0f} %"
     )
+    for name, (mean, deviation) in result.estimates.items():
+        print(f"    {name}: estimated {mean:.4g} +- {deviation:.2g}, in the plant {result.parameters[name]:.4g}")
+    if result.estimates:
+        print(f"    normalised innovation {result.innovation:.2f} (1 if the model is right)")
     if result.states_at_limit:
         print(
             f"warning: {100 * numbers['limit_rate']:.0f} % of the rollouts reached the limit of "

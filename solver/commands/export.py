@@ -1,10 +1,10 @@
-"""`solver export`: the policy of a run in C99, ONNX or JavaScript."""
+"""`solver export`: the policy of a run in C99, ONNX, JavaScript or as an FMU."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
@@ -15,7 +15,7 @@ from solver.streams import SEEDS
 
 @dataclass(frozen=True)
 class Options:
-    """Name at least one of --c, --onnx and --js."""
+    """Name at least one of --c, --onnx, --js and --fmu."""
 
     run: Annotated[Path, Positional]
     """Run folder of a training, or a policy of `solver policies`."""
@@ -25,8 +25,17 @@ class Options:
     """ONNX file of policy, V and dV/dx."""
     js: Annotated[Path | None, arg(metavar="FILE")] = None
     """JavaScript module of robot, policy, V and dV/dx, in one file."""
+    fmu: Annotated[Path | None, arg(metavar="FILE")] = None
+    """FMU of the controller, for Simulink, Modelica and other tools: sources, and machine code for this machine."""
+    fmi: Literal[2, 3] = 3
+    """With --fmu: version of the standard. Older tools read 2."""
+    told: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
+    """Parameters that the policy is told, where its training gave some: mass=1.3x or mass=1.1, as in `solver evaluate`.
+    The files hold the policy of this robot. By default the nominal parameters."""
     observer: bool = False
-    """With --c: write the observer too. Its memory is a struct."""
+    """With --c: write the observer too. Its memory is a struct. With --fmu: the FMU measures positions only."""
+    estimate: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
+    """With --c and --observer: parameters that it estimates, as in `solver evaluate`: their names, or `all`."""
     budget: Annotated[str | None, arg(metavar="TIME@CLOCK")] = None
     """With --c: distil the policy into a small network for a Cortex-M4F, in minutes. TIME is the limit of a control
     period at two cycles an instruction, with the observer where --observer is given: 500us@168MHz. Instructions are
@@ -45,23 +54,30 @@ class Options:
 
 def run(options: Options) -> None:
     """Write, and print the paths."""
+    from solver.commands.changes import read_changes
     from solver.errors import SolverError
     from solver.runs.folder import write_bytes
     from solver.runs.kinds import warn_unfinished
     from solver.training.solution import load_solution
 
-    if options.c is None and options.onnx is None and options.js is None:
-        raise SolverError("nothing to export; name --c DIR, --onnx FILE or --js FILE")
-    if options.observer and options.c is None:
-        raise SolverError("--observer is written in C; give --c DIR too")
+    if options.c is None and options.onnx is None and options.js is None and options.fmu is None:
+        raise SolverError("nothing to export; name --c DIR, --onnx FILE, --js FILE or --fmu FILE")
+    if options.observer and options.c is None and options.fmu is None:
+        raise SolverError("--observer is written in C; give --c DIR or --fmu FILE too")
+    if options.fmi != Options.fmi and options.fmu is None:
+        raise SolverError("--fmi is the version of an FMU; give --fmu FILE too")
+    if options.estimate and not (options.observer and options.c is not None and options.fmu is None):
+        raise SolverError(f"--estimate {' '.join(options.estimate)} is for the observer in C; give --observer --c DIR")
     if options.budget is not None and options.c is None:
         raise SolverError("--budget distils a policy in C; give --c DIR too")
     if options.budget is None and (options.max_loss, options.seed) != (Options.max_loss, Options.seed):
         raise SolverError("--max-loss and --seed belong to --budget; give --budget TIME@CLOCK too")
     source = None if options.c is None else options.c / "policy.c"
-    require_writable({"--c": source, "--onnx": options.onnx, "--js": options.js}, error=SolverError)
+    require_writable(
+        {"--c": source, "--onnx": options.onnx, "--js": options.js, "--fmu": options.fmu}, error=SolverError
+    )
     warn_unfinished(options.run)
-    solution = load_solution(options.run, options.generated, options.reaction_periods)
+    solution = load_solution(options.run, options.generated, options.reaction_periods, read_changes(options.told))
     robot = solution.problem.robot
     files: dict[Path, bytes] = {}
     if options.c is not None:
@@ -70,12 +86,14 @@ def run(options: Options) -> None:
 
         if options.budget is None:
             sources = emit_c(solution, solution.label)
-            sources |= emit_observer(solution.problem) if options.observer else {}
+            sources |= emit_observer(solution.problem, options.estimate) if options.observer else {}
         else:
             from solver.export.distilled.export import export
 
             words = options.budget, options.c, options.max_loss, options.seed
-            sources = export(solution, solution.label, *words, report=print, observer=options.observer)
+            sources = export(
+                solution, solution.label, *words, report=print, observer=options.observer, estimate=options.estimate
+            )
         files.update((options.c / name, text.encode()) for name, text in sources.items())
     if options.onnx is not None:
         from solver.export.onnx_export import emit as emit_onnx
@@ -85,6 +103,10 @@ def run(options: Options) -> None:
         from solver.export.js_export import emit as emit_js
 
         files[options.js] = emit_js(solution, solution.label).encode()
+    if options.fmu is not None:
+        from solver.export.fmu_export import emit as emit_fmu
+
+        files[options.fmu] = emit_fmu(solution, solution.label, options.fmi, options.observer)
     for path, content in files.items():
         write_bytes(path, content)
         print(path)

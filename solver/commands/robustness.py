@@ -20,13 +20,13 @@ from solver.streams import SEEDS
 
 if TYPE_CHECKING:
     from solver.evaluation.parameter_box import ParameterRange
-COMMON = ("runs", "parameter", "start", "end", "points", "plant", "observer", "episodes", "out", "jobs")
+COMMON = ("runs", "parameter", "start", "end", "points", "plant", "observer", "estimate", "episodes", "out", "jobs")
 
 
 @dataclass(frozen=True)
 class Options:
-    """The policies do not know what is changed. Prints the lowest result of every group of runs, and writes a figure
-    and a JSON file with all results."""
+    """The policies do not know what is changed, apart from the parameters that their training gave. Prints the lowest
+    result of every group of runs, and writes a figure and a JSON file with all results."""
 
     runs: Annotated[list[Path], Positional, arg(metavar="RUN ...")]
     """Run folders, or policies of `solver policies`, of one robot. Runs that differ only by their seeds form one
@@ -46,6 +46,10 @@ class Options:
     """Effects of the harsh plant, as in `solver evaluate`."""
     observer: bool = False
     """Give the policies the states of an observer, as in `solver evaluate`."""
+    estimate: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
+    """Parameters that the observer estimates, with --observer, as in `solver evaluate`."""
+    blind: bool = False
+    """Tell the policies the nominal parameters, as in `solver evaluate`."""
     reaction_periods: Annotated[float | None, Range(0.0, 100.0)] = None
     """Control periods that an input acts, as in `solver evaluate`, for every run."""
     episodes: Annotated[int, Range(1, 100_000)] = 100
@@ -54,7 +58,7 @@ class Options:
     """Seed of the starts and of the noise of the harsh plant. By default the seed of the evaluations in training."""
     out: Path | None = None
     """Figure and JSON file without their endings. By default
-    runs/robustness-ROBOT-PLANT[-EFFECTS][-observer][-reactionK]-PARAMETERS."""
+    runs/robustness-ROBOT-PLANT[-EFFECTS][-observer][-estimate-NAMES][-blind][-reactionK]-PARAMETERS."""
     jobs: Annotated[int, Range(1, MOST_JOBS)] = field(default_factory=lambda: os.cpu_count() or 1)
     """Processes of the rollouts on this machine. The results do not depend on it."""
     cluster: Annotated[str | None, arg(metavar="ADDRESS")] = None
@@ -87,7 +91,14 @@ def run(options: Options) -> None:
 
     seed = EVALUATION_SEED if options.seed is None else options.seed
     trial = Trial(
-        options.plant, tuple(options.harsh), options.episodes, seed, options.reaction_periods, options.observer
+        options.plant,
+        tuple(options.harsh),
+        options.episodes,
+        seed,
+        options.reaction_periods,
+        options.observer,
+        tuple(options.estimate),
+        options.blind,
     )
     if options.out is not None and (options.out.is_dir() or options.out.name in ("", "..")):
         raise SolverError(f"--out {options.out} is a folder; name the figure, for example {options.out / 'masses'}")
@@ -97,7 +108,9 @@ def run(options: Options) -> None:
     with workers(options.jobs, options.cluster) as executor:
         result = measure(options.runs, ranges, trial, options.generated, _announce, executor)
     reaction = [] if options.reaction_periods is None else [f"reaction{options.reaction_periods:g}"]
-    chosen = [*options.harsh, *(["observer"] if options.observer else []), *reaction]
+    estimated = ["estimate", *options.estimate] if options.estimate else []
+    chosen = [*options.harsh, *(["observer"] if options.observer else []), *estimated]
+    chosen += [*(["blind"] if options.blind else []), *reaction]
     name = "-".join(["robustness", result.robot, options.plant, *chosen, *options.parameter])
     out = options.out or Path("runs") / name
     text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"

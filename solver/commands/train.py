@@ -16,7 +16,19 @@ from solver.errors import SolverError
 from solver.training.presets import Algorithm
 from solver.training.settings import Settings
 
-COMMON = ("robot", "preset", "algorithm", "seed", "iterations", "out", "overwrite", "warm_from", "identified", "resume")
+COMMON = (
+    "robot",
+    "preset",
+    "algorithm",
+    "seed",
+    "iterations",
+    "out",
+    "overwrite",
+    "warm_from",
+    "identified",
+    "given",
+    "resume",
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +52,10 @@ class Options:
     identified: Annotated[Path | None, arg(metavar="FILE")] = None
     """File of `modelgen identify`: nominal parameters, and the sets of all adversaries. --adversaries replaces radii of
     the file; the proportions between states stay."""
+    given: Annotated[list[str], arg(metavar="NAME[=LOWER:UPPER] ...")] = field(default_factory=list)
+    """Parameters that the policy is told, for one training of a whole family of robots. The range is by default the
+    bounds of the model file: mass=0.8:1.2 in SI units, or mass=0.5x:1.5x of the nominal value. `all`: every parameter
+    that changes the motion."""
     resume: Annotated[Path | None, arg(metavar="DIR")] = None
     """Continue the run in this folder with its own settings. Give no other option."""
     preview: Annotated[float, Range(0.0, 86_400.0)] = 20.0
@@ -66,6 +82,7 @@ def defaults(given: Mapping[str, Any]) -> Options:
 
 def run(options: Options) -> None:
     """Train, and show the progress."""
+    from solver.commands.changes import read_given
     from solver.commands.training import resume, start
     from solver.preflight.check import preflight
     from solver.runs.kinds import kind_that_trains
@@ -82,6 +99,7 @@ def run(options: Options) -> None:
         algorithm=options.algorithm,
         preset=options.preset,
         identified=options.identified,
+        given=read_given(options.given),
         start_from=options.warm_from,
         **vars(options.settings),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +14,7 @@ from solver.plants import PlantName, all_effects, make_plant
 from solver.plants.outcome import summary
 from solver.plants.rollouts import require_episodes, rollouts, sample_starts
 from solver.problem.parameters import Change, changed_parameters, left_all_bounds
-from solver.runs.kinds import load_rollout_policy
+from solver.runs.kinds import load_rollout_policy, told_among
 from solver.streams import EVALUATION_SEED, require_seed
 
 
@@ -29,12 +29,17 @@ class Evaluation:
     harsh: tuple[str, ...]  # effects of the harsh plant
     observer: bool  # whether the policy got the estimates of an observer
     longest_delay: int | None  # largest delay that the observer considered; None if it knew the delay
+    estimate: tuple[str, ...]  # parameters that the observer estimated, as given: names, or `all`
     reaction_periods: float | None  # of the policy; None as in training
     episodes: int
     seed: int
     parameters: dict[str, float]  # of the plant
+    told: tuple[str, ...]  # the changed parameters that the policy was told
     statistics: dict[str, float]  # see `solver.plants.outcome.summary`
     states_at_limit: tuple[str, ...]  # states that were at their limit in some rollout
+    innovation: float | None = None  # mean normalised innovation for each measured number; 1 if the model is right
+    estimates: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Mean and standard deviation over the rollouts of the last estimate of every estimated parameter."""
 
     def __repr__(self) -> str:
         mean, success = self.statistics["return_mean"], 100 * self.statistics["success_rate"]
@@ -42,7 +47,9 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Content of `solver evaluate --json`."""
-        content = dict(vars(self)) | {"harsh": list(self.harsh)}
+        content = dict(vars(self)) | {"harsh": list(self.harsh), "told": list(self.told)}
+        content["estimate"] = list(self.estimate)
+        content["estimates"] = {name: {"mean": m, "deviation": s} for name, (m, s) in self.estimates.items()}
         del content["statistics"], content["states_at_limit"]
         return content | self.statistics
 
@@ -56,16 +63,21 @@ def evaluate(
     harsh: Sequence[str] = (),
     observer: bool = False,
     longest_delay: int | None = None,
+    estimate: Sequence[str] = (),
     reaction_periods: float | None = None,
     seed: int | None = None,
+    blind: bool = False,
     generated: str | None = None,
 ) -> Evaluation:
     """Evaluation of the policy of a run: a run folder, or the name of a shipped policy.
 
-    parameters: changed parameters of the plant, which the policy does not know: SI units, or `Relative` to nominal.
+    parameters: changed parameters of the plant: SI units, or `Relative` to nominal. The policy is told those that its
+    training gave, and does not know the others.
+    blind: the policy is told the nominal parameters.
     harsh: effects of the harsh plant, such as `delay` or `noise=2x`; all of them if it is empty.
     observer: the policy gets the estimates of an observer instead of the plant's measured states.
     longest_delay: in control periods; if given, the observer estimates the plant's delay up to this one.
+    estimate: parameters that the observer estimates beside the state: names, or `all`.
     reaction_periods: see `solver.game.policies.make_policy`; by default as in training.
     seed: of the starts and of the noise, by default the same as in the evaluations of trainings.
     generated: folder of artifacts.
@@ -77,12 +89,18 @@ def evaluate(
         raise SolverError(
             f"--longest-delay {longest_delay} needs an observer; give it with --observer, as 0 or more control periods"
         )
+    if estimate and not observer:
+        raise SolverError(f"--estimate {' '.join(estimate)} needs an observer; give it with --observer")
     problem, act, label = load_rollout_policy(run, generated, reaction_periods)
     theta = changed_parameters(problem, parameters)
+    told = () if blind or not parameters else told_among(run, parameters)
+    if told:
+        values = {name: float(theta[problem.robot.parameter_names.index(name)]) for name in told}
+        problem, act, label = load_rollout_policy(run, generated, reaction_periods, values)
     seed = EVALUATION_SEED if seed is None else seed
     require_seed(seed)
     starts, tested = sample_starts(problem, episodes, seed), make_plant(plant, problem, theta, harsh, seed)
-    result = rollouts(problem, act, starts, tested, observed=observer, longest_delay=longest_delay)
+    result = rollouts(problem, act, starts, tested, observed=observer, longest_delay=longest_delay, estimate=estimate)
     statistics = summary(result)
     if not all(map(math.isfinite, statistics.values())):
         raise left_all_bounds(problem, theta)
@@ -95,10 +113,16 @@ def evaluate(
         harsh=tuple(all_effects(plant, harsh)),
         observer=observer,
         longest_delay=longest_delay,
+        estimate=tuple(estimate),
         reaction_periods=reaction_periods,
         episodes=episodes,
         seed=seed,
         parameters=dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True)),
+        told=told,
         statistics=statistics,
         states_at_limit=tuple(name for name, held in names if held),
+        innovation=None if result.innovation is None else float(result.innovation.mean()),
+        estimates={
+            name: (float(found.mean()), float(found.std(correction=0))) for name, found in result.estimates.items()
+        },
     )

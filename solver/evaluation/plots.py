@@ -19,6 +19,7 @@ from solver.errors import SolverError
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, decimals
 from solver.plants.rollouts import rollouts, sample_starts
+from solver.problem.geometry import exponential, product
 from solver.problem.parameters import Change, changed_parameters, in_words
 from solver.problem.problem import Problem
 from solver.runs.folder import FIGURES
@@ -91,16 +92,33 @@ def value_and_policy(solution: Solution, i: int, result: Rollouts, title: str) -
 
 
 def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result: Rollouts, title: str) -> QuadMesh:
-    """Map of V, after it and the maps of the inputs were drawn in `figure`; see `value_and_policy`."""
+    """Map of V, after it and the maps of the inputs were drawn in `figure`; see `value_and_policy`.
+
+    For an entry of a quaternion it is over turns from the target about an axis, and the speed about it.
+    """
     problem = solution.problem
     states = problem.robot.metadata.states
-    j = problem.robot.metadata.partner(i)
+    rotation = next(
+        (each for each in problem.geometry.rotations if i in range(*each.quaternion.indices(len(states)))), None
+    )
+    j = rotation.speed + max(0, i - rotation.coordinate - 1) if rotation else problem.robot.metadata.partner(i)
+    reach, across = (
+        (math.pi, f"turn of {rotation.name} [rad]")
+        if rotation
+        else (states[i].limit, f"{states[i].name} [{states[i].unit}]")
+    )
     horizontal, vertical = np.meshgrid(
-        np.linspace(-states[i].limit, states[i].limit, GRID),
+        np.linspace(-reach, reach, GRID),
         np.linspace(-states[j].limit, states[j].limit, GRID),
     )
     x = problem.target.repeat(GRID * GRID, 1)
-    x[:, i] = torch.from_numpy(horizontal.ravel()).float()
+    along = torch.from_numpy(horizontal.ravel()).float()
+    if rotation:
+        q, turn = rotation.quaternion, torch.zeros(len(x), 3)
+        turn[:, j - rotation.speed] = along
+        x[:, q] = product(x[:, q], exponential(turn))
+    else:
+        x[:, i] = along
     x[:, j] = torch.from_numpy(vertical.ravel()).float()
     value, u = solution.value(x)[0], solution.controller()(x)[0]
     inputs = problem.robot.metadata.inputs
@@ -122,9 +140,9 @@ def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result
         )
         meshes.append(mesh)
         figure.colorbar(mesh, ax=axis)
-        for k in range(result.x.shape[1]):
+        for k in range(0 if rotation else result.x.shape[1]):
             axis.plot(*_broken(result.x[:, k, i], states[i].continuous, result.x[:, k, j]), "k", lw=0.7, alpha=0.6)
-        axis.set(title=label, xlabel=f"{states[i].name} [{states[i].unit}]")
+        axis.set(title=label, xlabel=across)
     axes[0].set_ylabel(f"{states[j].name} [{states[j].unit}]")
     figure.suptitle(title)
     return meshes[0]

@@ -1,6 +1,7 @@
-"""Robustness of policies: rollouts over a grid of physical parameters that the policies do not know.
+"""Robustness of policies: rollouts over a grid of physical parameters.
 
-Runs that differ only in their seeds form one group.
+The policies do not know the parameters, apart from those that their training gave. Runs that differ only in their seeds
+form one group.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from solver.evaluation.statistics import Group, Samples, summarise
 from solver.jobs.engines import Here, results
 from solver.jobs.portions import PolicyReference, policy_reference
 from solver.plants import PlantName, all_effects, make_plant
-from solver.plants.rollouts import require_episodes, rollouts, sample_starts
+from solver.plants.rollouts import Controller, require_episodes, rollouts, sample_starts
 from solver.problem.parameters import left_all_bounds
 from solver.problem.problem import Problem
-from solver.runs.kinds import kind_of
+from solver.runs.kinds import kind_of, told_among
 from solver.runs.shipped import run_folder
 from solver.serial import serial_torch
 
@@ -52,6 +53,8 @@ class Trial:
     seed: int = 0
     reaction_periods: float | None = None  # see `load_rollout_policy`
     observer: bool = False  # see `solver.evaluation.evaluation.evaluate`
+    estimate: tuple[str, ...] = ()  # likewise
+    blind: bool = False  # likewise
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ class Robustness:
     axes: tuple[Axis, ...]
     groups: tuple[Group, ...]
     reaction_periods: float | None = None  # of the policies; None as in training
+    estimate: tuple[str, ...] = ()  # parameters that the observer estimated: names, or `all`
+    blind: bool = False  # whether policies that can be told parameters were told the nominal ones
 
     def to_json(self) -> dict[str, Any]:
         """Content of the JSON file."""
@@ -105,6 +110,8 @@ def measure(
 
     Raises SolverError for runs of different robots or artifacts, and for a run that is given twice.
     """
+    if trial.estimate and not trial.observer:
+        raise SolverError(f"--estimate {' '.join(trial.estimate)} needs an observer; give it with --observer")
     if not folders:
         raise SolverError("there is no run; give at least one run folder")
     paths = [run_folder(folder).resolve() for folder in folders]
@@ -138,7 +145,8 @@ def measure(
     effects = tuple(all_effects(trial.plant, trial.effects))
     groups = tuple(summarise(label, tuple(runs), list(runs.values()), box) for label, runs in samples.items())
     conditions = trial.plant, effects, trial.observer, trial.episodes, trial.seed
-    return Robustness(names[0], *conditions, box.axes, groups, trial.reaction_periods)
+    shown = trial.reaction_periods, trial.estimate, trial.blind
+    return Robustness(names[0], *conditions, box.axes, groups, *shown)
 
 
 def _group_labels(folders: Sequence[Path], labels: Sequence[str]) -> list[str]:
@@ -166,12 +174,26 @@ def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
     """Returns, their state and action parts, and successes (4, K, episodes) at K points theta (K, p): a job."""
     with serial_torch():
         problem, act, _ = reference.load()
-        starts = sample_starts(problem, trial.episodes, trial.seed)
-        robots = torch.from_numpy(theta).repeat_interleave(trial.episodes, 0)
-        plant = make_plant(trial.plant, problem, robots, trial.effects, trial.seed)
-        result = rollouts(problem, act, starts.repeat(len(theta), 1), plant, observed=trial.observer)
-        rows = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
-        return rows.reshape(4, len(theta), trial.episodes).numpy()
+        told = () if trial.blind else told_among(reference.run, problem.robot.parameter_names)
+        if not told:
+            return _portion(problem, act, trial, theta)
+        columns, parts = [problem.robot.parameter_names.index(name) for name in told], []
+        for point in theta:
+            problem, act, _ = reference.load(tuple(zip(told, point[columns].tolist(), strict=True)))
+            parts.append(_portion(problem, act, trial, point[None]))
+        return np.concatenate(parts, 1)
+
+
+def _portion(problem: Problem, act: Controller, trial: Trial, theta: Array) -> Array:
+    """The numbers of `portion` for one policy at K points theta (K, p)."""
+    starts = sample_starts(problem, trial.episodes, trial.seed)
+    robots = torch.from_numpy(theta).repeat_interleave(trial.episodes, 0)
+    plant = make_plant(trial.plant, problem, robots, trial.effects, trial.seed)
+    result = rollouts(
+        problem, act, starts.repeat(len(theta), 1), plant, observed=trial.observer, estimate=trial.estimate
+    )
+    rows = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
+    return rows.reshape(4, len(theta), trial.episodes).numpy()
 
 
 def gathered(problem: Problem, box: ParameterBox, parts: Sequence[Future[Array]]) -> Samples:

@@ -7,12 +7,15 @@ caller. The C code is in `templates`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.export.c_templates import domain, facts, feature_map, filled, listed, names, origin, rotations
 from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held_seconds
+from solver.observer.observability import estimated_parameters
 from solver.observer.observer import Observer
 from solver.observer.sensing import make_sensing, usual_counts
 from solver.problem.problem import Problem
@@ -22,6 +25,7 @@ from solver.value.network import DIAGONAL_FLOOR
 
 def emit(solution: Solution, label: str) -> dict[str, str]:
     """Texts of NAME_policy.h, NAME_policy.c and NAME_policy_driver.c, by file name."""
+    solution.require_own_trim()
     robot = solution.problem.robot
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
     fields = {**names(robot, label), **_held_input(robot, seconds), **_network(solution), **_basin(solution)}
@@ -45,34 +49,53 @@ def _require_no_rotation(problem: Problem) -> None:
         )
 
 
-def emit_observer(problem: Problem) -> dict[str, str]:
-    """Texts of NAME_observer.h, NAME_observer.c and NAME_observer_driver.c with default encoders, by file name."""
+def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, str]:
+    """Texts of NAME_observer.h, NAME_observer.c and NAME_observer_driver.c with default encoders, by file name.
+
+    estimate: parameters that it estimates, as in `estimated_parameters`, whose errors are raised.
+    """
     _require_no_rotation(problem)
-    robot, observer = problem.robot, Observer(problem, make_sensing(problem, usual_counts(problem)))
+    robot, sensing = problem.robot, make_sensing(problem, usual_counts(problem))
+    estimated = estimated_parameters(problem, sensing, estimate)
+    observer, parameters = Observer(problem, sensing, estimated), len(problem.theta)
+    others = [i for i in range(parameters) if i not in estimated]
+    lower, upper = problem.theta_bounds[estimated].T.tolist() if estimated else ([], [])
+    largest = observer.largest.tolist()
     coordinates, n = robot.metadata.coordinates, len(problem.target)
     q = robot.metadata.nq
+    kinds = [state.kind for state in robot.metadata.states]
+    still = [value if kind == "internal" else 0.0 for value, kind in zip(problem.target.tolist(), kinds, strict=True)]
     exact = make_sensing(problem, rates=problem.target.new_zeros(n - q)).deviation.double() ** 2
     fields = names(robot, "") | {
         "q": q,
         "coordinates": ", ".join(coordinates),
         "rates": ", ".join(robot.state_names[q:]),
-        "columns": len(observer.added) + len(observer.errors),
+        "e": len(estimated),
+        "p": parameters,
+        "parameters": max(1, parameters),
+        "estimated": ", ".join(robot.parameter_names[i] for i in estimated) or "none",
+        "order": ", ".join(map(str, [*estimated, *others])) or "0",
+        "lowest": listed([*(-entry for entry in largest), *lower]),
+        "highest": listed([*largest, *upper]),
+        "target": listed(problem.target.tolist()),
         "steps": problem.substeps,
         "turns": ", ".join(str(int(state.continuous)) for state in robot.metadata.states),
         "state_limits": listed(problem.state_limits.tolist()),
         "lower": listed(problem.lower_input.tolist()),
         "upper": listed(problem.upper_input.tolist()),
         "trim": listed(problem.trim.tolist()),
-        "wrong": listed((observer.errors**2).tolist()) or "0",
+        "wrong": listed((observer.errors[others] ** 2).tolist()) or "0",
+        "still": f"((const real[]){{{listed(still)}}})[i]" if any(still) else "0",
         "unknown": listed(observer.unknown.tolist()),
         "added": listed(observer.added[q:].tolist()),
-        "left": f"{observer.left:.17g}",
         "usual": listed(observer.measured.tolist()),
         # So large that the rates count as not measured, until the user writes the sensors' deviations.
         "usual_rates": listed(observer.unknown[q:n].tolist()),
         "least": listed(exact[:q].tolist()),
         "least_rates": listed(exact[q:].tolist()),
     }
+    fields["shift"] = filled("observer_shift.c", fields) if estimated else ""
+    fields["shifted"] = "    if (o->measured) shift(f->parameters, shifted);\n" if estimated else ""
     files = {".h": "observer.h", ".c": "observer.c", "_driver.c": "observer_driver.c"}
     return {f"{robot.name}_observer{end}": filled(template, fields) for end, template in files.items()}
 

@@ -61,6 +61,7 @@ def as_json(value: object) -> str:
 
 def numbers(solution: Solution) -> dict[str, object]:
     """Argument `run` of makePolicy."""
+    solution.require_own_trim()
     ensemble = copy.deepcopy(solution.ensemble).double()
     features, basin = ensemble.features, ensemble.basin
     flat = []

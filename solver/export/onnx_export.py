@@ -28,6 +28,7 @@ from solver.value.quadratic_form import TURN, Basin
 
 def emit(solution: Solution, label: str) -> bytes:
     """Content of the .onnx file."""
+    solution.require_own_trim()
     robot = solution.problem.robot.with_kernels("casadi")
     graph = OnnxGraph()
     n, m = len(robot.metadata.states), len(robot.metadata.inputs)

@@ -16,6 +16,7 @@ from solver.errors import SolverError
 from solver.local.basin import near_target
 from solver.plants.rollouts import Controller, rollouts
 from solver.problem.problem import Problem
+from solver.value.family import BasinFamily
 from solver.value.quadratic_form import Basin
 
 
@@ -41,11 +42,11 @@ MIXTURES = {
 
 @dataclass
 class StateSource:
-    """Source of the states of every iteration, with the buffer `visited` (V, n), which is empty for DP."""
+    """Source of the states of every iteration, with the buffer `visited` (V, n + k), which is empty for DP."""
 
     problem: Problem
     mixture: Mixture
-    basin: Basin | None = None  # its metric scales the states around the target
+    basin: Basin | BasinFamily | None = None  # its metric scales the states around the target
     start_spread: float = 0.05  # standard deviation added to starts, as a share of the state limits
     target_spread: float = 0.15  # the largest around the target where there is no basin, likewise
     new_rollouts: int = 32  # in an iteration
@@ -56,10 +57,11 @@ class StateSource:
     visited: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
-        self.visited = self.problem.state_limits.new_empty(0, len(self.problem.state_limits))
+        told = 0 if self.problem.context is None else len(self.problem.context)
+        self.visited = self.problem.state_limits.new_empty(0, len(self.problem.state_limits) + told)
 
     def draw(self, policy: Controller, size: int, generator: torch.Generator) -> Tensor:
-        """States (size, n). With a share of rollouts, new rollouts of `policy` with noise enter the buffer first."""
+        """Rows (size, n + k). With a share of rollouts, new rollouts of `policy` with noise enter the buffer first."""
         shares = (self.mixture.rollouts, self.mixture.starts, self.mixture.target)
         own, at_start, at_target = (round(share * size) for share in shares)
         at_target -= max(0, own + at_start + at_target - size)  # all three may have been rounded up
@@ -74,16 +76,19 @@ class StateSource:
         return torch.cat(parts)
 
     def _near_starts(self, size: int, generator: torch.Generator) -> Tensor:
-        """States (size, n) around the starts, so that V is fitted there and not only at the starts."""
-        starts = self.problem.sample_starts(size, generator)
+        """Rows (size, n + k) around the starts, so that V is fitted there and not only at the starts."""
+        rows = self.problem.sample_starts(size, generator)
+        starts, _ = self.problem.split(rows)
         draw = torch.randn(starts.shape, generator=generator, device=generator.device)
-        return self.problem.confine(starts + self.start_spread * self.problem.state_limits * draw)
+        moved = self.problem.confine(starts + self.start_spread * self.problem.state_limits * draw)
+        return self.problem.join(moved, rows)
 
     def _near_target(self, size: int, generator: torch.Generator) -> Tensor:
-        """States (size, n) around the target, where V is steepest: in the metric of the basin where there is one."""
+        """Rows (size, n + k) around the target, where V is steepest: in the metric of the basin where there is one."""
         if self.basin is not None:
             return near_target(self.problem, self.basin, size, generator)
-        return self.problem.scatter(self.problem.target.expand(size, -1), self.target_spread, generator)
+        rows = self.problem.with_contexts(self.problem.target.expand(size, -1), generator)
+        return self.problem.scatter(rows, self.target_spread, generator)
 
     def _explore(self, policy: Controller, generator: torch.Generator) -> None:
         """Append the states of new rollouts to the buffer and remove the oldest.
@@ -100,7 +105,7 @@ class StateSource:
         self.visited = states[-self.buffer :].clone()  # a checkpoint would save everything that a view shows a part of
 
     def _continued(self, starts: Tensor, generator: torch.Generator) -> Tensor:
-        """The starts (K, n) and, once there are visited states, (parts - 1) K of these."""
+        """The starts (K, n + k) and, once there are visited states, (parts - 1) K of these."""
         if not len(self.visited):
             return starts
         size = ((self.parts - 1) * len(starts),)

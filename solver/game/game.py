@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -103,16 +103,19 @@ class Game:
         """Lower bound of every V: the discounted integral, without end, of the largest cost rate in the domain."""
         problem = self.problem
         generator = torch.Generator(device=problem.device).manual_seed(0)
-        x = torch.cat([problem.sample_domain(SAMPLES, generator), problem.corner])
-        state_cost = (1.0 + self.limit_share) * float(problem.state_cost(x).max())
+        states, theta = problem.split(problem.sample_domain(SAMPLES, generator))
+        x = torch.cat([states, problem.corner])
+        theta = theta if theta is None else torch.cat([theta, theta[:1]])
+        state_cost = (1.0 + self.limit_share) * float(problem.state_cost(x, theta).max())
         ends = problem.input_of(0.99 * torch.tensor([[-1.0], [1.0]], device=problem.device))
         action_cost = float(problem.action_cost.cost(ends).max())
         return -(state_cost + 2.0 * action_cost) / max(problem.discount_rate, 1e-3)
 
     def move(self, x: Tensor, costate: Tensor, policy: ClosedFormPolicy, modulation: Modulation) -> Move:
-        """Moves of both players at x (N, n) for the costate dV/dx (N, n)."""
+        """Moves of both players at the rows x (N, n + k) for the costate dV/dx (N, n)."""
         u, cost, w = policy.respond(x, costate)
-        hamiltonian, disturbed = Hamiltonian(self.problem, x, u, costate, w), Disturbed(u)
+        states, theta = self.problem.split(x)
+        hamiltonian, disturbed = Hamiltonian(self.problem, states, u, costate, w, theta), Disturbed(u, theta)
         choices = {}
         for adversary in self.adversaries:
             z = adversary.direction(hamiltonian)
@@ -121,15 +124,21 @@ class Game:
                 admissible = adversary.admissible_set(self.problem, modulation.radius(adversary, z.shape))
             choice = choices[adversary.name] = admissible.extreme_point(z)
             disturbed = adversary.disturb(disturbed, choice)
+        context = self.problem.context
+        if context is not None and disturbed.theta is not None:  # no adversary moves what is told
+            told = context.replaced(disturbed.theta, x[:, len(self.problem.target) :])
+            disturbed = replace(disturbed, theta=told)
         return Move(u, cost, choices, disturbed)
 
-    def advance(self, x: Tensor, move: Move, periods: int) -> tuple[Tensor, Tensor]:
-        """State (N, n) after `move` was held for `periods` control periods, and the discounted cost (N,) of that time.
+    def advance(self, rows: Tensor, move: Move, periods: int) -> tuple[Tensor, Tensor]:
+        """Rows (N, n + k) after `move` was held for `periods` control periods, and the discounted cost (N,) of that
+        time.
 
         The cost of each control period is discounted by exp(-rho t). It has the state cost, the action cost, and the
         cost of limits that clipped a state in the period or hold one at its end.
         """
         problem, disturbed = self.problem, move.disturbed
+        x, _ = problem.split(rows)
         cost = torch.zeros_like(move.cost)
         for period in range(periods):
             weight = problem.control_step * problem.discount(period)
@@ -144,4 +153,4 @@ class Game:
         if disturbed.displacement is not None:
             x = x + disturbed.displacement
             problem.confine_in_place(x)
-        return x, cost
+        return problem.join(x, rows), cost

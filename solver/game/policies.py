@@ -50,19 +50,26 @@ class ClosedFormPolicy:
         self.problem = problem
 
     def respond(self, x: Tensor, costate: Tensor) -> Response:
-        """Input at x (N, n) for the costate dV/dx (N, n), its cost, and w."""
-        _, control_matrix = self.problem.robot.affine_dynamics(x)
+        """Input at the rows x (N, n + k) for the costate dV/dx (N, n), its cost, and w."""
+        control_matrix = self._control_matrix(x)
         w = torch.einsum("bnm,bn->bm", control_matrix, costate)
-        argument, cost = self._argument(x, control_matrix, w), self.problem.action_cost
+        cost = self.problem.cost_at(x)
+        argument = self._argument(x, control_matrix, w, cost)
         return Response(cost.policy(argument), cost.cost_of_policy(argument), w)
 
     def argument(self, x: Tensor, costate: Tensor) -> Tensor:
-        """Argument (N, m) of grad g~ in the policy, at x (N, n) for the costate dV/dx (N, n)."""
-        _, control_matrix = self.problem.robot.affine_dynamics(x)
-        return self._argument(x, control_matrix, torch.einsum("bnm,bn->bm", control_matrix, costate))
+        """Argument (N, m) of grad g~ in the policy, at the rows x (N, n + k) for the costate dV/dx (N, n)."""
+        control_matrix = self._control_matrix(x)
+        w = torch.einsum("bnm,bn->bm", control_matrix, costate)
+        return self._argument(x, control_matrix, w, self.problem.cost_at(x))
 
-    def _argument(self, _x: Tensor, _control_matrix: Tensor, w: Tensor) -> Tensor:
-        """Argument (N, m) of grad g~ in the policy, from w = B^T dV/dx (N, m) and B (N, n, m) at x (N, n)."""
+    def _control_matrix(self, x: Tensor) -> Tensor:
+        """B (N, n, m) at the rows x (N, n + k)."""
+        matrix: Tensor = self.problem.robot.affine_dynamics(*self.problem.split(x))[1]
+        return matrix
+
+    def _argument(self, _x: Tensor, _control_matrix: Tensor, w: Tensor, _cost: TensorActionCost) -> Tensor:
+        """Argument (N, m) of grad g~ in the policy, from w = B^T dV/dx (N, m) and B (N, n, m) at the rows x."""
         return w
 
 
@@ -73,21 +80,20 @@ class HeldInputPolicy(ClosedFormPolicy):
         super().__init__(problem)
         self.value, self.seconds = value, seconds
 
-    def _argument(self, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
+    def _argument(self, x: Tensor, control_matrix: Tensor, w: Tensor, cost: TensorActionCost) -> Tensor:
         """w(d) (N, m) with u = u0 + d = grad g~(w(d)), from w = w(0) (N, m)."""
-        cost = self.problem.action_cost
         closed = cost.policy(w) - cost.trim
         p = self._slope(closed, x, control_matrix, w)
         return _one_input(cost, closed, w, p[:, 0]) if w.shape[1] == 1 else _contracted(cost, w, p)
 
     def _slope(self, closed: Tensor, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
         """P = -dw/dd (N, m, m), made symmetric and positive semidefinite, as it is for a concave V."""
-        limits, columns = self.problem.input_limits, []
+        limits, columns, (states, _) = self.problem.input_limits, [], self.problem.split(x)
         for k in range(len(limits)):
             step = torch.zeros_like(w)
             step[:, k] = torch.copysign(closed[:, k].abs().clamp_min(SHORTEST * limits[k]), closed[:, k])
-            moved = torch.add(x, torch.einsum("bnm,bm->bn", control_matrix, step), alpha=self.seconds)
-            w_moved = torch.einsum("bnm,bn->bm", control_matrix, self.value(moved)[1])
+            moved = torch.add(states, torch.einsum("bnm,bm->bn", control_matrix, step), alpha=self.seconds)
+            w_moved = torch.einsum("bnm,bn->bm", control_matrix, self.value(self.problem.join(moved, x))[1])
             columns.append((w - w_moved) / step[:, k : k + 1])
         return _semidefinite(torch.stack(columns, 2))
 

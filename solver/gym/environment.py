@@ -22,9 +22,11 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.gym.episodes import Array, Episodes, is_whole
+from solver.gym.episodes import Array, Episodes
 from solver.observer.sensing import usual_counts
+from solver.problem.episode_options import Observation, is_whole, require_observation
 from solver.problem.geometry import ENTRIES, matrix
+from solver.problem.given import GivenRanges, resolve
 from solver.problem.problem import Problem, StartDistribution
 from solver.problem.robots import load_robot
 
@@ -39,7 +41,6 @@ except ImportError as error:
         "solver.gym.environment needs Gymnasium, which is not installed: pip install 'robust-value-iteration[gym]'"
     ) from error
 
-Observation = Literal["features", "state"]
 Sensors = Literal["state", "encoders"]
 METADATA: dict[str, Any] = {"render_modes": ["rgb_array"]}
 VECTOR_METADATA = {**METADATA, "autoreset_mode": AutoresetMode.SAME_STEP}
@@ -54,6 +55,8 @@ class EnvironmentOptions(TypedDict, total=False):
     observation: `features` in [-1, 1], see the function `features`; or `state` in SI units.
     sensors: `state`, or `encoders`, which measure positions only, in whole counts.
     generated: folder of artifacts. render_mode: None or `rgb_array`.
+    given: parameters that every episode draws uniformly from their ranges, as in `solver.train`. They are the last
+    entries of an observation: in [-1, 1] among features, or in SI units beside a state.
     """
 
     start: StartDistribution
@@ -65,6 +68,7 @@ class EnvironmentOptions(TypedDict, total=False):
     sensors: Sensors
     generated: str | None
     render_mode: str | None
+    given: GivenRanges
 
 
 def features(problem: Problem, x: Tensor) -> Tensor:
@@ -136,6 +140,7 @@ class _Robot:
         generated: str | None = None,
         render_mode: str | None = None,
         target_share: float = 0.0,
+        given: GivenRanges = (),
     ) -> tuple[Box, Box]:
         """Spaces of one observation and of one action, after the robot was loaded for `size` episodes.
 
@@ -143,11 +148,11 @@ class _Robot:
         """
         if render_mode not in (None, *METADATA["render_modes"]):
             raise SolverError(f"render_mode is {render_mode!r}; choices are None and 'rgb_array'")
-        if observation not in get_args(Observation):
-            raise SolverError(f"observation is {observation!r}; choices are {', '.join(get_args(Observation))}")
+        require_observation(observation)
         if sensors not in get_args(Sensors):
             raise SolverError(f"sensors is {sensors!r}; choices are {', '.join(get_args(Sensors))}")
-        self.problem = Problem(load_robot(robot, "cpu", generated))
+        compiled = load_robot(robot, "cpu", generated)
+        self.problem = Problem(compiled, given=resolve(compiled, given))
         self.episodes = Episodes(self.problem, size, start, randomize, seconds, hold, target_share)
         self.observation: Observation = observation
         self.camera = None if render_mode is None else Camera(self.problem.robot)
@@ -161,12 +166,21 @@ class _Robot:
         limits = limits if self.counts is None else limits[: len(self.counts)]
         size = features(self.problem, self.problem.target[None, : len(limits)]).shape[1]
         bound = limits if observation == "state" else np.ones(size, np.float32)
-        return Box(-bound, bound), Box(-1.0, 1.0, (len(self.problem.input_limits),))
+        low, high = -bound, bound
+        if (context := self.problem.context) is not None:
+            ends = np.array([(entry.lower, entry.upper) for entry in context.given], np.float32)
+            ends = ends if observation == "state" else np.array([(-1.0, 1.0)] * len(context), np.float32)
+            low, high = np.append(low, ends[:, 0]), np.append(high, ends[:, 1])
+        return Box(low, high), Box(-1.0, 1.0, (len(self.problem.input_limits),))
 
     def _observe(self) -> Array:
         """Observations (N, k) in float32, in a new array."""
         x = self.episodes.x if self.counts is None else self._counted(self.counts)
-        return (features(self.problem, x) if self.observation == "features" else x.clone()).numpy()
+        shown, told = features(self.problem, x) if self.observation == "features" else x.clone(), self.episodes.c
+        if (context := self.problem.context) is not None:
+            told = told if self.observation == "features" else self.episodes.theta[:, context.columns]
+            shown = torch.cat([shown, told], 1)
+        return shown.numpy()
 
     def _counted(self, counts: Tensor) -> Tensor:
         """Positions (N, q) rounded to whole counts, within their limits."""

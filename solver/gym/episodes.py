@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from numbers import Integral, Real
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from solver.errors import SolverError
+from solver.problem.episode_options import episode_actions, is_number
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem, StartDistribution
 
@@ -23,6 +22,7 @@ TARGET_SPREAD = 0.2  # of the state limits, largest standard deviation of a star
 class Episodes:
     """N episodes of a robot, simulated together.
 
+    problem: with told parameters, every episode draws its context `c` (N, k), and the robot has these parameters.
     size: N.
     start: `gaussian`, the task's start distribution; `angle`, the same with uniform continuous angles; or `uniform` in
     the state domain.
@@ -45,27 +45,14 @@ class Episodes:
         hold: int,
         target_share: float = 0.0,
     ) -> None:
-        if start not in get_args(StartDistribution):
-            raise SolverError(f"start is {start!r}; choices are {', '.join(get_args(StartDistribution))}")
-        if not is_number(randomize) or not 0.0 <= randomize < 1.0:
-            raise SolverError(f"randomize is {randomize!r}; give a share of the nominal parameters, in [0, 1)")
         if not is_number(target_share) or not 0.0 <= target_share <= 1.0:
             raise SolverError(f"target_share is {target_share!r}; give a share of the episodes, in [0, 1]")
-        task = problem.robot.metadata.task
-        length = task.horizon if seconds is None else seconds
-        if not is_number(length) or not 0.0 < length < math.inf:
-            raise SolverError(f"seconds is {seconds!r}; give a positive length of an episode")
-        periods = round(length * task.control_rate)
-        if not is_whole(hold) or not 1 <= hold <= periods:
-            raise SolverError(
-                f"hold is {hold!r}, and an episode has {periods} control periods of {problem.control_step:g} s; give "
-                "hold an integer from 1 to the number of control periods"
-            )
-        self.length = math.ceil(periods / hold)
-        self.rate = task.control_rate / hold  # actions per second
+        self.length = episode_actions(problem, start, randomize, seconds, hold)
+        self.rate = problem.robot.metadata.task.control_rate / hold  # actions per second
         self.problem, self.start, self.randomize, self.hold = problem, start, randomize, int(hold)
         self.target_share = target_share
         self.x = torch.zeros(size, len(problem.state_limits))
+        self.c = torch.zeros(size, 0 if problem.context is None else len(problem.context))
         self.theta = problem.theta.repeat(size, 1)
         self.taken = np.full(size, -1)  # actions so far in the current episode; -1 before the first episode
 
@@ -80,18 +67,22 @@ class Episodes:
         problem = self.problem
         for row in rows:
             generator = torch.Generator().manual_seed(int(generators[row].integers(2**62)))
-            self.x[row] = self._draw(generator)
+            drawn, n = self._draw(generator), self.x.shape[1]
+            self.x[row], self.c[row] = drawn[:n], drawn[n:]
             if self.randomize > 0.0:
                 spread = self.randomize * problem.theta.abs()
                 theta = problem.theta + spread * (2.0 * torch.rand(len(spread), generator=generator) - 1.0)
                 self.theta[row] = theta.clamp(problem.theta_bounds[:, 0], problem.theta_bounds[:, 1])
+            if problem.context is not None:
+                self.theta[row] = problem.context.replaced(self.theta[row], self.c[row, None])[0]
             self.taken[row] = 0
 
     def _draw(self, generator: torch.Generator) -> Tensor:
-        """Start (n,) of an episode."""
+        """Start and context (n + k,) of an episode."""
         problem = self.problem
         if self.target_share > 0.0 and float(torch.rand(1, generator=generator)) < self.target_share:
-            return problem.scatter(problem.target[None], TARGET_SPREAD, generator)[0]
+            at_target = problem.with_contexts(problem.target[None], generator)
+            return problem.scatter(at_target, TARGET_SPREAD, generator)[0]
         sample = {
             "gaussian": problem.sample_starts,
             "angle": problem.sample_angles,
@@ -114,7 +105,7 @@ class Episodes:
                 f"actions must be finite numbers of shape {shape}, from -1 (lower limit of an input) to 1 (upper limit)"
             )
         u = problem.input_of(torch.from_numpy(share.clip(-1.0, 1.0)))
-        theta = self.theta if self.randomize > 0.0 else None
+        theta = self.theta if self.randomize > 0.0 or problem.context is not None else None
         cost, reward = problem.action_cost.cost(u), torch.zeros(len(self.x))
         for _ in range(self.hold):
             self.x, state_cost = integrate_period(problem, self.x, u, theta)
@@ -126,13 +117,3 @@ class Episodes:
             )
         self.taken += 1
         return reward.double().numpy(), self.taken >= self.length
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is a real number, and not a bool."""
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def is_whole(value: object) -> bool:
-    """Whether a value is an integer, and not a bool."""
-    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -8,16 +8,20 @@ most COST_ERROR more than e^T P e.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from modelgen.arrays import Array
 from modelgen.linear import regulator
-from solver.local.linearization import linearization
-from solver.plants.nominal import Nominal
+from solver.errors import SolverError
+from solver.local.linearization import Linearization, holding, linearization, linearize
 from solver.plants.rollouts import controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
+from solver.value.family import BasinFamily, exponents, terms
+from solver.value.features import times
 from solver.value.quadratic_form import Basin
 
 REST = 1e-6  # limits per second: a slower drift at the target is an equilibrium
@@ -32,6 +36,9 @@ TIME_CONSTANTS = 5.0  # duration of a rollout, in time constants of the slowest 
 LEAST_PERIODS, MOST_HORIZONS = 10, 2.0  # bounds of this duration, in control periods and in horizons of the task
 NEAREST, SPREAD = 0.1, 3000.0  # smallest level of `near_target` by the basin's, and its largest level by its smallest
 SEED = 0
+FITTED, CHECKED = 3, 200  # contexts of the fit of P(c) for each coefficient, and contexts at which it is checked
+MISFIT = 0.01  # largest error of P(c), as a share of it in any direction
+UNRESOLVED = 1e-6  # of the cost with every state at its limit: smaller forms count as zero
 
 
 def cost_to_go(problem: Problem) -> tuple[Array, float] | None:
@@ -39,11 +46,14 @@ def cost_to_go(problem: Problem) -> tuple[Array, float] | None:
 
     None if the target is no equilibrium under the trim, or if no regulator exists.
     """
-    local = linearization(problem.robot)
+    return _cost_to_go(linearization(problem.robot), problem.discount_rate)
+
+
+def _cost_to_go(local: Linearization, discount_rate: float) -> tuple[Array, float] | None:
     limits = local.limits
     if np.abs(local.drift / limits).max() > REST:
         return None
-    A, B = local.scaled_dynamics(problem.discount_rate)
+    A, B = local.scaled_dynamics(discount_rate)
     Q, R = local.scaled_weights()
     if regulator.obstacle(A, B, Q):
         return None
@@ -55,24 +65,21 @@ def cost_to_go(problem: Problem) -> tuple[Array, float] | None:
     return P / np.outer(limits, limits), float(slowest)
 
 
-def find_basin(problem: Problem, reaction_periods: float) -> Basin | None:
+def find_basin(problem: Problem, reaction_periods: float) -> Basin | BasinFamily | None:
     """Basin of a problem, or None. Bisection with rollouts finds its level.
 
-    reaction_periods: of the policy, as in `Settings`.
+    With told parameters it is the family of the basins of all contexts, whose level holds in every one of them.
+    reaction_periods: of the policy, as in `Settings`. Raises SolverError if P changes too fast with the context.
     """
-    riccati = cost_to_go(problem)
-    if riccati is None:
+    found = _quadratic_form(problem)
+    if found is None:
         return None
-    P, decay = riccati
-    cost = torch.as_tensor(P, dtype=torch.float32, device=problem.target.device)
+    largest, make, decay = found
     shortest = LEAST_PERIODS * problem.control_step
     seconds = min(max(TIME_CONSTANTS / decay, shortest), MOST_HORIZONS * problem.robot.metadata.task.horizon)
-    largest = float(torch.trace(cost * problem.tangent_limits * problem.tangent_limits[:, None]))
 
-    continuous = problem.geometry.continuous
-
-    def basin(exponent: int) -> Basin:
-        return Basin(problem.target, continuous, cost, largest * 2.0**exponent, problem.geometry.rotations)
+    def basin(exponent: int) -> Basin | BasinFamily:
+        return make(largest * 2.0**exponent)
 
     negligible = NEGLIGIBLE * _start_cost(problem, basin(0))
     good, bad = -HALVINGS, 0  # exponents
@@ -85,61 +92,136 @@ def find_basin(problem: Problem, reaction_periods: float) -> Basin | None:
     return basin(good) if good > -HALVINGS else None
 
 
-def _start_cost(problem: Problem, basin: Basin) -> float:
+def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | BasinFamily], float] | None:
+    """Largest level, the basin of a level, and the decay (1/s) of the slowest motion; None as in `cost_to_go`."""
+    target, continuous, limits = problem.target, problem.geometry.continuous, problem.tangent_limits
+    rotations = problem.geometry.rotations
+    if problem.context is None:
+        riccati = cost_to_go(problem)
+        if riccati is None:
+            return None
+        cost = torch.as_tensor(riccati[0], dtype=torch.float32, device=target.device)
+        largest = float(torch.trace(cost * limits * limits[:, None]))
+        return largest, lambda level: Basin(target, continuous, cost, level, rotations), riccati[1]
+    degrees = exponents(len(problem.context))
+    size = FITTED * len(degrees)
+    c = problem.context.draw(size + CHECKED, torch.Generator(device=problem.device).manual_seed(SEED)).cpu().double()
+    c[:size] = torch.sin(0.5 * torch.pi * c[:size])  # dense at the ends, as the zeros of Chebyshev polynomials
+    found = riccati_solutions(problem, c)
+    if found is None:
+        return None
+    forms, decay = found
+    P, design = torch.as_tensor(forms), terms(c, degrees)
+    numbers = torch.cat([P.flatten(1), (P.diagonal(dim1=1, dim2=2) * limits.cpu().double() ** 2).sum(1)[:, None]], 1)
+    # NumPy's solution has the same bits in every call. That of Torch depends on where MKL finds the numbers in memory.
+    fitted = np.linalg.lstsq(design[:size].numpy(), numbers[:size].numpy(), rcond=None)[0]
+    coefficients = torch.from_numpy(np.ascontiguousarray(fitted))
+    _require_smooth(problem, P[size:], (design[size:] @ coefficients)[:, :-1].reshape(-1, *P.shape[1:]))
+    family = degrees.to(target.device), coefficients.float().to(target.device)
+    nothing = torch.zeros_like(P[0], dtype=torch.float32, device=target.device)
+    return 1.0, lambda share: BasinFamily(Basin(target, continuous, nothing, share, rotations), *family), decay
+
+
+def riccati_solutions(problem: Problem, c: Tensor) -> tuple[Array, float] | None:
+    """P (N, n, n) of the contexts c (N, k), and the decay (1/s) of their slowest motion; None as in `cost_to_go`."""
+    assert problem.context is not None
+    robot, solutions = problem.robot.with_kernels(), []
+    parameters = problem.context.theta(c.float().to(problem.device))
+    trims = problem.trim_of(parameters) if problem.moving_trim else problem.trim.expand(len(c), -1)
+    for theta, trim in zip(parameters.tolist(), trims.tolist(), strict=True):
+        told = holding(robot.with_nominal(theta), trim)
+        solutions.append(_cost_to_go(linearize(told, told.metadata), problem.discount_rate))
+    found = [solution for solution in solutions if solution is not None]
+    if len(found) < len(solutions):
+        return None
+    return np.stack([P for P, _ in found]), min(decay for _, decay in found)
+
+
+def _require_smooth(problem: Problem, exact: Tensor, fitted: Tensor) -> None:
+    """Raises SolverError unless fitted forms (N, n, n) agree with the exact ones, relative to these."""
+    limits = problem.tangent_limits.cpu().double()
+    exact, fitted = (form * limits * limits[:, None] for form in (exact, fitted))
+    floor = UNRESOLVED * exact.diagonal(dim1=1, dim2=2).sum(1)[:, None, None] * torch.eye(len(limits)).double()
+    inverse = torch.linalg.inv(torch.linalg.cholesky(exact + floor))
+    error = float(torch.linalg.matrix_norm(inverse @ (fitted - exact) @ inverse.mT, 2).max())
+    if error > MISFIT:
+        assert problem.context is not None
+        raise SolverError(
+            f"the value near the target changes too fast with {', '.join(problem.context.names)}: a polynomial misses "
+            f"it by {100 * error:.2g} %. Give smaller ranges, for example --given {problem.context.names[0]}=0.8x:1.2x"
+        )
+
+
+def _start_cost(problem: Problem, basin: Basin | BasinFamily) -> float:
     """Estimate of the cost of the task from its starts: the Riccati equation's, or the trim's if that is less."""
     x = sample_starts(problem, STARTS, SEED)
     idle = -rollouts(problem, without_input(problem), x).returns
-    return float(torch.minimum(basin.distance(x), idle).mean())
+    return float(torch.minimum(basin.at(x).distance(problem.split(x)[0]), idle).mean())
 
 
-def shell(problem: Problem, basin: Basin, size: int) -> Tensor:
-    """States (size, n) on the boundary of a basin. States without cost are drawn up to their limits."""
+def shell(problem: Problem, family: Basin | BasinFamily, size: int) -> Tensor:
+    """Rows (size, n + k) on the boundary of a basin. States without cost are drawn up to their limits."""
     generator = torch.Generator(device=problem.target.device).manual_seed(SEED)
     away = torch.randn(size, problem.geometry.size, generator=generator, device=problem.target.device)
-    e = away @ _inverse_root(problem, basin.cost, basin.level)
-    e = e * (basin.level / ((e @ basin.cost) * e).sum(1, keepdim=True)).sqrt()
-    return problem.geometry.moved(problem.target, e)
+    rows = problem.with_contexts(problem.target.expand(size, -1), generator)
+    basin = family.at(rows)
+    e = times(away, _inverse_root(problem, basin))
+    e = e * (column(basin.level) / (times(e, basin.cost) * e).sum(1, keepdim=True)).sqrt()
+    return problem.join(problem.geometry.moved(problem.target, e), rows)
 
 
-def _inverse_root(problem: Problem, cost: Tensor, level: float) -> Tensor:
-    """S (nt, nt) with S^T (P + level/limits^2) S = 1."""
-    limits = problem.tangent_limits.double()
-    scaled = cost.double() * limits * limits[:, None] + level * torch.eye(len(limits)).to(limits)
+def column(level: float | Tensor) -> float | Tensor:
+    """The level, as (N, 1) if there are N of them."""
+    return level[:, None] if isinstance(level, Tensor) else level
+
+
+def _inverse_root(problem: Problem, basin: Basin) -> Tensor:
+    """S (nt, nt) or (N, nt, nt) with S^T (P + level/limits^2) S = 1."""
+    limits, level = problem.tangent_limits.double(), basin.level
+    level = level[:, None, None] if isinstance(level, Tensor) else level
+    scaled = basin.cost.double() * limits * limits[:, None] + level * torch.eye(len(limits)).to(limits)
     values, vectors = torch.linalg.eigh(scaled)
-    root: Tensor = ((vectors * values.clamp_min(1e-12 * values.max()).rsqrt()) @ vectors.T * limits).float()
+    least = 1e-12 * values.amax(-1, keepdim=True)
+    root: Tensor = ((vectors * values.clamp_min(least).rsqrt()[..., None, :]) @ vectors.mT * limits).float()
     return root
 
 
-def _arrives(problem: Problem, basin: Basin, seconds: float, reaction_periods: float, negligible: float) -> bool:
+def _arrives(
+    problem: Problem, family: Basin | BasinFamily, seconds: float, reaction_periods: float, negligible: float
+) -> bool:
     """Whether the policy of the quadratic form brings the robot from the basin's boundary to the target.
 
     A rollout must reach no limit, and cost no more than COST_ERROR and `negligible` allow.
     """
-    x = shell(problem, basin, SAMPLES)
-    if bool(problem.at_limit(x).any()):
+    rows = shell(problem, family, SAMPLES)
+    if bool(problem.at_limit(problem.split(rows)[0]).any()):
         return False
+    basin = family.at(rows)
 
     def value(at: Tensor) -> tuple[Tensor, Tensor]:
-        return basin.quadratic(at)[:2]
+        return basin.quadratic(problem.split(at)[0])[:2]
 
-    result = rollouts(problem, controller(problem, value, reaction_periods), x, Nominal(problem), seconds)
-    arrived = basin.distance(result.x[-1]) < ARRIVED * basin.level
-    paid = -result.returns < basin.level + max(COST_ERROR * basin.level, negligible)
+    result = rollouts(problem, controller(problem, value, reaction_periods), rows, seconds=seconds)
+    arrived = basin.distance(problem.split(result.x[-1])[0]) < ARRIVED * basin.level
+    excess = (COST_ERROR * torch.as_tensor(basin.level)).clamp_min(negligible)
+    paid = -result.returns < basin.level + excess
     return bool((arrived & paid & ~result.at_limit.any(-1)).all())
 
 
-def near_target(problem: Problem, basin: Basin, size: int, generator: torch.Generator) -> Tensor:
-    """States (size, n) around the target in the metric of P, within the limits.
+def near_target(problem: Problem, family: Basin | BasinFamily, size: int, generator: torch.Generator) -> Tensor:
+    """Rows (size, n + k) around the target in the metric of P, within the limits.
 
     The logarithm of their level is uniform, from a tenth of the basin's level to 300 times the basin's level.
     """
     device = generator.device
+    rows = problem.with_contexts(problem.target.expand(size, -1), generator)
+    basin = family.at(rows)
     limits, cost = problem.tangent_limits.double(), basin.cost.double()
     values, vectors = torch.linalg.eigh(cost * limits * limits[:, None])
     exponent = torch.rand(size, 1, generator=generator, device=device)
-    level = basin.level * NEAREST * SPREAD**exponent
+    level = column(basin.level) * NEAREST * SPREAD**exponent
     away = torch.randn(size, len(limits), generator=generator, device=device)
     away = away / torch.linalg.vector_norm(away, dim=1, keepdim=True)
     axes = (values.clamp_min(0.0) / level.double() + 1.0).rsqrt()  # half axes, as shares of the limits
-    e = ((away * axes).float() @ vectors.T.float()) * problem.tangent_limits
-    return problem.confine(problem.geometry.moved(problem.target, e))
+    e = times((away * axes).float(), vectors.mT.float()) * problem.tangent_limits
+    return problem.join(problem.confine(problem.geometry.moved(problem.target, e)), rows)

@@ -6,7 +6,9 @@ inputs can bring z back if |z| < |w.B| u_max/s.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -82,6 +84,15 @@ def linearize(robot: CompiledRobot, metadata: Metadata) -> Linearization:
         inward = tangent.projection(at)
         drift, slope, B = inward @ drift, inward @ slope @ tangent.basis(at), inward @ B
     return Linearization(robot, metadata, drift, slope, B)
+
+
+def holding(robot: CompiledRobot, trim: Sequence[float]) -> CompiledRobot:
+    """The robot with another trim (m,). Its action cost is still measured from its own, and has the same curvature."""
+    inputs = zip(robot.metadata.inputs, trim, strict=True)
+    held = copy.copy(robot)
+    held.metadata = replace(robot.metadata, inputs=tuple(replace(entry, trim=u0) for entry, u0 in inputs))
+    held.trim = np.array(trim, np.float64)
+    return held
 
 
 @dataclass(frozen=True)

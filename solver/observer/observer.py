@@ -1,20 +1,24 @@
 """Observer: an extended Kalman filter on the compiled dynamics, and a prediction over the delay of the inputs.
 
 In every control period it predicts the state under the last input, corrects the prediction by the measurement
-(positions, and rates if they are measured), and predicts the state at the time when the next input acts. It also
-estimates a disturbance of every input, such as friction that the model lacks, and subtracts it from the input: a
-disturbance observer (Chen et al., 2016, doi 10.1109/TIE.2015.2478397). Nothing is tuned. The variances of the
+(positions, and rates if they are measured), and predicts the state at the time when the next input acts. The filter has
+two kinds of slow states too: a disturbance of every input, such as friction that the model lacks or a wrong load, and
+the parameters that are to be estimated. Neither is forgotten, so that a constant load leaves no error at rest
+(offset-free control: Pannocchia and Rawlings, 2003, doi 10.1002/aic.690490213). Nothing is tuned. The variances of the
 measurement come from the sensors, and the variances of the prediction from the bounds of the model file:
 
-- every parameter is uniform between its bounds, and drawn again in every control period;
-- the disturbance of an input is a Gauss-Markov process within DRIVE of the input limit, with correlation time LASTS;
-- an unmodelled random walk changes a velocity by PUSH of its limit in one second;
-- at the start, a velocity that is not measured is uniform within its limit.
+- a slow state makes a random walk between its bounds: it crosses them in FOUND or PARAMETERS_CHANGE seconds, and its
+  variance never exceeds that of a uniform distribution between them;
+- the bounds of a parameter are those of the model file, and the bounds of a disturbance are `largest_disturbance`;
+- every other parameter is uniform between its bounds, and drawn again in every control period;
+- an unmodelled random walk changes a velocity or a state of first order by PUSH of its limit in one second;
+- at the start, one of these that is not measured is uniform within its limit.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -24,13 +28,14 @@ from solver.observer.sensing import Sensing
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
-DRIVE = 0.1  # of the input limit: largest disturbance of an input
-LASTS = 1.0  # s, correlation time of a disturbance: longer than friction holds a joint
+DRIVE = 0.1  # of the input limit: largest disturbance of an input that no parameter explains
+FOUND = 0.5  # s, in which a disturbance crosses its bounds: as short as friction changes its sign
+PARAMETERS_CHANGE = 10.0  # s, in which an estimated parameter crosses its bounds
 PUSH = 0.01  # of a velocity's limit: standard deviation of its unmodelled change in one second
 
 
 class Observer:
-    """State estimates of N robots from their measurements and inputs.
+    """Estimates of the states, disturbances and parameters of N robots from their measurements and inputs.
 
     A measurement y (N, k) has the first k states, one for each entry of `sensing.deviation`: the q positions, or all n
     states. Call `reset`, and then in every control period `estimate`, `compensate` and `sent`.
@@ -41,22 +46,28 @@ class Observer:
 
     at_start: bool  # velocities are unknown: they are not measured, and there is only one measurement
     disturbance: Tensor  # (N, m) in units of the inputs, added to the input
-    covariance: Tensor  # (N, nt + m, nt + m) of the errors of `x` and `disturbance`; a rotation has three
+    parameters: Tensor | None  # (N, p), of which the estimated ones change; None if none is estimated
+    covariance: Tensor  # (N, nt + m + e, nt + m + e) of the errors of `x`, `disturbance`, estimated parameters
     normalised_innovation: Tensor  # (N,) e^T S^-1 e of the last innovation e; its mean is k if the model is right
     surprise: Tensor  # (N,) e^T S^-1 e + log det S: -2 log likelihood of the last y, up to a constant
 
-    def __init__(self, problem: Problem, sensing: Sensing) -> None:
-        self.problem, self.delay = problem, sensing.delay
+    def __init__(self, problem: Problem, sensing: Sensing, estimated: Sequence[int] = ()) -> None:
+        """estimated: indices of the e parameters that are estimated."""
+        self.problem, self.delay, self.estimated = problem, sensing.delay, list(estimated)
         self.positions, self.entries = problem.robot.metadata.nv, sensing.entries
+        self.internal = slice(problem.robot.metadata.velocities.stop, None)  # entries of x that hold z
         self.measured = sensing.deviation.double() ** 2  # (k,)
         bounds, velocities = problem.theta_bounds, problem.tangent_limits[self.positions :].double()
         self.errors = ((bounds[:, 1] - bounds[:, 0]) / math.sqrt(12.0)).double()  # (p,)
-        drive = DRIVE**2 / 3.0 * problem.input_limits.double() ** 2
-        self.left = math.exp(-problem.control_step / LASTS)  # share of a disturbance that remains after a period
+        slow = self.errors[self.estimated] ** 2
+        self.errors[self.estimated] = 0.0
+        self.largest = largest_disturbance(problem, self.estimated)  # (m,)
+        drive = self.largest.double() ** 2 / 3.0
         pushes = PUSH**2 * problem.control_step * velocities**2
-        #: Variances (nt + m,) that a control period adds, and variances at the start.
-        self.added = torch.cat([pushes.new_zeros(self.positions), pushes, drive * (1.0 - self.left**2)])
-        self.unknown = torch.cat([pushes.new_zeros(self.positions), velocities**2 / 3.0, drive])
+        #: Variances (nt + m + e,) that a control period adds, and variances at the start.
+        walk, drift = (1.0 - math.exp(-2.0 * problem.control_step / time) for time in (FOUND, PARAMETERS_CHANGE))
+        self.added = torch.cat([pushes.new_zeros(self.positions), pushes, drive * walk, slow * drift])
+        self.unknown = torch.cat([pushes.new_zeros(self.positions), velocities**2 / 3.0, drive, slow])
         self.unknown[: len(self.measured)] = self.measured
         self.reset()
 
@@ -64,6 +75,7 @@ class Observer:
         """Start again: the next measurement is the first, and velocities that are not measured are unknown."""
         self.x: Tensor | None = None  # (N, n) at the time of the last measurement
         self.waiting: list[Tensor] = []  # delayed inputs (N, m), the oldest first
+        self.parameters = None
 
     def estimate(self, y: Tensor) -> Tensor:
         """States (N, n) at the time when the next input acts, from the measurement y (N, k)."""
@@ -77,24 +89,34 @@ class Observer:
         assert self.x is not None
         x = self.x
         for u in self.waiting:
-            x = integrate_period(self.problem, x, u + self.disturbance).x
+            x = integrate_period(self.problem, x, u + self.disturbance, self.parameters).x
         return x
 
-    def compensate(self, u: Tensor) -> Tensor:
-        """Input (N, m) to send so that the policy's input u (N, m) acts: u minus the disturbance, within the limits."""
-        return torch.clamp(u - self.disturbance, self.problem.lower_input, self.problem.upper_input)
+    def compensate(self, u: Tensor, told: bool = False) -> Tensor:
+        """Input (N, m) to send so that the policy's input u (N, m) acts: u minus the disturbance, within the limits.
+
+        told: the policy is told the estimated parameters. Otherwise u is also shifted by what they change at the
+        target.
+        """
+        u = u - self.disturbance
+        if self.parameters is not None and not told:
+            u = u - shift(self.problem, self.parameters)
+        return torch.clamp(u, self.problem.lower_input, self.problem.upper_input)
 
     def sent(self, u: Tensor) -> None:
         """Record the input u (N, m) that was sent after the last estimate."""
         self.waiting.append(u)
 
     def _begin(self, y: Tensor) -> None:
-        """Start at the first measurement y (N, k): the trim before, and zero velocities if they are not measured."""
+        """Start at the first measurement y (N, k): the trim before, and what is not measured at rest."""
         size, rest = len(y), len(self.problem.target) - y.shape[1]
-        self.x = self.problem.confine(torch.cat([y, y.new_zeros(size, rest)], 1))
+        still = self.problem.target.new_zeros(len(self.problem.target))
+        still[self.internal] = self.problem.target[self.internal]
+        self.x = self.problem.confine(torch.cat([y, still[y.shape[1] :].expand(size, rest)], 1))
         self.at_start, self.covariance = rest > 0, self.unknown.diag().repeat(size, 1, 1)
         self.normalised_innovation = self.surprise = y.new_zeros(size)
         self.disturbance = y.new_zeros(size, len(self.problem.input_limits))
+        self.parameters = self.problem.theta.repeat(size, 1) if self.estimated else None
         self.waiting = [self.disturbance + self.problem.trim] * self.delay
 
     def _between(self, x: Tensor, positions: Tensor) -> Tensor:
@@ -103,29 +125,37 @@ class Observer:
         A linearisation about rest would have an error of the square of the velocities.
         """
         velocities = self._innovation(x, positions) / self.problem.control_step
-        return self.problem.confine(torch.cat([x[:, : self.entries], velocities], 1))
+        return self.problem.confine(torch.cat([x[:, : self.entries], velocities, x[:, self.internal]], 1))
 
     def _advance(self, x: Tensor, about: Tensor, u: Tensor, y: Tensor) -> Tensor:
         """States (N, n) one control period after x (N, n) with the input u (N, m), corrected by y (N, k) at its end.
 
         about: (N, n), states about which the period is linearised.
         """
-        period, n = transition(self.problem, about, u + self.disturbance), self.problem.geometry.size
-        slopes = self.left * torch.eye(len(self.added), dtype=torch.float64, device=x.device).repeat(len(x), 1, 1)
-        slopes[:, :n] = torch.cat([period.by_state, period.by_input], 2)
-        by_errors = period.by_parameter * self.errors
-        covariance = slopes @ self.covariance @ slopes.mT + self.added.diag()
+        period = transition(self.problem, about, u + self.disturbance, self.parameters)
+        n, count = self.problem.geometry.size, len(self.largest)
+        slopes = torch.eye(len(self.added), dtype=torch.float64, device=x.device).repeat(len(x), 1, 1)
+        slopes[:, :n] = torch.cat([period.by_state, period.by_input, period.by_parameter[:, :, self.estimated]], 2)
+        by_errors, added = period.by_parameter * self.errors, self.added.repeat(len(x), 1)
+        # A walk between reflecting bounds: at the variance of a uniform distribution, it adds nothing.
+        share = self.covariance.diagonal(dim1=1, dim2=2)[:, n:] / self.unknown[n:]
+        added[:, n:] *= (1.0 - share).clamp_min(0.0)
+        covariance = slopes @ self.covariance @ slopes.mT + added.diag_embed()
         covariance[:, :n, :n] += by_errors @ by_errors.mT
         geometry = self.problem.geometry
         apart = x - about if not geometry.rotations else geometry.error(x, about)
         predicted = geometry.moved(period.x, torch.einsum("bij,bj->bi", period.by_state, apart))
         correction, self.covariance = self._correction(covariance, predicted, y)
         self.x = self.problem.confine(geometry.moved(predicted, correction[:, :n].to(x.dtype)))
-        self.disturbance = self.left * self.disturbance + correction[:, n:].to(x.dtype)
+        found = self.disturbance + correction[:, n : n + count].to(x.dtype)
+        self.disturbance = torch.clamp(found, -self.largest, self.largest)
+        if self.parameters is not None:
+            self.parameters[:, self.estimated] += correction[:, n + count :].to(x.dtype)
+            self.parameters = torch.clamp(self.parameters, *self.problem.theta_bounds.T)
         return self.x
 
     def _correction(self, covariance: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Correction (N, nt + m) of the predicted x (N, n) and disturbance by y (N, k), and the covariance after it.
+        """Correction (N, nt + m + e) of the prediction x (N, n) and of the slow states by y (N, k), and the covariance.
 
         The entries of y are used one after the other, because their errors are independent.
         """
@@ -169,8 +199,39 @@ class Transition(NamedTuple):
     by_parameter: Tensor  # (N, nt, p)
 
 
-def transition(problem: Problem, x: Tensor, u: Tensor) -> Transition:
-    """One control period from x (N, n) with the input u (N, m) held, at the nominal parameters.
+def shift(problem: Problem, theta: Tensor) -> Tensor:
+    """Disturbances (N, m) of the inputs that have the effect of the parameters theta (N, p) at the target.
+
+    With the trim plus such a disturbance, the nominal robot has the accelerations of the robot with theta and the trim,
+    in least squares in units of the state limits.
+    """
+    x, u = problem.target.expand(len(theta), -1).contiguous(), problem.trim.expand(len(theta), -1).contiguous()
+    nominal = problem.theta.expand(len(theta), -1).contiguous()
+    errors, limits = problem.geometry.projection(x), problem.tangent_limits
+    control_matrix = errors @ problem.robot.affine_dynamics(x, theta)[1] / limits[:, None]
+    change = problem.robot.dynamics(x, u, theta) - problem.robot.dynamics(x, u, nominal)
+    change = torch.einsum("bij,bj->bi", errors, change) / limits
+    return torch.einsum("bmn,bn->bm", torch.linalg.pinv(control_matrix), change)
+
+
+def largest_disturbance(problem: Problem, estimated: Sequence[int] = ()) -> Tensor:
+    """Largest disturbance (m,) of each input: DRIVE of its limit, and what the bounds of the parameters can cause.
+
+    The latter is the sum over the parameters, except the estimated ones, of the `shift` at the worse end of their
+    bounds. The result is at most the input limit.
+    """
+    total = DRIVE * problem.input_limits
+    for i in set(range(len(problem.theta))) - set(estimated):
+        ends = problem.theta.repeat(2, 1)
+        ends[:, i] = problem.theta_bounds[i]
+        total = total + shift(problem, ends).abs().max(0).values
+    return torch.minimum(total, problem.input_limits)
+
+
+def transition(problem: Problem, x: Tensor, u: Tensor, theta: Tensor | None = None) -> Transition:
+    """One control period from x (N, n) with the input u (N, m) held.
+
+    theta: parameters (N, p), nominal by default.
 
     The derivatives follow the stages of the Runge-Kutta step, so that they belong to the numerical solution. They
     ignore that states are confined to the domain.
@@ -183,7 +244,7 @@ def transition(problem: Problem, x: Tensor, u: Tensor) -> Transition:
     derivatives[:, :, :n] = geometry.basis(x)
 
     def rates(x: Tensor, derivatives: Tensor) -> tuple[Tensor, Tensor]:
-        a, control_matrix, *slopes = problem.robot.jacobians(x)
+        a, control_matrix, *slopes = problem.robot.jacobians(x, theta)
         a_by_x, B_by_x, a_by_theta, B_by_theta = slopes
         rate = (a_by_x + torch.einsum("bnmk,bm->bnk", B_by_x, u)) @ derivatives
         rate[:, :, n : n + m] += control_matrix

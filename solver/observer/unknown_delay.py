@@ -7,12 +7,14 @@ measurements since the start, so the delay must be constant.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from solver.errors import SolverError
+from solver.observer.observability import estimated_parameters
 from solver.observer.observer import Observer
 from solver.observer.sensing import Sensing
 from solver.problem.problem import Problem
@@ -29,8 +31,8 @@ class UnknownDelay:
 
     unlikely: Tensor  # (longest + 1, N) 2 log (likelihood of the most likely delay / likelihood of this one)
 
-    def __init__(self, problem: Problem, sensing: Sensing, longest: int) -> None:
-        self.observers = [Observer(problem, replace(sensing, delay=delay)) for delay in range(longest + 1)]
+    def __init__(self, problem: Problem, sensing: Sensing, longest: int, estimated: Sequence[int] = ()) -> None:
+        self.observers = [Observer(problem, replace(sensing, delay=delay), estimated) for delay in range(longest + 1)]
         self.reset()
 
     def reset(self) -> None:
@@ -57,9 +59,20 @@ class UnknownDelay:
         self.unlikely = unlikely - unlikely.min(0).values
         return self._likeliest(estimates)
 
-    def compensate(self, u: Tensor) -> Tensor:
-        """Input (N, m) to send so that the policy's input u (N, m) acts: u minus the disturbance, within the limits."""
-        return self._likeliest([observer.compensate(u) for observer in self.observers])
+    @property
+    def estimated(self) -> list[int]:
+        """Indices of the estimated parameters."""
+        return self.observers[0].estimated
+
+    @property
+    def parameters(self) -> Tensor | None:
+        """Parameters (N, p) of the filters with the most likely delay; None if none is estimated."""
+        found = [observer.parameters for observer in self.observers if observer.parameters is not None]
+        return self._likeliest(found) if found else None
+
+    def compensate(self, u: Tensor, told: bool = False) -> Tensor:
+        """Input (N, m) to send so that the policy's input u (N, m) acts, as in `Observer`."""
+        return self._likeliest([observer.compensate(u, told) for observer in self.observers])
 
     def sent(self, u: Tensor) -> None:
         """Record the input u (N, m) that was sent after the last estimate."""
@@ -72,13 +85,20 @@ class UnknownDelay:
         return torch.stack(results)[delay, torch.arange(len(delay))]
 
 
-def make_observer(problem: Problem, sensing: Sensing, longest_delay: int | None = None) -> Observer | UnknownDelay:
+def make_observer(
+    problem: Problem, sensing: Sensing, longest_delay: int | None = None, estimate: Sequence[str] = ()
+) -> Observer | UnknownDelay:
     """Observer for a sensing. With `longest_delay`, in control periods, it estimates the delay up to this one.
 
-    Raises SolverError if `longest_delay` exceeds LONGEST.
+    estimate: names of the parameters that it estimates too, or `all`.
+
+    Raises SolverError if `longest_delay` exceeds LONGEST, and the errors of `estimated_parameters`.
     """
     if longest_delay is not None and longest_delay > LONGEST:
         raise SolverError(
             f"a longest delay of {longest_delay} control periods needs as many observers; give at most {LONGEST}"
         )
-    return Observer(problem, sensing) if longest_delay is None else UnknownDelay(problem, sensing, longest_delay)
+    estimated = estimated_parameters(problem, sensing, estimate)
+    if longest_delay is None:
+        return Observer(problem, sensing, estimated)
+    return UnknownDelay(problem, sensing, longest_delay, estimated)

@@ -157,9 +157,12 @@ def pumped(program: NonlinearProgram, start: Array, share: float) -> Guess:
     limits, target = program.state_limits, np.array(program.task.target)
     q, v, away = program.coordinates, program.metadata.velocities, program.trim - program.input_middle
     x, u = np.tile(target, (program.periods + 1, 1)), np.tile(program.trim, (program.periods, 1))
+    rates = [program.metadata.rate(entry.coordinate or "") for entry in program.metadata.inputs]
+    slow = ~program.control_matrix(start)[v].any(axis=0)  # inputs that act through a state of first order
+    driven = np.array([[i == rate for rate in rates] for i in range(len(target))]) * slow
     x[0], distance = start, np.full(program.periods + 1, np.inf)
     for k in range(program.periods):
-        along = np.sign(x[k, v] @ program.control_matrix(x[k])[v])
+        along = np.sign(x[k, v] @ program.control_matrix(x[k])[v] + x[k] @ driven)
         along = np.where(along == 0.0, 1.0, along)
         u[k] = program.trim + share * (program.input_limits - along * away) * along
         x[k + 1] = np.asarray(program.step(x[k], u[k])[0]).ravel()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -21,12 +22,14 @@ SHARE = 0.05  # or this share of the limit if that is larger
 class Rollouts:
     """N rollouts of T control periods."""
 
-    x: Tensor  # (T + 1, N, n) true states
+    x: Tensor  # (T + 1, N, n + k) true states, with the contexts that the policy was told
     u: Tensor  # (T, N, m) inputs of the policy
     state_reward: Tensor  # (N,) minus the undiscounted state cost
     action_reward: Tensor  # (N,) minus the undiscounted action cost
     success: Tensor  # (N,) bool
     at_limit: Tensor  # (N, n) bool, True for states that were at their limit at any time
+    estimates: Mapping[str, Tensor] = field(default_factory=dict)  # (N,) the observer's last, by parameter
+    innovation: Tensor | None = None  # (N,) the observer's mean normalised innovation for each measured number
 
     @property
     def returns(self) -> Tensor:
@@ -36,7 +39,9 @@ class Rollouts:
     def part(self, rows: slice) -> Rollouts:
         """Rollouts of a slice of the starts."""
         rewards = self.state_reward[rows], self.action_reward[rows]
-        return Rollouts(self.x[:, rows], self.u[:, rows], *rewards, self.success[rows], self.at_limit[rows])
+        estimates = {name: found[rows] for name, found in self.estimates.items()}
+        found = estimates, None if self.innovation is None else self.innovation[rows]
+        return Rollouts(self.x[:, rows], self.u[:, rows], *rewards, self.success[rows], self.at_limit[rows], *found)
 
 
 def succeeded(problem: Problem, x: Tensor) -> Tensor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -19,7 +20,7 @@ from solver.value.frozen import ValueFunction
 
 MOST_EPISODES = 100_000  # at once, because states and inputs of all periods are stored
 
-Controller = Callable[[Tensor], tuple[Tensor, Tensor]]  # from x (N, n) to u (N, m) and its action cost (N,)
+Controller = Callable[[Tensor], tuple[Tensor, Tensor]]  # from rows (N, n + k) to u (N, m) and its action cost (N,)
 
 
 def controller(problem: Problem, value: ValueFunction, reaction_periods: float = 0.0) -> Controller:
@@ -36,14 +37,15 @@ def without_input(problem: Problem) -> Controller:
     """Controller with the trim as its input."""
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
-        u = problem.trim.repeat(len(x), 1)
-        return u, problem.action_cost.cost(u)
+        cost = problem.cost_at(x)
+        u = cost.trim.expand(len(x), -1).contiguous()
+        return u, cost.cost(u)
 
     return act
 
 
 def sample_starts(problem: Problem, episodes: int, seed: int) -> Tensor:
-    """Starts (episodes, n) from the task's Gaussian distribution, confined to the state domain."""
+    """Starts (episodes, n + k) from the task's Gaussian distribution, confined to the state domain."""
     return problem.sample_starts(episodes, torch.Generator(device=problem.state_limits.device).manual_seed(seed))
 
 
@@ -56,40 +58,52 @@ def rollouts(
     seconds: float | None = None,
     observed: bool = False,
     longest_delay: int | None = None,
+    estimate: Sequence[str] = (),
 ) -> Rollouts:
-    """Rollouts of a controller from the states x (N, n). Its input is held for one control period at a time.
+    """Rollouts of a controller from the rows x (N, n + k). Its input is held for one control period at a time.
 
-    plant: by default the nominal one. seconds: by default the task's horizon.
-    observed: the controller gets the estimates of an observer instead of the plant's measured states.
-    longest_delay: in control periods; if given, the observer does not know the plant's delay and estimates it up to
-    this one.
+    The controller is told the contexts of the rows in every period. plant: by default the robot that they describe.
+    seconds: by default the task's horizon. observed: the controller gets the estimates of an observer instead of the
+    plant's measured states. longest_delay: in control periods; if given, the observer does not know the plant's delay
+    and estimates it up to this one. estimate: names of parameters that the observer estimates too, or `all`.
 
     The state reward is computed from the true states. The action reward is computed from the inputs of the controller,
     even if the plant delays or limits them.
     """
     task = problem.robot.metadata.task
-    plant = plant or Nominal(problem)
+    rows, (x, theta) = x, problem.split(x)
+    plant = plant or Nominal(problem, theta)
     simulation = plant.begin(x)
     sensing = plant.sensing
-    observer, entries = make_observer(problem, sensing, longest_delay) if observed else None, sensing.entries
+    observer, entries = None, sensing.entries
+    if observed:
+        observer = make_observer(problem, sensing, longest_delay, estimate)
     steps = round((seconds or task.horizon) * task.control_rate)
-    states, inputs = [x], []
-    state_reward, action_reward = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0])
+    states, inputs = [rows], []
+    state_reward, action_reward, innovation = (torch.zeros_like(x[:, 0]) for _ in range(3))
     with torch.inference_mode():  # saves a sixth of the time; the returned tensors are made after it
         for _ in range(steps):
             measured = simulation.measured
-            u, cost = act(measured if observer is None else observer.estimate(measured[:, :entries]))
+            seen = measured if observer is None else observer.estimate(measured[:, :entries])
+            u, cost = act(problem.join(seen, rows))
             if observer is not None:
                 u = observer.compensate(u)
                 cost = problem.action_cost.cost(u)
                 observer.sent(u)
+                innovation += observer.normalised_innovation.to(x.dtype) / (steps * entries)
             action_reward -= cost * problem.control_step
             state_reward -= simulation.step(u)
-            states.append(simulation.x)
+            states.append(problem.join(simulation.x, rows))
             inputs.append(u)
     x = torch.stack(states)
-    at_limit = problem.at_limit(x[1:]).any(0)
-    return Rollouts(x, torch.stack(inputs), state_reward, action_reward, succeeded(problem, x), at_limit)
+    true = x[..., : len(problem.target)]
+    at_limit = problem.at_limit(true[1:]).any(0)
+    result = Rollouts(x, torch.stack(inputs), state_reward, action_reward, succeeded(problem, true), at_limit)
+    if observer is None:
+        return result
+    names, theta = problem.robot.parameter_names, observer.parameters
+    estimates = {} if theta is None else {names[i]: theta[:, i] for i in observer.estimated}
+    return replace(result, estimates=estimates, innovation=innovation)
 
 
 def require_episodes(episodes: int) -> None:

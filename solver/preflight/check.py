@@ -62,9 +62,9 @@ def _require_held_target(robot: CompiledRobot) -> None:
 
     The input is the least-squares solution of drift + B (u - trim) = 0 in units of the limits.
     """
-    local, task = linearization(robot), robot.metadata.task
-    states, inputs = robot.metadata.states, robot.metadata.inputs
-    judged = np.array([state.name not in task.free for state in states])
+    local, inputs = linearization(robot), robot.metadata.inputs
+    tangent = local.tangent
+    judged = np.array([name not in tangent.free for name in tangent.names])
     drift, B = local.drift / local.limits, local.scaled_dynamics()[1]
     if np.abs(drift[judged]).max(initial=0.0) <= REST:
         return
@@ -75,11 +75,11 @@ def _require_held_target(robot: CompiledRobot) -> None:
     worst = int(np.abs(left).argmax())
     if np.abs(left[worst]) <= REST:
         return
-    state = states[worst]
+    state, unit, limit = tangent.entries[worst]
     ranges = ", ".join(f"{entry.name} {entry.range} {entry.unit}" for entry in inputs)
     raise SolverError(
-        f"no input within the limits ({ranges}) holds the target of {robot.name}: {state.name} changes there by at "
-        f"least {abs(left[worst] * state.limit):.3g} {state.unit} per second, so a policy cannot stay. In the model "
-        f"file, choose another target=..., widen the limits, or write free=['{state.name}'] if its final value does "
+        f"no input within the limits ({ranges}) holds the target of {robot.name}: {state} changes there by at "
+        f"least {abs(left[worst] * limit):.3g} {unit} per second, so a policy cannot stay. In the model "
+        f"file, choose another target=..., widen the limits, or write free=['{state}'] if its final value does "
         "not matter. --unheld-target (unheld_target=True in Python) trains all the same."
     )

@@ -33,13 +33,17 @@ def integrate_period(
 
     u: the input (N, m), held over the period, or a function from the states (N, n) to the input, which is called at the
     start of every integration step.
-    theta: parameters (p,) or (N, p), nominal by default.
+    theta: parameters (p,) or (N, p), nominal by default. The state cost depends on the told ones only.
     offset: (N, n), added to the state at which the dynamics are evaluated.
     steps: number of integration steps, by default the problem's. Forces that are not smooth need more.
     absorbed: (N,), changed in place. Each step adds the distance by which the states are clipped, as the sum over the
     states of distance / limit.
     """
     costs, steps = [], steps or problem.substeps
+
+    def cost_rate(at: Tensor) -> Tensor:
+        return problem.state_cost(at, theta)
+
     for _ in range(steps):
         acting = u if isinstance(u, Tensor) else u(x)
 
@@ -47,7 +51,7 @@ def integrate_period(
             xdot: Tensor = problem.robot.dynamics(at if offset is None else at + offset, acting, theta)
             return xdot
 
-        x, cost = problem.scheme.step(rates, problem.state_cost, x, problem.control_step / steps)
+        x, cost = problem.scheme.step(rates, cost_rate, x, problem.control_step / steps)
         if absorbed is not None:
             absorbed.add_(problem.beyond(x))
         problem.confine_in_place(x)

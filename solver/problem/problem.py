@@ -1,6 +1,7 @@
 """Robot and task as tensors on one device: the argument of every policy, plant and oracle.
 
-Shapes: n states, q coordinates, m inputs, p parameters, N samples. SI units.
+Shapes: n states, q coordinates, m inputs, p parameters, k told parameters, N samples. SI units. Rows (N, n + k) are
+states with their contexts (`solver.problem.context`); in most problems k is 0, and rows are states.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from modelgen.loader import CompiledRobot
 from modelgen.metadata import Rotation
 from modelgen.tangent import Tangent
 from solver.problem.action_cost import TensorActionCost
+from solver.problem.context import Context, Given
 from solver.problem.geometry import SMALLEST, Geometry, conjugate, exponential, product, turns_within, uniform
 from solver.problem.identified import Identified
 from solver.problem.robots import largest_rates
@@ -28,6 +30,8 @@ StartDistribution = Literal["gaussian", "angle", "uniform"]
 AT_ANGLE = 1e-3  # rad: an angle from the target this near to its limit counts as at the limit
 UNIFORM = 3.14  # rad, standard deviation of a start from which on a rotation is uniform
 SAMPLES = 64  # states at which the state cost is compared with its value after one turn
+REGULAR = 1e-10  # weight of the size of the inputs in a trim, which makes redundant ones small
+STEADY = 1e-4  # of half the range of an input: a trim that moves less with the context stands still
 ROUNDING = 1e-5  # of the largest cost: a smaller difference after one turn is rounding
 
 #: Largest size of a state (SI) that a loaded or exported policy is computed at; float32 has no digits left beyond it.
@@ -41,6 +45,7 @@ class Problem:
     scheme: integration scheme, a key of `solver.problem.schemes.SCHEMES`.
     identified: admissible sets from recordings. If it is given, the robot's nominal parameters must be the identified
     ones.
+    given: parameters that the policy is told. `context` is None without them.
 
     `geometry` has the errors (nt,) of states, with three numbers for a rotation, `tangent` their names, and
     `tangent_limits` (nt,) their limits.
@@ -58,6 +63,7 @@ class Problem:
         device: torch.device | str = "cpu",
         scheme: SchemeName = "rk4",
         identified: Identified | None = None,
+        given: tuple[Given, ...] = (),
     ) -> None:
         task = robot.metadata.task
         self.robot, self.device, self.scheme = robot, device, SCHEMES[scheme]
@@ -86,6 +92,62 @@ class Problem:
         self.substeps = self.scheme.steps(task)  # integration steps in a control period
         self.discount_rate = -math.log(task.weight_at_horizon) / task.horizon  # 1/s
         self.action_cost = TensorActionCost(robot, device)
+        self.context = Context(given, robot.parameter_names, self.theta) if given else None
+        self.moving_trim = self.context is not None and self._trim_moves(self.context)
+
+    def hold(self, trim: Tensor) -> None:
+        """Take another trim (m,), from which the action cost is then measured."""
+        self.trim, self.action_cost = trim, self.action_cost.about(trim)
+
+    def trim_of(self, theta: Tensor) -> Tensor:
+        """Smallest inputs (N, m) that hold the target with the parameters theta (N, p), or that come nearest to it.
+
+        Inputs are measured in units of half their range, as in `modelgen.derivation.trim`.
+        """
+        task, count = self.robot.metadata.task, len(self.robot.metadata.coordinates)
+        names = self.robot.state_names
+        held = [i for i in range(count, len(names)) if names[i] not in task.free]
+        a, B = self.robot.affine_dynamics(self.target.repeat(len(theta), 1), theta)
+        scale, limits = self.input_limits.double(), self.state_limits[held].double()
+        A = B[:, held].double() * scale / limits[:, None]
+        normal = A.mT @ A
+        size = normal.diagonal(dim1=1, dim2=2).sum(1)[:, None, None].clamp_min(1e-12)
+        regular = normal + REGULAR * size * torch.eye(len(scale)).to(normal)
+        wanted = A.mT @ (-a[:, held].double() / limits)[..., None]
+        z: Tensor = torch.linalg.solve_ex(regular, wanted).result[..., 0]
+        return (z * scale).to(self.trim)
+
+    def _trim_moves(self, context: Context) -> bool:
+        """Whether the trim of the model file holds the target, and is another one for some context."""
+        generator = torch.Generator(device=self.device).manual_seed(0)
+        corners = torch.sign(context.draw(SAMPLES, generator))
+        nominal = self.trim_of(self.theta[None])
+        moved = (self.trim_of(context.theta(corners)) - nominal).abs() / self.input_limits
+        missed = (nominal - self.trim).abs() / self.input_limits
+        return float(missed.max()) < STEADY < float(moved.max())
+
+    def cost_at(self, rows: Tensor) -> TensorActionCost:
+        """Action cost at the rows (N, n + k), measured from the trims of their contexts."""
+        if not self.moving_trim:
+            return self.action_cost
+        _, theta = self.split(rows)
+        assert theta is not None
+        return self.action_cost.about(self.trim_of(theta))
+
+    def split(self, rows: Tensor) -> tuple[Tensor, Tensor | None]:
+        """States x (N, n) of rows (N, n + k), and their parameters theta (N, p), or None without a context."""
+        if self.context is None:
+            return rows, None
+        n = len(self.target)
+        return rows[:, :n].contiguous(), self.context.theta(rows[:, n:])
+
+    def join(self, x: Tensor, rows: Tensor) -> Tensor:
+        """Rows (N, n + k) of the states x (N, n) with the contexts of `rows` (N, n + k)."""
+        return x if self.context is None else torch.cat([x, rows[:, len(self.target) :]], 1)
+
+    def with_contexts(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        """Rows (N, n + k) of the states x (N, n) with random contexts."""
+        return x if self.context is None else torch.cat([x, self.context.draw(len(x), generator)], 1)
 
     def input_of(self, share: Tensor) -> Tensor:
         """Inputs (N, m) of shares (N, m) from -1, the lower limit, to 1, the upper limit."""
@@ -93,18 +155,44 @@ class Problem:
 
     def integrated_by(self, scheme: SchemeName) -> Problem:
         """The same problem with another integration scheme."""
-        return Problem(self.robot, self.device, scheme, self.identified)
+        return Problem(self.robot, self.device, scheme, self.identified, self.context.given if self.context else ())
 
-    def state_cost(self, x: Tensor) -> Tensor:
-        """State cost q_c (N,) in 1/s at x (N, n) and the nominal parameters.
+    def state_cost(self, x: Tensor, theta: Tensor | None = None) -> Tensor:
+        """State cost q_c (N,) in 1/s at x (N, n).
 
+        It is the cost of the nominal parameters, but of the told ones in theta (p,) or (M, p) with N a multiple of M.
         Angles listed in `unwrapped_costs` are wrapped first: a stage of the integrator may lie beyond the seam at pi.
         """
         if self.unwrapped_costs:
             x = x.clone()
             self._wrap_in_place(x, self.unwrapped_costs)
-        cost: Tensor = self.robot.state_cost(x)[0]
+        if theta is not None and len(self.told_costs):
+            told = self.theta.repeat(len(x), 1)
+            columns = theta.expand(len(theta) if theta.ndim == 2 else 1, -1)[:, self.told_costs]
+            told[:, self.told_costs] = columns.repeat(len(x) // len(columns), 1)
+            theta = told
+        else:
+            theta = None
+        cost: Tensor = self.robot.state_cost(x, theta)[0]
         return cost
+
+    @cached_property
+    def told_costs(self) -> Tensor:
+        """Columns of theta of the told parameters that the state cost depends on."""
+        if self.context is None:
+            return torch.empty(0, dtype=torch.long, device=self.device)
+        generator = torch.Generator(device=self.device).manual_seed(0)
+        x, _ = self.split(self.sample_domain(SAMPLES, generator))
+        cost = self.robot.state_cost(x)[0]
+        columns = []
+        for column, end in zip(
+            self.context.columns.tolist(), (self.context.middle + self.context.half).tolist(), strict=True
+        ):
+            theta = self.theta.repeat(len(x), 1)
+            theta[:, column] = end
+            if float((self.robot.state_cost(x, theta)[0] - cost).abs().max()) > ROUNDING * float(cost.max()):
+                columns.append(column)
+        return torch.tensor(columns, dtype=torch.long, device=self.device)
 
     @cached_property
     def unwrapped_costs(self) -> list[int]:
@@ -114,7 +202,7 @@ class Problem:
         """
         if not self.continuous:
             return []
-        x = self.sample_domain(SAMPLES, torch.Generator(device=self.device).manual_seed(0))
+        x, _ = self.split(self.sample_domain(SAMPLES, torch.Generator(device=self.device).manual_seed(0)))
         cost, unwrapped = self.robot.state_cost(x)[0], []
         for i in self.continuous:
             turned = x.clone()
@@ -204,7 +292,7 @@ class Problem:
         return held
 
     def sample_starts(self, size: int, generator: torch.Generator) -> Tensor:
-        """States (size, n) from the task's Gaussian start distribution, confined to the state domain.
+        """Rows (size, n + k): states from the task's Gaussian start distribution, confined to the state domain.
 
         A rotation is the mean turned by a Gaussian rotation vector; with a deviation of pi it is uniform.
         """
@@ -216,33 +304,35 @@ class Problem:
             q, spread = rotation.quaternion, task.start_deviation[rotation.coordinate]
             turned = product(mean[q].expand(size, 4), exponential(draw[:, q][:, 1:] * spread))
             x[:, q] = uniform(size, generator) if spread >= UNIFORM else turned
-        return self.confine(x)
+        return self.with_contexts(self.confine(x), generator)
 
     def sample_angles(self, size: int, generator: torch.Generator) -> Tensor:
-        """States (size, n) from `sample_starts`, but with every continuous angle and rotation uniform."""
+        """Rows (size, n + k) from `sample_starts`, but with every continuous angle and rotation uniform."""
         x = self.sample_starts(size, generator)
         turns = torch.rand(size, len(self.continuous), generator=generator, device=generator.device)
         x[:, self.continuous] = math.pi * (2.0 * turns - 1.0)
         self._draw_rotations(x, generator)
         return x
 
-    def scatter(self, x: Tensor, spread: float, generator: torch.Generator) -> Tensor:
-        """x (N, n) with Gaussian noise, confined to the state domain.
+    def scatter(self, rows: Tensor, spread: float, generator: torch.Generator) -> Tensor:
+        """Rows (N, n + k) with Gaussian noise on their states, confined to the state domain.
 
         The standard deviation of each row is drawn uniformly between 0 and `spread` times the state limits.
         """
         if spread == 0.0:
-            return x
+            return rows
+        x, _ = self.split(rows)
         draw = torch.randn(len(x), self.geometry.size, generator=generator, device=generator.device)
         scale = torch.rand((len(x), 1), generator=generator, device=generator.device)
-        return self.confine(self.geometry.spread(x, spread * scale * self.tangent_limits * draw))
+        moved = self.confine(self.geometry.spread(x, spread * scale * self.tangent_limits * draw))
+        return self.join(moved, rows)
 
     def sample_domain(self, size: int, generator: torch.Generator) -> Tensor:
-        """States (size, n) uniform in the domain: |x_i| <= limit_i, and rotations within their limits."""
+        """Rows (size, n + k): states uniform in the domain: |x_i| <= limit_i, and rotations within their limits."""
         unit = torch.rand(size, len(self.state_limits), generator=generator, device=generator.device)
         x = (2.0 * unit - 1.0) * self.state_limits
         self._draw_rotations(x, generator)
-        return x
+        return self.with_contexts(x, generator)
 
     def _draw_rotations(self, x: Tensor, generator: torch.Generator) -> None:
         """Replace the rotations in x (N, n) by uniform ones, in place."""

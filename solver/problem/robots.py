@@ -27,7 +27,7 @@ def load_robot(
     device: cpu or cuda. generated: folder of artifacts, by default the shipped ones.
     backend: a backend of `modelgen.load`, or `auto`: llvm on the CPU, torch on a GPU.
     nominal: parameters (p,) that replace those of the model file.
-    Raises SolverError if Torch finds no GPU, or if the backend cannot compute on one.
+    Raises SolverError for a robot without inputs, if Torch finds no GPU, or if the backend cannot compute on one.
     """
     if device == "cuda" and not torch.cuda.is_available():
         raise SolverError("--device is cuda, but Torch finds no CUDA device; use --device cpu")
@@ -36,6 +36,11 @@ def load_robot(
     if backend == "auto":
         backend = "torch" if device == "cuda" else "llvm"
     robot = modelgen.load(name, backend=backend, dtype="float32", directory=generated, parallel=False)
+    if not robot.input_names:
+        raise SolverError(
+            f"{robot.name} has no input, so that there is nothing to control. modelgen builds, simulates and "
+            "identifies it; to train a policy, declare an input in its model file: robot.input(name, limit, unit)."
+        )
     return robot.with_nominal(nominal) if nominal else robot
 
 

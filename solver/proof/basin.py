@@ -104,6 +104,12 @@ def prove_basin(
     without a basin, and where the linearised loop does not contract.
     """
     solution = load_solution(run, generated)
+    turning = solution.problem.geometry.rotations
+    if turning:
+        raise SolverError(
+            f"the joint {turning[0].name} of {solution.problem.robot.name} is a rotation; only robots of angles and "
+            "lengths can be proven"
+        )
     loop = HeldLoop(solution)
     search = BasinSearch(loop, input_error * loop.limit)
     nominal = search.largest(seconds)

@@ -10,16 +10,18 @@ import dataclasses
 import json
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, cast
 
 from modelgen.errors import ReliabilityWarning, suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.rollouts import Controller
+from solver.problem.parameters import Change
 from solver.problem.problem import Problem
 from solver.problem.robots import warn_of_rebuild
 from solver.runs import folder as files
@@ -49,6 +51,11 @@ class Description(ABC):
     @abstractmethod
     def name(self) -> str:
         """Name of the run folder if the user gives none."""
+
+    @property
+    def told_names(self) -> tuple[str, ...]:
+        """Names of the parameters that the policy is told; none for most runs."""
+        return ()
 
     @property
     def label(self) -> str:
@@ -109,9 +116,16 @@ class Training(Protocol):
         """Paragraph on a finished run that does not solve its task, with changes to try. Empty for other runs."""
 
     def load_rollout_policy(
-        self, folder: Path, generated: str | None = None, reaction_periods: float | None = None
+        self,
+        folder: Path,
+        generated: str | None = None,
+        reaction_periods: float | None = None,
+        told: Mapping[str, Change] = MappingProxyType({}),
     ) -> RolloutPolicy:
-        """Policy of the last checkpoint; see `load_rollout_policy` below."""
+        """Policy of the last checkpoint; see `load_rollout_policy` below.
+
+        told: given only for a run whose description has `told_names`.
+        """
 
 
 @dataclass(frozen=True)
@@ -263,15 +277,40 @@ def warn_unfinished(run: str | Path) -> None:
 
 
 def load_rollout_policy(
-    folder: str | Path, generated: str | None = None, reaction_periods: float | None = None
+    folder: str | Path,
+    generated: str | None = None,
+    reaction_periods: float | None = None,
+    told: Mapping[str, Change] = MappingProxyType({}),
 ) -> RolloutPolicy:
     """Policy of a run for rollouts: the nominal problem, the controller, and the label.
 
     folder: of the run, or the name of a shipped policy. generated: the folder of artifacts if it has moved.
     reaction_periods: control periods that an input acts before the next one can, by default as in training.
+    told: parameters that the policy is told, where its training gave some. They are then the nominal ones of the
+    problem.
 
-    Raises SolverError for a folder without a run, a damaged checkpoint, another artifact, and for `reaction_periods` of
-    a run without a value function.
+    Raises SolverError for a folder without a run, a damaged checkpoint, another artifact, for `reaction_periods` of a
+    run without a value function, and for a parameter that the policy cannot be told.
     """
     folder = shipped.run_folder(folder)
-    return kind_of(folder).training.load_rollout_policy(folder, generated, reaction_periods)
+    training = kind_of(folder).training
+    require_told_names(folder, training.read(folder).told_names, told)
+    return training.load_rollout_policy(folder, generated, reaction_periods, *([told] if told else []))
+
+
+def told_among(folder: str | Path, names: Iterable[str]) -> tuple[str, ...]:
+    """Those of the names that are parameters which the policy of a run is told."""
+    folder = shipped.run_folder(folder)
+    told = kind_of(folder).training.read(folder).told_names
+    return tuple(name for name in names if name in told)
+
+
+def require_told_names(folder: str | Path, names: Collection[str], told: Iterable[str]) -> None:
+    """Raises SolverError for a parameter that the policy of a run cannot be told."""
+    for name in told:
+        if name not in names:
+            known = f"It is told {', '.join(names)}." if names else "It is told no parameter."
+            raise SolverError(
+                f"the policy of {folder} cannot be told {name}.{suggestion(name, names)} {known} Leave it out, or "
+                f"train with --given {name}."
+            )

@@ -31,10 +31,10 @@ def diagnosis(
     fitted = [row for row in rows if row.keys() >= FITTED][-1:]
     errors = [row["value_error"] / max(abs(row["target_mean"]), 1e-9) for row in fitted]
     text = (
-        f"the best policy succeeds in {100 * kept['success_rate']:.0f} % of the rollouts, and in {100 * reached:.0f} % "
-        "of the selection's rollouts, where a success with a state at its limit counts as two thirds. Mean return "
-        f"{kept['return_mean']:.3g}, {idle_return:.3g} without input; {100 * kept['limit_rate']:.0f} % of the rollouts "
-        "have a state at its limit."
+        f"the best policy succeeds in {100 * kept['success_rate']:.0f} % of the rollouts. The training chose it by "
+        f"other rollouts, in which its share of successes was {100 * reached:.0f} %; there a success that met a limit "
+        f"counts as two thirds. Mean return {kept['return_mean']:.3g}, {idle_return:.3g} without input; "
+        f"{100 * kept['limit_rate']:.0f} % of the rollouts have a state at its limit."
     )
     for row, error in zip(fitted, errors, strict=True):
         text += f" The value error is {row['value_error']:.2g}, {100 * error:.0f} % of the mean target."
@@ -69,7 +69,8 @@ def _remedies(
     if last_success < LOST * kept["selection_success"]:
         remedies.append("Later iterations lost successes: try a smaller --learning-rate, or more --states.")
     if kept["return_mean"] <= idle_return + 0.1 * abs(idle_return):
-        remedies.append(f"It is hardly better than no input: `solver limit {robot}` shows the best return.")
+        much = "worse" if kept["return_mean"] < idle_return - 0.1 * abs(idle_return) else "hardly better"
+        remedies.append(f"Its return is {much} than that of no input: `solver limit {robot}` shows the best return.")
     return remedies or [
         "It comes near but does not settle: try more --iterations, or shorter --step-periods at the end."
     ]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts, without_input
+from solver.problem.parameters import Change
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs.folder import RUN, save_checkpoint
 from solver.runs.kinds import RolloutPolicy, remove_run
@@ -56,10 +59,13 @@ def read(folder: Path) -> RunDescription:
 
 
 def load_rollout_policy(
-    folder: Path, generated: str | None = None, reaction_periods: float | None = None
+    folder: Path,
+    generated: str | None = None,
+    reaction_periods: float | None = None,
+    told: Mapping[str, Change] = MappingProxyType({}),
 ) -> RolloutPolicy:
     """Nominal problem of the run's robot, the run's policy, and the run's label."""
-    solution = load_solution(folder, generated, reaction_periods)
+    solution = load_solution(folder, generated, reaction_periods, told)
     return RolloutPolicy(solution.problem, solution.controller(), solution.label)
 
 
@@ -82,7 +88,7 @@ def _session(
     if robot is None or run.settings.device != "cpu":
         robot = load_robot(run.robot, run.settings.device, run.generated, nominal=run.nominal)
     require_same_artifact(folder, run.artifact_hash, robot)
-    return Session(robot, run.settings, checkpoint, run.identified)
+    return Session(robot, run.settings, checkpoint, run.identified, run.given)
 
 
 def _train(session: Session, run: RunDescription, folder: Path, report: Report) -> None:

@@ -14,8 +14,8 @@ POSITION_SCALE = 2.0  # network input of a position that does not wrap: 2 q/limi
 WEIGHT_DECAY = 1e-6  # L2 penalty on the weights, as in the paper
 
 
-def make_ensemble(robot: CompiledRobot, settings: Settings) -> Ensemble:
-    """Untrained value function on the CPU."""
+def make_ensemble(robot: CompiledRobot, settings: Settings, told: int = 0) -> Ensemble:
+    """Untrained value function on the CPU. told: number of told parameters."""
     states = robot.metadata.states
     scales = {"position": POSITION_SCALE, "velocity": settings.input_scale}
     scaled = settings.input_scale > 0.0
@@ -27,6 +27,7 @@ def make_ensemble(robot: CompiledRobot, settings: Settings) -> Ensemble:
         layers=settings.layers,
         width=settings.width,
         generator=torch.Generator().manual_seed(stream(settings.seed, 0, Purpose.WEIGHTS)),
+        told=told,
         rotations=robot.metadata.rotations,
     )
 

@@ -12,6 +12,7 @@ from typing import Any
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.adversaries.adversary import Adversary
+from solver.problem.given import GivenRanges, resolve
 from solver.problem.identified import Identified, read
 from solver.problem.robots import load_robot
 from solver.runs.shipped import run_folder
@@ -36,13 +37,15 @@ def plan(
     preset: str = "fast",
     adversaries: Adversaries | None = None,
     identified: str | Path | None = None,
+    given: GivenRanges = (),
     start_from: str | Path | None = None,
     **settings: Any,
 ) -> tuple[CompiledRobot, RunDescription]:
     """Robot with float32 kernels on the CPU and the nominal parameters of the training, and description of the run.
 
-    The preset gives the settings. The identified set changes them, then the run to start from, then `adversaries` and
-    `settings`. Raises SolverError for an unknown name, and for a file or run of another robot.
+    given: parameters that the policy is told, by name; or their ranges. The preset gives the settings. The identified
+    set changes them, then the run to start from, then `adversaries` and `settings`. Raises SolverError for an unknown
+    name, and for a file or run of another robot.
     """
     robot = load_robot(name, "cpu", generated)
     known: Identified | None = None
@@ -57,7 +60,13 @@ def plan(
         usual = make_settings(preset, robot, algorithm, **changes)
         changes |= _warm_settings(Path(start_from), robot.name, usual)
     chosen = make_settings(preset, robot, algorithm, **{**changes, **settings})
-    return robot, RunDescription(robot.name, robot.hash, generated, chosen, preset, str(start_from or ""), known)
+    told = resolve(robot, given)
+    if told and known is not None:
+        raise SolverError(
+            "--given and --identified are both given: the set of the file belongs to one robot, and not to a family. "
+            "Leave one of them out."
+        )
+    return robot, RunDescription(robot.name, robot.hash, generated, chosen, preset, str(start_from or ""), known, told)
 
 
 def _warm_settings(folder: Path, robot: str, usual: Settings) -> dict[str, Any]:
@@ -85,8 +94,8 @@ def take_over_weights(ensemble: Ensemble, robot: str, folder: Path) -> None:
         ensemble.members.load_state_dict(weights)
     except RuntimeError as error:
         raise SolverError(
-            f"the network of {folder} does not fit this training: the robot has other states now, or --members, "
-            "--layers or --width differ. Leave these out, or train without --from."
+            f"the network of {folder} does not fit this training: the robot has other states now, or --given, "
+            "--members, --layers or --width differ. Leave these out, or train without --from."
         ) from error
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from modelgen.artifact.typed import typed
+from solver.problem.context import Given
 from solver.problem.identified import Identified
 from solver.runs import folder as files
 from solver.runs.kinds import Description, kind_of
@@ -28,6 +29,7 @@ class RunDescription(Description):
     preset: str
     warm_from: str = ""  # folder of the run whose value function it begins with
     identified: Identified | None = None  # parameters from recordings: nominal values and sets
+    given: tuple[Given, ...] = ()  # parameters that the policy is told
 
     @property
     def nominal(self) -> tuple[float, ...]:
@@ -35,14 +37,21 @@ class RunDescription(Description):
         return self.identified.nominal if self.identified else ()
 
     @property
+    def told_names(self) -> tuple[str, ...]:
+        """Names of the parameters that the policy is told."""
+        return tuple(entry.name for entry in self.given)
+
+    @property
     def name(self) -> str:
-        """Name of the run folder: robot, algorithm, preset and seed."""
-        return f"{self.robot}-{self.settings.algorithm}-{self.preset}-seed{self.settings.seed}"
+        """Name of the run folder: robot, algorithm, preset, told parameters and seed."""
+        told = "".join(f"-{name}" for name in self.told_names)
+        return f"{self.robot}-{self.settings.algorithm}-{self.preset}{told}-seed{self.settings.seed}"
 
     @property
     def label(self) -> str:
         """Robot and algorithm, and the preset unless it is `fast`."""
         label = f"{self.robot}-{self.settings.algorithm}"
+        label += f" told {' '.join(self.told_names)}" if self.given else ""
         return label if self.preset == "fast" else f"{label}-{self.preset}"
 
     @property
@@ -54,7 +63,15 @@ class RunDescription(Description):
         """All settings but the threads and, for cFVI, the settings of the adversaries; and what the run begins with."""
         idle = {"threads", *(ADVERSARY if self.settings.algorithm == "cfvi" else ())}
         settings = {name: value for name, value in vars(self.settings).items() if name not in idle}
-        return settings | {"warm_from": self.warm_from, "identified": self.identified and asdict(self.identified)}
+        begins = {"warm_from": self.warm_from, "identified": self.identified and asdict(self.identified)}
+        return settings | begins | ({"given": [asdict(entry) for entry in self.given]} if self.given else {})
+
+    def results(self) -> dict[str, Any]:
+        """As in the base class. Runs of versions that knew no told parameters have no entry `given`."""
+        content = super().results()
+        if not self.given:
+            del content["given"]
+        return content
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ class Selection:
             self.best = Best(self.schedule.number, score, weights)
 
     def judge(self, policy: Controller, x: Tensor, adversary: float) -> tuple[Score, Rollouts]:
-        """Score of a policy, and its rollouts from more states x (K, n) on the nominal robot.
+        """Score of a policy, and its rollouts from more rows x (K, n + k) on the robots that they describe.
 
         adversary: share of the full radii of the adversaries in training. All rollouts run in one batch, because the
         time of a batch hardly depends on its size.
@@ -134,7 +134,11 @@ class Selection:
             begin.append(self.anywhere)
             robots = torch.cat([self.problem.theta.expand(sum(map(len, begin)), -1), self.theta])
             begin.append(self.starts)
-        result = rollouts(self.problem, policy, torch.cat(begin), Nominal(self.problem, robots))
+        rows, context = torch.cat(begin), self.problem.context
+        if context is not None:
+            theta = self.problem.theta if robots is None else robots
+            robots = context.replaced(theta, rows[:, len(self.problem.target) :])
+        result = rollouts(self.problem, policy, rows, Nominal(self.problem, robots))
         ends = accumulate(map(len, begin), initial=0)
         evaluated, nominal, *rest = (result.part(slice(*rows)) for rows in pairwise(ends))
         quarters, mean = 1.0, float(_sorted_returns(nominal).mean())
@@ -182,8 +186,8 @@ def value_mismatch(problem: Problem, value: ValueFunction, result: Rollouts, idl
     elapsed = problem.control_step * torch.arange(periods, device=result.u.device)
     weight = torch.exp(-problem.discount_rate * elapsed) * problem.control_step  # (T,)
     paid = torch.zeros_like(result.returns)
-    for x, u, share in zip(result.x, result.u, weight, strict=False):  # x has one row more: the end
-        paid -= share * (problem.state_cost(x) + problem.action_cost.cost(u))
+    for rows, u, share in zip(result.x, result.u, weight, strict=False):  # x has one period more: the end
+        paid -= share * (problem.state_cost(*problem.split(rows)) + problem.cost_at(rows).cost(u))
     paid += math.exp(-problem.discount_rate * problem.control_step * periods) * value(result.x[-1])[0]
     gain = max(float(result.returns.mean()) - idle_return, LEAST_GAIN * abs(idle_return))
     return float((value(result.x[0])[0] - paid).abs().mean()) / gain

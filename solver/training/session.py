@@ -15,6 +15,7 @@ from solver.fvi.fit import Fitter
 from solver.fvi.states import MIXTURES, StateSource
 from solver.game.game import Game
 from solver.local.basin import find_basin
+from solver.problem.context import Given
 from solver.problem.identified import Identified
 from solver.problem.problem import Problem
 from solver.serial import serial_torch
@@ -24,8 +25,6 @@ from solver.training.polish import Polish
 from solver.training.schedule import Schedule
 from solver.training.selection import Selection
 from solver.training.settings import Settings
-
-REACH = 100.0  # errors are measured by the basin's quadratic form up to this multiple of its level
 
 Row = dict[str, float]  # metrics of an iteration
 
@@ -52,12 +51,13 @@ class Session:
         settings: Settings,
         checkpoint: dict[str, Any] | None = None,
         identified: Identified | None = None,
+        given: tuple[Given, ...] = (),
     ) -> None:
         """Begin a training, or continue from a checkpoint. Raises SolverError if the checkpoint does not fit."""
         self.robot, self.settings = robot, settings
-        self.problem = Problem(robot, settings.device, settings.integrator, identified)
+        self.problem = Problem(robot, settings.device, settings.integrator, identified, given)
         self.game = Game(self.problem, limit_cost=settings.limit_cost)
-        self.value = make_ensemble(robot, settings).to(settings.device)
+        self.value = make_ensemble(robot, settings, len(given)).to(settings.device)
         self.states = StateSource(self.problem, MIXTURES[settings.sampling])
         self.fitter = Fitter(self.game, partial(make_optimiser, settings=settings), settings.loss_scale)
         self.fitter.renew(self.value)
@@ -71,8 +71,7 @@ class Session:
         if checkpoint:
             self._restore(checkpoint)
         elif settings.basin and (basin := find_basin(self.problem, settings.reaction_periods)):
-            self.value.set_basin(basin)
-            self.value.set_metric(basin.cost, REACH * basin.level)
+            self.value.place(basin)
             self.states.basin = basin
 
     def rows(self, workers: ThreadPoolExecutor) -> Iterator[Row]:
@@ -100,7 +99,7 @@ class Session:
         """Inverse of `checkpoint`."""
         try:
             self.value.load_state_dict(checkpoint["ensemble"])
-            self.states.basin = self.value.basin if self.value.basin.level else None
+            self.states.basin = None if self.value.frame.basin.empty else self.value.frame.basin
             for optimiser, state in zip(self.fitter.optimisers, checkpoint["optimisers"], strict=True):
                 optimiser.restore(state)
             self.states.restore(checkpoint["visited"])

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
+
+import torch
 
 from solver.errors import SolverError
 from solver.game.policies import require_reaction_periods
 from solver.plants.rollouts import Controller, controller
+from solver.problem.context import Context
+from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
+from solver.runs.kinds import require_told_names
 from solver.runs.shipped import run_folder
 from solver.training.networks import make_ensemble
 from solver.training.run import RunDescription, load_run, load_run_checkpoint
@@ -31,17 +38,34 @@ class Solution:
         """Policy of the run."""
         return controller(self.problem, self.value.sparing, self.run.settings.reaction_periods)
 
+    def require_own_trim(self) -> None:
+        """Raises SolverError if the action cost is measured from another trim than in the artifact's kernels."""
+        if not torch.equal(self.problem.trim, torch.as_tensor(self.problem.robot.trim)):
+            told = ", ".join(self.run.told_names)
+            raise SolverError(
+                f"the robot with these values of {told} needs another input to hold its target than the nominal one, "
+                "and exported files compute the action cost about the nominal input. Export the nominal robot, without "
+                "--set, or use the policy in Python"
+            )
+
     @property
     def label(self) -> str:
         """Label of the run, with its progress if the training has not ended."""
         return self.run.label_at(self.iteration, "iterations")
 
 
-def load_solution(folder: str | Path, generated: str | None = None, reaction_periods: float | None = None) -> Solution:
+def load_solution(
+    folder: str | Path,
+    generated: str | None = None,
+    reaction_periods: float | None = None,
+    told: Mapping[str, Change] = MappingProxyType({}),
+) -> Solution:
     """Solution of a run folder, or of a shipped policy by its name.
 
     generated: the folder of artifacts if it has moved. reaction_periods: of the policy, by default as in training.
-    Raises SolverError for a folder without a run, a damaged checkpoint, or another artifact.
+    told: parameters that the policy is told; the other ones of its training are nominal. The solution is the one of the
+    robot with these parameters. Raises SolverError for a folder without a run, a damaged checkpoint, another artifact,
+    and for a parameter that the policy cannot be told.
     """
     folder = run_folder(folder)
     run, checkpoint = load_run(folder), load_run_checkpoint(folder)
@@ -51,12 +75,23 @@ def load_solution(folder: str | Path, generated: str | None = None, reaction_per
         require_reaction_periods(reaction_periods)
         run = replace(run, settings=replace(run.settings, reaction_periods=float(reaction_periods)))
     kept = checkpoint["best"] or checkpoint  # `best` is empty before the first evaluation
-    ensemble = make_ensemble(robot, run.settings)
+    ensemble = make_ensemble(robot, run.settings, len(run.given))
     try:
         ensemble.load_state_dict(kept["ensemble"])
     except (RuntimeError, KeyError, TypeError) as error:
         raise SolverError(
             f"the checkpoint in {folder} does not fit the settings in its run.json: {' '.join(str(error).split())}"
         ) from error
-    problem = Problem(robot, identified=run.identified)
+    require_told_names(folder, run.told_names, told)
+    if run.given:
+        context = Context(run.given, robot.parameter_names, torch.as_tensor(robot.nominal_parameters))
+        theta = changed_parameters(Problem(robot), told)
+        context.require_within(theta)
+        family = Problem(robot, given=run.given)
+        robot, ensemble = robot.with_nominal(theta.tolist()), ensemble.told_that(context.of(theta))
+        problem = Problem(robot)
+        if family.moving_trim:
+            problem.hold(family.trim_of(theta[None])[0])
+    else:
+        problem = Problem(robot, identified=run.identified)
     return Solution(run, problem, ensemble, FrozenValue(ensemble), checkpoint["iteration"])

@@ -12,7 +12,7 @@ away, |y|^2 tends to c. In other runs W is the identity and 1/c is 0, so that y 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -25,14 +25,17 @@ UNSEEN = 1e-3  # of c: smallest cost of an error of 1 in any direction, also whe
 
 @dataclass(frozen=True)
 class Features:
-    """The functions z(x) and y(z). With k continuous angles and r rotations, n_z = 2 k + (n - k - 4 r) + 9 r."""
+    """The functions z(x) and y(z). With k continuous angles and r rotations, n_z = 2 k + (n - k - 4 r) + 9 r.
+
+    The features of N contexts have N metrics, one for each of the N states that their methods take.
+    """
 
     angles: Tensor  # (k,) indices of the continuous angles
     others: Tensor  # (n - k - 4 r,) indices of the other states
     scale: Tensor  # (n - k - 4 r,) factors of the other states
     at_target: Tensor  # (n_z,) z(target)
-    metric: Tensor  # (n_z, n_z) W
-    bend: Tensor  # () 1/c
+    metric: Tensor  # (n_z, n_z) or (N, n_z, n_z) W
+    bend: Tensor  # () or (N, 1) 1/c
     rotations: tuple[Rotation, ...] = ()
 
     @property
@@ -52,13 +55,13 @@ class Features:
 
     def _straight(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """W^T e (N, n_z) and the factor 1/sqrt(1 + |W^T e|^2/c) (N, 1)."""
-        y = (z - self.at_target) @ self.metric
+        y = times(z - self.at_target, self.metric)
         return y, (1.0 + self.bend * (y * y).sum(1, keepdim=True)).rsqrt()
 
     def pull_back(self, x: Tensor, z: Tensor, y: Tensor, dz: Tensor, dy: Tensor) -> Tensor:
         """dV/dx (N, n) at x from z(x), y = error(z), and the derivatives dz and dy of V(z, y) in them, all (N, n_z)."""
         along = (dy * y).sum(1, keepdim=True) * self.bend
-        dz = dz + ((dy - along * y) * self._straight(z)[1]) @ self.metric.T
+        dz = dz + times((dy - along * y) * self._straight(z)[1], self.metric.mT)
         c = len(self.angles)
         dx = torch.empty_like(x)
         dx[:, self.angles] = dz[:, :c] * z[:, c : 2 * c] - dz[:, c : 2 * c] * z[:, :c]
@@ -67,6 +70,11 @@ class Features:
             q = x[:, rotation.quaternion]
             dx[:, rotation.quaternion] = by_quaternion(q, by_turns(q, dz[:, entries]))
         return dx
+
+    def measured_by(self, cost: Tensor, target: Tensor, reach: Tensor) -> Features:
+        """The same features with the metrics of N forms P (N, n, n), and with N values c = reach (N,)."""
+        metric = self.metric_of(cost, target, reach[:, None, None]).to(self.metric)
+        return replace(self, metric=metric, bend=1.0 / reach[:, None])
 
     @property
     def _matrices(self) -> list[tuple[Rotation, slice]]:
@@ -80,8 +88,8 @@ class Features:
         before = [states > rotation.coordinate for rotation in self.rotations]
         return states - torch.stack(before).sum(0) if before else states
 
-    def metric_of(self, cost: Tensor, target: Tensor, reach: float) -> Tensor:
-        """Metric W (n_z, n_z) from P (nt, nt) at the target (n,), and from c = reach.
+    def metric_of(self, cost: Tensor, target: Tensor, reach: float | Tensor) -> Tensor:
+        """Metric W (..., n_z, n_z) from P (..., nt, nt) at the target (n,), and from c = reach.
 
         Sine and cosine are two features of one angle. A change along the unit circle costs what P gives it. A change
         across the circle costs P_ii, so that half a turn (a distance of 2) costs four times as much as one radian.
@@ -92,20 +100,20 @@ class Features:
         c, first = len(self.angles), 2 * len(self.angles)
         angles, plain = self._in_tangent(self.angles), self._in_tangent(self.others)
         rows, others = torch.arange(c).to(at.device), torch.arange(first, first + len(plain)).to(at.device)
-        along = cost.new_zeros(len(cost), self.size)  # (nt, n_z)
+        along = cost.new_zeros(cost.shape[-1], self.size)  # (nt, n_z)
         along[angles, rows], along[angles, c + rows] = torch.cos(at), -torch.sin(at)
         along[plain, others] = 1.0 / self.scale.double()
         across = cost.new_zeros(c, self.size)
         across[rows, rows], across[rows, c + rows] = torch.sin(at), torch.cos(at)
-        turning = torch.diag(cost.diagonal()[angles])
+        turning = torch.diag_embed(cost.diagonal(dim1=-2, dim2=-1)[..., angles])
         form = along.T @ cost @ along + across.T @ turning @ across + UNSEEN * reach * torch.eye(self.size).to(cost)
         if self.rotations:
             form = self._with_rotations(form, along, cost, target.double())
-        root: Tensor = torch.linalg.cholesky(form)
+        root: Tensor = torch.linalg.cholesky_ex(form).L
         return root
 
     def _with_rotations(self, form: Tensor, along: Tensor, cost: Tensor, target: Tensor) -> Tensor:
-        """The form (n_z, n_z) of `metric_of`, with the terms of rotation matrices."""
+        """The form (..., n_z, n_z) of `metric_of`, with the terms of rotation matrices."""
         plain = along.clone()
         for k, (rotation, entries) in enumerate(self._matrices):
             q, turn = target[rotation.quaternion], slice(rotation.coordinate - k, rotation.coordinate - k + 3)
@@ -113,5 +121,11 @@ class Features:
             tangent = torch.stack(columns, 1)  # (3, 9), orthogonal rows of squared length 2
             along[turn, entries] = tangent / 2.0
             rest = torch.eye(ENTRIES).to(cost) - tangent.T @ tangent / 2.0
-            form[entries, entries] += rest * cost.diagonal()[turn].mean() / 2.0
+            mean = cost.diagonal(dim1=-2, dim2=-1)[..., turn].mean(-1)[..., None, None]
+            form[..., entries, entries] += rest * mean / 2.0
         return form + along.T @ cost @ along - plain.T @ cost @ plain
+
+
+def times(e: Tensor, matrix: Tensor) -> Tensor:
+    """Rows e_i^T M (N, m) of e (N, n), with one matrix M (n, m) or with N of them (N, n, m)."""
+    return e @ matrix if matrix.ndim == 2 else (e[:, :, None] * matrix).sum(1)

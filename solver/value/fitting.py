@@ -40,17 +40,19 @@ class FitPlan:
 class Samples:
     """N samples, from which minibatches are drawn."""
 
-    z: Tensor  # (n_z, N) features
+    z: Tensor  # (n_z + k, N) inputs of the networks: features, then contexts
     factor: Tensor  # (K, N) entry of the error y for every entry of L, by its row
     target: Tensor  # (N,) V_tar
     weight: Tensor  # (N,) w
 
     @classmethod
     def of(cls, ensemble: Ensemble, x: Tensor, target: Tensor, weight: Tensor) -> Samples:
-        """Samples at the states x (N, n) with targets and weights (N,)."""
-        z = ensemble.features(x)
-        factor = ensemble.features.error(z).T.index_select(0, ensemble.factors[0].rows)
-        return cls(z.T.contiguous(), factor, target, weight)
+        """Samples at the rows x (N, n + k) with targets and weights (N,)."""
+        frame = ensemble.frame
+        states, features, _ = frame.at(x)
+        z = features(states)
+        factor = features.error(z).T.index_select(0, ensemble.factors[0].rows)
+        return cls(frame.inputs(z, x).T.contiguous(), factor, target, weight)
 
     def shuffled(self, order: Tensor) -> Samples:
         """The samples with the indices `order` (N,)."""

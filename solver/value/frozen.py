@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from solver.value.features import Features
 from solver.value.network import DIAGONAL_FLOOR, Ensemble, Factor
 
 
@@ -24,7 +25,7 @@ class ValueFunction(Protocol):
     """
 
     def __call__(self, x: Tensor, /) -> tuple[Tensor, Tensor]:
-        """V (N,) and dV/dx (N, n) at x (N, n) in SI units."""
+        """V (N,) and dV/dx (N, n) at the rows x (N, n + k), with states in SI units."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class FrozenValue:
     """
 
     def __init__(self, ensemble: Ensemble) -> None:
+        self.frame = ensemble.frame
         self.features, self.basin = ensemble.features, ensemble.basin
         first = ensemble.factors[0]
         self.rows, self.columns, self.diagonal = first.rows, first.columns, first.diagonal.nonzero()[:, 0]
@@ -73,7 +75,7 @@ class FrozenValue:
 
     def _workspace(self, size: int) -> Workspace:
         weights = self.members[0].weights
-        features, entries, new = len(weights[0]), weights[-1].shape[1], weights[0].new_empty
+        features, entries, new = self.features.size, weights[-1].shape[1], weights[0].new_empty
         return Workspace(
             hidden=tuple(new(size, w.shape[1]) for w in weights[:-1]),
             adjoint=(new(size, weights[0].shape[1]), new(size, weights[0].shape[1])),
@@ -85,34 +87,39 @@ class FrozenValue:
 
     @torch.no_grad()
     def __call__(self, x: Tensor, space: Workspace | None = None) -> tuple[Tensor, Tensor]:
-        """V (N,) and dV/dx (N, n) at x (N, n)."""
-        return self.basin.overlaid(x, *self._networks(x, space or self._workspace(len(x))))
+        """V (N,) and dV/dx (N, n) at the rows x (N, n + k)."""
+        states, features, basin = self.frame.at(x)
+        networks = self._networks(x, states, features, space or self._workspace(len(x)))
+        return basin.overlaid(states, *networks)
 
     @torch.no_grad()
     def sparing(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """V (N,) and dV/dx (N, n) at x (N, n), with networks evaluated only outside the basin.
+        """V (N,) and dV/dx (N, n) at the rows x (N, n + k), with networks evaluated only outside the basin.
 
         It is faster for rollouts, whose states are mostly in the basin. The last digits may differ from `__call__`,
         because matrix products of other sizes round differently.
         """
-        if self.basin.level == 0.0 or x.device.type != "cpu":  # on a GPU, to count the states would wait for it
+        if self.basin.empty or x.device.type != "cpu":  # on a GPU, to count the states would wait for it
             return self(x)
-        value, dx, inside = self.basin.quadratic(x)
+        states, _, basin = self.frame.at(x)
+        value, dx, inside = basin.quadratic(states)
         rows = torch.nonzero(~inside)[:, 0]
         if len(rows):
-            value[rows], dx[rows] = self._networks(x[rows], self._workspace(len(rows)))
+            outside = x[rows]
+            there = self.frame.at(outside)[:2]
+            value[rows], dx[rows] = self._networks(outside, *there, self._workspace(len(rows)))
         return value, dx
 
-    def _networks(self, x: Tensor, space: Workspace) -> tuple[Tensor, Tensor]:
-        """V (N,) and dV/dx (N, n) of the networks, also in the basin."""
-        z = self.features(x)
-        error = self.features.error(z)
+    def _networks(self, rows: Tensor, x: Tensor, features: Features, space: Workspace) -> tuple[Tensor, Tensor]:
+        """V (N,) and dV/dx (N, n) of the networks, also in the basin, at the rows with the states x and features."""
+        z = features(x)
+        error, inputs = features.error(z), self.frame.inputs(z, rows)
         factor = error.T.index_select(0, self.rows)
         value = torch.zeros_like(z[:, 0])
-        dz = torch.zeros_like(z.T)
+        dz = torch.zeros_like(inputs.T)
         space.direct.zero_()
         for member in self.members:
-            _forward(member, z, space)
+            _forward(member, inputs, space)
             entries, outer, y = space.entries, space.outer, space.y
             diagonal = entries.index_select(0, self.diagonal)
             entries.index_copy_(0, self.diagonal, softplus(diagonal) + DIAGONAL_FLOOR)
@@ -126,7 +133,8 @@ class FrozenValue:
             _reverse(member, dz, space)
         factor_of_mean = -2.0 / len(self.members)
         direct = (self.sum_into_rows @ space.direct).mul_(factor_of_mean)
-        dx = self.features.pull_back(x, z, error, dz.mul_(factor_of_mean).T, direct.T)
+        dz = dz.mul_(factor_of_mean)[: features.size]
+        dx = features.pull_back(x, z, error, dz.T, direct.T)
         return value.div_(-len(self.members)), dx
 
 
@@ -146,7 +154,7 @@ def _folded(member: Factor) -> FoldedFactor:
 
 
 def _forward(member: FoldedFactor, z: Tensor, space: Workspace) -> None:
-    """Write the entries of L at z (N, n_z) to space.entries, before the softplus on the diagonal."""
+    """Write the entries of L at the inputs z (N, n_z + k) to space.entries, before the softplus on the diagonal."""
     h = z
     for weight, bias, hidden in zip(member.weights, member.biases, space.hidden, strict=False):
         h = torch.addmm(bias, h, weight, out=hidden).sigmoid_()
@@ -154,7 +162,7 @@ def _forward(member: FoldedFactor, z: Tensor, space: Workspace) -> None:
 
 
 def _reverse(member: FoldedFactor, dz: Tensor, space: Workspace) -> None:
-    """Add to dz (n_z, N) the derivatives by reverse sweep of space.outer through the member's network."""
+    """Add to dz (n_z + k, N) the derivatives by reverse sweep of space.outer through the member's network."""
     gradient = space.outer.T
     product, adjoint = space.adjoint
     for transposed, hidden in zip(reversed(member.transposed), reversed(space.hidden), strict=True):

@@ -19,6 +19,7 @@ from torch.nn.functional import softplus
 
 from modelgen.metadata import Rotation
 from solver.problem.geometry import ENTRIES
+from solver.value.family import REACH, BasinFamily, Frame, exponents
 from solver.value.features import Features
 from solver.value.quadratic_form import Basin
 
@@ -33,9 +34,10 @@ def activation(y: Tensor) -> Tensor:
 
 
 class Factor(nn.Module):
-    """One member: a tanh network from z (N, n_z) to the K = n_z (n_z + 1)/2 entries of L, row by row.
+    """One member: a tanh network from z (N, n_z + k) to the K = n_z (n_z + 1)/2 entries of L, row by row.
 
-    size: n_z. layers: number of hidden layers. width: their size. generator: source of the initial weights.
+    size: n_z. layers: number of hidden layers. width: their size. generator: source of the initial weights. told: k,
+    the number of told parameters, whose context is the end of z.
     """
 
     rows: Tensor  # (K,) row of every entry
@@ -43,14 +45,14 @@ class Factor(nn.Module):
     diagonal: Tensor  # (K,) bool
     column_sum: Tensor  # (K, n_z), sums entries into their column
 
-    def __init__(self, size: int, layers: int, width: int, generator: torch.Generator) -> None:
+    def __init__(self, size: int, layers: int, width: int, generator: torch.Generator, told: int = 0) -> None:
         super().__init__()
         rows, columns = torch.tril_indices(size, size)
         self.register_buffer("rows", rows, persistent=False)
         self.register_buffer("columns", columns, persistent=False)
         self.register_buffer("diagonal", rows == columns, persistent=False)
         self.register_buffer("column_sum", torch.eye(size)[columns], persistent=False)  # (K, n_z)
-        sizes = [size, *[width] * layers, len(rows)]
+        sizes = [size + told, *[width] * layers, len(rows)]
         self.weights = nn.ParameterList()
         self.biases = nn.ParameterList()
         for i, (fan_in, fan_out) in enumerate(pairwise(sizes)):
@@ -60,7 +62,7 @@ class Factor(nn.Module):
             self.biases.append(nn.Parameter(torch.full((fan_out,), OUTPUT_BIAS if last else HIDDEN_BIAS)))
 
     def forward(self, z: Tensor, error: Tensor) -> Tensor:
-        """V (N,) of this member from the features z and the error y, both (N, n_z)."""
+        """V (N,) of this member from its inputs z (N, n_z + k) and the error y (N, n_z)."""
         h = z
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             h = activation(torch.addmm(bias, h, weight))
@@ -75,7 +77,7 @@ class Ensemble(nn.Module):
 
     continuous: for every state, whether it is an angle that wraps. target: (n,) in SI units. rotations: of the robot.
     scale: (n,) factors of the states that do not wrap. members: number of networks.
-    layers, width, generator: of every `Factor`. The basin is empty at first, and the metric the identity.
+    layers, width, generator, told: of every `Factor`. The basin is empty at first, and the metric the identity.
     """
 
     angles: Tensor  # (k,) indices of the continuous angles
@@ -87,6 +89,8 @@ class Ensemble(nn.Module):
     basin_level: Tensor  # ()
     metric: Tensor  # (n_z, n_z)
     bend: Tensor  # ()
+    degrees: Tensor  # (b, k) and
+    coefficients: Tensor  # (b, nt^2 + 1) of `BasinFamily`, only with told parameters
 
     def __init__(
         self,
@@ -97,6 +101,7 @@ class Ensemble(nn.Module):
         layers: int,
         width: int,
         generator: torch.Generator,
+        told: int = 0,
         rotations: tuple[Rotation, ...] = (),
     ) -> None:
         super().__init__()
@@ -116,7 +121,12 @@ class Ensemble(nn.Module):
         self.register_buffer("metric", torch.eye(size))
         self.register_buffer("bend", torch.tensor(0.0))
         self.register_load_state_dict_pre_hook(_without_metric)  # type: ignore[no-untyped-call]
-        self.members = nn.ModuleList(Factor(size, layers, width, generator) for _ in range(members))
+        self.members = nn.ModuleList(Factor(size, layers, width, generator, told) for _ in range(members))
+        self.told = told
+        if told:
+            degrees = exponents(told)
+            self.register_buffer("degrees", degrees, persistent=False)
+            self.register_buffer("coefficients", torch.zeros(len(degrees), self.basin_cost.numel() + 1))
 
     @property
     def factors(self) -> list[Factor]:
@@ -145,14 +155,63 @@ class Ensemble(nn.Module):
         self.basin_cost.copy_(basin.cost)
         self.basin_level.fill_(basin.level)
 
+    @property
+    def frame(self) -> Frame:
+        """Features and basin, of every context where there are told parameters."""
+        alike = self.basin
+        family = BasinFamily(alike, self.degrees, self.coefficients.clone()) if self.told else alike
+        return Frame(self.features, family, len(self.target))
+
+    def place(self, basin: Basin | BasinFamily) -> None:
+        """Set the basin, or the basins of all contexts, and the metric that they give to the errors."""
+        if isinstance(basin, BasinFamily):
+            self.coefficients.copy_(basin.coefficients)
+            self.basin_level.fill_(basin.level)
+        else:
+            self.set_basin(basin)
+            self.set_metric(basin.cost, REACH * float(basin.level))
+
+    @torch.no_grad()
+    def told_that(self, c: Tensor) -> Ensemble:
+        """The same value function for one context c (k,), without told parameters."""
+        like = self.factors[0]
+        rows = torch.cat([self.target, c])[None]
+        _, features, basin = self.frame.at(rows)
+        scale = torch.zeros(len(self.target))
+        scale[self.others] = self.scale
+        single = Ensemble(
+            self.continuous.tolist(),
+            self.target.tolist(),
+            scale.tolist(),
+            len(self.members),
+            len(like.weights) - 1,
+            len(like.biases[0]),
+            torch.Generator(),
+            rotations=self.rotations,
+        )
+        if not basin.empty:
+            single.set_basin(Basin(self.target, self.continuous, basin.cost[0], float(basin.level), self.rotations))
+            single.metric.copy_(features.metric[0])
+            single.bend.copy_(features.bend[0, 0])
+        for mine, its in zip(self.factors, single.factors, strict=True):
+            size = self.features.size
+            its.weights[0].copy_(mine.weights[0][:size])
+            its.biases[0].copy_(mine.biases[0] + c @ mine.weights[0][size:])
+            for parameters, copies in ((mine.weights, its.weights), (mine.biases, its.biases)):
+                for parameter, copy in zip(parameters[1:], copies[1:], strict=True):
+                    copy.copy_(parameter)
+        return single
+
     def forward(self, x: Tensor) -> Tensor:
-        """Value V (N,) at x (N, n), differentiable by autograd."""
-        features, basin = self.features, self.basin
-        z = features(x)
-        value = torch.stack([member(z, features.error(z)) for member in self.members]).mean(0)
-        if basin.level == 0.0:
+        """Value V (N,) at the rows x (N, n + k), differentiable by autograd."""
+        frame = self.frame
+        states, features, basin = frame.at(x)
+        z = features(states)
+        error, inputs = features.error(z), frame.inputs(z, x)
+        value = torch.stack([member(inputs, error) for member in self.members]).mean(0)
+        if basin.empty:
             return value
-        distance = basin.distance(x)
+        distance = basin.distance(states)
         return torch.where(distance < basin.level, -distance, value)
 
 

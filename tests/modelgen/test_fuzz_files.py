@@ -109,6 +109,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("models")
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from([PENDULUM, CARTPOLE]), FILE_MISTAKES)
 @example(PENDULUM, [("number", 6, "1"), ("string", 4, "sympy.Symbol('mass')")])

@@ -14,6 +14,7 @@ import torch
 import modelgen
 from modelgen.backends import MODULES
 from modelgen.errors import ModelError
+from tests.modelgen.backends.test_against_reference import needs
 
 PURE = """
 import sys
@@ -33,6 +34,7 @@ def test_importing_and_loading_needs_neither_sympy_nor_torch(artifacts: Path) ->
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("backend", MODULES)
 def test_names_and_constants(artifacts: Path, backend: Any, dtype: str) -> None:
+    needs(backend)
     robot = modelgen.load("pendulum", backend=backend, dtype=dtype, directory=artifacts)
     assert robot.name == robot.metadata.name == "pendulum"
     assert robot.state_names == ("angle", "rate")
@@ -41,7 +43,8 @@ def test_names_and_constants(artifacts: Path, backend: Any, dtype: str) -> None:
     shapes = {"nominal_parameters": (2,), "parameter_bounds": (2, 2), "state_limits": (2,), "input_limits": (1,)}
     for name, shape in shapes.items():
         constant = getattr(robot, name)
-        assert isinstance(constant, torch.Tensor if backend == "torch" else np.ndarray)
+        kinds: dict[str, Any] = {"torch": torch.Tensor, "jax": sys.modules["jax"].Array if backend == "jax" else None}
+        assert isinstance(constant, kinds.get(backend, np.ndarray))
         assert tuple(constant.shape) == shape
         assert str(constant.dtype).endswith(dtype)
     assert len(robot.hash) == 64

@@ -151,6 +151,7 @@ def test_robustness_of_other_types(tmp_path_factory: pytest.TempPathFactory, mis
 ODD = (*VALUES, torch.zeros(0, 0), torch.tensor(float("nan")), torch.ones(3, dtype=torch.int64))
 
 
+@pytest.mark.slow
 @fuzzed
 @given(st.tuples(st.integers(0, 10**4), st.sampled_from(ODD)))
 def test_checkpoints_of_other_types(run: Path, mistake: Mistake) -> None:

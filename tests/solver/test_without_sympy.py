@@ -15,8 +15,8 @@ pytestmark = pytest.mark.slow
 
 STEPS = {
     **{
-        f"load with {backend}": f"modelgen.load('pendulum', backend={backend!r}).affine_dynamics(x)"
-        for backend in MODULES
+        f"load with {backend}": f"modelgen.load('pendulum', backend={backend!r}).affine_dynamics(x{given})"
+        for backend, given in zip(MODULES, (".numpy()" if name == "jax" else "" for name in MODULES), strict=True)
     },
     "load_policy": "solver.load_policy(run)(x.numpy())",
     "train": (

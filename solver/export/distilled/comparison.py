@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -35,11 +36,14 @@ class Comparison:
         return (own - self.distilled["return_mean"]) / max(abs(own), 1e-9)
 
 
-def compare(problem: Problem, own: Controller, distilled: Controller, observed: bool = False) -> list[Comparison]:
+def compare(
+    problem: Problem, own: Controller, distilled: Controller, observed: bool = False, estimate: Sequence[str] = ()
+) -> list[Comparison]:
     """Comparisons on the nominal robot, with changed parameters, and on the harsh plant.
 
     Changed parameters are drawn for every rollout within CHANGE of their nominal values. observed: both policies get
-    the states of the observer on the harsh plant. Raises SolverError for rollouts that are not finite.
+    the states of the observer on the harsh plant. estimate: parameters that it estimates. Raises SolverError for
+    rollouts that are not finite.
     """
     generator = torch.Generator().manual_seed(EVALUATION_SEED)
     draw = 2.0 * torch.rand(EPISODES, len(problem.theta), generator=generator) - 1.0
@@ -51,7 +55,8 @@ def compare(problem: Problem, own: Controller, distilled: Controller, observed: 
     starts, comparisons = sample_starts(problem, EPISODES, EVALUATION_SEED), []
     for name, plant in plants.items():
         through = observed and name == HARSH
-        both = [summary(rollouts(problem, act, starts, plant, observed=through)) for act in (own, distilled)]
+        options = (None, through, None, estimate if through else ())
+        both = [summary(rollouts(problem, act, starts, plant, *options)) for act in (own, distilled)]
         if not all(math.isfinite(value) for statistics in both for value in statistics.values()):
             raise left_all_bounds(problem, problem.theta)
         comparisons.append(Comparison(f"{name}, observer" if through else name, *both))

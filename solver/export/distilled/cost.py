@@ -31,6 +31,7 @@ SENSITIVITY = 4.1  # instructions of a product or sum of the derivatives
 COVARIANCE = 9.7  # instructions of an entry of the factors for each source of error
 PREDICTED_ENTRY, PREDICTION = 13, 110  # instructions of a state in a prediction over the delay, and of the prediction
 OBSERVER_CODE, CODE_OPERATION, CODE_DERIVATIVE = 6500, 4, 190  # bytes
+CODE_SHIFT, REAL = 1800, 4  # bytes: what estimated parameters change at the target, and one number
 OBSERVER_STACK, STACK_DERIVATIVE = 500, 40  # bytes
 
 UNITS = {"us": 1e-6, "ms": 1e-3, "MHz": 1e6, "kHz": 1e3}
@@ -112,24 +113,31 @@ class ObserverCost:
     delay: int  # instructions
 
 
-def observer_cost(problem: Problem) -> ObserverCost:
-    """Cost of the observer's functions estimate, compensate and sent in a control period."""
+def observer_cost(problem: Problem, parameters: int = 0) -> ObserverCost:
+    """Cost of the observer's functions estimate, compensate and sent in a control period.
+
+    parameters: number of the parameters that it estimates.
+    """
     robot, n, m = problem.robot, len(problem.target), len(problem.input_limits)
     positions, stages = robot.metadata.nq, STAGES * problem.substeps
-    estimated, columns = n + m, n + m + len(problem.theta)
+    estimated, columns = n + m + parameters, n + m + len(problem.theta)
     jacobians, dynamics = (robot.operations[name] for name in ("jacobians", "affine_dynamics"))
     derivatives = n * columns
     moving = (n - positions) * n * columns + 2 * derivatives
     sources = columns + estimated - positions
+    # The rows of the errors' sources are on the stack; the constants are for an observer of no parameter.
+    more = estimated * sources - (n + m) * (sources - parameters) + 4 * parameters
     filtering = stages * (CALL * _calls(robot, "jacobians") + OBSERVER_OPERATION * jacobians + SENSITIVITY * moving)
     filtering += COVARIANCE * estimated**2 * sources
     delay = (
         stages * (CALL * _calls(robot, "affine_dynamics") + OBSERVER_OPERATION * dynamics + PREDICTED_ENTRY * n)
         + PREDICTION
     )
-    flash = OBSERVER_CODE + CODE_OPERATION * (jacobians + dynamics) + CODE_DERIVATIVE * derivatives
+    shift = CODE_SHIFT if parameters else 0
+    flash = OBSERVER_CODE + shift + CODE_OPERATION * (jacobians + dynamics) + CODE_DERIVATIVE * derivatives
     return ObserverCost(
-        Cost(round(filtering + delay), flash, OBSERVER_STACK + STACK_DERIVATIVE * derivatives), round(delay)
+        Cost(round(filtering + delay), flash, OBSERVER_STACK + STACK_DERIVATIVE * derivatives + REAL * more),
+        round(delay),
     )
 
 

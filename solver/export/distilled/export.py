@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +29,8 @@ from solver.export.distilled.cost import (
 )
 from solver.export.distilled.network import LAYERS, SmallNetwork, controller
 from solver.export.distilled.regression import Effort, distil
+from solver.observer.observability import estimated_parameters
+from solver.observer.sensing import make_sensing, usual_counts
 from solver.streams import require_seed
 from solver.training.solution import Solution
 
@@ -47,28 +49,31 @@ def export(
     effort: Effort = USUAL,
     report: Callable[[str], None] = lambda _: None,
     observer: bool = False,
+    estimate: Sequence[str] = (),
 ) -> dict[str, str]:
     """C files of the widest network that fits the budget, by file name. report: called with lines of text.
 
     kernels: folder of `modelgen export NAME --c`; without it there is no count. observer: the observer takes its part
-    of the budget, estimates the states on the harsh plant, and is exported too. max_loss: largest loss of return and of
-    successes on the nominal robot, as a share. Raises SolverError for a budget that is invalid or too small, for a
-    larger loss, and for kernels of another robot.
+    of the budget, estimates the states on the harsh plant, and is exported too. estimate: parameters that it estimates.
+    max_loss: largest loss of return and of successes on the nominal robot, as a share. Raises SolverError for a budget
+    that is invalid or too small, for a larger loss, and for kernels of another robot.
     """
     if not 0.0 <= max_loss < math.inf:
         raise SolverError(f"--max-loss is {max_loss}; give a share of the return, for example {MAX_LOSS}")
     require_seed(seed)
+    solution.require_own_trim()
     problem, allowed = solution.problem, read_budget(budget)
-    beside = observer_cost(problem) if observer else None
+    besides = emit_observer(problem, estimate) if observer else {}
+    estimated = estimated_parameters(problem, make_sensing(problem, usual_counts(problem)), estimate)
+    beside = observer_cost(problem, len(estimated)) if observer else None
     width = widest(problem, allowed, beside.period.instructions if beside else 0)
     network = distil(solution, width, seed, effort, report)
-    comparisons = compare(problem, solution.controller(), controller(problem, network), observer)
+    comparisons = compare(problem, solution.controller(), controller(problem, network), observer, estimate)
     facts = _facts(solution, allowed, width, cost(problem, width), beside, seed)
     compared = [f"Against the run's own policy, {EPISODES} rollouts each:", *table(comparisons)]
     for line in (*facts, *compared):
         report(line)
     require_small_loss(comparisons[0], max_loss, budget)
-    besides = emit_observer(problem) if observer else {}
     counted = _counted(solution, network, besides, kernels)
     for line in counted:
         report(line)

@@ -7,15 +7,17 @@
 
 typedef ${name}_real real;
 
-enum { STATES = $n, INPUTS = $m, ALL = STATES + INPUTS, POSITIONS = $q, SENSORS = ${NAME}_SENSORS, COLUMNS = $columns, PARAMETERS = COLUMNS - ALL };
-enum { STEPS = $steps, DELAY = ${NAME}_DELAY, FILTERS = ${NAME}_FILTERS, UNSETTLED = ALL - POSITIONS, SOURCES = ALL + PARAMETERS + UNSETTLED };
+enum { STATES = $n, INPUTS = $m, ESTIMATED = $e, ALL = STATES + INPUTS + ESTIMATED, POSITIONS = $q, SENSORS = ${NAME}_SENSORS };
+enum { PARAMETERS = $p, COLUMNS = STATES + INPUTS + PARAMETERS, OTHERS = PARAMETERS - ESTIMATED, UNSETTLED = ALL - POSITIONS };
+enum { STEPS = $steps, DELAY = ${NAME}_DELAY, FILTERS = ${NAME}_FILTERS, SOURCES = ALL + OTHERS + UNSETTLED };
 
 static const int turns[STATES] = {$turns};
 static const real limit[STATES] = {$state_limits};
 static const real lower[INPUTS] = {$lower}, upper[INPUTS] = {$upper}, trim[INPUTS] = {$trim}; /* of the inputs */
-/* Variances of the parameters, of states and disturbances at the start, and of what a period adds to those not measured. */
-static const real wrong[PARAMETERS + 1] = {$wrong}, unknown[ALL] = {$unknown}, added[UNSETTLED] = {$added};
-static const real left = (real)$left; /* of a disturbance after a period */
+static const int order[PARAMETERS + 1] = {$order}; /* of the parameters: those that are estimated first */
+/* Variances of the other parameters, of all that is estimated at the start, and of what a period adds to what is not measured. */
+static const real wrong[OTHERS + 1] = {$wrong}, unknown[ALL] = {$unknown}, added[UNSETTLED] = {$added};
+static const real lowest[UNSETTLED] = {$lowest}, highest[UNSETTLED] = {$highest}; /* disturbances and parameters, from STATES on */
 /* Variances of what is measured. */
 #ifdef ${NAME}_RATES
 static const real usual[SENSORS] = {$usual, $usual_rates}, least[SENSORS] = {$least, $least_rates};
@@ -37,18 +39,18 @@ static void confine(real *x) {
 static int usable(real y) { return ${NAME}_CALL(fabs)(y) <= (real)1e6; }
 
 /* v = dx/dt. */
-static void rate(const real *x, const real *u, real *v) {
+static void rate(const real *x, const real *u, const real *theta, real *v) {
     real B[STATES][INPUTS];
-    ${name}_affine_dynamics(x, $nominal, v, B[0]);
+    ${name}_affine_dynamics(x, theta, v, B[0]);
     for (int i = POSITIONS; i < STATES; i++)
         for (int k = 0; k < INPUTS; k++) v[i] += B[i][k] * u[k];
 }
 
-/* The same, and E = dD/dt of the derivatives D of x by the first state, the input and the parameters. */
-static void rates(const real *x, const real *u, real D[STATES][COLUMNS], real *v, real E[STATES][COLUMNS]) {
+/* The same, and E = dD/dt of the derivatives D of x by the first state, the input and the parameters in their order. */
+static void rates(const real *x, const real *u, const real *theta, real D[STATES][COLUMNS], real *v, real E[STATES][COLUMNS]) {
     real B[STATES][INPUTS], da[STATES][STATES], dB[STATES][INPUTS][STATES];
     real da_dtheta[STATES * PARAMETERS + 1], dB_dtheta[STATES * INPUTS * PARAMETERS + 1];
-    ${name}_jacobians(x, $nominal, v, B[0], da[0], dB[0][0], da_dtheta, dB_dtheta);
+    ${name}_jacobians(x, theta, v, B[0], da[0], dB[0][0], da_dtheta, dB_dtheta);
     memcpy(E, D[POSITIONS], POSITIONS * sizeof *E); /* the positions change as the velocities say */
     for (int i = POSITIONS; i < STATES; i++) {
         for (int k = 0; k < INPUTS; k++) {
@@ -62,9 +64,9 @@ static void rates(const real *x, const real *u, real D[STATES][COLUMNS], real *v
         }
         for (int k = 0; k < INPUTS; k++) E[i][STATES + k] += B[i][k];
         for (int p = 0; p < PARAMETERS; p++) {
-            real entry = da_dtheta[i * PARAMETERS + p];
-            for (int k = 0; k < INPUTS; k++) entry += dB_dtheta[(i * INPUTS + k) * PARAMETERS + p] * u[k];
-            E[i][ALL + p] += entry;
+            real entry = da_dtheta[i * PARAMETERS + order[p]];
+            for (int k = 0; k < INPUTS; k++) entry += dB_dtheta[(i * INPUTS + k) * PARAMETERS + order[p]] * u[k];
+            E[i][STATES + INPUTS + p] += entry;
         }
     }
 }
@@ -73,13 +75,13 @@ static const real share[4] = {0, (real)0.5, (real)0.5, 1}, weight[4] = {1, 2, 2,
 static const real seconds = (real)$period / STEPS;
 
 /* Moves x on by one control period under u. */
-static void move(real *x, const real *u) {
+static void move(real *x, const real *u, const real *theta) {
     for (int step = 0; step < STEPS; step++) {
         real at[STATES], v[STATES] = {0}, sum[STATES];
         memcpy(sum, x, sizeof sum);
         for (int stage = 0; stage < 4; stage++) {
             for (int i = 0; i < STATES; i++) at[i] = x[i] + share[stage] * seconds * v[i];
-            rate(at, u, v);
+            rate(at, u, theta, v);
             for (int i = 0; i < STATES; i++) sum[i] += weight[stage] * seconds / 6 * v[i];
         }
         memcpy(x, sum, sizeof sum);
@@ -88,7 +90,7 @@ static void move(real *x, const real *u) {
 }
 
 /* The same, and finds the derivatives of x at the end. */
-static void move_with_derivatives(real *x, const real *u, real D[STATES][COLUMNS]) {
+static void move_with_derivatives(real *x, const real *u, const real *theta, real D[STATES][COLUMNS]) {
     for (int i = 0; i < STATES; i++)
         for (int c = 0; c < COLUMNS; c++) D[i][c] = i == c;
     for (int step = 0; step < STEPS; step++) {
@@ -101,7 +103,7 @@ static void move_with_derivatives(real *x, const real *u, real D[STATES][COLUMNS
                 at[i] = x[i] + ahead * v[i];
                 for (int c = 0; c < COLUMNS; c++) Dat[i][c] = D[i][c] + ahead * E[i][c];
             }
-            rates(at, u, Dat, v, E);
+            rates(at, u, theta, Dat, v, E);
             for (int i = 0; i < STATES; i++) {
                 sum[i] += part * v[i];
                 for (int c = 0; c < COLUMNS; c++) Dsum[i][c] += part * E[i][c];
@@ -120,6 +122,15 @@ static void move_with_derivatives(real *x, const real *u, real D[STATES][COLUMNS
 /* P after a period with the derivatives `by`: orthogonalises the rows of what its error is made of. */
 static void predict(real P[ALL][ALL], real by[STATES][COLUMNS]) {
     real W[ALL][SOURCES] = {{0}}, variance[SOURCES], weighted[SOURCES];
+    for (int i = POSITIONS; i < ALL; i++) {
+        real sum = P[i][i], room = 1;
+        if (i >= STATES) { /* a walk between bounds: its variance is at most that at the start */
+            for (int j = i + 1; j < ALL; j++) sum += P[i][j] * P[i][j] * P[j][j];
+            room = sum < unknown[i] ? 1 - sum / unknown[i] : 0;
+        }
+        variance[SOURCES - ALL + i] = room * added[i - POSITIONS];
+        W[i][SOURCES - ALL + i] = 1;
+    }
     for (int j = 0; j < ALL; j++) {
         variance[j] = P[j][j];
         for (int i = 0; i < STATES; i++) {
@@ -127,15 +138,11 @@ static void predict(real P[ALL][ALL], real by[STATES][COLUMNS]) {
             for (int k = 0; k < j; k++) sum += by[i][k] * P[k][j];
             W[i][j] = sum;
         }
-        for (int i = STATES; i < ALL; i++) W[i][j] = i == j ? left : i < j ? left * P[i][j] : 0;
+        for (int i = STATES; i < ALL; i++) W[i][j] = i == j ? 1 : i < j ? P[i][j] : 0;
     }
-    for (int p = 0; p < PARAMETERS; p++) {
+    for (int p = 0; p < OTHERS; p++) {
         variance[ALL + p] = wrong[p];
         for (int i = 0; i < STATES; i++) W[i][ALL + p] = by[i][ALL + p];
-    }
-    for (int i = POSITIONS; i < ALL; i++) {
-        variance[SOURCES - ALL + i] = added[i - POSITIONS];
-        W[i][SOURCES - ALL + i] = 1;
     }
     for (int j = ALL - 1; j >= 0; j--) {
         real total = 0;
@@ -175,7 +182,7 @@ static void advance(${name}_filter *f, const real *about, const real *u, const r
     real x[STATES], acting[INPUTS], by[STATES][COLUMNS], correction[ALL] = {0};
     memcpy(x, about, sizeof x);
     for (int k = 0; k < INPUTS; k++) acting[k] = u[k] + f->disturbance[k];
-    move_with_derivatives(x, acting, by);
+    move_with_derivatives(x, acting, f->parameters, by);
     for (int i = 0; i < STATES; i++)
         for (int j = 0; j < STATES; j++) x[i] += by[i][j] * (f->x[j] - about[j]);
     predict(f->covariance, by);
@@ -191,15 +198,20 @@ static void advance(${name}_filter *f, const real *about, const real *u, const r
     }
     f->unlikely += f->innovation;
     for (int i = 0; i < STATES; i++) f->x[i] = x[i] + correction[i];
-    for (int k = 0; k < INPUTS; k++) f->disturbance[k] = left * f->disturbance[k] + correction[STATES + k];
+    for (int k = STATES; k < ALL; k++) {
+        real *slow = k < STATES + INPUTS ? &f->disturbance[k - STATES] : &f->parameters[order[k - STATES - INPUTS]];
+        const real found = *slow + correction[k], low = lowest[k - STATES], high = highest[k - STATES];
+        *slow = found > high ? high : found < low ? low : found;
+    }
     confine(f->x);
 }
 
 /* One filter takes y; u: what acted since the last one. */
 static void follow(const ${name}_observer *o, ${name}_filter *f, const real *u, const real *y) {
     if (o->measured == 0) {
-        for (int i = 0; i < STATES; i++) f->x[i] = i < SENSORS ? y[i] : 0;
+        for (int i = 0; i < STATES; i++) f->x[i] = i < SENSORS ? y[i] : $still;
         for (int i = 0; i < ALL; i++) f->covariance[i][i] = i < SENSORS ? o->variance[i] : unknown[i];
+        memcpy(f->parameters, $nominal, PARAMETERS * sizeof(real));
         confine(f->x);
     } else {
         real about[STATES];
@@ -241,6 +253,7 @@ static int sound(const ${name}_filter *f) {
     real sum = f->innovation;
     for (int i = 0; i < STATES; i++) sum += ${NAME}_CALL(fabs)(f->x[i]);
     for (int k = 0; k < INPUTS; k++) sum += ${NAME}_CALL(fabs)(f->disturbance[k]);
+    for (int p = 0; p < PARAMETERS; p++) sum += ${NAME}_CALL(fabs)(f->parameters[p]);
     for (int i = 0; i < ALL; i++) sum += f->covariance[i][i];
     return sum - sum == 0;
 }
@@ -262,13 +275,16 @@ void ${name}_observer_estimate(${name}_observer *o, const real *y, real *x) {
     for (int d = DELAY - delay(o->likeliest); d < DELAY; d++) {
         real acting[INPUTS];
         for (int k = 0; k < INPUTS; k++) acting[k] = o->waiting[d][k] + f->disturbance[k];
-        move(x, acting);
+        move(x, acting, f->parameters);
     }
 }
 
+$shift
 void ${name}_observer_compensate(const ${name}_observer *o, real *u) {
-    for (int k = 0; k < INPUTS; k++) {
-        u[k] -= o->filters[o->likeliest].disturbance[k];
+    const ${name}_filter *f = &o->filters[o->likeliest];
+    real shifted[INPUTS] = {0};
+$shifted    for (int k = 0; k < INPUTS; k++) {
+        u[k] -= f->disturbance[k] + shifted[k];
         u[k] = u[k] > upper[k] ? upper[k] : u[k] < lower[k] ? lower[k] : u[k] == u[k] ? u[k] : trim[k];
     }
 }

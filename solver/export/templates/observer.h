@@ -41,7 +41,8 @@ extern "C" {
 typedef struct {
     ${name}_real x[$n];                            /* at the time of the last y */
     ${name}_real disturbance[$m];                  /* of the inputs: what acts is the input and this */
-    ${name}_real covariance[$n + $m][$n + $m];     /* U D U^T of the error of x and disturbance: U above, D on the diagonal */
+    ${name}_real parameters[$parameters];                   /* of the robot; estimated: $estimated */
+    ${name}_real covariance[$n + $m + $e][$n + $m + $e]; /* U D U^T of the error of x, disturbance and estimated: U above, D on the diagonal */
     ${name}_real innovation;                       /* squared and normalised: SENSORS on average where the model holds */
     ${name}_real unlikely;                         /* twice the logarithm of how much likelier the likeliest is */
 } ${name}_filter;

@@ -1,5 +1,5 @@
-/* Reads rows of y and the $m inputs sent after it, one row a control period, and writes the $n states and $m disturbances
- * that the observer estimates, its normalised innovation and its likeliest filter; made by `solver export --observer`.
+/* Reads rows of y and the $m inputs sent after it, one row a control period, and writes the $n states, $m disturbances
+ * and $p parameters that the observer estimates, its normalised innovation and its likeliest filter; made by `solver export --observer`.
  *     cc -std=c99 -O3 $name.c ${name}_observer.c ${name}_observer_driver.c -lm -o ${name}_observer
  */
 
@@ -22,6 +22,7 @@ int main(void) {
         for (int i = 0; i < $n; i++) printf("%.17g ", (double)x[i]);
         const ${name}_filter *filter = &observer.filters[observer.likeliest];
         for (int k = 0; k < $m; k++) printf("%.17g ", (double)filter->disturbance[k]);
+        for (int p = 0; p < $p; p++) printf("%.17g ", (double)filter->parameters[p]);
         printf("%.17g %d\n", (double)filter->innovation, observer.likeliest);
     }
 }

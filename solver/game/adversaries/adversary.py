@@ -23,16 +23,20 @@ RadiusInTime = Literal["constant", "walk", "displacement"]
 class Hamiltonian:
     """Gradients of the Hamiltonian H = dV/dx . (a + B u) at N states and the policy's inputs.
 
-    x and costate = dV/dx (N, n), u (N, m), dH_du = B^T dV/dx (N, m). `dH_dx` and `dH_dtheta` come from one reverse
-    sweep of the robot's kernel, which runs when one of them is first read.
+    x and costate = dV/dx (N, n), u (N, m), dH_du = B^T dV/dx (N, m), theta (N, p), nominal by default. `dH_dx` and
+    `dH_dtheta` come from one reverse sweep of the robot's kernel, which runs when one of them is first read.
     """
 
-    def __init__(self, problem: Problem, x: Tensor, u: Tensor, costate: Tensor, dH_du: Tensor) -> None:
+    def __init__(
+        self, problem: Problem, x: Tensor, u: Tensor, costate: Tensor, dH_du: Tensor, theta: Tensor | None = None
+    ) -> None:
         self.problem, self.x, self.u, self.costate, self.dH_du = problem, x, u, costate, dH_du
+        self.theta = theta
 
     @cached_property
     def _gradients(self) -> tuple[Tensor, Tensor, Tensor]:
-        gradients: tuple[Tensor, Tensor, Tensor] = self.problem.robot.hamiltonian_gradient(self.x, self.u, self.costate)
+        arguments = self.x, self.u, self.costate, self.theta
+        gradients: tuple[Tensor, Tensor, Tensor] = self.problem.robot.hamiltonian_gradient(*arguments)
         return gradients
 
     @property

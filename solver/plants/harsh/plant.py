@@ -38,12 +38,22 @@ class Harsh:
         task = metadata.task
         #: Integration steps in a control period with friction or backlash: at least those of the simulation rate.
         self.steps = max(problem.substeps, task.simulation_rate // task.control_rate)
-        across = [entry.name for entry in metadata.inputs if entry.coordinate is None]
+        across = [
+            f"{entry.name} of {problem.robot.name} does not drive exactly one coordinate"
+            for entry in metadata.inputs
+            if entry.coordinate is None
+        ]
+        if metadata.internal:
+            control_matrix = problem.robot.affine_dynamics(problem.target[None])[1][0]
+            across += [
+                f"{entry.name} of {problem.robot.name} acts through a state of first order"
+                for entry, through in zip(metadata.inputs, control_matrix[metadata.velocities.stop :].T, strict=True)
+                if through.any()
+            ]
         if harshness.stiction and across:
             others = " ".join(name for name in EFFECTS if name != "stiction")
             raise SolverError(
-                f"input {across[0]} of {problem.robot.name} does not drive exactly one coordinate, so stiction cannot "
-                f"be computed; leave it out, for example --harsh {others}"
+                f"input {across[0]}, so stiction cannot be computed; leave it out, for example --harsh {others}"
             )
         self._require_rates()
         rates = [metadata.rate(entry.coordinate) for entry in metadata.inputs if entry.coordinate is not None]
@@ -58,7 +68,9 @@ class Harsh:
                     f"{other} of {self.problem.robot.name} is not the rate of a coordinate, so {effect} cannot be "
                     "computed; name the other effects, for example --harsh delay saturation backlash noise"
                 )
-        unit = next((unit for _, unit, _ in Tangent(self.problem.robot.metadata).entries if unit not in NOISE), None)
+        metadata = self.problem.robot.metadata
+        moving = Tangent(metadata).entries[: 2 * metadata.nv]  # without states of first order
+        unit = next((unit for _, unit, _ in moving if unit not in NOISE), None)
         if unit is not None and self.harshness.noise:
             raise SolverError(
                 f"noise has no typical magnitude in {unit}; name the other effects, for example --harsh delay "

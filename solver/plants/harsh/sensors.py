@@ -28,13 +28,15 @@ def sensing_of(problem: Problem, encoder: float, noise: float, delay: int) -> Se
 
 
 def _noise(problem: Problem, level: float) -> Tensor:
-    """Standard deviations (nt,) of the noise of the states. level: factor of NOISE."""
-    units = [unit for _, unit, _ in problem.tangent.entries]
+    """Standard deviations (nt,) of the noise of the states, zero for states of first order. level: factor of NOISE."""
+    moving = 2 * problem.robot.metadata.nv
+    units = [unit if place < moving else "" for place, (_, unit, _) in enumerate(problem.tangent.entries)]
     return level * problem.target.new_tensor([NOISE.get(unit, 0.0) for unit in units])
 
 
 class Sensors:
     """Sensors of N rollouts. With encoders, rates are filtered differences of the counts; otherwise they are measured.
+    States of first order, such as a current, are measured without error.
 
     encoder, noise: factors of the usual magnitudes. seed: one, or one for each of the N rollouts.
     x: (N, n) true states at the start. The filter starts at the true rates.
@@ -57,7 +59,9 @@ class Sensors:
         positions, rates = self._measure(x)
         if self.count is not None:
             moved = self._wrapped(positions - self.positions) / self.period
-            rates = self.kept * self.rates + (1.0 - self.kept) * moved
+            size = moved.shape[1]
+            filtered = self.kept * self.rates[:, :size] + (1.0 - self.kept) * moved
+            rates = torch.cat([filtered, rates[:, size:]], 1)
         self.positions, self.rates = positions, rates
         return self.measured
 

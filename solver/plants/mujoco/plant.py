@@ -43,6 +43,11 @@ class MuJoCoPlant:
 
     def __init__(self, problem: Problem, theta: Tensor | None = None) -> None:
         robot = problem.robot
+        if robot.metadata.internal:
+            raise SolverError(
+                f"{robot.metadata.internal[0]} of {robot.name} is a state of first order, which the plant mujoco does "
+                "not have; use another plant, such as nominal or harsh"
+            )
         other = robot.metadata.quasi_velocity
         if other is not None:
             raise SolverError(

@@ -21,6 +21,8 @@ def needs(backend: str) -> None:
     """Skip the test where the engine of a backend is not installed."""
     if backend == "js":
         pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    if backend == "jax":
+        pytest.importorskip("jax", reason="JAX is not installed")
 
 
 @pytest.mark.parametrize("dtype", LIMITS)

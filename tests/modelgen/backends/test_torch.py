@@ -106,6 +106,7 @@ def test_compiles_with_its_backward_pass_as_one_graph(artifacts: Path, exact: Ca
     torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["dynamics", "hamiltonian_gradient"])
 def test_traces_as_one_graph_without_breaks(
     robot: CompiledRobot, exact: Callable[[str], SimpleNamespace], method: str

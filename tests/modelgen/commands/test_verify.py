@@ -85,6 +85,7 @@ class TestVerify:
         assert built.is_dir()
 
 
+@pytest.mark.slow
 def test_one_coordinate_robot_from_file_to_proof(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The whole line with every backend, on the smallest robot so that compiling is short."""
     model = (SHIPPED / "pendulum.py").read_text()

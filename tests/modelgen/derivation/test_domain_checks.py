@@ -11,7 +11,7 @@ from sympy import cos, exp, log, sin, sqrt
 
 from modelgen import LogCos, ModelError, Robot
 from modelgen.derivation.derive import equations_of_motion
-from modelgen.derivation.domain_checks import check_domain
+from modelgen.derivation.domain_checks import check_domain, ignorable
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.numeric import numpy_evaluator
 
@@ -255,3 +255,22 @@ def test_gravity_may_be_a_fixed_parameter_of_a_robot_of_links(draft: Draft) -> N
     force = numpy_evaluator([*equations.state, *equations.parameters], equations.force, equations.definitions)
     level = force(*np.array([[0.0, np.pi / 2, 0.0, 0.0, 1.0]]).T)  # the rod is level: 0.3 kg at 0.5 m
     assert level[0, 1, 0] == pytest.approx(0.3 * 1.62 * 0.5)
+
+
+@pytest.mark.parametrize(("free", "named"), [((), True), (("turn",), False)])
+def test_a_coordinate_on_which_nothing_depends_is_named(free: tuple[str, ...], named: bool) -> None:
+    draft = Draft()
+    draft.robot.point_mass(draft.mass, (draft.s, 0))
+    draft.robot.kinetic_energy(0.01 * draft.q.rate**2)
+    draft.robot.apply(draft.s, draft.force)
+    draft.robot.apply(draft.q, 0.1 * draft.force)
+    draft.cost = draft.s**2 + draft.q.rate**2
+    message = ignorable(draft.robot, draft.check(free=free))
+    assert ("nothing depends on `turn`" in message and "free=['turn']" in message) == named
+    assert bool(message) == named
+
+
+def test_no_coordinate_is_named_where_all_matter() -> None:
+    draft = Draft()
+    draft.bodies()
+    assert ignorable(draft.robot, draft.check()) == ""

@@ -112,6 +112,7 @@ def thrown(limit: float, folder: Path) -> tuple[int, list[str]]:
     )
 
 
+@pytest.mark.slow
 def test_inputs_that_throw_a_robot_out_of_its_domain_cause_a_warning(tmp_path: Path) -> None:
     """At 10^8 N the drag allows 10^4 m/s. A hundredth of the force is resolved, as with that limit."""
     steps, (warning,) = thrown(1e8, tmp_path / "strong")
@@ -120,6 +121,7 @@ def test_inputs_that_throw_a_robot_out_of_its_domain_cause_a_warning(tmp_path: P
     assert thrown(1e6, tmp_path / "weak") == (steps, [])
 
 
+@pytest.mark.slow
 def test_a_force_without_a_value_beyond_the_limits_is_named(tmp_path: Path) -> None:
     """asin(0.999 s) ends at s = 1.001, which a motion at 2 m/s from within the limits reaches."""
     robot, s, mass, force = cart()

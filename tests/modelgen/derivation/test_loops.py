@@ -19,6 +19,7 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.loops import closures
 from modelgen.derivation.numeric import compiled_evaluator
 from modelgen.derivation.size import size
+from modelgen.report.pages import html_page
 
 Array = NDArray[np.float64]
 GRAVITY = 9.81
@@ -253,7 +254,7 @@ def test_slider_crank_equals_its_closed_form(tmp_path: Path) -> None:
 def test_frames_of_two_links_coincide() -> None:
     """A four-bar whose rocker closes at the coupler by frames has one degree of freedom less: the pin is rigid."""
     robot = Robot("welded")
-    first, second, third = (robot.revolute(name, limit=1.4, **kind) for name, kind in joints())
+    first, second, third = (robot.revolute(name, limit=1.4, **kind) for name, kind in joints())  # type: ignore[arg-type]
     turn, torque = robot.revolute("turn", limit=1.4), robot.input("torque", 1, "N m")
     mass = robot.parameter("mass", 1, "kg", tolerance=0.3)
     left = robot.link("left", first, mass=mass, centre=(0, 0, 0.2))
@@ -296,7 +297,7 @@ def four_bar(
     robot = Robot("bars")
     crank = robot.revolute("crank", limit=bound, rate_limit=10)
     coupler = robot.revolute("coupler", limit=pi)
-    rocker = robot.revolute("rocker", **{"limit": math.pi, **of_rocker})
+    rocker = robot.revolute("rocker", **{"limit": math.pi, **of_rocker})  # type: ignore[arg-type]
     a, b, c, d = lengths
     tip = (a * cos(crank) + b * cos(coupler), a * sin(crank) + b * sin(coupler))
     end = (d + c * cos(rocker), c * sin(rocker))
@@ -383,7 +384,7 @@ def test_ends_are_points_or_links() -> None:
     with pytest.raises(ModelError, match="names no dependent coordinates"):
         robot.loop((0, 0), (0, 1), dependent={})
     with pytest.raises(ModelError, match="is not a coordinate of this robot"):
-        robot.loop((0, 0), (0, 1), dependent={"angle": 0})
+        robot.loop((0, 0), (0, 1), dependent={"angle": 0})  # type: ignore[dict-item]
     lever = Robot("lever")
     first, other = lever.revolute("first", limit=1), lever.revolute("other", limit=1, rate_limit=1)
     lever.loop((sin(other), cos(other)), (0, 1), dependent={first: 0})
@@ -399,6 +400,10 @@ def test_size_of_a_build_is_estimated_within_a_factor_of_three(name: str, tmp_pa
     robot = unseen(name)
     built = sum(build_artifact(robot, tmp_path).operations.values())
     assert built / 3 < size(robot).total < 3 * built
+
+
+def test_a_page_draws_the_dependent_bars() -> None:
+    assert "<svg" in html_page(unseen("four_bar"))
 
 
 def test_newton_closes_the_loop_to_rounding() -> None:

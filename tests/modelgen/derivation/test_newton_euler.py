@@ -34,6 +34,7 @@ def values(robot: Robot, x: np.ndarray, theta: np.ndarray | None = None) -> tupl
     return matrix, force[:, :, 0]
 
 
+@pytest.mark.slow
 def test_verification_finds_a_wrong_recursion() -> None:
     robot = Robot("two")
     for name, axis, on in (("first", "z", None), ("second", "x", "first")):

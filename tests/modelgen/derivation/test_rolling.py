@@ -26,6 +26,7 @@ from modelgen.builder import build_artifact
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.numeric import compiled_evaluator
 from modelgen.statement.sympy_rolling import unseen_bodies
+from tests.modelgen.support.systems import proven
 
 Array = NDArray[np.float64]
 UNSEEN = Path(__file__).parents[3] / "benchmarks" / "unseen"
@@ -170,7 +171,10 @@ def rolling_disc(method: KanesMethod, count: int) -> Robot:
 @pytest.mark.parametrize(("make", "count"), [(hidden_disc, 3), (constrained_disc, 5)])
 def test_rolling_disc_equals_kanes_equations_of_its_page(make: Any, count: int) -> None:
     """The accelerations that SymPy's page gives, rolldisc_example_kane: in lean q2 and speeds u1, u2, u3."""
-    equations = equations_of_motion(rolling_disc(make(), count))
+    robot = rolling_disc(make(), count)
+    checks = proven(robot)
+    assert "Kane's equations hold" in checks["Lagrange's equations hold"].note
+    equations = equations_of_motion(robot)
     matrix = equations.mass_matrix.row_join(equations.force)
     found = compiled_evaluator((*equations.state, *equations.parameters), matrix, equations.definitions)
     random = np.random.default_rng(5)
@@ -248,7 +252,7 @@ def test_bad_rates_are_refused() -> None:
         ({}, "write {coordinate: rate"),
     ):
         with pytest.raises(ModelError, match=words):
-            robot.roll(rates)
+            robot.roll(rates)  # type: ignore[arg-type]
     robot.roll({x: speed * sp.cos(yaw), y: speed * sp.sin(yaw)})
     with pytest.raises(ModelError, match=r"in an earlier robot\.roll"):
         robot.roll({x: speed})

@@ -102,6 +102,7 @@ def test_a_limit_that_ends_with_the_file_restores_os_exit(monkeypatch: pytest.Mo
     time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_file_that_ignores_the_exception_ends_the_command_with_a_message(folder: Path) -> None:
     """In a subprocess, because a call that waits cannot be interrupted otherwise."""
     written(folder, "import time\n\ntime.sleep(1000)\n")

@@ -129,6 +129,7 @@ def test_a_trim_at_a_limit_is_refused_where_the_cost_is_steep(kind: Callable[[fl
     assert equations_of_motion(lander((0, 2 * G))).trim == pytest.approx((2 * G,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ACTION_COSTS)
 @pytest.mark.parametrize(("middle", "limit", "trim"), [(2.35, 2.35, 2.4), (40.0, 40.0, 19.62), (0.0, 3.0, -1.04)])
 def test_the_cost_is_the_bregman_divergence_from_the_trim(

@@ -51,6 +51,7 @@ def motion(robot: CompiledRobot, one: Task, rate: int) -> tuple[Array, Array]:
     return inputs, play(robot, one.centre, one.start, inputs, rate)
 
 
+@pytest.mark.slow
 def test_information_is_that_of_finite_differences(pendulum: CompiledRobot, asked: Task) -> None:
     """Of two windows whose starts are eliminated by least squares, beside central differences of `play`."""
     rate = pendulum.metadata.task.control_rate
@@ -135,6 +136,7 @@ def test_a_fit_to_its_recording_is_narrower(
     assert volumes[0] < 0.75 * volumes[1]
 
 
+@pytest.mark.slow
 def test_the_expected_half_widths_are_those_of_an_identification(
     pendulum: CompiledRobot, asked: Task, excited: Excitation, tmp_path: Path
 ) -> None:

@@ -51,6 +51,7 @@ def holds_truth(centre: Array, shape: Array) -> bool:
     return bool(away @ np.linalg.solve(shape, away) <= 1.0)
 
 
+@pytest.mark.slow
 def test_dry_friction_that_the_model_lacks_widens_the_set_until_it_holds_the_truth(
     pendulum: CompiledRobot, tmp_path: Path
 ) -> None:
@@ -62,6 +63,7 @@ def test_dry_friction_that_the_model_lacks_widens_the_set_until_it_holds_the_tru
         assert found.widened > 2.0
 
 
+@pytest.mark.slow
 def test_the_warning_names_the_size_the_width_and_dry_friction(
     pendulum: CompiledRobot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -94,6 +96,7 @@ def test_counts_of_an_encoder_are_noise() -> None:
     assert misfit([(windows, (1.5 * motion - measured) / deviation)], deviation).excess > 1000.0
 
 
+@pytest.mark.slow
 def test_any_three_digit_start_value_reaches_the_truth(pendulum: CompiledRobot, tmp_path: Path) -> None:
     """Bounds by a tolerance put the middle of a range within rounding of the start value, or on it."""
     logs, random = recordings(pendulum, tmp_path, TRUTH, 2, NOISE), np.random.default_rng(0)

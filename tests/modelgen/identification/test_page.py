@@ -57,6 +57,7 @@ def test_the_null_direction_is_named_first_and_drawn(hanging: CompiledRobot, fou
     assert len([axes for axes in projections(hanging, found).axes if axes.axison]) == 3
 
 
+@pytest.mark.slow
 def test_a_script_in_a_name_stays_text(hanging: CompiledRobot, found: Identified, tmp_path: Path) -> None:
     """An artifact with such names is refused when it is loaded; this is the second wall."""
     evil = "</pre><script>alert(1)</script>"

@@ -54,6 +54,7 @@ def test_the_file_gives_back_what_predicted(pendulum: CompiledRobot, stored: Sto
     assert np.nanmax(ratio[:, each]) == np.nanmax(ratio)
 
 
+@pytest.mark.slow
 def test_a_robot_that_has_changed_is_noticed(
     pendulum: CompiledRobot, stored: Stored, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

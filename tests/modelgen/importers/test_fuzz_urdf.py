@@ -89,6 +89,7 @@ def robots(draw: st.DrawFn) -> str:
     return "\n".join(['<robot name="r">', *parts, "</robot>"])
 
 
+@pytest.mark.slow
 @given(robots(), st.booleans())
 @fuzzed
 @example(

@@ -57,7 +57,7 @@ def test_joints_of_fix_are_held(written: Callable[..., Path]) -> None:
 
 
 def test_a_pattern_and_mimic_hold_several_joints(written: Callable[..., Path]) -> None:
-    following = SPIN.replace("</joint>", '<mimic joint="arm"/></joint>')
+    following = SPIN.replace("</joint>", '<mimic joint="nobody"/></joint>')
     path = written(*ROBOT[:-2], MIMIC, following)
     with pytest.raises(ModelError, match=r"--fix mimic .* 2 joints"):
         model_file(path, "machine")
@@ -145,6 +145,39 @@ def test_xml_that_other_readers_accept_gives_the_same_file(
     path.write_text(text.replace("</robot>", ""))
     with pytest.raises(ModelError, match=r"machine\.urdf:\d+: "):
         model_file(path, "machine")
+
+
+@pytest.mark.parametrize(
+    ("leader", "follower", "mimic", "line"),
+    [
+        (SHOULDER, RAIL, 'offset="0.1"', "robot.coupling(rail - 0.1, arm, ratio=1.0, "),
+        (SHOULDER, SPIN, 'multiplier="0.3" offset="-0.2"', "* (1 - cos(lambda_joint - 0.3 * arm + 0.2)))"),
+        (SHOULDER.replace("revolute", "continuous"), SPIN, 'multiplier="-2"', "* (1 - cos(lambda_joint + 2 * arm)))"),
+        (
+            SHOULDER.replace("revolute", "continuous"),
+            SPIN,
+            'multiplier="0.5"',
+            "* (1 - cos(lambda_joint - 0.5 * arm)))",
+        ),
+        (
+            SHOULDER.replace('lower="-1.5"', 'lower="0.5"'),
+            RAIL,
+            'multiplier="2"',
+            "robot.coupling(rail - 3.0, arm, rat",
+        ),
+    ],
+)
+def test_a_mimic_joint_may_have_an_offset_or_turn_without_end(
+    written: Callable[..., Path], tmp_path: Path, leader: str, follower: str, mimic: str, line: str
+) -> None:
+    """A spring whose force repeats after a whole turn, where it does so for the leader; otherwise it has limits."""
+    follower = follower.replace("</joint>", f'<mimic joint="arm" {mimic}/></joint>')
+    others = [part for part in (RAIL, SPIN) if part[:20] != follower[:20]]
+    text = model_file(written(*ROBOT[:5], leader, MOUNT, follower, *others), "machine")
+    assert line in text
+    robot = load_text(text, tmp_path)
+    assert robot.joints[0].continuous == ('multiplier="-2"' in mimic)
+    check_domain(robot, equations_of_motion(robot))
 
 
 @pytest.mark.parametrize("follower", ["revolute", "prismatic"])

@@ -45,7 +45,8 @@ def test_a_rate_limit_of_1000_is_replaced_by_a_guess(written: Callable[..., Path
 @pytest.mark.parametrize(
     ("kind", "limit", "line", "words"),
     [
-        ("revolute", 'lower="0.5" upper="2"', "limit=2,", "lambda_joint from 0.5 to 2"),
+        ("revolute", 'lower="-0.5" upper="1"', "limit=1,", "lambda_joint from -0.5 to 1"),
+        ("revolute", 'lower="0.5" upper="2"', "limit=0.75,", "lambda_joint from 1.25"),
         ("revolute", 'lower="-1e16" upper="1e16"', "continuous=True", "limits of lambda_joint"),
         ("prismatic", 'lower="-1e16" upper="1e16"', "limit=10,", "limits of lambda_joint"),
         ("revolute", 'lower="-2" upper="2"', "limit=2,", ""),

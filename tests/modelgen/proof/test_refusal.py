@@ -100,6 +100,7 @@ def test_an_inertia_that_vanishes_at_one_point_is_refused(draft: Draft) -> None:
     assert draft.line == "draft.robot.kinetic_energy(draft.mass * (draft.s - 0.777) ** 2 * draft.s.rate**2 / 2)"
 
 
+@pytest.mark.slow
 def test_a_mass_matrix_that_is_singular_at_one_angle_is_refused(draft: Draft) -> None:
     """det M = m**2 (1 - cos(turn - 0.3)**2 / 1) vanishes where the point moves along the rail."""
     draft.robot.kinetic_energy(

@@ -74,6 +74,12 @@ class TestNames:
 
 
 class TestNumbers:
+    def test_a_limit_of_two_numbers_is_explained(self) -> None:
+        pair: Any = (0, 40)
+        rejects(
+            "one number: the domain is from -limit", action=lambda: Robot("r").prismatic("s", limit=pair, rate_limit=1)
+        )
+
     @given(st.floats(allow_nan=True, allow_infinity=True))
     def test_limits_that_are_not_finite_and_positive_are_refused(self, limit: Any) -> None:
         robot = Robot("r")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sympy import Piecewise, Symbol
 
 from modelgen import LogCos, ModelError, Quadratic, Robot, Tanh
 from modelgen.derivation.description import metadata
@@ -50,6 +51,8 @@ class TestTask:
             ({"target": {"speed": 1}}, ("target", "`speed`")),
             ({"target": 0}, ("target is 0", "target=dict(s=...)")),
             ({"target": {"s": 1.5}}, ("target of `s` is 1.5", "limit of 1")),
+            ({"state_cost": Symbol("t") ** 2}, ("symbol `t`", "A model has no time")),
+            ({"state_cost": Piecewise((1, Symbol("s") > 0), (0, True))}, ("Piecewise", "Max(0, depth)**p")),
             ({"horizon": 0}, ("horizon is 0",)),
             ({"horizon": 0.001}, ("horizon", "control step")),
             ({"horizon": 1e9}, ("1.25e+11 control periods", "at most 8000 s")),
@@ -95,11 +98,9 @@ class TestTask:
         robot = self.changed()
         rejects("`late`", "end of the file", action=lambda: robot.input("late", 1, "N"))
 
-    def test_a_task_before_any_coordinate_or_input_is_refused(self) -> None:
+    def test_a_task_before_any_coordinate_is_refused(self) -> None:
         robot = Robot("empty")
         rejects("no coordinate", "robot.revolute", action=lambda: robot.task(**TASK))
-        robot.revolute("q", limit=1, rate_limit=1)
-        rejects("no input", "robot.input", action=lambda: robot.task(**TASK))
 
     def test_one_weight_holds_for_all_inputs(self) -> None:
         robot, s, _, force = cart()

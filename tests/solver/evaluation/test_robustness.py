@@ -166,6 +166,8 @@ def test_solver_robustness_writes_a_figure_and_json(runs: list[Path], tmp_path: 
         "axes",
         "groups",
         "reaction_periods",
+        "estimate",
+        "blind",
     }
     (axis,) = content["axes"]
     assert axis == {

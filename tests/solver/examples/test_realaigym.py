@@ -76,7 +76,7 @@ def test_the_observer_gets_measured_rates_only_where_there_are(
     class Policy:
         def __init__(self, *given: object) -> None:
             noise = adapter.RATE_NOISE if rates == "measured" else None
-            assert given == ("realaigym_acrobot", 4, "runs/any", adapter.LONGEST_DELAY, noise)
+            assert given == ("realaigym_acrobot", 4, "runs/any", adapter.LONGEST_DELAY, noise, ())
 
         def from_sensors(self, y: Any) -> float:
             assert rates != "raw"

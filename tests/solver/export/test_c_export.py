@@ -90,7 +90,7 @@ def with_basin(run: Path) -> Basin:
     unit = root @ root.T / problem.state_limits / problem.state_limits[:, None]
     basin = Basin(problem.target, ~problem.clipped, unit, 0.3 * n)
     solution.ensemble.set_basin(basin)
-    solution.ensemble.set_metric(3.0 * unit, 100.0 * basin.level)
+    solution.ensemble.set_metric(3.0 * unit, 100.0 * float(basin.level))
     checkpoint = load_run_checkpoint(run)
     save_checkpoint(run, {**checkpoint, "ensemble": solution.ensemble.state_dict(), "best": {}})
     return basin

@@ -62,6 +62,7 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Act]:
     }
 
 
+@pytest.mark.slow
 @needs_compiler
 @given(st.lists(st.tuples(*[entries] * 4), min_size=1, max_size=30))
 @example([(1e30, 0.1, 0.1, 0.1), (0.1, 0.1, 1e30, 0.1), (0.1, math.inf, 0.1, 0.1), (0.1, 0.1, 0.1, -1e300)])

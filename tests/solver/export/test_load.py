@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 import textwrap
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 
+import modelgen
 import solver
 from modelgen.errors import ModelError
 from solver.errors import SolverError
@@ -66,6 +68,43 @@ def test_lists_tensors_and_other_dtypes_are_accepted(finished_run: Path) -> None
     before = x.copy()
     policy(x)
     assert np.array_equal(x, before)
+
+
+def test_tensors_give_tensors(finished_run: Path) -> None:
+    policy, value = solver.load_policy(finished_run), solver.load_value(finished_run)
+    x = torch.tensor([[0.5, 1.0], [1.0, -2.0]])
+    assert torch.equal(policy(x), torch.from_numpy(policy(x.numpy())))
+    assert torch.equal(policy(x[0]), policy(x[:1])[0])
+    for found, expected in zip(value(x), value(x.numpy()), strict=True):
+        assert torch.equal(found, torch.from_numpy(expected))
+
+
+@pytest.mark.slow
+def test_jax_arrays_give_jax_arrays_under_transformations(finished_run: Path) -> None:
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    policy, value = solver.load_policy(finished_run), solver.load_value(finished_run)
+    x = jax.numpy.array([[0.5, 1.0], [1.0, -2.0]])
+    u = jax.jit(policy)(x)
+    assert isinstance(u, jax.Array)
+    np.testing.assert_allclose(u, policy(np.asarray(x)), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(jax.vmap(policy)(x), u, rtol=1e-5, atol=1e-6)
+    for found, expected in zip(value(x), value(np.asarray(x)), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_jax_arrays_of_a_policy_without_a_form_in_jax(finished_run: Path) -> None:
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    whole = solver.load_policy(finished_run)
+    policy = solver.Policy(whole._act, whole.robot, "sac")
+    x = np.array([0.5, 1.0], np.float32)
+    assert np.array_equal(policy(jax.numpy.asarray(x)), whole(x))
+    with pytest.raises(SolverError, match="outside of jit"):
+        jax.jit(policy)(x)
+
+
+def test_policies_that_ship_and_the_version() -> None:
+    assert "pendulum-rfvi" in solver.policies()
+    assert solver.__version__ == modelgen.__version__ == version("robust-value-iteration")
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 3), (2, 1), (1, 2, 2), ()])

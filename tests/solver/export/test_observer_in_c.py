@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.export.c_export import emit_observer
 from solver.export.c_templates import listed
+from solver.observer.observer import Observer
 from solver.observer.unknown_delay import make_observer
 from solver.plants.harsh.harshness import Harshness
 from solver.plants.harsh.plant import Harsh
@@ -31,13 +32,15 @@ Load = Callable[[str], CompiledRobot]
 PERIODS = 60
 
 
-def compiled(problem: Problem, folder: Path, delay: str, real: str, usual: str = "") -> Path:
+def compiled(
+    problem: Problem, folder: Path, delay: str, real: str, usual: str = "", estimate: Sequence[str] = ()
+) -> Path:
     """The observer's driver. delay: as DELAY=1 or LONGEST_DELAY=3. usual: other variances of what is measured, in C; of
     all states where rates are measured."""
     name = problem.robot.name
     for file, content in export(load_model(name), "c").items():
         (folder / file).write_bytes(content)
-    for file, text in emit_observer(problem).items():
+    for file, text in emit_observer(problem, estimate).items():
         text = re.sub(r"(usual\[SENSORS\] = \{).*?\}", rf"\g<1>{usual}}}", text) if usual else text
         (folder / file).write_text(text)
     sources = [str(folder / f"{name}{end}.c") for end in ("", "_observer", "_observer_driver")]
@@ -49,7 +52,7 @@ def compiled(problem: Problem, folder: Path, delay: str, real: str, usual: str =
 
 
 def estimates(driver: Path, rows: list[list[float]]) -> np.ndarray[Any, Any]:
-    """States, disturbances, the innovation and the likeliest filter, a row a period."""
+    """States, disturbances, parameters, the innovation and the likeliest filter, a row a period."""
     lines = "\n".join(" ".join(map(repr, row)) for row in rows)
     found = subprocess.run([driver], input=lines, capture_output=True, text=True, check=True)
     return np.array([line.split() for line in found.stdout.splitlines()], float)
@@ -95,7 +98,9 @@ def test_the_c_observer_is_torchs(
     assert same[10:].all()
     assert table[-1, -1] == (0 if longest is None else delay)
     table, expected = table[same], [row for row, each in zip(expected, same, strict=True) if each]
-    states, disturbances, innovations = np.split(table[:, :-1], [n, -1], axis=1)
+    m = len(problem.input_limits)
+    states, disturbances, parameters, innovations = np.split(table[:, :-1], [n, n + m, -1], axis=1)
+    np.testing.assert_allclose(parameters, np.tile(problem.theta.double(), (len(parameters), 1)), rtol=1e-6)
     error = states - np.array(expected)[:, :n]
     error = np.where(problem.clipped, error, np.remainder(error + np.pi, 2.0 * np.pi) - np.pi)
     np.testing.assert_allclose(error / problem.state_limits.numpy(), np.zeros_like(error), atol=2e-4)
@@ -104,6 +109,35 @@ def test_the_c_observer_is_torchs(
     assert np.abs(shares).max() > 1e-3
     np.testing.assert_allclose(innovations[:, 0], np.array(expected)[:, -2], rtol=0.02, atol=0.02)
     assert innovations.max() > 0.1
+
+
+@needs_compiler
+@pytest.mark.parametrize(("name", "change"), [("pendulum", 1.1), ("planar_quadrotor", 1.2)])
+def test_the_c_observer_estimates_the_parameters_of_torchs(
+    name: str, change: float, load: Load, tmp_path: Path
+) -> None:
+    """Of a robot whose first parameter is wrong, and the input that it compensates."""
+    problem = Problem(load(name))
+    theta = problem.theta.clone()
+    theta[0] *= change
+    plant = Harsh(problem, Harshness(encoder=1.0, delay=1), theta)
+    driver = compiled(problem, tmp_path, "DELAY=1", "double", estimate=["all"])
+    motion, observer = plant.begin(problem.target[None] + 0.1), make_observer(problem, plant.sensing, None, ["all"])
+    rows, expected, generator = [], [], torch.Generator().manual_seed(3)
+    for _ in range(PERIODS):
+        y = motion.measured[:, : len(plant.sensing.deviation)]
+        x = observer.estimate(y)
+        assert isinstance(observer, Observer)
+        assert observer.parameters is not None
+        expected.append(torch.cat([x, observer.disturbance, observer.parameters], 1)[0].tolist())
+        u = problem.input_of(0.3 * (2.0 * torch.rand(1, len(problem.input_limits), generator=generator) - 1.0))
+        rows.append([*y[0].tolist(), *u[0].tolist()])
+        observer.sent(u)
+        motion.step(u)
+    scale = torch.cat([problem.state_limits, problem.input_limits, problem.theta.abs()]).numpy()
+    found = estimates(driver, rows)[:, : len(scale)] / scale
+    np.testing.assert_allclose(found, np.array(expected) / scale, atol=1e-3)
+    assert np.abs(found[-1, -len(theta) :] - 1.0).max() > 0.01
 
 
 @needs_compiler

@@ -117,6 +117,7 @@ def test_many_starts_run_and_a_longer_rod_stays_in_view(page: Any) -> None:
     assert page.evaluate("draw() || view.some((each, i) => each !== rules.view[i])")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
 def test_page_fits_a_phone_and_prints(tmp_path: Path) -> None:
     """Nothing is wider than a phone. Paper has no controls, and no heading without anything below it."""
@@ -147,6 +148,7 @@ def test_page_fits_a_phone_and_prints(tmp_path: Path) -> None:
         browser.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
 def test_touch_pushes_and_keys_move_sliders(finished_run: Path, tmp_path: Path) -> None:
     """On a phone, and without a mouse; a reader who wants less motion starts the page paused."""

@@ -19,6 +19,7 @@ from solver.export.page_export import engine
 from solver.plants.rollouts import controller, rollouts
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
+from tests.solver.conftest import TINY
 from tests.solver.export.test_c_export import COMPILER, STRICT, called, compiled, needs_compiler
 from tests.solver.export.test_page_export import LOOP, in_float64
 from tests.solver.small_trainings import start_unjudged
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.slow
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A training of the quadrotor that begins, with its basin."""
     folder = tmp_path_factory.mktemp("quadrotor") / "run"
-    settings = Settings(algorithm="cfvi", iterations=1, states=512, epochs=1, members=2, width=16, episodes=4, polish=0)
+    settings = Settings(**TINY | {"adversaries": {}, "iterations": 1})
     start_unjudged("quadrotor", settings, folder)
     return folder
 
@@ -81,8 +82,9 @@ def test_a_javascript_rollout_is_pythons(run: Path) -> None:
     for x in problem.sample_starts(3, torch.Generator().manual_seed(3)).double():
         expected = rollouts(problem, act, x[None], seconds=0.5)
         found = json.loads(script.eval(f"roll({x.tolist()}, {theta.tolist()}, {len(expected.u)}, 0)"))
-        np.testing.assert_allclose(found["states"], expected.x[1:, 0].numpy(), atol=1e-6)
-        assert found["result"] == pytest.approx(float(expected.returns[0]), rel=1e-6)
+        # The policy of several inputs iterates to 1e-5, and an unstable robot amplifies the difference.
+        np.testing.assert_allclose(found["states"], expected.x[1:, 0].numpy(), atol=1e-4)
+        assert found["result"] == pytest.approx(float(expected.returns[0]), rel=1e-4)
         assert found["success"] == bool(expected.success[0])
 
 

@@ -39,7 +39,7 @@ def rod(load: Load) -> Problem:
 def basin(rod: Problem) -> Basin:
     """That of the pendulum whose input is held for one period."""
     found = find_basin(rod, 1.0)
-    assert found is not None
+    assert isinstance(found, Basin)
     return found
 
 
@@ -128,7 +128,7 @@ def allowed(basin: Basin) -> float:
     here of the pendulum that hangs for five seconds."""
     hanging = math.pi**2 * 5.0
     quadratic = math.pi**2 * float(basin.cost[0, 0])
-    return max(0.15 * basin.level, 1.02 * 0.005 * min(hanging, quadratic))
+    return max(0.15 * float(basin.level), 1.02 * 0.005 * min(hanging, quadratic))
 
 
 @pytest.mark.slow
@@ -151,7 +151,7 @@ def test_the_basin_is_the_largest_up_to_a_factor_of_two(rod: Problem, basin: Bas
 
 def test_a_shell_lies_on_the_boundary_on_all_sides(rod: Problem, basin: Basin) -> None:
     x = shell(rod, basin, 400)
-    torch.testing.assert_close(basin.distance(x), torch.full((400,), basin.level), rtol=1e-4, atol=0.0)
+    torch.testing.assert_close(basin.distance(x), torch.full((400,), float(basin.level)), rtol=1e-4, atol=0.0)
     e = x @ torch.linalg.cholesky(basin.cost)
     quadrant = (e[:, 0] > 0).int() + 2 * (e[:, 1] > 0).int()
     assert int(torch.bincount(quadrant, minlength=4).min()) > 60
@@ -162,7 +162,7 @@ def test_a_linear_robot_keeps_it_up_to_its_limits(tmp_path: Path) -> None:
     """V is the quadratic form everywhere: an ellipsoid of level L reaches sqrt(L inv(P)_ii) along state i."""
     problem = built(tmp_path, "rail", ON_THE_LEVEL)
     found = find_basin(problem, 1.0)
-    assert found is not None
+    assert isinstance(found, Basin)
     largest = float((problem.state_limits**2 / torch.linalg.inv(found.cost).diagonal()).min())
     assert 0.45 * largest < found.level < 1.05 * largest
 
@@ -174,6 +174,7 @@ def test_there_is_none_at_a_target_that_cannot_be_held(tmp_path: Path) -> None:
     assert find_basin(problem, 1.0) is None
 
 
+@pytest.mark.slow
 def test_a_target_that_an_input_holds_has_one(tmp_path: Path) -> None:
     """A weight that sinks without its trim."""
     problem = built(tmp_path, "lifted", LIFTED)

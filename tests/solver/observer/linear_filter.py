@@ -9,13 +9,13 @@ from scipy.linalg import expm
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
-from solver.observer.observer import DRIVE, LASTS, PUSH
+from solver.observer.observer import DRIVE, FOUND, PARAMETERS_CHANGE, PUSH
 
 
 class LinearFilter:
     """Filter of x = (position, velocity, disturbance d of the input) with m dv/dt = u + d - b v.
 
-    d is a Gauss-Markov process. The errors of m and b are independent in every period.
+    d is a random walk whose variance is bounded. The errors of m and b are independent in every period.
     """
 
     def __init__(self, robot: CompiledRobot, deviation: list[float]) -> None:
@@ -38,11 +38,11 @@ class LinearFilter:
         flow = expm(drift * self.period)
         F, G = np.zeros((3, 3)), np.array([*flow[:2, 2], 0.0])
         F[:2, :2], F[:, 2] = flow[:2, :2], G
-        F[2, 2] = math.exp(-self.period / LASTS)
+        F[2, 2] = 1.0
         by_mass, by_friction = (self._by_parameter(x[:2], u + x[2], i) for i in range(2))
         spread = [(parameter.upper - parameter.lower) / math.sqrt(12.0) for parameter in self.parameters]
         noise = np.stack([spread[0] * by_mass, spread[1] * by_friction], 1)
-        added = self.drive * (1.0 - F[2, 2] ** 2)
+        added = (self.drive - self.P[2, 2]) * (1.0 - math.exp(-2.0 * self.period / FOUND))
         Q = np.diag([0.0, PUSH**2 * self.period * self.rate**2, added])
         Q[:2, :2] += noise @ noise.T
         x, P, C = F @ x + G * u, F @ self.P @ F.T + Q, np.eye(3)[: len(self.R)]
@@ -51,7 +51,9 @@ class LinearFilter:
         error = y - C @ x
         keep = np.eye(3) - K @ C
         self.P = keep @ P @ keep.T + K @ self.R @ K.T
-        return x + K @ error, float(error @ np.linalg.inv(S) @ error)
+        corrected = x + K @ error
+        corrected[2] = np.clip(corrected[2], -DRIVE * self.limit, DRIVE * self.limit)
+        return corrected, float(error @ np.linalg.inv(S) @ error)
 
     def _by_parameter(self, x: Array, u: float, which: int) -> Array:
         """Derivative of the state after a period with respect to mass or friction, by differences."""
@@ -62,3 +64,40 @@ class LinearFilter:
             return flow[:2] @ np.array([*x, u])
 
         return (after(1e-5) - after(-1e-5)) / 2e-5
+
+
+class ParameterFilter:
+    """Extended filter of z = (position, velocity, disturbance, mass, friction) of the same robot, whose mass and
+    friction wander between their bounds. Its derivatives are differences."""
+
+    def __init__(self, robot: CompiledRobot, deviation: float) -> None:
+        state, parameters = robot.metadata.states[1], robot.metadata.parameters
+        self.period, limit = 1.0 / robot.metadata.task.control_rate, robot.metadata.inputs[0].limit
+        self.lower = np.array([-DRIVE * limit, *(parameter.lower for parameter in parameters)])
+        self.upper = np.array([DRIVE * limit, *(parameter.upper for parameter in parameters)])
+        self.R, self.push = deviation**2, PUSH**2 * self.period * state.limit**2
+        slow = (self.upper - self.lower) ** 2 / 12.0
+        self.prior = np.array([self.R, state.limit**2 / 3.0, *slow])
+        times = np.array([FOUND, PARAMETERS_CHANGE, PARAMETERS_CHANGE])
+        self.walk = slow * (1.0 - np.exp(-2.0 * self.period / times))
+        self.P = np.diag(self.prior)
+        self.z = np.array([0.0, 0.0, 0.0, *(parameter.value for parameter in parameters)])
+
+    def step(self, u: float, y: float) -> float:
+        """Advance `z` by a period with the input u, correct it by the position y, and return the innovation squared."""
+
+        def after(z: Array) -> Array:
+            _, _, d, m, b = z
+            flow = expm(np.array([[0.0, 1.0, 0.0], [0.0, -b / m, 1.0 / m], [0.0, 0.0, 0.0]]) * self.period)
+            return np.array([*(flow[:2] @ np.array([z[0], z[1], u + d])), *z[2:]])
+
+        steps = 1e-5 * np.eye(5)
+        F = np.stack([(after(self.z + step) - after(self.z - step)) / 2e-5 for step in steps], 1)
+        added = self.walk * (1.0 - np.diag(self.P)[2:] / self.prior[2:])
+        P, z = F @ self.P @ F.T + np.diag([0.0, self.push, *added]), after(self.z)
+        S, error = P[0, 0] + self.R, y - z[0]
+        K = P[:, 0] / S
+        keep = np.eye(5) - np.outer(K, np.eye(5)[0])
+        self.P, self.z = keep @ P @ keep.T + self.R * np.outer(K, K), z + K * error
+        self.z[2:] = np.clip(self.z[2:], self.lower, self.upper)
+        return float(error**2 / S)

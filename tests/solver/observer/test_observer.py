@@ -12,7 +12,7 @@ from scipy.stats import chi2
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from solver.observer.observer import DRIVE, LASTS, PUSH, Observer
+from solver.observer.observer import FOUND, PUSH, Observer
 from solver.observer.sensing import make_sensing, usual_counts
 from solver.plants.harsh.harshness import Harshness
 from solver.plants.harsh.plant import Harsh
@@ -89,7 +89,7 @@ def test_two_exact_positions_give_the_true_state(name: str, delay: int, load: Lo
     velocities = slice(x.shape[1] // 2, None)
     assert float(share[0, :, velocities].abs().max()) > 0.2
     known = torch.where(inside[delay:, :, None], share, 0.0)[1:]  # from the second measurement on
-    assert float(known.abs().max()) < 1e-3
+    assert float(known.abs().max()) < 2e-3
 
 
 @pytest.mark.parametrize("rates", [False, True])
@@ -106,9 +106,9 @@ def test_errors_have_the_covariance_of_the_observer(name: str, rates: bool, load
     #: Narrow bounds, within which the dynamics are linear in the parameters, as the observer assumes.
     problem.theta_bounds = problem.theta[:, None] * torch.tensor([0.9, 1.1])
     observer, (low, high) = Observer(problem, sensing), problem.theta_bounds.T
-    m, left = len(problem.input_limits), math.exp(-problem.control_step / LASTS)
-    drive = DRIVE / math.sqrt(3.0) * problem.input_limits
-    disturbance = drive * torch.randn(size, m, generator=generator)
+    m, largest = len(problem.input_limits), observer.largest
+    step = largest * ((1.0 - math.exp(-2.0 * problem.control_step / FOUND)) / 3.0) ** 0.5
+    disturbance = largest * (2.0 * torch.rand(size, m, generator=generator) - 1.0)
     x = 0.3 * problem.sample_domain(size, generator)
     x[:, q:] = 0.1 * problem.state_limits[q:] * (2.0 * torch.rand(size, q, generator=generator) - 1.0)
     innovations, errors = [], []
@@ -122,14 +122,16 @@ def test_errors_have_the_covariance_of_the_observer(name: str, rates: bool, load
         theta = low + (high - low) * torch.rand(size, len(low), generator=generator)
         x = integrate_period(problem, x, u + disturbance, theta).x
         fresh = torch.randn(size, m, generator=generator)
-        disturbance = left * disturbance + (1.0 - left**2) ** 0.5 * drive * fresh
+        walked = disturbance + step * fresh
+        disturbance = torch.where(walked.abs() > largest, 2.0 * largest * walked.sign() - walked, walked)  # reflected
         x[:, q:] += (
             PUSH * problem.control_step**0.5 * problem.state_limits[q:] * torch.randn(size, q, generator=generator)
         )
     for squares, degrees in ((innovations[10:], k), (errors[10:], n + m)):
         means = torch.stack(squares).mean(1).numpy()
         lower, upper = chi2.ppf([0.01, 0.99], degrees * size) / size
-        assert ((means > lower) & (means < upper)).mean() > 0.9, (degrees, means)
+        # The variance of a walk between bounds is not exact: a tenth more is allowed.
+        assert ((means > lower) & (means < 1.1 * upper)).mean() > 0.9, (degrees, means)
 
 
 def test_rate_is_estimated_as_well_as_by_a_line_through_the_counts(load: Load) -> None:

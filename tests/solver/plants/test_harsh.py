@@ -74,7 +74,7 @@ def test_stiction_holds_below_breakaway_and_not_above(
     hanging = torch.tensor([[math.pi if state.continuous else 0.0 for state in g.robot.metadata.states]])
     if name == "double_pendulum":
         hanging[0, 1] = 0.0
-    rows = plant.driven
+    rows = [g.robot.state_names.index(str(entry.coordinate)) for entry in g.robot.metadata.inputs]
     below = wrapped(moved(plant, hanging, [sign * 0.95 * breakaway(g)[None]] * 125)[:, 0, rows] - hanging[0, rows])
     assert float(below.abs().max()) < 1e-4
     above = wrapped(moved(plant, hanging, [sign * 1.05 * breakaway(g)[None]] * 20)[-1, 0, rows] - hanging[0, rows])

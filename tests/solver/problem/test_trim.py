@@ -24,6 +24,7 @@ from solver.preflight.controllable import _obstacle
 from solver.preflight.warnings import _not_at_rest
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
+from solver.value.quadratic_form import Basin
 
 G, MASS, WEIGHT, HORIZON = 9.81, 2.0, 0.002, 5.0
 RHO = -np.log(0.65) / HORIZON
@@ -92,6 +93,7 @@ def test_the_linearisation_at_the_trim_has_the_slope_of_the_thrust(generated: st
     np.testing.assert_allclose(local.A, expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_cost_to_go_is_that_of_scipys_riccati_equation(problem: Problem) -> None:
     A, B = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0], [1 / MASS]])
     expected = solve_continuous_are(A - RHO / 2 * np.eye(2), B, np.diag([1.0, 0.1]), np.array([[WEIGHT]]))
@@ -99,7 +101,7 @@ def test_the_cost_to_go_is_that_of_scipys_riccati_equation(problem: Problem) -> 
     assert found is not None
     np.testing.assert_allclose(found[0], expected, rtol=1e-4)
     basin = find_basin(problem, 1.0)
-    assert basin is not None
+    assert isinstance(basin, Basin)
     x = torch.tensor([[0.1, 0.0]])
 
     def value(at: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
+from solver.problem.parameters import Change
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
@@ -106,9 +107,14 @@ class Damping(ModuleType):
         return "it might damp more"
 
     def load_rollout_policy(
-        self, folder: Path, generated: str | None = None, reaction_periods: float | None = None
+        self,
+        folder: Path,
+        generated: str | None = None,
+        reaction_periods: float | None = None,
+        told: Mapping[str, Change] = MappingProxyType({}),
     ) -> RolloutPolicy:
         assert reaction_periods is None
+        assert not told
         run = self.read(folder)
         problem = Problem(load_robot(run.robot, "cpu", generated))
 

@@ -132,6 +132,7 @@ def test_a_version_without_policies_lists_none(empty: Path, capsys: Capture) -> 
     assert not empty.exists()
 
 
+@pytest.mark.slow
 def test_ship_measures_the_run(
     empty: Path, gallery_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

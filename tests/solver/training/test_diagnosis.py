@@ -80,6 +80,14 @@ def test_symptom_has_its_remedy_only(changes: dict[str, float], remedy: str) -> 
     assert "solver train robot --from run" in text
 
 
+@pytest.mark.parametrize(
+    ("mean", "words"), [(-250.0, "worse than that of no input"), (-49.0, "hardly better than that")]
+)
+def test_a_bad_return_is_called_what_it_is(mean: float, words: str) -> None:
+    """-50 is the return of no input."""
+    assert words in text_of(ROW | {"return_mean": mean}, ROW)
+
+
 def test_lost_success_is_reported() -> None:
     text = text_of(ROW, ROW, ROW | {"iteration": 9.0, "selection_success": 0.1})
     assert "--learning-rate" in text

@@ -128,6 +128,7 @@ def test_a_rough_v_of_a_solved_task_is_polished_at_the_end(kept: float, mismatch
         assert rows[-1]["states"] == 6 * settings.states
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["cfvi", "rfvi"]),
     st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.floats(-50, -1), st.floats(0, 1)), min_size=1, max_size=40),

@@ -52,6 +52,7 @@ def test_more_successes_come_first_and_the_return_decides_between_equals() -> No
     assert rank(0.9, 0.25, 1.0, -20.0) > rank(0.9, 0.25, 1.0, -21.0)
 
 
+@pytest.mark.slow
 def test_a_success_that_a_limit_braked_counts_for_less(
     load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from solver.value.frozen import FrozenValue, Workspace
+from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
 from solver.value.quadratic_form import Basin
 
@@ -124,9 +125,9 @@ def test_sparing_evaluates_networks_only_outside_the_basin(level: float, monkeyp
     outside = int((frozen.basin.distance(x) >= level).sum())
     expected, networks = frozen(x), frozen._networks
 
-    def counted(x: Tensor, space: Workspace) -> tuple[Tensor, Tensor]:
+    def counted(x: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
         sizes.append(len(x))
-        return networks(x, space)
+        return networks(x, *others)
 
     monkeypatch.setattr(frozen, "_networks", counted)
     for sparing, full in zip(frozen.sparing(x), expected, strict=True):

@@ -16,6 +16,7 @@ from solver.training.settings import Settings
 from solver.value.features import UNSEEN
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
+from solver.value.quadratic_form import Basin
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +84,9 @@ def test_the_linearisation_is_that_of_small_errors(problem: Problem) -> None:
 def test_a_basin_is_a_set_of_rotations() -> None:
     problem = Problem(load_robot("satellite", "cpu", None))
     basin = find_basin(problem, 1.0)
-    assert basin is not None
+    assert isinstance(basin, Basin)
     on_shell = shell(problem, basin, 100)
-    torch.testing.assert_close(basin.distance(on_shell), torch.full((100,), basin.level), rtol=1e-3, atol=0)
+    torch.testing.assert_close(basin.distance(on_shell), torch.full((100,), float(basin.level)), rtol=1e-3, atol=0)
     x = near_target(problem, basin, 500, torch.Generator().manual_seed(0))
     for states in (on_shell, x):
         torch.testing.assert_close(states[:, :4].norm(dim=1), torch.ones(len(states)))

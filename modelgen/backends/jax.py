@@ -1,0 +1,142 @@
+"""JAX: pure functions, made from the nodes, under `jit`, `vmap`, `grad` and every other transformation of JAX.
+
+A function of one sample is traced, mapped over the batch and compiled by XLA for the device of its arguments. Every
+derivative that JAX takes is of the nodes, in forward and in reverse mode.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any, Self
+
+import numpy as np
+
+from modelgen.backends.arrays import check_shape, sample_count
+from modelgen.errors import ModelError
+from modelgen.metadata import Metadata
+from modelgen.program.functions import Function, Program
+from modelgen.program.graph import UNARY, Graph, Node
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ImportError as error:
+    raise ModelError(
+        "the backend jax needs JAX, which is not installed. Install it with pip install 'robust-value-iteration[jax]'."
+    ) from error
+
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "negative": operator.neg,
+    "solution": lambda value: value,
+    "pow": jnp.power,
+    "minimum": jnp.minimum,
+    "maximum": jnp.maximum,
+    "atan2": jnp.arctan2,
+    **{name: getattr(jnp, name) for name in UNARY},
+}
+
+
+def load(program: Program, robot: Metadata, dtype: str, parallel: bool) -> JaxKernels:  # noqa: ARG001
+    """The functions, traced when they are first called; threads are XLA's own, so `parallel` changes nothing."""
+    return JaxKernels(program, robot, dtype)
+
+
+def of_one_sample(graph: Graph, function: Function, *rows: Any) -> tuple[Any, ...]:
+    """The outputs of a function at one row for each of its arguments."""
+    values: dict[Node, Any] = {}
+    for argument, row in zip(function.arguments, rows, strict=True):
+        values.update((node, row[i]) for i, node in enumerate(argument.entries))
+    for node in graph.reachable(function.roots):
+        operation = graph.operations[node]
+        if operation.kind == "constant":
+            values[node] = operation.value
+        elif node not in values:
+            make = _flat_power if graph.is_flat_power(node) else _OPERATIONS[operation.kind]
+            values[node] = make(*(values[argument] for argument in operation.arguments))
+    dtype = rows[0].dtype
+    return tuple(
+        jnp.stack([jnp.asarray(values[node], dtype) for node in output.entries]).reshape(output.shape)
+        if output.entries
+        else jnp.zeros(output.shape, dtype)
+        for output in function.outputs
+    )
+
+
+def _flat_power(base: Any, exponent: float) -> Any:
+    """max(0, w)**p, all of whose derivatives are zero at w <= 0; those of `jnp.power` are 0 * inf there."""
+    closed = base > 0.0
+    return jnp.where(closed, jnp.power(jnp.where(closed, base, 1.0), exponent), 0.0)
+
+
+class JaxKernels:
+    """The functions over JAX arrays of one dtype, or NumPy arrays; the results are JAX arrays."""
+
+    def __init__(self, program: Program, robot: Metadata, dtype: str) -> None:
+        self._graph, self._sizes, self._dtype = program.graph, program.sizes, np.dtype(dtype)
+        self._functions = {function.name: function for function in program.functions}
+        self._nominal = self.constant([parameter.value for parameter in robot.parameters])
+        self._compiled = cache(self._compile)
+
+    def constant(self, values: Sequence[Any]) -> Any:
+        """The values as an array of the robot's dtype, also while JAX traces a function in which a robot is loaded."""
+        with self._precision(), jax.ensure_compile_time_eval():
+            return jnp.asarray(np.array(values, self._dtype))
+
+    def with_nominal(self, values: Sequence[float]) -> Self:
+        """The same functions with other nominal parameters (p,)."""
+        kernels = copy.copy(self)
+        kernels._nominal = self.constant(values)
+        return kernels
+
+    def evaluate(self, function: str, arguments: dict[str, Any], out: Sequence[Any] | None) -> tuple[Any, ...]:
+        """The function's outputs; `theta` None means the nominal parameters.
+
+        Without the sample axis in the arguments, the outputs have none either. Raises ModelError for `out`, and for
+        float64 inside a transformation while JAX is set to 32 bits.
+        """
+        if out is not None:
+            raise ModelError("JAX arrays are never written to, so the backend jax takes no `out`. Leave it out.")
+        self._require_precision(arguments)
+        with self._precision():
+            arrays = {
+                name: self._nominal if name == "theta" and value is None else self._checked(name, value)
+                for name, value in arguments.items()
+            }
+            samples = sample_count({name: array.shape for name, array in arrays.items()})
+            order = [argument.name for argument in self._functions[function].arguments]
+            axes = tuple(0 if arrays[name].ndim == 2 else None for name in order)
+            return self._compiled(function, axes if samples is not None else None)(*(arrays[name] for name in order))
+
+    def _compile(self, function: str, axes: tuple[int | None, ...] | None) -> Callable[..., tuple[Any, ...]]:
+        """The jitted function of one sample, axes None, or of a batch with the given axes of its arguments."""
+        single = partial(of_one_sample, self._graph, self._functions[function])
+        return jax.jit(single if axes is None else jax.vmap(single, axes))  # type: ignore[no-any-return]
+
+    def _precision(self) -> Any:
+        """JAX's setting for this dtype, within a `with` block: float64 needs 64 bits, and float32 no change."""
+        return jax.enable_x64(self._dtype == np.float64 or bool(jax.config.jax_enable_x64))
+
+    def _require_precision(self, arguments: dict[str, Any]) -> None:
+        """Raises ModelError for float64 inside `jit`, `grad` or `vmap` of a program that has JAX in 32 bits."""
+        narrow = self._dtype == np.float64 and not jax.config.jax_enable_x64
+        if narrow and any(isinstance(value, jax.core.Tracer) for value in arguments.values()):
+            raise ModelError(
+                "JAX is set to 32 bits, and inside jit, grad and vmap it would round this float64 robot. Write "
+                "jax.config.update('jax_enable_x64', True) at the beginning, or load the robot with dtype='float32'."
+            )
+
+    def _checked(self, name: str, value: Any) -> Any:
+        """The array in the robot's dtype; a copy where it has another."""
+        if not isinstance(value, (jax.Array, np.ndarray)):
+            raise ModelError(f"`{name}` is a {type(value).__name__}; the backend jax takes JAX and NumPy arrays.")
+        if value.dtype.kind not in "fiub" and not jnp.issubdtype(value.dtype, jnp.floating):
+            raise ModelError(f"`{name}` has dtype {value.dtype}; convert it to real numbers ({self._dtype.name}).")
+        check_shape(name, tuple(value.shape), self._sizes[name])
+        return jnp.asarray(value, self._dtype)

@@ -1,0 +1,441 @@
+"""The model file of a `Mechanism`: a line for each coordinate, input, link and force; a message for each guess."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, count
+from keyword import iskeyword
+
+import numpy as np
+
+from modelgen.arrays import Array
+from modelgen.importers.guesses import GUESS, PLACEHOLDER, TOO_STRONG, guesses
+from modelgen.importers.mechanism import (
+    BALL,
+    FLOATING,
+    GROUND,
+    IN_PLANE,
+    PLANAR,
+    Coupling,
+    Joint,
+    Linear,
+    Link,
+    Mechanism,
+    Passive,
+    Push,
+)
+from modelgen.importers.model_text import (
+    CONTROL_RATE,
+    EPSILON,
+    ModelLines,
+    axis,
+    decimal,
+    model_file_text,
+    number,
+    roll_pitch_yaw,
+    vector,
+)
+from modelgen.metadata import RATE, TIME
+from modelgen.statement.checker import LONGEST_NAME
+from modelgen.statement.declarations import LARGEST
+
+Names = dict[tuple[str, str], str]
+
+TAKEN = (
+    TIME,
+    "robot",
+    "pi",
+    "sin",
+    "cos",
+    "LogCos",
+    "Quadratic",
+    "Robot",
+)  # names that mean something else in the written file
+UNITS = {"prismatic": ("N", "N s/m", "kg"), "revolute": ("N m", "N m s", "kg m^2")}
+UNITS["continuous"] = UNITS["revolute"]
+#: Endings of the names that belong to a joint or link.
+TURNED = tuple(f"{kind}{axis}" for kind in ("turn_", "q") for axis in ("w", "x", "y", "z"))
+MOVED = ("x", "y", "z", "turn", "height", "pitch", *TURNED)
+ADDED = (
+    *MOVED,
+    *(f"{word}{RATE}" for word in MOVED),
+    "rate",
+    "effort",
+    "damping",
+    "friction",
+    "armature",
+    "mass",
+    "away",
+)
+LONGEST = LONGEST_NAME - 22  # characters of a name, which gets an ending and, if it is taken, `_joint_99`
+RATES = {"revolute": 10.0, "continuous": 10.0, "prismatic": 1.0}  # rad/s, m/s, if a file has no velocity
+WEIGHT = 0.4  # of the action cost of an input in half ranges: a second at half of them costs 0.1
+RESOLVED = 32.0  # per control period: half of the steps that a build takes at most
+FASTEST = 4000  # Hz, of the control of a robot with stiff servos
+TOLERANCE = 0.3  # of the masses, which have none in a file
+
+
+class Writer:
+    """Writes the parts of a mechanism into `written`. format: "URDF" or "MJCF", for messages."""
+
+    def __init__(self, mechanism: Mechanism, format: str) -> None:
+        self.mechanism, self.format = mechanism, format
+        # inputs with one side may hold the target at a limit, where LogCos has no slope that is finite
+        self.written = ModelLines(kind="LogCos" if format == "URDF" else "Quadratic")
+        moving = [joint.name for joint in mechanism.joints if joint.type != "fixed"]
+        own = {actuator.name: actuator.along[0][0] for actuator in mechanism.actuators if actuator.along}
+        own = {name: joint for name, joint in own.items() if name == f"{joint}_effort"}
+        self.names = _names(
+            ("joint", moving),
+            ("link", [link.name for link in mechanism.links]),
+            ("input", [actuator.name for actuator in mechanism.actuators if actuator.name not in own]),
+        )
+        self.names.update({("input", name): f"{self.names['joint', joint]}_effort" for name, joint in own.items()})
+
+    def text(self, source: str, name: str, warn: Callable[[str], None], remarks: Sequence[str] = ()) -> str:
+        """The text of the model file NAME of a robot from the file `source`; `warn` gets a message for each guess.
+
+        remarks: for the head of the file, after those of the joints.
+        """
+        mechanism, written = self.mechanism, self.written
+        unmoved, still = mechanism.motionless(), mechanism.still()
+        links = {link.name: link for link in mechanism.links}
+        while mechanism.fastest > RESOLVED * written.control_rate and written.control_rate < FASTEST:
+            written.control_rate *= 2
+        if written.control_rate > CONTROL_RATE:
+            rate = f"a control rate of {written.control_rate} Hz"
+            written.remarks.append(f"Stiff servos need {rate}; with a forcerange in the MJCF, the input is a force.")
+        if mechanism.gravity != 9.81:
+            written.settings.append(f"robot.gravity({decimal(mechanism.gravity)})")
+        if mechanism.root != GROUND:
+            self._add_link(mechanism.root, None, None, False)
+        for joint in mechanism.joints:
+            if joint.type in PLANAR:
+                self._add_planar(joint)
+            elif joint.type in (BALL, FLOATING):
+                self._add_rotations(joint)
+            elif joint.type != "fixed":
+                self._add_coordinate(joint)
+                self._add_actuators(((joint.name, 1.0),))
+                self._add_losses(joint)
+                for coupling in mechanism.couplings:
+                    if coupling.first[0][0] == joint.name and len(coupling.first) == 1:
+                        self._add_coupling(coupling)
+            body = None if joint.child in still else links[joint.child]
+            self._add_link(joint.child, body, joint, joint.child in unmoved)
+        for along in dict.fromkeys(actuator.along for actuator in mechanism.actuators):
+            self._add_actuators(along, own=False)
+        for passive in mechanism.passive:
+            self._add_passive(passive)
+        for coupling in mechanism.couplings:
+            if len(coupling.first) > 1:
+                self._add_coupling(coupling)
+        for push in mechanism.pushes:
+            self._add_push(push)
+        self._add_inputs()
+        for message in guesses(written, self.format):
+            warn(message)
+        written.remarks += remarks
+        return model_file_text(source, name, written)
+
+    def _add_inputs(self) -> None:
+        for actuator in self.mechanism.actuators:
+            name, lower, upper = self.names["input", actuator.name], actuator.lower, actuator.upper
+            limit = number(upper) if lower == -upper else f"({number(lower)}, {number(upper)})"
+            self.written.inputs.append(f'{name} = robot.input("{name}", {limit}, "{actuator.unit}")')
+            self.written.weights.append(
+                "0.1" if self.format == "URDF" else f"{WEIGHT / ((upper - lower) / 2) ** 2:.2g}"
+            )
+
+    def _add_actuators(self, along: Linear, own: bool = True) -> None:
+        """Write the forces of the actuators along a sum. own: the sum is one joint's, written with the joint."""
+        if not along or own != (len(along) == 1):
+            return
+        one = tuple((name, 1.0) for name, _ in along) if own else along
+        for actuator in self.mechanism.actuators:
+            if (not own and actuator.along != along) or (own and [name for name, _ in actuator.along] != [along[0][0]]):
+                continue
+            # along one joint, the coefficient of the joint is part of the gear
+            gear = actuator.along[0][1] if own else 1.0
+            place, shift = self._sum(one), self.mechanism.shift(one)
+            name = self.names["input", actuator.name]
+            constant, by_position, by_velocity = actuator.bias
+            gain, constant = gear * actuator.gain, gear * constant
+            stiffness, damping = -(gear**2) * by_position, -(gear**2) * by_velocity
+            pull = name if gain == 1 else f"-{name}" if gain == -1 else f"{decimal(gain)} * {name}"
+            self._force(f"apply({place}, {pull})")
+            if stiffness:
+                self._force(f"spring({place}, {decimal(stiffness)}{_rest(constant / stiffness - shift)})")
+            elif constant:
+                self._force(f"apply({place}, {decimal(constant)})")
+            if damping:
+                self._force(f"damp({place}, {decimal(damping)})")
+
+    def _force(self, call: str) -> None:
+        self.written.forces.append(f"robot.{call}")
+
+    def _sum(self, along: Linear) -> str:
+        """A sum of joints as an expression of the coordinates."""
+        text = ""
+        for name, coefficient in along:
+            size = "" if abs(coefficient) == 1 else f"{decimal(abs(coefficient))} * "
+            sign = "-" if coefficient < 0 else "+"
+            text += f" {sign} {size}{self.names['joint', name]}"
+        return text.removeprefix(" + ") if text.startswith(" +") else text.replace(" - ", "-", 1)
+
+    def _add_planar(self, joint: Joint) -> None:
+        """Write two displacements and an angle, usually with guessed limits."""
+        written, name = self.written, self.names["joint", joint.name]
+        first, second, turn = (f"{name}_{word}" for word in PLANAR[joint.type])
+        reach = max((abs(bound) for bound in (joint.lower, joint.upper) if bound), default=0.0)
+        rate = max(joint.velocity, 0.0)
+        if not reach or not rate:
+            written.remarks.append(
+                f"The limits of {first}, {second}, {turn} and their rates are guesses; correct them."
+            )
+        if joint.effort or joint.damping or joint.friction:
+            written.remarks.append(
+                f"The effort, damping and friction of {name} are left out; write them with robot.apply."
+            )
+        for coordinate in (first, second):
+            limits = f"limit={number(reach or 2)}, rate_limit={number(rate or 5)}"
+            written.coordinates.append(f'{coordinate} = robot.prismatic("{coordinate}", {limits})')
+            written.costs += [f"{coordinate}**2", f"0.1 * {coordinate}.rate**2"]
+        turns = f"continuous=True, rate_limit={number(rate or 15)}"
+        written.coordinates.append(f'{turn} = robot.revolute("{turn}", {turns})')
+        written.costs += [f"(pi * sin({turn} / 2)) ** 2", f"0.1 * {turn}.rate**2"]
+
+    def _add_rotations(self, joint: Joint) -> None:
+        """Write a ball or floating joint with guessed limits, and its damping."""
+        written, name = self.written, self.names["joint", joint.name]
+        floats = joint.type == FLOATING
+        turns = f", {'turn_' * floats}limit={number(joint.upper)}" if joint.upper else ""
+        limits = "limit=2, rate_limit=5, turn_rate_limit=15" if floats else "rate_limit=10"
+        written.coordinates.append(f'{name} = robot.{joint.type}("{name}", {limits}{turns})  # a guess')
+        written.remarks.append(f"The limits of {name} and its rates are guesses; correct them.")
+        written.tasks.append(f"{name}_away = {name}.away()")
+        if floats:
+            written.costs.append(f"sum(displacement**2 for displacement in {name}.position)")
+            written.costs.append(f"0.1 * sum(rate**2 for rate in {name}.velocity)")
+        written.costs += [f"{name}_away.dot({name}_away)", f"0.1 * sum(rate**2 for rate in {name}.rate)"]
+        if joint.damping:
+            moved = f"(*{name}.position, *{name}.turn)" if floats else f"{name}.turn"
+            written.forces.append(f"for moved in {moved}:\n    robot.damp(moved, {decimal(joint.damping)})")
+
+    def _add_push(self, push: Push) -> None:
+        """Write the force and the torque of an input on a link."""
+        name = self.names["input", push.input]
+
+        def times(direction: Array) -> str:
+            """A direction times the input."""
+            entries = (float(entry) for entry in direction)
+            return ", ".join("0" if abs(entry) < EPSILON else f"{decimal(entry)} * {name}" for entry in entries)
+
+        options = f", at={vector(push.point)}" if np.abs(push.point).max() > EPSILON else ""
+        options += f", torque=({times(push.torque)})" if np.abs(push.torque).max() > EPSILON else ""
+        self._force(f"push({self.names['link', push.link]}, ({times(push.force)}){options})")
+
+    def _add_coordinate(self, joint: Joint) -> None:
+        """Write a coordinate and its share of the cost."""
+        written, name = self.written, self.names["joint", joint.name]
+        endless = joint.reach > LARGEST.get(joint.type, 0.0)
+        if endless and joint.type != "continuous":
+            written.endless.append(name)
+        if endless and joint.type != "prismatic":
+            declared, span = "revolute", "continuous=True"
+            written.costs.append(f"(pi * sin({name} / 2)) ** 2")
+        else:
+            declared, span = joint.type, f"limit={number(GUESS if endless else joint.reach)}"
+            written.costs.append(f"{name}**2")
+            self._remark_range(joint, name, endless)
+        written.costs.append(f"0.1 * {name}.rate**2")
+        known = 0 < joint.velocity < PLACEHOLDER
+        rate_limit = joint.velocity if known else RATES[joint.type]
+        line = f'{name} = robot.{declared}("{name}", {span}, rate_limit={number(rate_limit)})'
+        if not known:
+            written.guessed.append(name)
+            velocity = f"{joint.velocity:g}" if joint.velocity > 0 else "no velocity"
+            line += f"  # a guess: the {self.format} has {velocity}"
+        written.coordinates.append(line)
+        if joint.remark:
+            written.remarks.append(joint.remark.format(name))
+        if any(
+            max(abs(actuator.lower), abs(actuator.upper)) * abs(actuator.gain * actuator.along[0][1])
+            > TOO_STRONG * rate_limit * self.mechanism.carried_inertia(joint) * CONTROL_RATE
+            for actuator in self.mechanism.actuators
+            if [each for each, _ in actuator.along] == [joint.name]
+        ):
+            written.strong.append(name)
+
+    def _remark_range(self, joint: Joint, name: str, endless: bool) -> None:
+        """Say where the range of a joint is not that of its coordinate."""
+        if joint.lower is None or joint.upper is None:
+            return
+        if joint.zero:
+            lower, upper = joint.lower + joint.zero, joint.upper + joint.zero
+            self.written.remarks.append(
+                f"{name} is measured from {joint.zero:.12g}, the middle of its range {lower:g} ... {upper:g}."
+            )
+            self.written.middle.append(f"{name} from {joint.zero:g}")
+        elif abs(joint.lower + joint.upper) > EPSILON and not endless:
+            self.written.ranges.append(f"{name} from {joint.lower:g} to {joint.upper:g}")
+            self.written.remarks.append(
+                f"{name} was limited to {joint.lower:g} ... {joint.upper:g}; limits are symmetric here."
+            )
+
+    def _add_losses(self, joint: Joint) -> None:
+        """Write damping, dry friction and armature. The friction of a light link fades slowly."""
+        written, name = self.written, self.names["joint", joint.name]
+        force, damping, inertia = UNITS[joint.type]
+        if joint.damping:
+            written.parameters.append(_fixed(f"{name}_damping", joint.damping, damping))
+            self._force(f"damp({name}, {name}_damping)")
+        if joint.friction:
+            written.parameters.append(_fixed(f"{name}_friction", joint.friction, force))
+            self._add_friction(((joint.name, 1.0),), name, f"{name}_friction", joint.friction)
+        if joint.armature:
+            written.parameters.append(_fixed(f"{name}_armature", joint.armature, inertia))
+            slides = joint.type == "prismatic"
+            energy = f"kinetic_energy({name}_armature * {name}.rate**2 / 2)"
+            self._force(energy if slides else f"rotor({name}, {name}_armature)")
+
+    def _add_friction(self, along: Linear, place: str, force: str, friction: float) -> None:
+        """Write dry friction along a sum of joints."""
+        smoothing, wide = self.mechanism.smoothing(along, friction)
+        if wide:
+            self.written.smoothed.append(place)
+        note = "  # a guess: wide, because its link is light" if wide else ""
+        self._force(f"dry_friction({place}, {force}, smoothing={smoothing:.3g}){note}")
+
+    def _add_passive(self, passive: Passive) -> None:
+        """Write a spring, a damper, dry friction and an inertia along a sum of joints."""
+        place, shift = self._sum(passive.along), self.mechanism.shift(passive.along)
+        if passive.stiffness:
+            self._force(f"spring({place}, {decimal(passive.stiffness)}{_rest(passive.rest - shift)})")
+        if passive.damping:
+            self._force(f"damp({place}, {decimal(passive.damping)})")
+        if passive.friction:
+            self._add_friction(passive.along, place, decimal(passive.friction), passive.friction)
+        if passive.armature:
+            rates = self._sum(passive.along)
+            for name, _ in passive.along:
+                rates = re.sub(rf"\b{self.names['joint', name]}\b", r"\g<0>.rate", rates)
+            self._force(f"kinetic_energy({decimal(passive.armature)} * ({rates}) ** 2 / 2)")
+
+    def _add_coupling(self, coupling: Coupling) -> None:
+        """Write a spring and damper that pull a sum of joints to its value. Stiffness and damping are guesses."""
+        mechanism, first = self.mechanism, self._sum(coupling.first)
+        stiffness, damping = mechanism.stiffness_and_damping(coupling)
+        options = f"stiffness={stiffness:.3g}, damping={damping:.3g}"
+        note = f"  # a guess: in the {self.format} the coupling is rigid"
+        constant, *slopes = coupling.polynomial
+        gap = mechanism.shift(coupling.first) - constant
+        self.written.coupled += [self.names["joint", name] for name, _ in coupling.first]
+        if not coupling.second or not slopes:
+            self._force(f"spring({first}, {decimal(stiffness)}{_rest(-gap)}){note}")
+            self._force(f"damp({first}, {decimal(damping)})")
+            return
+        second, shift = self._sum(coupling.second), mechanism.shift(coupling.second)
+        if len(slopes) > 1:
+            moved = f"({second} + {decimal(shift)})" if shift else f"({second})"
+            terms = [f"{decimal(slope)} * {moved}**{power}" for power, slope in enumerate(slopes, 1) if slope]
+            terms[:1] = [terms[0].removesuffix("**1")]
+            follows = " + ".join([*([decimal(-gap)] if gap else []), *terms])
+            self._force(f"coupling({first}, {follows}, {options}){note}")
+            return
+        gap -= slopes[0] * shift
+        if any(mechanism.joint(name).type == "continuous" for name, _ in coupling.first + coupling.second):
+            times = "" if abs(slopes[0]) == 1 else f"{abs(slopes[0]):g} * "
+            second = f"({second})" if " " in second else second
+            apart = f"{first} {'-' if slopes[0] > 0 else '+'} {times}{second}{_offset(gap)}"
+            # a spring whose force repeats after a whole turn
+            self._force(f"potential_energy({decimal(stiffness)} * (1 - cos({apart}))){note}")
+            self._force(f"damp({apart}, {decimal(damping)})")
+            return
+        kinds = {mechanism.joint(name).type for name, _ in coupling.first + coupling.second}
+        ratio = decimal(slopes[0]) if len(kinds) > 1 else number(slopes[0])
+        self._force(f"coupling({first}{_offset(gap)}, {second}, ratio={ratio}, {options}){note}")
+
+    def _add_link(self, name: str, body: Link | None, joint: Joint | None, unmoved: bool) -> None:
+        """Write a link with the values that are not zero.
+
+        body: None for a link whose mass has no effect. unmoved: its centre of mass does not move, so that its mass
+        becomes a fixed parameter.
+        """
+        name = self.names["link", name]
+        arguments = [f'"{name}"']
+        origin = np.eye(4)
+        if joint is not None:
+            if joint.type in PLANAR:
+                coordinates = (f"{self.names['joint', joint.name]}_{word}" for word in PLANAR[joint.type])
+                arguments.append(f"({', '.join(coordinates)})")
+            elif joint.type != "fixed":
+                arguments.append(self.names["joint", joint.name])
+            if joint.parent != GROUND:
+                arguments.append(f"on={self.names['link', joint.parent]}")
+            origin = joint.origin
+        if np.abs(origin[:3, 3]).max() > EPSILON:
+            arguments.append(f"at={vector(origin[:3, 3])}")
+        turned = roll_pitch_yaw(origin[:3, :3])
+        if max(map(abs, turned)) > EPSILON:
+            arguments.append(f"turned={vector(turned)}")
+        if joint is not None and joint.type not in ("fixed", IN_PLANE, BALL, FLOATING):
+            arguments.append(f"axis={axis(joint.axis)}")
+        arguments += self._mass(name, body, unmoved)
+        text = f"{name} = robot.link({', '.join(arguments)})"
+        if len(text) > 110:
+            text = "\n".join([f"{name} = robot.link(", *(f"    {argument}," for argument in arguments), ")"])
+        self.written.links.append(text)
+
+    def _mass(self, name: str, body: Link | None, unmoved: bool) -> Iterator[str]:
+        """The arguments of a link for its mass, centre and inertia."""
+        inertial = body.inertial if body is not None else None
+        if inertial is None:
+            return
+        frame = inertial.origin
+        if inertial.mass:
+            uncertain = "fixed=True" if unmoved else f"tolerance={TOLERANCE}"
+            self.written.parameters.append(
+                f'{name}_mass = robot.parameter("{name}_mass", {number(inertial.mass)}, "kg", {uncertain})'
+            )
+            yield f"mass={name}_mass"
+            if np.abs(frame[:3, 3]).max() > EPSILON:
+                yield f"centre={vector(frame[:3, 3])}"
+        if inertial.inertia is not None and np.abs(inertial.inertia).max() > EPSILON * inertial.mass:
+            tensor = frame[:3, :3] @ inertial.inertia @ frame[:3, :3].T
+            entries = [max(tensor[i, i], 0.0) for i in range(3)]  # less is a rounding error of the file
+            entries += [tensor[i, j] for i, j in ((0, 1), (0, 2), (1, 2))]
+            entries = entries if np.abs(entries[3:]).max() > EPSILON * np.abs(entries).max() else entries[:3]
+            yield f"inertia=({', '.join(f'{entry:.12g}' for entry in entries)})"
+
+
+def _rest(rest: float) -> str:
+    """The argument for the rest position of a spring, if it is not zero."""
+    return f", {decimal(rest)}" if abs(rest) > EPSILON else ""
+
+
+def _offset(gap: float) -> str:
+    """A constant to be added, if it is not zero."""
+    return f" {'+' if gap > 0 else '-'} {decimal(abs(gap))}" if abs(gap) > EPSILON else ""
+
+
+def _fixed(name: str, value: float, unit: str) -> str:
+    return f'{name} = robot.parameter("{name}", {number(value)}, "{unit}", fixed=True)'
+
+
+def _names(*kinds: tuple[str, Iterable[str]]) -> Names:
+    """Identifiers by ("joint", "link" or "input", name). All differ, also with the endings in `ADDED`."""
+    result: Names = {}
+    used: set[str] = set(TAKEN)
+    for kind, name in ((kind, name) for kind, names in kinds for name in names):
+        plain = re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "part"
+        start = (plain if plain[0].isalpha() else f"part_{plain}")[:LONGEST]
+        others = chain([start, f"{start}_{kind}"], (f"{start}_{kind}_{number}" for number in count(2)))
+        for plain in others:
+            made = [plain, *(f"{plain}_{word}" for word in ADDED if kind != "input")]
+            if not (iskeyword(plain) or used & set(made)):
+                break
+        used.update(made)
+        result[kind, name] = plain
+    return result

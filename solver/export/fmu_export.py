@@ -1,0 +1,95 @@
+"""Export of a policy as FMU: a controller for co-simulation at its control rate, with the observer if it has one."""
+
+from __future__ import annotations
+
+from modelgen.backends import c
+from modelgen.backends.fmu.archive import archive
+from modelgen.backends.fmu.description import Unit, Variable
+from solver.errors import SolverError
+from solver.export.c_export import emit as emit_policy
+from solver.export.c_export import emit_observer
+from solver.export.c_templates import filled, listed, names
+from solver.training.solution import Solution
+
+
+def emit(solution: Solution, label: str, version: int = 3, observer: bool = False) -> bytes:
+    """NAME_policy.fmu of FMI 2.0 or 3.0, with machine code for this machine.
+
+    Its inputs are the states; with an observer, the measured positions. Its outputs are the robot's inputs, and
+    `in_domain`: 1, or 0 where the state is not in the domain that the policy was made for. Raises ModelError without a
+    C compiler, and SolverError for an artifact without the functions that are needed.
+    """
+    robot = solution.problem.robot
+    needed = {
+        "affine_dynamics",
+        "optimal_input",
+        *(["jacobians"] if observer else []),
+    } - robot.program.operations.keys()
+    if needed:
+        raise SolverError(f"`{robot.name}` was built without {', '.join(sorted(needed))}; build it without --functions")
+    sensed = len(robot.metadata.coordinates) if observer else len(robot.state_names)
+    variables = _variables(solution, sensed)
+    fields = names(robot, label) | {"sensed": sensed, "start": listed(variable.start or 0.0 for variable in variables)}
+    fields |= _with_observer(robot.name) if observer else _without_observer()
+    model = filled("controller_fmu.c", fields).encode()
+    texts = emit_policy(solution, label) | (emit_observer(solution.problem) if observer else {})
+    sources = {name: text.encode() for name, text in texts.items()} | c.emit(robot.program, robot.metadata)
+    sources = {name: text for name, text in sources.items() if not name.endswith("_driver.c")}
+    unit_name, parts = f"{robot.name}_policy", ("policy", "observer") if observer else ("policy",)
+    memory = ["double periods;  /* control periods so far */"]
+    memory += [f"{robot.name}_observer observer, trial;"] if observer else []
+    of_wrapper: dict[str, object] = {
+        "name": unit_name,
+        "NAME": unit_name.upper(),
+        "includes": "".join(f'#include "{robot.name}_{part}.h"\n' for part in parts),
+        "memory": "\n".join(f"    {line}" for line in memory),
+        "states": 0,
+        "values": len(variables),
+        "jacobian": 0,
+    }
+    task = robot.metadata.task
+    description = f"Controller of {robot.name}: {label}"
+    unit = Unit(unit_name, unit_name, description, variables, 1.0 / task.control_rate, task.horizon, False)
+    return archive(unit, version, sources | {f"{unit_name}_fmu.c": model}, of_wrapper, f"{robot.name.upper()}_REAL")
+
+
+def _with_observer(robot: str) -> dict[str, object]:
+    """Calls of the observer. A trial of the present period may be repeated until the period is over."""
+    return {
+        "reset": f"{robot}_observer_reset(&f->observer);",
+        "estimate": f"f->trial = f->observer;\n    {robot}_observer_estimate(&f->trial, f->value, x);",
+        "compensate": f"{robot}_observer_compensate(&f->trial, u);",
+        "sent": f"{robot}_observer_sent(&f->trial, f->value + SENSED);\n        f->observer = f->trial;",
+    }
+
+
+def _without_observer() -> dict[str, object]:
+    return {"reset": "", "estimate": "memcpy(x, f->value, sizeof x);", "compensate": "", "sent": ""}
+
+
+def _variables(solution: Solution, sensed: int) -> list[Variable]:
+    """Measured states, then the robot's inputs, then whether the state is in the domain."""
+    robot = solution.problem.robot.metadata
+    measured = list(zip(robot.states, robot.task.start_mean, strict=True))[:sensed]
+    known = tuple(range(sensed))
+    variables = [
+        Variable(state.name, state.unit, state.meaning, "input", "continuous", start) for state, start in measured
+    ]
+    variables += [
+        Variable(
+            entry.name,
+            entry.unit,
+            entry.meaning,
+            "output",
+            "discrete",
+            lower=entry.lower,
+            upper=entry.upper,
+            depends_on=known,
+        )
+        for entry in robot.inputs
+    ]
+    name = "in_domain"
+    while name in {variable.name for variable in variables}:
+        name += "_"
+    meaning = "1, or 0 where the state is not in the domain of the policy: stop the robot"
+    return [*variables, Variable(name, "1", meaning, "output", "discrete", depends_on=known)]

@@ -1,0 +1,175 @@
+"""An environment of a robot as pure functions of JAX: `reset(key)` and `step(state, action)`, for one or N episodes.
+
+Costs, limits, starts and rates are those of `solver.gym`, and the tests compare both. The action is the input, from its
+lower limit at -1 to its upper limit at 1. The reward of an action is minus the integral of the state cost and the
+action cost. No state terminates an episode; the horizon truncates it, and a new one then starts in the same step.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from solver.errors import SolverError
+from solver.problem.episode_options import Observation, episode_actions, require_observation
+from solver.problem.problem import Problem, StartDistribution
+from solver.problem.robots import load_robot
+from solver.value.quadratic_form import TURN
+
+
+class State(NamedTuple):
+    """State of an episode; of N episodes with another first axis. It is a pytree."""
+
+    x: Any  # (n,) of the robot, SI units
+    theta: Any  # (p,) parameters
+    taken: Any  # () actions so far
+    key: Any  # of the random numbers of the next episode
+
+
+class Step(NamedTuple):
+    """Result of an action."""
+
+    state: State  # after it; of a new episode where `truncated`
+    observation: Any  # (k,) of that state
+    reward: Any  # ()
+    truncated: Any  # () bool: the episode has reached its horizon
+    last_observation: Any  # (k,) after the action, of the old episode where `truncated`
+
+
+class Environment:
+    """Episodes of a robot. `reset` and `step` may be transformed by `jit`, `vmap`, `grad` and `lax.scan`.
+
+    robot: its name. start, randomize, seconds, hold: as `solver.gym.episodes.Episodes` has them. observation:
+    `features`, in which a continuous angle becomes its cosine and sine and every other state is divided by its limit,
+    or `state` in SI units. dtype: float32, or float64 in a program that has JAX in
+    64 bits. generated: folder of artifacts.
+
+    Raises SolverError for an option out of range, and ModelError for an unknown robot.
+    """
+
+    def __init__(
+        self,
+        robot: str,
+        start: StartDistribution = "gaussian",
+        randomize: float = 0.0,
+        seconds: float | None = None,
+        hold: int = 1,
+        observation: Observation = "features",
+        dtype: str = "float32",
+        generated: str | None = None,
+    ) -> None:
+        require_observation(observation)
+        if dtype == "float64" and not jax.config.jax_enable_x64:
+            raise SolverError(
+                "JAX is set to 32 bits; write jax.config.update('jax_enable_x64', True) at the beginning, or take "
+                "dtype='float32'"
+            )
+        problem = Problem(load_robot(robot, "cpu", generated))
+        if problem.robot.metadata.rotations:
+            raise SolverError(f"`{robot}` has rotations in space, which the environment of JAX lacks; use solver.gym")
+        self.robot = problem.robot.with_kernels("jax", dtype)
+        self.start, self.randomize, self.observation, self.hold = start, float(randomize), observation, int(hold)
+        self.length = episode_actions(problem, start, randomize, seconds, hold)
+        self.action_size = len(self.robot.input_names)
+        self._dtype = np.dtype(dtype)
+        wraps = np.array([state.continuous for state in self.robot.metadata.states])
+        self._wraps, self._bound = wraps, np.where(wraps, np.inf, [s.limit for s in self.robot.metadata.states])
+        self._unwrapped = np.isin(np.arange(len(wraps)), problem.unwrapped_costs)
+        self._steps, self._seconds = problem.substeps, problem.control_step / problem.substeps
+
+    def __repr__(self) -> str:
+        return f"<environment of {self.robot.name}: {self.length} actions, {self.observation}, {self._dtype.name}>"
+
+    def reset(self, key: Any, size: int | None = None) -> tuple[State, Any]:
+        """State and observation (k,) of a new episode; of `size` episodes, with another first axis, if it is given."""
+        if size is not None:
+            return jax.vmap(self.reset)(jax.random.split(key, size))  # type: ignore[no-any-return]
+        mine, start, parameters = jax.random.split(key, 3)
+        theta = self.robot.nominal_parameters
+        if self.randomize:
+            share = jax.random.uniform(parameters, theta.shape, self._dtype, -1.0, 1.0)
+            lower, upper = self.robot.parameter_bounds.T
+            theta = jnp.clip(theta + self.randomize * jnp.abs(theta) * share, lower, upper)
+        state = State(self._start(start), theta, jnp.zeros((), jnp.int32), mine)
+        return state, self.observe(state.x)
+
+    def step(self, state: State, action: Any) -> Step:
+        """Result of an action (m,) at a state, or of N actions (N, m) at the states of N episodes.
+
+        Actions beyond -1 and 1 are clipped. Raises SolverError for another shape.
+        """
+        if np.shape(action) != (*np.shape(state.taken), self.action_size):
+            episodes = np.shape(state.taken)
+            raise SolverError(
+                f"action has shape {np.shape(action)}; give {(*episodes, self.action_size)}, from -1 (lower limit of "
+                "an input) to 1 (upper limit)"
+            )
+        if np.ndim(action) == 2:
+            return jax.vmap(self.step)(state, action)  # type: ignore[no-any-return]
+        share = jnp.clip(jnp.asarray(action, self._dtype), -1.0, 1.0)
+        u = self.robot.input_middle + share * self.robot.input_limits
+        x, cost = jax.lax.fori_loop(
+            0,
+            self.hold,
+            lambda _, at: self._period(at[0], at[1], u, state.theta),
+            (state.x, jnp.zeros((), self._dtype)),
+        )
+        went_on = State(x, state.theta, state.taken + 1, state.key)
+        truncated, observation = went_on.taken >= self.length, self.observe(x)
+        begun, first = self.reset(state.key)
+        after, shown = jax.tree.map(
+            lambda new, old: jnp.where(truncated, new, old), (begun, first), (went_on, observation)
+        )
+        return Step(after, shown, -cost, truncated, observation)
+
+    def observe(self, x: Any) -> Any:
+        """Observation (k,) of a state x (n,)."""
+        if self.observation == "state":
+            return x
+        columns: list[Any] = []
+        for i, wraps in enumerate(self._wraps):
+            share = jnp.clip(x[i] / self.robot.state_limits[i], -1.0, 1.0)
+            columns += [jnp.cos(x[i]), jnp.sin(x[i])] if wraps else [share]
+        return jnp.stack(columns)
+
+    def _start(self, key: Any) -> Any:
+        """First state (n,) of an episode."""
+        task, size, limits = self.robot.metadata.task, len(self._wraps), self.robot.state_limits
+        uniform = jax.random.uniform(key, (size,), self._dtype, -1.0, 1.0) * limits
+        if self.start == "uniform":
+            return uniform
+        mean, deviation = (np.array(values, self._dtype) for values in (task.start_mean, task.start_deviation))
+        x = mean + deviation * jax.random.normal(jax.random.fold_in(key, 1), (size,), self._dtype)
+        return self._confined(jnp.where(self._wraps & (self.start == "angle"), uniform, x))
+
+    def _period(self, x: Any, cost: Any, u: Any, theta: Any) -> tuple[Any, Any]:
+        """The state (n,) after a control period under u (m,), and the cost so far with that of the period."""
+
+        def advance(_: Any, at: tuple[Any, Any]) -> tuple[Any, Any]:
+            x, total = at
+            stages, rates = [x], [self.robot.dynamics(x, u, theta)]
+            for share in (0.5, 0.5, 1.0):
+                stages.append(x + share * self._seconds * rates[-1])
+                rates.append(self.robot.dynamics(stages[-1], u, theta))
+            costs = [self._state_cost(stage) for stage in stages]
+            slope, mean = ((e[0] + 2.0 * e[1] + 2.0 * e[2] + e[3]) / 6.0 for e in (rates, costs))
+            return self._confined(x + self._seconds * slope), total + self._seconds * mean
+
+        x, cost = jax.lax.fori_loop(0, self._steps, advance, (x, cost))
+        return x, cost + self.robot.action_cost(u)[0] * (self._seconds * self._steps)
+
+    def _state_cost(self, x: Any) -> Any:
+        """State cost at the nominal parameters; angles in which the model's cost is not periodic are wrapped."""
+        return self.robot.state_cost(jnp.where(self._unwrapped, _turned(x), x))[0]
+
+    def _confined(self, x: Any) -> Any:
+        """x (n,) with angles in [-pi, pi) and other states within their limits."""
+        return jnp.where(self._wraps, _turned(x), jnp.clip(x, -self._bound, self._bound))
+
+
+def _turned(x: Any) -> Any:
+    """Angles in [-pi, pi); differentiable with slope 1."""
+    return x - TURN * jax.lax.stop_gradient(jnp.floor(x / TURN + 0.5))

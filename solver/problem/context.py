@@ -1,0 +1,72 @@
+"""Context of a family of robots: the parameters that a policy is told.
+
+A context c (k,) has one entry in [-1, 1] for each told parameter, from the lower to the upper end of its range. Rows
+(x, c) of n + k numbers hold states with their contexts. A problem without a context has k = 0 and rows x.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from solver.errors import SolverError
+
+
+@dataclass(frozen=True)
+class Given:
+    """A parameter that the policy is told, and the range of its values in SI units."""
+
+    name: str
+    lower: float
+    upper: float
+
+
+class Context:
+    """The told parameters of a robot as tensors: `columns` (k,) of theta, and their ranges.
+
+    theta (p,): nominal parameters.
+    """
+
+    def __init__(self, given: tuple[Given, ...], names: tuple[str, ...], theta: Tensor) -> None:
+        self.given, self.names = given, tuple(entry.name for entry in given)
+        self.columns = torch.tensor([names.index(name) for name in self.names], device=theta.device)
+        ends = theta.new_tensor([(entry.lower, entry.upper) for entry in given])
+        self.middle, self.half = ends.mean(1), 0.5 * (ends[:, 1] - ends[:, 0])  # (k,)
+        self._base = theta.clone()
+        self._base[self.columns] = self.middle
+        self._spread = theta.new_zeros(len(given), len(theta))
+        self._spread[torch.arange(len(given)), self.columns] = self.half
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def theta(self, c: Tensor) -> Tensor:
+        """Parameters (N, p) with the told ones of the contexts c (N, k), and nominal others."""
+        return torch.addmm(self._base, c, self._spread)
+
+    def replaced(self, theta: Tensor, c: Tensor) -> Tensor:
+        """Copy of theta (p,) or (N, p) with the told parameters of the contexts c (N, k)."""
+        result = theta.expand(len(c), -1).clone()
+        result[:, self.columns] = torch.addcmul(self.middle, self.half, c)
+        return result
+
+    def of(self, theta: Tensor) -> Tensor:
+        """Contexts (..., k) of the parameters theta (..., p), held within the ranges."""
+        return ((theta[..., self.columns] - self.middle) / self.half).clamp(-1.0, 1.0)
+
+    def draw(self, size: int, generator: torch.Generator) -> Tensor:
+        """Contexts (size, k), uniform in their ranges."""
+        return 2.0 * torch.rand(size, len(self), generator=generator, device=generator.device) - 1.0
+
+    def require_within(self, theta: Tensor) -> None:
+        """Raises SolverError if a told parameter of theta (p,) is out of its range."""
+        for entry, value in zip(self.given, theta[self.columns].tolist(), strict=True):
+            room = 1e-6 * (entry.upper - entry.lower)
+            if not entry.lower - room <= value <= entry.upper + room:
+                raise SolverError(
+                    f"the policy is told {entry.name} = {value:g}, but it was trained for {entry.lower:g} to "
+                    f"{entry.upper:g}. Give a value in this range, evaluate with --blind, or train with "
+                    f"--given {entry.name}=LOWER:UPPER for a wider one."
+                )

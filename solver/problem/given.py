@@ -1,0 +1,135 @@
+"""Choice of the parameters that a policy is told, and the checks of their names, ranges and effects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from modelgen.errors import suggestion
+from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
+from solver.problem.context import Given
+from solver.problem.parameters import Change, Relative
+from solver.problem.problem import Problem
+
+ALL = "all"  # in place of a name: every parameter with an effect of at least MATTERS
+MOST = 5  # told parameters: the polynomials of `solver.value.family` grow fast with their number
+MATTERS = 0.02  # effect above which `all` tells a parameter, as a share of the rates of change
+SAMPLES, SEED = 1024, 0  # of the states at which effects are measured
+HELD = 1e-4  # limits per second: a slower drift at the target is rest, in the rounding of float32
+CORNERS = 64  # contexts at which the target must be held
+
+#: Names of told parameters, or their ranges: None for the bounds of the model file.
+GivenRanges = Iterable[str] | Mapping[str, tuple[Change, Change] | None]
+
+
+def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
+    """Told parameters of a robot in the order of theta, with their ranges.
+
+    robot: with kernels on the CPU. Raises SolverError for an unknown name, for a parameter without a range or without
+    effect, for a range beyond the bounds of the model file, for too many of them, and if no input holds the target with
+    some of the values.
+    """
+    wanted = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
+    if not wanted:
+        return ()
+    parameters = {parameter.name: parameter for parameter in robot.metadata.parameters}
+    if ALL in wanted:
+        sizes = effects(robot, [Given(one.name, one.lower, one.upper) for one in robot.metadata.parameters])
+        wanted = {name: None for name, size in sizes.items() if size >= MATTERS} | wanted
+        del wanted[ALL]
+    for name in wanted:
+        if name not in parameters:
+            raise SolverError(
+                f"--given {name}: robot {robot.name} has no parameter '{name}'.{suggestion(name, parameters)} "
+                f"Parameters: {', '.join(parameters) or '(none)'}"
+            )
+    found = []
+    for name, parameter in parameters.items():
+        if name in wanted:
+            lower, upper = (
+                _value(change, parameter.value) for change in wanted[name] or (parameter.lower, parameter.upper)
+            )
+            if not lower < upper:
+                raise SolverError(
+                    f"--given {name}: its range is {lower:g} to {upper:g}, so there is nothing to tell. Write "
+                    f"bounds=(lower, upper) in the model file, or --given {name}=LOWER:UPPER within its bounds"
+                )
+            if lower < parameter.lower or upper > parameter.upper:
+                raise SolverError(
+                    f"--given {name}={lower:g}:{upper:g} exceeds the bounds of the model file, {parameter.lower:g} to "
+                    f"{parameter.upper:g} {parameter.unit}; give a range within them, or widen them"
+                )
+            found.append(Given(name, float(lower), float(upper)))
+    if len(found) > MOST:
+        names = ", ".join(entry.name for entry in found)
+        raise SolverError(
+            f"--given has {len(found)} parameters ({names}), and a policy is told at most {MOST}; name those that "
+            "change most"
+        )
+    idle = [name for name, size in effects(robot, found).items() if size == 0.0]
+    if idle:
+        raise SolverError(f"--given {idle[0]}: it changes neither motion nor cost of {robot.name}; leave it out")
+    _require_held(robot, tuple(found))
+    return tuple(found)
+
+
+def effects(robot: CompiledRobot, given: Iterable[Given]) -> dict[str, float]:
+    """Effect of every parameter: root mean square of the change of a rate from the middle to an end of its range.
+
+    It is a share of the root mean square of that rate, over random states and inputs. The rates are those of the states
+    and of the cost; the one that changes most counts.
+    """
+    generator, given = torch.Generator().manual_seed(SEED), tuple(given)
+    states, inputs, theta = (
+        torch.as_tensor(np.asarray(values), dtype=torch.float32)
+        for values in (robot.state_limits, robot.input_limits, robot.nominal_parameters)
+    )
+    middle = torch.as_tensor(np.asarray(robot.input_middle), dtype=torch.float32)
+    x = (2.0 * torch.rand(SAMPLES, len(states), generator=generator) - 1.0) * states
+    u = middle + (2.0 * torch.rand(SAMPLES, len(inputs), generator=generator) - 1.0) * inputs
+    x, u, theta = (values.to(getattr(torch, robot.dtype)) for values in (x, u, theta))
+
+    def rates(changes: Mapping[int, float]) -> Tensor:
+        changed = theta.clone()
+        for column, value in changes.items():
+            changed[column] = value
+        told = changed.expand(len(x), -1).contiguous()
+        return torch.cat([robot.dynamics(x, u, told), robot.state_cost(x, told)[0][:, None]], 1)
+
+    size = rates({}).square().mean(0).sqrt().clamp_min(1e-12)
+    found = {}
+    for entry in given:
+        column = robot.parameter_names.index(entry.name)
+        difference = rates({column: entry.upper}) - rates({column: entry.lower})
+        found[entry.name] = float((0.5 * difference.square().mean(0).sqrt() / size).max())
+    return found
+
+
+def _value(change: Change, nominal: float) -> float:
+    """Value of an end of a range in SI units."""
+    return nominal * change.factor + change.added if isinstance(change, Relative) else float(change)
+
+
+def _require_held(robot: CompiledRobot, given: tuple[Given, ...]) -> None:
+    """Raises SolverError if an input holds the target with nominal parameters, but none does with some told ones."""
+    problem = Problem(robot, given=given)
+    assert problem.context is not None
+    corners = torch.sign(problem.context.draw(CORNERS, torch.Generator().manual_seed(SEED)))
+    theta = torch.cat([problem.theta[None], problem.context.theta(corners)])
+    u = problem.trim_of(theta) if problem.moving_trim else problem.trim.repeat(len(theta), 1)
+    drift = (robot.dynamics(problem.target.repeat(len(theta), 1), u, theta) / problem.state_limits).abs()
+    free = [i for i, name in enumerate(robot.state_names) if name in robot.metadata.task.free]
+    drift[:, free] = 0.0
+    beyond = ((u - problem.input_middle).abs() / problem.input_limits - 1.0).clamp_min(0.0)
+    moving = drift.amax(1) + beyond.amax(1)
+    if float(moving[0]) <= HELD < float(moving.max()):
+        values = theta[int(moving.argmax()), problem.context.columns].tolist()
+        words = ", ".join(f"{name} = {value:g}" for name, value in zip(problem.context.names, values, strict=True))
+        raise SolverError(
+            f"--given {' '.join(problem.context.names)}: no input within the limits holds the target of {robot.name} "
+            f"with {words}. Give smaller ranges, or widen the limits of the inputs in the model file."
+        )

@@ -1,0 +1,103 @@
+"""The environment in JAX beside the one for Gymnasium, which another integrator in Torch runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from solver.errors import SolverError
+from solver.problem.problem import Problem
+from solver.problem.robots import load_robot
+
+jax = pytest.importorskip("jax", reason="JAX is not installed")
+pytest.importorskip("gymnasium", reason="Gymnasium is not installed")
+Environment: Any = pytest.importorskip("solver.jax.environment").Environment
+features: Any = pytest.importorskip("solver.gym.environment").features
+Vector: Any = pytest.importorskip("solver.gym.environment").RobotVectorEnv
+
+
+@pytest.mark.parametrize("options", [{}, {"hold": 3, "randomize": 0.2}, {"observation": "state"}])
+@pytest.mark.slow
+def test_steps_beside_gymnasium(options: dict[str, Any]) -> None:
+    vector, env = Vector("cartpole", 4, **options), Environment("cartpole", **options)
+    observed, _ = vector.reset(seed=0)
+    state, _ = env.reset(jax.random.key(0), 4)
+    state = state._replace(x=vector.episodes.x.numpy(), theta=vector.episodes.theta.numpy())
+    np.testing.assert_allclose(jax.vmap(env.observe)(state.x), observed, atol=1e-6)
+    step, random = jax.jit(env.step), np.random.default_rng(0)
+    for _ in range(20):
+        action = random.uniform(-1.5, 1.5, (4, 1)).astype(np.float32)
+        result = step(state, action)
+        observed, reward, _, ended, _ = vector.step(action)
+        np.testing.assert_allclose(result.observation, observed, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(result.reward, reward, rtol=1e-3, atol=1e-6)
+        assert not ended.any()
+        assert not result.truncated.any()
+        state = result.state
+
+
+@pytest.mark.slow
+def test_an_episode_that_ends_begins_anew_within_scan() -> None:
+    env = Environment("pendulum", seconds=0.08)  # ten periods
+    state, _ = env.reset(jax.random.key(1), 3)
+
+    def act(state: Any, _: None) -> tuple[Any, Any]:
+        result = env.step(state, np.zeros((3, 1), np.float32))
+        return result.state, (result.state.x, result.truncated, result.observation, result.last_observation)
+
+    last, (x, truncated, observation, before) = jax.jit(lambda s: jax.lax.scan(act, s, length=25))(state)
+    assert np.flatnonzero(truncated[:, 0]).tolist() == [9, 19]
+    assert (last.taken == 5).all()
+    assert not np.allclose(x[9], x[19])  # other starts each time
+    assert np.unique(np.asarray(x[9, :, 0])).size == 3
+    assert not np.allclose(observation[9], before[9])
+    np.testing.assert_array_equal(observation[8], before[8])
+
+
+@pytest.mark.parametrize("start", ["gaussian", "angle", "uniform"])
+def test_starts_are_those_of_the_task(start: Any) -> None:
+    x = np.asarray(Environment("cartpole", start=start).reset(jax.random.key(0), 40_000)[1])
+    problem = Problem(load_robot("cartpole", "cpu", None))
+    draw = {"gaussian": problem.sample_starts, "angle": problem.sample_angles, "uniform": problem.sample_domain}[start]
+    expected = features(problem, draw(40_000, torch.Generator().manual_seed(0))).numpy()
+    shares = np.linspace(0.05, 0.95, 19)
+    differences = np.abs(np.quantile(x, shares, 0) - np.quantile(expected, shares, 0))
+    assert (differences < 0.1 * expected.std(0)).all()
+
+
+def test_gradient_of_the_reward_by_differences() -> None:
+    with jax.enable_x64(True):
+        env = Environment("pendulum", dtype="float64")
+        state, _ = env.reset(jax.random.key(0))
+
+        def reward(action: Any) -> Any:
+            return env.step(state, action).reward
+
+        found, step = jax.grad(reward)(np.array([0.3])), 1e-6
+        expected = (reward(np.array([0.3 + step])) - reward(np.array([0.3 - step]))) / (2 * step)
+        np.testing.assert_allclose(found, [expected], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"start": "gauss"}, "choices are gaussian, angle, uniform"),
+        ({"observation": "pixels"}, "choices are features, state"),
+        ({"randomize": 2.0}, "share of the nominal parameters"),
+        ({"seconds": -1.0}, "positive length"),
+        ({"hold": 10**6}, "number of control periods"),
+    ],
+)
+def test_options_out_of_range_are_explained(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(SolverError, match=words):
+        Environment("pendulum", **options)
+
+
+def test_an_action_of_another_shape_is_explained() -> None:
+    env = Environment("pendulum")
+    state, _ = env.reset(jax.random.key(0), 3)
+    with pytest.raises(SolverError, match=r"action has shape \(2, 1\); give \(3, 1\)"):
+        env.step(state, np.zeros((2, 1)))

@@ -1,0 +1,251 @@
+"""Disturbances that are not forgotten, and estimated parameters: against a textbook filter, bounded, frozen, found."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import chi2
+from torch import Tensor
+
+import solver
+from modelgen.cli import main as modelgen_main
+from modelgen.loader import CompiledRobot
+from solver.certification.experiment import Experiment
+from solver.cli import main
+from solver.errors import SolverError
+from solver.jobs.portions import policy_reference
+from solver.observer.observability import UNKNOWN, estimated_parameters
+from solver.observer.observer import FOUND, PARAMETERS_CHANGE, Observer, largest_disturbance, shift
+from solver.observer.sensing import Sensing, make_sensing, usual_counts
+from solver.problem.integrator import integrate_period
+from solver.problem.problem import Problem
+from solver.problem.robots import load_robot
+from tests.solver.conftest import SLIDER
+from tests.solver.observer.linear_filter import ParameterFilter
+
+Load = Callable[[str], CompiledRobot]
+
+
+@pytest.fixture(scope="module")
+def rail(slider: str) -> Problem:
+    """The slider of mass 1.3 kg (0.5 to 2) and friction 0.4 N s/m (0.1 to 1)."""
+    return Problem(load_robot("slider", "cpu", slider))
+
+
+def usual(problem: Problem) -> Sensing:
+    return make_sensing(problem, usual_counts(problem))
+
+
+def moved(problem: Problem, observer: Observer, x: Tensor, inputs: list[Tensor], theta: Tensor, load: Tensor) -> Tensor:
+    """True states (N, n) after the inputs, of the robot with theta and the constant load (m,) on its inputs."""
+    for u in inputs:
+        observer.estimate(x[:, : len(observer.measured)])
+        observer.sent(u)
+        x = integrate_period(problem, x, u + load, theta).x
+    return x
+
+
+def waves(problem: Problem, seconds: float, size: float = 0.3) -> list[Tensor]:
+    """Inputs (1, m) of every period: a sine of 1 Hz, `size` of the limits."""
+    times = torch.arange(round(seconds / problem.control_step)) * problem.control_step
+    return [size * problem.input_limits[None] * math.sin(2.0 * math.pi * float(t)) for t in times]
+
+
+def test_filter_of_state_disturbance_and_parameters_is_the_textbook_one(rail: Problem) -> None:
+    deviation = 2e-3 / math.sqrt(12.0)
+    observer = Observer(rail, make_sensing(rail, counts=torch.tensor([2e-3])), [0, 1])
+    theirs, generator = ParameterFilter(rail.robot, deviation), np.random.default_rng(0)
+    x, theta = torch.zeros(1, 2), torch.tensor([1.7, 0.25])
+    innovations, errors, u = [], [], 0.0
+    for k in range(300):
+        y = float(x[0, 0]) + generator.normal() * deviation
+        observer.estimate(torch.tensor([[y]]))
+        if k == 0:
+            theirs.z[0] = y
+        else:
+            innovation = theirs.step(u, y)
+            innovations.append((float(observer.normalised_innovation[0]), innovation))
+            assert observer.parameters is not None
+            slow = np.concatenate([observer.disturbance[0].numpy(), observer.parameters[0].numpy()])
+            errors.append(np.abs(slow - theirs.z[2:]) / (theirs.upper - theirs.lower))
+            np.testing.assert_allclose(observer.x[0].numpy(), theirs.z[:2], atol=1e-4)  # type: ignore[index]
+        u = 4.0 * math.sin(0.07 * k) + generator.normal()
+        observer.sent(torch.tensor([[u]], dtype=torch.float32))
+        x = integrate_period(rail, x, torch.tensor([[u + 0.4]], dtype=torch.float32), theta).x
+    assert float(np.max(errors)) < 2e-3
+    ours, expected = np.array(innovations).T
+    np.testing.assert_allclose(ours, expected, rtol=0.05, atol=0.01)
+    np.testing.assert_allclose(observer.covariance[0].numpy(), theirs.P, rtol=0.02, atol=1e-5)
+
+
+def test_innovations_of_robots_within_the_bounds_are_as_large_as_the_filter_says(rail: Problem) -> None:
+    """Every robot has other parameters and another constant load; mean of the normalised innovation 1, chi-square."""
+    size, generator = 400, torch.Generator().manual_seed(1)
+    rail.theta_bounds, bounds = rail.theta[:, None] * torch.tensor([0.8, 1.2]), rail.theta_bounds
+    sensing = make_sensing(rail, noise=usual_counts(rail))
+    observer, (low, high) = Observer(rail, sensing, [0, 1]), rail.theta_bounds.T
+    rail.theta_bounds = bounds
+    theta = low + (high - low) * torch.rand(size, 2, generator=generator)
+    load = observer.largest * (2.0 * torch.rand(size, 1, generator=generator) - 1.0)
+    x, means = torch.zeros(size, 2), []
+    for u in waves(rail, 1.0):
+        noise = sensing.deviation * torch.randn(size, 1, generator=generator)
+        observer.estimate(x[:, :1] + noise)
+        means.append(float(observer.normalised_innovation.mean()))
+        observer.sent(u.repeat(size, 1))
+        x = integrate_period(rail, x, u + load, theta).x
+    mean, bound = np.mean(means[10:]), chi2.ppf(0.99, size) / size
+    assert 0.7 < mean < bound  # below 1, because these robots do not wander
+
+
+@pytest.mark.parametrize("name", ["pendulum", "planar_quadrotor"])
+def test_a_constant_load_is_found_in_time_and_not_forgotten(name: str, load: Load) -> None:
+    problem = Problem(load(name))
+    observer, x = Observer(problem, usual(problem)), problem.target[None].clone()
+    if name == "pendulum":
+        x[:, 0] = math.pi - 0.1
+    push = 0.08 * problem.input_limits
+    still = [problem.trim[None]] * round(3.0 * FOUND / problem.control_step)
+    moved(problem, observer, x, still[: len(still) // 3], problem.theta, push)
+    assert float((observer.disturbance / push - 1.0).abs().max()) < 0.3
+    moved(problem, observer, x, still, problem.theta, push)
+    before = observer.disturbance.clone()
+    # A second in which the robot is measured where it is predicted: nothing new is known.
+    for _ in range(round(1.0 / problem.control_step)):
+        observer.sent(problem.trim[None])
+        assert observer.x is not None
+        period = integrate_period(problem, observer.x, problem.trim + observer.disturbance)
+        observer.estimate(period.x[:, : len(observer.measured)])
+    torch.testing.assert_close(observer.disturbance, before, rtol=0.02, atol=1e-3)
+
+
+@pytest.mark.slow
+def test_estimates_are_bounded_frozen_at_rest_and_found_again_after_a_step(rail: Problem) -> None:
+    observer, none = Observer(rail, usual(rail), [0, 1]), torch.zeros(1)
+    light, heavy = torch.tensor([0.6, 0.4]), torch.tensor([1.8, 0.4])
+    x = moved(rail, observer, torch.zeros(1, 2), waves(rail, 1.5), heavy, none)
+    assert observer.parameters is not None
+    assert float(observer.parameters[0, 0]) == pytest.approx(1.8, rel=0.03)
+    x[:, 1] = 0.0
+    observer.estimate(x[:, :1])  # it has stopped
+    observer.sent(none[None])
+    still = [torch.zeros(1, 1)] * round(0.5 / rail.control_step)
+    moved(rail, observer, x, still, heavy, none)
+    held = observer.parameters.clone()
+    moved(rail, observer, x, still * 6, heavy, none)
+    torch.testing.assert_close(observer.parameters, held, rtol=1e-3, atol=1e-4)  # three seconds without excitation
+    moved(rail, observer, x, waves(rail, 2.0), light, none)  # the load has changed
+    assert float(observer.parameters[0, 0]) == pytest.approx(0.6, rel=0.1)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(200):  # positions that no such robot has
+        observer.estimate(2.0 * torch.rand(1, 1, generator=generator) - 1.0)
+        observer.sent(rail.input_limits[None])
+        lower, upper = rail.theta_bounds.T
+        assert bool(((observer.parameters >= lower) & (observer.parameters <= upper)).all())
+        assert bool((observer.disturbance.abs() <= observer.largest).all())
+
+
+def test_largest_disturbance_of_a_quadrotor_carries_its_heaviest_load(load: Load) -> None:
+    """30 % more mass need 15 % of the weight more from each rotor. As an estimated parameter, it needs nothing more."""
+    problem = Problem(load("planar_quadrotor"))
+    lift = 0.3 * 0.486 * 9.81 / 2.0
+    worst = (1.0 / 0.7 - 1.0) * 0.7 * 0.486 * 9.81 / 2.0  # 30 % less
+    assert lift == pytest.approx(worst)
+    heavy = problem.theta.clone()
+    heavy[0] *= 1.3
+    np.testing.assert_allclose(shift(problem, heavy[None])[0].numpy(), [-lift, -lift], rtol=1e-4)
+    observer = Observer(problem, usual(problem), [0])
+    observer.estimate(problem.target[None, :3])
+    observer.parameters = heavy[None]
+    u = torch.tensor([[0.1, 0.2]])
+    torch.testing.assert_close(observer.compensate(u), u + lift)
+    torch.testing.assert_close(observer.compensate(u, told=True), u)  # the policy itself carries the load
+    np.testing.assert_allclose(largest_disturbance(problem).numpy(), 0.1 * 2.3 + lift, rtol=1e-4)
+    np.testing.assert_allclose(largest_disturbance(problem, [0]).numpy(), 0.23, rtol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [[], ["--estimate", "mass"]])
+@pytest.mark.parametrize("mass", ["0.8x", "1.2x"])
+def test_a_quadrotor_of_another_mass_reaches_its_target(
+    mass: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without the observer it hovers beside it."""
+    command = ["evaluate", "planar_quadrotor-rfvi", "--episodes", "10", "--set", f"mass={mass}", "--json"]
+    assert main([*command, "--observer", *words]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["success_rate"] == 1.0
+    if words:
+        assert result["estimates"]["mass"]["mean"] == pytest.approx(result["parameters"]["mass"], rel=0.03)
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["success_rate"] == 0.0
+
+
+ODD = SLIDER.replace(
+    "robot.apply(s, force)",
+    """bias = robot.parameter("bias", 0.0, "N", bounds=(-0.1, 0.1), meaning="offset of the drive")
+colour = robot.parameter("colour", 1.0, "1", bounds=(0.5, 2), meaning="of the paint")
+robot.apply(s, force + bias + 1e-30 * colour)""",
+).replace('"slider"', '"odd"')
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Problem:
+    """A slider with parameters that cannot be estimated."""
+    folder = tmp_path_factory.mktemp("odd")
+    (folder / "odd.py").write_text(ODD)
+    assert modelgen_main(["build", str(folder / "odd.py"), "--generated", str(folder / "generated")]) == 0
+    return Problem(load_robot("odd", "cpu", str(folder / "generated")))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("masss", r"Did you mean `mass`"),
+        ("colour", r"no effect"),
+        ("bias", r"not observable.* 9\d %|not observable.* 100 %"),
+    ],
+)
+def test_a_parameter_that_cannot_be_estimated_is_refused(name: str, text: str, odd: Problem) -> None:
+    with pytest.raises(SolverError, match=text):
+        estimated_parameters(odd, usual(odd), [name])
+
+
+def test_a_parameter_without_bounds_is_refused(rail: Problem) -> None:
+    bounds = rail.theta_bounds.clone()
+    rail.theta_bounds[1] = rail.theta[1]
+    with pytest.raises(SolverError, match=r"--estimate damping: its bounds are 0.4 to 0.4"):
+        estimated_parameters(rail, usual(rail), ["damping"])
+    rail.theta_bounds = bounds
+
+
+def test_all_estimates_what_has_bounds_and_is_observable(odd: Problem) -> None:
+    found = estimated_parameters(odd, usual(odd), ["all"])
+    assert [odd.robot.parameter_names[i] for i in found] == ["mass", "damping"]
+    assert 0.5 < UNKNOWN < 1.0
+    assert PARAMETERS_CHANGE > FOUND
+
+
+def test_interfaces_take_parameters_to_estimate(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = solver.load(finished_run).robot.parameter_names[0]
+    words = ["evaluate", str(finished_run), "--episodes", "2", "--estimate", name]
+    assert main(words) == 2
+    assert "--observer" in capsys.readouterr().err
+    assert main([*words, "--observer"]) == 0
+    assert f"{name}: estimated" in capsys.readouterr().out
+    controller = solver.load_controller(finished_run, estimate=[name])
+    controller([2.0])
+    assert controller.parameters[name] > 0.0
+    specification = finished_run.parent / "estimate.toml"
+    specification.write_text(f'estimate = ["{name}"]\n')
+    with pytest.raises(SolverError, match="observer = true"):
+        Experiment(policy_reference(finished_run), specification)
+    specification.write_text(f'observer = true\nestimate = ["{name}"]\n')
+    assert Experiment(policy_reference(finished_run), specification).specification.conditions.estimate == (name,)
+    specification.unlink()

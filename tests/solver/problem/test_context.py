@@ -1,0 +1,247 @@
+"""Told parameters: their choice, their ranges, and the game with the parameters of every row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from modelgen.cli import main as modelgen_main
+from modelgen.loader import CompiledRobot
+from solver.commands.changes import read_given
+from solver.errors import SolverError
+from solver.game.adversaries import make_adversaries
+from solver.game.game import Game, Modulation
+from solver.game.policies import make_policy
+from solver.plants.rollouts import controller, rollouts
+from solver.problem.context import Context, Given
+from solver.problem.given import effects, resolve
+from solver.problem.problem import Problem
+from solver.problem.robots import load_robot
+from tests.closeness import assert_close
+
+Load = Callable[[str], CompiledRobot]
+BOTH = (Given("mass", 0.5, 1.5), Given("length", 0.8, 1.2))
+ODD = '''
+"""A slider with a load that moves the trim, a parameter of the cost, and one of a wall out of reach."""
+from sympy import Max
+
+from modelgen import Quadratic, Robot
+
+robot = Robot("odd", "A mass on a rail")
+s = robot.prismatic("s", limit=1, rate_limit=3, meaning="position")
+mass = robot.parameter("mass", 1.3, "kg", bounds=(0.5, 2), meaning="mass")
+colour = robot.parameter("colour", 1.0, "m", bounds=(0.5, 2), meaning="changes nothing but the cost")
+wall = robot.parameter("wall", 1.0, "N/m", bounds=(0.5, 2), meaning="stiffness of a wall out of reach")
+load = robot.parameter("load", 0.2, "N", bounds=(0, 20), meaning="a force that pulls")
+force = robot.input("force", 10, "N", meaning="drive")
+robot.point_mass(mass, (s, 0))
+robot.apply(s, force)
+robot.apply(s, -load)
+robot.apply(s, -wall * Max(0, s - 5))
+robot.task(
+    state_cost=2 * s**2 * colour,
+    action_cost=Quadratic(0.3),
+    start=dict(s=(0.5, 0.1)),
+    horizon=3,
+    weight_at_horizon=0.5,
+    control_rate=250,
+)
+'''
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> CompiledRobot:
+    folder = tmp_path_factory.mktemp("odd")
+    (folder / "odd.py").write_text(ODD)
+    assert modelgen_main(["build", str(folder / "odd.py"), "--generated", str(folder / "generated")]) == 0
+    return load_robot("odd", "cpu", str(folder / "generated"))
+
+
+def test_a_context_names_the_ends_of_the_ranges(load: Load) -> None:
+    robot = load("cartpole")
+    context = Problem(robot, given=(Given("pole_mass", 0.1, 0.2),)).context
+    assert context is not None
+    theta = context.theta(torch.tensor([[-1.0], [0.0], [1.0]]))
+    column = robot.parameter_names.index("pole_mass")
+    assert_close(theta[:, column], torch.tensor([0.1, 0.15, 0.2]))
+    others = [i for i in range(theta.shape[1]) if i != column]
+    assert torch.equal(theta[:, others], torch.as_tensor(robot.nominal_parameters)[others].expand(3, -1))
+    assert_close(context.of(theta), torch.tensor([[-1.0], [0.0], [1.0]]))
+    assert_close(context.replaced(0.5 * theta[0], torch.tensor([[1.0]]))[0, column], theta[2, column])
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["length", "mass"], (Given("mass", 0.5, 2.0), Given("length", 0.5, 2.0))),
+        (["mass=0.8:1.2"], (Given("mass", 0.8, 1.2),)),
+        (["mass=0.5x:1.5x"], (Given("mass", 0.5, 1.5),)),
+        (["mass=-0.25:+0.5"], (Given("mass", 0.75, 1.5),)),
+        (["all"], (Given("mass", 0.5, 2.0), Given("length", 0.5, 2.0))),
+        (["all", "mass=0.9:1.1"], (Given("mass", 0.9, 1.1), Given("length", 0.5, 2.0))),
+        ([], ()),
+    ],
+)
+def test_ranges_are_the_bounds_or_given_ones(load: Load, words: list[str], expected: tuple[Given, ...]) -> None:
+    assert resolve(load("pendulum"), read_given(words)) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["mas"], "no parameter 'mas'. Did you mean `mass`"),
+        (["mass=0.4:1"], "exceeds the bounds of the model file, 0.5 to 2 kg"),
+        (["mass=1:1"], "there is nothing to tell"),
+        (["mass", "mass=1:2"], "names mass twice"),
+        (["mass=1"], "cannot read --given mass=1"),
+        (["mass=a:b"], "cannot read --given mass=a:b"),
+    ],
+)
+def test_wrong_names_and_ranges_are_refused(load: Load, words: list[str], message: str) -> None:
+    with pytest.raises(SolverError, match=message.replace(".", r"\.").replace("`", ".")):
+        resolve(load("pendulum"), read_given(words))
+
+
+def test_a_parameter_without_effect_and_one_that_no_input_holds_are_refused(odd: CompiledRobot, load: Load) -> None:
+    with pytest.raises(SolverError, match="--given load: no input within the limits holds the target of odd with load"):
+        resolve(odd, ["load"])
+    assert resolve(odd, {"load": (0.0, 0.5)}) == (Given("load", 0.0, 0.5),)
+    with pytest.raises(SolverError, match="--given wall: it changes neither motion nor cost"):
+        resolve(odd, ["wall"])
+    with pytest.raises(SolverError, match="at most 5"):
+        resolve(load("furuta"), load("furuta").parameter_names)
+
+
+def test_the_effect_is_the_change_of_the_motion(load: Load, odd: CompiledRobot) -> None:
+    """The force acts by 1/m, which changes from 2 to 0.5, half of it 0.75, about 1/1.3."""
+    found = effects(odd, [Given(name, 0.5, 2.0) for name in ("mass", "colour", "wall")])
+    assert found["mass"] == pytest.approx(0.5 * 1.5 * 1.3, rel=0.02)
+    assert found["colour"] == pytest.approx(0.75, rel=1e-4)
+    assert found["wall"] == 0.0
+    assert set(effects(load("pendulum"), BOTH)) == {"mass", "length"}
+
+
+def test_the_state_cost_depends_on_told_parameters_only(odd: CompiledRobot) -> None:
+    x = torch.tensor([[0.5, 0.0], [0.2, 1.0]])
+    theta = torch.tensor(odd.nominal_parameters).repeat(2, 1)
+    theta[:, 1] = torch.tensor([0.5, 2.0])
+    told, untold = Problem(odd, given=(Given("colour", 0.5, 2.0),)), Problem(odd)
+    assert_close(told.state_cost(x, theta), torch.tensor([0.25, 0.16]))
+    assert_close(told.state_cost(torch.cat([x, x]), theta), torch.tensor([0.25, 0.16, 0.25, 0.16]))
+    assert_close(untold.state_cost(x, theta), torch.tensor([0.5, 0.08]))
+
+
+def quadratic(n: int) -> Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
+    """V = -|x|^2 of the states of rows."""
+    return lambda rows: (-rows[:, :n].square().sum(1), -2.0 * rows[:, :n])
+
+
+@pytest.mark.parametrize("name", ["pendulum", "cartpole", "planar_quadrotor"])
+def test_a_value_step_of_rows_is_that_of_each_robot(load: Load, name: str) -> None:
+    """The same step with the robot whose nominal parameters are those of the row. Adversaries move the rest only."""
+    robot = load(name)
+    told_column = 0 if name == "planar_quadrotor" else 1  # its mass moves the trim
+    bounds = [float(end) for end in robot.parameter_bounds[told_column]]
+    given = (Given(robot.parameter_names[told_column], *bounds),)
+    told = Problem(robot, given=given)
+    rows, n = told.sample_domain(5, torch.Generator().manual_seed(3)), len(told.target)
+    x, theta = told.split(rows)
+    assert theta is not None
+
+    def step(problem: Problem, at: torch.Tensor, radii: dict[str, float]) -> tuple[Any, ...]:
+        game = Game(problem, make_adversaries(radii), limit_cost=1.0)
+        policy = make_policy(problem, quadratic(n), 1.0, 2)
+        modulation = Modulation("stationary", 0.1, torch.Generator().manual_seed(0))
+        move = game.move(at, quadratic(n)(at)[1], policy, modulation)
+        return (*game.advance(at, move, 2), move)
+
+    for radii in ({}, {"state": 0.01, "action": 0.1, "observation": 0.01}, {"parameters": 0.1}):
+        ends, costs, move = step(told, rows, radii)
+        assert torch.equal(ends[:, n:], rows[:, n:])
+        if "parameters" in radii:
+            assert_close(move.disturbed.theta[:, told_column], theta[:, told_column])
+            lower, upper = (torch.clamp(s * told.theta, *told.theta_bounds.T) for s in (0.9, 1.1))
+            for i in set(range(theta.shape[1])) - {told_column}:
+                moved = move.disturbed.theta[:, i]
+                assert bool(
+                    (torch.isclose(moved, lower[i]) | torch.isclose(moved, upper[i]) | (moved == theta[:, i])).all()
+                )
+            continue
+        for i in range(len(rows)):
+            single = Problem(robot.with_nominal(theta[i].tolist()))
+            if told.moving_trim:
+                single.hold(told.trim_of(theta)[i])
+            end, cost, _ = step(single, x[i : i + 1], radii)
+            torch.testing.assert_close(ends[i, :n], end[0], rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(costs[i], cost[0], rtol=1e-4, atol=1e-6)
+
+
+def test_a_rollout_keeps_its_context(load: Load) -> None:
+    told = Problem(load("pendulum"), given=BOTH)
+    rows = told.sample_starts(4, torch.Generator().manual_seed(0))
+    result = rollouts(told, controller(told, quadratic(2), 1.0), rows, seconds=0.4)
+    assert torch.equal(result.x[..., 2:], rows[:, 2:].expand(len(result.x), -1, -1))
+    assert result.at_limit.shape == (4, 2)
+    context = Context(BOTH, ("mass", "length"), torch.ones(2))
+    for i, theta in enumerate(context.theta(rows[:, 2:]).tolist()):
+        single = Problem(load("pendulum").with_nominal(theta))
+        alone = rollouts(single, controller(single, quadratic(2), 1.0), rows[i : i + 1, :2], seconds=0.4)
+        assert_close(result.x[:, i, :2], alone.x[:, 0], len(result.x))
+        assert_close(result.returns[i], alone.returns[0], len(result.x))
+
+
+def test_values_beyond_the_range_are_refused(load: Load) -> None:
+    context = Problem(load("pendulum"), given=BOTH).context
+    assert context is not None
+    context.require_within(torch.tensor([1.5, 0.8]))
+    with pytest.raises(SolverError, match=r"told mass = 1\.6, but it was trained for 0\.5 to 1\.5"):
+        context.require_within(torch.tensor([1.6, 1.0]))
+
+
+def test_the_trim_of_every_context_holds_the_target(load: Load, odd: CompiledRobot) -> None:
+    """Half of the added weight on either rotor; the load of the slider; none for a rod that is balanced upright."""
+    mass = load("planar_quadrotor").metadata.parameters[0]
+    told = Problem(load("planar_quadrotor"), given=(Given("mass", mass.lower, mass.upper),))
+    theta = told.context.theta(torch.tensor([[-1.0], [0.3], [1.0]]))  # type: ignore[union-attr]
+    u = told.trim_of(theta)
+    assert told.moving_trim
+    drift = told.robot.dynamics(told.target.repeat(3, 1), u, theta)
+    assert float(drift.abs().max()) < 1e-4
+    assert_close(u[:, 0], u[:, 1], 10)
+    slider = Problem(odd, given=(Given("load", 0.0, 5.0),))
+    assert slider.moving_trim
+    assert_close(slider.trim_of(torch.tensor([[1.3, 1.0, 1.0, 4.0]])), torch.tensor([[4.0]]))
+    assert not Problem(load("pendulum"), given=BOTH).moving_trim
+
+
+@pytest.mark.parametrize("name", ["pendulum", "planar_quadrotor"])
+def test_an_action_cost_about_another_trim_is_a_bregman_distance(load: Load, load64: Load, name: str) -> None:
+    """Zero at the trim, of the kernel's curvature, and least at the policy's input, by a search on a grid."""
+    problem, exact = Problem(load(name)), Problem(load(name)).action_cost
+    m, limits = len(problem.trim), problem.input_limits
+    trims = torch.linspace(-0.4, 0.4, 5)[:, None] * limits
+    cost = exact.about(trims)
+    assert_close(cost.cost(trims), torch.zeros(5))
+    first, second = cost.slopes(trims)
+    assert float(first.abs().max()) < 1e-5 * float(second.max())
+    assert_close(second, exact.slopes(trims)[1])
+    u = (torch.rand(5, m, generator=torch.Generator().manual_seed(0)) - 0.5) * limits
+    kernel = load64(name)
+    g, g0 = (np.asarray(kernel.action_cost(values.double().numpy())[0]) for values in (u, trims))
+    slope = np.asarray(kernel.action_cost(trims.double().numpy())[1])
+    np.testing.assert_allclose(
+        cost.cost(u), g - g0 - (slope * (u - trims).double().numpy()).sum(1), rtol=1e-3, atol=1e-5
+    )
+    w = torch.linspace(-2.0, 2.0, 5)[:, None] * second / 5
+    best = cost.policy(w)
+    np.testing.assert_allclose(cost.cost_of_policy(w), cost.cost(best), rtol=1e-3, atol=1e-5)
+    reward = (w * best).sum(1) - cost.cost(best)
+    for step in (-0.01, 0.01):
+        for i in range(m):
+            other = best.clone()
+            other[:, i] = (other[:, i] + step * limits[i]).clamp(-limits[i], limits[i])
+            assert bool(((w * other).sum(1) - cost.cost(other) < reward + 1e-5).all())

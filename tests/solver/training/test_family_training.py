@@ -1,0 +1,219 @@
+"""A family of robots: trained once, resumed bit for bit, and told its parameters wherever a policy is used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+
+import solver
+from solver.cli import main
+from solver.errors import SolverError
+from solver.gym.environment import RobotEnv, RobotVectorEnv
+from solver.plants.rollouts import controller, rollouts
+from solver.problem.parameters import Relative
+from solver.problem.problem import Problem
+from solver.runs.kinds import KINDS, start
+from solver.runs.metrics import read_metrics
+from solver.training.lifecycle import resume
+from solver.training.networks import make_ensemble
+from solver.training.plan import plan
+from solver.training.run import load_run, load_run_checkpoint
+from solver.training.settings import Settings
+from solver.training.solution import load_solution
+from solver.value.frozen import FrozenValue
+from tests.closeness import assert_close
+from tests.solver.small_trainings import quiet, tensors
+
+GIVEN = {"mass": (0.5, 1.5), "length": (0.8, 1.2)}
+ROBUST = {"state": 0.002, "action": 0.1, "observation": 0.001, "parameters": 0.05}
+
+
+@pytest.fixture(scope="module")
+def train(tiny: Callable[..., Settings], short: str) -> Callable[..., None]:
+    """Trains a small family of short pendulums, with the basin of every context."""
+
+    def family(folder: Path, report: Callable[[dict[str, float]], None] = quiet) -> None:
+        _, run = plan("pendulum", short, given=GIVEN)
+        changes: dict[str, Any] = {"basin": True, "sampling": "mixture", "reaction_periods": 1.0, "optimiser": "soap"}
+        run = replace(run, settings=tiny(**changes, adversaries=ROBUST))
+        start(KINDS[0], run, folder, report)
+
+    return family
+
+
+@pytest.fixture(scope="module")
+def family(train: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("family") / "run"
+    train(folder)
+    return folder
+
+
+def test_run_json_names_the_ranges(family: Path) -> None:
+    described = json.loads((family / "run.json").read_text())
+    ends = [(entry["name"], entry["lower"], entry["upper"]) for entry in described["given"]]
+    assert ends == [("mass", 0.5, 1.5), ("length", 0.8, 1.2)]
+    run = load_run(family)
+    assert run.label == "pendulum-rfvi told mass length"
+    assert run.name == "pendulum-rfvi-fast-mass-length-seed0"
+    assert run.identity() != replace(run, given=()).identity()
+
+
+@pytest.mark.parametrize("done", [1, 3])
+def test_a_resumed_family_is_an_uninterrupted_one(
+    train: Callable[..., None], family: Path, tmp_path: Path, done: int
+) -> None:
+    def stop(row: dict[str, float]) -> None:
+        if row["iteration"] == done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "run", stop)
+    resume(tmp_path / "run", quiet)
+    first, second = (list(tensors(load_run_checkpoint(folder))) for folder in (family, tmp_path / "run"))
+    assert len(first) == len(second) > 10
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    assert read_metrics(family)[-1]["return_mean"] == read_metrics(tmp_path / "run")[-1]["return_mean"]
+
+
+def test_the_policy_of_told_values_is_the_networks_at_this_context(family: Path) -> None:
+    policy, x = solver.load(family).policy, np.array([[0.3, -0.2], [3.0, 1.0], [0.01, 0.0]], np.float32)
+    run, checkpoint = load_run(family), load_run_checkpoint(family)
+    robot = load_solution(family).problem.robot.with_nominal([1.0, 1.0])
+    problem = Problem(robot, given=run.given)
+    ensemble = make_ensemble(robot, run.settings, 2)
+    ensemble.load_state_dict((checkpoint["best"] or checkpoint)["ensemble"])
+    act = controller(problem, FrozenValue(ensemble), run.settings.reaction_periods)
+
+    def expected(mass: float, length: float) -> torch.Tensor:
+        c = torch.tensor([(mass - 1.0) / 0.5, (length - 1.0) / 0.2])
+        return act(torch.cat([torch.from_numpy(x), c.expand(3, -1)], 1))[0]
+
+    np.testing.assert_allclose(policy(x), expected(1.0, 1.0), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(policy(x, mass=0.6), expected(0.6, 1.0), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(policy(x, length=0.9, mass=1.4), expected(1.4, 0.9), rtol=1e-3, atol=1e-4)
+    assert np.abs(policy(x, mass=0.6) - policy(x, mass=1.4)).max() > 1e-3
+    assert policy.told == ("mass", "length")
+    assert "mass, length" in repr(policy)
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"mas": 1.0}, "cannot be told mas. Did you mean `mass`? It is told mass, length"),
+        ({"mass": 3.0}, "told mass = 3, but it was trained for 0.5 to 1.5"),
+        ({"mass": float("nan")}, "mass is nan; give one finite number"),
+        ({"mass": "heavy"}, "mass is 'heavy'; give one finite number"),
+    ],
+)
+def test_wrong_values_are_refused(family: Path, told: dict[str, Any], message: str) -> None:
+    with pytest.raises(SolverError) as refusal:
+        solver.load(family).policy([0.1, 0.0], **told)
+    assert message in str(refusal.value)
+
+
+def test_a_policy_without_told_parameters_refuses_them() -> None:
+    with pytest.raises(SolverError, match="is told no parameter"):
+        solver.load("pendulum-rfvi").policy([0.1, 0.0], mass=1.2)
+    with pytest.raises(SolverError, match="cannot be told mass"):
+        load_solution("pendulum-rfvi", told={"mass": 1.2})
+
+
+def test_evaluate_tells_the_changed_value_unless_blind(family: Path) -> None:
+    told = solver.evaluate(family, parameters={"mass": Relative(1.3)}, episodes=5)
+    blind = solver.evaluate(family, parameters={"mass": Relative(1.3)}, episodes=5, blind=True)
+    assert (told.told, blind.told) == (("mass",), ())
+    assert told.parameters == blind.parameters == pytest.approx({"mass": 1.3, "length": 1.0})
+    assert told.statistics["return_mean"] != blind.statistics["return_mean"]
+    with pytest.raises(SolverError, match="--blind"):
+        solver.evaluate(family, parameters={"mass": 1.9}, episodes=5)
+    solver.evaluate(family, parameters={"mass": 1.9}, episodes=5, blind=True)
+    observed = solver.evaluate(family, parameters={"mass": 1.3}, episodes=5, plant="harsh", observer=True)
+    assert np.isfinite(observed.statistics["return_mean"])
+
+
+def test_robustness_tells_every_point(family: Path, tmp_path: Path) -> None:
+    words = ["robustness", str(family), "--parameter", "mass", "--from", "0.8x", "--to", "1.2x", "--points", "3"]
+    words += ["--episodes", "4", "--jobs", "1", "--out"]
+    assert main([*words, str(tmp_path / "told")]) == 0
+    assert main([*words, str(tmp_path / "blind"), "--blind"]) == 0
+    told, blind = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("told", "blind"))
+    means = [one["groups"][0]["statistics"]["return_mean"]["value"] for one in (told, blind)]
+    expected = solver.evaluate(family, parameters={"mass": 1.2}, episodes=4).statistics["return_mean"]
+    assert_close(means[0][2], expected, 25)
+    assert means[0][2] != means[1][2]
+    assert_close(means[0][1], means[1][1], 25)
+
+
+def test_exports_hold_the_policy_of_the_told_robot(family: Path, tmp_path: Path) -> None:
+    for name, told in (("nominal", []), ("told", ["--set", "mass=1.4"])):
+        (tmp_path / name).mkdir()
+        folder = tmp_path / name
+        words = ["export", str(family), "--c", str(folder), "--onnx", str(folder / "policy.onnx")]
+        assert main([*words, "--js", str(folder / "policy.js"), *told]) == 0
+    texts = [(tmp_path / name / "pendulum_policy.c").read_text() for name in ("nominal", "told")]
+    assert texts[0] != texts[1]
+    assert main(["export", str(family), "--c", str(tmp_path), "--set", "torque=1"]) == 2
+
+
+def test_a_heavier_robot_hovers_with_more_thrust_and_is_not_exported(
+    tiny: Callable[..., Settings], tmp_path: Path
+) -> None:
+    """The trim of the told robot, in the policy and in its cost. An export has the kernels of the nominal cost."""
+    _, run = plan("planar_quadrotor", given={"mass": (0.4, 0.6)})
+    changes: dict[str, Any] = {"iterations": 1, "states": 32, "epochs": 1, "episodes": 2, "basin": True}
+    run = replace(run, settings=tiny("cfvi", **changes, reaction_periods=1.0))
+    with mock.patch("solver.training.selection.rollouts", partial(rollouts, seconds=0.1)):
+        start(KINDS[0], run, tmp_path / "run", quiet)
+    for mass in (0.486, 0.6):
+        solution = load_solution(tmp_path / "run", told={"mass": mass})
+        problem, added = solution.problem, (mass - 0.486) * 9.81 / 2
+        np.testing.assert_allclose(problem.trim, [added, added], atol=1e-4)
+        u, cost = solution.controller()(problem.target[None])
+        np.testing.assert_allclose(u[0], problem.trim, atol=1e-3)
+        assert float(cost) == pytest.approx(0.0, abs=1e-6)
+    words = ["export", str(tmp_path / "run"), "--js", str(tmp_path / "policy.js")]
+    assert main(words) == 0
+    assert main([*words, "--set", "mass=0.6"]) == 2
+
+
+def test_the_observation_of_an_environment_ends_with_the_context(short: str) -> None:
+    options: dict[str, Any] = {"generated": short, "given": GIVEN}
+    envs = RobotVectorEnv("pendulum", 3, **options)
+    seen, _ = envs.reset(seed=4)
+    assert seen.shape == (3, 5)
+    assert envs.single_observation_space.contains(seen[0])
+    state = RobotEnv("pendulum", **options, observation="state")
+    alone, _ = state.reset(seed=5)
+    masses, lengths = 1.0 + 0.5 * seen[:, 3], 1.0 + 0.2 * seen[:, 4]
+    np.testing.assert_allclose(alone[2:], [masses[1], lengths[1]], rtol=1e-6)
+    np.testing.assert_allclose(envs.episodes.theta.numpy(), np.stack([masses, lengths], 1), rtol=1e-6)
+    assert state.observation_space.contains(alone)
+    after, *_ = envs.step(np.zeros((3, 1), np.float32))
+    assert np.array_equal(after[:, 3:], seen[:, 3:])
+    plain = RobotEnv("pendulum", generated=short)
+    assert plain.reset(seed=4)[0].shape == (3,)
+
+
+def test_the_network_of_a_family_does_not_fit_one_robot(family: Path, short: str, tmp_path: Path) -> None:
+    with pytest.raises(SolverError, match="does not fit this training: the robot has other states now, or --given"):
+        solver.train("pendulum", generated=short, start_from=family, iterations=1, preview=0.0, out=tmp_path / "run")
+
+
+def test_a_baseline_takes_no_told_parameters() -> None:
+    with pytest.raises(SolverError, match="sac takes no given"):
+        solver.train("pendulum", algorithm="sac", given=["mass"])
+
+
+def test_told_values_are_the_nominal_ones_of_the_solution(family: Path) -> None:
+    solution = load_solution(family, told={"mass": 1.25})
+    assert solution.problem.theta.tolist() == pytest.approx([1.25, 1.0])
+    assert solution.ensemble.told == 0

@@ -1,0 +1,149 @@
+"""Value functions with told parameters: their forms agree, and P(c) solves the Riccati equation of every context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from scipy.linalg import solve_continuous_are
+
+from modelgen.linear.regulator import weights
+from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
+from solver.local.basin import find_basin, near_target, shell
+from solver.problem.context import Given
+from solver.problem.given import resolve
+from solver.problem.problem import Problem
+from solver.problem.robots import load_robot
+from solver.value.family import BasinFamily, exponents, terms
+from solver.value.fitting import LossGradient, Samples
+from solver.value.frozen import FrozenValue
+from solver.value.network import Ensemble
+
+Load = Callable[[str], CompiledRobot]
+GIVEN = {
+    "pendulum": {"mass": (0.5, 2.0), "length": (0.5, 2.0)},
+    "cartpole": {"pole_mass": (0.0635, 0.1905), "pole_half_length": (0.085, 0.25)},
+    "planar_quadrotor": {"mass": (0.36, 0.6), "arm": (0.23, 0.27)},
+}
+
+
+def family_of(robot: CompiledRobot, basin: BasinFamily, told: int) -> Ensemble:
+    """Untrained networks with the basins of a robot."""
+    states = robot.metadata.states
+    ensemble = Ensemble(
+        [state.continuous for state in states],
+        list(robot.metadata.task.target),
+        [1.0 / state.limit for state in states],
+        members=2,
+        layers=2,
+        width=16,
+        generator=torch.Generator().manual_seed(0),
+        told=told,
+    )
+    ensemble.place(basin)
+    return ensemble
+
+
+@pytest.fixture(scope="module", params=list(GIVEN))
+def made(request: pytest.FixtureRequest) -> tuple[Problem, Ensemble]:
+    """A problem with told parameters, and networks with its basins."""
+    robot = load_robot(request.param, "cpu", None)
+    problem = Problem(robot, given=resolve(robot, GIVEN[request.param]))
+    basin = find_basin(problem, 1.0)
+    assert isinstance(basin, BasinFamily)
+    return problem, family_of(robot, basin, 2)
+
+
+def test_terms_are_products_of_chebyshev_polynomials() -> None:
+    c = torch.tensor([[0.3, -0.8], [1.0, 0.5]], dtype=torch.float64)
+    degrees = exponents(2)
+    expected = np.prod(np.cos(degrees.numpy()[None] * np.arccos(c.numpy())[:, None, :]), 2)
+    np.testing.assert_allclose(terms(c, degrees), expected, atol=1e-12)
+
+
+def test_every_context_has_its_riccati_solution(made: tuple[Problem, Ensemble], load64: Load) -> None:
+    """SciPy's solution with derivatives by finite differences, at contexts that the fit has not seen."""
+    problem, ensemble = made
+    assert problem.context is not None
+    c = problem.context.draw(20, torch.Generator().manual_seed(77))
+    c[0], c[1] = -1.0, 1.0
+    rows = torch.cat([problem.target.expand(20, -1), c], 1)
+    fitted = ensemble.frame.basin.at(rows).cost.double().numpy()
+    n, h = len(problem.target), 1e-5
+    parameters = problem.context.theta(c)
+    trims = problem.trim_of(parameters).double().numpy()
+    for P, theta, trim in zip(fitted, parameters.tolist(), trims, strict=True):
+        robot = load64(problem.robot.name).with_nominal(theta)
+        target = np.array(robot.metadata.task.target)
+        ends = [np.asarray(robot.dynamics(target + s * h * np.eye(n), np.tile(trim, (n, 1)))) for s in (1, -1)]
+        A = (ends[0] - ends[1]).T / (2 * h) - 0.5 * problem.discount_rate * np.eye(n)
+        B = np.asarray(robot.affine_dynamics(target[None])[1])[0]
+        Q, R = weights(robot)[0], np.diag(np.asarray(robot.action_cost(trim[None])[2])[0] / 2)
+        exact = solve_continuous_are(A, B, Q, R)
+        root = np.linalg.inv(np.linalg.cholesky(exact))
+        assert np.linalg.norm(root @ (P - exact) @ root.T, 2) < 2e-3
+
+
+def test_frozen_values_and_gradients_are_those_of_the_network(made: tuple[Problem, Ensemble]) -> None:
+    problem, ensemble = made
+    rows = problem.sample_domain(200, torch.Generator().manual_seed(1))
+    rows[:50] = near_target(problem, ensemble.frame.basin, 50, torch.Generator().manual_seed(2))
+    inside = ensemble.frame.at(rows)[2].quadratic(rows[:, : len(problem.target)])[2]
+    assert 0 < int(inside.sum()) < 200
+    exact = ensemble.double()
+    at = rows.double().requires_grad_()
+    value = exact(at)
+    (slope,) = torch.autograd.grad(value.sum(), at)
+    frozen = FrozenValue(exact)
+    for found, gradient in (frozen(rows.double()), frozen.sparing(rows.double())):
+        torch.testing.assert_close(found, value.detach(), rtol=1e-9, atol=1e-12)
+        torch.testing.assert_close(gradient, slope[:, : len(problem.target)], rtol=1e-7, atol=1e-9)
+    ensemble.float()
+
+
+def test_the_fit_descends_the_loss_of_the_network(made: tuple[Problem, Ensemble]) -> None:
+    problem, ensemble = made
+    rows = problem.sample_domain(64, torch.Generator().manual_seed(1))
+    frame = ensemble.frame
+    states, features, _ = frame.at(rows)
+    z, member = features(states), ensemble.factors[0]
+    target = -torch.rand(64, generator=torch.Generator().manual_seed(2))
+    (member(frame.inputs(z, rows), features.error(z)) - target).abs().mean().backward()
+    expected = [parameter.grad.clone() for parameter in member.parameters() if parameter.grad is not None]
+    LossGradient(member, 64)(Samples.of(ensemble, rows, target, torch.ones(64)))
+    for parameter, gradient in zip(member.parameters(), expected, strict=True):
+        torch.testing.assert_close(parameter.grad, gradient, rtol=1e-3, atol=1e-5)
+        parameter.grad = None
+
+
+def test_one_member_of_the_family_is_a_value_function_without_told_parameters(made: tuple[Problem, Ensemble]) -> None:
+    problem, ensemble = made
+    rows = problem.sample_domain(100, torch.Generator().manual_seed(1))
+    c = torch.tensor([0.4, -0.7])
+    rows[:, -2:] = c
+    rows[:30, :-2] *= 0.01  # near the target, some of them in the basin
+    single = ensemble.told_that(c)
+    assert single.told == 0
+    x = rows[:, :-2]
+    for one, other in zip(FrozenValue(single)(x), FrozenValue(ensemble)(rows), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(single(x), ensemble(rows), rtol=1e-4, atol=1e-4)
+
+
+def test_the_boundary_of_every_basin_has_its_level(made: tuple[Problem, Ensemble]) -> None:
+    problem, ensemble = made
+    rows = shell(problem, ensemble.frame.basin, 50)
+    basin = ensemble.frame.basin.at(rows)
+    level = torch.as_tensor(basin.level)
+    assert float(level.max()) > 1.1 * float(level.min())
+    torch.testing.assert_close(basin.distance(problem.split(rows)[0]), level, rtol=1e-3, atol=0.0)
+
+
+def test_a_form_that_a_polynomial_misses_is_refused(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solver.value.family.DEGREES", {1: 1})
+    problem = Problem(load("pendulum"), given=(Given("length", 0.5, 2.0),))
+    with pytest.raises(SolverError, match=r"changes too fast with length: .* --given length=0\.8x:1\.2x"):
+        find_basin(problem, 1.0)
