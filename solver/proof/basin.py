@@ -131,8 +131,6 @@ class BasinSearch:
         self.input_error = input_error
         n = len(loop.target)
         self.seen = np.flatnonzero(np.abs(loop.cost).max(0) > 0)
-        if loop.robot.metadata.rotations:
-            raise SolverError("`solver prove` knows no robots with rotations (floating and ball joints)")
         if loop.level == 0.0:
             raise SolverError("V of this run has no basin (docs/concepts/basin.md); only a basin can be proven")
         at_target = loop.period(Balls.exact(np.zeros((1, n))))
