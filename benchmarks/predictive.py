@@ -14,7 +14,6 @@ import argparse
 import json
 import sys
 import time
-from dataclasses import fields
 from typing import Any
 
 import casadi
@@ -62,7 +61,7 @@ def value_function(ensemble: Ensemble) -> Any:
     turns = casadi.DM(basin.continuous.double().numpy()) * casadi.floor(away / (2.0 * np.pi) + 0.5)
     away = away - 2.0 * np.pi * turns
     quadratic = casadi.bilin(casadi.DM(basin.cost.double().numpy()), away, away)
-    cost = casadi.if_else(quadratic < basin.level, quadratic, networks)
+    cost = casadi.if_else(quadratic < float(basin.level), quadratic, networks)
     return casadi.Function("cost_to_go", [x], [cost])
 
 
@@ -170,8 +169,9 @@ def _played(solution: Solution, act: Predictive, starts: Tensor) -> Rollouts:
         played.append(one := rollouts(solution.problem, act, start[None]))
         failures = sum(not each.success.item() for each in played)
         print(f"{len(played)} played, {failures} failed, return {one.returns.item():.2f}", file=sys.stderr, flush=True)
-    entries = {field.name: [getattr(each, field.name) for each in played] for field in fields(Rollouts)}
-    return Rollouts(**{name: torch.cat(each, int(name in ("x", "u"))) for name, each in entries.items()})
+    x, u = (torch.cat([getattr(one, name) for one in played], 1) for name in ("x", "u"))
+    names = "state_reward", "action_reward", "success", "at_limit"
+    return Rollouts(x, u, *(torch.cat([getattr(one, name) for one in played]) for name in names))
 
 
 def _outcome(result: Rollouts) -> dict[str, float]:
