@@ -169,9 +169,12 @@ def _played(solution: Solution, act: Predictive, starts: Tensor) -> Rollouts:
         played.append(one := rollouts(solution.problem, act, start[None]))
         failures = sum(not each.success.item() for each in played)
         print(f"{len(played)} played, {failures} failed, return {one.returns.item():.2f}", file=sys.stderr, flush=True)
-    x, u = (torch.cat([getattr(one, name) for one in played], 1) for name in ("x", "u"))
-    names = "state_reward", "action_reward", "success", "at_limit"
-    return Rollouts(x, u, *(torch.cat([getattr(one, name) for one in played]) for name in names))
+
+    def joined(name: str, axis: int = 0) -> Tensor:
+        return torch.cat([getattr(one, name) for one in played], axis)
+
+    rewards = joined("state_reward"), joined("action_reward")
+    return Rollouts(joined("x", 1), joined("u", 1), *rewards, joined("success"), joined("at_limit"))
 
 
 def _outcome(result: Rollouts) -> dict[str, float]:
