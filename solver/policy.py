@@ -296,9 +296,10 @@ def load_controller(
     unit, by the name of the state, for all rates or for none. delay: control periods from a measurement until its input
     acts. longest_delay: upper bound of an unknown delay, which the observer then estimates. estimate: parameters that
     the observer estimates too: names, `all`, or `told` for those that the policy is told. The policy is told their
-    estimates in every call, held within the trained ranges. told: parameters that the policy and the observer are told, where the
-    training gave some; the others are nominal. The estimate of a told parameter starts at its told value. Raises the errors of `load_policy`, and SolverError for an unknown name,
-    a number out of range, or a parameter that the measurements do not show.
+    estimates in every call, held within the trained ranges. told: parameters that the policy and the observer are told,
+    where the training gave some; the others are nominal. The estimate of a told parameter starts at its told value.
+    Raises the errors of `load_policy`, and SolverError for an unknown name, a number out of range, or a parameter that
+    the measurements do not show.
     """
     estimate, known = names_to_estimate(folder, estimate), None
     if estimate:

@@ -17,7 +17,6 @@ from solver.problem.parameters import Change, changed_parameters, left_all_bound
 from solver.runs.kinds import load_rollout_policy, names_to_estimate, told_among
 from solver.streams import EVALUATION_SEED, require_seed
 
-
 LISTS = ("harsh", "told", "told_estimates", "estimate")
 
 

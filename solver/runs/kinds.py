@@ -29,7 +29,6 @@ from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
 from solver.runs.metrics import Report
 
-
 TOLD = "told"  # in place of names: all parameters that the policy is told
 
 
@@ -292,8 +291,8 @@ def load_rollout_policy(
     folder: of the run, or the name of a shipped policy. generated: the folder of artifacts if it has moved.
     reaction_periods: control periods that an input acts before the next one can, by default as in training.
     told: parameters that the policy is told, where its training gave some. They are then the nominal ones of the
-    problem. contexts: instead, the policy of a run that is told parameters takes rows with contexts, and the problem has
-    them.
+    problem. contexts: instead, the policy of a run that is told parameters takes rows with contexts, and the problem
+    has them.
 
     Raises SolverError for a folder without a run, a damaged checkpoint, another artifact, for `reaction_periods` of a
     run without a value function, and for a parameter that the policy cannot be told.
