@@ -303,7 +303,9 @@ def load_rollout_policy(
     require_told_names(folder, names, told)
     if contexts and names:
         return training.load_rollout_policy(folder, generated, reaction_periods, contexts=True)
-    return training.load_rollout_policy(folder, generated, reaction_periods, *([told] if told else []))
+    if told:
+        return training.load_rollout_policy(folder, generated, reaction_periods, told)
+    return training.load_rollout_policy(folder, generated, reaction_periods)
 
 
 def told_among(folder: str | Path, names: Iterable[str]) -> tuple[str, ...]:

@@ -240,7 +240,7 @@ def test_the_policy_is_told_the_estimates_of_every_row(family: Path) -> None:
         return act(rows)
 
     plant = make_plant("nominal", problem, theta, (), 0)
-    motion = rollouts(problem, spy, problem.told(x, theta), plant, 1.0, observed=True, estimate=["mass"])
+    motion = rollouts(problem, spy, problem.told(x, theta), plant, 2.0, observed=True, estimate=["mass"])
     observer = make_observer(problem, plant.sensing, None, ["mass"])
     observer.know(torch.stack([torch.ones(3), theta[:, 1]], 1))  # the mass is not known, the length is
     for rows, true, u in zip(seen, motion.x, motion.u, strict=False):
@@ -254,7 +254,7 @@ def test_the_policy_is_told_the_estimates_of_every_row(family: Path) -> None:
     torch.testing.assert_close(motion.x[1:, :, 2:], torch.stack(seen)[:, :, 2:])
     torch.testing.assert_close(seen[0][:, 2], torch.zeros(3))
     np.testing.assert_allclose(motion.estimates["mass"][:2], theta[:2, 0], rtol=0.05)
-    assert float(motion.estimates["mass"][2]) > 1.6
+    assert float(motion.estimates["mass"][2]) > 1.5
     assert float(seen[-1][2, 2]) == 1.0
 
 
@@ -266,8 +266,8 @@ def test_with_exact_estimates_the_rollout_is_that_of_the_told_policy(family: Pat
     x = torch.tensor([[3.1, 0.0], [0.2, 0.0], [-1.5, 0.0]])
     expected = rollouts(told, act_told, x)
     found = rollouts(problem, act, problem.told(x, told.theta), observed=True, estimate=["mass", "length"])
-    assert_close(found.estimates["mass"], [1.3] * 3, 1e4)
-    assert_close(found.estimates["length"], [0.9] * 3, 1e4)
+    assert_close(found.estimates["mass"], [1.3] * 3, 10_000)
+    assert_close(found.estimates["length"], [0.9] * 3, 10_000)
     np.testing.assert_allclose(found.x[:50, :, :2], expected.x[:50], atol=2e-3)
     np.testing.assert_allclose(found.returns, expected.returns, rtol=1e-3)
 
@@ -333,9 +333,7 @@ def test_a_controller_is_told_its_estimates_and_starts_at_the_told_value(family:
 def test_a_corner_that_cannot_be_held_is_warned_of(short: str) -> None:
     """An input of 0.3 N m holds an angle of 0.3/(m g l/2): 0.24 rad with half the mass and length, 0.06 with all."""
     weak = load_robot("pendulum", "cpu", short).with_nominal([0.5, 0.5])
-    weak.metadata = replace(
-        weak.metadata, inputs=tuple(replace(i, lower=-0.3, upper=0.3) for i in weak.metadata.inputs)
-    )
+    weak.metadata = replace(weak.metadata, inputs=(replace(weak.metadata.inputs[0], limit=0.3),))
     narrow, wide = Given("mass", 0.5, 0.6), Given("length", 0.5, 1.0)
     assert weak_corners(weak, (narrow,)) == weak_corners(weak, ()) == []
     (text,) = weak_corners(weak, (Given("mass", 0.5, 1.0), wide))
