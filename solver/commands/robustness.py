@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -122,7 +123,24 @@ def run(options: Options) -> None:
     with replacing(files[1], SolverError) as unfinished:
         drawn.savefig(unfinished, dpi=140)
     print(result.table())
+    for folder in options.runs:
+        if text := _told(folder, estimate, options.blind):
+            print(text)
     print(*files, sep="\n")
+
+
+def _told(run: Path, estimate: Sequence[str], blind: bool) -> str:
+    """What a policy was told; empty for one that is told nothing."""
+    from solver.runs import kinds
+
+    names = kinds.told_names(run)
+    values = "those of the point"
+    if blind:
+        values = "nominal"
+    elif estimate:
+        estimated = " ".join(kinds.names_to_estimate(run, estimate))
+        values = f"{values}, but the observer's estimates for {estimated}"
+    return f"{run} was told {' '.join(names)}: {values}" if names else ""
 
 
 def _files(stem: Path) -> list[Path]:

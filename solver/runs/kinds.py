@@ -308,10 +308,15 @@ def load_rollout_policy(
     return training.load_rollout_policy(folder, generated, reaction_periods)
 
 
+def told_names(folder: str | Path) -> tuple[str, ...]:
+    """Names of the parameters that the policy of a run is told."""
+    folder = shipped.run_folder(folder)
+    return kind_of(folder).training.read(folder).told_names
+
+
 def told_among(folder: str | Path, names: Iterable[str]) -> tuple[str, ...]:
     """Those of the names that are parameters which the policy of a run is told."""
-    folder = shipped.run_folder(folder)
-    told = kind_of(folder).training.read(folder).told_names
+    told = told_names(folder)
     return tuple(name for name in names if name in told)
 
 
@@ -323,8 +328,7 @@ def names_to_estimate(folder: str | Path, names: Iterable[str]) -> tuple[str, ..
     names = tuple(names)
     if TOLD not in names:
         return names
-    folder = shipped.run_folder(folder)
-    told = kind_of(folder).training.read(folder).told_names
+    told = told_names(folder)
     if not told:
         raise SolverError(
             f"--estimate has no names, and the policy of {folder} is told no parameter. Give the names of parameters, "

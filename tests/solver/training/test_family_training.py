@@ -293,10 +293,14 @@ def test_interfaces_tell_the_estimates(family: Path, capsys: pytest.CaptureFixtu
         solver.evaluate("pendulum-rfvi", episodes=3, observer=True, estimate=["told"])
 
 
-def test_robustness_and_certificates_tell_the_estimates(family: Path, tmp_path: Path) -> None:
+def test_robustness_and_certificates_tell_the_estimates(
+    family: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["robustness", str(family), "--parameter", "mass", "--from", "0.8x", "--to", "1.2x", "--points", "3"]
     words += ["--episodes", "4", "--jobs", "1", "--observer", "--estimate", "--out", str(tmp_path / "found")]
     assert main(words) == 0
+    text = "was told mass length: those of the point, but the observer's estimates for mass length"
+    assert text in capsys.readouterr().out
     means = json.loads((tmp_path / "found.json").read_text())["groups"][0]["statistics"]["return_mean"]["value"]
     options: dict[str, Any] = {"observer": True, "estimate": ["told"]}
     expected = solver.evaluate(family, parameters={"mass": 1.2}, episodes=4, **options).statistics["return_mean"]
