@@ -227,6 +227,7 @@ def test_told_values_are_the_nominal_ones_of_the_solution(family: Path) -> None:
     assert solution.ensemble.told == 0
 
 
+@pytest.mark.slow
 def test_the_policy_is_told_the_estimates_of_every_row(family: Path) -> None:
     """The true values differ between the rows. The context is the estimate of another observer, held in the range."""
     problem, act, _ = load_rollout_policy(family, contexts=True)
@@ -272,6 +273,7 @@ def test_with_exact_estimates_the_rollout_is_that_of_the_told_policy(family: Pat
     np.testing.assert_allclose(found.returns, expected.returns, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_interfaces_tell_the_estimates(family: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["evaluate", str(family), "--episodes", "3", "--set", "mass=1.3x", "length=1.1x", "--observer"]
     assert main([*words, "--estimate"]) == 0
@@ -293,6 +295,7 @@ def test_interfaces_tell_the_estimates(family: Path, capsys: pytest.CaptureFixtu
         solver.evaluate("pendulum-rfvi", episodes=3, observer=True, estimate=["told"])
 
 
+@pytest.mark.slow
 def test_robustness_and_certificates_tell_the_estimates(
     family: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
