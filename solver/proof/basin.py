@@ -35,6 +35,7 @@ CORE = 0.01  # radius of the core, as a share of the radius
 HALVINGS = 12  # of the radius
 REFINEMENTS = 3  # bisections between the largest proven radius and twice that radius
 RATE = 0.1  # proven rate, as a share of the linearised loop's
+FLAT = 1e-14  # smallest eigenvalue of P as a share of the largest
 SLOW = 0.25  # of the rate of the slowest motion: e' P e that shrinks less is replaced
 NARROWEST = 2.0**-12  # a narrower cell is not halved
 
@@ -129,11 +130,11 @@ class BasinSearch:
         self.loop = self.at_centre = loop
         self.input_error = input_error
         n = len(loop.target)
-        at_target = loop.period(Balls.exact(np.zeros((1, n))))
-        step = np.eye(n) + at_target.by_error.middle[0]
         self.seen = np.flatnonzero(np.abs(loop.cost).max(0) > 0)
         if loop.level == 0.0:
             raise SolverError("V of this run has no basin (docs/concepts/basin.md); only a basin can be proven")
+        at_target = loop.period(Balls.exact(np.zeros((1, n))))
+        step = np.eye(n) + at_target.by_error.middle[0]
         if not at_target.known.all():
             raise SolverError(
                 "the basin of this run is so small that its policy looks up V outside it, even at the target; train it "
@@ -141,6 +142,8 @@ class BasinSearch:
             )
         linear = step[np.ix_(self.seen, self.seen)]
         P = loop.cost[np.ix_(self.seen, self.seen)]
+        if not np.linalg.eigvalsh(P).min() > FLAT * np.linalg.norm(P):
+            raise SolverError("the state cost does not see every motion, so that V has no strict maximum at the target")
         eigenvalue = float(np.abs(np.linalg.eigvals(linear)).max())
         if not eigenvalue < 1.0:
             raise SolverError(

@@ -210,9 +210,7 @@ def _words(training: PlannedRun, folder: Path, generated: str | None) -> list[st
     words += [] if generated is None else ["--generated", generated]
     common = {entry.name for entry in dataclasses.fields(Description)}
     own = {entry.name: getattr(run, entry.name) for entry in dataclasses.fields(run) if entry.name not in common}
-    own = {
-        name: value for name, value in own.items() if value not in ("", None)
-    }  # plans use neither warm_from nor identified
+    own = {name: value for name, value in own.items() if value}  # plans use no warm_from, identified or given
     settings = vars(run.settings).items()
     changed = {name: value for name, value in settings if value != getattr(training.usual, name)}
     changed.pop("algorithm", None)
