@@ -1,18 +1,28 @@
 """Success and mean return of policies over a grid of one or two parameters, which families of policies are told.
 
-    python benchmarks/family.py RUN [RUN ...] --points mass=0.5,0.75,1 length=0.5,1,1.5
+    python benchmarks/family.py RUN [RUN ...] --points mass=0.5,0.75,1 length=0.5,1,1.5 [--ways told estimated blind]
 
-Values are factors of the nominal ones. A row is a point of the grid, a pair of columns a run.
+Values are factors of the nominal ones. A row is a point of the grid. A run that is told parameters has one column for
+each way: it is told the true values, the estimates of an observer that measures positions, or the nominal values.
+Another run has one column.
 """
 
 from __future__ import annotations
 
 import argparse
 from itertools import product
+from typing import Any
 
 import solver
+from solver.plants import PLANTS
 from solver.problem.parameters import Relative
-from solver.runs.kinds import told_among
+from solver.runs.kinds import TOLD, told_among
+
+WAYS: dict[str, dict[str, Any]] = {
+    "told": {},
+    "estimated": {"observer": True, "estimate": [TOLD]},
+    "blind": {"blind": True},
+}
 
 
 def main() -> None:
@@ -21,20 +31,23 @@ def main() -> None:
     parser.add_argument("runs", nargs="+")
     parser.add_argument("--points", nargs="+", required=True, metavar="NAME=F,F,...")
     parser.add_argument("--episodes", type=int, default=100)
-    parser.add_argument("--blind", action="store_true", help="tell no policy the parameters")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=["told"], help="of runs that are told parameters")
+    parser.add_argument("--plant", choices=PLANTS, default="nominal", help="with an observer for all if harsh")
     options = parser.parse_args()
     names, factors = zip(*(word.split("=") for word in options.points), strict=True)
     grid = list(product(*([float(number) for number in entry.split(",")] for entry in factors)))
-    print("| " + " | ".join([*names, *options.runs]) + " |\n|" + "---|" * (len(names) + len(options.runs)))
-    totals = {run: [0.0, 0.0] for run in options.runs}
+    columns = [(run, way) for run in options.runs for way in (options.ways if told_among(run, names) else ["blind"])]
+    heads = [f"{run} {way}" if told_among(run, names) else run for run, way in columns]
+    print("| " + " | ".join([*names, *heads]) + " |\n|" + "---|" * (len(names) + len(columns)))
+    totals = {column: [0.0, 0.0] for column in columns}
     for point in grid:
         cells = [f"{factor:g}" for factor in point]
-        for run in options.runs:
+        for run, way in columns:
             changes = {name: Relative(factor) for name, factor in zip(names, point, strict=True)}
-            blind = options.blind or not told_among(run, names)
-            found = solver.evaluate(run, parameters=changes, episodes=options.episodes, blind=blind).statistics
-            totals[run][0] += found["success_rate"] / len(grid)
-            totals[run][1] += found["return_mean"] / len(grid)
+            how = {"observer": options.plant == "harsh", **WAYS[way], "plant": options.plant}
+            found = solver.evaluate(run, parameters=changes, episodes=options.episodes, **how).statistics
+            totals[run, way][0] += found["success_rate"] / len(grid)
+            totals[run, way][1] += found["return_mean"] / len(grid)
             cells.append(f"{found['return_mean']:.2f}, {100 * found['success_rate']:.0f} %")
         print("| " + " | ".join(cells) + " |", flush=True)
     means = [f"{mean:.2f}, {100 * success:.1f} %" for success, mean in totals.values()]

@@ -204,7 +204,7 @@ def train(
             run = replace(run, generated=str(folder / ARTIFACT))
 
         def before() -> None:
-            checks = preflight(compiled, run.settings, run.identified, preview, unheld_target)
+            checks = preflight(compiled, run.settings, run.identified, preview, unheld_target, run.given)
             for text in checks.warnings:
                 warnings.warn(text, stacklevel=4)
             if artifact is not None:

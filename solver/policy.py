@@ -23,10 +23,10 @@ from solver.observer.sensing import Sensing, make_sensing, usual_counts
 from solver.observer.unknown_delay import UnknownDelay, make_observer
 from solver.plants.rollouts import Controller
 from solver.problem.geometry import Geometry
-from solver.problem.parameters import Change
+from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import FARTHEST, Problem
 from solver.runs import kinds
-from solver.runs.kinds import require_told_names, told_among
+from solver.runs.kinds import names_to_estimate, require_told_names, told_among
 from solver.runs.shipped import run_folder
 from solver.training.solution import load_solution
 from solver.value.frozen import FrozenValue
@@ -226,9 +226,14 @@ class PositionController:
         sensing: Sensing,
         longest_delay: int | None,
         estimate: Sequence[str] = (),
+        known: torch.Tensor | None = None,
     ) -> None:
-        self._act, self._observer = act, make_observer(problem, sensing, longest_delay, estimate)
-        self._parameters = dict(zip(problem.robot.parameter_names, problem.theta.tolist(), strict=True))
+        self._act, self._problem = act, problem
+        self._observer = make_observer(problem, sensing, longest_delay, estimate)
+        if known is not None:
+            self._observer.know(known)
+        theta = problem.theta if known is None else known
+        self._parameters = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
         self._names = problem.robot.state_names[: sensing.entries]
 
     def reset(self) -> None:
@@ -245,7 +250,9 @@ class PositionController:
             raise SolverError(
                 f"the measurement is {array.tolist()}; give {len(self._names)} finite numbers: {', '.join(self._names)}"
             )
-        u = self._observer.compensate(self._act(self._observer.estimate(torch.from_numpy(array)[None]))[0])
+        x, theta = self._observer.estimate(torch.from_numpy(array)[None]), self._observer.parameters
+        rows = self._problem.told(x, self._problem.theta if theta is None else theta)
+        u = self._observer.compensate(self._act(rows)[0])
         self._observer.sent(u)
         result: NDArray[np.float32] = u[0].numpy()
         return result
@@ -288,11 +295,21 @@ def load_controller(
     steps, and a length has steps of 0.025 mm. rates: standard deviation of the white noise of a measured rate in its
     unit, by the name of the state, for all rates or for none. delay: control periods from a measurement until its input
     acts. longest_delay: upper bound of an unknown delay, which the observer then estimates. estimate: parameters that
-    the observer estimates too: names, or `all`. told: parameters that the policy and the observer are told, where the
-    training gave some; the others are nominal. Raises the errors of `load_policy`, and SolverError for an unknown name,
-    a number out of range, or a parameter that the measurements do not show.
+    the observer estimates too: names, `all`, or `told` for those that the policy is told. The policy is told their
+    estimates in every call, held within the trained ranges. told: parameters that the policy and the observer are told,
+    where the training gave some; the others are nominal. The estimate of a told parameter starts at its told value.
+    Raises the errors of `load_policy`, and SolverError for an unknown name, a number out of range, or a parameter that
+    the measurements do not show.
     """
-    problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods, told)
+    estimate, known = names_to_estimate(folder, estimate), None
+    if estimate:
+        problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods, contexts=True)
+        require_told_names(folder, told_among(folder, problem.robot.parameter_names), told)
+        known = changed_parameters(problem, told)
+        if problem.context is not None:
+            problem.context.require_within(known)
+    else:
+        problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods, told)
     names, steps = tuple(problem.tangent.names[: problem.robot.metadata.nv]), usual_counts(problem)
     _require("counts", counts or {}, names, "the positive step of the encoder")
     for name, step in (counts or {}).items():
@@ -310,7 +327,7 @@ def load_controller(
         raise SolverError("delay and longest_delay are both given; give delay if it is known, or else longest_delay")
     longest = None if longest_delay is None else _periods("longest_delay", longest_delay)
     sensing = make_sensing(problem, steps, delay=_periods("delay", delay), rates=noise)
-    return PositionController(problem, act, sensing, longest, estimate)
+    return PositionController(problem, act, sensing, longest, estimate, known)
 
 
 def _require(argument: str, given: Mapping[str, float], names: tuple[str, ...], what: str) -> None:

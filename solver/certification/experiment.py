@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -35,15 +35,19 @@ def roll_out(
 ) -> Rollouts:
     """Rollouts from x (N, n) with the parameters theta (N, p). noise: seeds (N,) of the plant's noise.
 
+    A policy that is told parameters is told the observer's estimates, and the nominal values of those that it does not
+    estimate.
+
     Raises SolverError if a state becomes infinite or NaN.
     """
     plant = make_plant(conditions.plant, problem, theta, conditions.effects, noise)
     observer, estimate = conditions.observer, conditions.estimate
-    result = rollouts(problem, act, x, plant, conditions.horizon, observer, estimate=estimate)
+    rows = problem.told(x, problem.theta)
+    result = rollouts(problem, act, rows, plant, conditions.horizon, observer, estimate=estimate)
     broken = torch.nonzero(~torch.isfinite(result.returns))
     if len(broken):
         raise left_all_bounds(problem, theta[int(broken[0])])
-    return result
+    return replace(result, x=result.x[..., : x.shape[1]])
 
 
 def noises(size: int, seed: int, purpose: Purpose) -> NDArray[np.int64]:
@@ -65,7 +69,7 @@ def portion(
     """Returns (N,) and failures (N,) of rollouts from x (N, n) with theta (N, p), both float32: the function of a
     job."""
     with serial_torch():
-        problem, act, _ = policy.load()
+        problem, act, _ = policy.load(contexts=conditions.told)
         result = roll_out(problem, act, conditions, torch.from_numpy(x), torch.from_numpy(theta), noise)
         return result.returns.double().numpy(), failure.failed(result)
 
@@ -82,8 +86,8 @@ class Experiment:
         self, policy: PolicyReference, specification: Path | None = None, executor: Executor | None = None
     ) -> None:
         self.policy, self.executor = policy, executor or Here()
-        self.problem, self.act, self.label = policy.load()
-        self.specification = read(specification, self.problem)
+        self.problem, _, self.label = policy.load()
+        self.specification = read(specification, self.problem, policy.run)
 
     def outcomes(
         self, x: Tensor, theta: Tensor, noise: NDArray[np.int64], announce: Announce = lambda _: None

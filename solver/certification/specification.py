@@ -20,6 +20,7 @@ from solver.observer.sensing import make_sensing
 from solver.plants import PLANTS, make_plant
 from solver.plants.outcome import Rollouts
 from solver.problem.problem import Problem
+from solver.runs.kinds import names_to_estimate
 
 #: Specification without a file, and default of every key that a file leaves out.
 USUAL = """\
@@ -78,6 +79,11 @@ class Conditions:
     estimate: tuple[str, ...]  # parameters that the observer estimates: names, or `all`
     horizon: float  # s
 
+    @property
+    def told(self) -> bool:
+        """Whether a policy that can be told parameters is told the observer's estimates."""
+        return bool(self.estimate)
+
 
 @dataclass(frozen=True)
 class Specification:
@@ -93,8 +99,8 @@ class Specification:
     map_states: tuple[int, int]
 
 
-def read(path: Path | None, problem: Problem) -> Specification:
-    """Specification from a file, or the default one.
+def read(path: Path | None, problem: Problem, run: str | Path | None = None) -> Specification:
+    """Specification from a file, or the default one. run: whose told parameters `estimate = ["told"]` means.
 
     Raises SolverError, which names file and key, for a file that is not TOML, for unknown keys, and for values out of
     range.
@@ -123,7 +129,7 @@ def read(path: Path | None, problem: Problem) -> Specification:
             name,
             effects,
             table.flag("observer"),
-            _estimate(table, problem),
+            _estimate(table, problem, run),
             table.number("horizon", task.horizon, least=problem.control_step, most=LONGEST),
         ),
         _failure(table, problem),
@@ -134,12 +140,13 @@ def read(path: Path | None, problem: Problem) -> Specification:
     )
 
 
-def _estimate(table: TomlTable, problem: Problem) -> tuple[str, ...]:
+def _estimate(table: TomlTable, problem: Problem, run: str | Path | None) -> tuple[str, ...]:
     """Names of the parameters that the observer estimates, from the key `estimate`."""
     names = tuple(table.words("estimate"))
     if names and not table.flag("observer"):
         raise table.mistake("estimate", "needs an observer; write observer = true too")
     try:
+        names = names if run is None else names_to_estimate(run, names)
         estimated_parameters(problem, make_sensing(problem), names)
     except SolverError as error:
         raise table.mistake("estimate", str(error)) from error

@@ -8,6 +8,7 @@ from modelgen.commandline.numbers import decimal
 from solver.errors import SolverError
 from solver.evaluation.parameter_box import ParameterRange
 from solver.problem.parameters import Change, Relative
+from solver.runs.kinds import TOLD
 
 
 def read_changes(words: Sequence[str]) -> dict[str, Change]:
@@ -52,6 +53,11 @@ def read_given(words: Sequence[str]) -> dict[str, tuple[Change, Change] | None]:
             ) from error
         ranges[name] = None if lower is None or upper is None else (lower, upper)
     return ranges
+
+
+def read_estimate(names: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of `--estimate`: none without it, and the parameters that the policy is told if it has no names."""
+    return () if names is None else tuple(names) or (TOLD,)
 
 
 def read_range(name: str, start: str, end: str, points: int) -> ParameterRange:

@@ -42,8 +42,10 @@ class Options:
     longest_delay: Annotated[int | None, Range(0, 1000)] = None
     """Upper bound of the delay in control periods, with --observer. The observer estimates the delay. By default it
     knows the delay."""
-    estimate: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
-    """Parameters that the observer estimates beside the state, with --observer: their names, or `all`."""
+    estimate: Annotated[list[str] | None, arg(metavar="[NAME ...]")] = None
+    """Parameters that the observer estimates beside the state, with --observer: their names, or `all`. A run of `solver
+    train --given` is told the estimates in every control period; without names, all parameters that it is told are
+    estimated."""
     reaction_periods: Annotated[float | None, Range(0.0, 100.0)] = None
     """Control periods that an input acts before the next one can: 1 for a zero-order hold, 2 with one period of sensor
     delay. The policy takes this time into account. 0 is the closed form of continuous time. By default as in
@@ -58,7 +60,7 @@ class Options:
 
 def run(options: Options) -> None:
     """Roll out and print."""
-    from solver.commands.changes import read_changes
+    from solver.commands.changes import read_changes, read_estimate
     from solver.evaluation.evaluation import evaluate
     from solver.plants.outcome import decimals
 
@@ -70,7 +72,7 @@ def run(options: Options) -> None:
         harsh=options.harsh,
         observer=options.observer,
         longest_delay=options.longest_delay,
-        estimate=options.estimate,
+        estimate=read_estimate(options.estimate),
         reaction_periods=options.reaction_periods,
         seed=options.seed,
         blind=options.blind,
@@ -89,8 +91,12 @@ def run(options: Options) -> None:
         f"(state {numbers['state_reward']:.{digits}f}, action {numbers['action_reward']:.{digits}f}, "
         f"worst {numbers['return_worst']:.{digits}f})   success {100 * numbers['success_rate']:.0f} %"
     )
+    for name in result.told:
+        print(f"    {name}: the policy is told {result.parameters[name]:.4g}")
     for name, (mean, deviation) in result.estimates.items():
-        print(f"    {name}: estimated {mean:.4g} +- {deviation:.2g}, in the plant {result.parameters[name]:.4g}")
+        told = " (the policy is told its estimate)" if name in result.told_estimates else ""
+        true = result.parameters[name]
+        print(f"    {name}: estimated {mean:.4g} +- {deviation:.2g}, in the plant {true:.4g}{told}")
     if result.estimates:
         print(f"    normalised innovation {result.innovation:.2f} (1 if the model is right)")
     if result.states_at_limit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,7 +47,7 @@ class Options:
     """Effects of the harsh plant, as in `solver evaluate`."""
     observer: bool = False
     """Give the policies the states of an observer, as in `solver evaluate`."""
-    estimate: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
+    estimate: Annotated[list[str] | None, arg(metavar="[NAME ...]")] = None
     """Parameters that the observer estimates, with --observer, as in `solver evaluate`."""
     blind: bool = False
     """Tell the policies the nominal parameters, as in `solver evaluate`."""
@@ -83,12 +84,14 @@ class Options:
 def run(options: Options) -> None:
     """Measure, write both files and print the table."""
     from modelgen.files import replacing
+    from solver.commands.changes import read_estimate
     from solver.evaluation.robustness import Trial, measure
     from solver.evaluation.robustness_plot import figure
     from solver.jobs.engines import workers
     from solver.runs.folder import write_text
     from solver.streams import EVALUATION_SEED
 
+    estimate = read_estimate(options.estimate)
     seed = EVALUATION_SEED if options.seed is None else options.seed
     trial = Trial(
         options.plant,
@@ -97,7 +100,7 @@ def run(options: Options) -> None:
         seed,
         options.reaction_periods,
         options.observer,
-        tuple(options.estimate),
+        estimate,
         options.blind,
     )
     if options.out is not None and (options.out.is_dir() or options.out.name in ("", "..")):
@@ -108,7 +111,7 @@ def run(options: Options) -> None:
     with workers(options.jobs, options.cluster) as executor:
         result = measure(options.runs, ranges, trial, options.generated, _announce, executor)
     reaction = [] if options.reaction_periods is None else [f"reaction{options.reaction_periods:g}"]
-    estimated = ["estimate", *options.estimate] if options.estimate else []
+    estimated = ["estimate", *estimate] if estimate else []
     chosen = [*options.harsh, *(["observer"] if options.observer else []), *estimated]
     chosen += [*(["blind"] if options.blind else []), *reaction]
     name = "-".join(["robustness", result.robot, options.plant, *chosen, *options.parameter])
@@ -120,7 +123,24 @@ def run(options: Options) -> None:
     with replacing(files[1], SolverError) as unfinished:
         drawn.savefig(unfinished, dpi=140)
     print(result.table())
+    for folder in options.runs:
+        if text := _told(folder, estimate, options.blind):
+            print(text)
     print(*files, sep="\n")
+
+
+def _told(run: Path, estimate: Sequence[str], blind: bool) -> str:
+    """What a policy was told; empty for one that is told nothing."""
+    from solver.runs import kinds
+
+    names = kinds.told_names(run)
+    values = "those of the point"
+    if blind:
+        values = "nominal"
+    elif estimate:
+        estimated = " ".join(kinds.names_to_estimate(run, estimate))
+        values = f"{values}, but the observer's estimates for {estimated}"
+    return f"{run} was told {' '.join(names)}: {values}" if names else ""
 
 
 def _files(stem: Path) -> list[Path]:

@@ -105,7 +105,8 @@ def run(options: Options) -> None:
     )
 
     def check() -> None:
-        checks = preflight(robot, described.settings, described.identified, options.preview, options.unheld_target)
+        chosen = options.preview, options.unheld_target, described.given
+        checks = preflight(robot, described.settings, described.identified, *chosen)
         for line in [*checks.lines, *(f"warning: {text}" for text in checks.warnings)]:
             print(line, file=sys.stderr)
 

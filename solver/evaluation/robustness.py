@@ -27,7 +27,7 @@ from solver.plants import PlantName, all_effects, make_plant
 from solver.plants.rollouts import Controller, require_episodes, rollouts, sample_starts
 from solver.problem.parameters import left_all_bounds
 from solver.problem.problem import Problem
-from solver.runs.kinds import kind_of, told_among
+from solver.runs.kinds import kind_of, names_to_estimate, told_among
 from solver.runs.shipped import run_folder
 from solver.serial import serial_torch
 
@@ -173,27 +173,31 @@ def submit(executor: Executor, reference: PolicyReference, box: ParameterBox, tr
 def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
     """Returns, their state and action parts, and successes (4, K, episodes) at K points theta (K, p): a job."""
     with serial_torch():
-        problem, act, _ = reference.load()
+        contexts = bool(trial.estimate) and not trial.blind
+        problem, act, _ = reference.load(contexts=contexts)
         told = () if trial.blind else told_among(reference.run, problem.robot.parameter_names)
-        if not told:
-            return _portion(problem, act, trial, theta)
+        if contexts or not told:
+            return _portion(reference, problem, act, trial, theta)
         columns, parts = [problem.robot.parameter_names.index(name) for name in told], []
         for point in theta:
             problem, act, _ = reference.load(tuple(zip(told, point[columns].tolist(), strict=True)))
-            parts.append(_portion(problem, act, trial, point[None]))
+            parts.append(_portion(reference, problem, act, trial, point[None]))
         return np.concatenate(parts, 1)
 
 
-def _portion(problem: Problem, act: Controller, trial: Trial, theta: Array) -> Array:
+def _portion(reference: PolicyReference, problem: Problem, act: Controller, trial: Trial, theta: Array) -> Array:
     """The numbers of `portion` for one policy at K points theta (K, p)."""
-    starts = sample_starts(problem, trial.episodes, trial.seed)
+    starts, _ = problem.split(sample_starts(problem, trial.episodes, trial.seed))
     robots = torch.from_numpy(theta).repeat_interleave(trial.episodes, 0)
     plant = make_plant(trial.plant, problem, robots, trial.effects, trial.seed)
-    result = rollouts(
-        problem, act, starts.repeat(len(theta), 1), plant, observed=trial.observer, estimate=trial.estimate
-    )
-    rows = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
-    return rows.reshape(4, len(theta), trial.episodes).numpy()
+    rows = problem.told(starts.repeat(len(theta), 1), robots)
+    estimate = names_to_estimate(reference.run, trial.estimate)
+    result = rollouts(problem, act, rows, plant, observed=trial.observer, estimate=estimate)
+    if problem.context is not None:
+        for point in torch.from_numpy(theta):
+            problem.context.require_within(point, apart_from=result.estimates)
+    numbers = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
+    return numbers.reshape(4, len(theta), trial.episodes).numpy()
 
 
 def gathered(problem: Problem, box: ParameterBox, parts: Sequence[Future[Array]]) -> Samples:

@@ -70,7 +70,7 @@ def uncertainty(problem: Problem, sensing: Sensing, estimated: Sequence[int]) ->
     nominal robot without delay, whose observer has exact measurements and the variances of `sensing`.
     """
     generator = torch.Generator(device=problem.device).manual_seed(SEED)
-    x = 0.5 * problem.sample_domain(ROLLOUTS, generator)
+    x = 0.5 * problem.split(problem.sample_domain(ROLLOUTS, generator))[0]
     observer = Observer(problem, replace(sensing, delay=0), estimated)
     first = problem.geometry.size + len(problem.input_limits)
     for k in range(max(2, round(SECONDS / problem.control_step))):
@@ -90,7 +90,7 @@ def _effects(problem: Problem) -> Tensor:
     Shares of the limits of the states' errors. A change within the rounding of float32 is none.
     """
     generator = torch.Generator(device=problem.device).manual_seed(SEED)
-    x = problem.sample_domain(64, generator)
+    x, _ = problem.split(problem.sample_domain(64, generator))
     share = torch.rand(64, len(problem.input_limits), generator=generator, device=problem.device)
     by_parameter = transition(problem, x, problem.input_of(2.0 * share - 1.0)).by_parameter
     width = problem.theta_bounds[:, 1] - problem.theta_bounds[:, 0]

@@ -46,7 +46,7 @@ class Observer:
 
     at_start: bool  # velocities are unknown: they are not measured, and there is only one measurement
     disturbance: Tensor  # (N, m) in units of the inputs, added to the input
-    parameters: Tensor | None  # (N, p), of which the estimated ones change; None if none is estimated
+    parameters: Tensor | None  # (N, p), of which the estimated ones change; None for the nominal ones
     covariance: Tensor  # (N, nt + m + e, nt + m + e) of the errors of `x`, `disturbance`, estimated parameters
     normalised_innovation: Tensor  # (N,) e^T S^-1 e of the last innovation e; its mean is k if the model is right
     surprise: Tensor  # (N,) e^T S^-1 e + log det S: -2 log likelihood of the last y, up to a constant
@@ -69,6 +69,7 @@ class Observer:
         self.added = torch.cat([pushes.new_zeros(self.positions), pushes, drive * walk, slow * drift])
         self.unknown = torch.cat([pushes.new_zeros(self.positions), velocities**2 / 3.0, drive, slow])
         self.unknown[: len(self.measured)] = self.measured
+        self.known: Tensor | None = None  # (p,) or (N, p) parameters at the start; None for the nominal ones
         self.reset()
 
     def reset(self) -> None:
@@ -76,6 +77,10 @@ class Observer:
         self.x: Tensor | None = None  # (N, n) at the time of the last measurement
         self.waiting: list[Tensor] = []  # delayed inputs (N, m), the oldest first
         self.parameters = None
+
+    def know(self, theta: Tensor) -> None:
+        """Take theta (p,) or (N, p) for the nominal parameters at the next start. The estimated ones change then."""
+        self.known = theta
 
     def estimate(self, y: Tensor) -> Tensor:
         """States (N, n) at the time when the next input acts, from the measurement y (N, k)."""
@@ -92,14 +97,13 @@ class Observer:
             x = integrate_period(self.problem, x, u + self.disturbance, self.parameters).x
         return x
 
-    def compensate(self, u: Tensor, told: bool = False) -> Tensor:
+    def compensate(self, u: Tensor) -> Tensor:
         """Input (N, m) to send so that the policy's input u (N, m) acts: u minus the disturbance, within the limits.
 
-        told: the policy is told the estimated parameters. Otherwise u is also shifted by what they change at the
-        target.
+        u is also shifted by what the parameters change at the target, as far as the policy is not told them.
         """
         u = u - self.disturbance
-        if self.parameters is not None and not told:
+        if self.parameters is not None:
             u = u - shift(self.problem, self.parameters)
         return torch.clamp(u, self.problem.lower_input, self.problem.upper_input)
 
@@ -116,7 +120,8 @@ class Observer:
         self.at_start, self.covariance = rest > 0, self.unknown.diag().repeat(size, 1, 1)
         self.normalised_innovation = self.surprise = y.new_zeros(size)
         self.disturbance = y.new_zeros(size, len(self.problem.input_limits))
-        self.parameters = self.problem.theta.repeat(size, 1) if self.estimated else None
+        if self.estimated or self.known is not None:
+            self.parameters = (self.problem.theta if self.known is None else self.known).expand(size, -1).clone()
         self.waiting = [self.disturbance + self.problem.trim] * self.delay
 
     def _between(self, x: Tensor, positions: Tensor) -> Tensor:
@@ -202,11 +207,15 @@ class Transition(NamedTuple):
 def shift(problem: Problem, theta: Tensor) -> Tensor:
     """Disturbances (N, m) of the inputs that have the effect of the parameters theta (N, p) at the target.
 
-    With the trim plus such a disturbance, the nominal robot has the accelerations of the robot with theta and the trim,
-    in least squares in units of the state limits.
+    With the trim plus such a disturbance, the robot that the policy knows has the accelerations of the robot with theta
+    and the trim, in least squares in units of the state limits. It is the nominal robot, but with the told parameters
+    of theta where a policy is told some.
     """
     x, u = problem.target.expand(len(theta), -1).contiguous(), problem.trim.expand(len(theta), -1).contiguous()
     nominal = problem.theta.expand(len(theta), -1).contiguous()
+    if problem.context is not None:
+        nominal = problem.context.known(theta, problem.theta)
+        u = problem.trim_of(nominal) if problem.moving_trim else u
     errors, limits = problem.geometry.projection(x), problem.tangent_limits
     control_matrix = errors @ problem.robot.affine_dynamics(x, theta)[1] / limits[:, None]
     change = problem.robot.dynamics(x, u, theta) - problem.robot.dynamics(x, u, nominal)

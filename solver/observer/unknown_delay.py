@@ -41,6 +41,11 @@ class UnknownDelay:
             observer.reset()
         self.unlikely = torch.zeros(len(self.observers), 1, dtype=torch.float64)
 
+    def know(self, theta: Tensor) -> None:
+        """Take parameters theta (p,) or (N, p) for the nominal ones, as in `Observer`."""
+        for observer in self.observers:
+            observer.know(theta)
+
     @property
     def delay(self) -> Tensor:
         """Most likely delay (N,) in control periods."""
@@ -66,13 +71,13 @@ class UnknownDelay:
 
     @property
     def parameters(self) -> Tensor | None:
-        """Parameters (N, p) of the filters with the most likely delay; None if none is estimated."""
+        """Parameters (N, p) of the filters with the most likely delay; None for the nominal ones."""
         found = [observer.parameters for observer in self.observers if observer.parameters is not None]
         return self._likeliest(found) if found else None
 
-    def compensate(self, u: Tensor, told: bool = False) -> Tensor:
+    def compensate(self, u: Tensor) -> Tensor:
         """Input (N, m) to send so that the policy's input u (N, m) acts, as in `Observer`."""
-        return self._likeliest([observer.compensate(u, told) for observer in self.observers])
+        return self._likeliest([observer.compensate(u) for observer in self.observers])
 
     def sent(self, u: Tensor) -> None:
         """Record the input u (N, m) that was sent after the last estimate."""

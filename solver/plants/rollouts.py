@@ -62,7 +62,8 @@ def rollouts(
 ) -> Rollouts:
     """Rollouts of a controller from the rows x (N, n + k). Its input is held for one control period at a time.
 
-    The controller is told the contexts of the rows in every period. plant: by default the robot that they describe.
+    The controller is told the contexts of the rows in every period, but the observer's estimates, held within the
+    ranges, of the parameters that it estimates. plant: by default the robot that they describe.
     seconds: by default the task's horizon. observed: the controller gets the estimates of an observer instead of the
     plant's measured states. longest_delay: in control periods; if given, the observer does not know the plant's delay
     and estimates it up to this one. estimate: names of parameters that the observer estimates too, or `all`.
@@ -72,12 +73,17 @@ def rollouts(
     """
     task = problem.robot.metadata.task
     rows, (x, theta) = x, problem.split(x)
+    told = rows
     plant = plant or Nominal(problem, theta)
     simulation = plant.begin(x)
     sensing = plant.sensing
     observer, entries = None, sensing.entries
     if observed:
         observer = make_observer(problem, sensing, longest_delay, estimate)
+        if theta is not None:
+            known = theta.clone()
+            known[:, observer.estimated] = problem.theta[observer.estimated]
+            observer.know(known)
     steps = round((seconds or task.horizon) * task.control_rate)
     states, inputs = [rows], []
     state_reward, action_reward, innovation = (torch.zeros_like(x[:, 0]) for _ in range(3))
@@ -85,15 +91,17 @@ def rollouts(
         for _ in range(steps):
             measured = simulation.measured
             seen = measured if observer is None else observer.estimate(measured[:, :entries])
-            u, cost = act(problem.join(seen, rows))
+            if observer is not None and observer.parameters is not None:
+                told = problem.told(seen, observer.parameters)
+            u, cost = act(problem.join(seen, told))
             if observer is not None:
                 u = observer.compensate(u)
-                cost = problem.action_cost.cost(u)
+                cost = problem.cost_at(rows).cost(u)
                 observer.sent(u)
                 innovation += observer.normalised_innovation.to(x.dtype) / (steps * entries)
             action_reward -= cost * problem.control_step
             state_reward -= simulation.step(u)
-            states.append(problem.join(simulation.x, rows))
+            states.append(problem.join(simulation.x, told))
             inputs.append(u)
     x = torch.stack(states)
     true = x[..., : len(problem.target)]
@@ -102,7 +110,7 @@ def rollouts(
     if observer is None:
         return result
     names, theta = problem.robot.parameter_names, observer.parameters
-    estimates = {} if theta is None else {names[i]: theta[:, i] for i in observer.estimated}
+    estimates = {names[i]: theta[:, i] for i in observer.estimated} if theta is not None else {}
     return replace(result, estimates=estimates, innovation=innovation)
 
 

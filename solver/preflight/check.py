@@ -11,9 +11,10 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.local.basin import REST
 from solver.local.linearization import linearization
-from solver.preflight.controllable import require_controllable
+from solver.preflight.controllable import require_controllable, weak_corners
 from solver.preflight.preview import previewed
 from solver.preflight.warnings import forewarnings
+from solver.problem.context import Given
 from solver.problem.identified import Identified
 from solver.problem.robots import require_current
 from solver.training.settings import Settings
@@ -33,13 +34,14 @@ def preflight(
     identified: Identified | None = None,
     preview: float = 20.0,
     unheld_target: bool = False,
+    given: tuple[Given, ...] = (),
 ) -> Preflight:
     """Checks of a task and of the settings before minutes of training.
 
     robot: with float32 kernels on the CPU and the nominal parameters of the training. preview: seconds of the search
-    for a motion to the target, 0 for no search. unheld_target: accept a target that no input holds. Raises SolverError
-    for such a target otherwise, for an artifact that was not built from the present model file, and if the robot cannot
-    be controlled on the identified set.
+    for a motion to the target, 0 for no search. unheld_target: accept a target that no input holds. given: parameters
+    that the policy is told. Raises SolverError for such a target otherwise, for an artifact that was not built from the
+    present model file, and if the robot cannot be controlled on the identified set.
     """
     require_current(robot)
     if not 0.0 <= preview < float("inf"):
@@ -54,7 +56,7 @@ def preflight(
         lines.append(identified.text(robot, settings.algorithm == "rfvi"))
     motion, warnings = previewed(robot, preview)
     lines += [motion] if motion else []
-    return Preflight(tuple(lines), (*forewarnings(robot, settings, identified), *warnings))
+    return Preflight(tuple(lines), (*forewarnings(robot, settings, identified), *weak_corners(robot, given), *warnings))
 
 
 def _require_held_target(robot: CompiledRobot) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 from scipy.optimize import lsq_linear
 
@@ -12,6 +14,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.local.linearization import Linearization, linearization, linearize, unstable_directions
 from solver.plants.outcome import tolerances
+from solver.problem.context import Given
 from solver.problem.identified import Identified
 from solver.problem.problem import Problem
 
@@ -40,6 +43,25 @@ def require_controllable(robot: CompiledRobot, identified: Identified) -> None:
                     f"({_listed(robot, nominal + change)}), {reason}. Record motion that excites this direction, "
                     "narrow the bounds in the model file, or use a part of the set: --adversaries parameters=0.5."
                 )
+
+
+def weak_corners(robot: CompiledRobot, given: tuple[Given, ...]) -> list[str]:
+    """Warning of a corner of the ranges of told parameters at which the robot cannot be controlled near its target.
+
+    A robot that cannot be controlled at the nominal parameters gives none, because the ranges are not the cause.
+    """
+    local = linearization(robot)
+    if not given or _obstacle(local):
+        return []
+    for corner in product(*((entry.lower, entry.upper) for entry in given)):
+        values = dict(zip(robot.parameter_names, robot.nominal_parameters.tolist(), strict=True))
+        values |= {entry.name: value for entry, value in zip(given, corner, strict=True)}
+        changed = local.robot.with_nominal(list(values.values()))
+        reason = _obstacle(linearize(changed, robot.metadata))
+        if reason:
+            where = ", ".join(f"{entry.name} {value:.4g}" for entry, value in zip(given, corner, strict=True))
+            return [f"at the corner of --given with {where}, {reason}. Make a range smaller, or widen the limits."]
+    return []
 
 
 def _listed(robot: CompiledRobot, theta: Array) -> str:

@@ -6,6 +6,7 @@ A context c (k,) has one entry in [-1, 1] for each told parameter, from the lowe
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import torch
@@ -56,15 +57,22 @@ class Context:
         """Contexts (..., k) of the parameters theta (..., p), held within the ranges."""
         return ((theta[..., self.columns] - self.middle) / self.half).clamp(-1.0, 1.0)
 
+    def known(self, theta: Tensor, nominal: Tensor) -> Tensor:
+        """What a policy with the contexts of theta (N, p) knows: the told ones of theta (N, p) held within the ranges,
+        and the others of `nominal` (p,)."""
+        result = nominal.repeat(len(theta), 1)
+        result[:, self.columns] = theta[:, self.columns].clamp(self.middle - self.half, self.middle + self.half)
+        return result
+
     def draw(self, size: int, generator: torch.Generator) -> Tensor:
         """Contexts (size, k), uniform in their ranges."""
         return 2.0 * torch.rand(size, len(self), generator=generator, device=generator.device) - 1.0
 
-    def require_within(self, theta: Tensor) -> None:
-        """Raises SolverError if a told parameter of theta (p,) is out of its range."""
+    def require_within(self, theta: Tensor, apart_from: Collection[str] = ()) -> None:
+        """Raises SolverError if a told parameter of theta (p,) is out of its range, apart from some."""
         for entry, value in zip(self.given, theta[self.columns].tolist(), strict=True):
             room = 1e-6 * (entry.upper - entry.lower)
-            if not entry.lower - room <= value <= entry.upper + room:
+            if entry.name not in apart_from and not entry.lower - room <= value <= entry.upper + room:
                 raise SolverError(
                     f"the policy is told {entry.name} = {value:g}, but it was trained for {entry.lower:g} to "
                     f"{entry.upper:g}. Give a value in this range, evaluate with --blind, or train with "

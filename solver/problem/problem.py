@@ -145,6 +145,10 @@ class Problem:
         """Rows (N, n + k) of the states x (N, n) with the contexts of `rows` (N, n + k)."""
         return x if self.context is None else torch.cat([x, rows[:, len(self.target) :]], 1)
 
+    def told(self, x: Tensor, theta: Tensor) -> Tensor:
+        """Rows (N, n + k) of the states x (N, n) with the contexts of theta (p,) or (N, p), held within the ranges."""
+        return x if self.context is None else torch.cat([x, self.context.of(theta).expand(len(x), -1)], 1)
+
     def with_contexts(self, x: Tensor, generator: torch.Generator) -> Tensor:
         """Rows (N, n + k) of the states x (N, n) with random contexts."""
         return x if self.context is None else torch.cat([x, self.context.draw(len(x), generator)], 1)

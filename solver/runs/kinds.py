@@ -29,6 +29,8 @@ from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
 from solver.runs.metrics import Report
 
+TOLD = "told"  # in place of names: all parameters that the policy is told
+
 
 class RolloutPolicy(NamedTuple):
     """Policy of a run, ready for rollouts."""
@@ -121,10 +123,11 @@ class Training(Protocol):
         generated: str | None = None,
         reaction_periods: float | None = None,
         told: Mapping[str, Change] = MappingProxyType({}),
+        contexts: bool = False,
     ) -> RolloutPolicy:
         """Policy of the last checkpoint; see `load_rollout_policy` below.
 
-        told: given only for a run whose description has `told_names`.
+        told, contexts: given only for a run whose description has `told_names`.
         """
 
 
@@ -281,28 +284,57 @@ def load_rollout_policy(
     generated: str | None = None,
     reaction_periods: float | None = None,
     told: Mapping[str, Change] = MappingProxyType({}),
+    contexts: bool = False,
 ) -> RolloutPolicy:
     """Policy of a run for rollouts: the nominal problem, the controller, and the label.
 
     folder: of the run, or the name of a shipped policy. generated: the folder of artifacts if it has moved.
     reaction_periods: control periods that an input acts before the next one can, by default as in training.
     told: parameters that the policy is told, where its training gave some. They are then the nominal ones of the
-    problem.
+    problem. contexts: instead, the policy of a run that is told parameters takes rows with contexts, and the problem
+    has them.
 
     Raises SolverError for a folder without a run, a damaged checkpoint, another artifact, for `reaction_periods` of a
     run without a value function, and for a parameter that the policy cannot be told.
     """
     folder = shipped.run_folder(folder)
     training = kind_of(folder).training
-    require_told_names(folder, training.read(folder).told_names, told)
-    return training.load_rollout_policy(folder, generated, reaction_periods, *([told] if told else []))
+    names = training.read(folder).told_names
+    require_told_names(folder, names, told)
+    if contexts and names:
+        return training.load_rollout_policy(folder, generated, reaction_periods, contexts=True)
+    if told:
+        return training.load_rollout_policy(folder, generated, reaction_periods, told)
+    return training.load_rollout_policy(folder, generated, reaction_periods)
+
+
+def told_names(folder: str | Path) -> tuple[str, ...]:
+    """Names of the parameters that the policy of a run is told."""
+    folder = shipped.run_folder(folder)
+    return kind_of(folder).training.read(folder).told_names
 
 
 def told_among(folder: str | Path, names: Iterable[str]) -> tuple[str, ...]:
     """Those of the names that are parameters which the policy of a run is told."""
-    folder = shipped.run_folder(folder)
-    told = kind_of(folder).training.read(folder).told_names
+    told = told_names(folder)
     return tuple(name for name in names if name in told)
+
+
+def names_to_estimate(folder: str | Path, names: Iterable[str]) -> tuple[str, ...]:
+    """The names of parameters that an observer estimates, with those that the policy of a run is told for TOLD.
+
+    Raises SolverError if there is TOLD, but the policy is told no parameter.
+    """
+    names = tuple(names)
+    if TOLD not in names:
+        return names
+    told = told_names(folder)
+    if not told:
+        raise SolverError(
+            f"--estimate has no names, and the policy of {folder} is told no parameter. Give the names of parameters, "
+            "or `all`."
+        )
+    return tuple(dict.fromkeys([*(name for name in names if name != TOLD), *told]))
 
 
 def require_told_names(folder: str | Path, names: Collection[str], told: Iterable[str]) -> None:

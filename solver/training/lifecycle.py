@@ -63,9 +63,10 @@ def load_rollout_policy(
     generated: str | None = None,
     reaction_periods: float | None = None,
     told: Mapping[str, Change] = MappingProxyType({}),
+    contexts: bool = False,
 ) -> RolloutPolicy:
     """Nominal problem of the run's robot, the run's policy, and the run's label."""
-    solution = load_solution(folder, generated, reaction_periods, told)
+    solution = load_solution(folder, generated, reaction_periods, told, contexts)
     return RolloutPolicy(solution.problem, solution.controller(), solution.label)
 
 

@@ -59,12 +59,14 @@ def load_solution(
     generated: str | None = None,
     reaction_periods: float | None = None,
     told: Mapping[str, Change] = MappingProxyType({}),
+    contexts: bool = False,
 ) -> Solution:
     """Solution of a run folder, or of a shipped policy by its name.
 
     generated: the folder of artifacts if it has moved. reaction_periods: of the policy, by default as in training.
     told: parameters that the policy is told; the other ones of its training are nominal. The solution is the one of the
-    robot with these parameters. Raises SolverError for a folder without a run, a damaged checkpoint, another artifact,
+    robot with these parameters. contexts: the problem and the value function have contexts instead, if the run has told
+    parameters. Raises SolverError for a folder without a run, a damaged checkpoint, another artifact,
     and for a parameter that the policy cannot be told.
     """
     folder = run_folder(folder)
@@ -83,7 +85,9 @@ def load_solution(
             f"the checkpoint in {folder} does not fit the settings in its run.json: {' '.join(str(error).split())}"
         ) from error
     require_told_names(folder, run.told_names, told)
-    if run.given:
+    if run.given and contexts:
+        problem = Problem(robot, given=run.given)
+    elif run.given:
         context = Context(run.given, robot.parameter_names, torch.as_tensor(robot.nominal_parameters))
         theta = changed_parameters(Problem(robot), told)
         context.require_within(theta)

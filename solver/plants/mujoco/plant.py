@@ -141,8 +141,9 @@ class _MuJoCoSimulation:
         """Integral (N,) of the state cost over a period, from the states `later` (N, K, n) at the ends of its steps."""
         problem = self.plant.problem
         x = torch.cat([self.x[:, None], torch.from_numpy(later).float()], 1)
-        cost = problem.state_cost(problem.confine(x.reshape(-1, x.shape[2]))).view(x.shape[:2])
-        return torch.trapezoid(cost, dx=problem.control_step / self.plant.steps, dim=1)
+        x = problem.confine(x.transpose(0, 1).reshape(-1, x.shape[2]))
+        cost = problem.state_cost(x, self.plant.theta).view(-1, len(self.x))
+        return torch.trapezoid(cost, dx=problem.control_step / self.plant.steps, dim=0)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from solver.jobs.portions import policy_reference
 from solver.observer.observability import UNKNOWN, estimated_parameters
 from solver.observer.observer import FOUND, PARAMETERS_CHANGE, Observer, largest_disturbance, shift
 from solver.observer.sensing import Sensing, make_sensing, usual_counts
+from solver.problem.context import Given
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
@@ -165,7 +166,13 @@ def test_largest_disturbance_of_a_quadrotor_carries_its_heaviest_load(load: Load
     observer.parameters = heavy[None]
     u = torch.tensor([[0.1, 0.2]])
     torch.testing.assert_close(observer.compensate(u), u + lift)
-    torch.testing.assert_close(observer.compensate(u, told=True), u)  # the policy itself carries the load
+    told = Observer(Problem(load("planar_quadrotor"), given=(Given("mass", 0.4, 0.6),)), usual(problem), [0])
+    told.estimate(problem.target[None, :3])
+    told.parameters = heavy[None]
+    beyond = (1.3 * 0.486 - 0.6) * 9.81 / 2.0  # the policy itself carries a load within its range
+    torch.testing.assert_close(told.compensate(u), u + beyond)
+    told.parameters = torch.where(heavy == heavy[0], 0.55, heavy)[None]
+    torch.testing.assert_close(told.compensate(u), u)
     np.testing.assert_allclose(largest_disturbance(problem).numpy(), 0.1 * 2.3 + lift, rtol=1e-4)
     np.testing.assert_allclose(largest_disturbance(problem, [0]).numpy(), 0.23, rtol=1e-4)
 

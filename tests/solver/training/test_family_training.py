@@ -15,13 +15,21 @@ import pytest
 import torch
 
 import solver
+from solver.certification.counterexample import play, replay
+from solver.certification.experiment import Experiment
 from solver.cli import main
 from solver.errors import SolverError
 from solver.gym.environment import RobotEnv, RobotVectorEnv
+from solver.jobs.portions import policy_reference
+from solver.observer.unknown_delay import make_observer
+from solver.plants import make_plant
 from solver.plants.rollouts import controller, rollouts
+from solver.preflight.controllable import weak_corners
+from solver.problem.context import Given
 from solver.problem.parameters import Relative
 from solver.problem.problem import Problem
-from solver.runs.kinds import KINDS, start
+from solver.problem.robots import load_robot
+from solver.runs.kinds import KINDS, load_rollout_policy, start
 from solver.runs.metrics import read_metrics
 from solver.training.lifecycle import resume
 from solver.training.networks import make_ensemble
@@ -217,3 +225,123 @@ def test_told_values_are_the_nominal_ones_of_the_solution(family: Path) -> None:
     solution = load_solution(family, told={"mass": 1.25})
     assert solution.problem.theta.tolist() == pytest.approx([1.25, 1.0])
     assert solution.ensemble.told == 0
+
+
+@pytest.mark.slow
+def test_the_policy_is_told_the_estimates_of_every_row(family: Path) -> None:
+    """The true values differ between the rows. The context is the estimate of another observer, held in the range."""
+    problem, act, _ = load_rollout_policy(family, contexts=True)
+    assert problem.context is not None
+    theta = torch.tensor([[0.7, 0.9], [1.0, 1.1], [1.9, 1.0]])
+    x = torch.tensor([[0.3, 0.0], [2.0, 1.0], [-2.5, 0.5]])
+    seen = []
+
+    def spy(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        seen.append(rows)
+        return act(rows)
+
+    plant = make_plant("nominal", problem, theta, (), 0)
+    motion = rollouts(problem, spy, problem.told(x, theta), plant, 2.0, observed=True, estimate=["mass"])
+    observer = make_observer(problem, plant.sensing, None, ["mass"])
+    observer.know(torch.stack([torch.ones(3), theta[:, 1]], 1))  # the mass is not known, the length is
+    for rows, true, u in zip(seen, motion.x, motion.u, strict=False):
+        states = observer.estimate(true[:, :1])
+        observer.sent(u)
+        assert observer.parameters is not None
+        masses = ((observer.parameters[:, 0] - 1.0) / 0.5).clamp(-1.0, 1.0)
+        lengths = (theta[:, 1] - 1.0) / 0.2
+        torch.testing.assert_close(rows, torch.cat([states, torch.stack([masses, lengths], 1)], 1))
+        torch.testing.assert_close(u, observer.compensate(act(rows)[0]))
+    torch.testing.assert_close(motion.x[1:, :, 2:], torch.stack(seen)[:, :, 2:])
+    torch.testing.assert_close(seen[0][:, 2], torch.zeros(3))
+    np.testing.assert_allclose(motion.estimates["mass"][:2], theta[:2, 0], rtol=0.05)
+    assert float(motion.estimates["mass"][2]) > 1.5
+    assert float(seen[-1][2, 2]) == 1.0
+
+
+def test_with_exact_estimates_the_rollout_is_that_of_the_told_policy(family: Path) -> None:
+    """The estimates start at the true values, and the measurements are exact: no innovation changes them."""
+    problem, act, _ = load_rollout_policy(family, contexts=True)
+    told, act_told, _ = load_rollout_policy(family, told={"mass": 1.3, "length": 0.9})
+    problem.theta = told.theta
+    x = torch.tensor([[3.1, 0.0], [0.2, 0.0], [-1.5, 0.0]])
+    expected = rollouts(told, act_told, x)
+    found = rollouts(problem, act, problem.told(x, told.theta), observed=True, estimate=["mass", "length"])
+    assert_close(found.estimates["mass"], [1.3] * 3, 10_000)
+    assert_close(found.estimates["length"], [0.9] * 3, 10_000)
+    np.testing.assert_allclose(found.x[:50, :, :2], expected.x[:50], atol=2e-3)
+    np.testing.assert_allclose(found.returns, expected.returns, rtol=1e-3)
+
+
+@pytest.mark.slow
+def test_interfaces_tell_the_estimates(family: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["evaluate", str(family), "--episodes", "3", "--set", "mass=1.3x", "length=1.1x", "--observer"]
+    assert main([*words, "--estimate"]) == 0
+    text = capsys.readouterr().out
+    assert "mass: estimated 1." in text
+    assert text.count("(the policy is told its estimate)") == 2
+    assert main([*words, "--estimate", "mass"]) == 0
+    text = capsys.readouterr().out
+    assert "length: the policy is told 1.1\n" in text
+    assert text.count("(the policy is told its estimate)") == 1
+    assert main([*words, "--estimate", "--blind"]) == 0
+    assert "told" not in capsys.readouterr().out.replace("rfvi told mass length", "")
+    found = solver.evaluate(family, parameters={"mass": 1.9}, episodes=3, observer=True, estimate=["told"])
+    assert (found.told, found.told_estimates, found.estimate) == ((), ("mass", "length"), ("mass", "length"))
+    assert found.to_json()["told_estimates"] == ["mass", "length"]
+    with pytest.raises(SolverError, match=r"length = 1\.5, but it was trained for 0.8 to 1.2"):
+        solver.evaluate(family, parameters={"length": 1.5}, episodes=3, observer=True, estimate=["mass"])
+    with pytest.raises(SolverError, match="pendulum-rfvi is told no parameter"):
+        solver.evaluate("pendulum-rfvi", episodes=3, observer=True, estimate=["told"])
+
+
+@pytest.mark.slow
+def test_robustness_and_certificates_tell_the_estimates(
+    family: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["robustness", str(family), "--parameter", "mass", "--from", "0.8x", "--to", "1.2x", "--points", "3"]
+    words += ["--episodes", "4", "--jobs", "1", "--observer", "--estimate", "--out", str(tmp_path / "found")]
+    assert main(words) == 0
+    text = "was told mass length: those of the point, but the observer's estimates for mass length"
+    assert text in capsys.readouterr().out
+    means = json.loads((tmp_path / "found.json").read_text())["groups"][0]["statistics"]["return_mean"]["value"]
+    options: dict[str, Any] = {"observer": True, "estimate": ["told"]}
+    expected = solver.evaluate(family, parameters={"mass": 1.2}, episodes=4, **options).statistics["return_mean"]
+    assert_close(means[2], expected, 25)
+    path, x, theta = tmp_path / "spec.toml", torch.tensor([3.1, 0.0]), torch.tensor([1.3, 1.1])
+    path.write_text('observer = true\nestimate = ["told"]\nhorizon = 0.5\n')
+    experiment = Experiment(policy_reference(family), path)
+    assert experiment.specification.conditions.estimate == ("mass", "length")
+    worst = play(family, experiment, x, theta, 0)
+    problem, motion = replay(worst)
+    assert float(motion.returns) == pytest.approx(worst.total)
+    assert motion.x.shape[2] == 2
+    family_problem, act, _ = load_rollout_policy(family, contexts=True)
+    rows, plant = family_problem.told(x[None], problem.theta), make_plant("nominal", problem, theta, (), 0)
+    again = rollouts(family_problem, act, rows, plant, 0.5, observed=True, estimate=["mass", "length"])
+    assert float(again.returns) == pytest.approx(worst.total, rel=1e-5)
+
+
+def test_a_controller_is_told_its_estimates_and_starts_at_the_told_value(family: Path) -> None:
+    controller, policy = (
+        solver.load_controller(family, estimate=["told"], told={"mass": 1.3}),
+        solver.load(family).policy,
+    )
+    u = controller([3.1])
+    assert controller.parameters == pytest.approx({"mass": 1.3, "length": 1.0})
+    np.testing.assert_allclose(u, policy([3.1, 0.0], mass=1.3), rtol=1e-4, atol=1e-5)
+    for _ in range(50):
+        controller([3.1])
+    assert controller.parameters["mass"] != pytest.approx(1.3, abs=1e-4)
+    with pytest.raises(SolverError, match="cannot be told torque"):
+        solver.load_controller(family, estimate=["mass"], told={"torque": 1.0})
+
+
+def test_a_corner_that_cannot_be_held_is_warned_of(short: str) -> None:
+    """An input of 0.3 N m holds an angle of 0.3/(m g l/2): 0.24 rad with half the mass and length, 0.06 with all."""
+    weak = load_robot("pendulum", "cpu", short).with_nominal([0.5, 0.5])
+    weak.metadata = replace(weak.metadata, inputs=(replace(weak.metadata.inputs[0], limit=0.3),))
+    narrow, wide = Given("mass", 0.5, 0.6), Given("length", 0.5, 1.0)
+    assert weak_corners(weak, (narrow,)) == weak_corners(weak, ()) == []
+    (text,) = weak_corners(weak, (Given("mass", 0.5, 1.0), wide))
+    assert "mass 1, length 1, the input is too weak to hold the target: angle" in text
