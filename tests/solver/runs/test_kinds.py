@@ -112,9 +112,11 @@ class Damping(ModuleType):
         generated: str | None = None,
         reaction_periods: float | None = None,
         told: Mapping[str, Change] = MappingProxyType({}),
+        contexts: bool = False,
     ) -> RolloutPolicy:
         assert reaction_periods is None
         assert not told
+        assert not contexts
         run = self.read(folder)
         problem = Problem(load_robot(run.robot, "cpu", generated))
 
