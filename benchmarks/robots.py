@@ -156,7 +156,7 @@ def installed(package: str, folder: Path, corpus: Corpus) -> list[Path]:
 
 def menagerie() -> Iterator[Path]:
     """The robots (not the scenes) of the menagerie. A checkout may lack some of them."""
-    import mujoco_menagerie  # type: ignore[import-untyped]
+    import mujoco_menagerie
 
     for robot in mujoco_menagerie.robots():
         try:
