@@ -15,7 +15,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from modelgen.artifact.typed import typed
+from modelgen.artifact.manifest import typed
 from modelgen.files import replacing
 from solver.certification.experiment import Experiment, roll_out
 from solver.certification.specification import LONGEST, Conditions, FailureRule

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from tyro.conf import arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 
 
 @dataclass(frozen=True)

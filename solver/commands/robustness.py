@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from modelgen.files import require_writable
 from solver.commands import MOST_JOBS
 from solver.errors import SolverError

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast, get_type_hints
 
 import torch
 
-from modelgen.artifact.typed import typed
+from modelgen.artifact.manifest import typed
 from modelgen.files import replacing
 from solver.errors import SolverError
 

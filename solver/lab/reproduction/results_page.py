@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from matplotlib.figure import Figure
 
-from modelgen.artifact.typed import typed
+from modelgen.artifact.manifest import typed
 from modelgen.files import replacing
 from solver.errors import SolverError
 from solver.lab.baselines.settings import BaselineSettings

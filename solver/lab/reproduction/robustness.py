@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from modelgen.artifact.typed import typed
+from modelgen.artifact.manifest import typed
 from solver.evaluation.robustness import Robustness, Trial, measure
 from solver.evaluation.robustness_plot import figure
 from solver.evaluation.statistics import STATISTICS, WORST_CASES, Group

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
-from modelgen.commandline.numbers import decimal
+from modelgen.commandline import decimal
 from modelgen.errors import suggestion
 from solver.errors import SolverError
 
