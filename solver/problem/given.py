@@ -27,13 +27,14 @@ GivenRanges = Iterable[str] | Mapping[str, tuple[Change, Change] | None]
 
 
 def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
-    """Told parameters of a robot in the order of theta, with their ranges.
+    """Told parameters of a robot in the order of theta, with their ranges. References are always among them.
 
     robot: with kernels on the CPU. Raises SolverError for an unknown name, for a parameter without a range or without
     effect, for a range beyond the bounds of the model file, for too many of them, and if no input holds the target with
     some of the values.
     """
-    wanted = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
+    references = robot.metadata.references
+    wanted = dict.fromkeys(references) | (dict(given) if isinstance(given, Mapping) else dict.fromkeys(given))
     if not wanted:
         return ()
     parameters = {parameter.name: parameter for parameter in robot.metadata.parameters}
@@ -67,8 +68,8 @@ def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
     if len(found) > MOST:
         names = ", ".join(entry.name for entry in found)
         raise SolverError(
-            f"--given has {len(found)} parameters ({names}), and a policy is told at most {MOST}; name those that "
-            "change most"
+            f"--given has {len(found)} parameters{' with the references' if references else ''} ({names}), and a policy "
+            f"is told at most {MOST}; name those that change most"
         )
     idle = [name for name, size in effects(robot, found).items() if size == 0.0]
     if idle:
@@ -121,7 +122,7 @@ def _require_held(robot: CompiledRobot, given: tuple[Given, ...]) -> None:
     corners = torch.sign(problem.context.draw(CORNERS, torch.Generator().manual_seed(SEED)))
     theta = torch.cat([problem.theta[None], problem.context.theta(corners)])
     u = problem.trim_of(theta) if problem.moving_trim else problem.trim.repeat(len(theta), 1)
-    drift = (robot.dynamics(problem.target.repeat(len(theta), 1), u, theta) / problem.state_limits).abs()
+    drift = (robot.dynamics(problem.targets_of(theta), u, theta) / problem.state_limits).abs()
     free = [i for i, name in enumerate(robot.state_names) if name in robot.metadata.task.free]
     drift[:, free] = 0.0
     beyond = ((u - problem.input_middle).abs() / problem.input_limits - 1.0).clamp_min(0.0)
@@ -130,6 +131,7 @@ def _require_held(robot: CompiledRobot, given: tuple[Given, ...]) -> None:
         values = theta[int(moving.argmax()), problem.context.columns].tolist()
         words = ", ".join(f"{name} = {value:g}" for name, value in zip(problem.context.names, values, strict=True))
         raise SolverError(
-            f"--given {' '.join(problem.context.names)}: no input within the limits holds the target of {robot.name} "
-            f"with {words}. Give smaller ranges, or widen the limits of the inputs in the model file."
+            f"no input within the limits holds the target of {robot.name} with {words}, which the policy may be told. "
+            f"Give smaller ranges, such as --given {problem.context.names[0]}=LOWER:UPPER, or widen the limits of the "
+            "inputs in the model file."
         )
