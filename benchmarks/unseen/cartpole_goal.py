@@ -1,6 +1,6 @@
 """Cart-pole with a set-point: the pole is swung up, and the cart stands wherever the reference says."""
 
-from sympy import pi, sin, cos, sqrt
+from sympy import cos, pi, sin, sqrt
 
 from modelgen import LogCos, Robot
 

@@ -188,10 +188,8 @@ def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
 
 def _portion(reference: PolicyReference, problem: Problem, act: Controller, trial: Trial, theta: Array) -> Array:
     """The numbers of `portion` for one policy at K points theta (K, p)."""
-    references = reference_names(reference.run) if problem.context else ()
-    begin = [
-        begun(problem, one, references, trial.episodes, trial.seed, trial.blind) for one in torch.from_numpy(theta)
-    ]
+    references, points = reference_names(reference.run), torch.from_numpy(theta)
+    begin = [begun(problem, point, references, trial.episodes, trial.seed, trial.blind) for point in points]
     robots = torch.cat([each.expand(trial.episodes, -1) for _, each in begin])
     plant = make_plant(trial.plant, problem, robots, trial.effects, trial.seed)
     rows = torch.cat([starts for starts, _ in begin])
@@ -199,7 +197,7 @@ def _portion(reference: PolicyReference, problem: Problem, act: Controller, tria
     result = rollouts(problem, act, rows, plant, observed=trial.observer, estimate=estimate)
     if problem.context is not None:
         unknown = {*problem.context.names} if trial.blind else set()
-        for point in torch.from_numpy(theta):
+        for point in points:
             problem.context.require_within(point, apart_from={*result.estimates, *unknown})
     numbers = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
     return numbers.reshape(4, len(theta), trial.episodes).numpy()

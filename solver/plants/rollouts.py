@@ -126,7 +126,7 @@ def rollouts(
     x = torch.stack(states)
     true = x[..., : len(problem.target)]
     at_limit = problem.at_limit(true[1:]).any(0)
-    parts = [x] if jumps is None else x[1:].split(jumps.periods)
+    parts = [x] if jumps is None else torch.split(x[1:], jumps.periods)
     success = torch.stack([succeeded(problem, part) for part in parts]).all(0)
     result = Rollouts(x, torch.stack(inputs), state_reward, action_reward, success, at_limit)
     if observer is None:
@@ -138,7 +138,8 @@ def rollouts(
 
 def _jumped(problem: Problem, rows: Tensor, plant: Plant, observer: Observer | UnknownDelay | None) -> Tensor:
     """The rows, after plant and observer have taken their references."""
-    assert problem.context is not None and plant.theta is not None
+    assert problem.context is not None
+    assert plant.theta is not None
     columns = problem.context.columns[list(problem.context.references)].tolist()
     values = problem.context.theta(rows[:, len(problem.target) :])[:, columns]
     plant.theta[:, columns] = values

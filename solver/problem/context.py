@@ -96,6 +96,12 @@ class Context:
         for entry, value in zip(self.given, theta[self.columns].tolist(), strict=True):
             room = 1e-6 * (entry.upper - entry.lower)
             if entry.name not in apart_from and not entry.lower - room <= value <= entry.upper + room:
+                if entry.name in (self.names[i] for i in self.references):
+                    raise SolverError(
+                        f"the reference {entry.name} is {value:g}, outside the range of the training, {entry.lower:g} "
+                        f"to {entry.upper:g}. Give a value in this range, or raise its limit in the model file and "
+                        "train again."
+                    )
                 raise SolverError(
                     f"the policy is told {entry.name} = {value:g}, but it was trained for {entry.lower:g} to "
                     f"{entry.upper:g}. Give a value in this range, evaluate with --blind, or train with "
