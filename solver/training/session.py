@@ -57,7 +57,7 @@ class Session:
         self.robot, self.settings = robot, settings
         self.problem = Problem(robot, settings.device, settings.integrator, identified, given)
         self.game = Game(self.problem, limit_cost=settings.limit_cost)
-        self.value = make_ensemble(robot, settings, len(given)).to(settings.device)
+        self.value = make_ensemble(robot, settings, self.problem.context).to(settings.device)
         self.states = StateSource(self.problem, MIXTURES[settings.sampling])
         self.fitter = Fitter(self.game, partial(make_optimiser, settings=settings), settings.loss_scale)
         self.fitter.renew(self.value)
