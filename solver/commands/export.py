@@ -77,7 +77,8 @@ def run(options: Options) -> None:
         {"--c": source, "--onnx": options.onnx, "--js": options.js, "--fmu": options.fmu}, error=SolverError
     )
     warn_unfinished(options.run)
-    solution = load_solution(options.run, options.generated, options.reaction_periods, read_changes(options.told))
+    told = read_changes(options.told)
+    solution = load_solution(options.run, options.generated, options.reaction_periods, told, contexts=not told)
     robot = solution.problem.robot
     files: dict[Path, bytes] = {}
     if options.c is not None:
