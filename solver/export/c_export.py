@@ -186,8 +186,6 @@ def _fixed(solution: Solution) -> dict[str, Any]:
 def _told(problem: Problem, told: Told, name: str) -> dict[str, Any]:
     """Fields of a policy that is told a context. `trim` names templates."""
     context, own = told.context, [f"{entry}_" if entry in RESERVED else entry for entry in told.context.names]
-    triangle = [torch.tril_indices(size, size).unbind() for size in (told.cost.shape[-1], told.form.shape[-1])]
-    polynomial = torch.cat([told.level[:, None], *(m[:, i, j] for m, (i, j) in zip((told.cost, told.form), triangle, strict=True))], 1)
     rows = list(zip(own, told.parameters, told.ranges, strict=True))
     prefix = name.upper()
     return {
@@ -227,7 +225,7 @@ def _told(problem: Problem, told: Told, name: str) -> dict[str, Any]:
         "terms": len(told.degrees),
         "degree": int(told.degrees.max()),
         "degrees": ", ".join(f"{{{', '.join(map(str, row))}}}" for row in told.degrees.tolist()),
-        "polynomial": ",\n".join(f"    {{{listed(row)}}}" for row in polynomial.tolist()),
+        "polynomial": ",\n".join(f"    {{{listed(row)}}}" for row in told.polynomial.tolist()),
         "reach": repr(REACH),
         "held": ", ".join(map(str, problem.held)),
         "helds": len(problem.held),

@@ -33,6 +33,15 @@ class Told:
         """Ends of the ranges, in SI units."""
         return [(entry.lower, entry.upper) for entry in self.context.given]
 
+    @property
+    def polynomial(self) -> Tensor:
+        """Coefficients (b, 1 + nt (nt + 1)/2 + n_z (n_z + 1)/2): the level, then P and F, their lower triangles."""
+        parts = [self.level[:, None]]
+        for matrix in (self.cost, self.form):
+            rows, columns = torch.tril_indices(matrix.shape[-1], matrix.shape[-1])
+            parts.append(matrix[:, rows, columns])
+        return torch.cat(parts, 1)
+
     def described(self) -> list[dict[str, object]]:
         """Facts on every entry, for JSON: name, unit, meaning, range of the training and nominal value."""
         return [

@@ -23,7 +23,7 @@ class TensorActionCost:
         self._robot = robot
         self.trim = torch.as_tensor(robot.trim, device=device)  # (m,)
         self.slope: Tensor | None = None  # (m,) or (N, m) of the kernel's cost at another trim
-        self._level = torch.zeros(())  # of the kernel's cost there
+        self.level = torch.zeros(())  # of the kernel's cost there
 
     def about(self, trim: Tensor) -> TensorActionCost:
         """The cost measured from another trim u0 (m,) or (N, m): the Bregman distance g(u) - g(u0) - g'(u0) . (u - u0).
@@ -31,9 +31,9 @@ class TensorActionCost:
         It has the curvature of g, and is zero with zero slope at u0.
         """
         other = copy.copy(self)
-        other.slope, other._level = None, torch.zeros_like(self._level)
+        other.slope, other.level = None, torch.zeros_like(self.level)
         first = other.slopes(trim)[0]
-        other._level, other.slope, other.trim = other.cost(trim), first, trim
+        other.level, other.slope, other.trim = other.cost(trim), first, trim
         return other
 
     def _kernel_argument(self, w: Tensor) -> Tensor:
@@ -44,7 +44,7 @@ class TensorActionCost:
         """Cost (...) from that of the kernels at inputs u (..., m). It is at least 0 but for rounding."""
         if self.slope is None:
             return g
-        return (g - self._level - (self.slope * (u - self.trim)).sum(-1)).clamp_min(0.0)
+        return (g - self.level - (self.slope * (u - self.trim)).sum(-1)).clamp_min(0.0)
 
     def policy(self, w: Tensor) -> Tensor:
         """Optimal input u = grad g~(w) (..., m) for w (..., m); |u| <= input limit."""
