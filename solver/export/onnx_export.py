@@ -1,5 +1,7 @@
 """Export of a policy as one ONNX graph: x (N, n) -> u (N, m), V (N, 1), dV_dx (N, n), any N, float32.
 
+The graph of a family has a second input, the context (N, k) in SI units, one for each state.
+
 It has the formulas of `solver.value.frozen`, `solver.value.quadratic_form` and `solver.game.policies` in operations of
 ONNX. B(x) and the action cost come from the robot's CasADi functions.
 """
@@ -7,8 +9,10 @@ ONNX. B(x) and the action cost come from the robot's CasADi functions.
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
 import casadi
@@ -17,27 +21,94 @@ import numpy as np
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Rotation
 from solver.export.onnx_graph import OnnxGraph, OnnxTensor, entries, where
+from solver.export.told import Told, told_by
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
 from solver.problem.geometry import ENTRIES
-from solver.problem.problem import FARTHEST
+from solver.problem.problem import FARTHEST, REGULAR
 from solver.training.solution import Solution
+from solver.value.family import REACH
 from solver.value.features import Features
 from solver.value.network import DIAGONAL_FLOOR, Factor
 from solver.value.quadratic_form import TURN, Basin
 
 
 def emit(solution: Solution, label: str) -> bytes:
-    """Content of the .onnx file."""
-    solution.require_own_trim()
-    robot = solution.problem.robot.with_kernels("casadi")
+    """Content of the .onnx file. A solution with contexts gives a graph with the input `context`."""
+    robot, told = solution.problem.robot.with_kernels("casadi"), told_by(solution)
     graph = OnnxGraph()
     n, m = len(robot.metadata.states), len(robot.metadata.inputs)
     x = _normalised(_confined(OnnxTensor(graph, "x")), solution.problem.geometry.rotations, n)
-    value, gradient = _value(solution, x)
-    policy = _Policy(solution, robot)
+    frame = _fixed(solution) if told is None else _of_context(told, OnnxTensor(graph, "context"))
+    value, gradient = _value(solution, frame, x)
+    policy = _Policy(solution, robot, frame)
     outputs = {"u": (policy(x, gradient), m), "V": (value, 1), "dV_dx": (gradient, n)}
-    content: bytes = graph.model({"x": n}, outputs, _facts(solution, robot, label)).SerializeToString()
+    inputs, facts = {"x": n}, _facts(solution, robot, label)
+    if told is not None:
+        inputs, facts = inputs | {"context": len(told.parameters)}, facts | {"context": json.dumps(told.described())}
+    content: bytes = graph.model(inputs, outputs, facts).SerializeToString()
     return content
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What depends on the context: constants, or tensors with one row a sample. Matrices are lists of columns then."""
+
+    metric: Any  # W (n_z, n_z)
+    bend: Any
+    cost: Any  # P (nt, nt)
+    level: Any
+    entries: OnnxTensor | None = None  # (N, k) the context between -1 and 1
+    values: OnnxTensor | None = None  # (N, k) and in SI units
+
+
+def _fixed(solution: Solution) -> _Frame:
+    """The frame of one robot."""
+    features, basin = solution.ensemble.features, solution.value.basin
+    return _Frame(features.metric.numpy(), float(features.bend), basin.cost.numpy(), basin.level)
+
+
+def _of_context(told: Told, context: OnnxTensor) -> _Frame:
+    """The frame of the contexts (N, k) in SI units, held within the ranges of the training."""
+    middle, half = told.context.middle.numpy(), told.context.half.numpy()
+    c = (context - middle) / half
+    c = where(context.graph.constant(1.0) < c, 1.0, where(c < -1.0, -1.0, c))
+    powers, one = [], c * 0.0 + 1.0
+    chebyshev = [one, c]
+    for _ in range(int(told.degrees.max()) - 1):
+        chebyshev.append(c * 2.0 * chebyshev[-1] - chebyshev[-2])
+    for i in range(len(middle)):
+        column = _beside([each.picked([i]) for each in chebyshev])
+        powers.append(column.picked(told.degrees[:, i].tolist()))
+    product = reduce(operator.mul, powers)
+    level = product @ told.level.numpy()[:, None]
+    used = bool(told.level.abs().sum() > 0.0)
+    form, cost = ([product @ matrix[:, :, j].numpy() for j in range(matrix.shape[-1])] for matrix in (told.form, told.cost))
+    bend = context.graph.constant(1.0) / (level * REACH) if used else 0.0
+    return _Frame(_cholesky(form), bend, cost, level if used else 0.0, c, c * half + middle)
+
+
+def _cholesky(form: list[OnnxTensor]) -> list[OnnxTensor]:
+    """Columns (N, n_z) of the Cholesky factors of N matrices with these columns."""
+    factor: list[OnnxTensor] = []
+    for j, column in enumerate(form):
+        rest = column
+        for before in factor:
+            rest = rest - before * before.picked([j])
+        lower = (np.arange(len(form)) >= j).astype(np.float32)
+        factor.append(rest * lower / rest.graph.apply("Sqrt", rest.picked([j])))
+    return factor
+
+
+def _times(e: OnnxTensor, matrix: Any) -> OnnxTensor:
+    """Rows e_i^T M (N, n), with one matrix or N of them."""
+    return e @ matrix if isinstance(matrix, np.ndarray) else _beside([(e * column).row_sum() for column in matrix])
+
+
+def _times_transposed(e: OnnxTensor, matrix: Any) -> OnnxTensor:
+    """Rows e_i^T M^T (N, n), with one matrix or N of them."""
+    if isinstance(matrix, np.ndarray):
+        return e @ matrix.T
+    return _sum([e.picked([j]) * column for j, column in enumerate(matrix)])
 
 
 def _confined(x: OnnxTensor) -> OnnxTensor:
@@ -76,7 +147,7 @@ def _facts(solution: Solution, robot: CompiledRobot, label: str) -> dict[str, st
     }
 
 
-def _value(solution: Solution, x: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
+def _value(solution: Solution, frame: _Frame, x: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
     """V (N, 1) and dV/dx (N, n) of the ensemble with its basin."""
     features, members = solution.ensemble.features, solution.ensemble.factors
     c = len(features.angles)
@@ -85,15 +156,17 @@ def _value(solution: Solution, x: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
     turning = [x.picked(range(each.coordinate, each.coordinate + 4)) for each in features.rotations]
     for q in turning:
         z = z | _matrix(q)
-    metric, bend = features.metric.numpy(), float(features.bend)
-    straight = (z - features.at_target.numpy()) @ metric
+    bend = frame.bend
+    straight = _times(z - features.at_target.numpy(), frame.metric)
     shrunk = x.graph.constant(1.0) / x.graph.apply("Sqrt", (straight * straight).row_sum() * bend + 1.0)
     error = straight * shrunk
-    parts = [_member(member, features, z, error) for member in members]
+    inputs = z if frame.entries is None else z | frame.entries
+    parts = [_member(member, features, inputs, error) for member in members]
     value, dz, dy = parts[0]
     for more, by_features, by_error in parts[1:]:
         value, dz, dy = value + more, dz + by_features, dy + by_error
-    dz = dz + ((dy - error * ((dy * error).row_sum() * bend)) * shrunk) @ metric.T
+    dz = dz.picked(range(features.size)) if frame.entries is not None else dz
+    dz = dz + _times_transposed((dy - error * ((dy * error).row_sum() * bend)) * shrunk, frame.metric)
     value, dz = value / float(len(members)), dz / float(len(members))
     sine, cosine = range(c), range(c, 2 * c)
     by_angle = dz.picked(sine) * z.picked(cosine) - dz.picked(cosine) * z.picked(sine)
@@ -105,7 +178,7 @@ def _value(solution: Solution, x: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
         turns = [_cross(dz.picked(row), z.picked(row)) for row in entries]
         slopes = slopes | _by_quaternion(q, turns[0] + turns[1] + turns[2])
         places += range(rotation.coordinate, rotation.coordinate + 4)
-    return _overlaid(solution.value.basin, x, value, slopes.picked(np.argsort(places).tolist()))
+    return _overlaid(solution.value.basin, frame, x, value, slopes.picked(np.argsort(places).tolist()))
 
 
 def _product(p: OnnxTensor, q: OnnxTensor) -> OnnxTensor:
@@ -171,9 +244,11 @@ def _member(
     return -(y * y).row_sum(), adjoint @ weights[0].T, (outer * entry) @ np.eye(features.size)[rows]
 
 
-def _overlaid(basin: Basin, x: OnnxTensor, value: OnnxTensor, gradient: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
+def _overlaid(
+    basin: Basin, frame: _Frame, x: OnnxTensor, value: OnnxTensor, gradient: OnnxTensor
+) -> tuple[OnnxTensor, OnnxTensor]:
     """V and dV/dx, with the quadratic form inside the basin."""
-    if basin.level == 0.0:
+    if isinstance(frame.level, float) and frame.level == 0.0:
         return value, gradient
     away = x - basin.target.numpy()
     turns = basin.continuous.numpy() * TURN
@@ -188,9 +263,9 @@ def _overlaid(basin: Basin, x: OnnxTensor, value: OnnxTensor, gradient: OnnxTens
         at, own = states.index(rotation.coordinate), len(turns) + 3 * k
         places[at : at + 4], states[at : at + 4] = [own, own + 1, own + 2], [rotation.coordinate] * 3
     e = parts.picked(places)
-    slope = e @ basin.cost.numpy()
+    slope = _times(e, frame.cost)
     distance = (slope * e).row_sum()
-    inside = distance < basin.level
+    inside = distance < frame.level
     return where(inside, -distance, value), where(inside, _pulled_back(basin, x, slope * -2.0, states), gradient)
 
 
@@ -215,14 +290,45 @@ def _pulled_back(basin: Basin, x: OnnxTensor, by_error: OnnxTensor, states: list
 class _Policy:
     """Policy in ONNX: inputs (N, m) within their limits, from states (N, n) and dV/dx (N, n)."""
 
-    def __init__(self, solution: Solution, robot: CompiledRobot) -> None:
-        self._solution, self._robot = solution, robot
+    def __init__(self, solution: Solution, robot: CompiledRobot, frame: _Frame) -> None:
+        self._solution, self._robot, self._frame = solution, robot, frame
+        problem = solution.problem
         self._limits = [entry.limit for entry in robot.metadata.inputs]
-        self._trim = [entry.trim for entry in robot.metadata.inputs]
-        self._seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
+        self._seconds = held_seconds(problem, solution.run.settings.reaction_periods)
         self._optimal = partial(entries, robot.casadi_function("optimal_input"))
         cost, u = robot.casadi_function("action_cost"), casadi.SX.sym("u", len(self._limits))
         self._slopes = casadi.Function("slopes", [u], [casadi.vertcat(*cost(u)[1:])])
+        own = problem.action_cost.slope  # of the kernel's cost at the trim
+        self._trim: list[Any] = [entry.trim for entry in robot.metadata.inputs] if own is None else problem.trim.tolist()
+        self._slope: list[Any] | None = None if own is None else own.tolist()
+        if problem.moving_trim:
+            self._trim, self._slope = self._moving_trim()
+
+    def _theta(self, context: Any) -> Any:
+        """Parameters (p,) of CasADi with the symbols of the told ones in place."""
+        theta, problem = casadi.SX(self._robot.nominal_parameters), self._solution.problem
+        assert problem.context is not None
+        for i, place in enumerate(problem.context.columns.tolist()):
+            theta[place] = context[i]
+        return theta
+
+    def _moving_trim(self) -> tuple[list[Any], list[Any]]:
+        """Trims, and slopes of the kernel's cost there, as m columns each; the formula of `Problem.trim_of`."""
+        problem, values = self._solution.problem, self._frame.values
+        assert problem.context is not None
+        assert values is not None
+        context, m = casadi.SX.sym("context", len(problem.context)), len(self._limits)
+        a, B = self._robot.casadi_function("affine_dynamics")(problem.target.numpy(), self._theta(context))
+        limits = problem.state_limits[problem.held].numpy()
+        A = casadi.mtimes(casadi.mtimes(casadi.diag(1.0 / limits), B[problem.held, :]), casadi.diag(self._limits))
+        normal, wanted = casadi.mtimes(A.T, A), casadi.mtimes(A.T, -a[problem.held] / limits)
+        normal += REGULAR * casadi.fmax(casadi.trace(normal), 1e-12) * casadi.SX.eye(m)
+        share = solved([[normal[i, k] for k in range(m)] for i in range(m)], [wanted[i] for i in range(m)])
+        trim = casadi.vertcat(*share) * self._limits
+        found = entries(casadi.Function("trim", [context], [casadi.densify(trim)]), values)
+        columns = [entry for entry in found if entry is not None]
+        slopes = entries(self._slopes, _beside(columns))[:m]
+        return columns, [slope if slope is not None else columns[0] * 0.0 for slope in slopes]
 
     def __call__(self, x: OnnxTensor, gradient: OnnxTensor) -> OnnxTensor:
         b = self._control_matrix(x)
@@ -232,9 +338,12 @@ class _Policy:
 
     def _control_matrix(self, x: OnnxTensor) -> list[list[OnnxTensor | None]]:
         """B(x) as m columns of n entries (N, 1)."""
-        n, m = len(self._robot.metadata.states), len(self._limits)
+        n, m, values = len(self._robot.metadata.states), len(self._limits), self._frame.values
         state, theta = casadi.SX.sym("x", n), self._robot.nominal_parameters
-        matrix = casadi.sparsify(self._robot.casadi_function("affine_dynamics")(state, theta)[1])
+        if values is not None:
+            context = casadi.SX.sym("context", len(self._solution.run.given))
+            state, theta, x = casadi.vertcat(state, context), self._theta(context), x | values
+        matrix = casadi.sparsify(self._robot.casadi_function("affine_dynamics")(state[:n], theta)[1])
         flat = entries(casadi.Function("control_matrix", [state], [matrix]), x)
         return [flat[k * n : (k + 1) * n] for k in range(m)]
 
@@ -249,7 +358,8 @@ class _Policy:
 
     def _closed(self, w: list[OnnxTensor]) -> list[OnnxTensor]:
         """grad g~(w) as m columns."""
-        return [entry for entry in self._optimal(_beside(w)) if entry is not None]
+        moved = w if self._slope is None else [each + slope for each, slope in zip(w, self._slope, strict=True)]
+        return [entry for entry in self._optimal(_beside(moved)) if entry is not None]
 
     def _held(self, x: OnnxTensor, b: list[list[OnnxTensor | None]], w: list[OnnxTensor]) -> list[OnnxTensor]:
         """Argument w(d) of the policy for a held input, which solves u0 + d = grad g~(w(d))."""
@@ -258,7 +368,7 @@ class _Policy:
             size = u.graph.apply("Max", abs(u), SHORTEST * limit)
             step = where(u < 0.0, -size, size)
             moved = [step * 0.0 if entry is None else entry * step * self._seconds for entry in column]
-            beside = self._gain(b, _value(self._solution, x + _beside(moved))[1])
+            beside = self._gain(b, _value(self._solution, self._frame, x + _beside(moved))[1])
             chords.append([(here - there) / step for here, there in zip(w, beside, strict=True)])
         m = range(len(w))
         p = _semidefinite([[(chords[k][i] + chords[i][k]) * 0.5 for k in m] for i in m])
@@ -271,6 +381,7 @@ class _Policy:
         for _ in range(NEWTON_STEPS):
             u = side * d + self._trim[0]
             first, second = (entry if entry is not None else u * 0.0 for entry in entries(self._slopes, u))
+            first = first if self._slope is None else first - self._slope[0]
             excess = side * first + p * d - size
             above = excess.graph.constant(0.0) < excess
             low, high = where(above, low, d), where(above, d, high)

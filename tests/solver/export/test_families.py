@@ -211,3 +211,21 @@ def test_a_page_tells_the_policy_or_not(pendulum: Path) -> None:
     np.testing.assert_allclose(ends[0], ends[1], atol=1e-4)
     assert np.abs(np.subtract(ends[0], ends[2])).max() > 1e-3
     assert '"knows"' in emit([solution])
+
+
+@pytest.mark.parametrize("periods", ["0", "1"])
+def test_in_onnx(family: Family, periods: str, tmp_path: Path) -> None:
+    """Any batch, with a context for each state; the metadata describe it."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    words = ["--onnx", str(tmp_path / "policy.onnx"), "--reaction-periods", periods]
+    assert main(["export", str(family.run), *words]) == 0
+    session = onnxruntime.InferenceSession(tmp_path / "policy.onnx", providers=["CPUExecutionProvider"])
+    u, value, gradient = session.run(None, {"x": family.states, "context": family.context})
+    solution = load_solution(family.run, None, float(periods), contexts=True)
+    replace(family, solution=solution).compare(u, value[:, 0], gradient)
+    described = json.loads(session.get_modelmeta().custom_metadata_map["context"])
+    given = GIVEN[family.solution.run.robot]
+    assert {entry["name"]: (entry["lower"], entry["upper"]) for entry in described} == given
+    beyond = session.run(["u"], {"x": family.states[:1], "context": family.context[:1] * 0 + 9})[0]
+    top = np.array([[upper for _, upper in given.values()]], np.float32)
+    np.testing.assert_array_equal(beyond, session.run(["u"], {"x": family.states[:1], "context": top})[0])
