@@ -7,7 +7,7 @@ caller. The C code is in `templates`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -28,9 +28,53 @@ from solver.value.quadratic_form import Basin
 
 #: Words of C and C++ that cannot name a member of a struct, but a parameter of a model file.
 RESERVED = set(
-    "auto bool case catch char const default delete do double enum explicit extern float friend goto inline int long "
-    "mutable namespace new operator private protected public register restrict short signed sizeof static struct "
-    "switch template this throw typedef typename union unsigned using virtual void volatile".split()
+    [
+        "auto",
+        "bool",
+        "case",
+        "catch",
+        "char",
+        "const",
+        "default",
+        "delete",
+        "do",
+        "double",
+        "enum",
+        "explicit",
+        "extern",
+        "float",
+        "friend",
+        "goto",
+        "inline",
+        "int",
+        "long",
+        "mutable",
+        "namespace",
+        "new",
+        "operator",
+        "private",
+        "protected",
+        "public",
+        "register",
+        "restrict",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "struct",
+        "switch",
+        "template",
+        "this",
+        "throw",
+        "typedef",
+        "typename",
+        "union",
+        "unsigned",
+        "using",
+        "virtual",
+        "void",
+        "volatile",
+    ]
 )
 
 
@@ -72,6 +116,7 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
     """
     _require_no_rotation(problem)
     robot, sensing = problem.robot, make_sensing(problem, usual_counts(problem))
+    _require_told(problem, estimate)
     estimated = estimated_parameters(problem, sensing, estimate)
     observer, parameters = Observer(problem, sensing, estimated), len(problem.theta)
     others = [i for i in range(parameters) if i not in estimated]
@@ -110,10 +155,41 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
         "least": listed(exact[:q].tolist()),
         "least_rates": listed(exact[q:].tolist()),
     }
-    fields["shift"] = filled("observer_shift.c", fields) if estimated else ""
-    fields["shifted"] = "    if (o->measured) shift(f->parameters, shifted);\n" if estimated else ""
+    fields |= _knowing(fields) if problem.context else _without_knowing(str(fields["nominal"]))
+    shifts = bool(estimated) and problem.context is None  # the policy of a family is told the estimates
+    fields["shift"] = filled("observer_shift.c", fields) if shifts else ""
+    fields["shifted"] = "    if (o->measured) shift(f->parameters, shifted);\n" if shifts else ""
     files = {".h": "observer.h", ".c": "observer.c", "_driver.c": "observer_driver.c"}
     return {f"{robot.name}_observer{end}": filled(template, fields) for end, template in files.items()}
+
+
+def _require_told(problem: Problem, estimate: Sequence[str]) -> None:
+    """Raises SolverError for a family whose observer estimates a parameter that the policy is not told."""
+    told = () if problem.context is None else problem.context.names
+    if untold := [name for name in estimate if told and name not in told]:
+        raise SolverError(
+            f"--estimate {untold[0]}: the policy of this family is told {', '.join(told)} only, and its observer in C "
+            "estimates nothing else. Leave it out, or export one robot with --set, whose observer compensates for it"
+        )
+
+
+def _knowing(fields: Mapping[str, object]) -> dict[str, object]:
+    """Fields of an observer that is told the parameters of the robot."""
+    name = fields["name"]
+    nominal = f"    memcpy(o->known, {fields['nominal']}, sizeof o->known);\n"
+    return {
+        "start": "o->known",
+        "known": f"    {name}_real known[{fields['p']}];                        /* parameters that a filter begins with */\n",
+        "know": "/* The parameters of the robot, those in the told policy, from now on. A reset makes them nominal. Estimated ones are\n"
+        " * estimated on; an observer that was reset begins with these. */\n"
+        f"void {name}_observer_know({name}_observer *observer, const {name}_real *parameters);\n\n",
+        "know_function": filled("observer_know.c", fields),
+        "knows_nominal": nominal,
+    }
+
+
+def _without_knowing(nominal: str) -> dict[str, object]:
+    return {"start": nominal} | dict.fromkeys(("known", "know", "know_function", "knows_nominal"), "")
 
 
 def _held_input(robot: CompiledRobot, seconds: float) -> dict[str, object]:
@@ -165,7 +241,20 @@ def _fixed(solution: Solution) -> dict[str, Any]:
     cost = problem.action_cost
     own = [entry.trim for entry in problem.robot.metadata.inputs] if cost.slope is None else problem.trim.tolist()
     fields = {
-        **dict.fromkeys(("to", "of", "pass", "context_features", "unused", "told_in_driver", "tell_in_driver", "driver_pass", "and_context"), ""),
+        **dict.fromkeys(
+            (
+                "to",
+                "of",
+                "pass",
+                "context_features",
+                "unused",
+                "told_in_driver",
+                "tell_in_driver",
+                "driver_pass",
+                "and_context",
+            ),
+            "",
+        ),
         "k": 0,
         "seen": "FEATURES",
         "optimal": f"{problem.robot.name}_optimal_input(",

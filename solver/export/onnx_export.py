@@ -82,7 +82,9 @@ def _of_context(told: Told, context: OnnxTensor) -> _Frame:
     product = reduce(operator.mul, powers)
     level = product @ told.level.numpy()[:, None]
     used = bool(told.level.abs().sum() > 0.0)
-    form, cost = ([product @ matrix[:, :, j].numpy() for j in range(matrix.shape[-1])] for matrix in (told.form, told.cost))
+    form, cost = (
+        [product @ matrix[:, :, j].numpy() for j in range(matrix.shape[-1])] for matrix in (told.form, told.cost)
+    )
     bend = context.graph.constant(1.0) / (level * REACH) if used else 0.0
     return _Frame(_cholesky(form), bend, cost, level if used else 0.0, c, c * half + middle)
 
@@ -299,7 +301,9 @@ class _Policy:
         cost, u = robot.casadi_function("action_cost"), casadi.SX.sym("u", len(self._limits))
         self._slopes = casadi.Function("slopes", [u], [casadi.vertcat(*cost(u)[1:])])
         own = problem.action_cost.slope  # of the kernel's cost at the trim
-        self._trim: list[Any] = [entry.trim for entry in robot.metadata.inputs] if own is None else problem.trim.tolist()
+        self._trim: list[Any] = (
+            [entry.trim for entry in robot.metadata.inputs] if own is None else problem.trim.tolist()
+        )
         self._slope: list[Any] | None = None if own is None else own.tolist()
         if problem.moving_trim:
             self._trim, self._slope = self._moving_trim()

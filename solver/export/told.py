@@ -45,7 +45,14 @@ class Told:
     def described(self) -> list[dict[str, object]]:
         """Facts on every entry, for JSON: name, unit, meaning, range of the training and nominal value."""
         return [
-            {"name": one.name, "unit": one.unit, "meaning": one.meaning, "lower": low, "upper": high, "nominal": one.value}
+            {
+                "name": one.name,
+                "unit": one.unit,
+                "meaning": one.meaning,
+                "lower": low,
+                "upper": high,
+                "nominal": one.value,
+            }
             for one, (low, high) in zip(self.parameters, self.ranges, strict=True)
         ]
 
@@ -67,5 +74,3 @@ def told_by(solution: Solution) -> Told | None:
         level, cost = 0.0 * first, first[:, None, None] * torch.zeros(size, size).double()
         form = first[:, None, None] * (features.metric @ features.metric.T).double()
     return Told(context, tuple(named[name] for name in context.names), degrees, level, cost, form)
-
-

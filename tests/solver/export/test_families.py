@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 
+import solver
 from modelgen.builder import export
 from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
@@ -25,6 +26,7 @@ from solver.runs.kinds import start as start_run
 from solver.training.plan import plan
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
+from tests.modelgen.support.fmus import Instance, complaints
 from tests.solver.export.test_c_export import COMPILER, STRICT, called, needs_compiler
 from tests.solver.export.test_page_export import LOOP
 from tests.solver.small_trainings import quiet
@@ -94,7 +96,9 @@ def family(
     solution = load_solution(run, contexts=True)
     problem, generator = solution.problem, torch.Generator().manual_seed(1)
     rows = problem.sample_domain(120, generator)
-    near = problem.geometry.moved(problem.target.repeat(60, 1), 0.02 * problem.geometry.error(problem.split(rows)[0][:60], problem.target))
+    near = problem.geometry.moved(
+        problem.target.repeat(60, 1), 0.02 * problem.geometry.error(problem.split(rows)[0][:60], problem.target)
+    )
     rows[:60, : len(problem.target)] = near
     inside = solution.value.frame.at(rows)[2].quadratic(rows[:, : len(problem.target)])[2]
     assert 5 < inside.sum() < 100
@@ -191,7 +195,10 @@ def test_in_javascript(family: Family, tmp_path: Path) -> None:
 def test_a_context_in_javascript_is_held_within_its_ranges(pendulum: Path, tmp_path: Path) -> None:
     script = script_of(pendulum, tmp_path)
     script.eval(CALL)
-    assert script.eval("[tell(), tell({ mass: 1.5 }), tell({ mass: 9 }), tell({ mass: NaN })].join()") == "true,true,false,false"
+    assert (
+        script.eval("[tell(), tell({ mass: 1.5 }), tell({ mass: 9 }), tell({ mass: NaN })].join()")
+        == "true,true,false,false"
+    )
     first, second = (script.eval(f"call([3, 0.5], {{ mass: {mass} }})") for mass in (1.5, 9))
     assert first == second
 
@@ -229,3 +236,42 @@ def test_in_onnx(family: Family, periods: str, tmp_path: Path) -> None:
     beyond = session.run(["u"], {"x": family.states[:1], "context": family.context[:1] * 0 + 9})[0]
     top = np.array([[upper for _, upper in given.values()]], np.float32)
     np.testing.assert_array_equal(beyond, session.run(["u"], {"x": family.states[:1], "context": top})[0])
+
+
+@needs_compiler
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("words", [(), ("--observer",)])
+def test_in_an_fmu(pendulum: Path, version: int, words: tuple[str, ...], tmp_path: Path) -> None:
+    """A tunable parameter, changed between two control periods; the observer knows it too, and Torch's does the same."""
+    pytest.importorskip("fmpy", reason="FMPy is not installed")
+    path = tmp_path / "controller.fmu"
+    assert main(["export", str(pendulum), "--fmu", str(path), "--fmi", str(version), *words]) == 0
+    assert complaints(path) == []
+    fmu, solution = Instance(path, "CoSimulation", tmp_path / "unpacked"), load_solution(pendulum, contexts=True)
+    period, problem = solution.problem.control_step, solution.problem
+    for mass in (0.6, 1.4):
+        observed = solver.load_controller(pendulum, told={"mass": mass}) if words else None
+        for k in range(4):
+            angle = 2.9 + 0.02 * k
+            fmu.set(angle=angle, mass=mass, **({} if words else {"angle_rate": 0.3}))
+            (u,) = fmu.get("torque")
+            row = problem.told(torch.tensor([[angle, 0.3]]), torch.tensor([mass, 1.0]))
+            expected = solution.controller()(row)[0].item() if observed is None else observed([angle])[0]
+            if observed is None or mass == 0.6:
+                assert u == pytest.approx(expected, abs=0.02)
+            fmu.step((k + (4 if mass > 1 else 0)) * period, period)
+    fmu.close()
+
+
+@needs_compiler
+def test_an_observer_in_c_estimates_what_a_family_is_told(pendulum: Path, tmp_path: Path, capsys: Any) -> None:
+    """It compiles without a warning; the estimates go into the context, and need no shift of the input."""
+    words = ["export", str(pendulum), "--c", str(tmp_path), "--observer", "--estimate"]
+    assert main([*words, "mass"]) == 0
+    for file, content in export(load_model("pendulum"), "c").items():
+        (tmp_path / file).write_bytes(content)
+    for file in ("pendulum_observer.c", "pendulum_policy.c"):
+        subprocess.run([str(COMPILER), *STRICT, "-c", str(tmp_path / file), "-o", str(tmp_path / "out.o")], check=True)
+    assert "pendulum_observer_know" in (tmp_path / "pendulum_observer.h").read_text()
+    assert "shift(" not in (tmp_path / "pendulum_observer.c").read_text()
+    capsys.readouterr()
