@@ -27,54 +27,10 @@ from solver.value.network import DIAGONAL_FLOOR
 from solver.value.quadratic_form import Basin
 
 #: Words of C and C++ that cannot name a member of a struct, but a parameter of a model file.
-RESERVED = set(
-    [
-        "auto",
-        "bool",
-        "case",
-        "catch",
-        "char",
-        "const",
-        "default",
-        "delete",
-        "do",
-        "double",
-        "enum",
-        "explicit",
-        "extern",
-        "float",
-        "friend",
-        "goto",
-        "inline",
-        "int",
-        "long",
-        "mutable",
-        "namespace",
-        "new",
-        "operator",
-        "private",
-        "protected",
-        "public",
-        "register",
-        "restrict",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "switch",
-        "template",
-        "this",
-        "throw",
-        "typedef",
-        "typename",
-        "union",
-        "unsigned",
-        "using",
-        "virtual",
-        "void",
-        "volatile",
-    ]
+RESERVED = frozenset(
+    "auto bool case catch char const default delete do double enum explicit extern float friend goto inline int long "  # noqa: SIM905
+    "mutable namespace new operator private protected public register restrict short signed sizeof static struct "
+    "switch template this throw typedef typename union unsigned using virtual void volatile".split()
 )
 
 
@@ -85,7 +41,7 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     """
     robot, told = solution.problem.robot, told_by(solution)
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
-    fields = {**names(robot, label), **_held_input(robot, seconds), **_network(solution)}
+    fields: dict[str, Any] = {**names(robot, label), **_held_input(robot, seconds), **_network(solution)}
     fields |= rotations(solution.problem, slopes=True) | domain(solution.problem)
     fields |= _basin(solution.value.basin)
     fields |= _fixed(solution) if told is None else _told(solution.problem, told, robot.name)
@@ -179,9 +135,9 @@ def _knowing(fields: Mapping[str, object]) -> dict[str, object]:
     nominal = f"    memcpy(o->known, {fields['nominal']}, sizeof o->known);\n"
     return {
         "start": "o->known",
-        "known": f"    {name}_real known[{fields['p']}];                        /* parameters that a filter begins with */\n",
-        "know": "/* The parameters of the robot, those in the told policy, from now on. A reset makes them nominal. Estimated ones are\n"
-        " * estimated on; an observer that was reset begins with these. */\n"
+        "known": f"    {name}_real known[{fields['p']}]; /* parameters that a filter begins with */\n",
+        "know": "/* The parameters of the robot from now on: those in the told policy. A reset makes them nominal,\n"
+        " * and the filters begin with them. Estimated ones are estimated on. */\n"
         f"void {name}_observer_know({name}_observer *observer, const {name}_real *parameters);\n\n",
         "know_function": filled("observer_know.c", fields),
         "knows_nominal": nominal,
@@ -189,7 +145,7 @@ def _knowing(fields: Mapping[str, object]) -> dict[str, object]:
 
 
 def _without_knowing(nominal: str) -> dict[str, object]:
-    return {"start": nominal} | dict.fromkeys(("known", "know", "know_function", "knows_nominal"), "")
+    return {"start": nominal, **dict.fromkeys(("known", "know", "know_function", "knows_nominal"), "")}
 
 
 def _held_input(robot: CompiledRobot, seconds: float) -> dict[str, object]:
@@ -233,6 +189,11 @@ def _basin(basin: Basin) -> dict[str, object]:
         "target": listed(basin.target.tolist()),
         "turns": ", ".join(str(int(wraps)) for wraps in basin.continuous.tolist()),
     }
+
+
+_IN_DRIVER = ("told_in_driver", "tell_in_driver", "driver_pass", "and_context")
+#: Fields that are empty for a policy that is told nothing.
+_OF_CONTEXT = ("to", "of", "pass", "context_features", "unused", *_IN_DRIVER)
 
 
 def _fixed(solution: Solution) -> dict[str, Any]:
@@ -303,7 +264,8 @@ def _told(problem: Problem, told: Told, name: str) -> dict[str, Any]:
             for _, one, (low, high) in rows
         ),
         "all_in_range": " && ".join(
-            f"(context).{field} >= {prefix}_{one.name.upper()}_LOWER && (context).{field} <= {prefix}_{one.name.upper()}_UPPER"
+            f"(context).{field} >= {prefix}_{one.name.upper()}_LOWER"
+            f" && (context).{field} <= {prefix}_{one.name.upper()}_UPPER"
             for field, one, _ in rows
         ),
         "given": ", ".join(f"context->{field}" for field in own),
@@ -320,11 +282,16 @@ def _told(problem: Problem, told: Told, name: str) -> dict[str, Any]:
         "helds": len(problem.held),
         "state_limits": listed(problem.state_limits.tolist()),
         "regular": repr(REGULAR),
-        "driver_pass": "&told, ",
-        "and_context": f" and what the policy is told ({', '.join(own)})",
-        "told_in_driver": f"    {name}_told told;\n",
-        "tell_in_driver": f"        {name}_tell(&(const {name}_context){{{', '.join(f'in[{len(problem.target) + i}]' for i in range(len(own)))}}}, &told);\n",
+        **_driver(name, own, len(problem.target)),
     }
+
+
+def _driver(name: str, own: Sequence[str], n: int) -> dict[str, str]:
+    """Fields of the driver, which reads the context after the state."""
+    read = ", ".join(f"in[{n + i}]" for i in range(len(own)))
+    told = f"    {name}_told told;\n"
+    tell = f"        {name}_tell(&(const {name}_context){{{read}}}, &told);\n"
+    return dict(zip(_IN_DRIVER, (told, tell, "&told, ", f" and what it is told ({', '.join(own)})"), strict=True))
 
 
 def _constant_trim(problem: Problem) -> str:

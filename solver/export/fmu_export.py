@@ -16,9 +16,10 @@ from solver.training.solution import Solution
 def emit(solution: Solution, label: str, version: int = 3, observer: bool = False) -> bytes:
     """NAME_policy.fmu of FMI 2.0 or 3.0, with machine code for this machine.
 
-    Its inputs are the states; with an observer, the measured positions. Its tunable parameters are those of a context. Its outputs are the robot's inputs, and
-    `in_domain`: 1, or 0 where the state is not in the domain that the policy was made for. Raises ModelError without a
-    C compiler, and SolverError for an artifact without the functions that are needed.
+    Its inputs are the states; with an observer, the measured positions. Its tunable parameters are what the policy of a
+    family is told. Its outputs are the robot's inputs, and `in_domain`: 1, or 0 where the state is not in the domain
+    that the policy was made for. Raises ModelError without a C compiler, and SolverError for an artifact without the
+    functions that are needed.
     """
     robot = solution.problem.robot
     needed = {

@@ -173,7 +173,8 @@ def script_of(run: Path, folder: Path) -> Any:
 CALL = """
 function call(x, values) {
   tell(values);
-  const u = new Float64Array(facts.inputs.length), gradient = new Float64Array(x.length), g = policy(Float64Array.from(x), u);
+  const u = new Float64Array(facts.inputs.length), gradient = new Float64Array(x.length);
+  const g = policy(Float64Array.from(x), u);
   return JSON.stringify([...u, g, value(Float64Array.from(x), gradient), ...gradient]);
 }
 """
@@ -242,7 +243,7 @@ def test_in_onnx(family: Family, periods: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("words", [(), ("--observer",)])
 def test_in_an_fmu(pendulum: Path, version: int, words: tuple[str, ...], tmp_path: Path) -> None:
-    """A tunable parameter, changed between two control periods; the observer knows it too, and Torch's does the same."""
+    """A tunable parameter, changed between two control periods; the observer knows it too, as Torch's does."""
     pytest.importorskip("fmpy", reason="FMPy is not installed")
     path = tmp_path / "controller.fmu"
     assert main(["export", str(pendulum), "--fmu", str(path), "--fmi", str(version), *words]) == 0
