@@ -1,7 +1,7 @@
 """Schedule of a training: the steps that its settings give, position by position.
 
 Observers of the training may change the next position (`go_to`). A training skips iterations if its evaluations of a
-solved task agree, and adds iterations if they do not.
+solved task agree, and adds iterations if they do not. A settled training takes every second position at the end.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from solver.fvi.step import Lookahead, Step
 from solver.game.adversaries import make_adversaries
 from solver.training.settings import Settings
 
+SETTLED_STRIDE = 2  # positions of a step in a settled training, once the task should be solved
+
 
 @dataclass
 class Schedule:
@@ -24,6 +26,7 @@ class Schedule:
     position: int = 0
     added: int = 0
     polished: int = 0  # how many of the added steps polish V
+    settled: bool = False  # whether the evaluations of the solved task agreed
     last_phase: float = 0.85  # share of the iterations after which none is skipped, because the learning rate falls
     polish_states: int = 6  # states of a polishing step, as a multiple of the setting
     polish_epochs: int = 2  # epochs of a polishing step, as a multiple of the setting
@@ -32,8 +35,14 @@ class Schedule:
     def __iter__(self) -> Iterator[Step]:
         while self.position < self.settings.iterations:
             step = self.step()
-            self.position += 1
+            self.position = min(self.position + self._stride, self.settings.iterations)
             yield step
+
+    @property
+    def _stride(self) -> int:
+        """Positions from this step to the next: a settled training follows the ramp and the falling learning rate in
+        half as many steps."""
+        return SETTLED_STRIDE if self.settled and self.position >= self.refinement else 1
 
     @property
     def number(self) -> int:
@@ -138,8 +147,10 @@ class Schedule:
 
     def state(self) -> dict[str, Any]:
         """Entries of a checkpoint."""
-        return {"iteration": self.position, "added": self.added, "polished": self.polished}
+        names = ("added", "polished", "settled")
+        return {"iteration": self.position} | {name: getattr(self, name) for name in names}
 
     def restore(self, checkpoint: Mapping[str, Any]) -> None:
         """Inverse of `state`. Raises KeyError for a checkpoint without its entries."""
-        self.position, self.added, self.polished = (checkpoint[name] for name in ("iteration", "added", "polished"))
+        names = ("iteration", "added", "polished", "settled")
+        self.position, self.added, self.polished, self.settled = (checkpoint[name] for name in names)
