@@ -85,8 +85,7 @@ def run(options: Options) -> None:
     """Measure, write both files and print the table."""
     from modelgen.files import replacing
     from solver.commands.changes import read_estimate
-    from solver.evaluation.robustness import Trial, measure
-    from solver.evaluation.robustness_plot import figure
+    from solver.evaluation.robustness import Trial, figure, measure
     from solver.jobs.engines import workers
     from solver.runs.folder import write_text
     from solver.streams import EVALUATION_SEED
