@@ -58,7 +58,7 @@ def test_the_cost_is_zero_at_every_target_and_the_motion_depends_on_none() -> No
     theta[:, -1] = goals = np.linspace(-0.25, 0.25, 5)
     x = np.stack([goals, np.zeros(5)], 1)
     np.testing.assert_allclose(robot.state_cost(x, theta)[0], 0.0, atol=1e-15)
-    np.testing.assert_allclose(robot.state_cost(x + [0.1, 0.0], theta)[0], 0.01, rtol=1e-12)
+    np.testing.assert_allclose(robot.state_cost(x + np.array([0.1, 0.0]), theta)[0], 0.01, rtol=1e-12)
     np.testing.assert_array_equal(robot.jacobians(x, theta)[4][..., -1], 0.0)
 
 
