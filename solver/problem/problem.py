@@ -99,14 +99,18 @@ class Problem:
         """Take another trim (m,), from which the action cost is then measured."""
         self.trim, self.action_cost = trim, self.action_cost.about(trim)
 
+    @property
+    def held(self) -> list[int]:
+        """States whose rates a trim makes zero at the target: the speeds that the task does not declare free."""
+        names, free = self.robot.state_names, self.robot.metadata.task.free
+        return [i for i in range(len(self.robot.metadata.coordinates), len(names)) if names[i] not in free]
+
     def trim_of(self, theta: Tensor) -> Tensor:
         """Smallest inputs (N, m) that hold the target with the parameters theta (N, p), or that come nearest to it.
 
         Inputs are measured in units of half their range, as in `modelgen.derivation.trim`.
         """
-        task, count = self.robot.metadata.task, len(self.robot.metadata.coordinates)
-        names = self.robot.state_names
-        held = [i for i in range(count, len(names)) if names[i] not in task.free]
+        held = self.held
         a, B = self.robot.affine_dynamics(self.targets_of(theta), theta)
         scale, limits = self.input_limits.double(), self.state_limits[held].double()
         A = B[:, held].double() * scale / limits[:, None]

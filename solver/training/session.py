@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -78,10 +79,10 @@ class Session:
         """Metrics of every iteration to the end of the schedule, after all observers."""
         iterations = value_iteration(self.game, self.value, self.states, self.fitter, self.schedule, workers)
         for iteration in iterations:
-            row = _metrics(iteration, self.schedule.added)
+            row, begin = _metrics(iteration, self.schedule.added), time.perf_counter()
             for observer in self.observers:
                 observer.observe(iteration, row)
-            yield row
+            yield row | {"seconds_evaluation": time.perf_counter() - begin}
 
     def checkpoint(self) -> dict[str, Any]:
         """Content of a checkpoint, from which another process can continue. `torch.load` reads it with weights_only."""

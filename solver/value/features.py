@@ -103,7 +103,12 @@ class Features:
         return states - torch.stack(before).sum(0) if before else states
 
     def metric_of(self, cost: Tensor, target: Tensor, reach: float | Tensor) -> Tensor:
-        """Metric W (..., n_z, n_z) from P (..., nt, nt) at the target (n,), and from c = reach.
+        """Metric W (..., n_z, n_z) from P (..., nt, nt) at the target (n,), and from c = reach."""
+        root: Tensor = torch.linalg.cholesky_ex(self.form_of(cost, target, reach)).L
+        return root
+
+    def form_of(self, cost: Tensor, target: Tensor, reach: float | Tensor) -> Tensor:
+        """Form W W^T (..., n_z, n_z) of the metric W, linear in P (..., nt, nt) and c = reach, at the target (n,).
 
         Sine and cosine are two features of one angle. A change along the unit circle costs what P gives it. A change
         across the circle costs P_ii, so that half a turn (a distance of 2) costs four times as much as one radian.
@@ -123,11 +128,10 @@ class Features:
         form = along.T @ cost @ along + across.T @ turning @ across + UNSEEN * reach * torch.eye(self.size).to(cost)
         if self.rotations:
             form = self._with_rotations(form, along, cost, target.double())
-        root: Tensor = torch.linalg.cholesky_ex(form).L
-        return root
+        return form
 
     def _with_rotations(self, form: Tensor, along: Tensor, cost: Tensor, target: Tensor) -> Tensor:
-        """The form (..., n_z, n_z) of `metric_of`, with the terms of rotation matrices."""
+        """The form (..., n_z, n_z) of `form_of`, with the terms of rotation matrices."""
         plain = along.clone()
         for k, (rotation, entries) in enumerate(self._matrices):
             q, turn = target[rotation.quaternion], slice(rotation.coordinate - k, rotation.coordinate - k + 3)

@@ -171,6 +171,7 @@ def test_success_and_cost_are_those_of_the_target_of_the_row(sliding: Made) -> N
     rows = torch.tensor([[0.7, 0.0, 0.7], [0.0, 0.0, 0.7], [0.0, 0.0, 0.0], [-0.7, 0.0, 0.7]])
     assert succeeded(problem, rows.expand(60, -1, -1)).tolist() == [True, False, True, False]
     x, theta = problem.split(rows)
+    assert theta is not None
     assert_close(problem.state_cost(x, theta), 2.0 * torch.tensor([0.0, 0.49, 0.0, 1.96]))
     moved = Problem(slide().with_nominal([0.7, 1.3]))
     assert succeeded(moved, x.expand(60, -1, -1)).tolist() == [True, False, False, False]
