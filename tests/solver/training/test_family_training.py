@@ -172,9 +172,7 @@ def test_exports_hold_the_policy_of_the_told_robot(family: Path, tmp_path: Path)
     assert main(["export", str(family), "--c", str(tmp_path), "--set", "torque=1"]) == 2
 
 
-def test_a_heavier_robot_hovers_with_more_thrust(
-    tiny: Callable[..., Settings], tmp_path: Path
-) -> None:
+def test_a_heavier_robot_hovers_with_more_thrust(tiny: Callable[..., Settings], tmp_path: Path) -> None:
     """The trim of the told robot, in the policy and in its cost."""
     _, run = plan("planar_quadrotor", given={"mass": (0.4, 0.6)})
     changes: dict[str, Any] = {"iterations": 1, "states": 32, "epochs": 1, "episodes": 2, "basin": True}
