@@ -27,7 +27,8 @@ UNSEEN = 1e-3  # of c: smallest cost of an error of 1 in any direction, also whe
 class Features:
     """The functions z(x) and y(z). With k continuous angles and r rotations, n_z = 2 k + (n - k - 4 r) + 9 r.
 
-    The features of N contexts have N metrics, one for each of the N states that their methods take.
+    The features of N contexts have N metrics, one for each of the N states that their methods take. Where targets move,
+    they are the features of x - shift: a robot that is alike everywhere then needs no other network for another target.
     """
 
     angles: Tensor  # (k,) indices of the continuous angles
@@ -37,6 +38,7 @@ class Features:
     metric: Tensor  # (n_z, n_z) or (N, n_z, n_z) W
     bend: Tensor  # () or (N, 1) 1/c
     rotations: tuple[Rotation, ...] = ()
+    shift: Tensor | None = None  # (N, n) of the N targets from the one of `at_target`; zero in quaternions
 
     @property
     def size(self) -> int:
@@ -45,6 +47,7 @@ class Features:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Features z (N, n_z) of x (N, n): sines, cosines, other states, rotation matrices."""
+        x = x if self.shift is None else x - self.shift
         angle, turned = x[:, self.angles], [matrix(x[:, rotation.quaternion]) for rotation in self.rotations]
         return torch.cat([torch.sin(angle), torch.cos(angle), x[:, self.others] * self.scale, *turned], dim=1)
 
@@ -75,6 +78,17 @@ class Features:
         """The same features with the metrics of N forms P (N, n, n), and with N values c = reach (N,)."""
         metric = self.metric_of(cost, target, reach[:, None, None]).to(self.metric)
         return replace(self, metric=metric, bend=1.0 / reach[:, None])
+
+    def unshifted(self, shift: Tensor) -> tuple[Tensor, Tensor]:
+        """R (n_z, n_z) and r (n_z,) with z(x - shift) = R z(x) - r, for one shift (n,)."""
+        c, angle = len(self.angles), shift[self.angles]
+        turn = torch.eye(self.size).to(shift)
+        sines, cosines = torch.arange(c), torch.arange(c, 2 * c)
+        turn[sines, sines] = turn[cosines, cosines] = torch.cos(angle)
+        turn[sines, cosines], turn[cosines, sines] = -torch.sin(angle), torch.sin(angle)
+        moved = shift.new_zeros(self.size)
+        moved[2 * c : 2 * c + len(self.others)] = shift[self.others] * self.scale
+        return turn, moved
 
     @property
     def _matrices(self) -> list[tuple[Rotation, slice]]:

@@ -97,7 +97,7 @@ def test_the_policy_of_told_values_is_the_networks_at_this_context(family: Path)
     run, checkpoint = load_run(family), load_run_checkpoint(family)
     robot = load_solution(family).problem.robot.with_nominal([1.0, 1.0])
     problem = Problem(robot, given=run.given)
-    ensemble = make_ensemble(robot, run.settings, 2)
+    ensemble = make_ensemble(robot, run.settings, problem.context)
     ensemble.load_state_dict((checkpoint["best"] or checkpoint)["ensemble"])
     act = controller(problem, FrozenValue(ensemble), run.settings.reaction_periods)
 
