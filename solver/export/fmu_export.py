@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from modelgen.backends import c
-from modelgen.backends.fmu.archive import archive
-from modelgen.backends.fmu.description import Unit, Variable
+from modelgen.backends.fmu.archive import Unit, Variable, archive
 from solver.errors import SolverError
 from solver.export.c_export import emit as emit_policy
 from solver.export.c_export import emit_observer
