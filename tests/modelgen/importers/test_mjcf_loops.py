@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from modelgen import ModelError
 from modelgen.arrays import Array
 from tests.modelgen.importers.test_mjcf import Machine, agree
 
