@@ -12,7 +12,7 @@ function slider(parent, { name, unit, meaning, low, high, step = "any", mark, se
     admissible.style.right = `${100 - parseFloat(at(set[1]))}%`;
     line.style.left = at(mark);
     track.append(admissible, line);
-    box.append(element("small", {}, `nominal ${short(mark)}, admissible ${short(set[0])} to ${short(set[1])}`));
+    box.append(element("small", {}, `nominal ${short(mark)}, trained for ${short(set[0])} to ${short(set[1])}`));
   }
   const show = () => {
     input.value = get();
@@ -29,7 +29,7 @@ function slider(parent, { name, unit, meaning, low, high, step = "any", mark, se
 
 function table(head, rows) {
   const line = (kind, cells) => element("tr", {}, ...cells.map((cell) => element(kind, {}, String(cell))));
-  return element("table", {}, line("th", head), ...rows.map((row) => line("td", row)));
+  return element("div", { className: "scroll" }, element("table", {}, line("th", head), ...rows.map((row) => line("td", row))));
 }
 function frame(now) {
   const period = panes[0].simulation.period;
@@ -77,7 +77,7 @@ function pause(stop = !paused) {
 }
 
 readAddress();
-$("title").textContent = `${facts.name}: ${runs.length} ${runs.length === 1 ? "policy" : "policies"} to push`;
+$("title").textContent = facts.name;
 $("about").textContent = facts.description;
 facts.parameters.forEach((parameter, i) => {
   const { value, lower, upper } = parameter, wide = Math.max(upper - value, value - lower, 0.3 * Math.abs(value));
@@ -104,9 +104,36 @@ $("reset").onclick = () => reset();
 $("step").onclick = () => { pause(true); advance(); draw(); };
 $("speed").onchange = () => { speed = Number($("speed").value); writeAddress(); };
 $("drag").onchange = () => { drag = $("drag").value; writeAddress(); };
+// The story: every step is an experiment, and says what there is to see.
+const target = [...facts.task.target], kilograms = facts.parameters.findLastIndex(({ unit, value }) => unit === "kg" && value > 0);
+const heavy = kilograms < 0 ? 0 : kilograms, several = runs.length > 1 ? "The policies know" : "The policy knows";
+const story = [{ name: "Push it", words: "It stands at its target and was pushed. Drag the robot to push it yourself, or press ← and →.", begin() {
+  start = target;
+  const speeds = new Array(nv).fill(0);
+  speeds[Math.min(solid ? 0 : main, nv - 1)] = 0.3 * facts.states[q + Math.min(solid ? 0 : main, nv - 1)].limit;
+  pushes = [{ at: Math.round(0.5 * facts.task.control_rate), speeds, done: false }];
+} }];
+if (facts.parameters.length) {
+  const { name, value, unit, meaning } = facts.parameters[heavy];
+  story.push({ name: kilograms < 0 ? "Make it different" : "Make it heavier", begin() { start = [...facts.task.start_mean]; pushes = []; conditions.theta[heavy] = 1.5 * value; },
+    words: `The ${name} (${meaning || "a parameter"}) is ${short(1.5 * value)} ${unit} now. ${several} ${short(value)} ${unit}. Which one still arrives?` });
+}
+story.forEach(({ name, words, begin }, i) => {
+  const button = element("button", { type: "button" }, element("b", {}, String(i + 1)), name);
+  button.onclick = () => {
+    Object.assign(conditions, { theta: [...nominal], delay: 0, noise: 0, stiction: 0 });
+    begin();
+    for (const each of $("story").children) each.setAttribute("aria-pressed", String(each === button));
+    $("told").textContent = words;
+    refresh();
+    reset(true);
+    pause(false);
+  };
+  $("story").append(button);
+});
 $("nominal").onclick = () => { conditions.theta = [...nominal]; refresh(); writeAddress(); };
 $("many").onclick = manyStarts;
-$("maps").onclick = maps;
+$("maps").onclick = () => maps(true);
 ["across", "up"].forEach((id, place) => {
   $(id).onchange = () => {
     const before = axes[place];
@@ -118,15 +145,19 @@ $("maps").onclick = maps;
   };
 });
 addEventListener("hashchange", () => { readAddress(); refresh(); reset(true); maps(); }); // of a link that is pasted
-matchMedia("print").addEventListener("change", draw); // in the colours of paper
+for (const media of ["print", "(prefers-color-scheme: dark)"]) matchMedia(media).addEventListener("change", () => { // paper is light
+  paints.clear();
+  for (const each of heat) each.small = null;
+  draw();
+});
 addEventListener("keydown", (event) => {
   const own = /INPUT|SELECT/.test(event.target.tagName) || (event.key === " " && /BUTTON|SUMMARY/.test(event.target.tagName));
   if (own || event.ctrlKey || event.metaKey || event.altKey) return;
-  const sign = { ArrowLeft: -1, ArrowRight: 1 }[event.key], joint = event.shiftKey ? q - 1 : 0;
+  const sign = { ArrowLeft: -1, ArrowRight: 1 }[event.key], joint = event.shiftKey ? nv - 1 : 0;
   if (event.key === " ") pause();
   else if (event.key === "r") reset();
   else if (event.key === "s") $("step").click();
-  else if (sign) push(facts.states.slice(0, q).map((_, j) => (j === joint ? 0.1 * sign * facts.states[q + j].limit : 0)));
+  else if (sign) push(Array.from({ length: nv }, (_, j) => (j === joint ? 0.1 * sign * facts.states[q + j].limit : 0)));
   else return;
   event.preventDefault();
 });

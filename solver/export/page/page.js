@@ -1,15 +1,15 @@
 const $ = (id) => document.getElementById(id);
-const colours = ["#1f77b4", "#d95f02", "#2ca02c", "#9467bd"], dashes = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
-const n = facts.states.length, q = rules.position.length, steps = Math.round(facts.task.horizon * facts.task.control_rate);
+const dashes = [[], [7, 3], [2, 3], [9, 3, 2, 3]]; // of policies, as their colours in the style
+const n = facts.states.length, m = facts.inputs.length, q = rules.position.length, steps = Math.round(facts.task.horizon * facts.task.control_rate);
 const signals = [...facts.states, ...facts.inputs, { name: "return", unit: "1", limit: 1 }], heat = [], histograms = [];
 // The coordinate that the task moves most, of which plots and maps tell most, and its rate.
 const away = facts.task.start_mean.slice(0, q).map((value, i) => Math.abs(value - facts.task.target[i]) / facts.states[i].limit);
 const main = away.indexOf(Math.max(...away)), mainRate = n > q ? q + main : (main + 1) % n;
 
-// The experiment. pushes: { at (control periods since the start), speeds (q), done }, in their order.
+// The experiment. pushes: { at (control periods since the start), speeds (nv), done }, in their order.
 const conditions = { theta: [...nominal], delay: 0, noise: 0, stiction: 0, seed: 1 };
 let start = [...facts.task.start_mean], pushes = [], speed, drag, axes, shown; // speed to shown: by readAddress
-let view = [...rules.view], paused = matchMedia("(prefers-reduced-motion: reduce)").matches, behind = 0, before = 0;
+let view, paused = matchMedia("(prefers-reduced-motion: reduce)").matches, behind = 0, before = 0;
 const MOST_PUSHES = 100; // that the address holds
 
 function element(name, attributes = {}, ...children) {
@@ -17,7 +17,7 @@ function element(name, attributes = {}, ...children) {
   made.append(...children);
   return made;
 }
-const short = (value) => String(Number(Number(value).toPrecision(4)));
+const short = (value) => String(Number(Number(value).toPrecision(3)));
 const withUnit = ({ name, unit }) => (unit === "1" ? name : `${name} (${unit})`);
 
 // The experiment in the page's address. What does not fit the robot is ignored.
@@ -39,7 +39,7 @@ function readAddress() {
   pushes = [];
   for (const text of (words.get("push") ?? "").split(";").slice(0, MOST_PUSHES)) {
     const [at, ...speeds] = text.split(",").map(Number);
-    if (speeds.length === q && [at, ...speeds].every(Number.isFinite) && at >= 0) pushes.push({ at: Math.round(at), speeds, done: false });
+    if (speeds.length === nv && [at, ...speeds].every(Number.isFinite) && at >= 0) pushes.push({ at: Math.round(at), speeds, done: false });
   }
 }
 function writeAddress() {
