@@ -97,7 +97,7 @@ function posed(x, k, moving = false) {
   for (let i = 0; i < q; i++) if (turning[i] || moving) y[i] = share(i) * facts.states[i].limit;
   return y;
 }
-const shape = solid ? { sticks: solid.segments, plates: [], still: [], fixed: [], joints: [] } : shapesOf();
+const shape = solid ? { sticks: solid.segments, plates: [], spokes: [], still: [], fixed: [], joints: [] } : shapesOf();
 function shapesOf() {
   const at = facts.task.target, poses = Array.from({ length: 6 }, (_, k) => planePoints(posed(at, k, true)));
   const fixed = poses[0].map((p, i) => poses.every((pose) => Math.hypot(pose[i][0] - p[0], pose[i][1] - p[1]) < 1e-9));
@@ -114,25 +114,25 @@ function shapesOf() {
     if (own.length > 2 && loop.at(-1) === loop[0]) { plates.push(loop); own.forEach((each) => used.add(each)); }
   }
   const lines = robot.SEGMENTS.filter((pair) => !used.has(pair)), still = lines.filter(([a, b]) => fixed[a] && fixed[b]);
-  const sticks = lines.filter((pair) => !still.includes(pair)), ends = sticks.flat();
+  const spokes = lines.filter((pair) => plates.some((loop) => pair.every((i) => within(poses[0][i], loop.map((each) => poses[0][each])))));
+  const sticks = lines.filter((pair) => !still.includes(pair) && !spokes.includes(pair)), ends = sticks.flat();
   const pivots = fixed.map((each, i) => i).filter((i) => fixed[i] && ends.includes(i));
-  const cart = (i) => plates.some((loop) => poses.every((pose) => inside(pose[i], loop.map((each) => pose[each])))); // sits on a plate
+  const cart = (i) => plates.some((loop) => poses.every((pose) => within(pose[i], loop.map((each) => pose[each])))); // sits on a plate
   const joints = [...new Set(ends)].filter((i) => ends.filter((each) => each === i).length > 1 || fixed[i] || cart(i));
-  return { sticks, plates, still, fixed: pivots, joints };
+  return { sticks, plates, spokes, still, fixed: pivots, joints };
 }
-function inside([x, y], loop) {
-  let within = false;
-  for (let i = 1; i < loop.length; i++) {
-    const [a, b] = [loop[i - 1], loop[i]];
-    if (a[1] > y !== b[1] > y && x < a[0] + ((y - a[1]) / (b[1] - a[1])) * (b[0] - a[0])) within = !within;
-  }
-  return within;
+// Whether a point lies in the circle about a plate.
+function within([x, y], loop) {
+  const [across, up] = [0, 1].map((k) => loop.slice(1).reduce((sum, p) => sum + p[k], 0) / (loop.length - 1));
+  const radius = Math.max(...loop.map((p) => Math.hypot(p[0] - across, p[1] - up)));
+  return Math.hypot(x - across, y - up) <= 1.001 * radius;
 }
 // The point that moves most, whose trace is drawn.
 const tip = (() => {
   const poses = Array.from({ length: 12 }, (_, k) => pointsAt(posed(facts.task.target, k)));
   const spread = poses[0].map((p, i) => poses.reduce((sum, pose) => sum + Math.hypot(pose[i][0] - p[0], pose[i][1] - p[1]), 0));
-  return spread.reduce((best, each, i) => (each > spread[best] + 1e-9 ? i : best), 0);
+  const ends = [...(shape.sticks.length ? shape.sticks : robot.SEGMENTS).flat()];
+  return ends.reduce((best, i) => (spread[i] > spread[best] + 1e-9 ? i : best), ends[0]);
 })();
 
 // Where an input shows: { pivot, from, sense } of a torque on a joint, or { point, direction } of a force, in the plane

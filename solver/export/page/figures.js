@@ -64,7 +64,7 @@ function plot({ canvas, values, pointer }, signal) {
     line(at(read[0][0], low), at(read[0][0], high), 0.6);
   }
   const unit = signals[signal].unit === "1" ? "" : ` ${signals[signal].unit}`;
-  values.textContent = read[0] ? `at ${read[0][0].toFixed(2)} s: ${read.map((row) => short(row[column]) + unit).join(" · ")}` : "";
+  values.textContent = read[0] ? `at ${read[0][0].toFixed(2)} s: ${read.map((row) => steady(row[column], signals[signal]) + unit).join(" · ")}` : "";
 }
 
 function worker(message, run, answer) {
@@ -137,31 +137,34 @@ function palette(name) {
 // V and the inputs of every run over two states; the other states are those of the present, or of the target.
 let asked = 0;
 function maps(present = false) {
-  const [first, second] = axes, size = 61, round = ++asked, x = present ? panes[0].simulation.x : facts.task.target;
+  const [first, second] = axes, round = ++asked, x = present ? panes[0].simulation.x : facts.task.target;
   const quantities = [{ name: "V" }, facts.inputs[0]];
   const blank = panes.flatMap((pane) => quantities.map((quantity) => {
     const canvas = element("canvas"), words = `${quantity.name} of ${pane.run.label} over ${facts.states[first].name} and ${facts.states[second].name}`;
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", words);
     const caption = element("figcaption", {}, `${quantity.name} of `, named(pane));
-    return { pane, canvas, quantity, first, second, size, values: null, figure: element("figure", {}, caption, canvas) };
+    return { pane, canvas, quantity, first, second, values: null, figure: element("figure", {}, caption, canvas) };
   }));
   heat.splice(0, heat.length, ...blank); // the axes at once, the colours of all when all are there
   $("heat").replaceChildren(...blank.map((each) => each.figure));
-  let left = panes.length;
-  panes.forEach((pane) => worker({ job: "maps", size, first, second, x: [...x] }, pane.run, (data, made) => {
-    made.terminate();
-    for (const each of blank) if (each.pane === pane) each.found = each.quantity.name === "V" ? data.V : data.U;
-    if (--left || round !== asked) return;
-    for (const each of blank) {
-      const all = blank.filter((other) => other.quantity === each.quantity), { lower, upper } = bounds(each.quantity);
-      each.signed = lower < 0 && upper > 0; // the same range for every policy: their colours compare
-      const low = Math.min(...all.map(({ found }) => found.reduce((a, b) => Math.min(a, b)))), high = Math.max(...all.map(({ found }) => found.reduce((a, b) => Math.max(a, b))));
-      [each.low, each.high] = each.quantity.name === "V" ? [low, Math.max(high, low + 1e-9)] : each.signed ? [-Math.max(-lower, upper), Math.max(-lower, upper)] : [lower, upper];
-      each.values = each.found;
-      each.figure.dataset.filled = `${first},${second}`;
-    }
+  const waiting = new Map(); // a rough map of all policies first, then a fine one
+  panes.forEach((pane) => worker({ job: "maps", first, second, x: [...x] }, pane.run, (data, made) => {
+    if (data.last) made.terminate();
+    for (const each of blank) if (each.pane === pane) each.found = { ...each.found, [data.size]: each.quantity.name === "V" ? data.V : data.U };
+    waiting.set(data.size, (waiting.get(data.size) ?? panes.length) - 1);
+    if (waiting.get(data.size) === 0 && round === asked) quantities.forEach((quantity) => fill(blank.filter((each) => each.quantity === quantity), data.size));
   }));
+}
+// Of one quantity, with the same range for every policy, so that colours compare.
+function fill(all, size) {
+  const values = all.map(({ found }) => found[size]), { lower, upper } = bounds(all[0].quantity), signed = lower < 0 && upper > 0;
+  const low = Math.min(...values.map((each) => each.reduce((a, b) => Math.min(a, b)))), high = Math.max(...values.map((each) => each.reduce((a, b) => Math.max(a, b))));
+  const range = upper === lower ? [low, Math.max(high, low + 1e-9)] : signed ? [-Math.max(-lower, upper), Math.max(-lower, upper)] : [lower, upper];
+  all.forEach((each, i) => {
+    Object.assign(each, { size, signed, values: values[i], low: range[0], high: range[1], small: null });
+    each.figure.dataset.filled = `${each.first},${each.second}`;
+  });
 }
 function bounds({ middle = 0, limit = 0 }) {
   return { lower: middle - limit, upper: middle + limit };
@@ -186,7 +189,7 @@ function drawHeat(map) {
   const { context, width, height } = sharp(canvas, 250), left = 40, right = 58, above = 10, below = 36, w = width - left - right, h = height - above - below;
   if (values && !map.small) coloured(map);
   context.imageSmoothingQuality = "high";
-  if (map.small) context.drawImage(map.small, left, above, w, h);
+  if (map.small) context.drawImage(map.small, 0.5, 0.5, map.size - 1, map.size - 1, left, above, w, h); // from middle to middle
   context.strokeStyle = context.fillStyle = paint("soft");
   context.lineWidth = 1; context.strokeRect(left, above, w, h);
   context.font = "11px system-ui";

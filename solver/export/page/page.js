@@ -1,7 +1,7 @@
 const $ = (id) => document.getElementById(id);
 const dashes = [[], [7, 3], [2, 3], [9, 3, 2, 3]]; // of policies, as their colours in the style
 const n = facts.states.length, m = facts.inputs.length, q = rules.position.length, steps = Math.round(facts.task.horizon * facts.task.control_rate);
-const signals = [...facts.states, ...facts.inputs, { name: "return", unit: "1", limit: 1 }], heat = [], histograms = [];
+const signals = [...facts.states, ...facts.inputs, { name: "return", unit: "1", limit: 10 }], heat = [], histograms = [];
 // The coordinate that the task moves most, of which plots and maps tell most, and its rate.
 const away = facts.task.start_mean.slice(0, q).map((value, i) => Math.abs(value - facts.task.target[i]) / facts.states[i].limit);
 const main = away.indexOf(Math.max(...away)), mainRate = n > q ? q + main : (main + 1) % n;
@@ -17,7 +17,15 @@ function element(name, attributes = {}, ...children) {
   made.append(...children);
   return made;
 }
-const short = (value) => String(Number(Number(value).toPrecision(3)));
+function short(value) { // three digits
+  const rounded = Number(Number(value).toPrecision(3));
+  return rounded && Math.abs(rounded) < 1e-3 ? rounded.toExponential() : String(rounded);
+}
+// Three digits of the largest value that a signal can have: what changes keeps its places.
+function steady(value, { limit = 1, middle = 0 }) {
+  const text = value.toFixed(Math.min(Math.max(2 - Math.floor(Math.log10(Math.abs(middle) + limit)), 0), 6));
+  return Number(text) === 0 ? text.replace("-", "") : text;
+}
 const withUnit = ({ name, unit }) => (unit === "1" ? name : `${name} (${unit})`);
 
 // The experiment in the page's address. What does not fit the robot is ignored.

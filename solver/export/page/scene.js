@@ -217,6 +217,8 @@ function drawBody(context, points, thick, colour, ghost = false) {
   }
   context.globalAlpha = 1;
   if (ghost) return;
+  context.strokeStyle = paint("paper"); context.lineWidth = 2;
+  for (const [a, b] of shape.spokes) { strokePath(context, [points[a], points[b]]); context.stroke(); }
   for (const i of shape.joints) {
     context.beginPath(); context.arc(points[i][0], points[i][1], thick * 0.32, 0, 7);
     context.fillStyle = paint("paper"); context.fill();
@@ -291,8 +293,8 @@ function draw(atOnce = false) {
     const word = simulation.success() ? "at the target" : simulation.hit ? "met a limit" : "on its way";
     if (pane.outcome.textContent !== word) pane.outcome.textContent = word;
     pane.outcome.dataset.is = word;
-    const inputs = facts.inputs.map((input, i) => `${input.name} ${short(simulation.u[i])} ${input.unit}`).join(", ");
-    pane.status.textContent = `return ${short(simulation.result)} · ${inputs}`;
+    const inputs = facts.inputs.map((input, i) => `${input.name} ${steady(simulation.u[i], input)} ${input.unit}`).join(", ");
+    pane.status.textContent = `return ${steady(simulation.result, signals.at(-1))} · ${inputs}`;
   }
   $("clock").textContent = `${panes[0].simulation.time.toFixed(1)} s`;
   plots.forEach((each, i) => plot(each, shown[i]));
