@@ -92,9 +92,24 @@ if (rules.noise.some((each) => each > 0)) shows.push(slider($("harsh"), { name: 
 if (rules.stiction) shows.push(slider($("harsh"), { name: "stiction", unit: "× usual", meaning: "dry friction of the driven joints", low: 0, high: 10,
   get: () => conditions.stiction, change: (to) => { conditions.stiction = to; } }));
 facts.states.forEach((state, i) => {
+  if (inRotation(i)) return;
   shows.push(slider($("start"), { ...state, low: -state.limit, high: state.limit, get: () => start[i], change: (to) => { start[i] = to; reset(); } }));
-  for (const id of ["across", "up"]) $(id).append(element("option", { value: i }, `${state.name} (${state.unit})`));
+  for (const id of ["across", "up"]) $(id).append(element("option", { value: i }, withUnit(state)));
 });
+for (const { name, coordinate, limit } of rotations) // as a turn about an axis, three sliders for four entries
+  ["x", "y", "z"].forEach((axis, k) => {
+    const turn = () => {
+      const [w, ...v] = start.slice(coordinate, coordinate + 4), length = Math.hypot(...v), angle = 2 * Math.atan2(length, Math.abs(w));
+      return v.map((each) => (length < 1e-9 ? 0 : (Math.sign(w || 1) * angle * each) / length));
+    };
+    shows.push(slider($("start"), { name: `${name} about ${axis}`, unit: "rad", meaning: "of the start", low: -limit, high: limit, get: () => turn()[k], change: (to) => {
+      const wanted = turn();
+      wanted[k] = to;
+      const angle = Math.hypot(...wanted), share = angle < 1e-9 ? 0 : Math.sin(angle / 2) / angle;
+      start.splice(coordinate, 4, Math.cos(angle / 2), ...wanted.map((each) => share * each));
+      reset();
+    } }));
+  });
 $("facts").append(
   table(["parameter", "unit", "nominal", "admissible", "meaning"], facts.parameters.map((p) => [p.name, p.unit, short(p.value), `${short(p.lower)} to ${short(p.upper)}`, p.meaning])),
   element("p", {}, `${facts.task.control_rate} Hz control, ${facts.task.integration_steps} Runge-Kutta steps in a period, horizon ${facts.task.horizon} s.`),
@@ -108,14 +123,14 @@ $("drag").onchange = () => { drag = $("drag").value; writeAddress(); };
 const target = [...facts.task.target], kilograms = facts.parameters.findLastIndex(({ unit, value }) => unit === "kg" && value > 0);
 const heavy = kilograms < 0 ? 0 : kilograms, several = runs.length > 1 ? "The policies know" : "The policy knows";
 const story = [{ name: "Push it", words: "It stands at its target and was pushed. Drag the robot to push it yourself, or press ← and →.", begin() {
-  start = target;
+  start = [...target];
   const speeds = new Array(nv).fill(0);
   speeds[Math.min(solid ? 0 : main, nv - 1)] = 0.3 * facts.states[q + Math.min(solid ? 0 : main, nv - 1)].limit;
   pushes = [{ at: Math.round(0.5 * facts.task.control_rate), speeds, done: false }];
 } }];
 if (facts.parameters.length) {
   const { name, value, unit, meaning } = facts.parameters[heavy];
-  story.push({ name: kilograms < 0 ? "Make it different" : "Make it heavier", begin() { start = [...facts.task.start_mean]; pushes = []; conditions.theta[heavy] = 1.5 * value; },
+  story.push({ name: kilograms < 0 ? "Make it different" : "Make it heavier", begin() { start = [...usualStart]; pushes = []; conditions.theta[heavy] = 1.5 * value; },
     words: `The ${name} (${meaning || "a parameter"}) is ${short(1.5 * value)} ${unit} now. ${several} ${short(value)} ${unit}. Which one still arrives?` });
 }
 story.forEach(({ name, words, begin }, i) => {

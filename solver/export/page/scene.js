@@ -36,7 +36,7 @@ function frameView(atOnce) {
     const each = reach(simulation.x);
     enclose(box, [[each[0], each[2]], [each[1], each[3]]]);
   }
-  const wanted = box.map((each, i) => each + (i % 2 ? 0.1 : -0.1) * size);
+  const wanted = box.map((each, i) => each + (i % 2 ? 1 : -1) * (solid ? 0.3 : 0.1) * size);
   view = view && !atOnce ? view.map((each, i) => each + 0.1 * (wanted[i] - each)) : wanted;
   for (const { simulation } of panes) enclose(view, pointsAt(simulation.x)); // before it is drawn
   return size;
@@ -100,7 +100,7 @@ function place({ index, now }) {
   for (let i = 0, share = 1; i < 30; i++) { // a step that leads further away is tried again, half as long
     const wanted = missing(y), there = Float64Array.from(y);
     along(y, speedsFor(y, index, wanted)).forEach((dq, j) => { there[j] += share * dq; });
-    for (const { coordinate } of facts.rotations ?? []) normaliseRotation(there, coordinate);
+    for (const { coordinate } of rotations) normaliseRotation(there, coordinate);
     if (Math.hypot(...missing(there)) < Math.hypot(...wanted)) y.set(there);
     else share /= 2;
   }
@@ -212,7 +212,7 @@ function drawBody(context, points, thick, colour, ghost = false) {
   const near = solid ? [...shape.sticks].sort((one, other) => depth(points, other) - depth(points, one)) : shape.sticks;
   for (const [a, b] of near) {
     strokePath(context, [points[a], points[b]]);
-    context.lineWidth = solid ? thick * 0.6 : thick;
+    context.lineWidth = !solid ? thick : rules.points ? thick * 0.6 : 3;
     context.stroke();
   }
   context.globalAlpha = 1;
@@ -252,6 +252,16 @@ function drawTrace(context, pane, to) {
   }
   context.globalAlpha = 1;
 }
+// Of a force in space that only pushes: the circle that a rotor sweeps.
+function drawRotor(context, pane, { place: middle, normal }, to) {
+  const side = cross(normal, Math.abs(normal[0]) < 0.9 ? [1, 0, 0] : [0, 1, 0]), length = Math.hypot(...side), other = cross(normal, side);
+  const radius = (0.4 / length) * Math.max(...solid.corners.map((p) => Math.hypot(...p)));
+  const rim = Array.from({ length: 24 }, (_, k) => to(seen(middle.map((each, i) => each + radius * (Math.cos((k * Math.PI) / 12) * side[i] + Math.sin((k * Math.PI) / 12) * other[i])))));
+  strokePath(context, rim, true);
+  context.fillStyle = context.strokeStyle = pane.colour; context.lineWidth = 2;
+  context.globalAlpha = 0.25; context.fill(); context.globalAlpha = 1; context.stroke();
+  context.fillStyle = context.strokeStyle = paint("ink");
+}
 // Every input as an arrow: around its joint, or along its force; the longest is its limit.
 const B = new Float64Array(n * m), drift = new Float64Array(n);
 function drawInputs(context, pane, to, unit) {
@@ -260,6 +270,7 @@ function drawInputs(context, pane, to, unit) {
   context.strokeStyle = context.fillStyle = paint("ink");
   facts.inputs.forEach((input, i) => {
     const share = u[i] / (Math.abs(input.middle ?? 0) + input.limit), shows = acting(x, input, B);
+    if (shows?.normal && solid && bounds(input).lower >= 0) drawRotor(context, pane, shows, to);
     if (!shows || Math.abs(share) < 0.02) return;
     if (shows.pivot) {
       const [cx, cy] = to(shows.pivot), radius = 0.55 * unit, turn = 2.6 * share * shows.sense, end = -(shows.from + turn);

@@ -47,6 +47,7 @@ panes.reduce((count, { canvas, simulation }) => {
 #: Contrast ratios (WCAG 2.2) to paper and surface: words need 4.5, what is drawn 3.
 CONTRASTS = """
 (() => {
+  paints.clear();
   const light = (name) => {
     const parts = paint(name).match(/[\\d.]+/g).slice(0, 3).map((each) => each / 255);
     const [r, g, b] = parts.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
