@@ -60,6 +60,11 @@ class Description(ABC):
         return ()
 
     @property
+    def reference_names(self) -> tuple[str, ...]:
+        """Names of the references among them, which nobody estimates."""
+        return ()
+
+    @property
     def label(self) -> str:
         """Robot and algorithm, in figures and tables."""
         return f"{self.robot}-{self.settings.algorithm}"
@@ -314,6 +319,12 @@ def told_names(folder: str | Path) -> tuple[str, ...]:
     return kind_of(folder).training.read(folder).told_names
 
 
+def reference_names(folder: str | Path) -> tuple[str, ...]:
+    """Names of the references that the policy of a run is told."""
+    folder = shipped.run_folder(folder)
+    return kind_of(folder).training.read(folder).reference_names
+
+
 def told_among(folder: str | Path, names: Iterable[str]) -> tuple[str, ...]:
     """Those of the names that are parameters which the policy of a run is told."""
     told = told_names(folder)
@@ -328,7 +339,7 @@ def names_to_estimate(folder: str | Path, names: Iterable[str]) -> tuple[str, ..
     names = tuple(names)
     if TOLD not in names:
         return names
-    told = told_names(folder)
+    told = [name for name in told_names(folder) if name not in reference_names(folder)]
     if not told:
         raise SolverError(
             f"--estimate has no names, and the policy of {folder} is told no parameter. Give the names of parameters, "

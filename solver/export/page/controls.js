@@ -22,6 +22,7 @@ function slider(parent, { name, unit, meaning, low, high, step = "any", mark, se
     input.setAttribute("aria-valuetext", `${short(get())} ${unit}${outside ? ", outside of the admissible set" : ""}`);
   };
   input.oninput = () => { change(Number(input.value)); show(); writeAddress(); };
+  input.onchange = () => { if (families) maps(); }; // V of a family depends on what it is told
   parent.append(box);
   show();
   return show;
@@ -60,6 +61,7 @@ function trainings() {
     ["states in each", (run) => run.training.states], ["networks", (run) => `${run.training.members} of ${run.training.layers} x ${run.training.width}`],
     ["reaction time (control periods)", (run) => run.training.reaction_periods], ["seed", (run) => run.training.seed],
     ["admissible set of the adversary", (run) => sets(run.training).map(([name, size]) => `${name} ${size}`).join(", ") || "no adversary"],
+    ["is told", (run) => run.told?.context.map(({ name, lower, upper, unit }) => `${name} ${short(lower)} to ${short(upper)} ${unit}`).join(", ") ?? "nothing"],
     ["began from", (run) => run.training.warm_from || "nothing"], ["artifact", (run) => run.artifact], ["model", (run) => run.model]];
   return table(["training", ...runs.map((run) => run.label)], rows.map(([word, read]) => [word, ...runs.map(read)]));
 }
@@ -68,6 +70,7 @@ function refresh() {
   shows.forEach((show) => show());
   $("speed").value = [...$("speed").options].some((each) => Number(each.value) === speed) ? speed : "";
   $("drag").value = drag;
+  $("knows").checked = conditions.knows;
   [$("across").value, $("up").value] = axes;
   plots.forEach(({ select }, i) => { select.value = shown[i]; });
 }
@@ -119,9 +122,12 @@ $("reset").onclick = () => reset();
 $("step").onclick = () => { pause(true); advance(); draw(); };
 $("speed").onchange = () => { speed = Number($("speed").value); writeAddress(); };
 $("drag").onchange = () => { drag = $("drag").value; writeAddress(); };
+$("knowing").hidden = !families;
+$("knows").onchange = () => { conditions.knows = $("knows").checked; writeAddress(); maps(); };
 // The story: every step is an experiment, and says what there is to see.
 const target = [...facts.task.target], kilograms = facts.parameters.findLastIndex(({ unit, value }) => unit === "kg" && value > 0);
-const heavy = kilograms < 0 ? 0 : kilograms, several = runs.length > 1 ? "The policies know" : "The policy knows";
+const context = runs.flatMap((run) => run.told?.context ?? []), toldMass = context.find(({ place }) => facts.parameters[place].unit === "kg");
+const heavy = (toldMass ?? (kilograms < 0 ? context[0] : null))?.place ?? Math.max(kilograms, 0), several = runs.length > 1 ? "The policies know" : "The policy knows";
 const story = [{ name: "Push it", words: "It stands at its target and was pushed. Drag the robot to push it yourself, or press ← and →.", begin() {
   start = [...target];
   const speeds = new Array(nv).fill(0);
@@ -129,15 +135,19 @@ const story = [{ name: "Push it", words: "It stands at its target and was pushed
   pushes = [{ at: Math.round(0.5 * facts.task.control_rate), speeds, done: false }];
 } }];
 if (facts.parameters.length) {
-  const { name, value, unit, meaning } = facts.parameters[heavy];
-  story.push({ name: kilograms < 0 ? "Make it different" : "Make it heavier", begin() { start = [...usualStart]; pushes = []; conditions.theta[heavy] = 1.5 * value; },
-    words: `The ${name} (${meaning || "a parameter"}) is ${short(1.5 * value)} ${unit} now. ${several} ${short(value)} ${unit}. Which one still arrives?` });
+  const { name, value, unit, meaning } = facts.parameters[heavy], heavier = Math.min(1.5 * value, ...context.filter(({ place }) => place === heavy).map(({ upper }) => upper));
+  const begin = () => { start = [...usualStart]; pushes = []; conditions.theta[heavy] = heavier; };
+  story.push({ name: kilograms < 0 ? "Make it different" : "Make it heavier", begin,
+    words: `The ${name} (${meaning || "a parameter"}) is ${short(heavier)} ${unit} now. ${several} ${short(value)} ${unit}. Which one still arrives?` });
+  if (families) story.push({ name: "Now tell it", begin() { begin(); conditions.knows = true; },
+    words: `The same ${name}. A policy that can be told it knows ${short(heavier)} ${unit} now, as from an observer that estimates it.` });
 }
 story.forEach(({ name, words, begin }, i) => {
   const button = element("button", { type: "button" }, element("b", {}, String(i + 1)), name);
   button.onclick = () => {
-    Object.assign(conditions, { theta: [...nominal], delay: 0, noise: 0, stiction: 0 });
+    Object.assign(conditions, { theta: [...nominal], delay: 0, noise: 0, stiction: 0, knows: false });
     begin();
+    if (families) maps();
     for (const each of $("story").children) each.setAttribute("aria-pressed", String(each === button));
     $("told").textContent = words;
     refresh();

@@ -13,6 +13,7 @@ onmessage = ({ data }) => {
     }
     return;
   }
+  simulation.know(conditions);
   const { first, second, x } = data, point = Float64Array.from(x), gradient = new Float64Array(x.length), u = new Float64Array(facts.inputs.length);
   for (const size of [15, 49]) {
     const V = new Float32Array(size * size), U = new Float32Array(size * size);

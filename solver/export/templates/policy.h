@@ -17,13 +17,13 @@ $facts
 extern "C" {
 #endif
 
-/* $states -> $inputs, within the limits and never NaN; call it once every $period s and hold u in between.
+$context_struct/* $states -> $inputs, within the limits and never NaN; call it once every $period s and hold u in between.
  * Returns 1, or 0 where the state is not in the domain that the policy was made for: stop the robot then. u is 0 where
  * a state is not a finite number. */
-int ${name}_policy(const ${name}_real *x, ${name}_real *u);
+int ${name}_policy(${to}const ${name}_real *x, ${name}_real *u);
 
 /* V(x) <= 0, and dV/dx ($n). */
-${name}_real ${name}_value(const ${name}_real *x, ${name}_real *gradient);
+${name}_real ${name}_value(${to}const ${name}_real *x, ${name}_real *gradient);
 
 #ifdef __cplusplus
 }
