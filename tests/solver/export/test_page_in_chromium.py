@@ -256,7 +256,8 @@ def test_a_body_in_space_turns_under_the_camera(robot: str, tiny: Callable[..., 
         found = """
         (() => {
           const points = spacePoints(panes[0].simulation.x);
-          return points.flatMap((p, i) => points.slice(0, i).map((r) => Math.hypot(p[0] - r[0], p[1] - r[1], p[2] - r[2])));
+          const distance = (p, r) => Math.hypot(p[0] - r[0], p[1] - r[1], p[2] - r[2]);
+          return points.flatMap((p, i) => points.slice(0, i).map((r) => distance(p, r)));
         })()
         """
         before = page.evaluate(found)
@@ -265,7 +266,8 @@ def test_a_body_in_space_turns_under_the_camera(robot: str, tiny: Callable[..., 
         assert page.evaluate(found) == pytest.approx(before, abs=1e-9)
         assert page.evaluate(f"draw() || {OUTSIDE}") == 0
         picture = page.evaluate(
-            "planePoints(panes[0].simulation.x).map((p, i) => { const [x, y, z] = spacePoints(panes[0].simulation.x)[i];"
+            "planePoints(panes[0].simulation.x).map((p, i) => {"
+            " const [x, y, z] = spacePoints(panes[0].simulation.x)[i];"
             " return Math.hypot(x + 0.35 * y - p[0], z + 0.35 * y - p[1]); })"
         )
         assert max(picture, default=0.0) < 1e-9
