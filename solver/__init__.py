@@ -14,11 +14,11 @@ from solver.errors import DivergenceError, SolverError
 
 if TYPE_CHECKING:
     from solver.evaluation.evaluation import Evaluation, evaluate
+    from solver.game.adversaries import ActionAdversary as Action
+    from solver.game.adversaries import ObservationAdversary as Observation
+    from solver.game.adversaries import ParameterAdversary as Parameters
+    from solver.game.adversaries import StateAdversary as State
     from solver.game.adversaries.adversary import Adversary
-    from solver.game.adversaries.paper import ActionAdversary as Action
-    from solver.game.adversaries.paper import ObservationAdversary as Observation
-    from solver.game.adversaries.paper import ParameterAdversary as Parameters
-    from solver.game.adversaries.paper import StateAdversary as State
     from solver.game.game import Game
     from solver.interface import Run, load, resume, train
     from solver.policy import Policy, PositionController, Value, load_controller, load_policy, load_value

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
-from solver.commands.resuming import require_alone
+from solver.commands.training import require_alone
 from solver.errors import SolverError
 from solver.training.presets import Algorithm
 from solver.training.settings import Settings

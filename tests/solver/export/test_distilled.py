@@ -19,10 +19,9 @@ from solver.errors import SolverError
 from solver.export.c_export import emit_observer
 from solver.export.distilled import board, export
 from solver.export.distilled.c_source import emit
-from solver.export.distilled.comparison import Comparison, require_small_loss
 from solver.export.distilled.cost import WIDTHS, cost, observer_cost, read_budget, widest
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller
-from solver.export.distilled.regression import Effort, distil
+from solver.export.distilled.regression import Comparison, Effort, distil, require_small_loss
 from solver.game.policies import make_policy
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.cli import main
-from solver.plants.nominal import Nominal
 from solver.plants.outcome import rollouts, sample_starts, summary
+from solver.plants.plant import Nominal
 from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
