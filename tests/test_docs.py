@@ -114,10 +114,15 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     assert Path("runs/rod/checkpoint.pt").is_file()
 
 
+def blocks_of(page: str, language: str) -> list[str]:
+    """The blocks of a language in a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.M | re.S)
+
+
 def python_of(page: str) -> str:
     """The Python of a page that has one block of it."""
-    (text,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.M | re.S)
-    return str(text)
+    (text,) = blocks_of(page, "python")
+    return text
 
 
 @pytest.mark.slow

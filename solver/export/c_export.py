@@ -1,8 +1,8 @@
 """Export of a policy and of the observer as C99 for the robot's controller: no allocation, no library except libm.
 
-The weights are constants in the source. It calls NAME_affine_dynamics and NAME_optimal_input of `modelgen export NAME
---c DIR` for B(x) and for the optimal input. The policy has no state; the observer has its state in a struct of the
-caller. The C code is in `templates`.
+The weights are constants in the source. It calls NAME_affine_dynamics and NAME_optimal_input of `c_folder.kernels` for
+B(x) and for the optimal input. The policy has no state; the observer has its state in a struct of the caller. The C
+code is in `templates`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import torch
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.export.c_templates import domain, facts, feature_map, filled, listed, names, origin, rotations
+from solver.export.c_folder import replay
+from solver.export.c_templates import domain, facts, feature_map, filled, header, listed, names, origin, rotations
 from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held_seconds
 from solver.observer.observability import estimated_parameters
 from solver.observer.observer import Observer
@@ -22,9 +23,12 @@ from solver.problem.problem import Problem
 from solver.training.solution import Solution
 from solver.value.network import DIAGONAL_FLOOR
 
+CLOSE = 1e-2  # largest difference of the replay, as a share of half of an input's range
+NOTE = "`solver\n * export --budget` makes a policy that a microcontroller can compute."
+
 
 def emit(solution: Solution, label: str) -> dict[str, str]:
-    """Texts of NAME_policy.h, NAME_policy.c and NAME_policy_driver.c, by file name."""
+    """Texts of NAME_policy.h, NAME_policy.c, a driver and a replay, by file name."""
     solution.require_own_trim()
     robot = solution.problem.robot
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
@@ -35,7 +39,10 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     held = "one_input.c" if len(robot.metadata.inputs) == 1 else "several_inputs.c"
     act = ("held_input.c", held) if seconds else ("closed_form.c",)
     fields["act"] = "\n".join(filled(template, fields) for template in act)
-    files = {".h": "policy.h", ".c": "policy.c", "_driver.c": "policy_driver.c"}
+    declared = filled("value.h", fields)
+    fields |= header(robot, "`solver export`", " and the value function behind it", NOTE, declared)
+    fields |= replay(solution.problem, solution.controller(), CLOSE)
+    files = {end: f"policy{end}" for end in (".h", ".c", "_driver.c", "_replay.c")}
     return {f"{robot.name}_policy{end}": filled(template, fields) for end, template in files.items()}
 
 

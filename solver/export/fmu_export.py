@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from modelgen.backends import c
 from modelgen.backends.fmu.archive import archive
 from modelgen.backends.fmu.description import Unit, Variable
-from solver.errors import SolverError
 from solver.export.c_export import emit as emit_policy
 from solver.export.c_export import emit_observer
-from solver.export.c_templates import filled, listed, names
+from solver.export.c_folder import kernels
+from solver.export.c_templates import filled, names
 from solver.training.solution import Solution
 
 
@@ -20,21 +19,18 @@ def emit(solution: Solution, label: str, version: int = 3, observer: bool = Fals
     C compiler, and SolverError for an artifact without the functions that are needed.
     """
     robot = solution.problem.robot
-    needed = {
-        "affine_dynamics",
-        "optimal_input",
-        *(["jacobians"] if observer else []),
-    } - robot.program.operations.keys()
-    if needed:
-        raise SolverError(f"`{robot.name}` was built without {', '.join(sorted(needed))}; build it without --functions")
+    functions = kernels(robot, observer)
     sensed = len(robot.metadata.coordinates) if observer else len(robot.state_names)
     variables = _variables(solution, sensed)
-    fields = names(robot, label) | {"sensed": sensed, "start": listed(variable.start or 0.0 for variable in variables)}
+    fields = names(robot, label) | {
+        "sensed": sensed,
+        "start": ", ".join(repr(variable.start or 0.0) for variable in variables),
+    }
     fields |= _with_observer(robot.name) if observer else _without_observer()
     model = filled("controller_fmu.c", fields).encode()
     texts = emit_policy(solution, label) | (emit_observer(solution.problem) if observer else {})
-    sources = {name: text.encode() for name, text in texts.items()} | c.emit(robot.program, robot.metadata)
-    sources = {name: text for name, text in sources.items() if not name.endswith("_driver.c")}
+    sources = {name: text.encode() for name, text in texts.items()} | functions
+    sources = {name: text for name, text in sources.items() if not name.endswith(("_driver.c", "_replay.c"))}
     unit_name, parts = f"{robot.name}_policy", ("policy", "observer") if observer else ("policy",)
     memory = ["double periods;  /* control periods so far */"]
     memory += [f"{robot.name}_observer observer, trial;"] if observer else []

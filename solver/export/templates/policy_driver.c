@@ -15,7 +15,7 @@ int main(void) {
             if (scanf("%lf", &value) != 1) return i == 0 && feof(stdin) ? 0 : 1;
             x[i] = (${name}_real)value;
         }
-        const int inside = ${name}_policy(x, out);
+        const int inside = (int)${name}_policy(x, out);
         out[$m] = ${name}_value(x, out + $m + 1);
         for (int i = 0; i < $m + 1 + $n; i++) printf("%.17g ", (double)out[i]);
         printf("%d\n", inside);
