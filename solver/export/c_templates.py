@@ -154,4 +154,4 @@ def listed(values: Iterable[float]) -> str:
 
 def in_single(value: float) -> bool:
     """Whether a number of single precision holds all its digits."""
-    return not math.isfinite(value) or abs(value) < 3e38 and unpack("f", pack("f", value))[0] == value
+    return not math.isfinite(value) or (abs(value) < 3e38 and unpack("f", pack("f", value))[0] == value)

@@ -96,8 +96,8 @@ def _counted(solution: Solution, network: SmallNetwork, observer: dict[str, str]
     wanted = controller(problem, network)(torch.from_numpy(x))[0]
     if not (np.abs(counts.u - wanted.numpy()) <= CLOSE * problem.input_limits.numpy()).all():
         raise SolverError(
-            f"the emulated board does not compute the inputs of this run: {COMPILER} {compiler_version()} breaks the C. "
-            "Export without --budget, or with another compiler"
+            f"the emulated board does not compute the inputs of this run: {COMPILER} {compiler_version()} breaks the "
+            "C. Export without --budget, or with another compiler"
         )
     lines = [f"Counted on an emulated board with {COMPILER} {compiler_version()}, at most"]
     lines.append(f"    {_cost(counts.largest)}: the policy, over {len(x)} states" + (",", ".")[period is None])

@@ -129,7 +129,8 @@ def test_cmake_takes_the_folder_into_a_project_of_the_user(tmp_path: Path) -> No
         "add_executable(robot main.c)\ntarget_link_libraries(robot pendulum_policy)\n"
     )
     (tmp_path / "main.c").write_text(
-        '#include "pendulum_policy.h"\nint main(void) { pendulum_real x[PENDULUM_STATES] = {0, 9}, u[PENDULUM_INPUTS];\n'
+        '#include "pendulum_policy.h"\nint main(void) {'
+        "pendulum_real x[PENDULUM_STATES] = {0, 9}, u[PENDULUM_INPUTS];\n"
         "return pendulum_policy(x, u) == PENDULUM_OUT_OF_DOMAIN ? 7 : 0; }\n"
     )
     subprocess.run(["cmake", "-S", tmp_path, "-B", tmp_path / "build"], check=True)

@@ -17,7 +17,6 @@ import torch
 import modelgen
 import solver
 from modelgen.cli import main as modelgen_main
-from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
 from solver.export.js_export import numbers
 from solver.export.page_export import engine
