@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -20,12 +19,12 @@ from solver.preflight.check import preflight
 from solver.problem.given import GivenRanges
 from solver.problem.parameters import Change
 from solver.problem.robots import load_robot
+from solver.runs.artifact import ARTIFACT
 from solver.runs.kinds import Description, kind_of, kind_that_trains, start, warn_unfinished
 from solver.runs.kinds import resume as resume_run
 from solver.runs.metrics import read_metrics
 from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
 from solver.training.plan import Adversaries, plan
-from solver.training.run import ARTIFACT
 
 if TYPE_CHECKING:
     from solver.certification.certificate import Certificate
@@ -207,8 +206,6 @@ def train(
             checks = preflight(compiled, run.settings, run.identified, preview, unheld_target, run.given)
             for text in checks.warnings:
                 warnings.warn(text, stacklevel=4)
-            if artifact is not None:
-                shutil.copytree(artifact, folder / ARTIFACT / artifact.name, dirs_exist_ok=True)
 
         start(kind, run, folder, callback, overwrite, before, compiled)
     else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from modelgen.backends.statements import Assignment, Text, statements
 from modelgen.errors import ModelError
-from modelgen.metadata import Metadata
+from modelgen.metadata import Input, Metadata, Parameter, State
 from modelgen.program.functions import Function, Program
 
 #: Headers of the C library that ours or others of them include; a robot's header of that name would hide them.
@@ -169,7 +169,8 @@ def _constants(robot: Metadata) -> list[str]:
 
     An angle that has any number of turns has no limit.
     """
-    capital, named = robot.name.upper(), [*robot.states, *robot.inputs, *robot.parameters]
+    capital = robot.name.upper()
+    named: list[State | Input | Parameter] = [*robot.states, *robot.inputs, *robot.parameters]
     capitals = [entry.name.upper() for entry in named]
     short = dict(zip((entry.name for entry in named), capitals, strict=True))
     if len(set(capitals)) < len(named):

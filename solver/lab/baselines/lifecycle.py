@@ -33,6 +33,7 @@ from solver.plants.outcome import summary
 from solver.plants.rollouts import Controller, rollouts, sample_starts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
+from solver.runs import artifact
 from solver.runs.folder import RUN, load_checkpoint, require_own_checkpoint, save_checkpoint, save_description
 from solver.runs.kinds import RolloutPolicy, remove_run
 from solver.runs.metrics import MetricsLog, Report
@@ -70,7 +71,8 @@ def start(run: BaselineRun, folder: Path, report: Report, robot: CompiledRobot |
     environments = _environments(run, folder, robot=robot)
     model = make_model(run.settings, environments, run.settings.steps)
     remove_run(folder)  # after all errors of the new run
-    save_description(folder / BASELINE, run)
+    save_description(folder / BASELINE, artifact.stored(run, folder))
+    artifact.keep(environments.problem.robot.folder, folder)
     untrained = BestPolicy(0, 0.0, -math.inf, _policy(model))
     _save(folder, model, run, untrained)
     _train(folder, model, environments, run, untrained, report)
@@ -144,7 +146,7 @@ def _environments(
         randomize=s.randomize_share if s.randomize else 0.0,
         hold=hold,
         seconds=max(shortest, s.episode_share * task.horizon),
-        generated=generated or run.generated,
+        generated=str(robot.folder.parent),
     )
     require_same_artifact(folder, run.artifact_hash, environments.problem.robot)
     least = s.environments * environments.episodes.length

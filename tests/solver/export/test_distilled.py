@@ -18,6 +18,7 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import SolverError
 from solver.export.c_export import emit_observer
+from solver.export.c_folder import kernels
 from solver.export.distilled import board, export
 from solver.export.distilled.c_source import emit
 from solver.export.distilled.comparison import Comparison, require_small_loss
@@ -326,10 +327,9 @@ def test_the_header_states_what_is_counted(
     counts, x = board.count_policy(load_solution(finished_run), tmp_path, 100)
     assert (int(policy), len(x)) == (counts.largest.instructions, 100)
     assert int(policy) < int(period) < 42_000
-    own = export.kernels
 
     def wrong(robot: CompiledRobot, observer: bool) -> dict[str, bytes]:
-        files = own(robot, observer)
+        files = kernels(robot, observer)
         files["pendulum.c"] = files["pendulum.c"].replace(b"u_optimal[0] = ", b"u_optimal[0] = R(0.9) * ")
         return files
 
