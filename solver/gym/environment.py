@@ -218,13 +218,14 @@ class RobotEnv(gymnasium.Env[Array, Array], _Robot):
         return self._observe()[0], {}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Observation (k,), reward, terminated (always False), truncated, and an empty dictionary, after an action
-        (m,).
+        """Observation (k,), reward, terminated (always False), truncated and information, after an action (m,).
 
-        Raises SolverError as `Episodes.advance` does.
+        The information says whether the episode has ended as a success, `is_success`, and has the terms of the cost,
+        `state_cost` and `action_cost`, whose sum is minus the reward. Raises SolverError as `Episodes.advance` does.
         """
         reward, ended = self.episodes.advance(np.asarray(action)[None])
-        return self._observe()[0], float(reward[0]), False, bool(ended[0]), {}
+        information = {name: values[0].item() for name, values in self.episodes.information.items()}
+        return self._observe()[0], float(reward[0]), False, bool(ended[0]), information
 
     def render(self) -> Array | None:
         """Picture (height, width, 3) of the current state if render_mode is rgb_array."""
@@ -272,15 +273,20 @@ class RobotVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], _Robot):
         return self._observe(), {}
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Observations (N, k), rewards, terminated, truncated (N,) and infos after the actions (N, m)."""
+        """Observations (N, k), rewards, terminated, truncated (N,) and infos after the actions (N, m).
+
+        The infos are those of `RobotEnv`, (N,) each. Those of ended episodes are in infos["final_info"] too.
+        """
         reward, ended = self.episodes.advance(actions)
-        observations, infos = self._observe(), {}
+        observations, shown = self._observe(), self.episodes.information
+        infos: dict[str, Any] = {**shown, **{f"_{name}": np.ones(self.num_envs, bool) for name in shown}}
         if ended.any():
             last = np.full(self.num_envs, None, dtype=object)
             rows = [int(row) for row in np.flatnonzero(ended)]
             for row in rows:
                 last[row] = observations[row]
-            infos = {"final_obs": last, "_final_obs": ended.copy()}
+            final = {**shown, **{f"_{name}": ended.copy() for name in shown}}
+            infos |= {"final_obs": last, "_final_obs": ended.copy(), "final_info": final, "_final_info": ended.copy()}
             self.episodes.restart(rows, self._generators)
             observations = self._observe()
         return observations, reward, np.zeros_like(ended), ended, infos

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,11 +12,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from solver.errors import SolverError
+from solver.plants.outcome import settling_periods, succeeded
 from solver.problem.episode_options import episode_actions, is_number
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem, StartDistribution
 
 Array = NDArray[Any]
+INFORMATION = ("is_success", "state_cost", "action_cost")  # what an environment tells beside the reward
 TARGET_SPREAD = 0.2  # of the state limits, largest standard deviation of a start near the target
 
 
@@ -54,6 +57,9 @@ class Episodes:
         self.x = torch.zeros(size, len(problem.state_limits))
         self.c = torch.zeros(size, 0 if problem.context is None else len(problem.context))
         self.theta = problem.theta.repeat(size, 1)
+        self.state_cost, self.action_cost = torch.zeros(size), torch.zeros(size)  # integrals over the last action
+        self.success = np.zeros(size, bool)  # of the episodes that have ended
+        self.recent = deque([self.x], 1 + min(settling_periods(problem), self.length * self.hold))  # x at period ends
         self.taken = np.full(size, -1)  # actions so far in the current episode; -1 before the first episode
 
     @property
@@ -65,6 +71,7 @@ class Episodes:
         """Start new episodes in the given rows. generators: one for every row of the N, source of starts and
         parameters."""
         problem = self.problem
+        self.x = self.x.clone()  # the old one is among the recent states
         for row in rows:
             generator = torch.Generator().manual_seed(int(generators[row].integers(2**62)))
             drawn, n = self._draw(generator), self.x.shape[1]
@@ -76,6 +83,7 @@ class Episodes:
             if problem.context is not None:
                 self.theta[row] = problem.context.replaced(self.theta[row], self.c[row, None])[0]
             self.taken[row] = 0
+        self.recent[-1] = self.x
 
     def _draw(self, generator: torch.Generator) -> Tensor:
         """Start and context (n + k,) of an episode."""
@@ -107,13 +115,25 @@ class Episodes:
         u = problem.input_of(torch.from_numpy(share.clip(-1.0, 1.0)))
         theta = self.theta if self.randomize > 0.0 or problem.context is not None else None
         cost, reward = problem.action_cost.cost(u), torch.zeros(len(self.x))
+        self.state_cost, self.action_cost = torch.zeros(len(self.x)), self.hold * problem.control_step * cost
         for _ in range(self.hold):
             self.x, state_cost = integrate_period(problem, self.x, u, theta)
             reward -= state_cost + cost * problem.control_step
+            self.state_cost += state_cost
+            self.recent.append(self.x)
         if not bool(torch.isfinite(self.x).all()):
             raise SolverError(
                 f"the states of {problem.robot.name} became infinite or NaN within a control period; raise the task's "
                 "control_rate"
             )
         self.taken += 1
-        return reward.double().numpy(), self.taken >= self.length
+        ended = self.taken >= self.length
+        self.success = ended & (succeeded(problem, torch.stack(list(self.recent))).numpy() if ended.any() else False)
+        return reward.double().numpy(), ended
+
+    @property
+    def information(self) -> dict[str, Array]:
+        """What INFORMATION names, (N,) each: whether the episode has ended as a success, and the terms of the cost over
+        the last action, whose sum is minus the reward."""
+        values = (self.success, self.state_cost.double().numpy(), self.action_cost.double().numpy())
+        return dict(zip(INFORMATION, values, strict=True))

@@ -326,9 +326,13 @@ def names_to_estimate(folder: str | Path, names: Iterable[str]) -> tuple[str, ..
     Raises SolverError if there is TOLD, but the policy is told no parameter.
     """
     names = tuple(names)
+    return expanded(names, told_names(folder), folder) if TOLD in names else names
+
+
+def expanded(names: tuple[str, ...], told: tuple[str, ...], folder: str | Path) -> tuple[str, ...]:
+    """The names with those that the policy of a run is told for TOLD. Raises SolverError if it is told none."""
     if TOLD not in names:
         return names
-    told = told_names(folder)
     if not told:
         raise SolverError(
             f"--estimate has no names, and the policy of {folder} is told no parameter. Give the names of parameters, "
