@@ -12,6 +12,8 @@ from modelgen.commandline.numbers import Range
 from modelgen.files import require_writable
 from solver.streams import SEEDS
 
+COMMON = ("run", "c", "onnx", "js", "fmu", "told", "observer", "estimate", "budget", "max_loss", "reaction_periods")
+
 
 @dataclass(frozen=True)
 class Options:

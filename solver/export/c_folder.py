@@ -12,9 +12,10 @@ import torch
 
 from modelgen.backends import c
 from modelgen.errors import ReliabilityWarning
+from modelgen.files import PACKAGE
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.export.c_templates import COPYRIGHT, PACKAGE, comment, filled, listed, names, signals
+from solver.export.c_templates import COPYRIGHT, comment, filled, listed, names, signals
 from solver.plants.rollouts import Controller
 from solver.problem.problem import Problem
 

@@ -12,12 +12,12 @@ from struct import pack, unpack
 
 import torch
 
+from modelgen.files import PACKAGE
 from modelgen.loader import CompiledRobot
 from solver.problem.problem import FARTHEST, Problem
 from solver.value.features import Features
 
 TEMPLATES = Path(__file__).parent / "templates"
-PACKAGE = "robust-value-iteration"
 COPYRIGHT = "Copyright (c) 2026 The robust-value-iteration authors"
 WITHOUT_BOUND = 3e38  # bound of an angle that wraps: any finite number
 

@@ -38,7 +38,7 @@ def diagnosis(
     )
     for row, error in zip(fitted, errors, strict=True):
         text += f" The value error is {row['value_error']:.2g}, {100 * error:.0f} % of the mean target."
-    then = f"`solver train {robot} --from {folder}` continues from this run."
+    then = f"`solver train {robot} --start-from {folder}` continues from this run."
     last = evaluated[-1]["selection_success"] if evaluated else reached
     return " ".join([text, *_remedies(kept, last, max(errors, default=0.0), idle_return, robot), then])
 

@@ -66,6 +66,25 @@ def fast_nominal(robot: CompiledRobot) -> dict[str, Any]:
     return {**settings, "adversaries": {}, "iterations": 80, "step_periods": (*steps[:7], steps[-1])}
 
 
+#: Settings that a preset takes from the robot or from itself; the others have the defaults of `Settings`.
+OF_ROBOT = frozenset(
+    {
+        "iterations",
+        "convergence",
+        "polish",
+        "step_periods",
+        "minibatch",
+        "epochs",
+        "adversary_ramp",
+        "states",
+        "members",
+        "adversaries",
+        "trace_decay",
+        "learning_rate",
+        "input_scale",
+    }
+)
+
 Preset = Callable[[CompiledRobot], dict[str, Any]]
 #: Table of presets: module, function for rfvi, function for cfvi.
 PRESETS = {

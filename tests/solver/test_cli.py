@@ -46,7 +46,7 @@ def test_train_evaluate_and_plot(tmp_path: Path, tiny_options: list[str], capsys
     assert err.startswith("warning: 2 iterations carry the reward")  # the tiny run is too short, and said to be
     *evaluations, stalled = err.splitlines()[1:]
     assert all(line.startswith("iteration ") for line in evaluations)
-    assert f"solver train pendulum --from {folder}" in stalled
+    assert f"solver train pendulum --start-from {folder}" in stalled
     assert load_run(folder).settings.algorithm == "cfvi"
     assert main(["evaluate", str(folder), "--episodes", "3"]) == 0
     assert ", nominal, 3 rollouts:  return -" in capsys.readouterr().out

@@ -77,7 +77,7 @@ def test_symptom_has_its_remedy_only(changes: dict[str, float], remedy: str) -> 
     text = text_of(ROW | changes, ROW | changes)
     assert {option for option in remedies if option in text} == {remedy}
     assert numbers_of(text) >= SUCCESSES
-    assert "solver train robot --from run" in text
+    assert "solver train robot --start-from run" in text
 
 
 @pytest.mark.parametrize(
@@ -100,4 +100,4 @@ def test_solver_train_prints_a_diagnosis(
     assert main(["train", "pendulum", *tiny_options, "--out", str(tmp_path / "run")]) == 0
     warning = capsys.readouterr().err.partition("warning:")[2]
     assert "0 %" in warning
-    assert f"solver train pendulum --from {tmp_path / 'run'}" in warning
+    assert f"solver train pendulum --start-from {tmp_path / 'run'}" in warning

@@ -73,7 +73,7 @@ def test_a_callback_stops_a_training_that_resume_continues(short: str, tmp_path:
     run = train("stopped", stop)
     assert rows == [0, 1]
     assert "2 of 4 iterations" in repr(run)
-    solver.resume(tmp_path / "stopped", callback=rows.append)
+    solver.resume(tmp_path / "stopped", callback=stop)
     assert len(rows) == 4
     train("whole", lambda _: None)
     assert identical(tmp_path / "stopped", tmp_path / "whole")
