@@ -91,15 +91,15 @@ class Program:
         name, *rest = words or [""]
         if name == "help":
             name, rest = (rest or ["--help"])[0], ["--help"]
-        if name == "completion":
-            if rest not in ([shell] for shell in SHELLS):
-                raise ModelError(f"write {self.name} completion SHELL, where SHELL is {', '.join(SHELLS)}.")
-            self._overview(["--tyro-print-completion", *rest])
         if name == "--version":
             print(f"{self.name} {importlib.metadata.version(PACKAGE)}")
             return 0
         if any(len(word) > LONGEST for word in words):
             raise ModelError(f"a word of the command line has more than {LONGEST} characters.")
+        if name == "completion":
+            if rest not in ([shell] for shell in SHELLS):
+                raise ModelError(f"write {self.name} completion SHELL, where SHELL is {', '.join(SHELLS)}.")
+            name = "--tyro-print-completion"
         try:
             if name not in self.commands:
                 self._overview([name, *rest] if name else ["--help"])

@@ -66,24 +66,9 @@ def fast_nominal(robot: CompiledRobot) -> dict[str, Any]:
     return {**settings, "adversaries": {}, "iterations": 80, "step_periods": (*steps[:7], steps[-1])}
 
 
-#: Settings that a preset takes from the robot or from itself; the others have the defaults of `Settings`.
-OF_ROBOT = frozenset(
-    {
-        "iterations",
-        "convergence",
-        "polish",
-        "step_periods",
-        "minibatch",
-        "epochs",
-        "adversary_ramp",
-        "states",
-        "members",
-        "adversaries",
-        "trace_decay",
-        "learning_rate",
-        "input_scale",
-    }
-)
+#: Settings that no preset decides. The others have no default without a robot.
+OF_NO_PRESET = ("seed", "final_learning_rate", "evaluate_every", "episodes", "device", "threads")
+OF_ROBOT = {field.name for field in dataclasses.fields(Settings)} - {*OF_NO_PRESET}
 
 Preset = Callable[[CompiledRobot], dict[str, Any]]
 #: Table of presets: module, function for rfvi, function for cfvi.

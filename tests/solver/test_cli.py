@@ -19,9 +19,11 @@ from solver.plants.harsh.harshness import EFFECTS
 from solver.plants.outcome import summary
 from solver.plants.rollouts import rollouts, sample_starts
 from solver.problem.parameters import Relative, changed_parameters
+from solver.problem.robots import load_robot
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import load_rollout_policy
 from solver.streams import EVALUATION_SEED
+from solver.training.presets import OF_ROBOT, PRESETS, make_settings
 from solver.training.run import RUN, load_run, load_run_checkpoint
 from solver.training.settings import Settings
 
@@ -254,6 +256,25 @@ def test_help_has_the_defaults_that_the_command_would_take(words: list[str], def
     assert main([*words, "--help"]) == 0
     setting = "--steps INT" if words[0] == "baseline" else "--iterations INT"
     assert re.search(rf"{setting} [^(]*\(default: {default}\)", flat(capsys.readouterr().out))
+
+
+def test_help_without_a_robot_prints_no_default_that_another_robot_would_not_get(capsys: Capture) -> None:
+    """Of the fields that a preset decides, and of no other."""
+    decided: set[str] = set()
+    for name in ("pendulum", "cartpole"):
+        robot = load_robot(name, "cpu", None)
+        for preset in PRESETS:
+            for algorithm in ("rfvi", "cfvi"):
+                made = make_settings(preset, robot, algorithm)
+                usual = vars(Settings())
+                decided |= {key for key, value in vars(made).items() if value != usual[key]}
+    assert decided <= OF_ROBOT
+    assert main(["train", "--help-all"]) == 0
+    text = flat(capsys.readouterr().out)
+    assert re.search(r"--iterations INT [^(]*\(default: by robot and preset\)", text)
+    assert re.search(r"--seed INT [^(]*\(default: 0\)", text)
+    for name in OF_ROBOT:
+        assert not re.search(rf"--{name.replace('_', '-')} [^(]*\(default: \d", text), name
 
 
 @pytest.mark.parametrize("preset", ["fast", "paper"])
