@@ -271,10 +271,8 @@ def test_help_without_a_robot_prints_no_default_that_another_robot_would_not_get
     assert decided <= OF_ROBOT
     assert main(["train", "--help-all"]) == 0
     text = flat(capsys.readouterr().out)
-    assert re.search(r"--iterations INT [^(]*\(default: by robot and preset\)", text)
+    assert text.count("(default: by robot and preset)") == len(OF_ROBOT)
     assert re.search(r"--seed INT [^(]*\(default: 0\)", text)
-    for name in OF_ROBOT:
-        assert not re.search(rf"--{name.replace('_', '-')} [^(]*\(default: \d", text), name
 
 
 @pytest.mark.parametrize("preset", ["fast", "paper"])

@@ -112,9 +112,10 @@ def test_messages_have_a_colour_on_a_terminal(
             begin.replace("error", "warning").replace("31", "33").replace("wrong", f"old{ESCAPED}"),
         ),
     ):
-        monkeypatch.setattr(sys, "stderr", Terminal())
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
         called(body)
-        assert sys.stderr.getvalue() == expected  # type: ignore[attr-defined]
+        assert terminal.getvalue() == expected
 
 
 def test_an_error_of_ours_is_not_hidden(called: Callable[[Body], int]) -> None:
