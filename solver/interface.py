@@ -152,7 +152,8 @@ class Run:
         """Files of the policy in a directory: C99, ONNX, JavaScript or an FMU. Returns their paths.
 
         observer: with "c" and "fmu", the observer too. fmi: version of an FMU, 2 or 3. estimate: parameters that the
-        observer in "c" estimates. told: parameters that the policy is told, where its training gave some. Raises
+        observer in "c" estimates. told: parameters that the policy is told, where its training gave some: the files
+        hold the policy of this robot. Without, the files of a family are told them when they are used. Raises
         SolverError for an unknown format, and for a parameter that the policy cannot be told.
         """
         from solver.export.files import policy_files
@@ -160,7 +161,7 @@ class Run:
         from solver.training.solution import load_solution
 
         warn_unfinished(self.name)
-        solution = load_solution(self.folder, self.generated, told=told)
+        solution = load_solution(self.folder, self.generated, told=told, contexts=not told)
         files = policy_files(solution, Path(directory), formats, observer, fmi, estimate)
         for path, content in files.items():
             write_bytes(path, content)

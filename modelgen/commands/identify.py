@@ -66,7 +66,7 @@ def run(options: Options) -> None:
     identified_file.write(path, content)
     print(f"{result.text(robot, content)}\n{path} is written")
     if options.html:
-        from modelgen.identification.page import html
+        from modelgen.identification.figures import html
 
         with replacing(options.html) as unfinished:
             unfinished.write_text(html(robot, content, identified, str(path)), encoding="utf-8")

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from modelgen.arrays import Array
-from modelgen.identification.confidence import LEVEL
-from modelgen.identification.identifiability import deciding, in_words, readable
+from modelgen.identification.confidence import LEVEL, deciding, in_words, readable
 from modelgen.identification.identified_file import (
     Effect,
     HeldOutError,

@@ -33,7 +33,8 @@ class Options:
     """With --fmu: version of the standard. Older tools read 2."""
     told: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
     """Parameters that the policy is told, where its training gave some: mass=1.3x or mass=1.1, as in `solver evaluate`.
-    The files hold the policy of this robot. By default the nominal parameters."""
+    The files hold the policy of this robot. Without it, the files of a family are told the parameters when they are
+    used; with --budget, they hold the policy of the nominal robot."""
     observer: bool = False
     """With --c: write the observer too. Its memory is a struct. With --fmu: the FMU measures positions only."""
     estimate: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
@@ -79,7 +80,9 @@ def run(options: Options) -> None:
         {"--c": source, "--onnx": options.onnx, "--js": options.js, "--fmu": options.fmu}, error=SolverError
     )
     warn_unfinished(options.run)
-    solution = load_solution(options.run, options.generated, options.reaction_periods, read_changes(options.told))
+    told = read_changes(options.told)
+    family = not told and options.budget is None
+    solution = load_solution(options.run, options.generated, options.reaction_periods, told, contexts=family)
     files: dict[Path, bytes] = {}
     if options.c is not None:
         from solver.export.c_export import emit as emit_c

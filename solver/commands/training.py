@@ -11,7 +11,7 @@ from solver.commands.progress import progress
 from solver.commands.resuming import hint
 from solver.runs import kinds
 from solver.runs.kinds import Description, Kind, kind_of
-from solver.runs.metrics import Report
+from solver.runs.metrics import Report, pace, read_metrics
 from solver.runs.shipped import require_no_shipped
 
 
@@ -47,6 +47,8 @@ def _train(kind: Kind, run: Description, folder: Path, done: int, train: Callabl
             raise KeyboardInterrupt(hint(kind.command, folder)) from None
     figures = f"    solver plot {folder}" if kind.command == "train" else ""
     print(f"trained {folder}    next: solver evaluate {folder}{figures}")
+    if (reached := pace(read_metrics(folder))) is not None:
+        print(reached)
     text = kind.training.diagnosis(folder)
     if text:
         warn(text)

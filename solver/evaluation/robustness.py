@@ -19,15 +19,16 @@ import torch
 from numpy.typing import NDArray
 
 from solver.errors import SolverError
+from solver.evaluation.evaluation import begun
 from solver.evaluation.parameter_box import Axis, ParameterBox, ParameterRange, make_box
 from solver.evaluation.statistics import Group, Samples, summarise
 from solver.jobs.engines import Here, results
 from solver.jobs.portions import PolicyReference, policy_reference
 from solver.plants import PlantName, all_effects, make_plant
-from solver.plants.rollouts import Controller, require_episodes, rollouts, sample_starts
+from solver.plants.rollouts import Controller, require_episodes, rollouts
 from solver.problem.parameters import left_all_bounds
 from solver.problem.problem import Problem
-from solver.runs.kinds import kind_of, names_to_estimate, told_among
+from solver.runs.kinds import kind_of, names_to_estimate, reference_names, told_among
 from solver.runs.shipped import run_folder
 from solver.serial import serial_torch
 
@@ -173,7 +174,7 @@ def submit(executor: Executor, reference: PolicyReference, box: ParameterBox, tr
 def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
     """Returns, their state and action parts, and successes (4, K, episodes) at K points theta (K, p): a job."""
     with serial_torch():
-        contexts = bool(trial.estimate) and not trial.blind
+        contexts = bool(reference_names(reference.run)) or (bool(trial.estimate) and not trial.blind)
         problem, act, _ = reference.load(contexts=contexts)
         told = () if trial.blind else told_among(reference.run, problem.robot.parameter_names)
         if contexts or not told:
@@ -187,15 +188,17 @@ def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
 
 def _portion(reference: PolicyReference, problem: Problem, act: Controller, trial: Trial, theta: Array) -> Array:
     """The numbers of `portion` for one policy at K points theta (K, p)."""
-    starts, _ = problem.split(sample_starts(problem, trial.episodes, trial.seed))
-    robots = torch.from_numpy(theta).repeat_interleave(trial.episodes, 0)
+    references, points = reference_names(reference.run), torch.from_numpy(theta)
+    begin = [begun(problem, point, references, trial.episodes, trial.seed, trial.blind) for point in points]
+    robots = torch.cat([each.expand(trial.episodes, -1) for _, each in begin])
     plant = make_plant(trial.plant, problem, robots, trial.effects, trial.seed)
-    rows = problem.told(starts.repeat(len(theta), 1), robots)
+    rows = torch.cat([starts for starts, _ in begin])
     estimate = names_to_estimate(reference.run, trial.estimate)
     result = rollouts(problem, act, rows, plant, observed=trial.observer, estimate=estimate)
     if problem.context is not None:
-        for point in torch.from_numpy(theta):
-            problem.context.require_within(point, apart_from=result.estimates)
+        unknown = {*problem.context.names} if trial.blind else set()
+        for point in points:
+            problem.context.require_within(point, apart_from={*result.estimates, *unknown})
     numbers = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
     return numbers.reshape(4, len(theta), trial.episodes).numpy()
 

@@ -29,8 +29,14 @@ class Source:
     name: str
     load: Callable[[Mapping[str, Change], bool], RolloutPolicy]  # from told parameters, and whether with contexts
     told_names: tuple[str, ...] = ()  # parameters that it can be told
+    references: tuple[str, ...] = ()  # those of them that are set-points
     told: Mapping[str, Change] = field(default_factory=dict)  # and what it is told unless the caller says otherwise
     reaction_periods: float | None = None
+
+    @property
+    def estimated(self) -> tuple[str, ...]:
+        """Parameters that it is told and that an observer can estimate."""
+        return tuple(name for name in self.told_names if name not in self.references)
 
     def told_among(self, names: Sequence[str] | Mapping[str, Any]) -> tuple[str, ...]:
         """Those of the names that it can be told."""
@@ -71,7 +77,7 @@ def _stored(
     def load(told: Mapping[str, Change], contexts: bool) -> RolloutPolicy:
         return kinds.load_rollout_policy(folder, generated, periods, told, contexts)
 
-    return Source(str(folder), load, kinds.told_names(folder), told, periods)
+    return Source(str(folder), load, kinds.told_names(folder), kinds.reference_names(folder), told, periods)
 
 
 def _robot_of(subject: Any, robot: str | CompiledRobot | None, generated: str | None) -> CompiledRobot:

@@ -102,11 +102,11 @@ def simulate(
     source = source_of(policy, generated, reaction_periods, robot)
     conditions = Conditions(parameters, plant, harsh, observer, longest_delay, estimate, seed, blind)
 
-    def start(problem: Problem, seed: int) -> Tensor:  # noqa: ARG001
+    def begin(problem: Problem, theta: Tensor, seed: int) -> tuple[Tensor, Tensor]:  # noqa: ARG001
         _require_seconds(problem, seconds)
-        return _state(problem, x0)[None]
+        return problem.told(_state(problem, x0)[None], theta), theta
 
-    found = roll_out(source, conditions, start, seconds)
+    found = roll_out(source, conditions, begin, seconds)
     problem, result = found.problem, found.result
     n = len(problem.target)
     return Trajectory(

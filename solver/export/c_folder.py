@@ -13,7 +13,6 @@ import torch
 from modelgen.backends import c
 from modelgen.errors import ReliabilityWarning
 from modelgen.files import PACKAGE
-from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.export.c_templates import COPYRIGHT, comment, filled, listed, names, signals
 from solver.plants.rollouts import Controller
@@ -27,12 +26,14 @@ ROUNDING = 2e-6  # change of a state, as a share of its limit
 STEADY = 1e-4  # change of the input by it, as a share of half of its range
 
 
-def kernels(robot: CompiledRobot, observer: bool = False) -> dict[str, bytes]:
+def kernels(problem: Problem, observer: bool = False) -> dict[str, bytes]:
     """NAME.h and NAME.c with the functions of the robot that the policy calls, and the observer.
 
     Raises SolverError for an artifact without them.
     """
-    needed = ("affine_dynamics", "optimal_input", *(["jacobians"] if observer else []))
+    robot = problem.robot
+    needed = ["affine_dynamics", "optimal_input"]
+    needed += (["jacobians"] if observer else []) + (["action_cost"] if problem.moving_trim else [])
     missing = set(needed) - robot.program.operations.keys()
     if missing:
         raise SolverError(
@@ -46,7 +47,7 @@ def kernels(robot: CompiledRobot, observer: bool = False) -> dict[str, bytes]:
 def complete(problem: Problem, label: str, sources: Mapping[str, str], observer: bool) -> dict[str, bytes]:
     """The files of a folder by name, from the sources of a policy, and of its observer if there is one."""
     robot = problem.robot
-    texts = kernels(robot, observer) | {name: text.encode() for name, text in sources.items()}
+    texts = kernels(problem, observer) | {name: text.encode() for name, text in sources.items()}
     library = [name for name in texts if name.endswith(".c") and not name.endswith(("_driver.c", "_replay.c"))]
     fields = names(robot, label) | {
         "sources": " ".join(library),
@@ -93,19 +94,22 @@ def replay(problem: Problem, act: Controller, close: float) -> dict[str, object]
     changes the input are left out: there, no machine computes what another does.
     """
     generator = torch.Generator().manual_seed(0)
-    x = problem.sample_domain(CANDIDATES * (INSIDE + OUTSIDE), generator)
+    x, n = problem.sample_domain(CANDIDATES * (INSIDE + OUTSIDE), generator), len(problem.target)
     beyond = x[: CANDIDATES * OUTSIDE].clone()
-    ends = [i for i in range(x.shape[1]) if problem.clipped[i] and i not in _quaternions(problem)]
+    ends = [i for i in range(n) if problem.clipped[i] and i not in _quaternions(problem)]
     if ends:
         beyond[:, ends[-1]] = 1.01 * problem.bound[ends[-1]]
     inside = _steady(problem, act, x[CANDIDATES * OUTSIDE :], INSIDE, generator)
     outside = _steady(problem, act, beyond, OUTSIDE, generator)
     rows = torch.cat([inside, outside])
+    shown = rows
+    if (context := problem.context) is not None:
+        shown = torch.cat([rows[:, :n], context.theta(rows[:, n:])[:, context.columns]], 1)
     return {
         "rows": len(rows),
         "inside": INSIDE if ends else len(rows),
         "close": close,
-        "replayed_states": _rows(rows),
+        "replayed_states": _rows(shown),
         "replayed_inputs": _rows(act(rows)[0]),
         "input_limits": listed(problem.input_limits.tolist()),
     }
@@ -120,8 +124,9 @@ def _steady(problem: Problem, act: Controller, x: torch.Tensor, count: int, gene
     u = act(x)[0]
     off = torch.zeros(len(x))
     for _ in range(4):
-        noise = ROUNDING * (2.0 * torch.rand(x.shape, generator=generator) - 1.0)
-        near = x + noise * problem.bound.clamp(max=10.0)
+        n = len(problem.target)
+        noise = ROUNDING * (2.0 * torch.rand(len(x), n, generator=generator) - 1.0)
+        near = torch.cat([x[:, :n] + noise * problem.bound.clamp(max=10.0), x[:, n:]], 1)
         off = torch.maximum(off, ((act(near)[0] - u).abs() / problem.input_limits).amax(1))
     order = torch.argsort(off.clamp(min=STEADY), stable=True)[:count]
     return x[order.sort().values]

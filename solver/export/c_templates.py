@@ -127,7 +127,6 @@ def header(robot: CompiledRobot, made: str, also: str, note: str, value: str = "
         "version": version(PACKAGE),
         "artifact_hash": robot.hash,
         "model_hash": robot.model_hash,
-        "trim_text": ", ".join(f"{entry.trim:g} {comment(entry.unit)}" for entry in robot.metadata.inputs),
     }
 
 

@@ -89,8 +89,7 @@ class Episodes:
         """Start and context (n + k,) of an episode."""
         problem = self.problem
         if self.target_share > 0.0 and float(torch.rand(1, generator=generator)) < self.target_share:
-            at_target = problem.with_contexts(problem.target[None], generator)
-            return problem.scatter(at_target, TARGET_SPREAD, generator)[0]
+            return problem.scatter(problem.sample_targets(1, generator), TARGET_SPREAD, generator)[0]
         sample = {
             "gaussian": problem.sample_starts,
             "angle": problem.sample_angles,

@@ -117,9 +117,9 @@ def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | 
     fitted = np.linalg.lstsq(design[:size].numpy(), numbers[:size].numpy(), rcond=None)[0]
     coefficients = torch.from_numpy(np.ascontiguousarray(fitted))
     _require_smooth(problem, P[size:], (design[size:] @ coefficients)[:, :-1].reshape(-1, *P.shape[1:]))
-    family = degrees.to(target.device), coefficients.float().to(target.device)
-    nothing = torch.zeros_like(P[0], dtype=torch.float32, device=target.device)
-    return 1.0, lambda share: BasinFamily(Basin(target, continuous, nothing, share, rotations), *family), decay
+    family = degrees.to(target.device), coefficients.float().to(target.device), problem.context.shift
+    nothing, middle = torch.zeros_like(P[0], dtype=torch.float32, device=target.device), problem.context.target
+    return 1.0, lambda share: BasinFamily(Basin(middle, continuous, nothing, share, rotations), *family), decay
 
 
 def riccati_solutions(problem: Problem, c: Tensor) -> tuple[Array, float] | None:
@@ -163,11 +163,11 @@ def shell(problem: Problem, family: Basin | BasinFamily, size: int) -> Tensor:
     """Rows (size, n + k) on the boundary of a basin. States without cost are drawn up to their limits."""
     generator = torch.Generator(device=problem.target.device).manual_seed(SEED)
     away = torch.randn(size, problem.geometry.size, generator=generator, device=problem.target.device)
-    rows = problem.with_contexts(problem.target.expand(size, -1), generator)
+    rows = problem.sample_targets(size, generator)
     basin = family.at(rows)
     e = times(away, _inverse_root(problem, basin))
     e = e * (column(basin.level) / (times(e, basin.cost) * e).sum(1, keepdim=True)).sqrt()
-    return problem.join(problem.geometry.moved(problem.target, e), rows)
+    return problem.join(problem.geometry.moved(problem.targets(rows), e), rows)
 
 
 def column(level: float | Tensor) -> float | Tensor:
@@ -214,7 +214,7 @@ def near_target(problem: Problem, family: Basin | BasinFamily, size: int, genera
     The logarithm of their level is uniform, from a tenth of the basin's level to 300 times the basin's level.
     """
     device = generator.device
-    rows = problem.with_contexts(problem.target.expand(size, -1), generator)
+    rows = problem.sample_targets(size, generator)
     basin = family.at(rows)
     limits, cost = problem.tangent_limits.double(), basin.cost.double()
     values, vectors = torch.linalg.eigh(cost * limits * limits[:, None])
@@ -224,4 +224,4 @@ def near_target(problem: Problem, family: Basin | BasinFamily, size: int, genera
     away = away / torch.linalg.vector_norm(away, dim=1, keepdim=True)
     axes = (values.clamp_min(0.0) / level.double() + 1.0).rsqrt()  # half axes, as shares of the limits
     e = times((away * axes).float(), vectors.mT.float()) * problem.tangent_limits
-    return problem.join(problem.confine(problem.geometry.moved(problem.target, e)), rows)
+    return problem.join(problem.confine(problem.geometry.moved(problem.targets(rows), e)), rows)

@@ -46,6 +46,11 @@ class UnknownDelay:
         for observer in self.observers:
             observer.know(theta)
 
+    def tell(self, columns: Sequence[int], values: Tensor) -> None:
+        """Replace some parameters, as in `Observer`."""
+        for observer in self.observers:
+            observer.tell(columns, values)
+
     @property
     def delay(self) -> Tensor:
         """Most likely delay (N,) in control periods."""

@@ -44,25 +44,26 @@ class Rollouts:
         return Rollouts(self.x[:, rows], self.u[:, rows], *rewards, self.success[rows], self.at_limit[rows], *found)
 
 
-def succeeded(problem: Problem, x: Tensor) -> Tensor:
-    """Mask (N,) of the successes among rollouts through the states x (K, N, n), one state for every control period.
+def succeeded(problem: Problem, rows: Tensor) -> Tensor:
+    """Mask (N,) of the successes among rollouts through the rows (K, N, n + k), one for every control period.
 
     A success has every coordinate, the angle of every rotation, and their rates within their tolerances of the target
-    during the last
-    `settling_periods`, or during all of a shorter rollout, and no state at its limit. States that the task declares
-    free may have any other value.
+    of its row during the last `settling_periods`, or during all of a shorter rollout, and no state at its limit. States
+    that the task declares free may have any other value.
     """
-    x = x[-1 - settling_periods(problem) :]
+    rows = rows[-1 - settling_periods(problem) :]
+    x, target = rows[..., : len(problem.target)], problem.targets(rows)
     states, count = problem.robot.metadata.states, problem.robot.metadata.nq
     position, rate = tolerances(problem)
-    error = (x - problem.target)[..., :count].abs()
+    error = (x - target)[..., :count].abs()
     turned = torch.where(problem.clipped[:count], error, torch.minimum(error, 2.0 * math.pi - error))
     for rotation in problem.robot.metadata.rotations:
         apart = product(conjugate(problem.target[rotation.quaternion]), x[..., rotation.quaternion])
         sine = torch.linalg.vector_norm(apart[..., 1:], dim=-1, keepdim=True)
         turned[..., rotation.quaternion] = 2.0 * torch.atan2(sine, apart[..., :1].abs())
-    speed = (problem.rates(x.reshape(-1, len(states))) - problem.rates(problem.target[None])).abs()
-    near = torch.cat([turned <= position, speed.view(*x.shape[:-1], -1) <= rate], -1)
+    still = problem.rates(target.reshape(-1, len(states))).view(*target.shape[:-1], -1)
+    speed = (problem.rates(x.reshape(-1, len(states))).view(*x.shape[:-1], -1) - still).abs()
+    near = torch.cat([turned <= position, speed <= rate], -1)
     judged = states[: near.shape[-1]]
     restricted = [i for i, state in enumerate(judged) if state.name not in problem.robot.metadata.task.free]
     inside = ~problem.at_limit(x).any(-1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -11,7 +11,8 @@ from torch import Tensor
 from solver.cuda_graphs import Replayed
 from solver.errors import SolverError
 from solver.game.policies import make_policy
-from solver.observer.unknown_delay import make_observer
+from solver.observer.observer import Observer
+from solver.observer.unknown_delay import UnknownDelay, make_observer
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, succeeded
 from solver.plants.plant import Plant
@@ -44,9 +45,21 @@ def without_input(problem: Problem) -> Controller:
     return act
 
 
-def sample_starts(problem: Problem, episodes: int, seed: int) -> Tensor:
-    """Starts (episodes, n + k) from the task's Gaussian distribution, confined to the state domain."""
-    return problem.sample_starts(episodes, torch.Generator(device=problem.state_limits.device).manual_seed(seed))
+def sample_starts(problem: Problem, episodes: int, seed: int, contexts: Tensor | None = None) -> Tensor:
+    """Starts (episodes, n + k) from the task's Gaussian distribution, confined to the state domain.
+
+    contexts: (episodes, k), random by default.
+    """
+    generator = torch.Generator(device=problem.state_limits.device).manual_seed(seed)
+    return problem.sample_starts(episodes, generator, contexts)
+
+
+@dataclass(frozen=True)
+class Jumps:
+    """References that jump along rollouts: after every `periods` control periods, to the next of `contexts`."""
+
+    periods: int
+    contexts: Tensor  # (S, N, k); a rollout has S + 1 parts
 
 
 @torch.no_grad()
@@ -59,6 +72,7 @@ def rollouts(
     observed: bool = False,
     longest_delay: int | None = None,
     estimate: Sequence[str] = (),
+    jumps: Jumps | None = None,
 ) -> Rollouts:
     """Rollouts of a controller from the rows x (N, n + k). Its input is held for one control period at a time.
 
@@ -66,7 +80,8 @@ def rollouts(
     ranges, of the parameters that it estimates. plant: by default the robot that they describe.
     seconds: by default the task's horizon. observed: the controller gets the estimates of an observer instead of the
     plant's measured states. longest_delay: in control periods; if given, the observer does not know the plant's delay
-    and estimates it up to this one. estimate: names of parameters that the observer estimates too, or `all`.
+    and estimates it up to this one. estimate: names of parameters that the observer estimates too, or `all`. jumps: of
+    the references in `plant.theta` (N, p), which is changed; they also give the time. A success reaches every target.
 
     The state reward is computed from the true states. The action reward is computed from the inputs of the controller,
     even if the plant delays or limits them.
@@ -85,10 +100,15 @@ def rollouts(
             known[:, observer.estimated] = problem.theta[observer.estimated]
             observer.know(known)
     steps = round((seconds or task.horizon) * task.control_rate)
+    if jumps is not None:
+        steps = (len(jumps.contexts) + 1) * jumps.periods
     states, inputs = [rows], []
     state_reward, action_reward, innovation = (torch.zeros_like(x[:, 0]) for _ in range(3))
     with torch.inference_mode():  # saves a sixth of the time; the returned tensors are made after it
-        for _ in range(steps):
+        for period in range(steps):
+            if jumps is not None and period and period % jumps.periods == 0:
+                rows = torch.cat([rows[:, : x.shape[1]], jumps.contexts[period // jumps.periods - 1]], 1)
+                told = _jumped(problem, rows, plant, observer)
             measured = simulation.measured
             seen = measured if observer is None else observer.estimate(measured[:, :entries])
             if observer is not None and observer.parameters is not None:
@@ -106,12 +126,26 @@ def rollouts(
     x = torch.stack(states)
     true = x[..., : len(problem.target)]
     at_limit = problem.at_limit(true[1:]).any(0)
-    result = Rollouts(x, torch.stack(inputs), state_reward, action_reward, succeeded(problem, true), at_limit)
+    parts = [x] if jumps is None else torch.split(x[1:], jumps.periods)
+    success = torch.stack([succeeded(problem, part) for part in parts]).all(0)
+    result = Rollouts(x, torch.stack(inputs), state_reward, action_reward, success, at_limit)
     if observer is None:
         return result
     names, theta = problem.robot.parameter_names, observer.parameters
     estimates = {names[i]: theta[:, i] for i in observer.estimated} if theta is not None else {}
     return replace(result, estimates=estimates, innovation=innovation)
+
+
+def _jumped(problem: Problem, rows: Tensor, plant: Plant, observer: Observer | UnknownDelay | None) -> Tensor:
+    """The rows, after plant and observer have taken their references."""
+    assert problem.context is not None
+    assert plant.theta is not None
+    columns = problem.context.columns[list(problem.context.references)].tolist()
+    values = problem.context.theta(rows[:, len(problem.target) :])[:, columns]
+    plant.theta[:, columns] = values
+    if observer is not None:
+        observer.tell(columns, values)
+    return rows
 
 
 def require_episodes(episodes: int) -> None:

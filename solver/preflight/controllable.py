@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from modelgen.arrays import Array
-from modelgen.identification.identifiability import in_words
+from modelgen.identification.confidence import in_words
 from modelgen.linear.regulator import obstacle
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError

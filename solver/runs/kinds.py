@@ -60,6 +60,11 @@ class Description(ABC):
         return ()
 
     @property
+    def reference_names(self) -> tuple[str, ...]:
+        """Names of the references among them, which nobody estimates."""
+        return ()
+
+    @property
     def label(self) -> str:
         """Robot and algorithm, in figures and tables."""
         return f"{self.robot}-{self.settings.algorithm}"
@@ -314,6 +319,12 @@ def told_names(folder: str | Path) -> tuple[str, ...]:
     return kind_of(folder).training.read(folder).told_names
 
 
+def reference_names(folder: str | Path) -> tuple[str, ...]:
+    """Names of the references that the policy of a run is told."""
+    folder = shipped.run_folder(folder)
+    return kind_of(folder).training.read(folder).reference_names
+
+
 def told_among(folder: str | Path, names: Iterable[str]) -> tuple[str, ...]:
     """Those of the names that are parameters which the policy of a run is told."""
     told = told_names(folder)
@@ -326,7 +337,10 @@ def names_to_estimate(folder: str | Path, names: Iterable[str]) -> tuple[str, ..
     Raises SolverError if there is TOLD, but the policy is told no parameter.
     """
     names = tuple(names)
-    return expanded(names, told_names(folder), folder) if TOLD in names else names
+    if TOLD not in names:
+        return names
+    told = tuple(name for name in told_names(folder) if name not in reference_names(folder))
+    return expanded(names, told, folder)
 
 
 def expanded(names: tuple[str, ...], told: tuple[str, ...], folder: str | Path) -> tuple[str, ...]:

@@ -6,12 +6,16 @@ import codecs
 import json
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from modelgen.errors import ReliabilityWarning
 from solver.runs.folder import METRICS, write_text
 
 LARGEST = 1e300
+SHARE = 0.99  # of the final return, in the pace of a training
+SECONDS = ("seconds", "seconds_targets", "seconds_fit", "seconds_evaluation")  # keys of rows, disjoint times
 #: Seconds between TensorBoard's writes. After Ctrl-C in a write, `close` waits this long for its thread.
 FLUSH = 1
 
@@ -82,8 +86,39 @@ def _text(path: Path) -> str:
 
 def training_seconds(folder: Path) -> float:
     """Seconds of all iterations or segments of a run, without evaluations."""
-    names = ("seconds", "seconds_targets", "seconds_fit")
-    return sum(row.get(name, 0.0) for row in read_metrics(folder) for name in names)
+    return sum(row.get(name, 0.0) for row in read_metrics(folder) for name in SECONDS if name != "seconds_evaluation")
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds of a training, and those after which its policy had SHARE of its final return for the first time."""
+
+    total: float
+    reached: float
+    rows: int  # all iterations or segments
+    row: int  # the one at whose end the return was reached
+
+    def __str__(self) -> str:
+        share = f"{100 * SHARE:.0f} % of the final return after {self.reached:.0f} s of {self.total:.0f} s"
+        return f"{share}, iteration {self.row} of {self.rows}"
+
+
+def pace(rows: Sequence[dict[str, float]]) -> Pace | None:
+    """Pace of a training by its rows of metrics. None without an evaluation.
+
+    The final return is that of the kept policy. An earlier policy reaches it with as many successes as that policy, and
+    a return that is lower by at most 1 - SHARE of its size.
+    """
+    evaluated = [row for row in rows if row.keys() >= {"return_mean", "success_rate", "kept"}]
+    if not evaluated:
+        return None
+    final = next(row for row in evaluated if row["kept"] == evaluated[-1]["kept"])
+    least = final["return_mean"] - (1.0 - SHARE) * abs(final["return_mean"])
+    elapsed = list(accumulate(sum(row.get(name, 0.0) for name in SECONDS) for row in rows))
+    enough = (row["success_rate"] >= final["success_rate"] and row["return_mean"] >= least for row in evaluated)
+    first = next(row for row, reached in zip(evaluated, enough, strict=True) if reached)
+    number = next(number for number, row in enumerate(rows) if row is first)
+    return Pace(elapsed[-1], elapsed[number], len(rows), number + 1)
 
 
 def _is_number(value: object) -> bool:

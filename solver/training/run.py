@@ -29,7 +29,8 @@ class RunDescription(Description):
     preset: str
     warm_from: str = ""  # folder of the run whose value function it begins with
     identified: Identified | None = None  # parameters from recordings: nominal values and sets
-    given: tuple[Given, ...] = ()  # parameters that the policy is told
+    given: tuple[Given, ...] = ()  # parameters that the policy is told, with the references of the robot
+    references: tuple[str, ...] = ()  # their names
 
     @property
     def nominal(self) -> tuple[float, ...]:
@@ -42,16 +43,26 @@ class RunDescription(Description):
         return tuple(entry.name for entry in self.given)
 
     @property
+    def reference_names(self) -> tuple[str, ...]:
+        """Names of the references among the told ones."""
+        return self.references
+
+    @property
+    def chosen_names(self) -> tuple[str, ...]:
+        """Names of the told parameters without the references, which every run of the robot is told."""
+        return tuple(name for name in self.told_names if name not in self.references)
+
+    @property
     def name(self) -> str:
         """Name of the run folder: robot, algorithm, preset, told parameters and seed."""
-        told = "".join(f"-{name}" for name in self.told_names)
+        told = "".join(f"-{name}" for name in self.chosen_names)
         return f"{self.robot}-{self.settings.algorithm}-{self.preset}{told}-seed{self.settings.seed}"
 
     @property
     def label(self) -> str:
         """Robot and algorithm, and the preset unless it is `fast`."""
         label = f"{self.robot}-{self.settings.algorithm}"
-        label += f" told {' '.join(self.told_names)}" if self.given else ""
+        label += f" told {' '.join(self.chosen_names)}" if self.chosen_names else ""
         return label if self.preset == "fast" else f"{label}-{self.preset}"
 
     @property
@@ -67,10 +78,11 @@ class RunDescription(Description):
         return settings | begins | ({"given": [asdict(entry) for entry in self.given]} if self.given else {})
 
     def results(self) -> dict[str, Any]:
-        """As in the base class. Runs of versions that knew no told parameters have no entry `given`."""
+        """As in the base class. Runs of earlier versions have no entries `given` and `references`."""
         content = super().results()
-        if not self.given:
-            del content["given"]
+        for name in ("given", "references"):
+            if not content[name]:
+                del content[name]
         return content
 
 

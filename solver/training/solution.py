@@ -12,7 +12,6 @@ import torch
 from solver.errors import SolverError
 from solver.game.policies import require_reaction_periods
 from solver.plants.rollouts import Controller, controller
-from solver.problem.context import Context
 from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
@@ -77,7 +76,8 @@ def load_solution(
         require_reaction_periods(reaction_periods)
         run = replace(run, settings=replace(run.settings, reaction_periods=float(reaction_periods)))
     kept = checkpoint["best"] or checkpoint  # `best` is empty before the first evaluation
-    ensemble = make_ensemble(robot, run.settings, len(run.given))
+    family = Problem(robot, identified=run.identified, given=run.given)
+    ensemble = make_ensemble(robot, run.settings, family.context)
     try:
         ensemble.load_state_dict(kept["ensemble"])
     except (RuntimeError, KeyError, TypeError) as error:
@@ -85,17 +85,12 @@ def load_solution(
             f"the checkpoint in {folder} does not fit the settings in its run.json: {' '.join(str(error).split())}"
         ) from error
     require_told_names(folder, run.told_names, told)
-    if run.given and contexts:
-        problem = Problem(robot, given=run.given)
-    elif run.given:
-        context = Context(run.given, robot.parameter_names, torch.as_tensor(robot.nominal_parameters))
-        theta = changed_parameters(Problem(robot), told)
-        context.require_within(theta)
-        family = Problem(robot, given=run.given)
-        robot, ensemble = robot.with_nominal(theta.tolist()), ensemble.told_that(context.of(theta))
+    problem = family
+    if family.context is not None and not contexts:
+        theta = changed_parameters(family, told)
+        family.context.require_within(theta)
+        robot, ensemble = robot.with_nominal(theta.tolist()), ensemble.told_that(family.context.of(theta))
         problem = Problem(robot)
         if family.moving_trim:
             problem.hold(family.trim_of(theta[None])[0])
-    else:
-        problem = Problem(robot, identified=run.identified)
     return Solution(run, problem, ensemble, FrozenValue(ensemble), checkpoint["iteration"])

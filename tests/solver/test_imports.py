@@ -30,7 +30,7 @@ ALLOWED = {
     "modelgen.files",
     "modelgen.gif",
     "modelgen.identification",
-    "modelgen.identification.identifiability",
+    "modelgen.identification.confidence",
     "modelgen.linear",
     "modelgen.linear.regulator",
     "modelgen.loader",

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from solver.export.c_export import UNTOLD
 from solver.export.c_folder import replay
 from solver.export.c_templates import domain, feature_map, filled, header, listed, names, rotations
 from solver.export.c_templates import facts as header_facts
@@ -40,6 +41,8 @@ def emit(problem: Problem, network: SmallNetwork, label: str, facts: Sequence[st
             "input_scale": listed(network.scale.tolist()),
             "largest": repr(LARGEST),
         }
+        | UNTOLD
+        | {"context_struct": ""}
         | header(robot, "`solver export --budget`", " in one small network", "")
         | replay(problem, controller(problem, network), CLOSE)
     )

@@ -87,7 +87,7 @@ def _counted(solution: Solution, network: SmallNetwork, observer: dict[str, str]
     if missing := missing_tools():
         return [f"Not counted on an emulated board: {missing} is not installed."]
     with tempfile.TemporaryDirectory() as scratch:
-        for file, content in kernels(problem.robot, bool(observer)).items():
+        for file, content in kernels(problem, bool(observer)).items():
             (Path(scratch) / file).write_bytes(content)
         for file, text in (emit(problem, network, name, []) | observer).items():
             (Path(scratch) / file).write_text(text)

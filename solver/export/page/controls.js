@@ -60,6 +60,7 @@ function trainings() {
     ["states in each", (run) => run.training.states], ["networks", (run) => `${run.training.members} of ${run.training.layers} x ${run.training.width}`],
     ["reaction time (control periods)", (run) => run.training.reaction_periods], ["seed", (run) => run.training.seed],
     ["admissible set of the adversary", (run) => sets(run.training).map(([name, size]) => `${name} ${size}`).join(", ") || "no adversary"],
+    ["is told", (run) => run.told?.context.map(({ name, lower, upper, unit }) => `${name} ${short(lower)} to ${short(upper)} ${unit}`).join(", ") ?? "nothing"],
     ["began from", (run) => run.training.warm_from || "nothing"], ["artifact", (run) => run.artifact], ["model", (run) => run.model]];
   return table(["training", ...runs.map((run) => run.label)], rows.map(([word, read]) => [word, ...runs.map(read)]));
 }
@@ -68,6 +69,7 @@ function refresh() {
   shows.forEach((show) => show());
   $("speed").value = [...$("speed").options].some((each) => Number(each.value) === speed) ? speed : "";
   $("drag").value = drag;
+  $("knows").checked = conditions.knows;
   [$("across").value, $("up").value] = axes;
   plots.forEach(({ select }, i) => { select.value = shown[i]; });
 }
@@ -104,6 +106,8 @@ $("reset").onclick = () => reset();
 $("step").onclick = () => { pause(true); advance(); draw(); };
 $("speed").onchange = () => { speed = Number($("speed").value); writeAddress(); };
 $("drag").onchange = () => { drag = $("drag").value; writeAddress(); };
+$("knowing").hidden = !families;
+$("knows").onchange = () => { conditions.knows = $("knows").checked; writeAddress(); };
 $("nominal").onclick = () => { conditions.theta = [...nominal]; refresh(); writeAddress(); };
 $("many").onclick = manyStarts;
 $("maps").onclick = maps;

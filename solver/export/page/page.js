@@ -7,7 +7,8 @@ const away = facts.task.start_mean.slice(0, q).map((value, i) => Math.abs(value 
 const main = away.indexOf(Math.max(...away)), mainRate = n > q ? q + main : (main + 1) % n;
 
 // The experiment. pushes: { at (control periods since the start), speeds (q), done }, in their order.
-const conditions = { theta: [...nominal], delay: 0, noise: 0, stiction: 0, seed: 1 };
+const conditions = { theta: [...nominal], delay: 0, noise: 0, stiction: 0, seed: 1, knows: true };
+const families = runs.some((run) => run.told); // policies that can be told parameters
 let start = [...facts.task.start_mean], pushes = [], speed, drag, axes, shown; // speed to shown: by readAddress
 let view = [...rules.view], paused = matchMedia("(prefers-reduced-motion: reduce)").matches, behind = 0, before = 0;
 const MOST_PUSHES = 100; // that the address holds
@@ -31,6 +32,7 @@ function readAddress() {
   conditions.theta = numbers("theta", nominal.length) ?? [...nominal];
   start = numbers("start", n) ?? [...facts.task.start_mean];
   conditions.delay = Math.min(Math.max(Math.round((numbers("delay", 1) ?? [0])[0]), 0), 20);
+  conditions.knows = words.get("knows") !== "no";
   for (const key of ["noise", "stiction"]) conditions[key] = Math.max((numbers(key, 1) ?? [0])[0], 0);
   speed = numbers("speed", 1)?.[0] > 0 ? numbers("speed", 1)[0] : 1;
   drag = words.get("drag") === "place" ? "place" : "push";
@@ -45,10 +47,12 @@ function readAddress() {
 function writeAddress() {
   const { theta, delay, noise, stiction } = conditions;
   let text = `theta=${theta}&start=${start}&delay=${delay}&noise=${noise}&stiction=${stiction}&speed=${speed}&drag=${drag}&map=${axes}&plots=${shown}`;
+  if (families && !conditions.knows) text += "&knows=no";
   if (pushes.length) text += `&push=${pushes.map(({ at, speeds }) => [at, ...speeds]).join(";")}`;
   history.replaceState(null, "", `#${text}`);
   const parameters = facts.parameters.map((each, i) => `${each.name} ${short(theta[i])} ${each.unit}`).join(", ");
   const harsh = `delay of ${delay} control periods, sensor noise ${short(noise)} and stiction ${short(stiction)} times the usual`;
   const pushed = pushes.length ? `; ${pushes.length} ${pushes.length === 1 ? "push" : "pushes"}` : "";
-  $("now").textContent = `Simulated with ${parameters}; ${harsh}${pushed}.`;
+  const told = families ? `; policies that can be told parameters know ${conditions.knows ? "these" : "the nominal ones"}` : "";
+  $("now").textContent = `Simulated with ${parameters}${told}; ${harsh}${pushed}.`;
 }

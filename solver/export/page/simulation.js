@@ -1,8 +1,9 @@
 // One robot in closed loop, a control period at a time: as solver.problem.integrator and solver.plants.outcome.
-// conditions: { theta, delay (control periods), noise and stiction (multiples of the usual), seed }.
+// conditions: { theta, delay (control periods), noise and stiction (multiples of the usual), seed, knows (whether a policy
+// that can be told parameters is told those of theta, or else the nominal ones) }.
 function makeSimulation(robot, facts, nominal, rules, run) {
   const n = facts.states.length, m = facts.inputs.length, q = rules.position.length;
-  const { policy, value } = makePolicy(robot, facts, nominal, run);
+  const { policy, value, tell } = makePolicy(robot, facts, nominal, run);
   const period = 1 / facts.task.control_rate;
   const floats = (size) => new Float64Array(size);
   const x = floats(n), u = floats(m), given = floats(m), seen = floats(n), wrapped = floats(n), cost = floats(1);
@@ -18,9 +19,9 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     return 2 * Math.atan2(Math.hypot(...v), Math.abs(w));
   };
   const turned = (angle) => angle - 2 * Math.PI * Math.floor((angle + Math.PI) / (2 * Math.PI));
-  const all = { x, u, seen, value, policy, period, time: 0, result: 0, good: 0, hit: false, reset, step, success, confine };
+  const all = { x, u, seen, value, policy, period, time: 0, result: 0, good: 0, hit: false, reset, step, success, confine, know };
   const trim = facts.inputs.map((input) => input.trim);
-  let waiting = [], random = Math.random;
+  let waiting = [], random = Math.random, known = "", priced = nominal;
 
   function confine(y) {
     for (let i = 0; i < n; i++)
@@ -33,7 +34,17 @@ function makeSimulation(robot, facts, nominal, rules, run) {
       y.set(quaternionProduct(facts.task.target.slice(rotation.coordinate, rotation.coordinate + 4), near), rotation.coordinate);
     }
   }
+  // What the policy is told, and the parameters that the state cost has: only what it can be told differs from the nominal.
+  function know({ theta, knows }) {
+    const now = `${Boolean(knows)} ${theta}`;
+    if (!tell || now === known) return;
+    known = now;
+    tell(knows ? Object.fromEntries(facts.parameters.map(({ name }, i) => [name, theta[i]])) : {});
+    priced = [...nominal];
+    for (const { place } of run.told.context) priced[place] = theta[place];
+  }
   function reset(start, conditions) {
+    know(conditions);
     x.set(start);
     u.set(trim);
     waiting = [];
@@ -44,7 +55,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
   function stateCost(y) {
     wrapped.set(y);
     for (const i of rules.unwrapped) wrapped[i] = turned(wrapped[i]);
-    robot.state_cost(wrapped, nominal, cost, dq);
+    robot.state_cost(wrapped, priced, cost, dq);
     return cost[0];
   }
   // Near the target and at rest, away from all limits: counted in states, one a control period.
@@ -109,6 +120,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     return mean;
   }
   function step(conditions) {
+    know(conditions);
     seen.set(x);
     if (conditions.noise > 0) {
       for (let i = 0; i < n; i++) seen[i] += conditions.noise * rules.noise[i] * random();

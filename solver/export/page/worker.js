@@ -13,6 +13,7 @@ onmessage = ({ data }) => {
     }
     return;
   }
+  simulation.know(conditions);
   const { size, first, second, x } = data, V = new Float32Array(size * size), U = new Float32Array(size * size);
   const point = Float64Array.from(x), gradient = new Float64Array(x.length), u = new Float64Array(facts.inputs.length);
   const place = (state, i) => facts.states[state].limit * ((2 * i) / (size - 1) - 1);

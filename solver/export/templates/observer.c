@@ -211,7 +211,7 @@ static void follow(const ${name}_observer *o, ${name}_filter *f, const real *u, 
     if (o->measured == 0) {
         for (int i = 0; i < STATES; i++) f->x[i] = i < SENSORS ? y[i] : $still;
         for (int i = 0; i < ALL; i++) f->covariance[i][i] = i < SENSORS ? o->variance[i] : unknown[i];
-        memcpy(f->parameters, $nominal, PARAMETERS * sizeof(real));
+        memcpy(f->parameters, $start, PARAMETERS * sizeof(real));
         confine(f->x);
     } else {
         real about[STATES];
@@ -240,9 +240,9 @@ void ${name}_observer_reset(${name}_observer *o) {
     memset(o, 0, sizeof *o);
     for (int d = 0; d <= DELAY; d++) memcpy(o->waiting[d], trim, sizeof trim);
     memcpy(o->variance, usual, sizeof usual);
-}
+$knows_nominal}
 
-/* Forgets the state and not the inputs on their way. */
+$know_function/* Forgets the state and not the inputs on their way. */
 static void begin(${name}_observer *o) {
     memset(o->filters, 0, sizeof o->filters);
     o->measured = o->likeliest = 0;

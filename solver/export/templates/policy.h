@@ -25,10 +25,10 @@ extern "C" {
 /* Whether the state is in the domain that the policy was made for. */
 typedef enum { ${NAME}_OUT_OF_DOMAIN = 0, ${NAME}_IN_DOMAIN = 1 } ${name}_watchdog;
 
-/* $states -> $inputs, within the limits and never NaN; call it once every $period s and hold u in between.
- * Where it returns ${NAME}_OUT_OF_DOMAIN, stop the robot. u is the input that holds the target, $trim_text, where a state
- * is not a finite number. */
-${name}_watchdog ${name}_policy(const ${name}_real *x, ${name}_real *u);
+$context_struct/* $states -> $inputs, within the limits and never NaN; call it once every $period s and hold u in between.
+ * Where it returns ${NAME}_OUT_OF_DOMAIN, stop the robot. u is the input that holds the target where a state is not a
+ * finite number. */
+${name}_watchdog ${name}_policy(${to}const ${name}_real *x, ${name}_real *u);
 
 $value_declaration/* In ${name}_policy_replay.c: 0 where this machine computes what Torch did. */
 int ${name}_policy_replay(void);

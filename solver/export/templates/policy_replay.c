@@ -5,7 +5,8 @@
 
 #include "${name}_policy.h"
 
-static const ${name}_real states[$rows][${NAME}_STATES] = {
+/* Of every row the state$and_context. */
+static const ${name}_real states[$rows][${NAME}_STATES + $k] = {
 $replayed_states};
 static const ${name}_real inputs[$rows][${NAME}_INPUTS] = {
 $replayed_inputs};
@@ -14,9 +15,10 @@ static const ${name}_real spans[${NAME}_INPUTS] = {$input_limits}; /* half of th
 /* 0, or the number of the first state, counted from 1, whose watchdog is another or whose input is off by more than
  * $close of half of its range. */
 int ${name}_policy_replay(void) {
-    for (int row = 0; row < $rows; row++) {
+$told_in_driver    for (int row = 0; row < $rows; row++) {
+        const ${name}_real *in = states[row];
         ${name}_real u[${NAME}_INPUTS];
-        if (${name}_policy(states[row], u) != (row < $inside ? ${NAME}_IN_DOMAIN : ${NAME}_OUT_OF_DOMAIN)) return row + 1;
+$tell_in_driver        if (${name}_policy(${driver_pass}in, u) != (row < $inside ? ${NAME}_IN_DOMAIN : ${NAME}_OUT_OF_DOMAIN)) return row + 1;
         for (int k = 0; k < ${NAME}_INPUTS; k++) {
             const ${name}_real off = u[k] - inputs[row][k], most = (${name}_real)$close * spans[k];
             if (!(-most <= off && off <= most)) return row + 1;

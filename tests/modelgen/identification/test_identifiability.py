@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from modelgen.identification.identifiability import Directions, deciding, directions, ellipsoid, in_words, readable
+from modelgen.identification.confidence import Directions, deciding, directions, ellipsoid, in_words, readable
 
 
 def test_a_product_leaves_one_direction_open() -> None:

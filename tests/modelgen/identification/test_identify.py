@@ -15,13 +15,11 @@ import pytest
 from modelgen.cli import main
 from modelgen.identification.columns import columns
 from modelgen.identification.confidence import blocks, covariance, inflation, quantile, scores
-from modelgen.identification.fit import fit, fit_windows
+from modelgen.identification.fit import Settled, cost, fit, fit_windows, settle
 from modelgen.identification.fit import spread_of as spread
 from modelgen.identification.identify import Identified, identify
-from modelgen.identification.model import Model
+from modelgen.identification.model import Model, safe_step
 from modelgen.identification.recordings import read
-from modelgen.identification.simulation import safe_step
-from modelgen.identification.starts import Settled, cost, settle
 from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
 from tests.modelgen.support.logs import log, recordings, silent, write

@@ -14,7 +14,6 @@ import torch
 
 from modelgen.builder import export as export_model
 from modelgen.derivation.model_file import load as load_model
-from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import SolverError
 from solver.export.c_export import emit_observer
@@ -26,6 +25,7 @@ from solver.export.distilled.cost import WIDTHS, cost, observer_cost, read_budge
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller
 from solver.export.distilled.regression import Effort, distil
 from solver.game.policies import make_policy
+from solver.problem.problem import Problem
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from tests.solver.small_trainings import start_unjudged
@@ -328,8 +328,8 @@ def test_the_header_states_what_is_counted(
     assert (int(policy), len(x)) == (counts.largest.instructions, 100)
     assert int(policy) < int(period) < 42_000
 
-    def wrong(robot: CompiledRobot, observer: bool) -> dict[str, bytes]:
-        files = kernels(robot, observer)
+    def wrong(problem: Problem, observer: bool) -> dict[str, bytes]:
+        files = kernels(problem, observer)
         files["pendulum.c"] = files["pendulum.c"].replace(b"u_optimal[0] = ", b"u_optimal[0] = R(0.9) * ")
         return files
 

@@ -186,7 +186,7 @@ def test_a_rollout_keeps_its_context(load: Load) -> None:
     result = rollouts(told, controller(told, quadratic(2), 1.0), rows, seconds=0.4)
     assert torch.equal(result.x[..., 2:], rows[:, 2:].expand(len(result.x), -1, -1))
     assert result.at_limit.shape == (4, 2)
-    context = Context(BOTH, ("mass", "length"), torch.ones(2))
+    context = Context(BOTH, load("pendulum").metadata, torch.ones(2))
     for i, theta in enumerate(context.theta(rows[:, 2:]).tolist()):
         single = Problem(load("pendulum").with_nominal(theta))
         alone = rollouts(single, controller(single, quadratic(2), 1.0), rows[i : i + 1, :2], seconds=0.4)

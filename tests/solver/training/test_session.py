@@ -31,7 +31,7 @@ from tests.solver.small_trainings import start, tensors
 pytestmark = pytest.mark.slow
 
 TrainTiny = Callable[..., None]
-TIMES = {"seconds_targets", "seconds_fit"}
+TIMES = {"seconds_targets", "seconds_fit", "seconds_evaluation"}
 LONG = ["--iterations", "10", "--evaluate-every", "5"]
 
 
