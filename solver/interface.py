@@ -79,13 +79,13 @@ class Run:
     def to_jax(self, dtype: str = "float32") -> JaxSolution:
         """Policy and value function as pure functions of JAX: `f = run.to_jax(); f.policy(x); jax.grad(f.value)(x)`.
 
-        dtype: float32 or float64, of the results. Raises SolverError without JAX, and for a run without a value
-        function.
+        dtype: float32 or float64, of the results. Those of a family are told parameters: `f.policy(x, mass=1.3)`.
+        Raises SolverError without JAX, and for a run without a value function.
         """
         from solver.jax.solution import make
         from solver.training.solution import load_solution
 
-        return make(load_solution(self.folder, self.generated), dtype)
+        return make(load_solution(self.folder, self.generated, contexts=True), dtype)
 
     @property
     def metrics(self) -> list[dict[str, float]]:
