@@ -21,9 +21,9 @@ from solver.problem.given import GivenRanges
 from solver.problem.parameters import Change
 from solver.problem.robots import load_robot
 from solver.runs.artifact import ARTIFACT
+from solver.runs.folder import Report, read_metrics
 from solver.runs.kinds import Description, kind_of, kind_that_trains, start, warn_unfinished
 from solver.runs.kinds import resume as resume_run
-from solver.runs.metrics import Report, read_metrics
 from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
 from solver.training.plan import Adversaries, plan
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from modelgen.commandline.program import warn
 from solver.streams import SEEDS
 

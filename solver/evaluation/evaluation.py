@@ -15,8 +15,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.evaluation.source import Source, source_of
 from solver.plants import PlantName, all_effects, make_plant
-from solver.plants.outcome import Rollouts, settling_periods, summary
-from solver.plants.rollouts import Jumps, require_episodes, rollouts, sample_starts
+from solver.plants.outcome import Jumps, Rollouts, require_episodes, rollouts, sample_starts, settling_periods, summary
 from solver.problem.parameters import Change, changed_parameters, left_all_bounds
 from solver.problem.problem import Problem
 from solver.runs.kinds import expanded

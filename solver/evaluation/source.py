@@ -13,7 +13,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.plants.rollouts import Controller
+from solver.plants.outcome import Controller
 from solver.policy import Policy
 from solver.problem.parameters import Change
 from solver.problem.problem import Problem

@@ -15,7 +15,7 @@ from modelgen.errors import ReliabilityWarning
 from modelgen.files import PACKAGE
 from solver.errors import SolverError
 from solver.export.c_templates import COPYRIGHT, comment, filled, listed, names, signals
-from solver.plants.rollouts import Controller
+from solver.plants.outcome import Controller
 from solver.problem.problem import Problem
 
 MADE = "made by `solver export`"  # what every file says of itself

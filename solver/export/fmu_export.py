@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from modelgen.backends.fmu.archive import archive
-from modelgen.backends.fmu.description import Unit, Variable
+from modelgen.backends.fmu.archive import Unit, Variable, archive
 from solver.export.c_export import emit as emit_policy
 from solver.export.c_export import emit_observer
 from solver.export.c_folder import kernels
 from solver.export.c_templates import filled, names
-from solver.export.told import Told, told_by
 from solver.training.solution import Solution
+from solver.value.told import Told, told_by
 
 
 def emit(solution: Solution, label: str, version: int = 3, observer: bool = False) -> bytes:
@@ -23,7 +22,7 @@ def emit(solution: Solution, label: str, version: int = 3, observer: bool = Fals
     robot = solution.problem.robot
     functions = kernels(solution.problem, observer)
     sensed = len(robot.metadata.coordinates) if observer else len(robot.state_names)
-    told = told_by(solution)
+    told = told_by(solution.problem, solution.ensemble)
     variables = _variables(solution, sensed, told)
     start = ", ".join(repr(variable.start or 0.0) for variable in variables)
     fields = names(robot, label) | {"sensed": sensed, "start": start}

@@ -7,8 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from solver.errors import SolverError
-from solver.gym.environment import EnvironmentOptions, RobotVectorEnv
-from solver.gym.episodes import INFORMATION, Array
+from solver.gym.environment import INFORMATION, Array, EnvironmentOptions, RobotVectorEnv
 
 try:
     from stable_baselines3.common.vec_env import VecEnv

@@ -12,7 +12,7 @@ import torch
 
 import solver
 from solver.errors import SolverError
-from solver.plants.rollouts import rollouts
+from solver.plants.outcome import rollouts
 
 gymnasium = pytest.importorskip("gymnasium")
 
