@@ -193,7 +193,7 @@ def _basin(basin: Basin) -> dict[str, object]:
 
 _IN_DRIVER = ("told_in_driver", "tell_in_driver", "driver_pass", "and_context")
 #: Fields that are empty for a policy that is told nothing.
-_OF_CONTEXT = ("to", "of", "pass", "context_features", "unused", *_IN_DRIVER)
+_OF_CONTEXT = ("to", "of", "pass", "context_features", "shift_state", "unused", *_IN_DRIVER)
 
 
 def _fixed(solution: Solution) -> dict[str, Any]:
@@ -246,6 +246,8 @@ def _told(problem: Problem, told: Told, name: str) -> dict[str, Any]:
         "parameters": "told->parameters",
         "seen": "FEATURES + ENTRIES",
         "context_features": "    for (int i = 0; i < ENTRIES; i++) z[FEATURES + i] = told->entries[i];\n",
+        "shift_state": "    for (int i = 0; i < STATES; i++) x[i] -= told->shift[i];\n",
+        "moved": ", ".join(f"{{{listed(row)}}}" for row in told.shift.tolist()),
         "unused": "" if problem.moving_trim else "    (void)told;\n",
         "optimal": "optimal(told, " if problem.moving_trim else f"{name}_optimal_input(",
         "slope": "told->slope",

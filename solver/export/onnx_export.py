@@ -112,7 +112,11 @@ class _Policy:
         assert problem.context is not None
         assert values is not None
         context, m = casadi.SX.sym("context", len(problem.context)), len(self._limits)
-        a, B = self._robot.casadi_function("affine_dynamics")(problem.target.numpy(), self._theta(context))
+        target = casadi.SX(problem.context.target.numpy())
+        if problem.context.shift is not None:
+            c = (context - problem.context.middle.numpy()) / problem.context.half.numpy()
+            target += casadi.mtimes(problem.context.shift.numpy().T, c)
+        a, B = self._robot.casadi_function("affine_dynamics")(target, self._theta(context))
         limits = problem.state_limits[problem.held].numpy()
         A = casadi.mtimes(casadi.mtimes(casadi.diag(1.0 / limits), B[problem.held, :]), casadi.diag(self._limits))
         normal, wanted = casadi.mtimes(A.T, A), casadi.mtimes(A.T, -a[problem.held] / limits)

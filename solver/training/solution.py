@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-import torch
-
 from solver.errors import SolverError
 from solver.game.policies import require_reaction_periods
 from solver.plants.rollouts import Controller, controller

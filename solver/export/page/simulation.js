@@ -22,6 +22,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
   const all = { x, u, seen, value, policy, period, time: 0, result: 0, good: 0, hit: false, reset, step, success, confine, know };
   const trim = facts.inputs.map((input) => input.trim);
   let waiting = [], random = Math.random, known = "", priced = nominal;
+  const target = Float64Array.from(facts.task.target); // which references move
 
   function confine(y) {
     for (let i = 0; i < n; i++)
@@ -37,8 +38,14 @@ function makeSimulation(robot, facts, nominal, rules, run) {
   // What the policy is told, and the parameters that the state cost has: only what it can be told differs from the nominal.
   function know({ theta, knows }) {
     const now = `${Boolean(knows)} ${theta}`;
-    if (!tell || now === known) return;
+    if (now === known) return;
     known = now;
+    target.set(facts.task.target);
+    for (const { name, target: slopes } of facts.task.references ?? []) {
+      const place = facts.parameters.findIndex((each) => each.name === name);
+      slopes.forEach((slope, i) => { target[i] += slope * (theta[place] - nominal[place]); });
+    }
+    if (!tell) return;
     tell(knows ? Object.fromEntries(facts.parameters.map(({ name }, i) => [name, theta[i]])) : {});
     priced = [...nominal];
     for (const { place } of run.told.context) priced[place] = theta[place];
@@ -76,7 +83,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
         v += 2;
         continue;
       }
-      let away = Math.abs(x[i] - facts.task.target[i]);
+      let away = Math.abs(x[i] - target[i]);
       if (turns[i]) away = Math.min(away, 2 * Math.PI - away);
       if (judged[i]) near &&= away <= rules.position[i];
       if (judged[v]) near &&= Math.abs(a[i] - atTarget[i]) <= rules.rate[v - q];
