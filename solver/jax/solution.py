@@ -102,7 +102,9 @@ def _frame(solution: Solution, robot: CompiledRobot, told: Told | None, dtype: n
         return lambda _: constant
     degrees, places = told.degrees.numpy(), told.context.columns.tolist()
     middle, half = fixed(told.context.middle), fixed(told.context.half)
-    level, cost, form, moved = (fixed(each) for each in (told.level, told.cost, told.form, told.shift))
+    level, cost, form = fixed(told.level), fixed(told.cost), fixed(told.form)
+    shift = told.context.shift
+    moved = jnp.zeros((len(places), len(problem.target)), dtype) if shift is None else fixed(shift)
 
     def of(values: Any) -> _Frame:
         c = jnp.clip((values - middle) / half, -1.0, 1.0)

@@ -151,7 +151,7 @@ class Selection:
                 value = (value + float(worst.mean())) / 2.0
             else:
                 quarters, value = 0.0, (value + float(_sorted_returns(anywhere).mean())) / 2.0
-        successes = nominal.success * torch.where(nominal.at_limit.any(1), HELD, 1.0)
+        successes = nominal.success * torch.where((nominal.at_limit & ~self.problem.fast).any(1), HELD, 1.0)
         return Score(float(successes.mean()), quarters, adversary, value, mean), evaluated
 
     def restore_best(self) -> None:

@@ -59,6 +59,8 @@ class Session:
         self.problem = Problem(robot, settings.device, settings.integrator, identified, given)
         self.game = Game(self.problem, limit_cost=settings.limit_cost)
         self.value = make_ensemble(robot, settings, self.problem.context).to(settings.device)
+        if settings.basin:
+            self.value.see_less_of(self.problem.fast)
         self.states = StateSource(self.problem, MIXTURES[settings.sampling])
         self.fitter = Fitter(self.game, partial(make_optimiser, settings=settings), settings.loss_scale)
         self.fitter.renew(self.value)

@@ -106,7 +106,7 @@ def test_bad_targets_stop_at_their_iteration(
         return value_targets(*arguments) if len(calls) < 3 else torch.full((192,), level)
 
     monkeypatch.setattr(algorithm, "value_targets", spoilt)
-    with pytest.raises(DivergenceError, match="iteration 2: "):
+    with pytest.raises(DivergenceError, match=r"iteration 2: .*(not finite|within the look-ahead, .*control_rate)"):
         train_tiny(tmp_path)
     assert load_run_checkpoint(tmp_path)["iteration"] == 2
     assert len(read_metrics(tmp_path)) == 2
