@@ -27,8 +27,7 @@ def test_fuzz_rolling_robots(seed: int, nq: int, rolling: int, declared: int) ->
     heavy, torque = random.uniform(0.5, 2, masses), random.uniform(-1, 1, nq)
 
     robot = Robot("fuzzed")
-    kinds = dict(limit=1, rate_limit=1)
-    q = [robot.prismatic(f"q{i}", **(kinds if i < free else dict(limit=1))) for i in range(nq)]
+    q = [robot.prismatic(f"q{i}", limit=1, rate_limit=1 if i < free else None) for i in range(nq)]
     s = [robot.speed(f"s{i}", limit=1, unit="m/s") for i in range(declared)]
     speeds = [*(symbol.rate for symbol in q[:free]), *s]
     u = robot.input("u", (0, 2), "N")
