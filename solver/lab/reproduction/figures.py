@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.typing import ColorType
 
+from modelgen.style import colour_map
 from solver.evaluation.plots import DRAWN, coordinate, draw_value_and_policy
 from solver.lab.reproduction import paper_results
 from solver.lab.reproduction.experiments import Plan
@@ -75,7 +75,7 @@ def ablation_figure(plan: Plan, runs: Runs) -> Figure:
         for panel, title in zip(row, titles, strict=True):
             for method in plan.methods:
                 if method.panel == title:
-                    colour = colormaps["viridis"](0.9 * (method.share or 0.0))
+                    colour = colour_map("sequential")(0.9 * (method.share or 0.0))
                     curve(panel, runs.of(method.name, robot), colour, f"share {method.share:g}")
             _label(panel, f"{robot}\n{title}")
         row[0].set_ylabel("return")
