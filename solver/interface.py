@@ -20,9 +20,9 @@ from solver.preflight.check import preflight
 from solver.problem.given import GivenRanges
 from solver.problem.parameters import Change
 from solver.problem.robots import load_robot
+from solver.runs.folder import read_metrics
 from solver.runs.kinds import Description, kind_of, kind_that_trains, start, warn_unfinished
 from solver.runs.kinds import resume as resume_run
-from solver.runs.metrics import read_metrics
 from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
 from solver.training.plan import Adversaries, plan
 from solver.training.run import ARTIFACT
@@ -76,13 +76,13 @@ class Run:
     def to_jax(self, dtype: str = "float32") -> JaxSolution:
         """Policy and value function as pure functions of JAX: `f = run.to_jax(); f.policy(x); jax.grad(f.value)(x)`.
 
-        dtype: float32 or float64, of the results. Raises SolverError without JAX, and for a run without a value
-        function.
+        dtype: float32 or float64, of the results. Those of a family are told parameters: `f.policy(x, mass=1.3)`.
+        Raises SolverError without JAX, and for a run without a value function.
         """
         from solver.jax.solution import make
         from solver.training.solution import load_solution
 
-        return make(load_solution(self.folder, self._generated), dtype)
+        return make(load_solution(self.folder, self._generated, contexts=True), dtype)
 
     @property
     def metrics(self) -> list[dict[str, float]]:

@@ -37,15 +37,26 @@ DECLARED = 0.5  # a parameter moved by this share of half its range by direction
 
 @dataclass(frozen=True)
 class Directions:
-    """Orthonormal columns in units of half of each parameter's range, so that 1 leads from its middle to a bound."""
+    """Orthonormal columns in units of half of each parameter's range, so that 1 leads from its middle to a bound.
+
+    Known parameters, such as references, are zero in all of them.
+    """
 
     seen: Array  # (p, r)
-    unseen: Array  # (p, p - r)
+    unseen: Array  # (p, p - known - r)
     condition: float  # the largest singular value over the least one of the seen directions
 
 
-def directions(sensitivity: Array) -> Directions:
-    """Split the space of parameters; sensitivity: (..., p), in standard deviations for half of each range."""
+def directions(sensitivity: Array, known: Sequence[int] = ()) -> Directions:
+    """Split the space of parameters; sensitivity: (..., p), in standard deviations for half of each range.
+
+    known: indices of parameters that are not sought.
+    """
+    if known:
+        sought = np.delete(np.arange(sensitivity.shape[-1]), known)
+        found = directions(sensitivity[..., sought])
+        whole = np.eye(sensitivity.shape[-1])[:, sought]
+        return Directions(whole @ found.seen, whole @ found.unseen, found.condition)
     _, sizes, rows = np.linalg.svd(np.linalg.qr(sensitivity.reshape(-1, sensitivity.shape[-1]), mode="r"))
     sizes = np.pad(sizes, (0, len(rows) - len(sizes)))
     visible = sizes > RANK * max(float(sizes[0]), 1e-300)

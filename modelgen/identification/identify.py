@@ -220,14 +220,14 @@ def identify(model: Model, recordings: Sequence[Recording], seconds: float, prog
     Raises ModelError for a robot without parameters, for recordings that are too short or depend on no parameter, and
     for a search that has not reached the minimum.
     """
-    if not model.robot.parameter_names:
+    if len(model.references) == len(model.robot.parameter_names):
         raise ModelError(
             f"`{model.robot.name}` has no parameters to identify: all of them are fixed in its model file."
         )
     bounds, own = model.bounds, len(model.robot.parameter_names)
     half = (bounds[:, 1] - bounds[:, 0]) / 2
     windows, fitted = fit(model, recordings, seconds, progress)
-    visible = directions(fitted.settled.sensitivity * half)
+    visible = directions(fitted.settled.sensitivity * half, model.references)
     if not visible.seen.shape[1]:
         raise ModelError("the recorded motion depends on no parameter. Record a motion in which the robot moves.")
     scored = scores(fitted.settled, half[:, None] * visible.seen)

@@ -203,6 +203,8 @@ class Model:
         #: s at a window's beginning that are not compared.
         self.blind = longest_delay if "delay" in estimate else known_delay
         self._size = len(robot.parameter_names)
+        #: Indices of set-points, which no recording shows and nobody identifies: they stay nominal.
+        self.references = [robot.parameter_names.index(name) for name in robot.metadata.references]
         self._offsets = [robot.state_names.index(each.of) for each in self.effects if each.kind == "offset"]
         self._driven = [robot.input_names.index(each.of) for each in self.effects if each.kind == "gain"]
 

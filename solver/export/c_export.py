@@ -15,16 +15,17 @@ import torch
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.export.c_templates import comment, domain, facts, feature_map, filled, listed, names, origin, rotations
-from solver.export.told import Told, told_by
 from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held_seconds
 from solver.observer.observability import estimated_parameters
 from solver.observer.observer import Observer
 from solver.observer.sensing import make_sensing, usual_counts
+from solver.problem.context import Context
 from solver.problem.problem import REGULAR, Problem
 from solver.training.solution import Solution
 from solver.value.family import REACH
 from solver.value.network import DIAGONAL_FLOOR
 from solver.value.quadratic_form import Basin
+from solver.value.told import Told, told_by
 
 #: Words of C and C++ that cannot name a member of a struct, but a parameter of a model file.
 RESERVED = frozenset(
@@ -39,7 +40,7 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
 
     A solution with contexts gives a policy that is told them in a struct.
     """
-    robot, told = solution.problem.robot, told_by(solution)
+    robot, told = solution.problem.robot, told_by(solution.problem, solution.ensemble)
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
     fields: dict[str, Any] = {**names(robot, label), **_held_input(robot, seconds), **_network(solution)}
     fields |= rotations(solution.problem, slopes=True) | domain(solution.problem)
@@ -193,7 +194,7 @@ def _basin(basin: Basin) -> dict[str, object]:
 
 _IN_DRIVER = ("told_in_driver", "tell_in_driver", "driver_pass", "and_context")
 #: Fields that are empty for a policy that is told nothing.
-_OF_CONTEXT = ("to", "of", "pass", "context_features", "unused", *_IN_DRIVER)
+_OF_CONTEXT = ("to", "of", "pass", "context_features", "shifted", "unused", *_IN_DRIVER)
 
 
 def _fixed(solution: Solution) -> dict[str, Any]:
@@ -202,20 +203,7 @@ def _fixed(solution: Solution) -> dict[str, Any]:
     cost = problem.action_cost
     own = [entry.trim for entry in problem.robot.metadata.inputs] if cost.slope is None else problem.trim.tolist()
     fields = {
-        **dict.fromkeys(
-            (
-                "to",
-                "of",
-                "pass",
-                "context_features",
-                "unused",
-                "told_in_driver",
-                "tell_in_driver",
-                "driver_pass",
-                "and_context",
-            ),
-            "",
-        ),
+        **dict.fromkeys(_OF_CONTEXT, ""),
         "k": 0,
         "seen": "FEATURES",
         "optimal": f"{problem.robot.name}_optimal_input(",
@@ -247,6 +235,7 @@ def _told(problem: Problem, told: Told, name: str) -> dict[str, Any]:
         "seen": "FEATURES + ENTRIES",
         "context_features": "    for (int i = 0; i < ENTRIES; i++) z[FEATURES + i] = told->entries[i];\n",
         "unused": "" if problem.moving_trim else "    (void)told;\n",
+        **_shift(context, name),
         "optimal": "optimal(told, " if problem.moving_trim else f"{name}_optimal_input(",
         "slope": "told->slope",
         "trim": ["hold.c", "told.c", "about_trim.c"] if problem.moving_trim else ["told.c"],
@@ -283,6 +272,27 @@ def _told(problem: Problem, told: Told, name: str) -> dict[str, Any]:
         "state_limits": listed(problem.state_limits.tolist()),
         "regular": repr(REGULAR),
         **_driver(name, own, len(problem.target)),
+    }
+
+
+def _shift(context: Context, name: str) -> dict[str, str]:
+    """Fields of a target that moves: V is computed at the state minus what the context adds to the target."""
+    if context.shift is None:
+        return {
+            **dict.fromkeys(("member_shift", "shift_target", "shifted", "held_target"), ""),
+            "at_target_state": "target",
+        }
+    rows = ", ".join(f"{{{listed(row)}}}" for row in context.shift.tolist())
+    add = "told->shift[s] += told->entries[i] * along[i][s];"
+    return {
+        "member_shift": f"    {name}_real shift[{context.shift.shape[1]}]; /* of the target, by references */\n",
+        "shift_target": f"    static const real along[ENTRIES][STATES] = {{{rows}}};\n"
+        "    for (int s = 0; s < STATES; s++) {\n        told->shift[s] = 0;\n"
+        f"        for (int i = 0; i < ENTRIES; i++) {add}\n    }}\n",
+        "shifted": "    for (int i = 0; i < STATES; i++) x[i] -= told->shift[i];\n",
+        "held_target": "    real at[STATES];\n"
+        "    for (int i = 0; i < STATES; i++) at[i] = target[i] + told->shift[i];\n",
+        "at_target_state": "at",
     }
 
 

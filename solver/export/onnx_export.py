@@ -20,15 +20,15 @@ from modelgen.loader import CompiledRobot
 from modelgen.metadata import Rotation
 from solver.export.onnx_graph import OnnxGraph, OnnxTensor, entries, where
 from solver.export.onnx_value import Frame, frame_of, frame_of_contexts, joined, summed, value_of
-from solver.export.told import told_by
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
 from solver.problem.problem import FARTHEST, REGULAR
 from solver.training.solution import Solution
+from solver.value.told import told_by
 
 
 def emit(solution: Solution, label: str) -> bytes:
     """Content of the .onnx file. A solution with contexts gives a graph with the input `context`."""
-    robot, told = solution.problem.robot.with_kernels("casadi"), told_by(solution)
+    robot, told = solution.problem.robot.with_kernels("casadi"), told_by(solution.problem, solution.ensemble)
     graph = OnnxGraph()
     n, m = len(robot.metadata.states), len(robot.metadata.inputs)
     x = _normalised(_confined(OnnxTensor(graph, "x")), solution.problem.geometry.rotations, n)
@@ -112,7 +112,11 @@ class _Policy:
         assert problem.context is not None
         assert values is not None
         context, m = casadi.SX.sym("context", len(problem.context)), len(self._limits)
-        a, B = self._robot.casadi_function("affine_dynamics")(problem.target.numpy(), self._theta(context))
+        target = casadi.SX(problem.context.target.tolist())
+        if problem.context.shift is not None:
+            c = (context - problem.context.middle.numpy()) / problem.context.half.numpy()
+            target += casadi.mtimes(problem.context.shift.numpy().T, c)
+        a, B = self._robot.casadi_function("affine_dynamics")(target, self._theta(context))
         limits = problem.state_limits[problem.held].numpy()
         A = casadi.mtimes(casadi.mtimes(casadi.diag(1.0 / limits), B[problem.held, :]), casadi.diag(self._limits))
         normal, wanted = casadi.mtimes(A.T, A), casadi.mtimes(A.T, -a[problem.held] / limits)

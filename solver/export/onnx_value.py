@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from solver.export.onnx_graph import OnnxTensor, where
-from solver.export.told import Told
 from solver.problem.geometry import ENTRIES
 from solver.training.solution import Solution
 from solver.value.family import REACH
 from solver.value.features import Features
 from solver.value.network import DIAGONAL_FLOOR, Factor
 from solver.value.quadratic_form import TURN, Basin
+from solver.value.told import Told
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Frame:
     level: Any
     entries: OnnxTensor | None = None  # (N, k) the context between -1 and 1
     values: OnnxTensor | None = None  # (N, k) and in SI units
+    shift: OnnxTensor | None = None  # (N, n) what references add to the target
 
 
 def frame_of(solution: Solution) -> Frame:
@@ -56,7 +57,8 @@ def frame_of_contexts(told: Told, context: OnnxTensor) -> Frame:
         [product @ matrix[:, :, j].numpy() for j in range(matrix.shape[-1])] for matrix in (told.form, told.cost)
     )
     bend = context.graph.constant(1.0) / (level * REACH) if used else 0.0
-    return Frame(_cholesky(form), bend, cost, level if used else 0.0, c, c * half + middle)
+    shift = None if told.context.shift is None else c @ told.context.shift.numpy()
+    return Frame(_cholesky(form), bend, cost, level if used else 0.0, c, c * half + middle, shift)
 
 
 def _cholesky(form: list[OnnxTensor]) -> list[OnnxTensor]:
@@ -86,6 +88,7 @@ def _times_transposed(e: OnnxTensor, matrix: Any) -> OnnxTensor:
 def value_of(solution: Solution, frame: Frame, x: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
     """V (N, 1) and dV/dx (N, n) of the ensemble with its basin."""
     features, members = solution.ensemble.features, solution.ensemble.factors
+    x = x if frame.shift is None else x - frame.shift
     c = len(features.angles)
     angle, rest = x.picked(features.angles.tolist()), x.picked(features.others.tolist())
     z = x.graph.apply("Sin", angle) | x.graph.apply("Cos", angle) | rest * features.scale.numpy()

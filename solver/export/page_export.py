@@ -17,10 +17,8 @@ from modelgen.style import CSS
 from solver.errors import SolverError
 from solver.export.js_export import as_json, numbers
 from solver.export.js_export import engine as policy_engine
-from solver.plants.harsh.drive import BREAKAWAY, COULOMB, RESTING, SWEEPS
-from solver.plants.harsh.harshness import Harshness
-from solver.plants.harsh.plant import Harsh
-from solver.plants.harsh.sensors import NOISE
+from solver.plants.harsh.plant import Harsh, Harshness
+from solver.plants.harsh.sensors import BREAKAWAY, COULOMB, NOISE, RESTING, SWEEPS
 from solver.plants.outcome import settling_periods, tolerances
 from solver.problem.problem import Problem
 from solver.training.solution import Solution

@@ -2,8 +2,8 @@
 
 Near the target V = -e^T P e, where P solves the Riccati equation of the discounted task, xdot = (A - rho/2) x + B u.
 The basin is the largest sublevel set of e^T P e on which the policy of this V works on the nonlinear robot, whose
-inputs are limited and held. Every rollout from its boundary arrives at the target, reaches no state limit, and costs at
-most COST_ERROR more than e^T P e.
+inputs are limited and held. Every rollout from its boundary arrives at the target, reaches no limit of a state that is
+not fast, and costs at most COST_ERROR more than e^T P e.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from modelgen.arrays import Array
 from modelgen.linear import regulator
 from solver.errors import SolverError
 from solver.local.linearization import Linearization, holding, linearization, linearize
-from solver.plants.rollouts import controller, rollouts, sample_starts, without_input
+from solver.plants.outcome import controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
 from solver.value.family import BasinFamily, exponents, terms
 from solver.value.features import times
@@ -191,21 +191,22 @@ def _arrives(
 ) -> bool:
     """Whether the policy of the quadratic form brings the robot from the basin's boundary to the target.
 
-    A rollout must reach no limit, and cost no more than COST_ERROR and `negligible` allow.
+    A rollout must reach no limit of a state that is not fast, and cost no more than COST_ERROR and `negligible` allow.
     """
     rows = shell(problem, family, SAMPLES)
-    if bool(problem.at_limit(problem.split(rows)[0]).any()):
+    if bool(problem.braked(problem.split(rows)[0]).any()):
         return False
+    rows = problem.join(problem.confine(problem.split(rows)[0]), rows)
     basin = family.at(rows)
+    cost = basin.distance(problem.split(rows)[0]).clamp_max(basin.level)
 
     def value(at: Tensor) -> tuple[Tensor, Tensor]:
         return basin.quadratic(problem.split(at)[0])[:2]
 
     result = rollouts(problem, controller(problem, value, reaction_periods), rows, seconds=seconds)
     arrived = basin.distance(problem.split(result.x[-1])[0]) < ARRIVED * basin.level
-    excess = (COST_ERROR * torch.as_tensor(basin.level)).clamp_min(negligible)
-    paid = -result.returns < basin.level + excess
-    return bool((arrived & paid & ~result.at_limit.any(-1)).all())
+    paid = -result.returns < cost + (COST_ERROR * cost).clamp_min(negligible)
+    return bool((arrived & paid & ~(result.at_limit & ~problem.fast).any(-1)).all())
 
 
 def near_target(problem: Problem, family: Basin | BasinFamily, size: int, generator: torch.Generator) -> Tensor:

@@ -20,6 +20,7 @@ MOST = 5  # told parameters: the polynomials of `solver.value.family` grow fast 
 MATTERS = 0.02  # effect above which `all` tells a parameter, as a share of the rates of change
 SAMPLES, SEED = 1024, 0  # of the states at which effects are measured
 HELD = 1e-4  # limits per second: a slower drift at the target is rest, in the rounding of float32
+ROUNDING = 1e-9  # share of the bounds: an end of a range this near to one is the bound
 CORNERS = 64  # contexts at the ends of the ranges, and contexts within them, at which the target must be held
 
 #: Names of told parameters, or their ranges: None for the bounds of the model file.
@@ -54,6 +55,11 @@ def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
             lower, upper = (
                 _value(change, parameter.value) for change in wanted[name] or (parameter.lower, parameter.upper)
             )
+            room = ROUNDING * (
+                parameter.upper - parameter.lower
+            )  # 1.3x is the bound 1.3 times the value but for rounding
+            lower = parameter.lower if abs(lower - parameter.lower) <= room else lower
+            upper = parameter.upper if abs(upper - parameter.upper) <= room else upper
             if not lower < upper:
                 raise SolverError(
                     f"--given {name}: its range is {lower:g} to {upper:g}, so there is nothing to tell. Write "

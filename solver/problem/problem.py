@@ -27,6 +27,7 @@ from solver.problem.schemes import SCHEMES, SchemeName
 #: uniform, or `uniform` in the state domain.
 StartDistribution = Literal["gaussian", "angle", "uniform"]
 
+FAST = 2.0  # control periods in which full inputs take a fast state to its limit
 AT_ANGLE = 1e-3  # rad: an angle from the target this near to its limit counts as at the limit
 UNIFORM = 3.14  # rad, standard deviation of a start from which on a rotation is uniform
 SAMPLES = 64  # states at which the state cost is compared with its value after one turn
@@ -305,9 +306,23 @@ class Problem:
         for i in joints:
             x[:, i].add_(math.pi).remainder_(2.0 * math.pi).sub_(math.pi)
 
+    @cached_property
+    def fast(self) -> Tensor:
+        """Mask (n,) of the fast states: full inputs take them from the target to their limit in FAST control periods.
+
+        Such a state follows the inputs. Its limit is no brake, because an input stops it as soon.
+        """
+        B = self.robot.affine_dynamics(self.target[None])[1][0]
+        return FAST * self.control_step * (B.abs() * self.input_limits).sum(1) > self.state_limits
+
+    def braked(self, x: Tensor) -> Tensor:
+        """Mask (...) of the states x (..., n) that are held by the limit of a state that is not fast."""
+        return (self.at_limit(x) & ~self.fast).any(-1)
+
     def beyond(self, x: Tensor) -> Tensor:
-        """Distance (N,) of the states x (N, n) beyond their limits, as the sum over the states of distance / limit."""
-        distance = ((x.abs() - self.bound).clamp_min_(0.0) / self.state_limits).sum(1)
+        """Distance (N,) of the states x (N, n) beyond their limits, as the sum of distance / limit over the states that
+        are not fast."""
+        distance = ((x.abs() - self.bound).clamp_min_(0.0) / self.state_limits * ~self.fast).sum(1)
         for rotation in self.limited:
             distance += self._beyond_rotation(x, rotation).clamp_min_(0.0) / rotation.limit
         return distance

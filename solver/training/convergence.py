@@ -27,7 +27,8 @@ class Convergence:
     def observe(self, iteration: Iteration, row: dict[str, float]) -> None:  # noqa: ARG002
         """Let the schedule skip to its next phase, or repeat its position."""
         schedule = self.schedule
-        if "return_mean" in row:
+        evaluated = "return_mean" in row
+        if evaluated:
             new = [row["success_rate"], row["return_mean"]]
             self.evaluations = [*self.evaluations, new][-self.count :]
             schedule.unsolved = row["success_rate"] < self.solved
@@ -39,7 +40,7 @@ class Convergence:
         agree = solved and abs(last - before) < self.tolerance * abs(last)
         schedule.settled = solved and (agree or schedule.settled)
         if agree:
-            schedule.go_to(schedule.next_phase())
+            schedule.go_to(schedule.next_phase() if evaluated else schedule.position)
         elif schedule.position == schedule.refinement and schedule.added < self.wait * schedule.settings.iterations:
             schedule.go_to(schedule.position - 1)
 

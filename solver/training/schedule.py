@@ -120,9 +120,9 @@ class Schedule:
         return max(self._step_changes(), default=0)
 
     def next_phase(self) -> int:
-        """Position of the next phase: a new step length, the growth of the adversaries, or the last phase.
+        """Position of the next phase: a new step length, the growth of the adversaries, the last phase, or the end.
 
-        It is the current position if there is no later phase, and while the adversaries grow.
+        It is the current position while the adversaries grow.
         """
         s, robust = self.settings, self.settings.algorithm == "rfvi"
         if robust and self.position >= self.refinement and self.adversary_share(self.position) < 1.0:
@@ -130,7 +130,7 @@ class Schedule:
         begins = self._step_changes()
         if robust and s.adversary_ramp[1] > 0.0:
             begins.append(self.refinement)
-        begins.append(math.ceil(self.last_phase * s.iterations))
+        begins += [math.ceil(self.last_phase * s.iterations), s.iterations]
         return min((begin for begin in begins if begin > self.position), default=self.position)
 
     def _step_changes(self) -> list[int]:

@@ -19,7 +19,7 @@ from solver.local.basin import find_basin
 from solver.problem.context import Given
 from solver.problem.identified import Identified
 from solver.problem.problem import Problem
-from solver.serial import serial_torch
+from solver.streams import serial_torch
 from solver.training.convergence import Convergence
 from solver.training.networks import make_ensemble, make_optimiser
 from solver.training.polish import Polish
@@ -59,6 +59,8 @@ class Session:
         self.problem = Problem(robot, settings.device, settings.integrator, identified, given)
         self.game = Game(self.problem, limit_cost=settings.limit_cost)
         self.value = make_ensemble(robot, settings, self.problem.context).to(settings.device)
+        if settings.basin:
+            self.value.see_less_of(self.problem.fast)
         self.states = StateSource(self.problem, MIXTURES[settings.sampling])
         self.fitter = Fitter(self.game, partial(make_optimiser, settings=settings), settings.loss_scale)
         self.fitter.renew(self.value)

@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-import torch
-
 from solver.errors import SolverError
 from solver.game.policies import require_reaction_periods
-from solver.plants.rollouts import Controller, controller
+from solver.plants.outcome import Controller, controller
 from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
@@ -36,16 +34,6 @@ class Solution:
     def controller(self) -> Controller:
         """Policy of the run."""
         return controller(self.problem, self.value.sparing, self.run.settings.reaction_periods)
-
-    def require_own_trim(self) -> None:
-        """Raises SolverError if the action cost is measured from another trim than in the artifact's kernels."""
-        if not torch.equal(self.problem.trim, torch.as_tensor(self.problem.robot.trim)):
-            told = ", ".join(self.run.told_names)
-            raise SolverError(
-                f"the robot with these values of {told} needs another input to hold its target than the nominal one, "
-                "and exported files compute the action cost about the nominal input. Export the nominal robot, without "
-                "--set, or use the policy in Python"
-            )
 
     @property
     def label(self) -> str:

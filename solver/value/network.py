@@ -24,6 +24,7 @@ from solver.value.features import Features
 from solver.value.quadratic_form import Basin
 
 DIAGONAL_FLOOR = 1e-3  # smallest diagonal entry of L
+LESS = 16.0  # the scale of a fast state is smaller by this factor
 HIDDEN_GAIN, OUTPUT_GAIN = 1.41, 1.0  # of the Glorot initialisation of the weights
 HIDDEN_BIAS, OUTPUT_BIAS = 0.1, -0.1  # initial values
 
@@ -143,6 +144,14 @@ class Ensemble(nn.Module):
         fixed = self.angles, self.others, self.scale
         at_target = Features(*fixed, self.target, self.metric, self.bend, self.rotations)(self.target[None])[0]
         return Features(*fixed, at_target, self.metric, self.bend, self.rotations)
+
+    def see_less_of(self, fast: Tensor) -> None:
+        """Divide the scale of the states in a mask (n,) by LESS, so that L depends on them little.
+
+        V is nearly the quadratic form in states that follow the inputs. They cost so little that an error of L would
+        hide their slope, which the policy follows.
+        """
+        self.scale.div_(torch.where(fast[self.others], LESS, 1.0))
 
     def set_metric(self, cost: Tensor, reach: float) -> None:
         """Set the metric of the error from P (nt, nt) and c = reach. It is part of the state_dict."""

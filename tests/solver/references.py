@@ -35,6 +35,11 @@ def slide(horizon: float = 4, rate: int = 50) -> CompiledRobot:
 
 @cache
 def lean(torque: float = 12, limit: float = 0.6) -> CompiledRobot:
+    """`leaning_robot`, compiled."""
+    return modelgen.compile(leaning_robot(torque, limit), dtype="float32")
+
+
+def leaning_robot(torque: float = 12, limit: float = 0.6) -> Robot:
     """A pendulum that leans where the reference `lean` says, against its weight."""
     robot = Robot("lean")
     angle = robot.revolute("angle", continuous=True, rate_limit=10)
@@ -53,4 +58,4 @@ def lean(torque: float = 12, limit: float = 0.6) -> CompiledRobot:
         weight_at_horizon=0.5,
         control_rate=50,
     )
-    return modelgen.compile(robot, dtype="float32")
+    return robot

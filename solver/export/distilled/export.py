@@ -61,7 +61,6 @@ def export(
     if not 0.0 <= max_loss < math.inf:
         raise SolverError(f"--max-loss is {max_loss}; give a share of the return, for example {MAX_LOSS}")
     require_seed(seed)
-    solution.require_own_trim()
     problem, allowed = solution.problem, read_budget(budget)
     besides = emit_observer(problem, estimate) if observer else {}
     estimated = estimated_parameters(problem, make_sensing(problem, usual_counts(problem)), estimate)

@@ -10,12 +10,13 @@ function makeSimulation(robot, facts, nominal, rules, run) {
   const k = [floats(n), floats(n), floats(n), floats(n)], at = [x, floats(n), floats(n), floats(n)];
   const acting = floats(m), friction = floats(m), a = floats(n), atTarget = floats(n), B = floats(n * m), dq = floats(n);
   const wanted = floats(m), turns = facts.states.map((state) => state.continuous), limits = facts.states.map((state) => state.limit);
+  const target = [...facts.task.target];
   const judged = facts.states.map((state) => !facts.task.free.includes(state.name));
-  robot.affine_dynamics(facts.task.target, nominal, atTarget, B);
+  robot.affine_dynamics(target, nominal, atTarget, B);
   const rotations = facts.rotations || [], turning = facts.states.map(() => false);
   for (const each of rotations) turning.fill(true, each.coordinate, each.coordinate + 4);
   const angleOf = ({ coordinate }) => {
-    const [w, ...v] = between(facts.task.target, x, coordinate);
+    const [w, ...v] = between(target, x, coordinate);
     return 2 * Math.atan2(Math.hypot(...v), Math.abs(w));
   };
   const turned = (angle) => angle - 2 * Math.PI * Math.floor((angle + Math.PI) / (2 * Math.PI));
@@ -28,10 +29,10 @@ function makeSimulation(robot, facts, nominal, rules, run) {
       if (!turning[i]) y[i] = turns[i] ? turned(y[i]) : Math.min(Math.max(y[i], -limits[i]), limits[i]);
     for (const rotation of rotations) {
       normaliseRotation(y, rotation.coordinate);
-      const [w, ...v] = between(facts.task.target, y, rotation.coordinate), most = rotation.limit / 2;
+      const [w, ...v] = between(target, y, rotation.coordinate), most = rotation.limit / 2;
       if (Math.abs(w) >= Math.cos(most) || most >= Math.PI / 2) continue;
       const share = Math.sin(most) / Math.hypot(...v), near = [Math.sign(w || 1) * Math.cos(most), ...v.map((each) => share * each)];
-      y.set(quaternionProduct(facts.task.target.slice(rotation.coordinate, rotation.coordinate + 4), near), rotation.coordinate);
+      y.set(quaternionProduct(target.slice(rotation.coordinate, rotation.coordinate + 4), near), rotation.coordinate);
     }
   }
   // What the policy is told, and the parameters that the state cost has: only what it can be told differs from the nominal.
@@ -39,9 +40,18 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     const now = `${Boolean(knows)} ${theta}`;
     if (!tell || now === known) return;
     known = now;
-    tell(knows ? Object.fromEntries(facts.parameters.map(({ name }, i) => [name, theta[i]])) : {});
+    const references = facts.task.references || [], always = new Set(references.map((reference) => reference.name));
+    const values = facts.parameters.map(({ name }, i) => [name, theta[i]]);
+    tell(Object.fromEntries(values.filter(([name]) => knows || always.has(name))));
     priced = [...nominal];
     for (const { place } of run.told.context) priced[place] = theta[place];
+    // The target of the references.
+    target.forEach((_, s) => { target[s] = facts.task.target[s]; });
+    for (const { name, target: along } of references) {
+      const place = facts.parameters.findIndex((parameter) => parameter.name === name), change = theta[place] - nominal[place];
+      along.forEach((each, s) => { target[s] += each * change; });
+    }
+    robot.affine_dynamics(target, nominal, atTarget, B);
   }
   function reset(start, conditions) {
     know(conditions);
@@ -68,7 +78,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
       stopped ||= rotation.limit < Math.PI && angle >= rotation.limit - 1e-3;
       if (judged[rotation.coordinate]) near &&= angle <= rules.position[rotation.coordinate];
       for (let i = rotation.speed; i < rotation.speed + 3; i++)
-        if (judged[i]) near &&= Math.abs(x[i] - facts.task.target[i]) <= rules.rate[i - q];
+        if (judged[i]) near &&= Math.abs(x[i] - target[i]) <= rules.rate[i - q];
     }
     for (let i = 0, v = q; i < q; i++, v++) {
       if (turning[i]) {
@@ -76,7 +86,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
         v += 2;
         continue;
       }
-      let away = Math.abs(x[i] - facts.task.target[i]);
+      let away = Math.abs(x[i] - target[i]);
       if (turns[i]) away = Math.min(away, 2 * Math.PI - away);
       if (judged[i]) near &&= away <= rules.position[i];
       if (judged[v]) near &&= Math.abs(a[i] - atTarget[i]) <= rules.rate[v - q];

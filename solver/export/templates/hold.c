@@ -5,7 +5,7 @@ static const real state_limit[STATES] = {$state_limits}, span[INPUTS] = {$limits
 static void hold(${name}_told *told) {
     real a[STATES], B[STATES][INPUTS], cost, curvature[INPUTS];
     double M[INPUTS][INPUTS + 1] = {{0}}, size = 0, share[INPUTS];
-    ${name}_affine_dynamics(target, told->parameters, a, B[0]);
+$held_target    ${name}_affine_dynamics($at_target_state, told->parameters, a, B[0]);
     for (int h = 0; h < $helds; h++) {
         const int i = moving[h];
         for (int k = 0; k < INPUTS; k++) {

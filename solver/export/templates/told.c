@@ -25,7 +25,7 @@ int ${name}_tell(const ${name}_context *context, ${name}_told *told) {
         power[i][1] = c;
         for (int d = 2; d <= DEGREE; d++) power[i][d] = 2 * c * power[i][d - 1] - power[i][d - 2];
     }
-    for (int t = 0; t < TERMS; t++) {
+$shift_target    for (int t = 0; t < TERMS; t++) {
         real term = 1;
         for (int i = 0; i < ENTRIES; i++) term *= power[i][degree[t][i]];
         for (int j = 0; j < 1 + COSTS + FORMS; j++) number[j] += term * polynomial[t][j];

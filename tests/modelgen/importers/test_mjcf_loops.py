@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from modelgen import ModelError
 from modelgen.arrays import Array
 from tests.modelgen.importers.test_mjcf import Machine, agree
 
@@ -70,11 +72,8 @@ def test_a_loop_moves_as_in_mujoco(tmp_path: Path, name: str) -> None:
     ours = machine.acceleration(x, u)
     agree(ours, machine.imported.acceleration(x, u))
     model, theirs = _plain(machine), []
-    leading = [
-        machine.imported._columns[joint.name]
-        for joint in machine.imported._joints
-        if joint.name not in machine.imported._robot.mechanism.dependent and joint.type != "floating"
-    ]
+    mechanism, columns = machine.imported._robot.mechanism, machine.imported._columns
+    leading = [columns[name] for name in columns if name not in {*mechanism.dependent, "base_joint"}]
     for state, inputs in zip(x, u, strict=True):
         data = _state(machine, model, state)
         assert np.abs(data.efc_pos).max() < 1e-9, "the loop is closed"
@@ -82,4 +81,57 @@ def test_a_loop_moves_as_in_mujoco(tmp_path: Path, name: str) -> None:
         data.ctrl = inputs
         mujoco.mj_forward(model, data)
         theirs.append(data.qacc[leading])
-    print(ours, theirs)
+    hard = ours[:, -len(leading) :]
+    assert np.abs(hard - theirs).max() < 1e-3 * np.abs(hard).max(), (
+        "MuJoCo's solver, whose constraints give way a little"
+    )
+
+
+def test_a_joint_that_turns_without_end_leads_where_the_loop_lets_it(tmp_path: Path) -> None:
+    crank_rocker = FOUR_BAR.replace('stiffness="0.3"', "")
+    free = Machine(tmp_path, crank_rocker, CRANK, CONNECT)
+    assert "continuous=True, rate_limit" in free.text
+    assert not any("range of crank" in words for words in free.warnings)
+    short = Machine(tmp_path, crank_rocker.replace('pos="0 0 0.2"', 'pos="0 0 0.5"'), CRANK, CONNECT)
+    assert any(
+        re.search("the range of crank is .* the loop of line 1 does not close", words) for words in short.warnings
+    )
+    lower, upper = (
+        float(bound) for bound in re.findall(r"range of crank is (\S+) \.\.\. (\S+) in", str(short.warnings))[0]
+    )
+    assert short.robot.joints[0].limit == pytest.approx((upper - lower) / 2, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("bodies", "loop", "words"),
+    [
+        (
+            FOUR_BAR,
+            '<connect body1="coupler" body2="world" anchor="0.1 0.03 0"/>',
+            "hold crank, coupler: none of these",
+        ),
+        (
+            FOUR_BAR.replace('name="rocker" axis="0 -1 0" ref="30"', 'name="rocker" type="ball"'),
+            '<connect body1="coupler" body2="rocker" anchor="0.43 0 0.15"/>',
+            "passes the joint 'rocker' with three rotations",
+        ),
+        (
+            FIVE_BAR.replace('pos="0 0 0.33"', 'pos="0 0.2 0.33"'),
+            '<connect site1="tip" site2="end"/>',
+            "does not close near the reference posture",
+        ),
+    ],
+)
+def test_a_loop_that_a_model_file_cannot_hold_is_refused(tmp_path: Path, bodies: str, loop: str, words: str) -> None:
+    motors = MOTORS if "left" in bodies else CRANK
+    with pytest.raises(ModelError, match=rf"xml:3: .*{words}"):
+        Machine(tmp_path, bodies.replace("\n", ""), motors, f"\n\n<equality>{loop}</equality>")
+
+
+def test_loops_without_effect_are_listed(tmp_path: Path) -> None:
+    twice = CONNECT.replace(
+        "</equality>", '\n<connect body1="coupler" body2="rocker" anchor="0.43 0.1 0.15"/></equality>'
+    )
+    machine = Machine(tmp_path, FOUR_BAR, CRANK, twice)
+    assert any("loops that follow from others (line 2)" in words for words in machine.warnings)
+    assert machine.text.count("robot.loop(") == 1

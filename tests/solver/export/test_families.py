@@ -17,10 +17,11 @@ import pytest
 import torch
 
 import solver
+from modelgen import Robot
 from modelgen.builder import export
 from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
-from solver.plants.rollouts import rollouts
+from solver.plants.outcome import rollouts
 from solver.runs.kinds import KINDS
 from solver.runs.kinds import start as start_run
 from solver.training.plan import plan
@@ -29,6 +30,7 @@ from solver.training.solution import Solution, load_solution
 from tests.modelgen.support.fmus import Instance, complaints
 from tests.solver.export.test_c_export import COMPILER, STRICT, called, needs_compiler
 from tests.solver.export.test_page_export import LOOP
+from tests.solver.references import lean, leaning_robot
 from tests.solver.small_trainings import quiet
 
 Array = np.ndarray[Any, Any]
@@ -36,7 +38,12 @@ GIVEN = {
     "pendulum": {"mass": (0.5, 1.5), "length": (0.8, 1.2)},  # one input, an angle that wraps, no trim
     "planar_quadrotor": {"mass": (0.4, 0.6)},  # a trim that moves with the mass, two inputs
     "quadrotor": {"mass": (0.4, 0.6)},  # and a rotation
+    "lean": {"mass": (0.5, 1.5)},  # a reference, with which target and trim move
 }
+
+
+def model_of(name: str) -> Robot:
+    return leaning_robot() if name == "lean" else load_model(name)
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ class Family:
 
 def trained(name: str, tiny: Callable[..., Settings], folder: Path) -> Path:
     """A run of a family with the basins of all contexts, trained a little."""
-    _, run = plan(name, None, given=GIVEN[name])
+    _, run = plan(name, str(lean().folder.parent) if name == "lean" else None, given=GIVEN[name])
     changes: dict[str, Any] = {"iterations": 1, "states": 32, "epochs": 1, "episodes": 2, "basin": True}
     run = replace(run, settings=tiny("cfvi", **changes, reaction_periods=1.0))
     with mock.patch("solver.training.selection.rollouts", partial(rollouts, seconds=0.1)):
@@ -96,9 +103,8 @@ def family(
     solution = load_solution(run, contexts=True)
     problem, generator = solution.problem, torch.Generator().manual_seed(1)
     rows = problem.sample_domain(120, generator)
-    near = problem.geometry.moved(
-        problem.target.repeat(60, 1), 0.02 * problem.geometry.error(problem.split(rows)[0][:60], problem.target)
-    )
+    target = problem.at_target(rows[:60])
+    near = problem.geometry.moved(target, 0.02 * problem.geometry.error(problem.split(rows)[0][:60], target))
     rows[:60, : len(problem.target)] = near
     inside = solution.value.frame.at(rows)[2].quadratic(rows[:, : len(problem.target)])[2]
     assert 5 < inside.sum() < 100
@@ -110,7 +116,7 @@ def family(
 def test_in_c(family: Family, real: str, tmp_path: Path) -> None:
     name, m = family.solution.problem.robot.name, len(family.solution.problem.input_limits)
     assert main(["export", str(family.run), "--c", str(tmp_path)]) == 0
-    for file, content in export(load_model(name), "c").items():
+    for file, content in export(model_of(name), "c").items():
         (tmp_path / file).write_bytes(content)
     sources = [str(tmp_path / f"{name}{end}.c") for end in ("", "_policy", "_policy_driver")]
     command = [str(COMPILER), *STRICT, f"-D{name.upper()}_REAL={real}", *sources, "-lm", "-o", str(tmp_path / "driver")]
@@ -232,7 +238,7 @@ def test_in_onnx(family: Family, periods: str, tmp_path: Path) -> None:
     solution = load_solution(family.run, None, float(periods), contexts=True)
     replace(family, solution=solution).compare(u, value[:, 0], gradient)
     described = json.loads(session.get_modelmeta().custom_metadata_map["context"])
-    given = GIVEN[family.solution.run.robot]
+    given = {entry.name: (entry.lower, entry.upper) for entry in family.solution.run.given}
     assert {entry["name"]: (entry["lower"], entry["upper"]) for entry in described} == given
     beyond = session.run(["u"], {"x": family.states[:1], "context": family.context[:1] * 0 + 9})[0]
     top = np.array([[upper for _, upper in given.values()]], np.float32)

@@ -24,8 +24,7 @@ from solver.observer.observability import estimated_parameters
 from solver.observer.observer import largest_disturbance
 from solver.observer.sensing import make_sensing
 from solver.plants import make_plant
-from solver.plants.outcome import settling_periods, succeeded
-from solver.plants.rollouts import Controller, Jumps, controller, rollouts
+from solver.plants.outcome import Controller, Jumps, controller, rollouts, settling_periods, succeeded
 from solver.problem.given import resolve
 from solver.problem.problem import Problem
 from solver.training.networks import make_ensemble
@@ -175,7 +174,7 @@ def test_success_and_cost_are_those_of_the_target_of_the_row(sliding: Made) -> N
     assert_close(problem.state_cost(x, theta), 2.0 * torch.tensor([0.0, 0.49, 0.0, 1.96]))
     moved = Problem(slide().with_nominal([0.7, 1.3]))
     assert succeeded(moved, x.expand(60, -1, -1)).tolist() == [True, False, False, False]
-    assert_close(moved.state_cost(x), problem.state_cost(x, theta.new_tensor([[0.7, 1.3]]).expand(4, -1)))
+    assert_close(moved.state_cost(x), problem.state_cost(x, torch.tensor([[0.7, 1.3]]).expand(4, -1)))
 
 
 def test_a_value_step_is_that_of_the_robot_with_this_target_and_no_adversary_moves_it(leaning: Made) -> None:
