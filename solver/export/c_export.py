@@ -20,7 +20,6 @@ from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held
 from solver.observer.observability import estimated_parameters
 from solver.observer.observer import Observer
 from solver.observer.sensing import make_sensing, usual_counts
-from solver.problem.context import Context
 from solver.problem.problem import REGULAR, Problem
 from solver.training.solution import Solution
 from solver.value.family import REACH
@@ -194,7 +193,7 @@ def _basin(basin: Basin) -> dict[str, object]:
 
 _IN_DRIVER = ("told_in_driver", "tell_in_driver", "driver_pass", "and_context")
 #: Fields that are empty for a policy that is told nothing.
-_OF_CONTEXT = ("to", "of", "pass", "context_features", "shifted", "unused", *_IN_DRIVER)
+_OF_CONTEXT = ("to", "of", "pass", "context_features", "shift_state", "unused", *_IN_DRIVER)
 
 
 def _fixed(solution: Solution) -> dict[str, Any]:
@@ -203,7 +202,20 @@ def _fixed(solution: Solution) -> dict[str, Any]:
     cost = problem.action_cost
     own = [entry.trim for entry in problem.robot.metadata.inputs] if cost.slope is None else problem.trim.tolist()
     fields = {
-        **dict.fromkeys(_OF_CONTEXT, ""),
+        **dict.fromkeys(
+            (
+                "to",
+                "of",
+                "pass",
+                "context_features",
+                "unused",
+                "told_in_driver",
+                "tell_in_driver",
+                "driver_pass",
+                "and_context",
+            ),
+            "",
+        ),
         "k": 0,
         "seen": "FEATURES",
         "optimal": f"{problem.robot.name}_optimal_input(",
@@ -234,8 +246,9 @@ def _told(problem: Problem, told: Told, name: str) -> dict[str, Any]:
         "parameters": "told->parameters",
         "seen": "FEATURES + ENTRIES",
         "context_features": "    for (int i = 0; i < ENTRIES; i++) z[FEATURES + i] = told->entries[i];\n",
+        "shift_state": "    for (int i = 0; i < STATES; i++) x[i] -= told->shift[i];\n",
+        "moved": ", ".join(f"{{{listed(row)}}}" for row in told.shift.tolist()),
         "unused": "" if problem.moving_trim else "    (void)told;\n",
-        **_shift(context, name),
         "optimal": "optimal(told, " if problem.moving_trim else f"{name}_optimal_input(",
         "slope": "told->slope",
         "trim": ["hold.c", "told.c", "about_trim.c"] if problem.moving_trim else ["told.c"],
@@ -272,27 +285,6 @@ def _told(problem: Problem, told: Told, name: str) -> dict[str, Any]:
         "state_limits": listed(problem.state_limits.tolist()),
         "regular": repr(REGULAR),
         **_driver(name, own, len(problem.target)),
-    }
-
-
-def _shift(context: Context, name: str) -> dict[str, str]:
-    """Fields of a target that moves: V is computed at the state minus what the context adds to the target."""
-    if context.shift is None:
-        return {
-            **dict.fromkeys(("member_shift", "shift_target", "shifted", "held_target"), ""),
-            "at_target_state": "target",
-        }
-    rows = ", ".join(f"{{{listed(row)}}}" for row in context.shift.tolist())
-    add = "told->shift[s] += told->entries[i] * along[i][s];"
-    return {
-        "member_shift": f"    {name}_real shift[{context.shift.shape[1]}]; /* of the target, by references */\n",
-        "shift_target": f"    static const real along[ENTRIES][STATES] = {{{rows}}};\n"
-        "    for (int s = 0; s < STATES; s++) {\n        told->shift[s] = 0;\n"
-        f"        for (int i = 0; i < ENTRIES; i++) {add}\n    }}\n",
-        "shifted": "    for (int i = 0; i < STATES; i++) x[i] -= told->shift[i];\n",
-        "held_target": "    real at[STATES];\n"
-        "    for (int i = 0; i < STATES; i++) at[i] = target[i] + told->shift[i];\n",
-        "at_target_state": "at",
     }
 
 

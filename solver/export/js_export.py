@@ -119,7 +119,7 @@ def _told(solution: Solution) -> dict[str, object] | None:
         "degrees": told.degrees.tolist(),
         "polynomial": told.polynomial.tolist(),
         "reach": REACH,
-        "shift": None if told.context.shift is None else told.context.shift.tolist(),
+        "shift": told.shift.tolist(),
         "held": problem.held if problem.moving_trim else None,
         "regular": REGULAR,
     }

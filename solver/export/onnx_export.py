@@ -112,7 +112,7 @@ class _Policy:
         assert problem.context is not None
         assert values is not None
         context, m = casadi.SX.sym("context", len(problem.context)), len(self._limits)
-        target = casadi.SX(problem.context.target.tolist())
+        target = casadi.SX(problem.context.target.numpy())
         if problem.context.shift is not None:
             c = (context - problem.context.middle.numpy()) / problem.context.half.numpy()
             target += casadi.mtimes(problem.context.shift.numpy().T, c)

@@ -27,9 +27,9 @@ class Frame:
     bend: Any
     cost: Any  # P (nt, nt)
     level: Any
+    shift: Any = None  # (N, n) of the targets
     entries: OnnxTensor | None = None  # (N, k) the context between -1 and 1
     values: OnnxTensor | None = None  # (N, k) and in SI units
-    shift: OnnxTensor | None = None  # (N, n) what references add to the target
 
 
 def frame_of(solution: Solution) -> Frame:
@@ -57,8 +57,8 @@ def frame_of_contexts(told: Told, context: OnnxTensor) -> Frame:
         [product @ matrix[:, :, j].numpy() for j in range(matrix.shape[-1])] for matrix in (told.form, told.cost)
     )
     bend = context.graph.constant(1.0) / (level * REACH) if used else 0.0
-    shift = None if told.context.shift is None else c @ told.context.shift.numpy()
-    return Frame(_cholesky(form), bend, cost, level if used else 0.0, c, c * half + middle, shift)
+    shift = c @ told.shift.numpy() if told.shift.any() else None
+    return Frame(_cholesky(form), bend, cost, level if used else 0.0, shift, c, c * half + middle)
 
 
 def _cholesky(form: list[OnnxTensor]) -> list[OnnxTensor]:
@@ -87,8 +87,8 @@ def _times_transposed(e: OnnxTensor, matrix: Any) -> OnnxTensor:
 
 def value_of(solution: Solution, frame: Frame, x: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
     """V (N, 1) and dV/dx (N, n) of the ensemble with its basin."""
-    features, members = solution.ensemble.features, solution.ensemble.factors
     x = x if frame.shift is None else x - frame.shift
+    features, members = solution.ensemble.features, solution.ensemble.factors
     c = len(features.angles)
     angle, rest = x.picked(features.angles.tolist()), x.picked(features.others.tolist())
     z = x.graph.apply("Sin", angle) | x.graph.apply("Cos", angle) | rest * features.scale.numpy()

@@ -27,6 +27,7 @@ class Told:
     level: Tensor  # (b,) of the basin
     cost: Tensor  # (b, nt, nt) P
     form: Tensor  # (b, n_z, n_z) F = W W^T
+    shift: Tensor  # (k, n) what the entries of a context add to the target: V(x, c) is one of x - c @ shift
 
     @property
     def ranges(self) -> list[tuple[float, float]]:
@@ -73,4 +74,5 @@ def told_by(solution: Solution) -> Told | None:
         first = (degrees == 0).all(1).double()
         level, cost = 0.0 * first, first[:, None, None] * torch.zeros(size, size).double()
         form = first[:, None, None] * (features.metric @ features.metric.T).double()
-    return Told(context, tuple(named[name] for name in context.names), degrees, level, cost, form)
+    shift = torch.zeros(len(context), len(ensemble.target)) if ensemble.shift is None else ensemble.shift
+    return Told(context, tuple(named[name] for name in context.names), degrees, level, cost, form, shift.double())

@@ -3,9 +3,10 @@ static const real state_limit[STATES] = {$state_limits}, span[INPUTS] = {$limits
 
 /* Smallest input that holds the target, or comes nearest to it, in units of half the ranges; in double also on a chip. */
 static void hold(${name}_told *told) {
-    real a[STATES], B[STATES][INPUTS], cost, curvature[INPUTS];
+    real x[STATES], a[STATES], B[STATES][INPUTS], cost, curvature[INPUTS];
     double M[INPUTS][INPUTS + 1] = {{0}}, size = 0, share[INPUTS];
-$held_target    ${name}_affine_dynamics($at_target_state, told->parameters, a, B[0]);
+    for (int i = 0; i < STATES; i++) x[i] = target[i] + told->shift[i];
+    ${name}_affine_dynamics(x, told->parameters, a, B[0]);
     for (int h = 0; h < $helds; h++) {
         const int i = moving[h];
         for (int k = 0; k < INPUTS; k++) {

@@ -94,7 +94,7 @@ static void member(const float *weights, const real *z, const real *error, real 
 real ${name}_value(${to}const real *state, real *gradient) {
     real x[STATES], z[$seen], error[FEATURES] = {0}, dz[$seen] = {0}, dy[FEATURES] = {0}, value = 0, square = 0, along = 0;
     confine(state, x);
-$shifted    if (in_basin(${pass}x, &value, gradient)) return value;
+$shift_state    if (in_basin(${pass}x, &value, gradient)) return value;
     for (int i = 0; i < ANGLES; i++) {
         z[i] = REAL(sin)(x[angle[i]]);
         z[ANGLES + i] = REAL(cos)(x[angle[i]]);

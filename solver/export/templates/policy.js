@@ -29,8 +29,7 @@ function rotationMatrix(q, at) {
 function makePolicy(robot, facts, nominal, run) {
   const n = facts.states.length, m = facts.inputs.length;
   const { sizes, angles, others, scale, rotations, atTarget, floor, basin, seconds, farthest, shortest, small, told } = run;
-  let { metric, bend, trim, slope: slopeAtTrim, cost: costAtTrim } = run, parameters = nominal;
-  let shift = null; // of the target, by references
+  let { metric, bend, trim, slope: slopeAtTrim, cost: costAtTrim } = run, parameters = nominal, shift = basin.target.map(() => 0);
   const turning = angles.length, features = atTarget.length, layers = sizes.length - 2;
   const members = decoded(run);
   const z = new Float64Array(fours(sizes[0])), error = new Float64Array(features), dz = new Float64Array(fours(sizes[0]));
@@ -133,7 +132,7 @@ function makePolicy(robot, facts, nominal, run) {
   }
 
   function valueWithin(state, dV) {
-    const x = shift ? state.map((each, i) => each - shift[i]) : state;
+    const x = told ? state.map((each, i) => each - shift[i]) : state;
     const distance = inBasin(x);
     if (distance === distance) {
       for (let i = 0, e = 0; i < n; i++, e++) {
@@ -284,7 +283,6 @@ function makePolicy(robot, facts, nominal, run) {
       told.entries[i] = c;
       parameters[place] = value;
     });
-    if (told.shift) shift = told.shift[0].map((_, s) => told.entries.reduce((sum, c, i) => sum + c * told.shift[i][s], 0));
     const sums = told.polynomial[0].map(() => 0);
     told.degrees.forEach((degrees, t) => {
       const term = degrees.reduce((product, d, i) => product * powers[i][d], 1);
@@ -301,6 +299,7 @@ function makePolicy(robot, facts, nominal, run) {
         for (let l = 0; l < j; l++) rest -= metric[i][l] * metric[j][l];
         metric[i][j] = j === i ? Math.sqrt(rest) : rest / metric[j][j];
       }
+    shift = basin.target.map((_, i) => told.shift.reduce((sum, row, k) => sum + told.entries[k] * row[i], 0));
     if (told.held) hold();
     return inside;
   }
@@ -308,7 +307,7 @@ function makePolicy(robot, facts, nominal, run) {
   // The smallest input that holds the target, in units of half the ranges, and the action cost and its slope there.
   function hold() {
     const rows = trim.map(() => new Array(m + 1).fill(0)), spans = facts.inputs.map((input) => input.limit);
-    robot.affine_dynamics(basin.target.map((each, i) => each + (shift ? shift[i] : 0)), parameters, a, B);
+    robot.affine_dynamics(basin.target.map((each, i) => each + shift[i]), parameters, a, B);
     for (const i of told.held) {
       const limit = facts.states[i].limit, row = spans.map((span, k) => (B[i * m + k] * span) / limit);
       row.forEach((each, k) => {

@@ -1,6 +1,7 @@
 enum { TERMS = $terms, DEGREE = $degree, COSTS = ERRORS * (ERRORS + 1) / 2, FORMS = FEATURES * (FEATURES + 1) / 2 };
 
 static const int place[ENTRIES] = {$places}, degree[TERMS][ENTRIES] = {$degrees}; /* of theta; of the polynomials */
+static const real moved[ENTRIES][STATES] = {$moved}; /* of the target, by the entries */
 static const real middle[ENTRIES] = {$middles}, half[ENTRIES] = {$halves};
 
 /* Of every product of Chebyshev polynomials: the level of the basin, its cost and the form of the errors, row by row of
@@ -14,18 +15,20 @@ int ${name}_tell(const ${name}_context *context, ${name}_told *told) {
     const real given[ENTRIES] = {$given}, usual[ENTRIES] = ${NAME}_CONTEXT_NOMINAL;
     real power[ENTRIES][DEGREE + 1], number[1 + COSTS + FORMS] = {0}, *next = number + 1;
     int inside = 1;
+    for (int i = 0; i < STATES; i++) told->shift[i] = 0;
     for (int p = 0; p < $p; p++) told->parameters[p] = nominal[p];
     for (int i = 0; i < ENTRIES; i++) {
         real c = ((given[i] == given[i] ? given[i] : usual[i]) - middle[i]) / half[i];
         inside &= c >= (real)-1.00001 && c <= (real)1.00001 && given[i] == given[i];
         c = c > 1 ? 1 : c < -1 ? -1 : c;
         told->entries[i] = c;
+        for (int s = 0; s < STATES; s++) told->shift[s] += c * moved[i][s];
         told->parameters[place[i]] = middle[i] + half[i] * c;
         power[i][0] = 1;
         power[i][1] = c;
         for (int d = 2; d <= DEGREE; d++) power[i][d] = 2 * c * power[i][d - 1] - power[i][d - 2];
     }
-$shift_target    for (int t = 0; t < TERMS; t++) {
+    for (int t = 0; t < TERMS; t++) {
         real term = 1;
         for (int i = 0; i < ENTRIES; i++) term *= power[i][degree[t][i]];
         for (int j = 0; j < 1 + COSTS + FORMS; j++) number[j] += term * polynomial[t][j];

@@ -12,8 +12,9 @@ $ranges
 typedef struct {
     ${name}_real parameters[$p]; /* of the robot: nominal, but those of the context */
     ${name}_real entries[$k];    /* the context, from -1 at the lower to 1 at the upper end of the ranges */
+    ${name}_real shift[$n];      /* of the target, which the references among the entries move */
     ${name}_real trim[$m], slope[$m]; /* the input that holds the target, and the slope of the action cost there */
-$member_shift    ${name}_real level, cost[$errors][$errors], bend, metric[$features][$features];
+    ${name}_real level, cost[$errors][$errors], bend, metric[$features][$features];
 } ${name}_told;
 
 /* Makes the policy of a robot: at the start, and when the context changes; it takes about as long as ${name}_policy.
