@@ -13,7 +13,7 @@ from modelgen.loader import CompiledRobot
 from solver.game.adversaries.adversary import Disturbed
 from solver.game.game import Game, Move
 from solver.local.basin import cost_to_go, find_basin
-from solver.plants.rollouts import controller, rollouts
+from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
 from solver.training.presets import make_settings
 from solver.training.session import Session
