@@ -11,19 +11,16 @@ from __future__ import annotations
 
 import argparse
 
+from solver.plants.rollouts import rollouts, sample_starts, without_input
+
 from solver.local.basin import find_basin
 from solver.local.linearization import linearization, unstable_directions
-from solver.plants.rollouts import rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.value.quadratic_form import Basin
 
 STARTS = 64
-HEAD = (
-    "| robot | states | fastest unstable motion, 1/s | fast states | basin, V | idle cost / basin |\n"
-    + 6 * "|---"
-    + "|"
-)
+COLUMNS = ("robot", "states", "fastest unstable motion, 1/s", "fast states", "basin, V", "idle cost / basin")
 
 
 def row(name: str, generated: str | None) -> str:
@@ -45,7 +42,7 @@ def main() -> None:
     parser.add_argument("robots", nargs="+")
     parser.add_argument("--generated")
     options = parser.parse_args()
-    print(HEAD)
+    print(f"| {' | '.join(COLUMNS)} |\n{len(COLUMNS) * '|---'}|")
     for name in options.robots:
         print(row(name, options.generated), flush=True)
 
