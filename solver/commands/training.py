@@ -17,6 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from modelgen.commandline.program import warn
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.runs import kinds
@@ -132,4 +133,4 @@ def _train(kind: Kind, run: Description, folder: Path, done: int, train: Callabl
         print(reached)
     text = kind.training.diagnosis(folder)
     if text:
-        print(f"warning: {text}", file=sys.stderr)
+        warn(text)

@@ -80,7 +80,7 @@ _lock = threading.RLock()
 _engines: list[Any] = []  # machine code lives as long as its engine
 
 
-def function(name: str, arrays: int, kept_as: str, made_from: str, make: Callable[[], str]) -> Callable[..., None]:
+def machine_code(name: str, arrays: int, kept_as: str, made_from: str, make: Callable[[], str]) -> Callable[..., None]:
     """The kernel `name(first, last, addresses...)`, which releases the GIL.
 
     arrays: the number of addresses. kept_as: the beginning of the name of the file of its machine code. made_from: text
@@ -173,7 +173,7 @@ class LlvmKernels(HostKernels):
     def _kernel(self, function: str, shared: bool) -> Callable[..., None]:
         described = self._functions[function]
         variant = f"{function}-{self._real}{'-shared' if shared else ''}"
-        kernel = self._compiled[function, shared] = function(
+        kernel = self._compiled[function, shared] = machine_code(
             function,
             len(described.arguments) + len(described.outputs),
             f"{self._robot}_{self._program.digest[:12]}.{variant}",

@@ -1,4 +1,4 @@
-"""The four adversaries of the paper (Theorems 1-4), and the table of all: settings, radii and the game follow from it."""
+"""The four adversaries of the paper (Theorems 1-4), and the table of all, which settings, radii and game follow."""
 
 from __future__ import annotations
 
