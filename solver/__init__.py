@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 #: Public name -> module and name in it.
 _NAMES = {
-    "Action": "game.adversaries.paper.ActionAdversary",
+    "Action": "game.adversaries.ActionAdversary",
     "Adversary": "game.adversaries.adversary.Adversary",
     "Evaluation": "evaluation.evaluation.Evaluation",
     "Game": "game.game.Game",
-    "Observation": "game.adversaries.paper.ObservationAdversary",
-    "Parameters": "game.adversaries.paper.ParameterAdversary",
+    "Observation": "game.adversaries.ObservationAdversary",
+    "Parameters": "game.adversaries.ParameterAdversary",
     "Policy": "policy.Policy",
     "PositionController": "policy.PositionController",
     "Problem": "problem.problem.Problem",
     "Relative": "problem.parameters.Relative",
     "Run": "interface.Run",
     "Settings": "training.settings.Settings",
-    "State": "game.adversaries.paper.StateAdversary",
+    "State": "game.adversaries.StateAdversary",
     "Value": "policy.Value",
     "evaluate": "evaluation.evaluation.evaluate",
     "load": "interface.load",
