@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import argparse
 
-from solver.plants.rollouts import rollouts, sample_starts, without_input
-
 from solver.local.basin import find_basin
 from solver.local.linearization import linearization, unstable_directions
+from solver.plants.outcome import rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.value.quadratic_form import Basin
