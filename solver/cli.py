@@ -14,7 +14,7 @@ from solver.errors import DivergenceError, SolverError
 @contextmanager
 def _serial() -> Iterator[None]:
     """Torch on one thread; imported here, since help does not need Torch."""
-    from solver.serial import serial_torch
+    from solver.streams import serial_torch
 
     with serial_torch():
         yield

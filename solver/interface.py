@@ -20,9 +20,9 @@ from solver.preflight.check import preflight
 from solver.problem.given import GivenRanges
 from solver.problem.parameters import Change
 from solver.problem.robots import load_robot
+from solver.runs.folder import read_metrics
 from solver.runs.kinds import Description, kind_of, kind_that_trains, start, warn_unfinished
 from solver.runs.kinds import resume as resume_run
-from solver.runs.metrics import read_metrics
 from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
 from solver.training.plan import Adversaries, plan
 from solver.training.run import ARTIFACT

@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.observer.observability import UnknownDelay, make_observer
 from solver.observer.sensing import Sensing, make_sensing, usual_counts
-from solver.observer.unknown_delay import UnknownDelay, make_observer
-from solver.plants.rollouts import Controller
+from solver.plants.outcome import Controller
 from solver.problem.geometry import Geometry
 from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import FARTHEST, Problem

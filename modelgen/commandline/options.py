@@ -22,7 +22,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
-from modelgen.commandline.numbers import Range, decimal
+from modelgen.commandline import Range, decimal
 from modelgen.errors import ModelError
 
 CONFIG = (OmitArgPrefixes, DisallowNone, PositionalMetavarFromFieldName)

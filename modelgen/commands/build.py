@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from modelgen.commandline.program import USAGE
-from modelgen.commands.model_files import ARTIFACTS
+from modelgen.commands import ARTIFACTS
 from modelgen.errors import ModelError
 from modelgen.program.functions import MOST_OPERATIONS
 

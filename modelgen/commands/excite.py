@@ -9,7 +9,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from modelgen.errors import ModelError
 from modelgen.files import require_writable
 
@@ -47,7 +47,7 @@ def run(options: Options) -> None:
     """Search, write the input, and print what it makes visible."""
     import numpy as np
 
-    from modelgen.commandline.numbers import assigned, number
+    from modelgen.commandline import assigned, number
     from modelgen.identification import excitation
     from modelgen.loader import load
 

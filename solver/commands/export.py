@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from modelgen.files import require_writable
 from solver.streams import SEEDS
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from solver.commands.resuming import require_alone
 from solver.errors import SolverError
 from solver.training.presets import Algorithm

@@ -10,8 +10,8 @@ from modelgen.loader import CompiledRobot
 from solver.commands.progress import progress
 from solver.commands.resuming import hint
 from solver.runs import kinds
+from solver.runs.folder import Report, pace, read_metrics
 from solver.runs.kinds import Description, Kind, kind_of
-from solver.runs.metrics import Report, pace, read_metrics
 from solver.runs.shipped import require_no_shipped
 
 

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from solver.errors import SolverError
 from solver.plants import PlantName, all_effects, make_plant
-from solver.plants.outcome import Rollouts, settling_periods, summary
-from solver.plants.rollouts import Jumps, require_episodes, rollouts, sample_starts
+from solver.plants.outcome import Jumps, Rollouts, require_episodes, rollouts, sample_starts, settling_periods, summary
 from solver.problem.parameters import Change, changed_parameters, left_all_bounds
 from solver.problem.problem import Problem
 from solver.runs.kinds import load_rollout_policy, names_to_estimate, reference_names, told_among

@@ -15,7 +15,6 @@ import torch
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.export.c_templates import comment, domain, facts, feature_map, filled, listed, names, origin, rotations
-from solver.export.told import Told, told_by
 from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held_seconds
 from solver.observer.observability import estimated_parameters
 from solver.observer.observer import Observer
@@ -26,6 +25,7 @@ from solver.training.solution import Solution
 from solver.value.family import REACH
 from solver.value.network import DIAGONAL_FLOOR
 from solver.value.quadratic_form import Basin
+from solver.value.told import Told, told_by
 
 #: Words of C and C++ that cannot name a member of a struct, but a parameter of a model file.
 RESERVED = frozenset(
@@ -40,7 +40,7 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
 
     A solution with contexts gives a policy that is told them in a struct.
     """
-    robot, told = solution.problem.robot, told_by(solution)
+    robot, told = solution.problem.robot, told_by(solution.problem, solution.ensemble)
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
     fields: dict[str, Any] = {**names(robot, label), **_held_input(robot, seconds), **_network(solution)}
     fields |= rotations(solution.problem, slopes=True) | domain(solution.problem)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from modelgen.backends import c
-from modelgen.backends.fmu.archive import archive
-from modelgen.backends.fmu.description import Unit, Variable
+from modelgen.backends.fmu.archive import Unit, Variable, archive
 from solver.errors import SolverError
 from solver.export.c_export import emit as emit_policy
 from solver.export.c_export import emit_observer
 from solver.export.c_templates import filled, listed, names
-from solver.export.told import Told, told_by
 from solver.training.solution import Solution
+from solver.value.told import Told, told_by
 
 
 def emit(solution: Solution, label: str, version: int = 3, observer: bool = False) -> bytes:
@@ -30,7 +29,7 @@ def emit(solution: Solution, label: str, version: int = 3, observer: bool = Fals
     if needed:
         raise SolverError(f"`{robot.name}` was built without {', '.join(sorted(needed))}; build it without --functions")
     sensed = len(robot.metadata.coordinates) if observer else len(robot.state_names)
-    told = told_by(solution)
+    told = told_by(solution.problem, solution.ensemble)
     variables = _variables(solution, sensed, told)
     fields = names(robot, label) | {"sensed": sensed, "start": listed(variable.start or 0.0 for variable in variables)}
     fields |= _with_observer(robot.name, told) if observer else _without_observer()

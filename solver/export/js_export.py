@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from modelgen.loader import CompiledRobot
-from solver.export.told import told_by
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds
 from solver.problem.problem import FARTHEST, REGULAR
 from solver.training.solution import Solution
 from solver.value.family import REACH
 from solver.value.network import DIAGONAL_FLOOR
+from solver.value.told import told_by
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -108,7 +108,7 @@ def numbers(solution: Solution) -> dict[str, object]:
 
 def _told(solution: Solution) -> dict[str, object] | None:
     """What `tell` computes with; None for a policy that is told nothing. held: only where the trim moves."""
-    told, problem = told_by(solution), solution.problem
+    told, problem = told_by(solution.problem, solution.ensemble), solution.problem
     if told is None:
         return None
     places = told.context.columns.tolist()

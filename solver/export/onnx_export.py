@@ -20,15 +20,15 @@ from modelgen.loader import CompiledRobot
 from modelgen.metadata import Rotation
 from solver.export.onnx_graph import OnnxGraph, OnnxTensor, entries, where
 from solver.export.onnx_value import Frame, frame_of, frame_of_contexts, joined, summed, value_of
-from solver.export.told import told_by
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
 from solver.problem.problem import FARTHEST, REGULAR
 from solver.training.solution import Solution
+from solver.value.told import told_by
 
 
 def emit(solution: Solution, label: str) -> bytes:
     """Content of the .onnx file. A solution with contexts gives a graph with the input `context`."""
-    robot, told = solution.problem.robot.with_kernels("casadi"), told_by(solution)
+    robot, told = solution.problem.robot.with_kernels("casadi"), told_by(solution.problem, solution.ensemble)
     graph = OnnxGraph()
     n, m = len(robot.metadata.states), len(robot.metadata.inputs)
     x = _normalised(_confined(OnnxTensor(graph, "x")), solution.problem.geometry.rotations, n)

@@ -15,7 +15,7 @@ from solver.fvi.states import StateSource
 from solver.fvi.step import Step
 from solver.fvi.targets import value_targets
 from solver.game.game import Game
-from solver.plants.rollouts import controller
+from solver.plants.outcome import controller
 from solver.streams import Purpose
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from solver.errors import SolverError
 from solver.local.basin import near_target
-from solver.plants.rollouts import Controller, rollouts
+from solver.plants.outcome import Controller, rollouts
 from solver.problem.problem import Problem
 from solver.value.family import BasinFamily
 from solver.value.quadratic_form import Basin

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.export.told import Told, told_by
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
 from solver.problem.problem import FARTHEST, REGULAR, Problem
 from solver.runs.kinds import require_told_names
@@ -25,6 +24,7 @@ from solver.training.solution import Solution
 from solver.value.family import REACH
 from solver.value.network import DIAGONAL_FLOOR, Ensemble
 from solver.value.quadratic_form import TURN
+from solver.value.told import Told, told_by
 
 Function = Callable[..., Any]
 
@@ -53,7 +53,7 @@ def make(solution: Solution, dtype: str = "float32") -> JaxSolution:
 
     A solution with contexts gives functions that are told them. Raises ModelError for another dtype.
     """
-    robot, told = solution.problem.robot.with_kernels("jax", dtype), told_by(solution)
+    robot, told = solution.problem.robot.with_kernels("jax", dtype), told_by(solution.problem, solution.ensemble)
     frame = _frame(solution, robot, told, np.dtype(dtype))
     value = _value(solution.ensemble, np.dtype(dtype))
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)

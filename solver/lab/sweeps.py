@@ -12,15 +12,14 @@ from statistics import mean
 from typing import Any
 
 from modelgen.errors import ModelError
-from solver.certification.toml_table import TomlTable
+from solver.certification.specification import TomlTable
 from solver.errors import SolverError
 from solver.lab.reproduction.experiments import PlannedRun
 from solver.lab.reproduction.runs import Runs
 from solver.plants.outcome import decimals
 from solver.problem.robots import load_robot
-from solver.runs.folder import write_text
+from solver.runs.folder import read_metrics, write_text
 from solver.runs.kinds import kind_that_trains
-from solver.runs.metrics import read_metrics
 from solver.streams import require_seed
 
 KEYS = ("robots", "seeds", "settings")

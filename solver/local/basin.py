@@ -18,7 +18,7 @@ from modelgen.arrays import Array
 from modelgen.linear import regulator
 from solver.errors import SolverError
 from solver.local.linearization import Linearization, holding, linearization, linearize
-from solver.plants.rollouts import controller, rollouts, sample_starts, without_input
+from solver.plants.outcome import controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
 from solver.value.family import BasinFamily, exponents, terms
 from solver.value.features import times

@@ -20,14 +20,13 @@ from typing import Any, NamedTuple, Protocol, cast
 from modelgen.errors import ReliabilityWarning, suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.plants.rollouts import Controller
+from solver.plants.outcome import Controller
 from solver.problem.parameters import Change
 from solver.problem.problem import Problem
 from solver.problem.robots import warn_of_rebuild
 from solver.runs import folder as files
 from solver.runs import shipped
-from solver.runs.folder import CHECKPOINT
-from solver.runs.metrics import Report
+from solver.runs.folder import CHECKPOINT, Report
 
 TOLD = "told"  # in place of names: all parameters that the policy is told
 

@@ -10,13 +10,11 @@ from typing import Any
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.plants.outcome import summary
-from solver.plants.rollouts import rollouts, sample_starts, without_input
+from solver.plants.outcome import rollouts, sample_starts, summary, without_input
 from solver.problem.parameters import Change
 from solver.problem.robots import load_robot, require_same_artifact
-from solver.runs.folder import RUN, save_checkpoint
+from solver.runs.folder import RUN, MetricsLog, Report, read_metrics, save_checkpoint
 from solver.runs.kinds import RolloutPolicy, remove_run
-from solver.runs.metrics import MetricsLog, Report, read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training import diagnosis as of_metrics
 from solver.training.plan import take_over_weights

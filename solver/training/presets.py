@@ -11,8 +11,7 @@ from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.adversaries.adversary import Adversary
-from solver.local.linearization import linearization
-from solver.local.time_scale import crossing_time, time_scale
+from solver.local.linearization import crossing_time, linearization, time_scale
 from solver.training.settings import Settings
 
 STEPS = 8  # value steps in a time scale of the robot

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from modelgen.artifact.typed import typed
+from modelgen.artifact.manifest import typed
 from solver.problem.context import Given
 from solver.problem.identified import Identified
 from solver.runs import folder as files

@@ -29,8 +29,7 @@ from torch import Tensor
 from solver.fvi.algorithm import Iteration
 from solver.game.adversaries.paper import ParameterAdversary
 from solver.plants.nominal import Nominal
-from solver.plants.outcome import Rollouts, summary
-from solver.plants.rollouts import Controller, controller, rollouts, sample_starts, without_input
+from solver.plants.outcome import Controller, Rollouts, controller, rollouts, sample_starts, summary, without_input
 from solver.problem.problem import Problem
 from solver.streams import EVALUATION_SEED, Purpose, stream
 from solver.training.schedule import Schedule

@@ -19,7 +19,7 @@ from solver.local.basin import find_basin
 from solver.problem.context import Given
 from solver.problem.identified import Identified
 from solver.problem.problem import Problem
-from solver.serial import serial_torch
+from solver.streams import serial_torch
 from solver.training.convergence import Convergence
 from solver.training.networks import make_ensemble, make_optimiser
 from solver.training.polish import Polish

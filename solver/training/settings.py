@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, get_args, get_type_hints
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.fvi.states import MIXTURES

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from solver.errors import SolverError
 from solver.game.policies import require_reaction_periods
-from solver.plants.rollouts import Controller, controller
+from solver.plants.outcome import Controller, controller
 from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact

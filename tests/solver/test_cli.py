@@ -15,9 +15,8 @@ import torch
 from solver.cli import PROGRAM, main
 from solver.observer.observer import Observer
 from solver.plants import make_plant
-from solver.plants.harsh.harshness import EFFECTS
-from solver.plants.outcome import summary
-from solver.plants.rollouts import rollouts, sample_starts
+from solver.plants.harsh.plant import EFFECTS
+from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.problem.parameters import Relative, changed_parameters
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import load_rollout_policy

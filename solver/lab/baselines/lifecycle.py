@@ -24,20 +24,33 @@ from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
 from solver.errors import DivergenceError, SolverError
 from solver.gym.environment import RobotVectorEnv, features
-from solver.lab.baselines.run import BASELINE, KEYS, MODEL, PARTS, BaselineRun, load_baseline, new_run
-from solver.lab.baselines.settings import BaselineSettings, baseline_settings
+from solver.lab.baselines.settings import (
+    BASELINE,
+    KEYS,
+    MODEL,
+    PARTS,
+    BaselineRun,
+    BaselineSettings,
+    baseline_settings,
+    load_baseline,
+    new_run,
+)
 from solver.lab.baselines.stable_baselines import contents, fill, follow_schedules, make_model, renew_logger
-from solver.local.linearization import linearization
-from solver.local.time_scale import time_scale
-from solver.plants.outcome import summary
-from solver.plants.rollouts import Controller, rollouts, sample_starts
+from solver.local.linearization import linearization, time_scale
+from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
-from solver.runs.folder import RUN, load_checkpoint, require_own_checkpoint, save_checkpoint, save_description
+from solver.runs.folder import (
+    RUN,
+    MetricsLog,
+    Report,
+    load_checkpoint,
+    require_own_checkpoint,
+    save_checkpoint,
+    save_description,
+)
 from solver.runs.kinds import RolloutPolicy, remove_run
-from solver.runs.metrics import MetricsLog, Report
-from solver.serial import serial_torch
-from solver.streams import EVALUATION_SEED, Purpose, stream
+from solver.streams import EVALUATION_SEED, Purpose, serial_torch, stream
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm

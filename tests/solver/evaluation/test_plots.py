@@ -18,12 +18,10 @@ from solver.errors import SolverError
 from solver.evaluation import plots
 from solver.evaluation.plots import _broken, coordinate, learning_curve, plot_run, value_and_policy
 from solver.game.policies import ClosedFormPolicy
-from solver.plants.outcome import Rollouts
-from solver.plants.rollouts import controller, rollouts
+from solver.plants.outcome import Rollouts, controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.parameters import Relative
-from solver.runs.folder import METRICS
-from solver.runs.metrics import read_metrics
+from solver.runs.folder import METRICS, read_metrics
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from tests.solver.small_trainings import start_unjudged

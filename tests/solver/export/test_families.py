@@ -21,7 +21,7 @@ from modelgen import Robot
 from modelgen.builder import export
 from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
-from solver.plants.rollouts import rollouts
+from solver.plants.outcome import rollouts
 from solver.runs.kinds import KINDS
 from solver.runs.kinds import start as start_run
 from solver.training.plan import plan

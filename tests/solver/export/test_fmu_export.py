@@ -19,7 +19,7 @@ import solver
 from modelgen.arrays import runge_kutta_step
 from modelgen.cli import main as modelgen_main
 from solver.cli import main
-from solver.plants.rollouts import rollouts
+from solver.plants.outcome import rollouts
 from solver.training.solution import load_solution
 from tests.modelgen.backends.test_c import COMPILER, STRICT
 from tests.modelgen.support.fmus import Instance, complaints

@@ -19,10 +19,9 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.export.c_export import emit_observer
 from solver.export.c_templates import listed
+from solver.observer.observability import make_observer
 from solver.observer.observer import Observer
-from solver.observer.unknown_delay import make_observer
-from solver.plants.harsh.harshness import Harshness
-from solver.plants.harsh.plant import Harsh
+from solver.plants.harsh.plant import Harsh, Harshness
 from solver.problem.problem import Problem
 from tests.solver.export.test_c_export import COMPILER, STRICT, needs_compiler
 

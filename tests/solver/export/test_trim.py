@@ -21,9 +21,8 @@ from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
 from solver.export.js_export import numbers
 from solver.export.page_export import engine
-from solver.plants.harsh.harshness import Harshness
-from solver.plants.harsh.plant import Harsh
-from solver.plants.rollouts import controller, rollouts
+from solver.plants.harsh.plant import Harsh, Harshness
+from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
 from solver.training.settings import Settings
 from solver.training.solution import load_solution

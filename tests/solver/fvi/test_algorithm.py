@@ -24,7 +24,7 @@ from solver.game.game import Game
 from solver.policy import load_policy
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.runs.metrics import read_metrics
+from solver.runs.folder import read_metrics
 from solver.streams import Purpose, stream
 from solver.training.networks import make_ensemble, make_optimiser
 from solver.training.run import load_run_checkpoint

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from solver.errors import SolverError
-from solver.plants.rollouts import rollouts
+from solver.plants.outcome import rollouts
 
 gymnasium = pytest.importorskip("gymnasium")
 

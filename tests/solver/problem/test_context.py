@@ -16,7 +16,7 @@ from solver.errors import SolverError
 from solver.game.adversaries import make_adversaries
 from solver.game.game import Game, Modulation
 from solver.game.policies import make_policy
-from solver.plants.rollouts import controller, rollouts
+from solver.plants.outcome import controller, rollouts
 from solver.problem.context import Context, Given
 from solver.problem.given import effects, resolve
 from solver.problem.problem import Problem

@@ -21,7 +21,7 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.export.c_export import emit
 from solver.game.adversaries.paper import ActionAdversary, ObservationAdversary, ParameterAdversary
-from solver.preflight.controllable import require_controllable
+from solver.preflight.check import require_controllable
 from solver.problem.identified import Identified, read
 from solver.problem.problem import Problem
 from solver.training.run import load_run

@@ -24,8 +24,7 @@ from solver.observer.observability import estimated_parameters
 from solver.observer.observer import largest_disturbance
 from solver.observer.sensing import make_sensing
 from solver.plants import make_plant
-from solver.plants.outcome import settling_periods, succeeded
-from solver.plants.rollouts import Controller, Jumps, controller, rollouts
+from solver.plants.outcome import Controller, Jumps, controller, rollouts, settling_periods, succeeded
 from solver.problem.given import resolve
 from solver.problem.problem import Problem
 from solver.training.networks import make_ensemble

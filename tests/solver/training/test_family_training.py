@@ -21,16 +21,16 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.gym.environment import RobotEnv, RobotVectorEnv
 from solver.jobs.portions import policy_reference
-from solver.observer.unknown_delay import make_observer
+from solver.observer.observability import make_observer
 from solver.plants import make_plant
-from solver.plants.rollouts import controller, rollouts
-from solver.preflight.controllable import weak_corners
+from solver.plants.outcome import controller, rollouts
+from solver.preflight.check import weak_corners
 from solver.problem.context import Given
 from solver.problem.parameters import Relative
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
+from solver.runs.folder import read_metrics
 from solver.runs.kinds import KINDS, load_rollout_policy, start
-from solver.runs.metrics import read_metrics
 from solver.training.lifecycle import resume
 from solver.training.networks import make_ensemble
 from solver.training.plan import plan

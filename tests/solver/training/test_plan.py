@@ -14,7 +14,7 @@ import solver
 from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import Manifest
 from solver.cli import main
-from solver.runs.metrics import read_metrics
+from solver.runs.folder import read_metrics
 from solver.training.run import load_run, load_run_checkpoint
 from solver.training.solution import load_solution
 from tests.solver.conftest import TINY

@@ -18,8 +18,7 @@ import torch
 
 from solver.cli import main
 from solver.errors import SolverError
-from solver.runs.folder import CHECKPOINT, METRICS, save_checkpoint
-from solver.runs.metrics import MetricsLog, read_metrics
+from solver.runs.folder import CHECKPOINT, METRICS, MetricsLog, read_metrics, save_checkpoint
 from solver.training import lifecycle, selection
 from solver.training.lifecycle import resume
 from solver.training.run import RUN, load_run, load_run_checkpoint

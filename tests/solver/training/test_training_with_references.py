@@ -17,9 +17,9 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.evaluation.parameter_box import ParameterRange
 from solver.evaluation.robustness import Trial, measure
-from solver.plants.rollouts import controller
+from solver.plants.outcome import controller
+from solver.runs.folder import read_metrics
 from solver.runs.kinds import KINDS, names_to_estimate, start
-from solver.runs.metrics import read_metrics
 from solver.training.lifecycle import resume
 from solver.training.plan import plan
 from solver.training.run import load_run, load_run_checkpoint

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from modelgen.metadata import Parameter
 from solver.problem.context import Context
-from solver.training.solution import Solution
+from solver.problem.problem import Problem
 from solver.value.family import REACH, BasinFamily
+from solver.value.network import Ensemble
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,12 @@ class Told:
         ]
 
 
-def told_by(solution: Solution) -> Told | None:
-    """The context of a solution and its polynomials in float64; None for a policy that is told nothing."""
-    context, ensemble = solution.problem.context, solution.ensemble
+def told_by(problem: Problem, ensemble: Ensemble) -> Told | None:
+    """The context of a value function and its polynomials in float64; None for a policy that is told nothing."""
+    context = problem.context
     if context is None:
         return None
-    named = {parameter.name: parameter for parameter in solution.problem.robot.metadata.parameters}
+    named = {parameter.name: parameter for parameter in problem.robot.metadata.parameters}
     basin, features = ensemble.frame.basin, ensemble.features
     degrees, size = ensemble.degrees, ensemble.basin_cost.shape[-1]
     if isinstance(basin, BasinFamily) and not basin.empty:
