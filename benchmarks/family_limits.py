@@ -17,8 +17,7 @@ from torch import Tensor
 
 from solver.game.game import Game
 from solver.oracles.grid import solve
-from solver.plants.outcome import settling_periods, tolerances
-from solver.plants.rollouts import controller, rollouts
+from solver.plants.outcome import controller, rollouts, settling_periods, tolerances
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.training.solution import load_solution
