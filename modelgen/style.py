@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import re
 from collections.abc import Iterable
@@ -64,14 +63,10 @@ def figure(drawn: Figure, words: str) -> str:
         for axes in drawn.axes:
             axes.patch.set_alpha(0.0)
         drawn.savefig(text, format="svg", transparent=True, metadata={"Date": None})
-    svg = text.getvalue()[text.getvalue().index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>|\sxmlns(:xlink)?=\"[^\"]*\"", "", text.getvalue(), flags=re.DOTALL)
+    svg = svg[svg.index("<svg") :].replace("xlink:href", "href")
     for light, follows in _FOLLOWS.items():
         svg = svg.replace(light, follows)
     svg = svg.replace("#000000", "var(--ink)").replace("#ffffff", "var(--paper)").replace("#b0b0b0", "var(--line)")
     svg = re.sub(r"'DejaVu Sans'[^;\"]*", "system-ui, sans-serif", svg)
     return f'<figure role="img" aria-label="{escape(words)}">{svg}</figure>'
-
-
-def picture(png: bytes, words: str) -> str:
-    """PNG as a part of a page."""
-    return f'<img alt="{escape(words)}" src="data:image/png;base64,{base64.b64encode(png).decode()}">'

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Sequence
 from html import escape
 from itertools import combinations
@@ -12,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.signal import welch
 
+from modelgen import style
 from modelgen.arrays import Array
 from modelgen.identification.confidence import Ellipsoid, in_words
 from modelgen.identification.forecast import PAST, Bands
@@ -21,10 +20,11 @@ from modelgen.identification.prediction import Outcome
 from modelgen.identification.recordings import Recording
 from modelgen.identification.result import text
 from modelgen.loader import CompiledRobot
+from modelgen.style import POLICIES, colour
 
 SHOWN = 6.0  # s of a held-out recording
 DRAWN = 4  # most parameters in the picture of the set: six pairs
-MEASURED, PREDICTED = "0.55", "tab:blue"
+MEASURED, PREDICTED = colour("soft"), POLICIES[0]
 
 
 def prediction(robot: CompiledRobot, held: HeldOut) -> Figure:
@@ -99,8 +99,9 @@ def spectra(robot: CompiledRobot, found: Identified) -> Figure:
         if not known.any():
             continue
         frequency, power = welched(found.residuals[..., index].T[known.T], windows.period)
-        (line,) = axes.loglog(frequency[1:], power[1:], label=f"{state.name} [{state.unit}²/Hz]")
-        axes.axhline(2 * windows.period * float(found.residual[index] ** 2), color=line.get_color(), linestyle=":")
+        shade = POLICIES[index % len(POLICIES)]
+        axes.loglog(frequency[1:], power[1:], color=shade, label=f"{state.name} [{state.unit}²/Hz]")
+        axes.axhline(2 * windows.period * float(found.residual[index] ** 2), color=shade, linestyle=":")
     axes.axvline(1 / windows.seconds, color=MEASURED, linestyle="--", label="one window")
     axes.set(xlabel="frequency [Hz]", ylabel="power of the residual")
     axes.legend(loc="best")
@@ -156,38 +157,33 @@ def shadow(centre: Array, shape: Array, pair: tuple[int, int]) -> Array:
 
 
 NAMED = 3  # directions of the set that are listed
-STYLE = (
-    "body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}pre{white-space:pre-wrap;"
-    "background:#f2f2f2;padding:1em;"
-    "overflow:auto}img{max-width:100%}"
-)
 
 
 def html(robot: CompiledRobot, content: IdentifiedFile, identified: Identified, file: str) -> str:
     """The page; content: that of `file`."""
-    title = escape(f"Parameters of {robot.name} from recordings")
     held = max(identified.held_out, key=lambda each: float(np.nanmax(each.error / robot.state_limits)))
     listed = "".join(f"<li>{escape(line)}</li>" for line in least_known(robot, identified.ellipsoid))
     files = "\n".join(f"{log.path}  {log.seconds:.3g} s  {log.sha256}" for log in content.recordings)
-    return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
-        f"</head><body>\n<h1>{title}</h1>\n<pre>{escape(text(robot, content))}</pre>\n"
+    body = [
+        f"<pre>{escape(text(robot, content))}</pre>",
         "<h2>Held-out motion</h2>\n<p>The part with the worst prediction. Every "
         f"window of {identified.windows.seconds:g} s begins at the state that fits it best; the parameters are of the "
-        "other parts.</p>\n"
-        f"{_image(prediction(robot, held), 'predicted and measured states, and their difference, over time')}"
-        f"{_ahead(robot, content, identified)}\n"
+        "other parts.</p>",
+        style.figure(prediction(robot, held), "predicted and measured states, and their difference, over time"),
+        _ahead(robot, content, identified),
         "<h2>What the model leaves unexplained</h2>\n<p>Noise of a sensor has the same power at all frequencies: the "
         "dotted line. A hill is motion that the model lacks. The windows' own starts take away what is slower than "
-        f"one window.</p>\n{_image(spectra(robot, identified), 'power of the residual over frequency')}\n"
+        "one window.</p>",
+        style.figure(spectra(robot, identified), "power of the residual over frequency"),
         f"<h2>The {content.confidence:.0%} set</h2>\n<p>Blue: the set, and + its centre. Grey: x the model file's "
-        "values, dotted its bounds. The least known parameters are drawn.</p>\n"
-        f"{_image(projections(robot, identified), 'projections of the confidence set on pairs of parameters')}\n"
+        "values, dotted its bounds. The least known parameters are drawn.</p>",
+        style.figure(projections(robot, identified), "projections of the confidence set on pairs of parameters"),
         f"<h2>What to measure next</h2>\n<p>The least known combinations, the widest first:</p>\n<ul>{listed}</ul>\n"
         f"<p><code>modelgen excite {escape(robot.name)} --identified {escape(file)}</code> writes an input that shows "
-        "them.</p>\n"
-        f"<h2>Recordings</h2>\n<pre>{escape(files)}</pre>\n</body></html>\n"
-    )
+        "them.</p>",
+        f"<h2>Recordings</h2>\n<pre>{escape(files)}</pre>",
+    ]
+    return style.document(f"Parameters of {robot.name} from recordings", body)
 
 
 def _ahead(robot: CompiledRobot, content: IdentifiedFile, identified: Identified) -> str:
@@ -195,11 +191,11 @@ def _ahead(robot: CompiledRobot, content: IdentifiedFile, identified: Identified
     ahead = content.prediction
     if identified.bands is None or ahead is None:
         return ""
-    picture = _image(
+    picture = style.figure(
         forecast(robot, identified.bands), "errors of predictions and the bands about them, over the time ahead"
     )
     return (
-        "\n<h2>The motion ahead</h2>\n<p>Every prediction begins at the state that fits the measurements just before "
+        "<h2>The motion ahead</h2>\n<p>Every prediction begins at the state that fits the measurements just before "
         "it best, by parameters from the other parts. The band grows with what the confidence set leaves open in a "
         "prediction, and is drawn as in a usual one. Grey: the largest error in every twentieth of a second, and "
         f"that band. It holds {ahead.content:.0%} of the samples with confidence {ahead.confidence:.0%}.</p>\n"
@@ -216,9 +212,3 @@ def least_known(robot: CompiledRobot, region: Ellipsoid) -> list[str]:
         f"{100 * np.sqrt(max(sizes[index], 0.0)):.3g} % of the declared ranges"
         for index in np.argsort(-sizes)[:NAMED]
     ]
-
-
-def _image(figure: Figure, words: str) -> str:
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=110)
-    return f'<img alt="{escape(words)}" src="data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}">'

@@ -11,6 +11,7 @@ import numpy as np
 from sympy import Matrix, Symbol
 from sympy.printing.mathml import MathMLPresentationPrinter
 
+from modelgen import style
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
 from modelgen.derivation.loops import definitions
@@ -26,28 +27,20 @@ ENTITY = re.compile(r"&(?!lt;|gt;|amp;)\w+;")  # named characters of HTML, which
 PICTURE = 240  # pixels, the larger side
 
 STYLE = """\
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; }
-td, th { padding: .15rem .8rem .15rem 0; text-align: left; vertical-align: baseline; }
-th { border-bottom: 1px solid gray; font-weight: 600; }
-.formulas td { padding-right: .4rem; }
+.formulas td { border: 0; padding: .15rem var(--near) .15rem 0; font-size: var(--text); }
 .formulas td:first-child { text-align: right; }
-.formulas { display: block; overflow-x: auto; }
-svg { stroke: currentColor; stroke-linecap: round; fill: none; }
+svg { stroke: var(--policy-1); stroke-linecap: round; fill: none; }
 """
 
 
 def document(contents: Contents, drawn: Sequence[Any] = ()) -> str:
     """The HTML file.
 
-    drawn: drawings (k, 2, 2) on top of each other; the last one is black, the others are grey.
+    drawn: drawings (k, 2, 2) on top of each other; the last one is strong, the others are faint.
     """
     speeds = "<mi>v</mi>" if contents.rates_are_speeds else "<mi>G</mi><mo>(</mo><mi>q</mi><mo>)</mo><mi>v</mi>"
     parts = [
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8"/>\n<title>{escape(contents.name)}</title>',
-        f"<style>\n{STYLE}</style>\n</head>\n<body>",
-        f"<h1>{escape(contents.name)}</h1>\n<p>{escape(contents.description)}</p>",
+        f"<p>{escape(contents.description)}</p>",
         picture(drawn) if any(len(drawing) for drawing in drawn) else "",
         *map(_table, contents.tables),
         "<h2>Equations of motion</h2>",
@@ -55,9 +48,8 @@ def document(contents: Contents, drawn: Sequence[Any] = ()) -> str:
         _formulas(contents.motion, contents.letters),
         "<h2>State cost</h2>",
         _formulas([contents.state_cost], contents.letters),
-        "</body>\n</html>\n",
     ]
-    return "\n".join(part for part in parts if part)
+    return style.document(contents.name, parts, STYLE)
 
 
 MOTION = (
@@ -77,7 +69,7 @@ def picture(drawn: Sequence[Any]) -> str:
         opacity = 1 if index + 1 == len(drawn) else 0.3
         points = [[((x - left) * scale, (top - y) * scale) for x, y in segment] for segment in drawing]
         paths = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for (a, b), (c, d) in points)
-        lines.append(f'<path d="{paths}" stroke-opacity="{opacity}" stroke-width="3"/>')
+        lines.append(f'<path d="{paths}" stroke-opacity="{opacity}" stroke-width="7"/>')
     width, height = (right - left) * scale + 20, (top - bottom) * scale + 20
     box = f'viewBox="-10 -10 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
     return f'<svg {box} role="img" aria-label="drawing">{"".join(lines)}</svg>'
@@ -122,7 +114,7 @@ def _formulas(formulas: Sequence[Formula], letters: dict[Symbol, Letter]) -> str
         for line in broken(_terms(formula, letters), WIDTH, lambda text: len(re.sub("<[^>]*>", "", text))):
             rows.append(f"<tr><td>{left}</td><td>{sign}</td><td>{_math(line)}</td></tr>")
             left = sign = ""
-    return "\n".join(['<table class="formulas">', *rows, "</table>"])
+    return "\n".join(['<div class="scroll"><table class="formulas">', *rows, "</table></div>"])
 
 
 def _terms(formula: Formula, letters: dict[Symbol, Letter]) -> list[str]:
@@ -137,9 +129,7 @@ def _terms(formula: Formula, letters: dict[Symbol, Letter]) -> list[str]:
 
 
 def _table(table: ReportTable) -> str:
-    head = "".join(f"<th>{escape(title)}</th>" for title in table.head)
-    rows = ["".join(f"<td>{_cell(cell)}</td>" for cell in row) for row in table.rows]
-    return "\n".join(["<table>", f"<tr>{head}</tr>", *(f"<tr>{row}</tr>" for row in rows), "</table>"])
+    return style.table(([_cell(cell) for cell in row] for row in table.rows), [escape(title) for title in table.head])
 
 
 def _cell(cell: Cell) -> str:

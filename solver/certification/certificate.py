@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ from typing import Any, TypeVar
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
+from modelgen.style import colour, document, figure, table
 from solver.certification.counterexample import motion, replay
 from solver.certification.experiment import Announce, Experiment, episodes_for, failure_bound, noises
 from solver.certification.specification import Specification
@@ -180,49 +179,38 @@ def _in_thread(call: Callable[[Announce], Result], announce: Announce) -> Iterat
         raise
 
 
-COLOURS = ListedColormap(["#d9776c", "#8fbf8f"])  # failed, arrived
-STYLE = (
-    "body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}th{text-align:left;padding-right:1em;"
-    "vertical-align:top}pre{background:#f2f2f2;padding:1em;overflow:auto}img{max-width:100%}"
-)
+COLOURS = ListedColormap([colour("policy-2"), colour("policy-1")])  # failed, arrived
 
 
 def html(certificate: Certificate, generated: str | None = None) -> str:
     """HTML page with summary, text of the specification, map, and motion of the worst case."""
     problem, result = replay(certificate.worst.worst, generated)
     level = None if certificate.level_set is None else certificate.level_set.level
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in summary(certificate))
-    title = escape(f"Certificate of {certificate.label}")
-    return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
-        f"</head><body>\n<h1>{title}</h1>\n<table>{rows}</table>\n<h2>Specification</h2>\n"
-        f"<pre>{escape(certificate.specification.text)}</pre>\n"
+    body = [
+        table((escape(name), escape(text)) for name, text in summary(certificate)),
+        f"<h2>Specification</h2>\n<pre>{escape(certificate.specification.text)}</pre>",
         "<h2>Starts from which the robot arrives</h2>\n<p>Other states start at the target; parameters are nominal. "
-        "The map is an illustration and not a bound.</p>\n"
-        f"{_image(map_figure(problem, certificate.map, level), 'map of arrivals')}\n<h2>The worst case</h2>\n"
-        f"{_image(motion(certificate.worst.worst, problem, result), 'states and inputs over time')}\n</body></html>\n"
-    )
+        "The map is an illustration and not a bound.</p>",
+        figure(map_figure(problem, certificate.map, level), "map of arrivals"),
+        "<h2>The worst case</h2>",
+        figure(motion(certificate.worst.worst, problem, result), "states and inputs over time"),
+    ]
+    return document(f"Certificate of {certificate.label}", body)
 
 
 def map_figure(problem: Problem, drawn: Map, level: float | None) -> Figure:
     """Map of starts that fail and starts that arrive, with the boundary of {V >= level} and the target."""
-    figure = Figure(figsize=(6.0, 4.6), layout="constrained")
-    axes = figure.subplots()
+    drawing = Figure(figsize=(6.0, 4.6), layout="constrained")
+    axes = drawing.subplots()
     axes.pcolormesh(*drawn.axes, drawn.arrived.astype(float), cmap=COLOURS, vmin=0.0, vmax=1.0, rasterized=True)
-    lines = f"green: arrives ({100 * drawn.arrived.mean():.0f} %), red: fails"
+    lines = f"blue: arrives ({100 * drawn.arrived.mean():.0f} %), orange: fails"
     if level is not None and drawn.value is not None and drawn.value.min() < level <= drawn.value.max():
-        axes.contour(*drawn.axes, drawn.value, [level], colors="black", linewidths=1.2)
+        axes.contour(*drawn.axes, drawn.value, [level], colors=colour("ink"), linewidths=1.2)
         lines += f", line: V = {level:.3g}"
     states = [problem.robot.metadata.states[index] for index in drawn.states]
-    axes.plot(*(float(problem.target[index]) for index in drawn.states), "k+")
+    axes.plot(*(float(problem.target[index]) for index in drawn.states), "+", color=colour("ink"))
     axes.set(title=lines, xlabel=f"{states[0].name} [{states[0].unit}]", ylabel=f"{states[1].name} [{states[1].unit}]")
-    return figure
-
-
-def _image(figure: Figure, text: str) -> str:
-    content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=110)
-    return f'<img alt="{escape(text)}" src="data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}">'
+    return drawing
 
 
 def summary(certificate: Certificate) -> list[tuple[str, str]]:

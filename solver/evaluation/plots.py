@@ -19,6 +19,7 @@ from modelgen.errors import suggestion
 from modelgen.files import replacing
 from modelgen.gif import FRAMES, moving_axes, pictures, save_gif
 from modelgen.loader import CompiledRobot
+from modelgen.style import colour_map
 from solver.errors import SolverError
 from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, decimals, rollouts, sample_starts
@@ -54,7 +55,7 @@ def plot_run(
     theta = changed_parameters(problem, changes)
     starts = sample_starts(problem, DRAWN, EVALUATION_SEED)
     result = rollouts(problem, solution.controller(), starts, Nominal(problem, theta))
-    trained = f"{solution.run.robot}, {solution.run.settings.algorithm}"
+    trained = solution.label
     arrived = f"success {100 * float(result.success.float().mean()):.0f} % of {len(result.success)}"
     title = f"{trained}, rollouts with {in_words(changes)}" if changes else trained
     figures = {
@@ -127,15 +128,22 @@ def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result
     axes = np.atleast_1d(figure.subplots(1, 1 + len(inputs), sharey=True))
     meshes: list[QuadMesh] = []
     maps: list[tuple[str, torch.Tensor, str, tuple[float, float] | tuple[None, None]]]
-    maps = [("value V(x)", value, "viridis", (None, None))]
+    maps = [("value V(x)", value, "sequential", (None, None))]
     for k, entry in enumerate(inputs):
-        maps.append((f"policy: {entry.name} [{entry.unit}]", u[:, k], "RdBu", (entry.lower, entry.upper)))
+        maps.append(
+            (
+                f"policy: {entry.name} [{entry.unit}]",
+                u[:, k],
+                "signed" if entry.lower < 0 < entry.upper else "sequential",
+                (entry.lower, entry.upper),
+            )
+        )
     for axis, (label, field, colours, (low, high)) in zip(axes, maps, strict=True):
         mesh = axis.pcolormesh(
             horizontal,
             vertical,
             field.numpy().reshape(GRID, GRID),
-            cmap=colours,
+            cmap=colour_map(colours),
             vmin=low,
             vmax=high,
             rasterized=True,

@@ -21,6 +21,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from modelgen.style import POLICIES, colour_map
 from solver.errors import SolverError
 from solver.evaluation.evaluation import begun
 from solver.evaluation.parameter_box import Axis, ParameterBox, ParameterRange, make_box
@@ -237,7 +238,7 @@ def _lines(result: Robustness) -> Figure:
     panels = drawn.subplots(2, 2, sharex=True).ravel()
     for panel, (quantity, title) in zip(panels, PANELS.items(), strict=True):
         for k, group in enumerate(result.groups):
-            colour = f"C{k}"
+            colour = POLICIES[k % len(POLICIES)]
             if quantity == "success_rate":
                 _curve(panel, axis, group.statistics[quantity], colour, group)
                 continue
@@ -267,12 +268,14 @@ def _maps(result: Robustness) -> Figure:
     rows = len(result.groups)
     drawn = Figure(figsize=(4.4 * len(MAPS), 3.3 * rows + 0.5), layout="constrained")
     panels = drawn.subplots(rows, len(MAPS), sharex=True, sharey=True, squeeze=False)
+    shades = colour_map("sequential")
     for column, (name, title) in enumerate(MAPS.items()):
         fields = [np.array(group.statistics[name].value) for group in result.groups]
         scale = (0.0, 1.0) if name == "success_rate" else (min(map(np.min, fields)), max(map(np.max, fields)))
         for row, (group, field) in enumerate(zip(result.groups, fields, strict=True)):
             panel = panels[row, column]
-            mesh = panel.pcolormesh(first.values, second.values, field.T, vmin=scale[0], vmax=scale[1], rasterized=True)
+            limits = {"vmin": scale[0], "vmax": scale[1]}
+            mesh = panel.pcolormesh(first.values, second.values, field.T, cmap=shades, rasterized=True, **limits)
             i, j = np.unravel_index(field.argmin(), field.shape)
             panel.plot(first.values[i], second.values[j], "rx")
             panel.plot(first.nominal, second.nominal, "k+")

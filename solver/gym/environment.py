@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
+from modelgen.style import POLICIES
 from solver.errors import SolverError
 from solver.observer.sensing import usual_counts
 from solver.plants.outcome import settling_periods, succeeded
@@ -234,7 +235,7 @@ class Camera:
         figure = Figure(((right - left) * scale, (top - bottom) * scale), dpi=DPI)
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), xlim=(left, right), ylim=(bottom, top))
         axes.set_axis_off()
-        self._lines = LineCollection([], linewidths=5.0, colors="tab:blue", capstyle="round")
+        self._lines = LineCollection([], linewidths=5.0, colors=POLICIES[0], capstyle="round")
         axes.add_collection(self._lines)
         self._canvas = FigureCanvasAgg(figure)
 

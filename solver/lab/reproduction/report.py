@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.typing import ColorType
 
+from modelgen.style import POLICIES, colour_map
 from solver.evaluation.plots import DRAWN, coordinate, draw_value_and_policy
 from solver.lab.reproduction import results_page, robustness, table1
 from solver.lab.reproduction.experiments import Plan
@@ -54,7 +54,7 @@ def learning_figure(plan: Plan, runs: Runs) -> Figure:
     panels = figure.subplots(1, len(plan.robots), squeeze=False)[0]
     for panel, robot in zip(panels, plan.robots, strict=True):
         for k, method in enumerate(plan.methods):
-            curve(panel, runs.of(method.name, robot), f"C{k}", method.name)
+            curve(panel, runs.of(method.name, robot), POLICIES[k % len(POLICIES)], method.name)
         for name in PRINTED:
             printed = results_page.returns(name, robot)
             if printed:
@@ -77,7 +77,7 @@ def ablation_figure(plan: Plan, runs: Runs) -> Figure:
         for panel, title in zip(row, titles, strict=True):
             for method in plan.methods:
                 if method.panel == title:
-                    colour = colormaps["viridis"](0.9 * (method.share or 0.0))
+                    colour = colour_map("sequential")(0.9 * (method.share or 0.0))
                     curve(panel, runs.of(method.name, robot), colour, f"share {method.share:g}")
             _label(panel, f"{robot}\n{title}")
         row[0].set_ylabel("return")

@@ -41,7 +41,7 @@ def assert_shows_something(path: Path, colours: int) -> None:
 def test_plots_of_a_run_are_three_figures(run_copy: Path) -> None:
     paths = plot_run(run_copy, None, {"mass": Relative(1.3)}, None)
     assert [path.name for path in paths] == ["value_and_policy.png", "rollouts.png", "learning_curve.png"]
-    for path, colours in zip(paths, (200, 20, 15), strict=True):
+    for path, colours in zip(paths, (150, 20, 15), strict=True):
         assert path.parent == run_copy / "figures"
         assert_shows_something(path, colours)
 

@@ -253,6 +253,7 @@ def test_a_body_in_space_turns_under_the_camera(robot: str, tiny: Callable[..., 
         page = browser.new_page(viewport={"width": 390, "height": 844})
         page.goto(path.as_uri())
         page.click("#pause")
+        page.click("#reset")
         found = """
         (() => {
           const points = spacePoints(panes[0].simulation.x);
