@@ -100,7 +100,7 @@ PROGRAM = Program(
             "solver reproduce table1 --budget small",
         ),
     },
-    read_on="docs/how-to/train.md",
+    read_on="how-to/train.md",
     mistakes=(SolverError, ModelError),
     failures=(DivergenceError,),
     around=_serial,

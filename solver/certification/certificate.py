@@ -244,8 +244,9 @@ def summary(certificate: Certificate) -> list[tuple[str, str]]:
             (
                 "adversaries",
                 f"of the run ({', '.join(opposed.adversaries)}), on the nominal robot: {opposed.failures} of "
-                f"{opposed.episodes} rollouts failed, worst return {opposed.return_worst:.{digits}f}. They act "
-                "together and at their full radii in every control period, and are no part of the bound",
+                f"{opposed.episodes} rollouts failed, worst return {opposed.return_worst:.{digits}f}. This is the "
+                "game of the training and no test of the robot: all act together, at their full radii, in every "
+                "control period and in the worst direction, as no real disturbance does. It is no part of the bound",
             )
         )
     region = certificate.level_set

@@ -18,7 +18,8 @@ from torch import Tensor
 from modelgen.artifact.manifest import typed
 from modelgen.files import replacing
 from solver.certification.experiment import Experiment, roll_out
-from solver.certification.specification import LARGEST, LONGEST, Conditions, FailureRule
+from solver.certification.specification import LONGEST, Conditions, FailureRule
+from solver.certification.toml_table import LARGEST
 from solver.errors import SolverError
 from solver.evaluation.plots import Scene, animate, over_time
 from solver.plants.outcome import Rollouts, decimals

@@ -20,7 +20,7 @@ from torch import Tensor
 from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.identification import identified_file
-from solver.certification.specification import LARGEST, TomlTable
+from solver.certification.toml_table import LARGEST, TomlTable
 from solver.errors import SolverError
 from solver.game.admissible_sets import Ellipsoid
 from solver.problem.problem import Problem

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
+from modelgen.commandline.program import warn
 from solver.plants import PlantName
 from solver.streams import SEEDS
 
@@ -109,9 +109,8 @@ def run(options: Options) -> None:
     if result.estimates:
         print(f"    normalised innovation {result.innovation:.2f} (1 if the model is right)")
     if result.states_at_limit:
-        print(
-            f"warning: {100 * numbers['limit_rate']:.0f} % of the rollouts reached the limit of "
+        warn(
+            f"{100 * numbers['limit_rate']:.0f} % of the rollouts reached the limit of "
             f"{', '.join(result.states_at_limit)}, where the simulation holds a state as a wall would. If the robot "
-            "has no such wall, widen the limit in the model file, or train anew with `solver train --limit-cost 3`.",
-            file=sys.stderr,
+            "has no such wall, widen the limit in the model file, or train anew with `solver train --limit-cost 3`."
         )

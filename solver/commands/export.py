@@ -12,6 +12,8 @@ from modelgen.commandline import Range
 from modelgen.files import require_writable
 from solver.streams import SEEDS
 
+COMMON = ("run", "c", "onnx", "js", "fmu", "told", "observer", "estimate", "budget", "max_loss", "reaction_periods")
+
 
 @dataclass(frozen=True)
 class Options:
@@ -20,7 +22,7 @@ class Options:
     run: Annotated[Path, Positional]
     """Run folder of a training, or a policy of `solver policies`."""
     c: Annotated[Path | None, arg(metavar="DIR")] = None
-    """Folder for the C files. They call the files of `modelgen export NAME --c DIR`."""
+    """Folder for C99: the policy, what it needs of the robot, test vectors, README.md and CMakeLists.txt."""
     onnx: Annotated[Path | None, arg(metavar="FILE")] = None
     """ONNX file of policy, V and dV/dx."""
     js: Annotated[Path | None, arg(metavar="FILE")] = None
@@ -40,7 +42,7 @@ class Options:
     budget: Annotated[str | None, arg(metavar="TIME@CLOCK")] = None
     """With --c: distil the policy into a small network for a Cortex-M4F, in minutes. TIME is the limit of a control
     period at two cycles an instruction, with the observer where --observer is given: 500us@168MHz. Instructions are
-    counted if `modelgen export NAME --c DIR` was called before, and a cross-compiler and an emulator are installed."""
+    counted where a cross-compiler and an emulator are installed."""
     max_loss: Annotated[float, Range(0.0, 1.0)] = 0.02
     """With --budget: the largest loss of mean return or of successes on the nominal robot, as a share. A policy that
     loses more is not written."""
@@ -81,11 +83,11 @@ def run(options: Options) -> None:
     told = read_changes(options.told)
     family = not told and options.budget is None
     solution = load_solution(options.run, options.generated, options.reaction_periods, told, contexts=family)
-    robot = solution.problem.robot
     files: dict[Path, bytes] = {}
     if options.c is not None:
         from solver.export.c_export import emit as emit_c
         from solver.export.c_export import emit_observer
+        from solver.export.c_folder import complete, without_those_of_the_user
 
         if options.budget is None:
             sources = emit_c(solution, solution.label)
@@ -93,11 +95,12 @@ def run(options: Options) -> None:
         else:
             from solver.export.distilled.export import export
 
-            words = options.budget, options.c, options.max_loss, options.seed
+            words = options.budget, options.max_loss, options.seed
             sources = export(
                 solution, solution.label, *words, report=print, observer=options.observer, estimate=options.estimate
             )
-        files.update((options.c / name, text.encode()) for name, text in sources.items())
+        folder = complete(solution.problem, solution.label, sources, options.observer)
+        files |= without_those_of_the_user(options.c, folder)
     if options.onnx is not None:
         from solver.export.onnx_export import emit as emit_onnx
 
@@ -113,5 +116,3 @@ def run(options: Options) -> None:
     for path, content in files.items():
         write_bytes(path, content)
         print(path)
-    if options.c is not None and not (options.c / f"{robot.name}.c").exists():
-        print(f"next: modelgen export {robot.name} --c {options.c}, for {robot.name}.h and {robot.name}.c")

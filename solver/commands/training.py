@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from modelgen.commandline.program import warn
 from modelgen.loader import CompiledRobot
 from solver.commands.progress import progress
 from solver.commands.resuming import hint
@@ -51,4 +51,4 @@ def _train(kind: Kind, run: Description, folder: Path, done: int, train: Callabl
         print(reached)
     text = kind.training.diagnosis(folder)
     if text:
-        print(f"warning: {text}", file=sys.stderr)
+        warn(text)

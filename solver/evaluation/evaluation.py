@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.evaluation.source import Source, source_of
 from solver.plants import PlantName, all_effects, make_plant
 from solver.plants.outcome import Jumps, Rollouts, require_episodes, rollouts, sample_starts, settling_periods, summary
 from solver.problem.parameters import Change, changed_parameters, left_all_bounds
 from solver.problem.problem import Problem
-from solver.runs.kinds import load_rollout_policy, names_to_estimate, reference_names, told_among
+from solver.runs.kinds import expanded
 from solver.streams import EVALUATION_SEED, require_seed
 
 LISTS = ("harsh", "told", "told_estimates", "estimate", "drawn")
@@ -65,9 +66,96 @@ class Evaluation:
         return content | self.statistics
 
 
+@dataclass(frozen=True)
+class Tested:
+    """Rollouts of a policy on a plant, and what they were made with."""
+
+    problem: Problem
+    label: str
+    theta: Tensor  # (p,) parameters of the plant
+    told: tuple[str, ...]  # changed parameters whose true values the policy was told
+    told_estimates: tuple[str, ...]  # parameters whose estimates it was told
+    estimate: tuple[str, ...]  # parameters that the observer was asked for
+    result: Rollouts
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What a policy is tested on; see `evaluate`."""
+
+    parameters: Mapping[str, Change]
+    plant: PlantName
+    harsh: Sequence[str]
+    observer: bool
+    longest_delay: int | None
+    estimate: Sequence[str]
+    seed: int | None
+    blind: bool
+    jump: float | None = None  # s
+
+
+#: Makes starts (N, n + k) as the policy is told, and parameters (p,) or (N, p) of the robots, from parameters and seed.
+Begin = Callable[[Problem, Tensor, int], tuple[Tensor, Tensor]]
+
+
+def roll_out(
+    source: Source, conditions: Conditions, begin: Begin, seconds: float | None, drawn: tuple[str, ...] = ()
+) -> Tested:
+    """Rollouts of a policy.
+
+    seconds: of every rollout, by default the horizon. drawn: references that `begin` draws. Raises the errors of
+    `evaluate`.
+    """
+    c = conditions
+    if c.longest_delay is not None and not (c.observer and c.longest_delay >= 0):
+        raise SolverError(
+            f"--longest-delay {c.longest_delay} needs an observer; give it with --observer, as 0 or more control "
+            "periods"
+        )
+    if c.estimate and not c.observer:
+        raise SolverError(f"--estimate {' '.join(c.estimate)} needs an observer; give it with --observer")
+    if c.jump is not None and drawn != source.references:
+        raise SolverError("--jump lets the references of the model file jump; leave them out of --set")
+    given = {name: value for name, value in source.told.items() if name in source.references} | dict(c.parameters)
+    estimate = expanded(tuple(c.estimate), source.estimated, source.name)
+    contexts = bool(drawn) or (bool(estimate) and not c.blind)
+    problem, act, label = source.load({} if contexts else source.told, contexts)
+    nominal = problem if contexts or not source.told else source.load({}, False).problem
+    theta = changed_parameters(nominal, given)
+    told = source.told_among([name for name in given if not c.blind or name in source.references])
+    if told and not contexts:
+        values = {name: float(theta[problem.robot.parameter_names.index(name)]) for name in told}
+        problem, act, label = source.load({**source.told, **values}, False)
+    seed = EVALUATION_SEED if c.seed is None else c.seed
+    require_seed(seed)
+    starts, robots = begin(problem, theta, seed)
+    jumps = None if c.jump is None else _jumps(problem, starts, c.jump, seed)
+    plant = make_plant(c.plant, problem, robots, c.harsh, seed)
+    result = rollouts(
+        problem,
+        act,
+        starts,
+        plant,
+        seconds,
+        observed=c.observer,
+        longest_delay=c.longest_delay,
+        estimate=estimate,
+        jumps=jumps,
+    )
+    if problem.context is not None:
+        unknown = set(problem.context.names) - {*source.references} if c.blind else set()
+        problem.context.require_within(theta, apart_from={*result.estimates, *unknown})
+    if not bool(torch.isfinite(result.returns).all()):
+        raise left_all_bounds(problem, theta)
+    told = tuple(name for name in told if name not in result.estimates or not contexts)
+    told_estimates = () if problem.context is None or c.blind else source.told_among(tuple(result.estimates))
+    return Tested(problem, label, theta, told, told_estimates, estimate, result)
+
+
 def evaluate(
-    run: str | Path,
+    run: Any,
     *,
+    robot: str | CompiledRobot | None = None,
     episodes: int = 100,
     parameters: Mapping[str, Change] = MappingProxyType({}),
     plant: PlantName = "nominal",
@@ -81,8 +169,11 @@ def evaluate(
     jump: float | None = None,
     generated: str | None = None,
 ) -> Evaluation:
-    """Evaluation of the policy of a run: a run folder, or the name of a shipped policy.
+    """Evaluation of a policy.
 
+    run: a run folder, the name of a shipped policy, a `Run`, a `Policy`, an agent of Stable-Baselines3, or a function
+    that maps states (N, n) of NumPy to inputs (N, m) within the limits.
+    robot: name of the robot of a function, or of an agent without an environment.
     parameters: changed parameters of the plant: SI units, or `Relative` to nominal. The policy is told those that its
     training gave, and does not know the others. References that are not among them are random in every rollout.
     blind: the policy is told the nominal parameters, but still its references.
@@ -99,75 +190,47 @@ def evaluate(
     Raises SolverError for an argument out of range, for a folder without a run, and for rollouts that are not finite.
     """
     require_episodes(episodes)
-    if longest_delay is not None and not (observer and longest_delay >= 0):
-        raise SolverError(
-            f"--longest-delay {longest_delay} needs an observer; give it with --observer, as 0 or more control periods"
-        )
-    if estimate and not observer:
-        raise SolverError(f"--estimate {' '.join(estimate)} needs an observer; give it with --observer")
-    references = reference_names(run)
-    drawn = tuple(name for name in references if name not in parameters)
-    if jump is not None and drawn != references:
-        raise SolverError("--jump lets the references of the model file jump; leave them out of --set")
-    estimate = names_to_estimate(run, estimate)
-    contexts = bool(drawn) or (bool(estimate) and not blind)
-    problem, act, label = load_rollout_policy(run, generated, reaction_periods, contexts=contexts)
-    theta = changed_parameters(problem, parameters)
-    known = [name for name in parameters if not blind or name in references]
-    told = told_among(run, known) if known else ()
-    if told and not contexts:
-        values = {name: float(theta[problem.robot.parameter_names.index(name)]) for name in told}
-        problem, act, label = load_rollout_policy(run, generated, reaction_periods, values)
-    seed = EVALUATION_SEED if seed is None else seed
-    require_seed(seed)
-    starts, robots = begun(problem, theta, drawn, episodes, seed, blind)
-    jumps = None if jump is None else _jumps(problem, starts, jump, seed)
-    tested = make_plant(plant, problem, robots, harsh, seed)
-    result = rollouts(
-        problem,
-        act,
-        starts,
-        tested,
-        observed=observer,
-        longest_delay=longest_delay,
-        estimate=estimate,
-        jumps=jumps,
-    )
-    if problem.context is not None:
-        unknown = set(problem.context.names) - set(references) if blind else set()
-        problem.context.require_within(theta, apart_from={*result.estimates, *unknown})
+    source = source_of(run, generated, reaction_periods, robot)
+    conditions = Conditions(parameters, plant, harsh, observer, longest_delay, estimate, seed, blind, jump)
+    drawn = tuple(name for name in source.references if name not in {*parameters, *source.told})
+
+    def begin(problem: Problem, theta: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+        return begun(problem, theta, drawn, episodes, seed, blind)
+
+    found = roll_out(source, conditions, begin, None, drawn)
+    problem, result = found.problem, found.result
     statistics = summary(result)
     if not all(map(math.isfinite, statistics.values())):
-        raise left_all_bounds(problem, theta)
+        raise left_all_bounds(problem, found.theta)
     names = zip(problem.robot.state_names, result.at_limit.any(0).tolist(), strict=True)
     return Evaluation(
-        run=str(run),
+        run=source.name,
         robot=problem.robot.name,
-        label=label,
+        label=found.label,
         plant=plant,
         harsh=tuple(all_effects(plant, harsh)),
         observer=observer,
         longest_delay=longest_delay,
-        estimate=tuple(estimate),
-        reaction_periods=reaction_periods,
+        estimate=found.estimate,
+        reaction_periods=source.reaction_periods,
         episodes=episodes,
-        seed=seed,
+        seed=EVALUATION_SEED if seed is None else seed,
         parameters={
             name: value
-            for name, value in zip(problem.robot.parameter_names, theta.tolist(), strict=True)
+            for name, value in zip(problem.robot.parameter_names, found.theta.tolist(), strict=True)
             if name not in drawn
         },
-        told=tuple(name for name in told if name not in result.estimates or not contexts),
+        told=found.told,
         statistics=statistics,
         states_at_limit=tuple(name for name, held in names if held),
         innovation=None if result.innovation is None else float(result.innovation.mean()),
         estimates={
             name: (float(found.mean()), float(found.std(correction=0))) for name, found in result.estimates.items()
         },
-        told_estimates=() if problem.context is None or blind else told_among(run, result.estimates),
+        told_estimates=found.told_estimates,
         drawn=drawn,
         jump=jump,
-        at_rest=_at_rest(problem, result) if references else {},
+        at_rest=_at_rest(problem, result) if source.references else {},
     )
 
 

@@ -1,8 +1,8 @@
 """Export of a policy and of the observer as C99 for the robot's controller: no allocation, no library except libm.
 
-The weights are constants in the source. It calls NAME_affine_dynamics and NAME_optimal_input of `modelgen export NAME
---c DIR` for B(x) and for the optimal input. The policy has no state; the observer has its state in a struct of the
-caller. The C code is in `templates`.
+The weights are constants in the source. It calls NAME_affine_dynamics and NAME_optimal_input of `c_folder.kernels` for
+B(x) and for the optimal input. The policy has no state; the observer has its state in a struct of the caller. The C
+code is in `templates`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,19 @@ import torch
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.export.c_templates import comment, domain, facts, feature_map, filled, listed, names, origin, rotations
+from solver.export.c_folder import replay
+from solver.export.c_templates import (
+    comment,
+    domain,
+    facts,
+    feature_map,
+    filled,
+    header,
+    listed,
+    names,
+    origin,
+    rotations,
+)
 from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held_seconds
 from solver.observer.observability import estimated_parameters
 from solver.observer.observer import Observer
@@ -34,9 +46,12 @@ RESERVED = frozenset(
     "switch template this throw typedef typename union unsigned using virtual void volatile".split()
 )
 
+CLOSE = 1e-2  # largest difference of the replay, as a share of half of an input's range
+NOTE = "`solver\n * export --budget` makes a policy that a microcontroller can compute."
+
 
 def emit(solution: Solution, label: str) -> dict[str, str]:
-    """Texts of NAME_policy.h, NAME_policy.c and NAME_policy_driver.c, by file name.
+    """Texts of NAME_policy.h, NAME_policy.c, a driver and a replay, by file name.
 
     A solution with contexts gives a policy that is told them in a struct.
     """
@@ -52,7 +67,9 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     act = ("held_input.c", held) if seconds else ("closed_form.c",)
     fields["act"] = "\n".join(filled(template, fields) for template in act)
     fields["context_struct"] = "" if told is None else filled("told.h", fields)
-    files = {".h": "policy.h", ".c": "policy.c", "_driver.c": "policy_driver.c"}
+    fields |= header(robot, "`solver export`", " and the value function behind it", NOTE, filled("value.h", fields))
+    fields |= replay(solution.problem, solution.controller(), CLOSE)
+    files = {end: f"policy{end}" for end in (".h", ".c", "_driver.c", "_replay.c")}
     return {f"{robot.name}_policy{end}": filled(template, fields) for end, template in files.items()}
 
 
@@ -194,7 +211,7 @@ def _basin(basin: Basin) -> dict[str, object]:
 
 _IN_DRIVER = ("told_in_driver", "tell_in_driver", "driver_pass", "and_context")
 #: Fields that are empty for a policy that is told nothing.
-_OF_CONTEXT = ("to", "of", "pass", "context_features", "shifted", "unused", *_IN_DRIVER)
+UNTOLD = {"k": 0, **dict.fromkeys(("to", "of", "pass", "context_features", "shifted", "unused", *_IN_DRIVER), "")}
 
 
 def _fixed(solution: Solution) -> dict[str, Any]:
@@ -203,8 +220,7 @@ def _fixed(solution: Solution) -> dict[str, Any]:
     cost = problem.action_cost
     own = [entry.trim for entry in problem.robot.metadata.inputs] if cost.slope is None else problem.trim.tolist()
     fields = {
-        **dict.fromkeys(_OF_CONTEXT, ""),
-        "k": 0,
+        **UNTOLD,
         "seen": "FEATURES",
         "optimal": f"{problem.robot.name}_optimal_input(",
         "trims": listed(own),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from modelgen.backends import c
 from modelgen.backends.fmu.archive import Unit, Variable, archive
-from solver.errors import SolverError
 from solver.export.c_export import emit as emit_policy
 from solver.export.c_export import emit_observer
-from solver.export.c_templates import filled, listed, names
+from solver.export.c_folder import kernels
+from solver.export.c_templates import filled, names
 from solver.training.solution import Solution
 from solver.value.told import Told, told_by
 
@@ -21,23 +20,18 @@ def emit(solution: Solution, label: str, version: int = 3, observer: bool = Fals
     functions that are needed.
     """
     robot = solution.problem.robot
-    needed = {
-        "affine_dynamics",
-        "optimal_input",
-        *(["jacobians"] if observer else []),
-    } - robot.program.operations.keys()
-    if needed:
-        raise SolverError(f"`{robot.name}` was built without {', '.join(sorted(needed))}; build it without --functions")
+    functions = kernels(solution.problem, observer)
     sensed = len(robot.metadata.coordinates) if observer else len(robot.state_names)
     told = told_by(solution.problem, solution.ensemble)
     variables = _variables(solution, sensed, told)
-    fields = names(robot, label) | {"sensed": sensed, "start": listed(variable.start or 0.0 for variable in variables)}
+    start = ", ".join(repr(variable.start or 0.0) for variable in variables)
+    fields = names(robot, label) | {"sensed": sensed, "start": start}
     fields |= _with_observer(robot.name, told) if observer else _without_observer()
     fields |= {"tell": "", "pass": ""} if told is None else _telling(robot.name, told)
     model = filled("controller_fmu.c", fields).encode()
     texts = emit_policy(solution, label) | (emit_observer(solution.problem) if observer else {})
-    sources = {name: text.encode() for name, text in texts.items()} | c.emit(robot.program, robot.metadata)
-    sources = {name: text for name, text in sources.items() if not name.endswith("_driver.c")}
+    sources = {name: text.encode() for name, text in texts.items()} | functions
+    sources = {name: text for name, text in sources.items() if not name.endswith(("_driver.c", "_replay.c"))}
     unit_name, parts = f"{robot.name}_policy", ("policy", "observer") if observer else ("policy",)
     memory = ["double periods;  /* control periods so far */"]
     memory += [f"{robot.name}_observer observer, trial;"] if observer else []

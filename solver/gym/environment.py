@@ -9,6 +9,7 @@ state cost and the action cost, as in solver.plants.outcome. No state terminates
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
@@ -24,6 +25,7 @@ from modelgen.loader import CompiledRobot
 from modelgen.style import POLICIES
 from solver.errors import SolverError
 from solver.observer.sensing import usual_counts
+from solver.plants.outcome import settling_periods, succeeded
 from solver.problem.episode_options import Observation, episode_actions, is_number, is_whole, require_observation
 from solver.problem.geometry import ENTRIES, matrix
 from solver.problem.given import GivenRanges, resolve
@@ -32,6 +34,7 @@ from solver.problem.problem import Problem, StartDistribution
 from solver.problem.robots import load_robot
 
 Array = NDArray[Any]
+INFORMATION = ("is_success", "state_cost", "action_cost")  # what an environment tells beside the reward
 TARGET_SPREAD = 0.2  # of the state limits, largest standard deviation of a start near the target
 
 
@@ -70,6 +73,9 @@ class Episodes:
         self.x = torch.zeros(size, len(problem.state_limits))
         self.c = torch.zeros(size, 0 if problem.context is None else len(problem.context))
         self.theta = problem.theta.repeat(size, 1)
+        self.state_cost, self.action_cost = torch.zeros(size), torch.zeros(size)  # integrals over the last action
+        self.success = np.zeros(size, bool)  # of the episodes that have ended
+        self.recent = deque([self.x], 1 + min(settling_periods(problem), self.length * self.hold))  # x at period ends
         self.taken = np.full(size, -1)  # actions so far in the current episode; -1 before the first episode
 
     @property
@@ -81,6 +87,7 @@ class Episodes:
         """Start new episodes in the given rows. generators: one for every row of the N, source of starts and
         parameters."""
         problem = self.problem
+        self.x = self.x.clone()  # the old one is among the recent states
         for row in rows:
             generator = torch.Generator().manual_seed(int(generators[row].integers(2**62)))
             drawn, n = self._draw(generator), self.x.shape[1]
@@ -92,6 +99,7 @@ class Episodes:
             if problem.context is not None:
                 self.theta[row] = problem.context.replaced(self.theta[row], self.c[row, None])[0]
             self.taken[row] = 0
+        self.recent[-1] = self.x
 
     def _draw(self, generator: torch.Generator) -> Tensor:
         """Start and context (n + k,) of an episode."""
@@ -122,16 +130,28 @@ class Episodes:
         u = problem.input_of(torch.from_numpy(share.clip(-1.0, 1.0)))
         theta = self.theta if self.randomize > 0.0 or problem.context is not None else None
         cost, reward = problem.action_cost.cost(u), torch.zeros(len(self.x))
+        self.state_cost, self.action_cost = torch.zeros(len(self.x)), self.hold * problem.control_step * cost
         for _ in range(self.hold):
             self.x, state_cost = integrate_period(problem, self.x, u, theta)
             reward -= state_cost + cost * problem.control_step
+            self.state_cost += state_cost
+            self.recent.append(self.x)
         if not bool(torch.isfinite(self.x).all()):
             raise SolverError(
                 f"the states of {problem.robot.name} became infinite or NaN within a control period; raise the task's "
                 "control_rate"
             )
         self.taken += 1
-        return reward.double().numpy(), self.taken >= self.length
+        ended = self.taken >= self.length
+        self.success = ended & (succeeded(problem, torch.stack(list(self.recent))).numpy() if ended.any() else False)
+        return reward.double().numpy(), ended
+
+    @property
+    def information(self) -> dict[str, Array]:
+        """What INFORMATION names, (N,) each: whether the episode has ended as a success, and the terms of the cost over
+        the last action, whose sum is minus the reward."""
+        values = (self.success, self.state_cost.double().numpy(), self.action_cost.double().numpy())
+        return dict(zip(INFORMATION, values, strict=True))
 
 
 try:
@@ -322,13 +342,14 @@ class RobotEnv(gymnasium.Env[Array, Array], _Robot):
         return self._observe()[0], {}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Observation (k,), reward, terminated (always False), truncated, and an empty dictionary, after an action
-        (m,).
+        """Observation (k,), reward, terminated (always False), truncated and information, after an action (m,).
 
-        Raises SolverError as `Episodes.advance` does.
+        The information says whether the episode has ended as a success, `is_success`, and has the terms of the cost,
+        `state_cost` and `action_cost`, whose sum is minus the reward. Raises SolverError as `Episodes.advance` does.
         """
         reward, ended = self.episodes.advance(np.asarray(action)[None])
-        return self._observe()[0], float(reward[0]), False, bool(ended[0]), {}
+        information = {name: values[0].item() for name, values in self.episodes.information.items()}
+        return self._observe()[0], float(reward[0]), False, bool(ended[0]), information
 
     def render(self) -> Array | None:
         """Picture (height, width, 3) of the current state if render_mode is rgb_array."""
@@ -376,15 +397,20 @@ class RobotVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], _Robot):
         return self._observe(), {}
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Observations (N, k), rewards, terminated, truncated (N,) and infos after the actions (N, m)."""
+        """Observations (N, k), rewards, terminated, truncated (N,) and infos after the actions (N, m).
+
+        The infos are those of `RobotEnv`, (N,) each. Those of ended episodes are in infos["final_info"] too.
+        """
         reward, ended = self.episodes.advance(actions)
-        observations, infos = self._observe(), {}
+        observations, shown = self._observe(), self.episodes.information
+        infos: dict[str, Any] = {**shown, **{f"_{name}": np.ones(self.num_envs, bool) for name in shown}}
         if ended.any():
             last = np.full(self.num_envs, None, dtype=object)
             rows = [int(row) for row in np.flatnonzero(ended)]
             for row in rows:
                 last[row] = observations[row]
-            infos = {"final_obs": last, "_final_obs": ended.copy()}
+            final = {**shown, **{f"_{name}": ended.copy() for name in shown}}
+            infos |= {"final_obs": last, "_final_obs": ended.copy(), "final_info": final, "_final_info": ended.copy()}
             self.episodes.restart(rows, self._generators)
             observations = self._observe()
         return observations, reward, np.zeros_like(ended), ended, infos

@@ -69,6 +69,7 @@ class _Frame(NamedTuple):
     bend: Any
     cost: Any  # (nt, nt) P
     level: Any
+    shift: Any  # (n,) of the target
     entries: Any  # (k,) the context between -1 and 1
     theta: Any  # (p,)
     trim: Any  # (m,)
@@ -88,12 +89,22 @@ def _frame(solution: Solution, robot: CompiledRobot, told: Told | None, dtype: n
     theta = jnp.asarray(robot.nominal_parameters, dtype)
     if told is None:
         constant = _Frame(
-            fixed(features.metric), float(features.bend), fixed(basin.cost), basin.level, trim[:0], theta, trim, slope
+            fixed(features.metric),
+            float(features.bend),
+            fixed(basin.cost),
+            basin.level,
+            0.0,
+            trim[:0],
+            theta,
+            trim,
+            slope,
         )
         return lambda _: constant
     degrees, places = told.degrees.numpy(), told.context.columns.tolist()
     middle, half = fixed(told.context.middle), fixed(told.context.half)
     level, cost, form = fixed(told.level), fixed(told.cost), fixed(told.form)
+    shift = told.context.shift
+    moved = jnp.zeros((len(places), len(problem.target)), dtype) if shift is None else fixed(shift)
 
     def of(values: Any) -> _Frame:
         c = jnp.clip((values - middle) / half, -1.0, 1.0)
@@ -104,15 +115,19 @@ def _frame(solution: Solution, robot: CompiledRobot, told: Told | None, dtype: n
         here, own = terms @ level, theta.at[np.array(places)].set(middle + half * c)
         bend = jnp.where(here > 0.0, 1.0 / jnp.where(here > 0.0, REACH * here, 1.0), 0.0)
         metric = jnp.linalg.cholesky(jnp.einsum("b,bij->ij", terms, form))
-        held, there = _held_trim(problem, robot, own) if problem.moving_trim else (trim, slope)
-        return _Frame(metric, bend, jnp.einsum("b,bij->ij", terms, cost), here, c, own, held, there)
+        target = fixed(told.context.target) + c @ moved
+        held, there = _held_trim(problem, robot, own, target) if problem.moving_trim else (trim, slope)
+        return _Frame(metric, bend, jnp.einsum("b,bij->ij", terms, cost), here, c @ moved, c, own, held, there)
 
     return of
 
 
-def _held_trim(problem: Problem, robot: CompiledRobot, theta: Any) -> tuple[Any, Any]:
-    """Trim (m,) of the parameters theta (p,), and the slope of the kernel's cost there; as `Problem.trim_of`."""
-    a, B = robot.affine_dynamics(jnp.asarray(problem.target.numpy(), theta.dtype), theta)
+def _held_trim(problem: Problem, robot: CompiledRobot, theta: Any, target: Any) -> tuple[Any, Any]:
+    """Trim (m,) of the parameters theta (p,) at the target (n,), and the slope of the kernel's cost there.
+
+    The formula is that of `Problem.trim_of`.
+    """
+    a, B = robot.affine_dynamics(target, theta)
     held, limits = np.array(problem.held), robot.state_limits[np.array(problem.held)]
     A = B[held] * robot.input_limits / limits[:, None]
     normal = A.T @ A
@@ -196,6 +211,7 @@ def _value(ensemble: Ensemble, dtype: np.dtype[Any]) -> Function:
     ]
 
     def network(x: Any, frame: _Frame) -> Any:
+        x = x - frame.shift
         angle = x[angles]
         z = jnp.concatenate([jnp.sin(angle), jnp.cos(angle), x[others] * scale])
         error = (z - at_target) @ frame.metric
@@ -211,7 +227,7 @@ def _value(ensemble: Ensemble, dtype: np.dtype[Any]) -> Function:
         return -(y * y).sum(-1).mean()
 
     def overlaid(x: Any, frame: _Frame) -> Any:
-        e = x - target
+        e = x - frame.shift - target
         e = jnp.where(continuous, e - TURN * jax.lax.stop_gradient(jnp.round(e / TURN)), e)
         distance = e @ frame.cost @ e
         return jnp.where(distance < frame.level, -distance, network(x, frame))

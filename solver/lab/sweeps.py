@@ -12,7 +12,7 @@ from statistics import mean
 from typing import Any
 
 from modelgen.errors import ModelError
-from solver.certification.specification import TomlTable
+from solver.certification.toml_table import TomlTable
 from solver.errors import SolverError
 from solver.lab.reproduction.experiments import PlannedRun
 from solver.lab.reproduction.runs import Runs

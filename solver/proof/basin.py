@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_discrete_lyapunov
 
 from modelgen.arrays import Array
+from modelgen.files import page
 from solver.errors import SolverError
 from solver.proof.balls import TINY, Balls
 from solver.proof.held_loop import HeldLoop
@@ -132,7 +133,7 @@ class BasinSearch:
         n = len(loop.target)
         self.seen = np.flatnonzero(np.abs(loop.cost).max(0) > 0)
         if loop.level == 0.0:
-            raise SolverError("V of this run has no basin (docs/concepts/basin.md); only a basin can be proven")
+            raise SolverError(f"V of this run has no basin ({page('concepts/basin.md')}); only a basin can be proven")
         at_target = loop.period(Balls.exact(np.zeros((1, n))))
         step = np.eye(n) + at_target.by_error.middle[0]
         if not at_target.known.all():

@@ -338,7 +338,14 @@ def names_to_estimate(folder: str | Path, names: Iterable[str]) -> tuple[str, ..
     names = tuple(names)
     if TOLD not in names:
         return names
-    told = [name for name in told_names(folder) if name not in reference_names(folder)]
+    told = tuple(name for name in told_names(folder) if name not in reference_names(folder))
+    return expanded(names, told, folder)
+
+
+def expanded(names: tuple[str, ...], told: tuple[str, ...], folder: str | Path) -> tuple[str, ...]:
+    """The names with those that the policy of a run is told for TOLD. Raises SolverError if it is told none."""
+    if TOLD not in names:
+        return names
     if not told:
         raise SolverError(
             f"--estimate has no names, and the policy of {folder} is told no parameter. Give the names of parameters, "

@@ -96,7 +96,7 @@ def take_over_weights(ensemble: Ensemble, robot: str, folder: Path) -> None:
     except RuntimeError as error:
         raise SolverError(
             f"the network of {folder} does not fit this training: the robot has other states now, or --given, "
-            "--members, --layers or --width differ. Leave these out, or train without --from."
+            "--members, --layers or --width differ. Leave these out, or train without --start-from."
         ) from error
 
 

@@ -65,6 +65,10 @@ def fast_nominal(robot: CompiledRobot) -> dict[str, Any]:
     return {**settings, "adversaries": {}, "iterations": 80, "step_periods": (*steps[:7], steps[-1])}
 
 
+#: Settings that no preset decides. The others have no default without a robot.
+OF_NO_PRESET = ("seed", "final_learning_rate", "evaluate_every", "episodes", "device", "threads")
+OF_ROBOT = {field.name for field in dataclasses.fields(Settings)} - {*OF_NO_PRESET}
+
 Preset = Callable[[CompiledRobot], dict[str, Any]]
 #: Table of presets: module, function for rfvi, function for cfvi.
 PRESETS = {

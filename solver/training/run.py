@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,12 @@ import torch
 from modelgen.artifact.manifest import typed
 from solver.problem.context import Given
 from solver.problem.identified import Identified
+from solver.runs import artifact
 from solver.runs import folder as files
 from solver.runs.kinds import Description, kind_of
 from solver.training.settings import ADVERSARY, Settings
 
 RUN = "run.json"
-ARTIFACT = "artifact"  # subfolder of a run folder for the artifact of a robot that was compiled in memory
 PARTS = ("iteration", "ensemble", "optimisers", "best", files.RUN)  # of a checkpoint
 KEYS = ("iteration", "value_error")  # of every row of metrics.jsonl; the first is the counter
 
@@ -97,15 +97,13 @@ class BestEntry:
 
 def save_run(folder: Path, run: RunDescription) -> None:
     """Write run.json. The path of an artifact inside the run folder is written relative to the folder."""
-    own = run.generated is not None and Path(run.generated) == folder / ARTIFACT
-    files.save_description(folder / RUN, replace(run, generated=ARTIFACT) if own else run)
+    files.save_description(folder / RUN, artifact.stored(run, folder))
 
 
 def load_run(folder: Path) -> RunDescription:
     """Content of run.json. Raises SolverError if it is missing or damaged, or for a run of another kind."""
     kind_of(folder, command="train")
-    run = files.load_description(folder / RUN, RunDescription)
-    return replace(run, generated=str(folder / ARTIFACT)) if run.generated == ARTIFACT else run
+    return artifact.located(files.load_description(folder / RUN, RunDescription), folder)
 
 
 def load_run_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:

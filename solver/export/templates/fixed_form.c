@@ -4,7 +4,7 @@ $metric
 };
 
 /* V is -e^T P e where this is below the level. */
-static const real level = $level, cost[ERRORS][ERRORS] = {
+static const real level = (real)$level, cost[ERRORS][ERRORS] = {
 $cost
 };
 

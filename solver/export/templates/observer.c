@@ -255,7 +255,7 @@ static int sound(const ${name}_filter *f) {
     for (int k = 0; k < INPUTS; k++) sum += ${NAME}_CALL(fabs)(f->disturbance[k]);
     for (int p = 0; p < PARAMETERS; p++) sum += ${NAME}_CALL(fabs)(f->parameters[p]);
     for (int i = 0; i < ALL; i++) sum += f->covariance[i][i];
-    return sum - sum == 0;
+    return isfinite(sum) ? 1 : 0;
 }
 
 void ${name}_observer_estimate(${name}_observer *o, const real *y, real *x) {
@@ -285,7 +285,7 @@ void ${name}_observer_compensate(const ${name}_observer *o, real *u) {
     real shifted[INPUTS] = {0};
 $shifted    for (int k = 0; k < INPUTS; k++) {
         u[k] -= f->disturbance[k] + shifted[k];
-        u[k] = u[k] > upper[k] ? upper[k] : u[k] < lower[k] ? lower[k] : u[k] == u[k] ? u[k] : trim[k];
+        u[k] = u[k] > upper[k] ? upper[k] : u[k] < lower[k] ? lower[k] : isnan(u[k]) ? trim[k] : u[k];
     }
 }
 

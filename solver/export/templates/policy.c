@@ -53,9 +53,9 @@ static void member(const float *weights, const real *z, const real *error, real 
     for (int l = 0; l <= LAYERS; l++) {
         const int rows = size[l], columns = size[l + 1];
         layer[l] = weights;
-        for (int j = 0; j < columns; j++) out[l][j] = weights[rows * columns + j];
+        for (int j = 0; j < columns; j++) out[l][j] = (real)weights[rows * columns + j];
         for (int i = 0; i < rows; i++)
-            for (int j = 0; j < columns; j++) out[l][j] += in[i] * weights[i * columns + j];
+            for (int j = 0; j < columns; j++) out[l][j] += in[i] * (real)weights[i * columns + j];
         if (l < LAYERS)
             for (int j = 0; j < columns; j++) out[l][j] = REAL(tanh)(out[l][j]);
         weights += (rows + 1) * columns;
@@ -82,7 +82,7 @@ static void member(const float *weights, const real *z, const real *error, real 
         real *to = back[(l + 1) % 2];
         for (int i = 0; i < size[l]; i++) {
             real sum = 0;
-            for (int j = 0; j < size[l + 1]; j++) sum += from[j] * layer[l][i * size[l + 1] + j];
+            for (int j = 0; j < size[l + 1]; j++) sum += from[j] * (real)layer[l][i * size[l + 1] + j];
             if (l == 0)
                 dz[i] += sum;
             else
@@ -128,7 +128,7 @@ static void slope(${to}const real *x, const real *B, real *w) {
 
 $trim
 $act
-int ${name}_policy(${to}const real *state, real *u) {
+${name}_watchdog ${name}_policy(${to}const real *state, real *u) {
     real x[STATES], a[STATES], B[STATES * INPUTS], w[INPUTS];
     const int finite = is_finite(state);
     confine(state, x);
@@ -136,6 +136,6 @@ int ${name}_policy(${to}const real *state, real *u) {
     slope(${pass}x, B, w);
     act(${pass}x, B, w, u);
     for (int k = 0; k < INPUTS; k++)
-        if (!finite || u[k] != u[k]) u[k] = ${of}trim[k];
+        if (!finite || isnan(u[k])) u[k] = ${of}trim[k];
     return in_domain(state);
 }

@@ -15,7 +15,7 @@ $told_in_driver    for (;;) {
             if (scanf("%lf", &value) != 1) return i == 0 && feof(stdin) ? 0 : 1;
             in[i] = (${name}_real)value;
         }
-$tell_in_driver        const int inside = ${name}_policy(${driver_pass}in, out);
+$tell_in_driver        const int inside = (int)${name}_policy(${driver_pass}in, out);
         out[$m] = ${name}_value(${driver_pass}in, out + $m + 1);
         for (int i = 0; i < $m + 1 + $n; i++) printf("%.17g ", (double)out[i]);
         printf("%d\n", inside);

@@ -16,8 +16,8 @@ int ${name}_tell(const ${name}_context *context, ${name}_told *told) {
     int inside = 1;
     for (int p = 0; p < $p; p++) told->parameters[p] = nominal[p];
     for (int i = 0; i < ENTRIES; i++) {
-        real c = ((given[i] == given[i] ? given[i] : usual[i]) - middle[i]) / half[i];
-        inside &= c >= (real)-1.00001 && c <= (real)1.00001 && given[i] == given[i];
+        real c = ((isnan(given[i]) ? usual[i] : given[i]) - middle[i]) / half[i];
+        inside &= c >= (real)-1.00001 && c <= (real)1.00001 && !isnan(given[i]);
         c = c > 1 ? 1 : c < -1 ? -1 : c;
         told->entries[i] = c;
         told->parameters[place[i]] = middle[i] + half[i] * c;

@@ -40,6 +40,7 @@ from solver.local.linearization import linearization, time_scale
 from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
+from solver.runs import artifact
 from solver.runs.folder import (
     RUN,
     MetricsLog,
@@ -83,7 +84,8 @@ def start(run: BaselineRun, folder: Path, report: Report, robot: CompiledRobot |
     environments = _environments(run, folder, robot=robot)
     model = make_model(run.settings, environments, run.settings.steps)
     remove_run(folder)  # after all errors of the new run
-    save_description(folder / BASELINE, run)
+    save_description(folder / BASELINE, artifact.stored(run, folder))
+    artifact.keep(environments.problem.robot.folder, folder)
     untrained = BestPolicy(0, 0.0, -math.inf, _policy(model))
     _save(folder, model, run, untrained)
     _train(folder, model, environments, run, untrained, report)
@@ -157,7 +159,7 @@ def _environments(
         randomize=s.randomize_share if s.randomize else 0.0,
         hold=hold,
         seconds=max(shortest, s.episode_share * task.horizon),
-        generated=generated or run.generated,
+        generated=str(robot.folder.parent),
     )
     require_same_artifact(folder, run.artifact_hash, environments.problem.robot)
     least = s.environments * environments.episodes.length

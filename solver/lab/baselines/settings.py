@@ -13,6 +13,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.problem.problem import StartDistribution
 from solver.problem.robots import require_current
+from solver.runs import artifact
 from solver.runs.folder import RUN, load_description
 from solver.runs.kinds import Description, kind_of
 from solver.streams import require_seed
@@ -190,4 +191,4 @@ def new_run(robot: CompiledRobot, generated: str | None, settings: BaselineSetti
 def load_baseline(folder: Path) -> BaselineRun:
     """Content of baseline.json. Raises SolverError if it is missing or damaged, or for a run of another kind."""
     kind_of(folder, command="baseline")
-    return load_description(folder / BASELINE, BaselineRun)
+    return artifact.located(load_description(folder / BASELINE, BaselineRun), folder)

@@ -93,6 +93,8 @@ def test_solver_certify_reports_a_worst_case_that_solver_replay_repeats_exactly(
     nominal = load_rollout_policy(finished_run)[0].theta.tolist()
     assert worst_case["parameters"]["mass"] == pytest.approx(nominal[0], rel=0.21)
     text = page.read_text()
+    assert "200 of 200 rollouts failed" in text
+    assert "game of the training and no test of the robot" in text
     assert text.count('<figure role="img"') == 2
     assert "angle = [0.5, 2.5]" in text
     assert "&lt;script&gt;" in text

@@ -153,6 +153,6 @@ def test_ten_seconds_at_an_unstable_target_in_float(load: Load, tmp_path: Path) 
 
 
 def test_export_writes_it_on_request(finished_run: Path, tmp_path: Path) -> None:
-    for words, count in (([], 3), (["--observer"], 6)):
+    for words, count in (([], 8), (["--observer"], 11)):
         assert main(["export", str(finished_run), "--c", str(tmp_path / str(count)), *words]) == 0
         assert len(list((tmp_path / str(count)).iterdir())) == count

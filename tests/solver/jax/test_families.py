@@ -19,7 +19,7 @@ from tests.solver.export.test_families import GIVEN, trained
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 
 
-@pytest.mark.parametrize("name", ["pendulum", "planar_quadrotor"])
+@pytest.mark.parametrize("name", ["pendulum", "planar_quadrotor", "lean"])
 def test_beside_torch(name: str, tiny: Callable[..., Settings], tmp_path: Path) -> None:
     run = trained(name, tiny, tmp_path / "run")
     solution = load_solution(run, contexts=True)
