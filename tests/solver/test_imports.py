@@ -37,6 +37,7 @@ ALLOWED = {
     "modelgen.program.enclosure",
     "modelgen.program.functions",
     "modelgen.program.graph",
+    "modelgen.style",
     "modelgen.tangent",
 }
 
