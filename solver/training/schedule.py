@@ -1,4 +1,4 @@
-"""Schedule of a training: the steps that its settings give, position by position, and the observer that skips or adds some.
+"""Schedule of a training: the steps that its settings give, and the observer that skips some or adds some.
 
 Observers of the training may change the next position (`go_to`). A training skips iterations if its evaluations of a
 solved task agree, and adds iterations if they do not. A settled training takes every second position at the end.
