@@ -23,7 +23,7 @@ from scipy.linalg import cholesky, solve_discrete_lyapunov
 
 from modelgen.arrays import Array
 from solver.errors import SolverError
-from solver.proof.affine import Affine
+from solver.proof.affine import TINY, Affine
 from solver.proof.held_loop import Cells, HeldLoop
 from solver.training.solution import load_solution
 
@@ -33,6 +33,7 @@ CELLS = 512  # tested at once
 HALVINGS = 12  # of the radius, each to 70 %
 REFINEMENTS = 3  # bisections between the largest proven radius and the next larger one
 RATE = 0.1  # proven rate, as a share of the linearised loop's
+SMALL = 1e-3  # half width of cells that show what is not linear, as a share of the ball
 FLAT = 1e-14  # smallest eigenvalue of P as a share of the largest
 SLOW = 0.25  # of the rate of the slowest motion: e' P e that shrinks less is replaced
 LEAST = 1e-9  # rate of the slowest motion that counts as none
@@ -200,11 +201,12 @@ class BasinSearch:
         start, count, pushed = time.process_time(), 0, 0.0
         waiting = self.box(spread, self.back, radius)
         whole = waiting.upper - waiting.lower
+        weights = self._weights(radius)
         while len(waiting):
             if time.process_time() - start > seconds:
                 return None
             now, rest = waiting[-CELLS:], waiting[:-CELLS]
-            judged = self.judge(now, radius)
+            judged = self.judge(now, radius, weights)
             pushed = max(pushed, float(judged.disturbance[judged.holds].max(initial=0.0)))
             count += int(judged.holds.sum())
             left = ~(judged.holds | judged.empty)
@@ -215,8 +217,25 @@ class BasinSearch:
         core = max(pushed / self.rate / radius, 1e-12)
         return self._proof(radius, core, count, time.process_time() - start)
 
-    def judge(self, cells: Cells, radius: float) -> Judgement:
-        """What is known of N cells."""
+    def _by_sides(self, square: Affine) -> Array:
+        """Norms (N, b + m + p) of the slopes of a matrix by the sides of cells."""
+        doubt = np.linalg.norm(square.slopes, axis=(2, 3))  # of bent states, theta, chords
+        b, p = len(self.loop.bent), len(self.loop.nominal)
+        return np.hstack([doubt[:, :b], doubt[:, b + p :], doubt[:, b : b + p]])
+
+    def _weights(self, radius: float) -> Array:
+        """Shares (b + m + p,) of the sides in what is not linear, from random small cells of the ball."""
+        rows = np.vstack([self.back[self.loop.bent], self.loop.argument @ self.back])
+        y = np.random.default_rng(0).normal(size=(64, rows.shape[1]))
+        at = radius * y / np.linalg.norm(y, axis=1, keepdims=True) @ rows.T
+        middle = np.hstack([at, np.broadcast_to(self.loop.nominal, (64, len(self.loop.nominal)))])
+        width = SMALL * self._reach(radius)
+        change = self.loop.period(Cells(middle - width, middle + width), self.back, radius, self.input_error).change
+        found = self._by_sides(change).max(0) / SMALL
+        return found / max(float(found.max()), TINY)
+
+    def judge(self, cells: Cells, radius: float, weights: Array) -> Judgement:
+        """What is known of N cells. weights (b + m + p,): shares of their sides in what is not linear."""
         direction, cosine = self._cone(cells, radius)
         loop, d = self.loop, self.back.shape[1]
         period = loop.period(cells, self.back, radius, self.input_error)
@@ -235,19 +254,15 @@ class BasinSearch:
             best = np.minimum(best, np.linalg.eigvalsh(upper + factor * outside)[:, -1])
         holds = period.known & (best + size <= allowed) & np.isfinite(square.rest).all((1, 2))
         doubt = np.linalg.norm(square.slopes, axis=(2, 3))  # (N, s) of bent states, theta, chords
-        b, m = len(loop.bent), len(loop.trim)
-        p = len(loop.nominal)
-        doubt = np.hstack([doubt[:, :b], doubt[:, b + p :], doubt[:, b : b + p]])
-        width = (cells.upper - cells.lower) / np.where(self._reach(radius) > 0, self._reach(radius), 1.0)
-        share = width / np.maximum(width.max(1, keepdims=True), 1e-300)
-        share[:, b + m :] = doubt[:, b + m :] / np.maximum(doubt.max(1, keepdims=True), 1e-300)
-        doubt = doubt + size[:, None] * share
-        doubt = np.where(period.known[:, None], doubt, width)
+        doubt = self._by_sides(square)
+        width = (cells.upper - cells.lower) / self._reach(radius)
+        doubt = np.where(period.known[:, None], doubt + size[:, None] * width * weights, width * (weights + 1e-3))
         return Judgement(holds, cosine > 1.0, period.disturbance, doubt, best + size - allowed)
 
     def _reach(self, radius: float) -> Array:
         rows = np.vstack([self.back[self.loop.bent], self.loop.argument @ self.back])
-        return np.concatenate([radius * np.linalg.norm(rows, axis=1), np.abs(self.loop.nominal)])
+        reach = np.concatenate([radius * np.linalg.norm(rows, axis=1), np.abs(self.loop.nominal)])
+        return np.where(reach > 0, reach, 1.0)
 
     def _cone(self, cells: Cells, radius: float) -> tuple[Array, Array]:
         """Directions g (N, d) and cosines c (N,) with g' y >= c |y| for all y of a cell; c > 1 if the cell is empty."""

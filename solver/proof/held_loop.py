@@ -261,7 +261,8 @@ class HeldLoop:
         pushed = still + (B.largest @ input_error)
         term = (A @ back + B @ (K @ back)).times(self.step)  # (N, n, d)
         total, way = term, radius * _rows(term)
-        size = A.largest
+        size = np.minimum(A.largest, 1e30)
+        pushed = np.minimum(pushed, 1e30)
         norms = size.sum(-1).max(-1) * self.step
         push = self.step * pushed
         gone = push
@@ -345,12 +346,15 @@ class HeldLoop:
     def _solved(self, least: Array, most: Array, H: Affine, W: Affine) -> Affine:
         """(1 + S H)^-1 S W with slopes S of chords between least and most (N, m); S has the last m symbols."""
         m, symbols = len(self.trim), H.symbols
+        bounded = np.isfinite(most)
+        most = np.where(bounded, most, least)
         middle, radius = 0.5 * (least + most), 0.5 * (most - least) * (1 + 1e-13) + 1e-15 * most
-        one = np.eye(m)
+        one, rest = np.eye(m), np.zeros((len(least), m, m))
+        rest[~bounded.all(1)] = np.inf
         slopes = np.zeros((len(least), symbols, m, m))
         for i in range(m):
             slopes[:, symbols - m + i, i, i] = radius[:, i]
-        S = Affine(middle[..., None] * one, slopes, np.zeros((len(least), m, m)))
+        S = Affine(middle[..., None] * one, slopes, rest)
         unit = Affine.exact(np.broadcast_to(one, (len(least), m, m)), symbols)
         return (unit + S @ H).inverse() @ (S @ W)
 
