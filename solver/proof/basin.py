@@ -23,7 +23,7 @@ from scipy.linalg import cholesky, solve_discrete_lyapunov
 
 from modelgen.arrays import Array
 from solver.errors import SolverError
-from solver.proof.affine import TINY, Affine
+from solver.proof.affine import Affine
 from solver.proof.held_loop import Cells, HeldLoop
 from solver.training.solution import load_solution
 
@@ -33,7 +33,7 @@ CELLS = 512  # tested at once
 HALVINGS = 12  # of the radius, each to 70 %
 REFINEMENTS = 3  # bisections between the largest proven radius and the next larger one
 RATE = 0.1  # proven rate, as a share of the linearised loop's
-SMALL = 1e-3  # half width of cells that show what is not linear, as a share of the ball
+UNKNOWN = 1e3  # excess of a cell of which nothing is known
 FLAT = 1e-14  # smallest eigenvalue of P as a share of the largest
 SLOW = 0.25  # of the rate of the slowest motion: e' P e that shrinks less is replaced
 LEAST = 1e-9  # rate of the slowest motion that counts as none
@@ -201,41 +201,23 @@ class BasinSearch:
         start, count, pushed = time.process_time(), 0, 0.0
         waiting = self.box(spread, self.back, radius)
         whole = waiting.upper - waiting.lower
-        weights = self._weights(radius)
         while len(waiting):
             if time.process_time() - start > seconds:
                 return None
             now, rest = waiting[-CELLS:], waiting[:-CELLS]
-            judged = self.judge(now, radius, weights)
+            judged = self.judge(now, radius)
             pushed = max(pushed, float(judged.disturbance[judged.holds].max(initial=0.0)))
             count += int(judged.holds.sum())
             left = ~(judged.holds | judged.empty)
             width = (now.upper - now.lower)[left] / np.where(whole > 0, whole, 1.0)
             if (width.max(1, initial=0.0) < NARROWEST).any() or pushed > self.rate * radius:
                 return None
-            waiting = _joined(rest, _halved(now[left], _sides(judged.doubt[left], width)))
+            waiting = _joined(rest, _halved(now[left], self._sides(now[left], radius)))
         core = max(pushed / self.rate / radius, 1e-12)
         return self._proof(radius, core, count, time.process_time() - start)
 
-    def _by_sides(self, square: Affine) -> Array:
-        """Norms (N, b + m + p) of the slopes of a matrix by the sides of cells."""
-        doubt = np.linalg.norm(square.slopes, axis=(2, 3))  # of bent states, theta, chords
-        b, p = len(self.loop.bent), len(self.loop.nominal)
-        return np.hstack([doubt[:, :b], doubt[:, b + p :], doubt[:, b : b + p]])
-
-    def _weights(self, radius: float) -> Array:
-        """Shares (b + m + p,) of the sides in what is not linear, from random small cells of the ball."""
-        rows = np.vstack([self.back[self.loop.bent], self.loop.argument @ self.back])
-        y = np.random.default_rng(0).normal(size=(64, rows.shape[1]))
-        at = radius * y / np.linalg.norm(y, axis=1, keepdims=True) @ rows.T
-        middle = np.hstack([at, np.broadcast_to(self.loop.nominal, (64, len(self.loop.nominal)))])
-        width = SMALL * self._reach(radius)
-        change = self.loop.period(Cells(middle - width, middle + width), self.back, radius, self.input_error).change
-        found = self._by_sides(change).max(0) / SMALL
-        return found / max(float(found.max()), TINY)
-
-    def judge(self, cells: Cells, radius: float, weights: Array) -> Judgement:
-        """What is known of N cells. weights (b + m + p,): shares of their sides in what is not linear."""
+    def judge(self, cells: Cells, radius: float) -> Judgement:
+        """What is known of N cells."""
         direction, cosine = self._cone(cells, radius)
         loop, d = self.loop, self.back.shape[1]
         period = loop.period(cells, self.back, radius, self.input_error)
@@ -254,10 +236,18 @@ class BasinSearch:
             best = np.minimum(best, np.linalg.eigvalsh(upper + factor * outside)[:, -1])
         holds = period.known & (best + size <= allowed) & np.isfinite(square.rest).all((1, 2))
         doubt = np.linalg.norm(square.slopes, axis=(2, 3))  # (N, s) of bent states, theta, chords
-        doubt = self._by_sides(square)
+        return Judgement(holds, cosine > 1.0, period.disturbance, np.where(period.known, best + size - allowed, UNKNOWN))
+
+    def _sides(self, cells: Cells, radius: float) -> NDArray[np.int64]:
+        """The side (N,) of each cell whose halves are nearest to a proof."""
         width = (cells.upper - cells.lower) / self._reach(radius)
-        doubt = np.where(period.known[:, None], doubt + size[:, None] * width * weights, width * (weights + 1e-3))
-        return Judgement(holds, cosine > 1.0, period.disturbance, doubt, best + size - allowed)
+        excess = np.full(width.shape, np.inf)
+        for side in np.flatnonzero(width.max(0, initial=0.0) > 0):
+            half = _halved(cells, np.full(len(cells), side))[: len(cells)]
+            excess[:, side] = self.judge(half, radius).excess
+        excess -= 1e-6 * width  # decides where nothing is known yet
+        chosen: NDArray[np.int64] = np.where(width > 0, excess, np.inf).argmin(1)
+        return chosen
 
     def _reach(self, radius: float) -> Array:
         rows = np.vstack([self.back[self.loop.bent], self.loop.argument @ self.back])
@@ -300,7 +290,6 @@ class Judgement:
     holds: Mask
     empty: Mask  # no state of the ball is in the cell
     disturbance: Array  # (N,) norm
-    doubt: Array  # (N, sides) how much a side contributes to the bound
     excess: Array  # (N,) of the bound; at most zero where the cell holds
 
 
@@ -315,12 +304,6 @@ def _lyapunov(linear: Array, P: Array) -> Array:
     """A quadratic form that the linearised loop shrinks, for tasks whose discount lets e' P e shrink slowly or grow."""
     S = solve_discrete_lyapunov(linear.T, P)
     return np.asarray(0.5 * (S + S.T))
-
-
-def _sides(doubt: Array, width: Array) -> NDArray[np.int64]:
-    """The side (N,) at which each cell is halved."""
-    sides: NDArray[np.int64] = np.where(width > 0, doubt + 1e-300, -1.0).argmax(1)
-    return sides
 
 
 def _halved(cells: Cells, side: NDArray[np.int64]) -> Cells:
