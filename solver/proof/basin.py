@@ -1,13 +1,14 @@
 """Proof that the basin, or the largest part of it that can be proven, is invariant and contracts in every period.
 
-The proven set is a ball |y| <= radius of y = L' e with L L' = P, the quadratic form of the basin, or the solution of
-Lyapunov's equation of the linearised loop where the loop shrinks e' P e slowly. One period changes y
-by c(y, theta). The ball without a small core is divided into cells {t d: t in an interval, d in a box of directions}.
-In every cell, and for every theta of the box, the mean value theorem about the centre of the cell and of the box shows
+The proven set is a ball |y| <= radius of the errors e = back y. `held_loop` writes one period as y -> (1 + C) y, with a
+matrix C that depends on few quantities: the states by which the robot is not linear, the sizes of w, and the parameters.
+The set of these is cut into cells. In each, with N = 1 + C over the cell,
 
-    |y + c|^2 - (1 - rate)^2 |y|^2 <= 0.
+    N' N + f (g g' - c^2) <= (1 - rate)^2
 
-Every trajectory from the ball therefore enters the core, and leaves it by no more than one period's motion.
+as matrices, for a weight f >= 0 and a direction g with |g' y| >= c |y| for all y of the cell and the ball (S-procedure).
+So |y| shrinks by the rate from everywhere, but for a disturbance: the moved target of a wrong robot, and the error of the
+input. Its norm by the rate is the radius of the core that is reached in the end.
 """
 
 from __future__ import annotations
@@ -30,12 +31,16 @@ from solver.training.solution import load_solution
 Mask = NDArray[np.bool_]
 
 CELLS = 512  # tested at once
-HALVINGS = 12  # of the radius, each to 70 %
-REFINEMENTS = 3  # bisections between the largest proven radius and the next larger one
+SHARES = 0.0, 0.1, 0.4, 2.0  # of the second form in the metrics that are tried
+TRIALS = 10  # radii, each SHRINKING times the last one, from the largest one that samples allow
+SHRINKING = 0.85
+REFINEMENTS = 2  # bisections between the largest proven radius and the next larger one
 RATE = 0.1  # proven rate, as a share of the linearised loop's
+SAMPLES = 128  # states that show whether a ball is worth a proof
+SCREENINGS = 8  # of radii by samples
+SMALL = 1e-4  # half width of their cells, as a share of the ball
 UNKNOWN = 1e3  # excess of a cell of which nothing is known
 FLAT = 1e-14  # smallest eigenvalue of P as a share of the largest
-SLOW = 0.25  # of the rate of the slowest motion: e' P e that shrinks less is replaced
 LEAST = 1e-9  # rate of the slowest motion that counts as none
 NARROWEST = 2.0**-12  # a narrower cell is not halved
 SWEEPS = 6  # of the search for the point of a cell that is nearest to the target
@@ -101,7 +106,7 @@ def prove_basin(
     """Proof about the basin of a run, or of a shipped policy by its name.
 
     spread: share by which every parameter may differ from its nominal value. seconds: processor time for one ball, of
-    which up to about twenty are tried. input_error: bound of the error of the computed input, as a share of the input's
+    which up to about twelve are tried. input_error: bound of the error of the computed input, as a share of the input's
     range; it stands for the rounding of the exported policy. Raises SolverError for a run without a value function or
     without a basin, and where the linearised loop does not contract.
     """
@@ -153,15 +158,19 @@ class BasinSearch:
                 "do not shrink there; a longer training, or another state cost, may change that"
             )
         self.linear, self.P, self.one, self.eigenvalue = linear, P, one, eigenvalue
-        self.shape(P if self.growth(P) < 1.0 - SLOW * (1.0 - eigenvalue) else _lyapunov(linear, P))
+        self.shape(0.0)
 
     def growth(self, S: Array) -> float:
         """Norm of the linearised period in the metric S (d, d)."""
         root = cholesky(S, lower=True).T
         return float(np.linalg.norm(root @ self.linear @ np.linalg.inv(root), 2))
 
-    def shape(self, S: Array) -> None:
-        """Let balls be those of the metric S (d, d): y' y = e' S e with e = back y."""
+    def shape(self, share: float) -> None:
+        """Let balls be those of a metric S (d, d): y' y = e' S e with e = back y.
+
+        S is P, plus a share of a form that the linearised loop shrinks faster: the discount lets e' P e shrink slowly.
+        """
+        S = self.P + share * 2.0 * (1.0 - self.eigenvalue) * _lyapunov(self.linear, self.P)
         self.back = self.one @ np.linalg.inv(cholesky(S, lower=True)).T
         seen = self.back[self.loop.seen]
         self.rate = RATE * (1.0 - self.growth(S))
@@ -179,19 +188,30 @@ class BasinSearch:
         return Cells(ends[0][None], ends[1][None])
 
     def largest(self, spread: Array, seconds: float) -> Ball | None:
-        """The largest ball that is proven within `seconds` of processor time for a radius; None if there is none."""
-        good, radius = None, self.widest * (1 - 1e-4)
-        for _ in range(HALVINGS):
+        """The largest ball that is proven within `seconds` of processor time for a radius; None if there is none.
+
+        spread: (p,) by which parameters may differ. The metric is the one whose samples promise the largest volume.
+        """
+        promised = []
+        for share in SHARES:
+            self.shape(share)
+            if self.rate > 0 and (radius := self.sampled(spread)):
+                promised.append((self.volume + len(self.P) * np.log(radius), share, radius))
+        if not promised:
+            return None
+        _, share, most = max(promised)
+        self.shape(share)
+        radius = high = most
+        for _ in range(TRIALS):
             if good := self.prove(radius, spread, seconds):
                 break
-            radius *= 0.7
-        if good is None:
-            return None
-        low, high = radius, min(radius / 0.7, self.widest)
-        for _ in range(REFINEMENTS if good.share < 0.99 else 0):
-            middle = 0.5 * (low + high)
+            high, radius = radius, SHRINKING * radius
+        if good is None or radius == high:
+            return good
+        for _ in range(REFINEMENTS):
+            middle = 0.5 * (radius + high)
             if proof := self.prove(middle, spread, seconds):
-                good, low = proof, middle
+                good, radius = proof, middle
             else:
                 high = middle
         return good
@@ -249,6 +269,25 @@ class BasinSearch:
         chosen: NDArray[np.int64] = np.where(width > 0, excess, np.inf).argmin(1)
         return chosen
 
+    def sampled(self, spread: Array) -> float:
+        """The largest radius at which small cells about random states and parameters hold: more cannot be proven."""
+        generator, d = np.random.default_rng(0), self.back.shape[1]
+        rows = np.vstack([self.back[self.loop.bent], self.loop.argument @ self.back])
+        y = generator.normal(size=(SAMPLES, d))
+        y *= generator.uniform(0.3, 1.0, (SAMPLES, 1)) / np.linalg.norm(y, axis=1, keepdims=True)
+        theta = self.loop.nominal + spread * generator.choice([-1.0, 1.0], (SAMPLES, len(spread)))
+        low, high, radius = 0.0, self.widest, self.widest * (1 - 1e-4)
+        for _ in range(SCREENINGS):
+            width = SMALL * self._reach(radius)
+            width[len(rows) :] = 0.0
+            middle = np.hstack([radius * y @ rows.T, theta])
+            if self.judge(Cells(middle - width, middle + width), radius).holds.all():
+                low = radius
+            else:
+                high = radius
+            radius = 0.5 * (low + high)
+        return low
+
     def _reach(self, radius: float) -> Array:
         rows = np.vstack([self.back[self.loop.bent], self.loop.argument @ self.back])
         reach = np.concatenate([radius * np.linalg.norm(rows, axis=1), np.abs(self.loop.nominal)])
@@ -301,7 +340,7 @@ def _magnitude(matrices: Array) -> Array:
 
 
 def _lyapunov(linear: Array, P: Array) -> Array:
-    """A quadratic form that the linearised loop shrinks, for tasks whose discount lets e' P e shrink slowly or grow."""
+    """The quadratic form that the linearised loop shrinks by e' P e in every period."""
     S = solve_discrete_lyapunov(linear.T, P)
     return np.asarray(0.5 * (S + S.T))
 

@@ -373,10 +373,9 @@ class HeldLoop:
         size = np.maximum(np.abs(u_low - self.trim), np.abs(u_high - self.trim))
         least = np.maximum(np.maximum(low, -high), 0.0)
         steep = np.diagonal((B.mT @ Affine.exact(self.cost, B.symbols) @ B).largest, axis1=1, axis2=2)
-        for step in (np.maximum(size, SHORTEST * self.limit),):
-            extra = self.hold**2 * step**2 * steep - self.hold * step * least
-            inside = inside & (np.maximum(extra, 0.0) < spare).all(1)
-        return inside
+        step = self.hold * np.maximum(size, SHORTEST * self.limit)
+        extra = np.maximum(step**2 * steep - step * least, 0.0)
+        return np.asarray(inside & (extra < spare).all(1))
 
 
 def _hull0(low: Array, high: Array) -> tuple[Array, Array]:
