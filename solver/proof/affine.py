@@ -36,7 +36,7 @@ class Affine:
     @property
     def symbols(self) -> int:
         """Number d of symbols."""
-        return self.slopes.shape[-3]
+        return int(self.slopes.shape[-3])
 
     @property
     def largest(self) -> Array:

@@ -1,14 +1,13 @@
 """Proof that the basin, or the largest part of it that can be proven, is invariant and contracts in every period.
 
-The proven set is a ball |y| <= radius of the errors e = back y. `held_loop` writes one period as y -> (1 + C) y, with a
-matrix C that depends on few quantities: the states by which the robot is not linear, the sizes of w, and the parameters.
-The set of these is cut into cells. In each, with N = 1 + C over the cell,
+The proven set is a ball |y| <= radius of the errors e = back y. `held_loop` writes one period as y -> (1 + C) y. The
+matrix C depends on few quantities: the states by which the robot is not linear, the sizes of w, and the parameters. The set of these is cut into cells. In each, with N = 1 + C,
 
     N' N + f (g g' - c^2) <= (1 - rate)^2
 
-as matrices, for a weight f >= 0 and a direction g with |g' y| >= c |y| for all y of the cell and the ball (S-procedure).
-So |y| shrinks by the rate from everywhere, but for a disturbance: the moved target of a wrong robot, and the error of the
-input. Its norm by the rate is the radius of the core that is reached in the end.
+as matrices, for a weight f >= 0 and a direction g with |g' y| >= c |y| for all y of the cell (S-procedure). So |y|
+shrinks by the rate from everywhere, but for a disturbance: the moved target of a wrong robot, and the error of the input.
+Its norm by the rate is the radius of the core that is reached in the end.
 """
 
 from __future__ import annotations
@@ -40,6 +39,7 @@ SAMPLES = 128  # states that show whether a ball is worth a proof
 SCREENINGS = 8  # of radii by samples
 SMALL = 1e-4  # half width of their cells, as a share of the ball
 UNKNOWN = 1e3  # excess of a cell of which nothing is known
+PUSHED = 1.3  # proven rate by the disturbance at the target, at least
 FLAT = 1e-14  # smallest eigenvalue of P as a share of the largest
 LEAST = 1e-9  # rate of the slowest motion that counts as none
 NARROWEST = 2.0**-12  # a narrower cell is not halved
@@ -219,24 +219,34 @@ class BasinSearch:
     def prove(self, radius: float, spread: Array, seconds: float) -> Ball | None:
         """Proof of one ball within `seconds` of processor time, or None."""
         start, count, pushed = time.process_time(), 0, 0.0
+        rate = self.needed(radius, spread)
         waiting = self.box(spread, self.back, radius)
         whole = waiting.upper - waiting.lower
         while len(waiting):
             if time.process_time() - start > seconds:
                 return None
             now, rest = waiting[-CELLS:], waiting[:-CELLS]
-            judged = self.judge(now, radius)
+            judged = self.judge(now, radius, rate)
             pushed = max(pushed, float(judged.disturbance[judged.holds].max(initial=0.0)))
             count += int(judged.holds.sum())
             left = ~(judged.holds | judged.empty)
             width = (now.upper - now.lower)[left] / np.where(whole > 0, whole, 1.0)
-            if (width.max(1, initial=0.0) < NARROWEST).any() or pushed > self.rate * radius:
+            if (width.max(1, initial=0.0) < NARROWEST).any() or pushed > rate * radius:
                 return None
-            waiting = _joined(rest, _halved(now[left], self._sides(now[left], radius)))
-        core = max(pushed / self.rate / radius, 1e-12)
-        return self._proof(radius, core, count, time.process_time() - start)
+            waiting = _joined(rest, _halved(now[left], self._sides(now[left], radius, rate)))
+        core = pushed / rate / radius
+        return self._proof(radius, rate, core, count, time.process_time() - start)
 
-    def judge(self, cells: Cells, radius: float) -> Judgement:
+    def needed(self, radius: float, spread: Array) -> float:
+        """The rate to prove: RATE of the linearised loop's, or what keeps the disturbances from leaving the ball."""
+        width = np.concatenate([SMALL * self._reach(radius)[: -len(spread)], spread])
+        middle = np.concatenate([np.zeros(len(width) - len(spread)), self.loop.nominal])
+        period = self.loop.period(
+            Cells((middle - width)[None], (middle + width)[None]), self.back, radius, self.input_error
+        )
+        return max(self.rate, PUSHED * float(period.disturbance[0]) / radius)
+
+    def judge(self, cells: Cells, radius: float, rate: float) -> Judgement:
         """What is known of N cells."""
         direction, cosine = self._cone(cells, radius)
         loop, d = self.loop, self.back.shape[1]
@@ -247,7 +257,7 @@ class BasinSearch:
         turned = _magnitude(square.slopes)  # (N, s, d, d)
         rest = np.where(np.isfinite(square.rest), square.rest, 1e6)
         size = np.linalg.norm(rest, 2, (1, 2)) if d == 1 else np.linalg.eigvalsh(rest)[:, -1]
-        allowed = (1.0 - self.rate) ** 2 - 1e-12
+        allowed = (1.0 - rate) ** 2 - 1e-12
         upper = square.middle + turned.sum(1)
         upper = 0.5 * (upper + np.swapaxes(upper, 1, 2))
         outside = direction[:, :, None] * direction[:, None] - (cosine**2)[:, None, None] * np.eye(d)
@@ -255,16 +265,17 @@ class BasinSearch:
         for factor in FACTORS:
             best = np.minimum(best, np.linalg.eigvalsh(upper + factor * outside)[:, -1])
         holds = period.known & (best + size <= allowed) & np.isfinite(square.rest).all((1, 2))
-        doubt = np.linalg.norm(square.slopes, axis=(2, 3))  # (N, s) of bent states, theta, chords
-        return Judgement(holds, cosine > 1.0, period.disturbance, np.where(period.known, best + size - allowed, UNKNOWN))
+        return Judgement(
+            holds, cosine > 1.0, period.disturbance, np.where(period.known, best + size - allowed, UNKNOWN)
+        )
 
-    def _sides(self, cells: Cells, radius: float) -> NDArray[np.int64]:
+    def _sides(self, cells: Cells, radius: float, rate: float) -> NDArray[np.int64]:
         """The side (N,) of each cell whose halves are nearest to a proof."""
         width = (cells.upper - cells.lower) / self._reach(radius)
         excess = np.full(width.shape, np.inf)
         for side in np.flatnonzero(width.max(0, initial=0.0) > 0):
             half = _halved(cells, np.full(len(cells), side))[: len(cells)]
-            excess[:, side] = self.judge(half, radius).excess
+            excess[:, side] = self.judge(half, radius, rate).excess
         excess -= 1e-6 * width  # decides where nothing is known yet
         chosen: NDArray[np.int64] = np.where(width > 0, excess, np.inf).argmin(1)
         return chosen
@@ -281,8 +292,11 @@ class BasinSearch:
             width = SMALL * self._reach(radius)
             width[len(rows) :] = 0.0
             middle = np.hstack([radius * y @ rows.T, theta])
-            if self.judge(Cells(middle - width, middle + width), radius).holds.all():
+            cells = Cells(middle - width, middle + width)
+            if self.judge(cells, radius, self.needed(radius, spread)).holds.all():
                 low = radius
+                if high == self.widest:
+                    break
             else:
                 high = radius
             radius = 0.5 * (low + high)
@@ -313,13 +327,13 @@ class BasinSearch:
         cosine = np.where(size > 1e-12 * radius, np.maximum(least, 0.0) / np.maximum(size, 1e-300) / radius, 0.0)
         return direction / np.maximum(size, 1e-300)[:, None], cosine * (1 - 1e-10)
 
-    def _proof(self, radius: float, core: float, cells: int, seconds: float) -> Ball:
+    def _proof(self, radius: float, rate: float, core: float, cells: int, seconds: float) -> Ball:
         n, seen = len(self.loop.target), self.loop.seen
         forth = np.linalg.inv(self.back[seen]) / radius
         shape = np.zeros((n, n))
         shape[np.ix_(seen, seen)] = forth.T @ forth
         volume = float(np.exp(self.volume + len(seen) * np.log(radius)))
-        return Ball(shape, self.rate, core, volume, cells, seconds)
+        return Ball(shape, rate, core, volume, cells, seconds)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,6 @@ A and B change during the period; the terms of this Peano-Baker series contain i
 
 from __future__ import annotations
 
-import copy
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -102,15 +100,11 @@ class HeldLoop:
         outputs = {output.name: output.entries for output in program.function("jacobians").outputs}
         known = dict(zip(program.arguments["x"].entries, x, strict=True))
         known |= dict(zip(program.arguments["theta"].entries, theta, strict=True))
-        a, B, da, dB = (
-            graph.absorb(program.graph, outputs[name], known) for name in ("a", "B", "da_dx", "dB_dx")
-        )
+        a, B, da, dB = (graph.absorb(program.graph, outputs[name], known) for name in ("a", "B", "da_dx", "dB_dx"))
         trim = [graph.constant(value) for value in self.trim]
         drift = [graph.add(a[i], graph.sum(graph.mul(B[i * m + k], trim[k]) for k in range(m))) for i in range(n)]
         slopes = [
-            graph.add(
-                da[i * n + j], graph.sum(graph.mul(dB[(i * m + k) * n + j], trim[k]) for k in range(m))
-            )
+            graph.add(da[i * n + j], graph.sum(graph.mul(dB[(i * m + k) * n + j], trim[k]) for k in range(m)))
             for i in range(n)
             for j in range(n)
         ]
@@ -151,9 +145,7 @@ class HeldLoop:
         """Arguments of the first kernel from errors (N, b) of bent states and parameters (N, p)."""
         count = len(middle)
         values = np.hstack([middle + self.target[self.bent], np.broadcast_to(theta, (count, len(self.nominal)))])
-        widths = np.hstack(
-            [np.broadcast_to(radius, middle.shape), np.broadcast_to(spread, (count, len(self.nominal)))]
-        )
+        widths = np.hstack([np.broadcast_to(radius, middle.shape), np.broadcast_to(spread, (count, len(self.nominal)))])
         return values, widths
 
     def _dynamics(
