@@ -1,13 +1,14 @@
 """Proof that the basin, or the largest part of it that can be proven, is invariant and contracts in every period.
 
 The proven set is a ball |y| <= radius of the errors e = back y. `held_loop` writes one period as y -> (1 + C) y. The
-matrix C depends on few quantities: the states by which the robot is not linear, the sizes of w, and the parameters. The set of these is cut into cells. In each, with N = 1 + C,
+matrix C depends on few quantities: the states by which the robot is not linear, the sizes of w, and the parameters.
+The set of these is cut into cells. In each, with N = 1 + C,
 
     N' N + f (g g' - c^2) <= (1 - rate)^2
 
 as matrices, for a weight f >= 0 and a direction g with |g' y| >= c |y| for all y of the cell (S-procedure). So |y|
-shrinks by the rate from everywhere, but for a disturbance: the moved target of a wrong robot, and the error of the input.
-Its norm by the rate is the radius of the core that is reached in the end.
+shrinks by the rate from everywhere, but for a disturbance: the moved target of a wrong robot, and the error of the
+input. Its norm by the rate is the radius of the core that is reached in the end.
 """
 
 from __future__ import annotations
@@ -257,7 +258,7 @@ class BasinSearch:
         turned = _magnitude(square.slopes)  # (N, s, d, d)
         rest = np.where(np.isfinite(square.rest), square.rest, 1e6)
         size = np.linalg.norm(rest, 2, (1, 2)) if d == 1 else np.linalg.eigvalsh(rest)[:, -1]
-        allowed = (1.0 - rate) ** 2 - 1e-12
+        allowed = max(1.0 - rate, 0.0) ** 2 - 1e-12
         upper = square.middle + turned.sum(1)
         upper = 0.5 * (upper + np.swapaxes(upper, 1, 2))
         outside = direction[:, :, None] * direction[:, None] - (cosine**2)[:, None, None] * np.eye(d)

@@ -91,6 +91,11 @@ def test_an_input_error_that_pushes_out_of_the_core_is_not_proven(input_error: f
     assert searching.prove(0.5 * searching.widest, 0.0 * searching.loop.nominal, seconds=5.0) is None
 
 
+def test_a_ball_smaller_than_its_disturbance_is_not_proven() -> None:
+    searching = search()
+    assert searching.prove(1e-9 * searching.widest, 0.0 * searching.loop.nominal, seconds=5.0) is None
+
+
 def test_the_command_prints_what_is_proven(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "pendulum-rfvi", "--spread", "0", "--seconds", "5", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
