@@ -19,8 +19,6 @@ from solver.proof.held_loop import HeldLoop
 from solver.training.solution import load_solution
 from tests.solver.proof.test_held_loop import after, commanded
 
-ROBUST = 0.03
-
 
 @cache
 def search(name: str = "pendulum-rfvi") -> BasinSearch:
@@ -34,16 +32,16 @@ def ball(spread: float, name: str = "pendulum-rfvi") -> Ball | None:
     return searching.prove(0.4 * searching.widest, spread * np.abs(searching.loop.nominal), seconds=30.0)
 
 
-@pytest.mark.parametrize("name", ["pendulum-rfvi", "planar_arm2-rfvi"])
-def test_rollouts_of_wrong_robots_shrink_as_proven(name: str) -> None:
+@pytest.mark.parametrize(("name", "spread"), [("pendulum-rfvi", 0.05), ("planar_quadrotor-rfvi", 0.0)])
+def test_rollouts_of_wrong_robots_shrink_as_proven(name: str, spread: float) -> None:
     """SciPy's integrator, the shipped policy in float32, and parameters at the corners of their box."""
-    proven, loop, solution = ball(ROBUST, name), search(name).loop, load_solution(name)
+    proven, loop, solution = ball(spread, name), search(name).loop, load_solution(name)
     assert proven is not None
     robot, generator = solution.problem.robot.with_kernels(), np.random.default_rng(0)
     root = np.linalg.cholesky(proven.shape)
     y = generator.normal(size=(20, len(loop.target)))
     e = np.linalg.solve(root.T, (y / np.linalg.norm(y, axis=1)[:, None]).T).T
-    theta = loop.nominal * (1 + ROBUST * generator.choice([-1, 1], (20, len(loop.nominal))))
+    theta = loop.nominal * (1 + spread * generator.choice([-1, 1], (20, len(loop.nominal))))
     for _ in range(30):
         size = np.linalg.norm(e @ root, axis=1)
         u = commanded(solution, loop.target + e)
@@ -60,7 +58,7 @@ def test_a_set_in_which_a_trajectory_grows_is_not_proven() -> None:
     assert searching.prove(0.5 * searching.widest, spread, seconds=10.0) is None
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 2**32 - 1))
 def test_a_flipped_sign_in_a_corner_is_not_proven(seed: int) -> None:
     """The policy pushes the wrong way in one small set of w; its cells do not shrink, whichever the corner is."""
@@ -77,7 +75,7 @@ def test_a_flipped_sign_in_a_corner_is_not_proven(seed: int) -> None:
         return np.where(wrong, -largest, least), largest
 
     loop._chord = flipped  # type: ignore[method-assign]
-    assert searching.prove(radius, 0.0 * loop.nominal, seconds=3.0) is None
+    assert searching.prove(radius, 0.0 * loop.nominal, seconds=1.0) is None
 
 
 def test_one_wrong_parameter_at_the_edge_of_a_wide_box_is_not_proven() -> None:
