@@ -1,6 +1,6 @@
 """Instructions, flash and stack of an exported policy on a Cortex-M4F, counted on an emulated board.
 
-    modelgen export furuta --c firmware && solver export furuta-cfvi --c firmware --budget 797us@168MHz
+    solver export furuta-cfvi --c firmware --budget 797us@168MHz
     python benchmarks/board.py furuta-cfvi firmware
 
 Prints JSON. Needs Debian's gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm. `solver export --budget`
@@ -25,7 +25,7 @@ from solver.training.solution import load_solution
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("run", help="run folder or shipped policy, whose states are taken")
-    parser.add_argument("folder", type=Path, help="folder with the C of `solver export` and `modelgen export`")
+    parser.add_argument("folder", type=Path, help="folder with the C of `solver export`")
     parser.add_argument("--states", type=int, default=COUNTED)
     parser.add_argument("--observer", action="store_true", help="count a whole control period with the observer")
     parser.add_argument("--generated", help="folder of artifacts, where it has moved")

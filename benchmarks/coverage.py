@@ -39,11 +39,11 @@ import modelgen
 from modelgen.errors import ModelError
 from modelgen.files import replacing
 from modelgen.identification.confidence import LEVEL
+from modelgen.identification.fit import settle
 from modelgen.identification.forecast import LEADS, forecasts
 from modelgen.identification.identify import Identified, identify
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording
-from modelgen.identification.starts import settle
 from modelgen.loader import CompiledRobot
 
 Array = NDArray[np.float64]

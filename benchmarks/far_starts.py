@@ -18,9 +18,8 @@ import numpy as np
 from simulated_logs import drawn, of_model
 
 import modelgen
-from modelgen.identification.fit import fit
+from modelgen.identification.fit import cost, fit
 from modelgen.identification.model import Model
-from modelgen.identification.starts import cost
 
 WINDOW, CORNER = 0.5, 0.02  # s; of a range
 

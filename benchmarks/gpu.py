@@ -25,11 +25,10 @@ from networks import WEIGHTS, evaluations, product_bound_us
 from solver.fvi import targets
 from solver.game.adversaries import make_adversaries
 from solver.game.game import Game
-from solver.plants.outcome import summary
-from solver.plants.rollouts import rollouts, sample_starts
+from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.runs.metrics import read_metrics
+from solver.runs.folder import read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training import lifecycle as training
 from solver.training.networks import make_ensemble

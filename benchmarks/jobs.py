@@ -17,8 +17,8 @@ import numpy as np
 from solver.certification.certificate import certify
 from solver.jobs.engines import results, workers
 from solver.jobs.portions import PolicyReference, policy_reference
-from solver.plants.rollouts import rollouts, sample_starts
-from solver.serial import serial_torch
+from solver.plants.outcome import rollouts, sample_starts
+from solver.streams import serial_torch
 
 
 def main() -> None:

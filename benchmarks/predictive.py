@@ -26,8 +26,7 @@ from torch import Tensor
 from modelgen.loader import load
 from solver.certification.experiment import failure_bound
 from solver.oracles.trajectory import NonlinearProgram
-from solver.plants.outcome import Rollouts, summary
-from solver.plants.rollouts import rollouts, sample_starts
+from solver.plants.outcome import Rollouts, rollouts, sample_starts, summary
 from solver.training.solution import Solution, load_solution
 from solver.value.network import DIAGONAL_FLOOR, Ensemble, Factor
 

@@ -71,7 +71,7 @@ PROGRAM = Program(
             "modelgen animate pendulum --start angle=3 --seconds 5",
         ),
     },
-    read_on="docs/reference/model-files.md",
+    read_on="reference/model-files.md",
     mistakes=(ModelError,),
     around=_deep_expressions,
 )

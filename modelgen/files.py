@@ -16,11 +16,13 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from importlib.metadata import metadata
 from pathlib import Path
 from types import ModuleType
 
 from modelgen.errors import ModelError
 
+PACKAGE = "robust-value-iteration"
 #: Prefix of the name of an unfinished file. A killed process leaves such a file behind.
 UNFINISHED = ".new-"
 #: Names a folder for what is kept that is used before all others.
@@ -191,6 +193,15 @@ def shipped(name: str) -> Path:
     """The folder of the shipped models or artifacts: inside the package in a wheel, next to it in a checkout."""
     inside = Path(__file__).resolve().parent / name
     return inside if inside.is_dir() else inside.parents[1] / name
+
+
+def page(path: str) -> str:
+    """Where a page of the documentation is, for a message. path: in docs, such as how-to/train.md."""
+    urls = metadata(PACKAGE).get_all("Project-URL") or []
+    site = next((url.partition(", ")[2] for url in urls if url.startswith("Documentation, ")), None)
+    if site is not None:
+        return f"{site.rstrip('/')}/docs/{path.removesuffix('.md')}.html"
+    return str(shipped("docs") / path)
 
 
 def kept(name: str, suffix: str, made_from: str, make: Callable[[], bytes]) -> bytes:

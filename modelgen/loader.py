@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -90,6 +89,8 @@ class CompiledRobot:
     def with_nominal(self, values: Sequence[float]) -> CompiledRobot:
         """The same robot with other nominal parameters (p,), identified ones for example; its hash stays.
 
+        References among them move the target and the starts of the task.
+
         Raises ModelError for another number of them.
         """
         if len(values) != len(self.parameter_names):
@@ -97,16 +98,13 @@ class CompiledRobot:
                 f"{len(values)} parameters were given, but `{self.name}` has {len(self.parameter_names)}: "
                 f"{', '.join(self.parameter_names)}."
             )
-        changed = tuple(
-            replace(parameter, value=float(value))
-            for parameter, value in zip(self.metadata.parameters, values, strict=True)
-        )
         robot = copy.copy(self)
         robot.__dict__.pop("drawing", None)
         robot.__dict__.pop("_mechanics", None)
-        robot.metadata = replace(self.metadata, parameters=changed)
-        robot._kernels = self._kernels.with_nominal([parameter.value for parameter in changed])
-        robot.nominal_parameters = robot._kernels.constant([parameter.value for parameter in changed])
+        robot.metadata = self.metadata.with_nominal(values)
+        nominal = [parameter.value for parameter in robot.metadata.parameters]
+        robot._kernels = self._kernels.with_nominal(nominal)
+        robot.nominal_parameters = robot._kernels.constant(nominal)
         return robot
 
     def with_kernels(self, backend: str = "llvm", dtype: str = "float64", parallel: bool = True) -> CompiledRobot:

@@ -5,7 +5,8 @@ Frozen dataclasses of built-in types, written to `manifest.json` and read from i
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 RATE = "_rate"  # ending of the name of a coordinate's rate; no other speed may end so
@@ -88,6 +89,15 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Reference:
+    """A set-point: an entry of theta by its name, nominally zero, with which target and starts move linearly."""
+
+    name: str
+    target: tuple[float, ...]  # (n,) change of the target for each unit of the reference
+    start: tuple[float, ...]  # (n,) change of the mean start likewise
+
+
+@dataclass(frozen=True)
 class NamedActionCost:
     """The name of the action cost g(u), and one weight per input. A kernel of the artifact computes the cost."""
 
@@ -99,7 +109,7 @@ class NamedActionCost:
 class Task:
     """The default task. A kernel of the artifact computes the state cost."""
 
-    target: tuple[float, ...]  # (n,) the state at which the state cost is zero
+    target: tuple[float, ...]  # (n,) the state at which the state cost is zero, with nominal references
     start_mean: tuple[float, ...]  # (n,)
     start_deviation: tuple[float, ...]  # (n,) standard deviations of the Gaussian start distribution
     action_cost: NamedActionCost
@@ -109,6 +119,17 @@ class Task:
     simulation_rate: int  # Hz, of the explicit Euler steps of the plant `euler`; a multiple of control_rate
     integration_steps: int = 1  # Runge-Kutta steps in a control period, chosen when the artifact is built
     free: tuple[str, ...] = ()  # states whose final value does not matter
+    references: tuple[Reference, ...] = ()  # set-points, in the order of theta
+
+    def moved(self, changes: Mapping[str, float]) -> Task:
+        """The task in which some references changed by these values. Other names count for nothing."""
+        target, start = list(self.target), list(self.start_mean)
+        for reference in self.references:
+            change = changes.get(reference.name, 0.0)
+            for i, (along, begins) in enumerate(zip(reference.target, reference.start, strict=True)):
+                target[i] += change * along
+                start[i] += change * begins
+        return replace(self, target=tuple(target), start_mean=tuple(start))
 
 
 @dataclass(frozen=True)
@@ -122,6 +143,17 @@ class Metadata:
     parameters: tuple[Parameter, ...]
     task: Task
     rotations: tuple[Rotation, ...] = ()  # coordinates that are unit quaternions, in the order of x
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """Names of the parameters that are references: set-points, which change target and cost and no motion."""
+        return tuple(reference.name for reference in self.task.references)
+
+    def with_nominal(self, values: Sequence[float]) -> Metadata:
+        """The same robot with other nominal parameters (p,). References among them move target and starts."""
+        pairs = list(zip(self.parameters, map(float, values), strict=True))
+        task = self.task.moved({entry.name: value - entry.value for entry, value in pairs})
+        return replace(self, parameters=tuple(replace(entry, value=value) for entry, value in pairs), task=task)
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -191,7 +223,7 @@ class Metadata:
     def content(self) -> dict[str, Any]:
         """The description as built-in types, the source of hashes and files.
 
-        A middle or trim that is zero and an empty list of rotations are left out.
+        A middle or trim that is zero and empty lists of rotations and references are left out.
         """
         content = asdict(self)
         for entry in content["inputs"]:
@@ -200,4 +232,6 @@ class Metadata:
                     del entry[name]
         if not self.rotations:
             del content["rotations"]
+        if not self.task.references:
+            del content["task"]["references"]
         return content

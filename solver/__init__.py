@@ -14,13 +14,14 @@ from solver.errors import DivergenceError, SolverError
 
 if TYPE_CHECKING:
     from solver.evaluation.evaluation import Evaluation, evaluate
+    from solver.evaluation.trajectory import Trajectory, simulate
     from solver.game.adversaries.adversary import Adversary
     from solver.game.adversaries.paper import ActionAdversary as Action
     from solver.game.adversaries.paper import ObservationAdversary as Observation
     from solver.game.adversaries.paper import ParameterAdversary as Parameters
     from solver.game.adversaries.paper import StateAdversary as State
     from solver.game.game import Game
-    from solver.interface import Run, load, resume, train
+    from solver.interface import Run, load, plot, resume, train
     from solver.policy import Policy, PositionController, Value, load_controller, load_policy, load_value
     from solver.problem.parameters import Relative
     from solver.problem.problem import Problem
@@ -49,10 +50,13 @@ _NAMES = {
     "load_controller": "policy.load_controller",
     "load_policy": "policy.load_policy",
     "load_value": "policy.load_value",
+    "plot": "interface.plot",
     "policies": "runs.shipped.names",
     "make_settings": "training.presets.make_settings",
     "resume": "interface.resume",
+    "simulate": "evaluation.trajectory.simulate",
     "train": "interface.train",
+    "Trajectory": "evaluation.trajectory.Trajectory",
 }
 
 __all__ = [
@@ -71,6 +75,7 @@ __all__ = [
     "Settings",
     "SolverError",
     "State",
+    "Trajectory",
     "Value",
     "evaluate",
     "load",
@@ -78,8 +83,10 @@ __all__ = [
     "load_policy",
     "load_value",
     "make_settings",
+    "plot",
     "policies",
     "resume",
+    "simulate",
     "train",
 ]
 

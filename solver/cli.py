@@ -14,7 +14,7 @@ from solver.errors import DivergenceError, SolverError
 @contextmanager
 def _serial() -> Iterator[None]:
     """Torch on one thread; imported here, since help does not need Torch."""
-    from solver.serial import serial_torch
+    from solver.streams import serial_torch
 
     with serial_torch():
         yield
@@ -100,7 +100,7 @@ PROGRAM = Program(
             "solver reproduce table1 --budget small",
         ),
     },
-    read_on="docs/how-to/train.md",
+    read_on="how-to/train.md",
     mistakes=(SolverError, ModelError),
     failures=(DivergenceError,),
     around=_serial,

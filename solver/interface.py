@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -20,20 +20,23 @@ from solver.preflight.check import preflight
 from solver.problem.given import GivenRanges
 from solver.problem.parameters import Change
 from solver.problem.robots import load_robot
+from solver.runs.artifact import ARTIFACT
+from solver.runs.folder import Report, read_metrics
 from solver.runs.kinds import Description, kind_of, kind_that_trains, start, warn_unfinished
 from solver.runs.kinds import resume as resume_run
-from solver.runs.metrics import read_metrics
 from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
 from solver.training.plan import Adversaries, plan
-from solver.training.run import ARTIFACT
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from solver.certification.certificate import Certificate
+    from solver.evaluation.trajectory import Trajectory
     from solver.jax.solution import JaxSolution
     from solver.oracles.limit import Limit
 
 Format = Literal["c", "onnx", "js", "fmu"]
-Callback = Callable[[dict[str, float]], None]
+Callback = Callable[[dict[str, float]], bool | None]
 
 
 class Run:
@@ -44,7 +47,7 @@ class Run:
 
         Raises SolverError for a folder without a run and for a damaged description.
         """
-        self.name, self.folder, self._generated = str(folder), run_folder(folder), generated
+        self.name, self.folder, self.generated = str(folder), run_folder(folder), generated
         self._kind = kind_of(self.folder)
         self.description: Description = self._kind.training.read(self.folder)
 
@@ -61,28 +64,28 @@ class Run:
     @cached_property
     def robot(self) -> CompiledRobot:
         """Robot with float64 kernels and the parameters that the policy was trained on."""
-        return load_robot(self.description.robot, "cpu", self._generated or self.description.generated)
+        return load_robot(self.description.robot, "cpu", self.generated or self.description.generated)
 
     @cached_property
     def policy(self) -> Policy:
         """Policy as a function of arrays: `run.policy(x)` maps (N, n) or (n,) to inputs (N, m) or (m,)."""
-        return load_policy(self.folder, self._generated)
+        return load_policy(self.folder, self.generated)
 
     @cached_property
     def value(self) -> Value:
         """Value function as a function of arrays: `run.value(x)` gives V (N,) and dV/dx (N, n)."""
-        return load_value(self.folder, self._generated)
+        return load_value(self.folder, self.generated)
 
     def to_jax(self, dtype: str = "float32") -> JaxSolution:
         """Policy and value function as pure functions of JAX: `f = run.to_jax(); f.policy(x); jax.grad(f.value)(x)`.
 
-        dtype: float32 or float64, of the results. Raises SolverError without JAX, and for a run without a value
-        function.
+        dtype: float32 or float64, of the results. Those of a family are told parameters: `f.policy(x, mass=1.3)`.
+        Raises SolverError without JAX, and for a run without a value function.
         """
         from solver.jax.solution import make
         from solver.training.solution import load_solution
 
-        return make(load_solution(self.folder, self._generated), dtype)
+        return make(load_solution(self.folder, self.generated, contexts=True), dtype)
 
     @property
     def metrics(self) -> list[dict[str, float]]:
@@ -97,15 +100,21 @@ class Run:
         **options: Any,
     ) -> Evaluation:
         """Statistics of rollouts on a plant whose parameters may differ from the model's; see `solver.evaluate`."""
-        return evaluate(
-            self.name, parameters=parameters, plant=plant, episodes=episodes, generated=self._generated, **options
-        )
+        return evaluate(self, parameters=parameters, plant=plant, episodes=episodes, **options)
+
+    def simulate(
+        self, x0: ArrayLike | Mapping[str, float] | None = None, seconds: float | None = None, **options: Any
+    ) -> Trajectory:
+        """Trajectory of the robot under the policy from one state; see `solver.simulate`."""
+        from solver.evaluation.trajectory import simulate
+
+        return simulate(self, x0, seconds, **options)
 
     def certify(self, specification: str | Path | None = None, seed: int = 0) -> Certificate:
         """Bound on the failure probability and the worst case, under a specification file or the task's own."""
         from solver.certification.certificate import certify
 
-        return certify(self.folder, None if specification is None else Path(specification), seed, self._generated)
+        return certify(self.folder, None if specification is None else Path(specification), seed, self.generated)
 
     def limit(
         self, guesses: int = 24, starts: int = 5, parameters: Mapping[str, Change] = MappingProxyType({})
@@ -113,13 +122,23 @@ class Run:
         """Best return of trajectory optimisation, and the gap of this run to it."""
         from solver.oracles.limit import find_limit
 
-        return find_limit(self.name, parameters, guesses, 0, self._generated, starts)
+        return find_limit(self.name, parameters, guesses, 0, self.generated, starts)
 
-    def plot(self, directory: str | Path | None = None) -> list[Path]:
-        """Figures of the value function, the policy, rollouts and the learning curve. Returns their paths."""
+    def plot(
+        self,
+        directory: str | Path | None = None,
+        joint: str | None = None,
+        parameters: Mapping[str, Change] = MappingProxyType({}),
+    ) -> list[Path]:
+        """Figures of the value function, the policy, rollouts and the learning curve. Returns their paths.
+
+        directory: by default `figures` in the run folder. joint: coordinate of the maps. parameters: changed ones, in
+        the rollouts. Raises SolverError for an unknown joint or parameter.
+        """
         from solver.evaluation.plots import plot_run
 
-        return plot_run(Path(self.name), None, {}, self._generated, None if directory is None else Path(directory))
+        place = None if directory is None else Path(directory)
+        return plot_run(Path(self.name), joint, parameters, self.generated, place)
 
     def export(
         self,
@@ -133,7 +152,8 @@ class Run:
         """Files of the policy in a directory: C99, ONNX, JavaScript or an FMU. Returns their paths.
 
         observer: with "c" and "fmu", the observer too. fmi: version of an FMU, 2 or 3. estimate: parameters that the
-        observer in "c" estimates. told: parameters that the policy is told, where its training gave some. Raises
+        observer in "c" estimates. told: parameters that the policy is told, where its training gave some: the files
+        hold the policy of this robot. Without, the files of a family are told them when they are used. Raises
         SolverError for an unknown format, and for a parameter that the policy cannot be told.
         """
         from solver.export.files import policy_files
@@ -141,7 +161,7 @@ class Run:
         from solver.training.solution import load_solution
 
         warn_unfinished(self.name)
-        solution = load_solution(self.folder, self._generated, told=told)
+        solution = load_solution(self.folder, self.generated, told=told, contexts=not told)
         files = policy_files(solution, Path(directory), formats, observer, fmi, estimate)
         for path, content in files.items():
             write_bytes(path, content)
@@ -175,8 +195,8 @@ def train(
     bounds of the model file, or {"mass": (0.5, 1.5)}; see docs/how-to/train-a-family.md. start_from: run whose value
     function the training begins with. preview: seconds of the search for a motion to the target before the training, 0
     for none. unheld_target: train for a target that no input within the limits holds. callback: called with the metrics
-    of every iteration; an exception ends the training, which `resume` continues. settings: any of `solver.Settings` by
-    name.
+    of every iteration. The training ends after the iteration in which it returns True, and `resume` continues it.
+    settings: any of `solver.Settings` by name.
 
     Warnings of the checks before the training are given with `warnings`. Raises SolverError for an unknown name, a
     folder with a run or a target that no input holds, ModelError for an unknown robot, DivergenceError if the training
@@ -207,10 +227,9 @@ def train(
             checks = preflight(compiled, run.settings, run.identified, preview, unheld_target, run.given)
             for text in checks.warnings:
                 warnings.warn(text, stacklevel=4)
-            if artifact is not None:
-                shutil.copytree(artifact, folder / ARTIFACT / artifact.name, dirs_exist_ok=True)
 
-        start(kind, run, folder, callback, overwrite, before, compiled)
+        with stoppable(callback) as report:
+            start(kind, run, folder, report, overwrite, before, compiled)
     else:
         _refuse(
             algorithm,
@@ -223,8 +242,25 @@ def train(
         compiled = load_robot(robot, "cpu", generated)
         described = kind.training.describe(compiled, generated, algorithm=algorithm, **settings)
         folder = Path("runs") / described.name if out is None else Path(out)
-        start(kind, described, folder, callback, overwrite, robot=compiled)
+        with stoppable(callback) as report:
+            start(kind, described, folder, report, overwrite, robot=compiled)
     return Run(folder)
+
+
+class _Stop(Exception):
+    """A callback has ended the training."""
+
+
+@contextmanager
+def stoppable(callback: Callback) -> Iterator[Report]:
+    """A report of a training that leaves the block when the callback returns True."""
+
+    def report(row: dict[str, float]) -> None:
+        if callback(row) is True:
+            raise _Stop
+
+    with suppress(_Stop):
+        yield report
 
 
 def _refuse(algorithm: str, **arguments: object) -> None:
@@ -237,13 +273,24 @@ def _refuse(algorithm: str, **arguments: object) -> None:
 
 
 def resume(folder: str | Path, callback: Callback = lambda _: None) -> Run:
-    """Continue the run in a folder to its end, with its own settings.
+    """Continue the run in a folder to its end, with its own settings. callback: as in `train`.
 
     Raises SolverError if the folder holds no run, or one that is damaged or of another artifact.
     """
     require_no_shipped(folder)
-    resume_run(Path(folder), callback)
+    with stoppable(callback) as report:
+        resume_run(Path(folder), report)
     return Run(folder)
+
+
+def plot(
+    run: str | Path | Run,
+    directory: str | Path | None = None,
+    joint: str | None = None,
+    parameters: Mapping[str, Change] = MappingProxyType({}),
+) -> list[Path]:
+    """Figures of a run folder, of a shipped policy by its name, or of a run; see `Run.plot`."""
+    return (run if isinstance(run, Run) else Run(run)).plot(directory, joint, parameters)
 
 
 def load(run: str | Path, generated: str | None = None) -> Run:

@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.observer.observability import UnknownDelay, make_observer
 from solver.observer.sensing import Sensing, make_sensing, usual_counts
-from solver.observer.unknown_delay import UnknownDelay, make_observer
-from solver.plants.rollouts import Controller
+from solver.plants.outcome import Controller
 from solver.problem.geometry import Geometry
 from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import FARTHEST, Problem
@@ -37,13 +37,15 @@ if TYPE_CHECKING:
 
 MOST_TOLD = 64  # combinations of told values whose policies are kept in memory
 InJax = Callable[[str], "JaxSolution"]  # from float32 or float64 to functions of JAX
+Origin = tuple[str | Path, str | None, float | None, Mapping[str, Change]]
 Tell = Callable[[tuple[tuple[str, float], ...]], "Policy"]
 
 
 class Policy:
     """Policy of a run as a function of arrays. in_jax: makes its form in JAX, if it has one.
 
-    told: names of the parameters that a call can tell it. tell: the policy of some values of these.
+    told: names of the parameters that a call can tell it. tell: the policy of some values of these. origin: arguments
+    of `load_policy` that give it again.
     """
 
     def __init__(
@@ -54,7 +56,9 @@ class Policy:
         in_jax: InJax | None = None,
         told: tuple[str, ...] = (),
         tell: Tell | None = None,
+        origin: Origin | None = None,
     ) -> None:
+        self.origin = origin
         self._act, self.robot, self.label, self._in_jax = act, robot, label, in_jax
         self.told, self._tell = told, tell
         self.state_names, self.input_names = robot.state_names, robot.input_names
@@ -210,7 +214,8 @@ def load_policy(
 
     names = told_among(folder, problem.robot.parameter_names)
     in_jax = _forms_in_jax(folder, generated, reaction_periods, told)
-    return Policy(act, problem.robot, label, in_jax, names, tell)
+    origin = folder, generated, reaction_periods, told
+    return Policy(act, problem.robot, label, in_jax, names, tell, origin)
 
 
 class PositionController:

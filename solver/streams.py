@@ -1,10 +1,13 @@
-"""Random streams: their purposes, and the seeds that make them independent."""
+"""What makes results repeatable: streams of random numbers, and Torch on one thread."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 
 import numpy as np
+import torch
 
 from solver.errors import SolverError
 
@@ -39,3 +42,18 @@ def require_seed(seed: int, name: str = "--seed") -> None:
     """Raises SolverError unless the seed is an integer from 0 to SEEDS - 1. name: of the option in the message."""
     if type(seed) is not int or not 0 <= seed < SEEDS:
         raise SolverError(f"{name} is {seed}; give an integer from 0 to {SEEDS - 1}")
+
+
+@contextmanager
+def serial_torch() -> Iterator[None]:
+    """Context in which Torch's operations use one thread, so that results do not depend on the number of cores.
+
+    It is also faster. Torch's threads wait for each other in a busy loop: if another job uses a core, small operations
+    take several times as long on two threads as on one.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

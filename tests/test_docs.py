@@ -95,8 +95,7 @@ def test_every_page_that_a_source_file_names_is_there() -> None:
 @pytest.mark.slow
 def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From a robot to its firmware, as it stands there; only the training is shorter."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (text,) = re.findall(r"^```python\n(.*?)^```", readme, re.M | re.S)
+    swing_up, text = blocks_of("../README.md", "python")
     short: dict[str, Any] = {
         "iterations": 2,
         "states": 128,
@@ -108,16 +107,25 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     }
     monkeypatch.setattr(solver, "train", partial(solver.train, preview=0, threads=1, **short))
     monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(swing_up, names)
+    assert names["found"].is_success
+    assert Path("swing-up.png").is_file()
     with pytest.warns(UserWarning, match="2 iterations"):
         exec(text, {})
     assert {path.name for path in Path("firmware").iterdir()} >= {"rod_policy.c", "rod_policy.h"}
     assert Path("runs/rod/checkpoint.pt").is_file()
 
 
+def blocks_of(page: str, language: str) -> list[str]:
+    """The blocks of a language in a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.M | re.S)
+
+
 def python_of(page: str) -> str:
     """The Python of a page that has one block of it."""
-    (text,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.M | re.S)
-    return str(text)
+    (text,) = blocks_of(page, "python")
+    return text
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import modelgen.cli
 import solver.cli
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from modelgen.commandline.options import _fields
 from modelgen.commandline.program import Program
 from modelgen.errors import ModelError

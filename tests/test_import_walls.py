@@ -43,6 +43,7 @@ SOLVER = {
     "mujoco",
     "numpy",
     "onnx",
+    "pandas",
     "rich",
     "scipy",
     "stable_baselines3",

@@ -1,4 +1,4 @@
-"""A trained policy as machine code: the C source of `modelgen export` and `solver export`, compiled by `cc`."""
+"""A trained policy as machine code: the C source of `solver export`, compiled by `cc`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,6 @@ class CompiledPolicy:
         with tempfile.TemporaryDirectory() as folder:
             source, library = Path(folder, "shim.c"), Path(folder, "policy.so")
             source.write_text(SHIM.format(**fields), encoding="utf-8")
-            _call(sys.executable, "-m", "modelgen.cli", "export", name, "--c", folder)
             estimated = ["--estimate", *estimate] if estimate else []
             _call(sys.executable, "-m", "solver.cli", "export", run, "--c", folder, "--observer", *estimated)
             parts = [source, *(Path(folder, f"{name}{part}.c") for part in ("", "_policy", "_observer"))]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from modelgen.backends.statements import Assignment, Text, statements
 from modelgen.errors import ModelError
-from modelgen.metadata import Metadata
+from modelgen.metadata import Input, Metadata, Parameter, State
 from modelgen.program.functions import Function, Program
 
 #: Headers of the C library that ours or others of them include; a robot's header of that name would hide them.
@@ -18,6 +18,7 @@ HEADERS |= {"features", "errno", "ctype"}
 _HEADER = """\
 /* {name}: {description}
  *
+ * SPDX-License-Identifier: MIT
  * Functions of one sample, made by modelgen; not to be edited. SI units; matrices row by row.
  *     cc -std=c99 -O3 -c {name}.c
  * computes in double under an operating system, and in float on a chip without one. -D{NAME}_REAL=float or double says
@@ -49,6 +50,8 @@ typedef {NAME}_REAL {name}_real;
 #define {NAME}_JOINED(begin, end) {NAME}_JOIN(begin, end)
 #define {NAME}_JOIN(begin, end) begin##end
 
+{constants}
+
 {declarations}
 
 #ifdef __cplusplus
@@ -74,8 +77,8 @@ typedef {name}_real real;
 #: What C99 has under another name, or treats NaN in another way than the other backends.
 _HELPERS = {
     "sign": "static real sign(real a) { return a > 0 ? R(1) : a < 0 ? R(-1) : a; }",
-    "minimum": "static real minimum(real a, real b) { return a < b || a != a ? a : b; }",
-    "maximum": "static real maximum(real a, real b) { return a > b || a != a ? a : b; }",
+    "minimum": "static real minimum(real a, real b) { return a < b || isnan(a) ? a : b; }",
+    "maximum": "static real maximum(real a, real b) { return a > b || isnan(a) ? a : b; }",
 }
 
 _DRIVER = """\
@@ -156,8 +159,55 @@ def _header(program: Program, robot: Metadata) -> str:
         NAME=robot.name.upper(),
         description=_comment(robot.description),
         tables="\n".join(f" * {_comment(line).rstrip()}" for line in tables),
+        constants="\n".join(_constants(robot)),
         declarations="\n\n".join(declarations),
     )
+
+
+def _constants(robot: Metadata) -> list[str]:
+    """Lines with a macro for every constant of the robot: counts, rate, indices, limits, nominal values and units.
+
+    An angle that has any number of turns has no limit.
+    """
+    capital = robot.name.upper()
+    named: list[State | Input | Parameter] = [*robot.states, *robot.inputs, *robot.parameters]
+    capitals = [entry.name.upper() for entry in named]
+    short = dict(zip((entry.name for entry in named), capitals, strict=True))
+    if len(set(capitals)) < len(named):
+        short = {entry.name: entry.name for entry in named}
+    rows: list[tuple[str, str]] = [
+        ("STATES", str(len(robot.states))),
+        ("INPUTS", str(len(robot.inputs))),
+        ("PARAMETERS", str(len(robot.parameters))),
+    ]
+
+    def number(name: str, value: float, unit: str) -> None:
+        rows.append((name, f"(({robot.name}_real){value!r}) /* {_comment(unit)} */"))
+
+    number("CONTROL_RATE", float(robot.task.control_rate), "Hz")
+    number("CONTROL_PERIOD", 1.0 / robot.task.control_rate, "s")
+    for i, state in enumerate(robot.states):
+        rows.append((f"STATE_{short[state.name]}", str(i)))
+        if not state.continuous:
+            number(f"LIMIT_{short[state.name]}", state.limit, state.unit)
+    for i, entry in enumerate(robot.inputs):
+        rows.append((f"INPUT_{short[entry.name]}", str(i)))
+        number(f"LOWER_{short[entry.name]}", entry.lower, entry.unit)
+        number(f"UPPER_{short[entry.name]}", entry.upper, entry.unit)
+    for i, parameter in enumerate(robot.parameters):
+        rows.append((f"PARAMETER_{short[parameter.name]}", str(i)))
+        number(f"NOMINAL_{short[parameter.name]}", parameter.value, parameter.unit)
+    rows += [(f"UNIT_{short[entry.name]}", _quoted(entry.unit)) for entry in named]
+    about = "/* Counts, places in x, u and theta, limits, nominal parameters, units. */"
+    return [about, *(f"#define {capital}_{name} {value}" for name, value in rows)]
+
+
+def _quoted(text: str) -> str:
+    """A string literal of C. Other characters than those of ASCII stand as their bytes in UTF-8."""
+    plain = "".join(
+        chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in text.encode()
+    )
+    return f'"{plain}"'
 
 
 def _comment(text: str) -> str:

@@ -23,8 +23,7 @@ import numpy as np
 
 from modelgen.backends import MOST_OPERATIONS
 from modelgen.backends.arrays import Array, HostKernels
-from modelgen.backends.code_files import module
-from modelgen.backends.statements import Assignment, Text, statements
+from modelgen.backends.statements import Assignment, Text, module, statements
 from modelgen.errors import ModelError, suggestion
 from modelgen.files import folders, keep
 from modelgen.metadata import Metadata

@@ -16,8 +16,7 @@ from typing import Any, Self
 
 from modelgen.backends import statements
 from modelgen.backends.arrays import check_shape, sample_count
-from modelgen.backends.code_files import kept_module
-from modelgen.backends.statements import Assignment, Text
+from modelgen.backends.statements import Assignment, Text, kept_module
 from modelgen.errors import ModelError
 from modelgen.files import sources
 from modelgen.metadata import Metadata

@@ -22,7 +22,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
-from modelgen.commandline.numbers import Range, decimal
+from modelgen.commandline import Range, decimal
 from modelgen.errors import ModelError
 
 CONFIG = (OmitArgPrefixes, DisallowNone, PositionalMetavarFromFieldName)
@@ -42,6 +42,7 @@ def read(called: str, module: ModuleType, words: Sequence[str], about: str = "")
         default = module.defaults(known or {})
     asked = [word for word in words if word in HELP]
     common = getattr(module, "COMMON", None) if asked and ALL not in asked else None
+    undecided = module.undecided(known or {}) if hasattr(module, "undecided") else ()
     more = f" `{called} {ALL}` shows all options." if common else ""
     return tyro.cli(
         module.Options,
@@ -50,7 +51,7 @@ def read(called: str, module: ModuleType, words: Sequence[str], about: str = "")
         args=["--help"] if asked else words,
         default=default,
         config=CONFIG,
-        registry=_registry(common),
+        registry=_registry(common, undecided),
     )
 
 
@@ -72,7 +73,7 @@ def given(options: type, words: Sequence[str]) -> dict[str, Any] | None:
         with contextlib.redirect_stderr(io.StringIO()):
             return cast(
                 dict[str, Any],
-                tyro.cli(dictionary, args=words, add_help=False, config=CONFIG, registry=_registry(None)),
+                tyro.cli(dictionary, args=words, add_help=False, config=CONFIG, registry=_registry(None, ())),
             )
     except SystemExit:
         return None
@@ -87,8 +88,11 @@ def _fields(options: type) -> Iterator[tuple[str, Any]]:
             yield name, hint
 
 
-def _registry(common: Collection[str] | None) -> ConstructorRegistry:
-    """Rules for tyro: strict numbers with their ranges, and only the `common` fields in the help."""
+def _registry(common: Collection[str] | None, undecided: Collection[str]) -> ConstructorRegistry:
+    """Rules for tyro: strict numbers with their ranges, and only the `common` fields in the help.
+
+    undecided: fields whose defaults nobody knows yet.
+    """
     registry, within = ConstructorRegistry(), [False]
 
     @registry.primitive_rule
@@ -111,16 +115,18 @@ def _registry(common: Collection[str] | None) -> ConstructorRegistry:
             within[0] = False
         if not isinstance(spec, StructConstructorSpec):
             return None
-        return dataclasses.replace(spec, fields=tuple(_field(field, common) for field in spec.fields))
+        return dataclasses.replace(spec, fields=tuple(_field(field, common, undecided) for field in spec.fields))
 
     return registry
 
 
-def _field(field: StructFieldSpec, common: Collection[str] | None) -> StructFieldSpec:
+def _field(field: StructFieldSpec, common: Collection[str] | None, undecided: Collection[str]) -> StructFieldSpec:
     """A field with the specification of its range and its help in one paragraph, or hidden in the help."""
     kind: Any = _ranged(field.type)
     if field.default in (None, "", (), []) or field.default is False:  # no default that a help text could show
         kind = Annotated[kind, arg(help_behavior_hint="")]
+    if field.name in undecided:
+        kind = Annotated[kind, arg(help_behavior_hint="(default: by robot and preset)")]
     required = field.default is MISSING_NONPROP
     if common is not None and field.name not in common and not required and not dataclasses.is_dataclass(field.type):
         kind = Annotated[kind, Suppress]

@@ -18,9 +18,11 @@ from types import FrameType
 from typing import Any, NoReturn, TextIO, cast
 
 from modelgen.errors import LONGEST, ModelError, ReliabilityWarning
+from modelgen.files import PACKAGE, page
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130  # exit codes
-PACKAGE = "robust-value-iteration"
+SHELLS = ("bash", "zsh", "fish")  # that `completion` knows
+COLOURS = {"error: ": "1;31", "warning: ": "1;33"}  # codes of ANSI: bold red and bold yellow
 PAUSE = 1.0  # s after Ctrl-C in which it has no further effect, so that the command can end in order
 #: Characters that steer a terminal or reverse the direction of writing. Artifacts of other people may hold them.
 _STEERING = [*range(0x20), *range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)]
@@ -43,7 +45,7 @@ class Program:
     name: str
     about: str  # one line
     commands: Mapping[str, Command]
-    read_on: str  # the page of its documentation
+    read_on: str  # the page of its documentation, by its path in docs
     mistakes: tuple[type[Exception], ...]  # errors of the user: exit code 2, as for a mistake on the command line
     failures: tuple[type[Exception], ...] = ()  # runs that failed: exit code 1
     around: Callable[[], AbstractContextManager[None]] = nullcontext  # entered for the run of a command
@@ -71,14 +73,14 @@ class Program:
         except BrokenPipeError:  # the reader of a pipe has gone
             return FAILED
         except mistakes as error:
-            return _say(f"error: {error}", USAGE)
+            return _say(str(error), USAGE, "error: ")
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
-            return _say(f"error: {place}{error.strerror or error}", USAGE)
+            return _say(f"{place}{error.strerror or error}", USAGE, "error: ")
         except self.failures as error:
-            return _say(f"error: {error}", FAILED)
+            return _say(str(error), FAILED, "error: ")
         except MemoryError as error:
-            return _say(f"error: there is not enough memory. {error}".rstrip(), FAILED)
+            return _say(f"there is not enough memory. {error}".rstrip(), FAILED, "error: ")
         except Exception:
             if not pressed.is_set():
                 raise
@@ -94,6 +96,10 @@ class Program:
             return 0
         if any(len(word) > LONGEST for word in words):
             raise ModelError(f"a word of the command line has more than {LONGEST} characters.")
+        if name == "completion":
+            if rest not in ([shell] for shell in SHELLS):
+                raise ModelError(f"write {self.name} completion SHELL, where SHELL is {', '.join(SHELLS)}.")
+            name = "--tyro-print-completion"
         try:
             if name not in self.commands:
                 self._overview([name, *rest] if name else ["--help"])
@@ -118,11 +124,14 @@ class Program:
 
         from modelgen.commandline.options import CONFIG
 
-        completing = words[:1] == ["--tyro-write-completion"]
+        completing = words[0] == "--tyro-print-completion"
         entries: dict[str, Callable[..., Any]] = {}
         for name, command in self.commands.items():
             entries[name] = import_module(command.module).Options if completing else _named(command.summary)
-        about = f"{self.about} `{self.name} help COMMAND` explains a command. Read on in {self.read_on}."
+        about = (
+            f"{self.about} `{self.name} help COMMAND` explains a command, `{self.name} completion bash` prints what "
+            f"completes them in a shell. Read on in {page(self.read_on)}."
+        )
         subcommand_cli_from_dict(entries, prog=self.name, description=about, args=words, config=CONFIG)
         raise SystemExit(USAGE)
 
@@ -136,12 +145,23 @@ def _named(summary: str) -> Callable[[], None]:
     return command
 
 
-def _say(text: str, code: int) -> int:
-    """Print a message without characters that steer the terminal, and not the whole of a long one."""
+def _say(text: str, code: int, kind: str = "") -> int:
+    """Print a message without characters that steer the terminal, and not the whole of a long one. Returns the code.
+
+    kind: what stands before it, in colour on a terminal: `error: ` or `warning: `.
+    """
     short = text if len(text) <= LONGEST else f"{text[:LONGEST]} ... ({len(text) - LONGEST} more characters)"
     with suppress(OSError):
-        print(short.translate(_ESCAPED), file=sys.stderr)
+        terminal = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
+        coloured = kind and terminal.isatty() and not os.environ.get("NO_COLOR")
+        terminal.write(f"\x1b[{COLOURS[kind]}m{kind}\x1b[0m" if coloured else kind)
+        print(short.translate(_ESCAPED), file=terminal)
     return code
+
+
+def warn(text: str) -> None:
+    """Print a warning."""
+    _say(text, 0, "warning: ")
 
 
 class _Printable:
@@ -182,7 +202,7 @@ def _warnings_in_a_line() -> Iterator[None]:
                 usual(message, category, *place, **more)
             elif str(message) not in printed:
                 printed.add(str(message))
-                print(f"warning: {message}", file=sys.stderr)
+                warn(str(message))
 
         warnings.showwarning = show
         yield

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from modelgen.files import require_writable
 
 
@@ -34,7 +34,7 @@ def run(options: Options) -> None:
     """Roll out, draw, and print the path."""
     import numpy as np
 
-    from modelgen.commandline.numbers import assigned, number
+    from modelgen.commandline import assigned, number
     from modelgen.loader import load
     from modelgen.report.animation import animate, leaning, rollout, signal
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
-from modelgen.commandline.program import USAGE
-from modelgen.commands.model_files import ARTIFACTS
+from modelgen.commandline import Range
+from modelgen.commandline.program import USAGE, warn
+from modelgen.commands import ARTIFACTS
 from modelgen.errors import ModelError
 from modelgen.program.functions import MOST_OPERATIONS
 
@@ -54,7 +54,7 @@ def run(options: Options) -> int:
             print(f"{robot.name:<20} {_sizes(robot)}")
             for report in build(robot, options.generated, functions, options.most_operations, _tell):
                 for words in report.warnings:
-                    print(f"warning: {words}", file=sys.stderr)
+                    warn(words)
                 # functions of mechanics can be verified only together with the artifact
                 built = (Path(options.generated) / robot.name / MANIFEST).is_file()
                 following = f"modelgen {'verify' if built else 'build'} {model}{where}"

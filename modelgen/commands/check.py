@@ -9,7 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from modelgen.commandline.program import FAILED
-from modelgen.commands.model_files import ARTIFACTS
+from modelgen.commands import ARTIFACTS
 from modelgen.errors import ModelError
 
 

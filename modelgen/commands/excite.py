@@ -9,7 +9,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from modelgen.errors import ModelError
 from modelgen.files import require_writable
 
@@ -47,9 +47,8 @@ def run(options: Options) -> None:
     """Search, write the input, and print what it makes visible."""
     import numpy as np
 
-    from modelgen.commandline.numbers import assigned, number
-    from modelgen.identification import experiment
-    from modelgen.identification.excitation import Task, excite
+    from modelgen.commandline import assigned, number
+    from modelgen.identification import excitation
     from modelgen.loader import load
 
     if options.window > options.seconds:
@@ -69,11 +68,11 @@ def run(options: Options) -> None:
     start = np.array(robot.metadata.task.start_mean)
     for name, text in assigned("--start", options.start, robot.state_names, kind).items():
         start[robot.state_names.index(name)] = number("--start", name, text)
-    known = experiment.read(options.identified, robot) if options.identified else experiment.bounds(robot)
+    known = excitation.read(options.identified, robot) if options.identified else excitation.bounds(robot)
     noise = assigned("--noise", options.noise, robot.state_names, kind)
     deviations = {name: number("--noise", name, text) for name, text in noise.items()}
-    known = experiment.with_sensors(known, robot, deviations)
-    task = Task(
+    known = excitation.with_sensors(known, robot, deviations)
+    task = excitation.Task(
         start,
         options.seconds,
         options.window,
@@ -86,6 +85,6 @@ def run(options: Options) -> None:
     )
     path = options.out or Path(f"{robot.name}.excite.csv")
     require_writable({"--out": path}, [options.identified] if options.identified else [])
-    excitation = excite(robot, task, options.generations, lambda line: print(line, file=sys.stderr, flush=True))
-    experiment.write(path, robot, excitation)
-    print(f"{experiment.text(robot, task, excitation)}\n{path} is written")
+    best = excitation.excite(robot, task, options.generations, lambda line: print(line, file=sys.stderr, flush=True))
+    excitation.write(path, robot, best)
+    print(f"{excitation.text(robot, task, best)}\n{path} is written")

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from modelgen.errors import ModelError
 from modelgen.files import replacing, require_writable
 from modelgen.identification.model import Kind
@@ -66,7 +66,7 @@ def run(options: Options) -> None:
     identified_file.write(path, content)
     print(f"{result.text(robot, content)}\n{path} is written")
     if options.html:
-        from modelgen.identification.page import html
+        from modelgen.identification.figures import html
 
         with replacing(options.html) as unfinished:
             unfinished.write_text(html(robot, content, identified, str(path)), encoding="utf-8")

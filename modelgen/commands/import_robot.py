@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from modelgen.commands.model_files import write_model_file
+from modelgen.commandline.program import warn
+from modelgen.commands import write_model_file
 from modelgen.errors import ModelError
 
 
@@ -47,5 +47,5 @@ def run(options: Options) -> None:
     else:
         text = urdf.model_file(*arguments)
     for words in warnings:
-        print(f"warning: {words}", file=sys.stderr)
+        warn(words)
     write_model_file(options.out, name, text)

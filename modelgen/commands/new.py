@@ -8,7 +8,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from modelgen.commands.model_files import write_model_file
+from modelgen.commands import write_model_file
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ ROUNDING = 1e-9  # a value below this share of the largest sampled cost or entry
 def check_domain(robot: Robot, equations: EquationsOfMotion) -> None:
     """Raise ModelError, with the line of the file, at the first quantity that a robot or task cannot have.
 
-    Every coordinate must have inertia, every input and parameter an effect. At every sample all quantities must be
+    Every coordinate must have inertia, every input and parameter an effect, and no reference may act on the motion. At
+    every sample all quantities must be
     finite and M positive definite. The equations of a continuous joint must repeat after a whole turn, and the state
     cost must be zero at the target.
     """
@@ -121,12 +122,38 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
         *equations.coordinate_rates,
         *(value for _, value in equations.definitions),
     ]
+    _check_references(robot)
     for parameter in robot.parameters:
+        if parameter.reference:
+            continue
         if not any(parameter.symbol in term.free_symbols for term in (written if parameter.fixed else effective)):
             raise ModelError(
                 f"the parameter `{parameter.symbol}` has no effect on the equations of motion or the state "
                 "cost. Use it in an energy, a body or a force, or remove the line that declares it.",
                 parameter.place,
+            )
+
+
+def _check_references(robot: Robot) -> None:
+    """Raise ModelError for a reference that acts on the motion, or that neither target nor state cost contains."""
+    task, references = robot.declared_task, {each.symbol for each in robot.parameters if each.reference}
+    for written in model_expressions(robot):
+        acting = sorted(written.value.free_symbols & references, key=str)
+        if acting and written.value != task.state_cost:
+            raise ModelError(
+                f"`{abridged(str(written.value))}` contains the reference `{acting[0]}`. A reference is a set-point of "
+                "the policy and acts on no motion: it belongs into target, start and state_cost of robot.task. Write "
+                f'robot.parameter("{acting[0]}", ...) for a quantity of the robot.',
+                written.place,
+            )
+    moved = {each.name for each in task.numbers.references if any(each.target)}
+    for each in robot.parameters:
+        if each.reference and each.symbol.name not in moved and each.symbol not in task.state_cost.free_symbols:
+            raise ModelError(
+                f"the reference `{each.symbol}` is used nowhere. Write it into the target and the state cost, such as "
+                f"robot.task(target=dict(x={each.symbol}), state_cost=(x - {each.symbol})**2, ...), or remove the line "
+                "that declares it.",
+                each.place,
             )
 
 
@@ -297,11 +324,17 @@ def _check_cost(robot: Robot, equations: EquationsOfMotion, sampled: _Samples) -
                 f"repeats after a whole turn, such as (pi * sin(({name} - target) / 2))**2.",
                 place,
             )
-    target = np.tile(task_at_rest(robot, equations.rest).target, (len(x), 1))
+    task = task_at_rest(robot, equations.rest)
+    target = np.tile(task.target, (len(x), 1))
+    columns = {symbol.name: column for column, symbol in enumerate(equations.parameters)}
+    for reference in task.references:
+        target += np.outer(sampled.theta[:, columns[reference.name]], reference.target)
     at_target = function(sampled.with_states(target))
     sample = int(np.abs(at_target).argmax())
     if not abs(at_target[sample]) <= ROUNDING * cost.max():
-        named = ", ".join(f"{symbol} = {value:g}" for symbol, value in zip(equations.state, target[0], strict=True))
+        values = dict(zip(map(str, equations.state), target[sample], strict=True))
+        values |= {each.name: sampled.theta[sample, columns[each.name]] for each in task.references}
+        named = ", ".join(f"{name} = {value:g}" for name, value in values.items())
         raise ModelError(
             f"the state cost is {at_target[sample]:.4g} at the target ({named}), where it must be zero. "
             "Subtract that value, or write the right target=dict(coordinate=value).",

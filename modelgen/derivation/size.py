@@ -19,6 +19,8 @@ from modelgen.errors import ModelError
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.functions import MOST_OPERATIONS
 from modelgen.program.mechanics import MECHANICS
+from modelgen.statement.bodies import BallAxes
+from modelgen.statement.declarations import Coordinate
 from modelgen.statement.loops import Loop
 from modelgen.statement.robot import Robot, entries
 
@@ -26,6 +28,7 @@ from modelgen.statement.robot import Robot, entries
 SMALLER = {"dynamics,affine_dynamics": ("dynamics", "affine_dynamics"), "mechanics": tuple(MECHANICS)}
 
 LINK, PAIR = 80, 10  # operations per link, and per coordinate that moves it
+ALONE = 25  # operations of a body in space that carries nothing and turns about its centre
 SECONDS, DERIVATION = 1.8e-4, 0.04  # s on one processor: per operation, and per square of the coordinates
 GUESS, STEPS = 30, 5  # operations of the guess of a coordinate that a loop determines; solutions with its slopes
 BYTES, START = 1_500, 130e6  # bytes of memory: per operation, and without any
@@ -51,7 +54,7 @@ class Size:
 
 def size(robot: Robot, functions: Collection[str] = FUNCTIONS) -> Size:
     """The size of the named functions, from the structure of the mass matrix and the expressions of the file."""
-    base, joints = _equations(robot), [joint.symbol for joint in robot.joints]
+    base, joints = _equations(robot), _directions(robot)
     dynamics = affine = base
     jacobians = (2 * len(joints) + sum(not parameter.fixed for parameter in robot.parameters)) * base // 3
     coupled, following = _coupled(robot), leading(robot)
@@ -93,11 +96,11 @@ def refuse_too_large(robot: Robot, expected: Size, most: int = MOST_OPERATIONS) 
 
 def _coupled(robot: Robot) -> list[set[Symbol]]:
     """Sets of coordinates between which M has entries: those of one link, of one kinetic energy, or of a system."""
-    rates = {joint.symbol.rate: joint.symbol for joint in (*robot.joints, *robot.dependent)}
+    rates = {symbol.rate: symbol for symbol in (*_directions(robot), *(joint.symbol for joint in robot.dependent))}
     groups = [{rates[rate] for rate in energy.value.free_symbols & rates.keys()} for energy in robot.kinetic]
     groups += [set(rates.values())] if robot.system else []
     leaders = leading(robot)
-    whole = [*groups, *_moving(robot).values()]
+    whole = [*groups, *(part for moving in _moving(robot).values() for part in _uncoupled(robot, moving))]
     replaced = [{other for symbol in group for other in leaders.get(symbol, {symbol})} for group in whole]
     return [group for group in replaced if group]
 
@@ -116,8 +119,31 @@ def _moving(robot: Robot) -> dict[str, set[Symbol]]:
     moving: dict[str, set[Symbol]] = {}
     for link in robot.links:  # a parent comes before its links
         below = moving[link.parent.name] if link.parent else set()
-        moving[link.name] = below | {coordinate for axis in link.axes for coordinate in axis.coordinates}
+        moving[link.name] = below | {direction for axis in link.axes for direction in axis.along}
     return moving
+
+
+def _directions(robot: Robot) -> list[Coordinate]:
+    """One symbol for each speed: the coordinates, with three turns in place of a quaternion."""
+    quaternions = {entry for ball in robot.balls for entry in ball.quaternion}
+    return [joint.symbol for joint in robot.joints if joint.symbol not in quaternions] + robot.turns
+
+
+def _uncoupled(robot: Robot, moving: set[Symbol]) -> list[set[Symbol]]:
+    """The directions that move a link, in parts between which it has no inertia.
+
+    They are several for a body in space that carries nothing and whose centre of mass is its origin.
+    """
+    of = _moving(robot)
+    alone = [link for link in robot.links if {along for axis in link.axes for along in axis.along} & moving]
+    heavy = [link for link in robot.links if (link.mass, *link.inertia) != (0,) * 10 and of[link.name] & moving]
+    if len(alone) != 1 or heavy != alone or not any(isinstance(axis, BallAxes) for axis in alone[0].axes):
+        return [moving]
+    body = alone[0]
+    turns = moving & set(robot.turns)
+    if any(body.centre) or not body.inertia.is_diagonal():
+        return [moving] if any(body.centre) else [*({each} for each in moving - turns), turns]
+    return [{each} for each in moving]
 
 
 def _filled(coupled: Iterable[set[Symbol]], coordinates: list[Symbol]) -> list[set[int]]:
@@ -137,7 +163,9 @@ def _filled(coupled: Iterable[set[Symbol]], coordinates: list[Symbol]) -> list[s
 def _equations(robot: Robot) -> int:
     """Operations of M and the forces: a constant per link, and the nodes of all other expressions of the file."""
     links = [coordinates for coordinates in _moving(robot).values() if coordinates]
-    carried = LINK * (len(robot.joints) + len(robot.dependent)) if links else 0
+    alone = [moving for moving in links if len(_uncoupled(robot, moving)) > 1]
+    single = len(_directions(robot)) + len(robot.dependent) - 2 * len(robot.balls) - sum(len(m) - 2 for m in alone)
+    carried = LINK * single + ALONE * len(alone) if links else 0
     carried += PAIR * sum(len(group) for group in {frozenset(group) for group in links})
     energies = [energy.value for energy in (*robot.kinetic, *robot.potential)]
     forces = [*(load.force for load in robot.loads), *(flow.rate for flow in robot.flows)]

@@ -102,7 +102,8 @@ def _at_target(robot: Robot, equations: EquationsOfMotion, rest: Array, sought: 
     at = (*robot.declared_task.numbers.target[:moving], *rest, *theta)
     known = dict(zip((*equations.state, *equations.parameters), map(Float, at), strict=True))
     for symbol, value in equations.definitions:
-        known[symbol] = value.xreplace(known)
+        # sqrt(3) times a number stays an expression, which would grow with every step of Newton's method
+        known[symbol] = value.xreplace(known).evalf()
     mass = _numbers(equations.mass_matrix, known)
     by_z = equations.force.jacobian(z) if z else Matrix.zeros(len(mass), 0)
     right = _numbers(Matrix.hstack(equations.force, by_z, equations.input_matrix), known)

@@ -1,24 +1,30 @@
-"""Figures of an identification: held-out motion and its prediction, spectrum of the residual, confidence set."""
+"""Figures of an identification, and its result as one HTML file that loads nothing from elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from itertools import combinations
 
 import numpy as np
 from matplotlib.figure import Figure
 from scipy.signal import welch
 
+from modelgen import style
 from modelgen.arrays import Array
+from modelgen.identification.confidence import Ellipsoid, in_words
 from modelgen.identification.forecast import PAST, Bands
+from modelgen.identification.identified_file import IdentifiedFile
 from modelgen.identification.identify import HeldOut, Identified
 from modelgen.identification.prediction import Outcome
 from modelgen.identification.recordings import Recording
+from modelgen.identification.result import text
 from modelgen.loader import CompiledRobot
+from modelgen.style import POLICIES, colour
 
 SHOWN = 6.0  # s of a held-out recording
 DRAWN = 4  # most parameters in the picture of the set: six pairs
-MEASURED, PREDICTED = "0.55", "tab:blue"
+MEASURED, PREDICTED = colour("soft"), POLICIES[0]
 
 
 def prediction(robot: CompiledRobot, held: HeldOut) -> Figure:
@@ -93,8 +99,9 @@ def spectra(robot: CompiledRobot, found: Identified) -> Figure:
         if not known.any():
             continue
         frequency, power = welched(found.residuals[..., index].T[known.T], windows.period)
-        (line,) = axes.loglog(frequency[1:], power[1:], label=f"{state.name} [{state.unit}²/Hz]")
-        axes.axhline(2 * windows.period * float(found.residual[index] ** 2), color=line.get_color(), linestyle=":")
+        shade = POLICIES[index % len(POLICIES)]
+        axes.loglog(frequency[1:], power[1:], color=shade, label=f"{state.name} [{state.unit}²/Hz]")
+        axes.axhline(2 * windows.period * float(found.residual[index] ** 2), color=shade, linestyle=":")
     axes.axvline(1 / windows.seconds, color=MEASURED, linestyle="--", label="one window")
     axes.set(xlabel="frequency [Hz]", ylabel="power of the residual")
     axes.legend(loc="best")
@@ -147,3 +154,61 @@ def shadow(centre: Array, shape: Array, pair: tuple[int, int]) -> Array:
     angle = np.linspace(0, 2 * np.pi, 120)
     circle = np.stack([np.cos(angle), np.sin(angle)])
     return np.asarray(centre[index][:, None] + vectors @ (np.sqrt(np.maximum(sizes, 0.0))[:, None] * circle))
+
+
+NAMED = 3  # directions of the set that are listed
+
+
+def html(robot: CompiledRobot, content: IdentifiedFile, identified: Identified, file: str) -> str:
+    """The page; content: that of `file`."""
+    held = max(identified.held_out, key=lambda each: float(np.nanmax(each.error / robot.state_limits)))
+    listed = "".join(f"<li>{escape(line)}</li>" for line in least_known(robot, identified.ellipsoid))
+    files = "\n".join(f"{log.path}  {log.seconds:.3g} s  {log.sha256}" for log in content.recordings)
+    body = [
+        f"<pre>{escape(text(robot, content))}</pre>",
+        "<h2>Held-out motion</h2>\n<p>The part with the worst prediction. Every "
+        f"window of {identified.windows.seconds:g} s begins at the state that fits it best; the parameters are of the "
+        "other parts.</p>",
+        style.figure(prediction(robot, held), "predicted and measured states, and their difference, over time"),
+        _ahead(robot, content, identified),
+        "<h2>What the model leaves unexplained</h2>\n<p>Noise of a sensor has the same power at all frequencies: the "
+        "dotted line. A hill is motion that the model lacks. The windows' own starts take away what is slower than "
+        "one window.</p>",
+        style.figure(spectra(robot, identified), "power of the residual over frequency"),
+        f"<h2>The {content.confidence:.0%} set</h2>\n<p>Blue: the set, and + its centre. Grey: x the model file's "
+        "values, dotted its bounds. The least known parameters are drawn.</p>",
+        style.figure(projections(robot, identified), "projections of the confidence set on pairs of parameters"),
+        f"<h2>What to measure next</h2>\n<p>The least known combinations, the widest first:</p>\n<ul>{listed}</ul>\n"
+        f"<p><code>modelgen excite {escape(robot.name)} --identified {escape(file)}</code> writes an input that shows "
+        "them.</p>",
+        f"<h2>Recordings</h2>\n<pre>{escape(files)}</pre>",
+    ]
+    return style.document(f"Parameters of {robot.name} from recordings", body)
+
+
+def _ahead(robot: CompiledRobot, content: IdentifiedFile, identified: Identified) -> str:
+    """What was predicted of the motion ahead, where a recording was long enough."""
+    ahead = content.prediction
+    if identified.bands is None or ahead is None:
+        return ""
+    picture = style.figure(
+        forecast(robot, identified.bands), "errors of predictions and the bands about them, over the time ahead"
+    )
+    return (
+        "<h2>The motion ahead</h2>\n<p>Every prediction begins at the state that fits the measurements just before "
+        "it best, by parameters from the other parts. The band grows with what the confidence set leaves open in a "
+        "prediction, and is drawn as in a usual one. Grey: the largest error in every twentieth of a second, and "
+        f"that band. It holds {ahead.content:.0%} of the samples with confidence {ahead.confidence:.0%}.</p>\n"
+        f"{picture}"
+    )
+
+
+def least_known(robot: CompiledRobot, region: Ellipsoid) -> list[str]:
+    """The set's longest semi-axes, in units of half of each parameter's range, in words."""
+    half = np.ptp(np.asarray(robot.parameter_bounds), axis=1) / 2
+    sizes, vectors = np.linalg.eigh(region.shape / np.outer(half, half))
+    return [
+        f"{in_words(robot.parameter_names, half * vectors[:, index], region.centre)}: known to "
+        f"{100 * np.sqrt(max(sizes[index], 0.0)):.3g} % of the declared ranges"
+        for index in np.argsort(-sizes)[:NAMED]
+    ]

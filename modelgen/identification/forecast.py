@@ -27,10 +27,9 @@ from scipy.stats import binom, norm
 from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.identification.confidence import LEVEL
-from modelgen.identification.model import Model
+from modelgen.identification.fit import Settled, settle
+from modelgen.identification.model import Model, Motion
 from modelgen.identification.recordings import Recording
-from modelgen.identification.simulation import Motion
-from modelgen.identification.starts import Settled, settle
 from modelgen.identification.windows import SAMPLES, Windows
 
 AHEAD = 0.5  # s of a forecast

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from modelgen.arrays import Array
-from modelgen.artifact.typed import typed
+from modelgen.artifact.manifest import typed
 from modelgen.errors import ModelError
 from modelgen.files import replacing
 from modelgen.loader import CompiledRobot

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from modelgen.arrays import Array
-from modelgen.identification.confidence import LEVEL
-from modelgen.identification.identifiability import deciding, in_words, readable
+from modelgen.identification.confidence import LEVEL, deciding, in_words, readable
 from modelgen.identification.identified_file import (
     Effect,
     HeldOutError,
@@ -151,9 +150,10 @@ def text(robot: CompiledRobot, content: IdentifiedFile) -> str:
     lines.append(f"condition {residual.condition:.3g}: the best visible combination relative to the least visible one")
     lines += [f"not told apart: {open_one.words} ({open_one.reason})" for open_one in content.unidentifiable]
     if content.fix:
-        known = len(robot.parameter_names) - len(content.fix)
+        sought = len(robot.parameter_names) - len(robot.metadata.references)
+        known = sought - len(content.fix)
         lines.append(
-            f"the recordings give {known} combination{'s' * (known != 1)} of {len(robot.parameter_names)} parameters. "
+            f"the recordings give {known} combination{'s' * (known != 1)} of {sought} parameters. "
             f"Measure {', '.join(content.fix)} in another way and write `fixed=True` there in the model file: then the "
             f"others can be told apart"
         )
@@ -175,6 +175,8 @@ def _parameters(robot: CompiledRobot, content: IdentifiedFile) -> list[str]:
     wide = max(len(name) for name in robot.parameter_names)
     lines = [f"{'parameter':<{wide}}  {'value':>12}  {'lower':>12}  {'upper':>12}"]
     for parameter, (name, entry) in zip(robot.metadata.parameters, content.parameters.items(), strict=True):
+        if name in robot.metadata.references:
+            continue
         note = "" if entry.identified else "  not identified: declared bounds"
         lines.append(
             f"{name:<{wide}}  {entry.value:>12.6g}  {entry.lower:>12.6g}  {entry.upper:>12.6g} {parameter.unit}{note}"

@@ -5,7 +5,7 @@ Every reader makes a `Mechanism`; `writer` makes the text of a model file from i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,7 +50,8 @@ class Joint:
 
     type: one of `MOVING`, a key of `PLANAR`, ball, floating, or fixed. lower, upper: the range, None for a joint
     without one. velocity, effort: 0 if unknown. armature: inertia of its rotor (kg m^2 or kg). zero: the position of
-    the file at which the coordinate of the model file is zero. remark: for the head of the model file.
+    the file at which the coordinate of the model file is zero. remark: for the head of the model file. centred: the
+    middle of the range is the zero in any case, because nothing beyond the range is possible.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Joint:
     armature: float = 0.0
     zero: float = 0.0
     remark: str = ""
+    centred: bool = False
 
     @property
     def reach(self) -> float:
@@ -91,7 +93,8 @@ class Joint:
         if self.type not in ("revolute", "prismatic") or self.lower is None or self.upper is None:
             return
         middle, half = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
-        if abs(middle) > OFF_CENTRE * half * (1 + 1e-9) and self.reach <= LARGEST[self.type]:
+        share = 1e-9 if self.centred else OFF_CENTRE * (1 + 1e-9)
+        if abs(middle) > share * half and self.reach <= LARGEST[self.type]:
             self.origin = self.origin @ self.moved(middle)
             self.lower, self.upper, self.zero = -half, half, middle
 
@@ -144,6 +147,20 @@ class Coupling:
     polynomial: tuple[float, ...]
 
 
+@dataclass(frozen=True)
+class Closure:
+    """A loop: two points that are one, each a link and a frame (4, 4) in it, or two frames where `welded`.
+
+    dependent, at: joints that follow, and the others of the loop, with their positions in the file at the starting
+    posture.
+    """
+
+    ends: tuple[tuple[str, Array], tuple[str, Array]]
+    welded: bool
+    dependent: Mapping[str, float]
+    at: Mapping[str, float]
+
+
 @dataclass
 class Mechanism:
     """Links, joints in an order in which carriers come first, and forces. gravity: m/s^2 along -z of the ground.
@@ -157,6 +174,7 @@ class Mechanism:
     passive: list[Passive] = field(default_factory=list)
     couplings: list[Coupling] = field(default_factory=list)
     pushes: list[Push] = field(default_factory=list)
+    closures: list[Closure] = field(default_factory=list)
     gravity: float = 9.81
     fastest: float = 0.0
 
@@ -165,6 +183,10 @@ class Mechanism:
             if joint.type == "continuous" and not self._endless(joint.name):
                 joint.type, joint.lower, joint.upper = "revolute", -np.pi, np.pi
                 joint.remark = "{} turns without end in the file; what holds it does not repeat, so it has limits."
+
+    def measure_from_the_middle(self) -> None:
+        """Choose the zero of every joint; the last step of a reader, when all ranges are known."""
+        for joint in self.joints:
             joint.measure_from_the_middle()
 
     def _endless(self, joint: str) -> bool:
@@ -188,6 +210,18 @@ class Mechanism:
         """The link that no joint carries."""
         carried = {joint.child for joint in self.joints}
         return next((link.name for link in self.links if link.name not in carried), GROUND)
+
+    @property
+    def driven(self) -> set[str]:
+        """Names of the joints along which an actuator or a coupling pulls."""
+        sums = [actuator.along for actuator in self.actuators]
+        sums += [along for coupling in self.couplings for along in (coupling.first, coupling.second)]
+        return {name for along in sums for name, _ in along}
+
+    @property
+    def dependent(self) -> set[str]:
+        """Names of the joints that follow others in loops."""
+        return {name for closure in self.closures for name in closure.dependent}
 
     def joint(self, name: str) -> Joint:
         """The joint of a name."""

@@ -14,6 +14,7 @@ from modelgen.errors import ModelError, Place
 from modelgen.importers.mechanism import Mechanism
 from modelgen.importers.mjcf_file import Compiled, compile_file
 from modelgen.importers.mjcf_forces import Command, Forces, read_forces
+from modelgen.importers.mjcf_loops import LoopReader
 from modelgen.importers.mjcf_tree import Tree
 from modelgen.importers.writer import Writer
 from modelgen.statement.checker import identifier
@@ -23,11 +24,12 @@ LISTED = 5  # lines of a kind of element that are named
 
 @dataclass
 class MjcfRobot:
-    """A file as it is imported: the mechanism, MuJoCo's model, and how each input commands an actuator."""
+    """A file as it is imported: the mechanism, MuJoCo's model, how each input commands an actuator, and the loops."""
 
     compiled: Compiled
     mechanism: Mechanism
     commands: list[Command]
+    loops: LoopReader
 
 
 def is_mjcf(path: Path) -> bool:
@@ -87,6 +89,9 @@ def read(
         gravity=tree.gravity,
         fastest=forces.fastest,
     )
+    loops = LoopReader(compiled, tree, mechanism)
+    mechanism.closures = loops.closures()
+    mechanism.measure_from_the_middle()
     if not any(joint.type != "fixed" for joint in mechanism.joints):
         raise ModelError("no joint moves. This is an object, not a robot.", Place(str(path), 1))
     _check_driven(compiled, forces)
@@ -98,7 +103,7 @@ def read(
         more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
         where = f" (line{'s' * (len(known) > 1)} {', '.join(known[:LISTED])}{more})" if known else ""
         warn(f"not carried over: {what}{where}.")
-    return MjcfRobot(compiled, mechanism, forces.commands)
+    return MjcfRobot(compiled, mechanism, forces.commands, loops)
 
 
 def _check_driven(compiled: Compiled, forces: Forces) -> None:

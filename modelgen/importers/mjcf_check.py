@@ -36,10 +36,15 @@ class ImportedMjcf:
         self._rows: dict[str, int] = {}  # of q
         self._columns: dict[str, int] = {}  # of v
         self._positions = self._speeds = 0
+        leading: tuple[list[int], list[int]] = ([], [])  # rows and columns of the joints that follow no other in a loop
         for joint in self._joints:
             self._rows[joint.name], self._columns[joint.name] = self._positions, self._speeds
             positions, speeds = COUNTS.get(joint.type, (1, 1))
+            if joint.name not in robot.mechanism.dependent:
+                leading[0].extend(range(self._positions, self._positions + positions))
+                leading[1].extend(range(self._speeds, self._speeds + speeds))
             self._positions, self._speeds = self._positions + positions, self._speeds + speeds
+        self._leading_rows, self._leading_columns = leading
         self._switch_off()
         self._data = self._mujoco.MjData(self._model)
 
@@ -47,7 +52,7 @@ class ImportedMjcf:
         """vdot (N, n_v) at the states x = (q, v) (N, n_q + n_v) and the inputs u (N, m)."""
         return np.array(
             [
-                self._sample(state[: self._positions], state[self._positions :], inputs)
+                self._sample(state[: len(self._leading_rows)], state[len(self._leading_rows) :], inputs)
                 for state, inputs in zip(x, u, strict=True)
             ]
         )
@@ -75,7 +80,9 @@ class ImportedMjcf:
 
     def _sample(self, q: Array, v: Array, u: Array) -> Array:
         model, data, mujoco = self._model, self._data, self._mujoco
-        projection = self._place(q)
+        q, projection = self._place(q)
+        follow, drift = self._loops(projection, v)
+        v = follow @ v
         data.qvel[:] = projection @ v
         data.qfrc_applied[:] = 0
         mujoco.mj_fwdPosition(model, data)
@@ -97,10 +104,43 @@ class ImportedMjcf:
             mujoco.mj_mulM(model, data, product, np.ascontiguousarray(projection[:, column]))
             mass[:, column] = product
         force = projection.T @ data.qfrc_smooth + self._guesses(q, v)
-        return np.asarray(np.linalg.solve(projection.T @ mass, force), np.float64)
+        reduced = projection.T @ mass
+        force = follow.T @ (force - reduced @ drift)
+        return np.asarray(np.linalg.solve(follow.T @ reduced @ follow, force), np.float64)
 
-    def _place(self, q: Array) -> Array:
-        """Place the joints, and return the projection P (nv, n_q) from the rates to MuJoCo's velocities."""
+    def _loops(self, projection: Array, v: Array) -> tuple[Array, Array]:
+        """The matrix from the speeds of the model file to those of all joints, and accelerations where vdot is zero.
+
+        The joints that follow in loops keep the rate of the gaps zero, J w = 0, and so J wdot = -Jdot w.
+        """
+        follow, drift = np.eye(self._speeds)[:, self._leading_columns], np.zeros(self._speeds)
+        loops = self._robot.loops
+        for group in loops.groups:
+            names = [self._robot.compiled.joint_name(joint) for joint in group.dependent]
+            columns = [self._columns[name] for name in names]
+            qpos = self._data.qpos.copy()
+            slopes = loops.kinematics.gap(group.loops, qpos)[1] @ projection
+            inverse = np.linalg.pinv(slopes[:, columns], rcond=1e-9)
+            follow[columns] = -inverse @ slopes @ follow
+            rate = loops.kinematics.gap(group.loops, qpos, projection @ follow @ v)[2]
+            drift[columns] = -inverse @ rate
+        return follow, drift
+
+    def _place(self, leading: Array) -> tuple[Array, Array]:
+        """Place the joints, and return their positions and the projection P (nv, n_v) to MuJoCo's velocities."""
+        q = np.zeros(self._positions)
+        q[self._leading_rows] = leading
+        projection = self._placed(q)
+        if self._robot.loops.groups:
+            closed = self._robot.loops.closed(self._data.qpos)
+            self._data.qpos[:] = closed
+            for name in self._robot.mechanism.dependent:
+                joint = self._robot.mechanism.joint(name)
+                q[self._rows[name]] = closed[self._model.jnt_qposadr[self._numbers[name]]] - joint.zero
+        return q, projection
+
+    def _placed(self, q: Array) -> Array:
+        """Place the joints at their positions, and return the projection."""
         model, data = self._model, self._data
         data.qpos[:] = model.qpos0
         projection = np.zeros((model.nv, self._speeds))

@@ -134,19 +134,18 @@ class _Reader:
                 forces.passive.append(Passive(length.along, stiffness, float(lower) - length.constant, **losses))
 
     def equalities(self, forces: Forces) -> None:
-        """Couplings of joints and of fixed tendons. Raises ModelError for a closed loop or weld."""
+        """Couplings of joints and of fixed tendons. `LoopReader` reads the loops."""
         model, compiled = self._model, self._compiled
         elements = {equality.id: equality for equality in compiled.spec.equalities}
         for index in range(model.neq):
             if not model.eq_active0[index]:
                 continue
             kind = self._kinds["mjtEq"][int(model.eq_type[index])].removeprefix("mjEQ_").lower()
+            if kind in ("connect", "weld"):
+                continue
             if kind not in ("joint", "tendon"):
-                raise ModelError(
-                    f"<equality> has a <{kind}>, which closes a loop. A model file holds a tree: remove it from a "
-                    "copy of the file, and add a stiff spring in the model file if necessary.",
-                    compiled.place(elements[index]),
-                )
+                compiled.leave_out(f"equality constraints of the kind {kind}", elements[index])
+                continue
             sides = [self._side(kind, int(number)) for number in (model.eq_obj1id[index], model.eq_obj2id[index])]
             if any(side is None for side in sides):
                 compiled.leave_out("equality constraints of spatial tendons", elements[index])

@@ -204,6 +204,11 @@ class Tree:
         scaled = float(model.actuator_gainprm[actuator, 0]) * gear
         return Push(name, link, frame[:3, :3] @ scaled[:3], frame[:3, :3] @ scaled[3:], frame[:3, 3])
 
+    def placed(self, body: int, frame: Array) -> tuple[str, Array]:
+        """The link of a body, and a frame (4, 4) of the body in the link's."""
+        link, at = self._last[body]
+        return link, (self._upright @ frame if link == GROUND else at @ frame)
+
     def _element(self, index: int) -> Any:
         return next(joint for joint in self._compiled.spec.joints if joint.id == index)
 

@@ -59,7 +59,7 @@ def model_file(
 
 def _mechanism(described: Any, joints: Sequence[Any], motors: Collection[str]) -> Mechanism:
     """The links, joints, motors and couplings of a URDF in plain numbers."""
-    return Mechanism(
+    mechanism = Mechanism(
         links=[Link(link.name, _inertial(link.inertial)) for link in described.links],
         joints=[_joint(joint, joint.name in motors) for joint in joints],
         actuators=[
@@ -88,6 +88,8 @@ def _mechanism(described: Any, joints: Sequence[Any], motors: Collection[str]) -
             if joint.mimic is not None and joint.type != "fixed"
         ],
     )
+    mechanism.measure_from_the_middle()
+    return mechanism
 
 
 def _inertial(inertial: Any) -> Inertial | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from keyword import iskeyword
 
@@ -17,6 +17,7 @@ from modelgen.importers.mechanism import (
     GROUND,
     IN_PLANE,
     PLANAR,
+    Closure,
     Coupling,
     Joint,
     Linear,
@@ -73,6 +74,7 @@ RATES = {"revolute": 10.0, "continuous": 10.0, "prismatic": 1.0}  # rad/s, m/s, 
 WEIGHT = 0.4  # of the action cost of an input in half ranges: a second at half of them costs 0.1
 RESOLVED = 32.0  # per control period: half of the steps that a build takes at most
 FASTEST = 4000  # Hz, of the control of a robot with stiff servos
+ENDS = "first", "second"  # of a loop
 TOLERANCE = 0.3  # of the masses, which have none in a file
 
 
@@ -90,6 +92,7 @@ class Writer:
             ("joint", moving),
             ("link", [link.name for link in mechanism.links]),
             ("input", [actuator.name for actuator in mechanism.actuators if actuator.name not in own]),
+            ("end", [f"loop{k}_{end}" for k, _ in enumerate(mechanism.closures, 1) for end in ENDS]),
         )
         self.names.update({("input", name): f"{self.names['joint', joint]}_effort" for name, joint in own.items()})
 
@@ -131,6 +134,8 @@ class Writer:
         for coupling in mechanism.couplings:
             if len(coupling.first) > 1:
                 self._add_coupling(coupling)
+        for closure in mechanism.closures:
+            self._add_closure(closure)
         for push in mechanism.pushes:
             self._add_push(push)
         self._add_inputs()
@@ -244,12 +249,15 @@ class Writer:
             written.endless.append(name)
         if endless and joint.type != "prismatic":
             declared, span = "revolute", "continuous=True"
-            written.costs.append(f"(pi * sin({name} / 2)) ** 2")
+            cost = f"(pi * sin({name} / 2)) ** 2"
         else:
             declared, span = joint.type, f"limit={number(GUESS if endless else joint.reach)}"
-            written.costs.append(f"{name}**2")
+            cost = f"{name}**2"
             self._remark_range(joint, name, endless)
-        written.costs.append(f"0.1 * {name}.rate**2")
+        if joint.name in self.mechanism.dependent:
+            written.coordinates.append(f'{name} = robot.{declared}("{name}", {span})  # follows in a loop')
+            return
+        written.costs += [cost, f"0.1 * {name}.rate**2"]
         known = 0 < joint.velocity < PLACEHOLDER
         rate_limit = joint.velocity if known else RATES[joint.type]
         line = f'{name} = robot.{declared}("{name}", {span}, rate_limit={number(rate_limit)})'
@@ -277,7 +285,8 @@ class Writer:
             self.written.remarks.append(
                 f"{name} is measured from {joint.zero:.12g}, the middle of its range {lower:g} ... {upper:g}."
             )
-            self.written.middle.append(f"{name} from {joint.zero:g}")
+            if not joint.centred:
+                self.written.middle.append(f"{name} from {joint.zero:g}")
         elif abs(joint.lower + joint.upper) > EPSILON and not endless:
             self.written.ranges.append(f"{name} from {joint.lower:g} to {joint.upper:g}")
             self.written.remarks.append(
@@ -356,6 +365,30 @@ class Writer:
         kinds = {mechanism.joint(name).type for name, _ in coupling.first + coupling.second}
         ratio = decimal(slopes[0]) if len(kinds) > 1 else number(slopes[0])
         self._force(f"coupling({first}{_offset(gap)}, {second}, ratio={ratio}, {options}){note}")
+
+    def _add_closure(self, closure: Closure) -> None:
+        """Write a loop with its ends, and the starting posture."""
+        place, ends = self.mechanism.closures.index(closure) + 1, list[str]()
+        for end, (link, frame) in zip(ENDS, closure.ends, strict=True):
+            name = self.names["end", f"loop{place}_{end}"]
+            on = "" if link == GROUND else f", on={self.names['link', link]}"
+            if closure.welded:
+                turned = f", turned={vector(roll_pitch_yaw(frame[:3, :3]))}"
+                line = f'{name} = robot.link("{name}"{on}, at={vector(frame[:3, 3])}{turned})'
+            else:
+                line = f'{name} = robot.point("{name}", {vector(frame[:3, 3])}{on})'
+            self.written.links.append(line)
+            ends.append(name)
+
+        def posture(positions: Mapping[str, float]) -> str:
+            values = {name: value - self.mechanism.joint(name).zero for name, value in positions.items()}
+            return ", ".join(f"{self.names['joint', name]}: {number(value)}" for name, value in values.items())
+
+        at = {
+            name: value for name, value in closure.at.items() if abs(value - self.mechanism.joint(name).zero) > EPSILON
+        }
+        start = f", at={{{posture(at)}}}" if at else ""
+        self.written.links.append(f"robot.loop({', '.join(ends)}, dependent={{{posture(closure.dependent)}}}{start})")
 
     def _add_link(self, name: str, body: Link | None, joint: Joint | None, unmoved: bool) -> None:
         """Write a link with the values that are not zero.

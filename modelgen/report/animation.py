@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from modelgen.arrays import Array, runge_kutta_step
-from modelgen.commandline.numbers import number
+from modelgen.commandline import number
 from modelgen.errors import ModelError
 from modelgen.files import replacing
 from modelgen.gif import FRAMES, moving_axes, pictures, save_gif

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from modelgen.arrays import Array
-from modelgen.commandline.numbers import assigned, number
+from modelgen.commandline import assigned, number
 from modelgen.errors import ModelError
 from modelgen.linear import regulator
 from modelgen.linear.regulator import weights

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from keyword import iskeyword
 
 from sympy import Abs, Basic, Expr, Heaviside, I, Max, Min, Symbol, nan, oo, preorder_traversal, sign, sympify, zoo
@@ -58,10 +58,18 @@ def number(value: object, what: str, place: Place) -> float:
     except OverflowError:
         result = math.inf
     except (TypeError, ValueError):
-        raise ModelError(f"{what} is {shown(value)}; write a number.", place) from None
+        raise ModelError(f"{what} is {shown(value)}; {_instead(value)}.", place) from None
     if not math.isfinite(result):
         raise ModelError(f"{what} is {shown(value)}; write a finite number.", place)
     return result
+
+
+def _instead(value: object) -> str:
+    """What to write where a number is needed."""
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return f"write one number and not {len(value)}"
+    moves = callable(value) or (isinstance(value, Basic) and {str(each) for each in value.free_symbols} & {"t", "time"})
+    return "write a number; a model has no time, and nothing in it is a function of time" if moves else "write a number"
 
 
 def positive(value: object, what: str, place: Place) -> float:

@@ -225,6 +225,7 @@ class DeclaredParameter:
     fixed: bool
     meaning: str
     place: Place
+    reference: bool = False  # a set-point: it moves the target, and no force may contain it
 
 
 @dataclass(frozen=True)
@@ -413,6 +414,18 @@ class Declarations:
         self._enter(name, "parameter", symbol, place)
         self.parameters.append(DeclaredParameter(symbol, nominal, unit, (lower, upper), fixed, meaning, place))
         return symbol
+
+    def reference(self, name: str, limit: object, unit: str, meaning: str, place: Place) -> Symbol:
+        """Declare a set-point from -limit to limit, a parameter whose nominal value is zero."""
+        symbol = self._bounded(name, "reference", unit, meaning, place)
+        reach = _limit(limit, f"limit of `{name}`", STRONGEST, place)
+        self.parameters.append(DeclaredParameter(symbol, 0.0, unit, (-reach, reach), False, meaning, place, True))
+        return symbol
+
+    @property
+    def references(self) -> list[DeclaredParameter]:
+        """The set-points among the parameters."""
+        return [parameter for parameter in self.parameters if parameter.reference]
 
     def input(self, name: str, limit: object, unit: str, meaning: str, place: Place) -> Symbol:
         """Declare an input. limit: one number for -limit to limit, or (lower, upper)."""

@@ -197,6 +197,13 @@ class Robot(Forces):
         """
         return self._declared.parameter(name, value, unit, bounds, tolerance, fixed, meaning, calling_place())
 
+    def reference(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
+        """Declare a set-point from -limit to limit: the policy is told its value whenever it is asked.
+
+        It is used in robot.task: in state_cost, in target, and in mean starts. Targets and starts are affine in it.
+        """
+        return self._declared.reference(name, limit, unit, meaning, calling_place())
+
     def input(self, name: str, limit: float | tuple[float, float], unit: str, *, meaning: str = "") -> Symbol:
         """Declare an input u with |u| <= limit, or with lower <= u <= upper where limit is (lower, upper)."""
         return self._declared.input(name, limit, unit, meaning, calling_place())
@@ -454,7 +461,7 @@ class Robot(Forces):
         start: state -> (mean, standard deviation); default: exactly the target. A ball joint has the mean
         (roll, pitch, yaw) and one deviation (rad), of pi for any rotation.
         target: state -> value; default: zero, and for states of first order the value with which the target is held. A
-        ball joint has (roll, pitch, yaw).
+        ball joint has (roll, pitch, yaw). A value, or a mean start, may be an affine expression of references.
         free: names of states whose final value does not count for success.
         horizon in s; weight_at_horizon: the discount factor left at the horizon; rates in Hz.
         """
@@ -479,6 +486,7 @@ class Robot(Forces):
             control_rate=control_rate,
             simulation_rate=simulation_rate,
             free=free,
+            references=self._declared.references,
             place=check.place,
         )
         unstated, unstarted = (frozenset(internal - {*(stated or {})}) for stated in (target, start))

@@ -8,10 +8,10 @@ from typing import Any
 from sympy import Expr, Float, tanh
 
 from modelgen.errors import ModelError, Place, calling_place, suggestion
-from modelgen.metadata import NamedActionCost, Task
+from modelgen.metadata import NamedActionCost, Reference, Task
 from modelgen.statement.action_costs import ACTION_COSTS, ActionCost, InputCost, check_input_cost
 from modelgen.statement.checker import expression, number, positive
-from modelgen.statement.declarations import Ball, DeclaredInput, quaternion_of
+from modelgen.statement.declarations import Ball, DeclaredInput, DeclaredParameter, quaternion_of
 
 FASTEST = 20_000  # Hz; no controller of a robot is faster
 FASTEST_SIMULATION = 1_000_000  # Hz
@@ -121,22 +121,28 @@ def numeric_task(
     control_rate: object,
     simulation_rate: object | None,
     free: object,
+    references: Sequence[DeclaredParameter] = (),
     place: Place,
 ) -> Task:
     """The numbers of the task. Raises ModelError unless they fit the robot's state names and limits.
 
     spreads: largest standard deviation of each start, its limit or pi for an entry of a quaternion.
+    references: with which targets and mean starts may move.
     """
     targets = _checked_states({} if target is None else target, names, "target", place)
-    goal = tuple(number(targets.get(name, 0), f"target of `{name}`", place) for name in names)
-    means, deviations = _start(_checked_states(start, names, "start", place), names, goal, place)
-    checked = ("target", goal, limits), ("start mean", means, limits), ("start standard deviation", deviations, spreads)
-    for what, values, largest in checked:
-        for name, value, limit in zip(names, values, largest, strict=True):
-            if abs(value) > limit * (1 + 1e-12):
+    moving = [_affine(targets.get(name, 0), f"target of `{name}`", references, place) for name in names]
+    begins, deviations = _start(_checked_states(start, names, "start", place), names, moving, references, place)
+    goal, means = (tuple(value for value, _ in entries) for entries in (moving, begins))
+    reach = [each.bounds[1] for each in references]
+    spread = [(deviation, ()) for deviation in deviations]
+    checked = ("target", moving, limits), ("start mean", begins, limits), ("start standard deviation", spread, spreads)
+    for what, entries, largest in checked:
+        for name, (value, slopes), limit in zip(names, entries, largest, strict=True):
+            away = sum(abs(slope) * most for slope, most in zip(slopes, reach, strict=False))
+            if abs(value) + away > limit * (1 + 1e-12):
                 raise ModelError(
-                    f"the {what} of `{name}` is {value:g}, outside its limit of {limit:g}. "
-                    f"Give a {what} within {limit:g} of zero, or widen the limit.",
+                    f"the {what} of `{name}` is {value:g}{f' +- {away:g} by its references' if away else ''}, outside "
+                    f"its limit of {limit:g}. Give a {what} within {limit:g} of zero, or widen the limit.",
                     place,
                 )
     weight = number(weight_at_horizon, "weight_at_horizon", place)
@@ -170,7 +176,42 @@ def numeric_task(
         control,
         simulation,
         free=_free(free, names, place),
+        references=tuple(
+            Reference(
+                each.symbol.name,
+                tuple(slopes[column] for _, slopes in moving),
+                tuple(slopes[column] for _, slopes in begins),
+            )
+            for column, each in enumerate(references)
+        ),
     )
+
+
+def _affine(
+    value: object, what: str, references: Sequence[DeclaredParameter], place: Place
+) -> tuple[float, tuple[float, ...]]:
+    """A number with references at zero, and its slopes in these. Raises ModelError where it is not affine in them."""
+    if not isinstance(value, Expr) or not value.free_symbols:
+        return number(value, what, place), (0.0,) * len(references)
+    term, symbols = expression(value, what, place), [each.symbol for each in references]
+    strange = sorted(term.free_symbols - {*symbols}, key=str)
+    if strange:
+        raise ModelError(
+            f"the {what} contains `{strange[0]}`, which is not a reference. Write a number, or an expression of "
+            f'references: {strange[0]} = robot.reference("{strange[0]}", limit=..., unit="..."), a set-point that '
+            "changes while the robot runs.",
+            place,
+        )
+    slopes = [term.diff(symbol).expand() for symbol in symbols]
+    bent = next((symbol for symbol, slope in zip(symbols, slopes, strict=True) if slope.free_symbols), None)
+    if bent is not None:
+        raise ModelError(
+            f"the {what} is {term}, which is not affine in the reference `{bent}`. Write a number plus numbers times "
+            "references; declare the curved term itself as the reference.",
+            place,
+        )
+    at_zero = number(term.xreplace(dict.fromkeys(symbols, Float(0))), what, place)
+    return at_zero, tuple(number(slope, what, place) for slope in slopes)
 
 
 def _free(free: object, names: Sequence[str], place: Place) -> tuple[str, ...]:
@@ -204,19 +245,26 @@ def _checked_states(values: object, names: Sequence[str], what: str, place: Plac
 
 
 def _start(
-    start: Mapping[str, object], names: Sequence[str], goal: Sequence[float], place: Place
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation of each state. A state without an entry starts exactly at its target."""
+    start: Mapping[str, object],
+    names: Sequence[str],
+    goal: Sequence[tuple[float, tuple[float, ...]]],
+    references: Sequence[DeclaredParameter],
+    place: Place,
+) -> tuple[list[tuple[float, tuple[float, ...]]], tuple[float, ...]]:
+    """Mean, with its slopes in the references, and standard deviation of each state.
+
+    A state without an entry starts exactly at its target.
+    """
     means, deviations = list(goal), [0.0] * len(names)
     for name, pair in start.items():
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise ModelError(f"the start of `{name}` is {pair!r}; write {name}=(mean, standard_deviation).", place)
-        means[names.index(name)] = number(pair[0], f"start mean of `{name}`", place)
+        means[names.index(name)] = _affine(pair[0], f"start mean of `{name}`", references, place)
         deviation = number(pair[1], f"start standard deviation of `{name}`", place)
         if deviation < 0:
             raise ModelError(f"the start standard deviation of `{name}` is {deviation:g}; write a number >= 0.", place)
         deviations[names.index(name)] = deviation
-    return tuple(means), tuple(deviations)
+    return means, tuple(deviations)
 
 
 def _rates(control_rate: object, simulation_rate: object | None, place: Place) -> tuple[int, int]:

@@ -15,14 +15,13 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from modelgen.artifact.typed import typed
+from modelgen.artifact.manifest import typed
 from modelgen.files import replacing
 from solver.certification.experiment import Experiment, roll_out
 from solver.certification.specification import LONGEST, Conditions, FailureRule
 from solver.certification.toml_table import LARGEST
 from solver.errors import SolverError
-from solver.evaluation.animation import Scene, animate
-from solver.evaluation.plots import over_time
+from solver.evaluation.plots import Scene, animate, over_time
 from solver.plants.outcome import Rollouts, decimals
 from solver.problem.problem import Problem
 from solver.runs.folder import CHECKPOINT, write_text

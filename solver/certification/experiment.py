@@ -18,13 +18,11 @@ from solver.certification.specification import Conditions, FailureRule, read
 from solver.jobs.engines import Here, results
 from solver.jobs.portions import PolicyReference
 from solver.plants import make_plant
-from solver.plants.outcome import Rollouts
+from solver.plants.outcome import Controller, Rollouts, rollouts
 from solver.plants.plant import Seeds
-from solver.plants.rollouts import Controller, rollouts
 from solver.problem.parameters import left_all_bounds
 from solver.problem.problem import Problem
-from solver.serial import serial_torch
-from solver.streams import SEEDS, Purpose, stream
+from solver.streams import SEEDS, Purpose, serial_torch, stream
 
 AT_ONCE = 512  # rollouts in one job
 Announce = Callable[[str], None]

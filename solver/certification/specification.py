@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from modelgen.errors import suggestion
-from solver.certification.distribution import Distribution
-from solver.certification.sets import parameters, starts
+from solver.certification.sets import Distribution, parameters, starts
 from solver.certification.toml_table import TomlTable
 from solver.errors import SolverError
 from solver.observer.observability import estimated_parameters

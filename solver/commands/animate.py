@@ -8,7 +8,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from modelgen.files import require_writable
 from solver.errors import SolverError
 
@@ -34,10 +34,9 @@ class Options:
 def run(options: Options) -> None:
     """Roll out, draw, and print the path."""
     from solver.commands.changes import read_changes
-    from solver.evaluation.animation import Scene, animate
+    from solver.evaluation.plots import Scene, animate
     from solver.plants import make_plant
-    from solver.plants.outcome import decimals
-    from solver.plants.rollouts import rollouts, sample_starts
+    from solver.plants.outcome import decimals, rollouts, sample_starts
     from solver.problem.parameters import changed_parameters
     from solver.runs.kinds import load_rollout_policy
     from solver.streams import EVALUATION_SEED

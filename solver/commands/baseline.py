@@ -43,7 +43,7 @@ def defaults(given: Mapping[str, Any]) -> Options:
 def run(options: Options) -> None:
     """Train, and show the progress."""
     from solver.commands.training import resume, start
-    from solver.lab.baselines.run import new_run
+    from solver.lab.baselines.settings import new_run
     from solver.problem.robots import load_robot
     from solver.runs.kinds import kind_that_trains
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from modelgen.files import require_writable
 from solver.commands import FAILED, MOST_JOBS
 from solver.errors import SolverError
@@ -46,9 +46,8 @@ class Options:
 
 def run(options: Options) -> int:
     """Certify, write the files and print."""
-    from solver.certification.certificate import certify
+    from solver.certification.certificate import certify, html, summary
     from solver.certification.counterexample import save
-    from solver.certification.report import html, summary
     from solver.jobs.engines import workers
     from solver.runs.folder import write_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from modelgen.commandline.numbers import decimal
+from modelgen.commandline import decimal
 from solver.errors import SolverError
 from solver.evaluation.parameter_box import ParameterRange
 from solver.problem.parameters import Change, Relative

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
+from modelgen.commandline.program import warn
 from solver.plants import PlantName
 from solver.streams import SEEDS
 
@@ -46,6 +46,9 @@ class Options:
     """Parameters that the observer estimates beside the state, with --observer: their names, or `all`. A run of `solver
     train --given` is told the estimates in every control period; without names, all parameters that it is told are
     estimated."""
+    jump: Annotated[float | None, Range(0.01, 10000.0)] = None
+    """Seconds after which the references of the model file jump to other random values, three times in a rollout. A
+    success reaches every target."""
     reaction_periods: Annotated[float | None, Range(0.0, 100.0)] = None
     """Control periods that an input acts before the next one can: 1 for a zero-order hold, 2 with one period of sensor
     delay. The policy takes this time into account. 0 is the closed form of continuous time. By default as in
@@ -76,6 +79,7 @@ def run(options: Options) -> None:
         reaction_periods=options.reaction_periods,
         seed=options.seed,
         blind=options.blind,
+        jump=options.jump,
         generated=options.generated,
     )
     if options.json:
@@ -91,6 +95,11 @@ def run(options: Options) -> None:
         f"(state {numbers['state_reward']:.{digits}f}, action {numbers['action_reward']:.{digits}f}, "
         f"worst {numbers['return_worst']:.{digits}f})   success {100 * numbers['success_rate']:.0f} %"
     )
+    if result.drawn:
+        jumping = "" if result.jump is None else f", another one after every {result.jump:g} s"
+        print(f"    {' '.join(result.drawn)}: random in every rollout{jumping}, and told")
+    for name, (mean, largest) in result.at_rest.items():
+        print(f"    {name}: {mean:.2g} from its target at the end, at most {largest:.2g}")
     for name in result.told:
         print(f"    {name}: the policy is told {result.parameters[name]:.4g}")
     for name, (mean, deviation) in result.estimates.items():
@@ -100,9 +109,8 @@ def run(options: Options) -> None:
     if result.estimates:
         print(f"    normalised innovation {result.innovation:.2f} (1 if the model is right)")
     if result.states_at_limit:
-        print(
-            f"warning: {100 * numbers['limit_rate']:.0f} % of the rollouts reached the limit of "
+        warn(
+            f"{100 * numbers['limit_rate']:.0f} % of the rollouts reached the limit of "
             f"{', '.join(result.states_at_limit)}, where the simulation holds a state as a wall would. If the robot "
-            "has no such wall, widen the limit in the model file, or train anew with `solver train --limit-cost 3`.",
-            file=sys.stderr,
+            "has no such wall, widen the limit in the model file, or train anew with `solver train --limit-cost 3`."
         )

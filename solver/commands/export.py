@@ -8,9 +8,11 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from modelgen.files import require_writable
 from solver.streams import SEEDS
+
+COMMON = ("run", "c", "onnx", "js", "fmu", "told", "observer", "estimate", "budget", "max_loss", "reaction_periods")
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class Options:
     run: Annotated[Path, Positional]
     """Run folder of a training, or a policy of `solver policies`."""
     c: Annotated[Path | None, arg(metavar="DIR")] = None
-    """Folder for the C files. They call the files of `modelgen export NAME --c DIR`."""
+    """Folder for C99: the policy, what it needs of the robot, test vectors, README.md and CMakeLists.txt."""
     onnx: Annotated[Path | None, arg(metavar="FILE")] = None
     """ONNX file of policy, V and dV/dx."""
     js: Annotated[Path | None, arg(metavar="FILE")] = None
@@ -31,7 +33,8 @@ class Options:
     """With --fmu: version of the standard. Older tools read 2."""
     told: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
     """Parameters that the policy is told, where its training gave some: mass=1.3x or mass=1.1, as in `solver evaluate`.
-    The files hold the policy of this robot. By default the nominal parameters."""
+    The files hold the policy of this robot. Without it, the files of a family are told the parameters when they are
+    used; with --budget, they hold the policy of the nominal robot."""
     observer: bool = False
     """With --c: write the observer too. Its memory is a struct. With --fmu: the FMU measures positions only."""
     estimate: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
@@ -39,7 +42,7 @@ class Options:
     budget: Annotated[str | None, arg(metavar="TIME@CLOCK")] = None
     """With --c: distil the policy into a small network for a Cortex-M4F, in minutes. TIME is the limit of a control
     period at two cycles an instruction, with the observer where --observer is given: 500us@168MHz. Instructions are
-    counted if `modelgen export NAME --c DIR` was called before, and a cross-compiler and an emulator are installed."""
+    counted where a cross-compiler and an emulator are installed."""
     max_loss: Annotated[float, Range(0.0, 1.0)] = 0.02
     """With --budget: the largest loss of mean return or of successes on the nominal robot, as a share. A policy that
     loses more is not written."""
@@ -77,12 +80,14 @@ def run(options: Options) -> None:
         {"--c": source, "--onnx": options.onnx, "--js": options.js, "--fmu": options.fmu}, error=SolverError
     )
     warn_unfinished(options.run)
-    solution = load_solution(options.run, options.generated, options.reaction_periods, read_changes(options.told))
-    robot = solution.problem.robot
+    told = read_changes(options.told)
+    family = not told and options.budget is None
+    solution = load_solution(options.run, options.generated, options.reaction_periods, told, contexts=family)
     files: dict[Path, bytes] = {}
     if options.c is not None:
         from solver.export.c_export import emit as emit_c
         from solver.export.c_export import emit_observer
+        from solver.export.c_folder import complete, without_those_of_the_user
 
         if options.budget is None:
             sources = emit_c(solution, solution.label)
@@ -90,11 +95,12 @@ def run(options: Options) -> None:
         else:
             from solver.export.distilled.export import export
 
-            words = options.budget, options.c, options.max_loss, options.seed
+            words = options.budget, options.max_loss, options.seed
             sources = export(
                 solution, solution.label, *words, report=print, observer=options.observer, estimate=options.estimate
             )
-        files.update((options.c / name, text.encode()) for name, text in sources.items())
+        folder = complete(solution.problem, solution.label, sources, options.observer)
+        files |= without_those_of_the_user(options.c, folder)
     if options.onnx is not None:
         from solver.export.onnx_export import emit as emit_onnx
 
@@ -110,5 +116,3 @@ def run(options: Options) -> None:
     for path, content in files.items():
         write_bytes(path, content)
         print(path)
-    if options.c is not None and not (options.c / f"{robot.name}.c").exists():
-        print(f"next: modelgen export {robot.name} --c {options.c}, for {robot.name}.h and {robot.name}.c")

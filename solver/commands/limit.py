@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass, field
 from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
+from modelgen.commandline.program import warn
 from solver.streams import SEEDS
 
 
@@ -45,7 +45,7 @@ def run(options: Options) -> None:
     changes = read_changes(options.changes)
     limit = find_limit(options.subject, changes, options.guesses, options.seed, options.generated, options.starts)
     for text in limit.warnings():
-        print(f"warning: {text}", file=sys.stderr)
+        warn(text)
     if options.json:
         about = {"subject": options.subject, "robot": limit.robot, "parameters": limit.parameters}
         print(json.dumps(about | limit.results(), indent=2))

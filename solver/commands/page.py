@@ -34,7 +34,7 @@ def run(options: Options) -> None:
 
     require_writable({"--out": options.out or Path("ROBOT.html")}, error=SolverError)
     runs = [policy for run in options.runs for policy in of_robot(run) or [str(run)]]
-    solutions = [load_solution(run, options.generated) for run in runs]
+    solutions = [load_solution(run, options.generated, contexts=True) for run in runs]
     content = emit(solutions).encode()
     path = options.out or Path(f"{solutions[0].problem.robot.name}.html")
     write_bytes(path, content)

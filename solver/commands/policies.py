@@ -10,7 +10,7 @@ from typing import Annotated
 
 from tyro.conf import arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,7 @@ def _ship(folder: Path, guesses: int) -> str:
 
     from solver.evaluation.evaluation import evaluate
     from solver.oracles.limit import find_limit
-    from solver.runs.origin import commit
-    from solver.runs.shipped import Figures, save_figures
+    from solver.runs.shipped import Figures, commit, save_figures
     from solver.training.shipping import require_shippable, ship
 
     run = require_shippable(folder)  # before minutes of optimisation

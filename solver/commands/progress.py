@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from solver.runs.metrics import Report
+from solver.runs.folder import Report
 
 
 @contextmanager

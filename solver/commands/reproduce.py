@@ -13,7 +13,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from modelgen.files import require_writable
 from solver.commands import FAILED, MOST_JOBS
 from solver.errors import SolverError

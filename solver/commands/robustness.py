@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from modelgen.files import require_writable
 from solver.commands import MOST_JOBS
 from solver.errors import SolverError
@@ -85,8 +85,7 @@ def run(options: Options) -> None:
     """Measure, write both files and print the table."""
     from modelgen.files import replacing
     from solver.commands.changes import read_estimate
-    from solver.evaluation.robustness import Trial, measure
-    from solver.evaluation.robustness_plot import figure
+    from solver.evaluation.robustness import Trial, figure, measure
     from solver.jobs.engines import workers
     from solver.runs.folder import write_text
     from solver.streams import EVALUATION_SEED

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from solver.commands import FAILED, MOST_JOBS
 from solver.errors import SolverError
 
@@ -21,7 +21,7 @@ class Options:
     policies. The others go on where a training fails; the exit code is then 1."""
 
     specification: Annotated[Path, Positional, arg(metavar="SPEC.toml")]
-    """Robots, settings and seeds: docs/reference/sweep-files.md."""
+    """Robots, settings and seeds; the format is in the page reference/sweep-files of the documentation."""
     out: Annotated[Path | None, arg(metavar="DIR")] = None
     """Parent of the run folders, and place of sweep.json. By default runs/sweep-NAME, by the name of the file."""
     resume: bool = False

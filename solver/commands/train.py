@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
+from modelgen.commandline.program import warn
 from solver.commands.resuming import require_alone
 from solver.errors import SolverError
 from solver.training.presets import Algorithm
@@ -24,7 +25,7 @@ COMMON = (
     "iterations",
     "out",
     "overwrite",
-    "warm_from",
+    "start_from",
     "identified",
     "given",
     "resume",
@@ -46,7 +47,7 @@ class Options:
     """Run folder. By default runs/ROBOT-ALGORITHM-PRESET-seedN."""
     overwrite: bool = False
     """Replace a run that is already in the folder."""
-    warm_from: Annotated[Path | None, arg(name="from", metavar="DIR")] = None
+    start_from: Annotated[Path | None, arg(metavar="DIR")] = None
     """Start from the value function of this run, for example after a change of the model file. This takes a quarter of
     the iterations."""
     identified: Annotated[Path | None, arg(metavar="FILE")] = None
@@ -68,6 +69,13 @@ class Options:
     settings: Settings = field(default_factory=Settings)
 
 
+def undecided(given: Mapping[str, Any]) -> Collection[str]:
+    """Settings whose defaults depend on a robot that is not given."""
+    from solver.training.presets import OF_ROBOT
+
+    return () if "robot" in given else OF_ROBOT
+
+
 def defaults(given: Mapping[str, Any]) -> Options:
     """The settings that the robot and the other options give, which the command line then changes."""
     require_alone(given)
@@ -76,7 +84,7 @@ def defaults(given: Mapping[str, Any]) -> Options:
     from solver.training.plan import plan
 
     chosen = {name: given[name] for name in ("preset", "algorithm", "identified") if given.get(name)}
-    _, run = plan(given["robot"], given.get("generated"), start_from=given.get("warm_from"), **chosen)
+    _, run = plan(given["robot"], given.get("generated"), start_from=given.get("start_from"), **chosen)
     return Options(settings=run.settings, preset=run.preset, algorithm=chosen.get("algorithm", Options.algorithm))
 
 
@@ -100,14 +108,16 @@ def run(options: Options) -> None:
         preset=options.preset,
         identified=options.identified,
         given=read_given(options.given),
-        start_from=options.warm_from,
+        start_from=options.start_from,
         **vars(options.settings),
     )
 
     def check() -> None:
         chosen = options.preview, options.unheld_target, described.given
         checks = preflight(robot, described.settings, described.identified, *chosen)
-        for line in [*checks.lines, *(f"warning: {text}" for text in checks.warnings)]:
+        for line in checks.lines:
             print(line, file=sys.stderr)
+        for text in checks.warnings:
+            warn(text)
 
     start(kind_that_trains(described.settings.algorithm), described, options.out, options.overwrite, check, robot)

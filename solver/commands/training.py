@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from modelgen.commandline.program import warn
 from modelgen.loader import CompiledRobot
 from solver.commands.progress import progress
 from solver.commands.resuming import hint
 from solver.runs import kinds
+from solver.runs.folder import Report, pace, read_metrics
 from solver.runs.kinds import Description, Kind, kind_of
-from solver.runs.metrics import Report
 from solver.runs.shipped import require_no_shipped
 
 
@@ -47,6 +47,8 @@ def _train(kind: Kind, run: Description, folder: Path, done: int, train: Callabl
             raise KeyboardInterrupt(hint(kind.command, folder)) from None
     figures = f"    solver plot {folder}" if kind.command == "train" else ""
     print(f"trained {folder}    next: solver evaluate {folder}{figures}")
+    if (reached := pace(read_metrics(folder))) is not None:
+        print(reached)
     text = kind.training.diagnosis(folder)
     if text:
-        print(f"warning: {text}", file=sys.stderr)
+        warn(text)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import torch
+from torch import Tensor
+
+from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.evaluation.source import Source, source_of
 from solver.plants import PlantName, all_effects, make_plant
-from solver.plants.outcome import summary
-from solver.plants.rollouts import require_episodes, rollouts, sample_starts
+from solver.plants.outcome import Jumps, Rollouts, require_episodes, rollouts, sample_starts, settling_periods, summary
 from solver.problem.parameters import Change, changed_parameters, left_all_bounds
-from solver.runs.kinds import load_rollout_policy, names_to_estimate, told_among
+from solver.problem.problem import Problem
+from solver.runs.kinds import expanded
 from solver.streams import EVALUATION_SEED, require_seed
 
-LISTS = ("harsh", "told", "told_estimates", "estimate")
+LISTS = ("harsh", "told", "told_estimates", "estimate", "drawn")
+PARTS = 4  # of a rollout whose set-points jump; each lasts as long as a set-point
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,10 @@ class Evaluation:
     estimates: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Mean and standard deviation over the rollouts of the last estimate of every estimated parameter."""
     told_estimates: tuple[str, ...] = ()  # the parameters whose estimates the policy was told
+    drawn: tuple[str, ...] = ()  # references with another random value in every rollout, not in `parameters`
+    jump: float | None = None  # s, after which they jump; None: they stand still
+    at_rest: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """With references: mean and largest error of every coordinate at the end of the rollouts, in SI units."""
 
     def __repr__(self) -> str:
         mean, success = self.statistics["return_mean"], 100 * self.statistics["success_rate"]
@@ -52,13 +61,101 @@ class Evaluation:
         """Content of `solver evaluate --json`."""
         content = dict(vars(self)) | {name: list(getattr(self, name)) for name in LISTS}
         content["estimates"] = {name: {"mean": m, "deviation": s} for name, (m, s) in self.estimates.items()}
+        content["at_rest"] = {name: {"mean": m, "largest": s} for name, (m, s) in self.at_rest.items()}
         del content["statistics"], content["states_at_limit"]
         return content | self.statistics
 
 
+@dataclass(frozen=True)
+class Tested:
+    """Rollouts of a policy on a plant, and what they were made with."""
+
+    problem: Problem
+    label: str
+    theta: Tensor  # (p,) parameters of the plant
+    told: tuple[str, ...]  # changed parameters whose true values the policy was told
+    told_estimates: tuple[str, ...]  # parameters whose estimates it was told
+    estimate: tuple[str, ...]  # parameters that the observer was asked for
+    result: Rollouts
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What a policy is tested on; see `evaluate`."""
+
+    parameters: Mapping[str, Change]
+    plant: PlantName
+    harsh: Sequence[str]
+    observer: bool
+    longest_delay: int | None
+    estimate: Sequence[str]
+    seed: int | None
+    blind: bool
+    jump: float | None = None  # s
+
+
+#: Makes starts (N, n + k) as the policy is told, and parameters (p,) or (N, p) of the robots, from parameters and seed.
+Begin = Callable[[Problem, Tensor, int], tuple[Tensor, Tensor]]
+
+
+def roll_out(
+    source: Source, conditions: Conditions, begin: Begin, seconds: float | None, drawn: tuple[str, ...] = ()
+) -> Tested:
+    """Rollouts of a policy.
+
+    seconds: of every rollout, by default the horizon. drawn: references that `begin` draws. Raises the errors of
+    `evaluate`.
+    """
+    c = conditions
+    if c.longest_delay is not None and not (c.observer and c.longest_delay >= 0):
+        raise SolverError(
+            f"--longest-delay {c.longest_delay} needs an observer; give it with --observer, as 0 or more control "
+            "periods"
+        )
+    if c.estimate and not c.observer:
+        raise SolverError(f"--estimate {' '.join(c.estimate)} needs an observer; give it with --observer")
+    if c.jump is not None and drawn != source.references:
+        raise SolverError("--jump lets the references of the model file jump; leave them out of --set")
+    given = {name: value for name, value in source.told.items() if name in source.references} | dict(c.parameters)
+    estimate = expanded(tuple(c.estimate), source.estimated, source.name)
+    contexts = bool(drawn) or (bool(estimate) and not c.blind)
+    problem, act, label = source.load({} if contexts else source.told, contexts)
+    nominal = problem if contexts or not source.told else source.load({}, False).problem
+    theta = changed_parameters(nominal, given)
+    told = source.told_among([name for name in given if not c.blind or name in source.references])
+    if told and not contexts:
+        values = {name: float(theta[problem.robot.parameter_names.index(name)]) for name in told}
+        problem, act, label = source.load({**source.told, **values}, False)
+    seed = EVALUATION_SEED if c.seed is None else c.seed
+    require_seed(seed)
+    starts, robots = begin(problem, theta, seed)
+    jumps = None if c.jump is None else _jumps(problem, starts, c.jump, seed)
+    plant = make_plant(c.plant, problem, robots, c.harsh, seed)
+    result = rollouts(
+        problem,
+        act,
+        starts,
+        plant,
+        seconds,
+        observed=c.observer,
+        longest_delay=c.longest_delay,
+        estimate=estimate,
+        jumps=jumps,
+    )
+    if problem.context is not None:
+        unknown = set(problem.context.names) - {*source.references} if c.blind else set()
+        problem.context.require_within(theta, apart_from={*result.estimates, *unknown})
+    if not bool(torch.isfinite(result.returns).all()):
+        raise left_all_bounds(problem, theta)
+    told = tuple(name for name in told if name not in result.estimates or not contexts)
+    told_estimates = () if problem.context is None or c.blind else source.told_among(tuple(result.estimates))
+    return Tested(problem, label, theta, told, told_estimates, estimate, result)
+
+
 def evaluate(
-    run: str | Path,
+    run: Any,
     *,
+    robot: str | CompiledRobot | None = None,
     episodes: int = 100,
     parameters: Mapping[str, Change] = MappingProxyType({}),
     plant: PlantName = "nominal",
@@ -69,13 +166,18 @@ def evaluate(
     reaction_periods: float | None = None,
     seed: int | None = None,
     blind: bool = False,
+    jump: float | None = None,
     generated: str | None = None,
 ) -> Evaluation:
-    """Evaluation of the policy of a run: a run folder, or the name of a shipped policy.
+    """Evaluation of a policy.
 
+    run: a run folder, the name of a shipped policy, a `Run`, a `Policy`, an agent of Stable-Baselines3, or a function
+    that maps states (N, n) of NumPy to inputs (N, m) within the limits.
+    robot: name of the robot of a function, or of an agent without an environment.
     parameters: changed parameters of the plant: SI units, or `Relative` to nominal. The policy is told those that its
-    training gave, and does not know the others.
-    blind: the policy is told the nominal parameters.
+    training gave, and does not know the others. References that are not among them are random in every rollout.
+    blind: the policy is told the nominal parameters, but still its references.
+    jump: seconds after which the references jump to other random values, three times in a rollout.
     harsh: effects of the harsh plant, such as `delay` or `noise=2x`; all of them if it is empty.
     observer: the policy gets the estimates of an observer instead of the plant's measured states.
     longest_delay: in control periods; if given, the observer estimates the plant's delay up to this one.
@@ -88,49 +190,99 @@ def evaluate(
     Raises SolverError for an argument out of range, for a folder without a run, and for rollouts that are not finite.
     """
     require_episodes(episodes)
-    if longest_delay is not None and not (observer and longest_delay >= 0):
-        raise SolverError(
-            f"--longest-delay {longest_delay} needs an observer; give it with --observer, as 0 or more control periods"
-        )
-    if estimate and not observer:
-        raise SolverError(f"--estimate {' '.join(estimate)} needs an observer; give it with --observer")
-    estimate, contexts = names_to_estimate(run, estimate), bool(estimate) and not blind
-    problem, act, label = load_rollout_policy(run, generated, reaction_periods, contexts=contexts)
-    theta = changed_parameters(problem, parameters)
-    told = () if blind or not parameters else told_among(run, parameters)
-    if told and not contexts:
-        values = {name: float(theta[problem.robot.parameter_names.index(name)]) for name in told}
-        problem, act, label = load_rollout_policy(run, generated, reaction_periods, values)
-    seed = EVALUATION_SEED if seed is None else seed
-    require_seed(seed)
-    starts = problem.told(problem.split(sample_starts(problem, episodes, seed))[0], theta)
-    tested = make_plant(plant, problem, theta, harsh, seed)
-    result = rollouts(problem, act, starts, tested, observed=observer, longest_delay=longest_delay, estimate=estimate)
-    if problem.context is not None:
-        problem.context.require_within(theta, apart_from=result.estimates)
+    source = source_of(run, generated, reaction_periods, robot)
+    conditions = Conditions(parameters, plant, harsh, observer, longest_delay, estimate, seed, blind, jump)
+    drawn = tuple(name for name in source.references if name not in {*parameters, *source.told})
+
+    def begin(problem: Problem, theta: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+        return begun(problem, theta, drawn, episodes, seed, blind)
+
+    found = roll_out(source, conditions, begin, None, drawn)
+    problem, result = found.problem, found.result
     statistics = summary(result)
     if not all(map(math.isfinite, statistics.values())):
-        raise left_all_bounds(problem, theta)
+        raise left_all_bounds(problem, found.theta)
     names = zip(problem.robot.state_names, result.at_limit.any(0).tolist(), strict=True)
     return Evaluation(
-        run=str(run),
+        run=source.name,
         robot=problem.robot.name,
-        label=label,
+        label=found.label,
         plant=plant,
         harsh=tuple(all_effects(plant, harsh)),
         observer=observer,
         longest_delay=longest_delay,
-        estimate=tuple(estimate),
-        reaction_periods=reaction_periods,
+        estimate=found.estimate,
+        reaction_periods=source.reaction_periods,
         episodes=episodes,
-        seed=seed,
-        parameters=dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True)),
-        told=tuple(name for name in told if name not in result.estimates or not contexts),
+        seed=EVALUATION_SEED if seed is None else seed,
+        parameters={
+            name: value
+            for name, value in zip(problem.robot.parameter_names, found.theta.tolist(), strict=True)
+            if name not in drawn
+        },
+        told=found.told,
         statistics=statistics,
         states_at_limit=tuple(name for name, held in names if held),
         innovation=None if result.innovation is None else float(result.innovation.mean()),
         estimates={
             name: (float(found.mean()), float(found.std(correction=0))) for name, found in result.estimates.items()
         },
-        told_estimates=() if problem.context is None else told_among(run, result.estimates),
+        told_estimates=found.told_estimates,
+        drawn=drawn,
+        jump=jump,
+        at_rest=_at_rest(problem, result) if source.references else {},
     )
+
+
+def begun(
+    problem: Problem, theta: Tensor, drawn: Collection[str], episodes: int, seed: int, blind: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Starts (episodes, n + k) as the policy is told, and parameters (p,) or (episodes, p) of the robots.
+
+    theta: (p,) of the robots. drawn: references that are random instead. blind: the policy is told the nominal
+    parameters, and the references.
+    """
+    starts, context = sample_starts(problem, episodes, seed), problem.context
+    if context is None:
+        return starts, theta
+    if not drawn:
+        return problem.told(problem.split(starts)[0], theta), theta
+    robots = theta.repeat(episodes, 1)
+    among = [context.names.index(name) for name in drawn]
+    robots[:, context.columns[among]] = context.theta(starts[:, len(problem.target) :])[:, context.columns[among]]
+    told = robots
+    if blind:
+        told, columns = problem.theta.repeat(episodes, 1), context.columns[list(context.references)]
+        told[:, columns] = robots[:, columns]
+    return sample_starts(problem, episodes, seed, context.of(told)), robots
+
+
+def _jumps(problem: Problem, starts: Tensor, seconds: float, seed: int) -> Jumps:
+    """Jumps of the references. Raises SolverError for a time in which no success can be seen."""
+    context, least = problem.context, 2 * settling_periods(problem)
+    if context is None or not context.references:
+        raise SolverError(
+            f"--jump {seconds:g}: the policy is told no reference; declare one with robot.reference(...) in the model "
+            "file, or leave it out"
+        )
+    periods = round(seconds / problem.control_step) if math.isfinite(seconds) else 0
+    if periods < least:
+        raise SolverError(
+            f"--jump {seconds:g}: a target is reached when the robot rests there; give "
+            f"{least * problem.control_step:g} seconds or more"
+        )
+    generator = torch.Generator().manual_seed(seed + 1)
+    contexts = [starts[:, len(problem.target) :]]
+    for _ in range(PARTS - 1):
+        contexts.append(context.redrawn(contexts[-1], generator))
+    return Jumps(periods, torch.stack(contexts[1:]))
+
+
+def _at_rest(problem: Problem, result: Rollouts) -> dict[str, tuple[float, float]]:
+    """Mean and largest error of every coordinate over the ends of the rollouts, each the mean over the time in which a
+    success rests."""
+    rows = result.x[-1 - settling_periods(problem) :]
+    x = rows[..., : len(problem.target)]
+    error = problem.geometry.error(x, problem.targets(rows)).abs().mean(0)  # (N, nt)
+    names = problem.tangent.names[: problem.robot.metadata.pose]
+    return {name: (float(error[:, i].mean()), float(error[:, i].max())) for i, name in enumerate(names)}

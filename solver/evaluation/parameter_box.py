@@ -66,6 +66,12 @@ def make_box(problem: Problem, ranges: Sequence[ParameterRange]) -> ParameterBox
                 f"{interval.points} points from {interval.start:g} to {interval.end:g} are not a range of "
                 f"{interval.parameter}; give at least two points and a --from below the --to"
             )
+    references = [name for name in names if name in problem.robot.metadata.references]
+    if references:
+        raise SolverError(
+            f"{references[0]} is a reference, which the policy is always told, and every rollout draws another one. "
+            f"Write `solver evaluate RUN --set {references[0]}=...` for one value, or name a parameter of the robot"
+        )
     spread = [np.linspace(interval.start, interval.end, interval.points).tolist() for interval in ranges]
     relative = [
         [Relative(added=change) if interval.added else Relative(factor=change) for change in changes]

@@ -1,9 +1,11 @@
-"""Figures of a run: value function and policy with rollouts, rollouts over time, learning curve."""
+"""Plots of a run, and animations of its motions."""
 
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +17,16 @@ from numpy.typing import NDArray
 
 from modelgen.errors import suggestion
 from modelgen.files import replacing
+from modelgen.gif import FRAMES, moving_axes, pictures, save_gif
+from modelgen.loader import CompiledRobot
+from modelgen.style import colour_map
 from solver.errors import SolverError
 from solver.plants.nominal import Nominal
-from solver.plants.outcome import Rollouts, decimals
-from solver.plants.rollouts import rollouts, sample_starts
+from solver.plants.outcome import Rollouts, decimals, rollouts, sample_starts
 from solver.problem.geometry import exponential, product
 from solver.problem.parameters import Change, changed_parameters, in_words
 from solver.problem.problem import Problem
-from solver.runs.folder import FIGURES
-from solver.runs.metrics import read_metrics
+from solver.runs.folder import FIGURES, read_metrics
 from solver.runs.shipped import is_shipped, run_folder
 from solver.streams import EVALUATION_SEED
 from solver.training.run import KEYS
@@ -52,7 +55,7 @@ def plot_run(
     theta = changed_parameters(problem, changes)
     starts = sample_starts(problem, DRAWN, EVALUATION_SEED)
     result = rollouts(problem, solution.controller(), starts, Nominal(problem, theta))
-    trained = f"{solution.run.robot}, {solution.run.settings.algorithm}"
+    trained = solution.label
     arrived = f"success {100 * float(result.success.float().mean()):.0f} % of {len(result.success)}"
     title = f"{trained}, rollouts with {in_words(changes)}" if changes else trained
     figures = {
@@ -125,15 +128,22 @@ def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result
     axes = np.atleast_1d(figure.subplots(1, 1 + len(inputs), sharey=True))
     meshes: list[QuadMesh] = []
     maps: list[tuple[str, torch.Tensor, str, tuple[float, float] | tuple[None, None]]]
-    maps = [("value V(x)", value, "viridis", (None, None))]
+    maps = [("value V(x)", value, "sequential", (None, None))]
     for k, entry in enumerate(inputs):
-        maps.append((f"policy: {entry.name} [{entry.unit}]", u[:, k], "RdBu", (entry.lower, entry.upper)))
+        maps.append(
+            (
+                f"policy: {entry.name} [{entry.unit}]",
+                u[:, k],
+                "signed" if entry.lower < 0 < entry.upper else "sequential",
+                (entry.lower, entry.upper),
+            )
+        )
     for axis, (label, field, colours, (low, high)) in zip(axes, maps, strict=True):
         mesh = axis.pcolormesh(
             horizontal,
             vertical,
             field.numpy().reshape(GRID, GRID),
-            cmap=colours,
+            cmap=colour_map(colours),
             vmin=low,
             vmax=high,
             rasterized=True,
@@ -200,3 +210,51 @@ def _broken(angle: torch.Tensor, wraps: bool, other: torch.Tensor) -> tuple[NDAr
         jumps = np.flatnonzero(np.abs(np.diff(first)) > math.pi) + 1
         first, second = np.insert(first, jumps, np.nan), np.insert(second, jumps, np.nan)
     return first, second
+
+
+SIDE, DPI = 2.6, 80  # longer side of one picture in inches, and dots per inch
+LINE, LETTERS = 0.16, 26  # height of a line of a title in inches, and its largest number of letters
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One rollout: a robot with the parameters theta (p,), its states x (T + 1, n) at the control rate, and a title."""
+
+    robot: CompiledRobot
+    theta: NDArray[np.float32]
+    x: NDArray[np.float32]
+    title: str
+
+    def segments(self) -> NDArray[np.float64]:
+        """Line segments (frames, k, 2, 2) of the drawing. The last frame is the last state."""
+        rate = self.robot.metadata.task.control_rate
+        frames = np.arange(0.0, len(self.x), rate / FRAMES).round().astype(int)
+        chosen = np.append(frames[frames < len(self.x) - 1], len(self.x) - 1)
+        return np.asarray(self.robot.drawing.segments(self.x[chosen].astype(float), self.theta.astype(float)))
+
+
+def animate(scenes: list[Scene], path: Path) -> None:
+    """Write the scenes of one robot as a GIF, which shows its last frame for a second.
+
+    Raises SolverError for another suffix, and for a robot without a drawing.
+    """
+    if path.suffix != ".gif":
+        raise SolverError(f"{path} is not a .gif file; write --out {path.with_suffix('.gif')}")
+    drawn = [scene.segments() for scene in scenes]
+    robot = scenes[0].robot
+    if not drawn[0].shape[1]:
+        raise SolverError(f"{robot.name} has no drawing; add robot.draw(...) to its model file and build it again")
+    left, right, bottom, top = robot.drawing.view
+    scale = SIDE / max(right - left, top - bottom)
+    width, height = max(1.5, scale * (right - left)), scale * (top - bottom)
+    titles = [textwrap.wrap(scene.title, LETTERS) for scene in scenes]
+    whole = height + LINE * (1 + max(map(len, titles)))
+    figure = Figure((width * len(scenes), whole), DPI)
+    moving = []
+    for index, title in enumerate(titles):
+        place = (index / len(scenes), 0.0, 1.0 / len(scenes), height / whole)
+        axes = moving_axes(figure, place, robot.drawing.view)
+        axes.set_title("\n".join(title), fontsize=8)
+        moving.append((axes, drawn[index]))
+    clock = figure.text(0.01, 0.01, "", family="monospace", fontsize=8)
+    save_gif(pictures(figure, clock, moving), path, rest=1.0)

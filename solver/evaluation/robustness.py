@@ -1,4 +1,4 @@
-"""Robustness of policies: rollouts over a grid of physical parameters.
+"""Robustness of policies: rollouts over a grid of physical parameters, and their figures.
 
 The policies do not know the parameters, apart from those that their training gave. Runs that differ only in their seeds
 form one group.
@@ -7,6 +7,7 @@ form one group.
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
@@ -16,20 +17,24 @@ from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from modelgen.style import POLICIES, colour_map
 from solver.errors import SolverError
+from solver.evaluation.evaluation import begun
 from solver.evaluation.parameter_box import Axis, ParameterBox, ParameterRange, make_box
-from solver.evaluation.statistics import Group, Samples, summarise
+from solver.evaluation.statistics import Group, Samples, Statistic, summarise
 from solver.jobs.engines import Here, results
 from solver.jobs.portions import PolicyReference, policy_reference
 from solver.plants import PlantName, all_effects, make_plant
-from solver.plants.rollouts import Controller, require_episodes, rollouts, sample_starts
+from solver.plants.outcome import Controller, require_episodes, rollouts
 from solver.problem.parameters import left_all_bounds
 from solver.problem.problem import Problem
-from solver.runs.kinds import kind_of, names_to_estimate, told_among
+from solver.runs.kinds import kind_of, names_to_estimate, reference_names, told_among
 from solver.runs.shipped import run_folder
-from solver.serial import serial_torch
+from solver.streams import serial_torch
 
 Array = NDArray[Any]
 ROLLOUTS_AT_ONCE = 1024  # in one job
@@ -173,7 +178,7 @@ def submit(executor: Executor, reference: PolicyReference, box: ParameterBox, tr
 def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
     """Returns, their state and action parts, and successes (4, K, episodes) at K points theta (K, p): a job."""
     with serial_torch():
-        contexts = bool(trial.estimate) and not trial.blind
+        contexts = bool(reference_names(reference.run)) or (bool(trial.estimate) and not trial.blind)
         problem, act, _ = reference.load(contexts=contexts)
         told = () if trial.blind else told_among(reference.run, problem.robot.parameter_names)
         if contexts or not told:
@@ -187,15 +192,17 @@ def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
 
 def _portion(reference: PolicyReference, problem: Problem, act: Controller, trial: Trial, theta: Array) -> Array:
     """The numbers of `portion` for one policy at K points theta (K, p)."""
-    starts, _ = problem.split(sample_starts(problem, trial.episodes, trial.seed))
-    robots = torch.from_numpy(theta).repeat_interleave(trial.episodes, 0)
+    references, points = reference_names(reference.run), torch.from_numpy(theta)
+    begin = [begun(problem, point, references, trial.episodes, trial.seed, trial.blind) for point in points]
+    robots = torch.cat([each.expand(trial.episodes, -1) for _, each in begin])
     plant = make_plant(trial.plant, problem, robots, trial.effects, trial.seed)
-    rows = problem.told(starts.repeat(len(theta), 1), robots)
+    rows = torch.cat([starts for starts, _ in begin])
     estimate = names_to_estimate(reference.run, trial.estimate)
     result = rollouts(problem, act, rows, plant, observed=trial.observer, estimate=estimate)
     if problem.context is not None:
-        for point in torch.from_numpy(theta):
-            problem.context.require_within(point, apart_from=result.estimates)
+        unknown = {*problem.context.names} if trial.blind else set()
+        for point in points:
+            problem.context.require_within(point, apart_from={*result.estimates, *unknown})
     numbers = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
     return numbers.reshape(4, len(theta), trial.episodes).numpy()
 
@@ -207,3 +214,87 @@ def gathered(problem: Problem, box: ParameterBox, parts: Sequence[Future[Array]]
     if len(broken):
         raise left_all_bounds(problem, box.theta[broken[0, 0]])
     return samples
+
+
+PANELS = {
+    "return": "return",
+    "success_rate": "success rate",
+    "state_reward": "state reward",
+    "action_reward": "action reward",
+}
+MAPS = {"return_50": "median return", "return_worst": "lowest return", "success_rate": "success rate"}
+
+
+def figure(result: Robustness) -> Figure:
+    """Figure with lines for one parameter, or maps for two."""
+    return _lines(result) if len(result.axes) == 1 else _maps(result)
+
+
+def _lines(result: Robustness) -> Figure:
+    """Figure of medians, with bands from the 25th to the 75th percentile and intervals as bars, and of success
+    rates."""
+    (axis,) = result.axes
+    drawn = Figure(figsize=(11.0, 7.4), layout="constrained")
+    panels = drawn.subplots(2, 2, sharex=True).ravel()
+    for panel, (quantity, title) in zip(panels, PANELS.items(), strict=True):
+        for k, group in enumerate(result.groups):
+            colour = POLICIES[k % len(POLICIES)]
+            if quantity == "success_rate":
+                _curve(panel, axis, group.statistics[quantity], colour, group)
+                continue
+            low, high = (group.statistics[f"{quantity}_{share}"].value for share in (25, 75))
+            panel.fill_between(axis.values, low, high, color=colour, alpha=0.2, lw=0)
+            _curve(panel, axis, group.statistics[f"{quantity}_50"], colour, group)
+        panel.axvline(axis.nominal, color="0.5", lw=0.8, ls=":")
+        panel.set(title=title)
+        panel.grid(alpha=0.3)
+    panels[1].set_ylim(-0.04, 1.04)
+    for panel in panels[2:]:
+        panel.set_xlabel(f"{axis.parameter} [{axis.unit}]")
+    drawn.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", fontsize=8)
+    drawn.suptitle(_title(result))
+    return drawn
+
+
+def _curve(panel: Axes, axis: Axis, statistic: Statistic, colour: str, group: Group) -> None:
+    panel.plot(axis.values, statistic.value, color=colour, lw=1.6, label=_name(group, 150))
+    if statistic.low is not None:
+        panel.vlines(axis.values, statistic.low, statistic.high, color=colour, lw=0.9, alpha=0.7)
+
+
+def _maps(result: Robustness) -> Figure:
+    """Figure with a row for every group. A column has one colour scale; + is the nominal robot, x the lowest value."""
+    first, second = result.axes
+    rows = len(result.groups)
+    drawn = Figure(figsize=(4.4 * len(MAPS), 3.3 * rows + 0.5), layout="constrained")
+    panels = drawn.subplots(rows, len(MAPS), sharex=True, sharey=True, squeeze=False)
+    shades = colour_map("sequential")
+    for column, (name, title) in enumerate(MAPS.items()):
+        fields = [np.array(group.statistics[name].value) for group in result.groups]
+        scale = (0.0, 1.0) if name == "success_rate" else (min(map(np.min, fields)), max(map(np.max, fields)))
+        for row, (group, field) in enumerate(zip(result.groups, fields, strict=True)):
+            panel = panels[row, column]
+            limits = {"vmin": scale[0], "vmax": scale[1]}
+            mesh = panel.pcolormesh(first.values, second.values, field.T, cmap=shades, rasterized=True, **limits)
+            i, j = np.unravel_index(field.argmin(), field.shape)
+            panel.plot(first.values[i], second.values[j], "rx")
+            panel.plot(first.nominal, second.nominal, "k+")
+            panel.set_title(f"{title}\n{_name(group, 60)}", fontsize=8)
+        drawn.colorbar(mesh, ax=panels[:, column].tolist())
+        panels[-1, column].set_xlabel(f"{first.parameter} [{first.unit}]")
+    for panel in panels[:, 0]:
+        panel.set_ylabel(f"{second.parameter} [{second.unit}]")
+    drawn.suptitle(_title(result))
+    return drawn
+
+
+def _name(group: Group, width: int) -> str:
+    """Label and number of runs, in lines of at most `width` letters."""
+    runs = "1 run" if len(group.runs) == 1 else f"{len(group.runs)} runs"
+    return textwrap.fill(f"{group.label} ({runs})", width)
+
+
+def _title(result: Robustness) -> str:
+    plant = " ".join([result.plant, *result.effects])
+    plant += " plant, observer" if result.observer else " plant"
+    return f"{result.robot}, {plant}, {result.episodes} rollouts of every run at every point"

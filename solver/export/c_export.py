@@ -1,41 +1,75 @@
 """Export of a policy and of the observer as C99 for the robot's controller: no allocation, no library except libm.
 
-The weights are constants in the source. It calls NAME_affine_dynamics and NAME_optimal_input of `modelgen export NAME
---c DIR` for B(x) and for the optimal input. The policy has no state; the observer has its state in a struct of the
-caller. The C code is in `templates`.
+The weights are constants in the source. It calls NAME_affine_dynamics and NAME_optimal_input of `c_folder.kernels` for
+B(x) and for the optimal input. The policy has no state; the observer has its state in a struct of the caller. The C
+code is in `templates`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.export.c_templates import domain, facts, feature_map, filled, listed, names, origin, rotations
+from solver.export.c_folder import replay
+from solver.export.c_templates import (
+    comment,
+    domain,
+    facts,
+    feature_map,
+    filled,
+    header,
+    listed,
+    names,
+    origin,
+    rotations,
+)
 from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held_seconds
 from solver.observer.observability import estimated_parameters
 from solver.observer.observer import Observer
 from solver.observer.sensing import make_sensing, usual_counts
-from solver.problem.problem import Problem
+from solver.problem.context import Context
+from solver.problem.problem import REGULAR, Problem
 from solver.training.solution import Solution
+from solver.value.family import REACH
 from solver.value.network import DIAGONAL_FLOOR
+from solver.value.quadratic_form import Basin
+from solver.value.told import Told, told_by
+
+#: Words of C and C++ that cannot name a member of a struct, but a parameter of a model file.
+RESERVED = frozenset(
+    "auto bool case catch char const default delete do double enum explicit extern float friend goto inline int long "  # noqa: SIM905
+    "mutable namespace new operator private protected public register restrict short signed sizeof static struct "
+    "switch template this throw typedef typename union unsigned using virtual void volatile".split()
+)
+
+CLOSE = 1e-2  # largest difference of the replay, as a share of half of an input's range
+NOTE = "`solver\n * export --budget` makes a policy that a microcontroller can compute."
 
 
 def emit(solution: Solution, label: str) -> dict[str, str]:
-    """Texts of NAME_policy.h, NAME_policy.c and NAME_policy_driver.c, by file name."""
-    solution.require_own_trim()
-    robot = solution.problem.robot
+    """Texts of NAME_policy.h, NAME_policy.c, a driver and a replay, by file name.
+
+    A solution with contexts gives a policy that is told them in a struct.
+    """
+    robot, told = solution.problem.robot, told_by(solution.problem, solution.ensemble)
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
-    fields = {**names(robot, label), **_held_input(robot, seconds), **_network(solution), **_basin(solution)}
-    fields |= rotations(solution.problem, slopes=True)
-    fields |= domain(solution.problem) | {"trim": listed(entry.trim for entry in robot.metadata.inputs)}
+    fields: dict[str, Any] = {**names(robot, label), **_held_input(robot, seconds), **_network(solution)}
+    fields |= rotations(solution.problem, slopes=True) | domain(solution.problem)
+    fields |= _basin(solution.value.basin)
+    fields |= _fixed(solution) if told is None else _told(solution.problem, told, robot.name)
     fields |= facts(robot, *origin(robot), f"Control rate {robot.metadata.task.control_rate} Hz.")
+    fields["trim"] = "\n".join(filled(template, fields) for template in fields["trim"])
     held = "one_input.c" if len(robot.metadata.inputs) == 1 else "several_inputs.c"
     act = ("held_input.c", held) if seconds else ("closed_form.c",)
     fields["act"] = "\n".join(filled(template, fields) for template in act)
-    files = {".h": "policy.h", ".c": "policy.c", "_driver.c": "policy_driver.c"}
+    fields["context_struct"] = "" if told is None else filled("told.h", fields)
+    fields |= header(robot, "`solver export`", " and the value function behind it", NOTE, filled("value.h", fields))
+    fields |= replay(solution.problem, solution.controller(), CLOSE)
+    files = {end: f"policy{end}" for end in (".h", ".c", "_driver.c", "_replay.c")}
     return {f"{robot.name}_policy{end}": filled(template, fields) for end, template in files.items()}
 
 
@@ -56,6 +90,7 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
     """
     _require_no_rotation(problem)
     robot, sensing = problem.robot, make_sensing(problem, usual_counts(problem))
+    _require_told(problem, estimate)
     estimated = estimated_parameters(problem, sensing, estimate)
     observer, parameters = Observer(problem, sensing, estimated), len(problem.theta)
     others = [i for i in range(parameters) if i not in estimated]
@@ -94,10 +129,41 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
         "least": listed(exact[:q].tolist()),
         "least_rates": listed(exact[q:].tolist()),
     }
-    fields["shift"] = filled("observer_shift.c", fields) if estimated else ""
-    fields["shifted"] = "    if (o->measured) shift(f->parameters, shifted);\n" if estimated else ""
+    fields |= _knowing(fields) if problem.context else _without_knowing(str(fields["nominal"]))
+    shifts = bool(estimated) and problem.context is None  # the policy of a family is told the estimates
+    fields["shift"] = filled("observer_shift.c", fields) if shifts else ""
+    fields["shifted"] = "    if (o->measured) shift(f->parameters, shifted);\n" if shifts else ""
     files = {".h": "observer.h", ".c": "observer.c", "_driver.c": "observer_driver.c"}
     return {f"{robot.name}_observer{end}": filled(template, fields) for end, template in files.items()}
+
+
+def _require_told(problem: Problem, estimate: Sequence[str]) -> None:
+    """Raises SolverError for a family whose observer estimates a parameter that the policy is not told."""
+    told = () if problem.context is None else problem.context.names
+    if untold := [name for name in estimate if told and name not in told]:
+        raise SolverError(
+            f"--estimate {untold[0]}: the policy of this family is told {', '.join(told)} only, and its observer in C "
+            "estimates nothing else. Leave it out, or export one robot with --set, whose observer compensates for it"
+        )
+
+
+def _knowing(fields: Mapping[str, object]) -> dict[str, object]:
+    """Fields of an observer that is told the parameters of the robot."""
+    name = fields["name"]
+    nominal = f"    memcpy(o->known, {fields['nominal']}, sizeof o->known);\n"
+    return {
+        "start": "o->known",
+        "known": f"    {name}_real known[{fields['p']}]; /* parameters that a filter begins with */\n",
+        "know": "/* The parameters of the robot from now on: those in the told policy. A reset makes them nominal,\n"
+        " * and the filters begin with them. Estimated ones are estimated on. */\n"
+        f"void {name}_observer_know({name}_observer *observer, const {name}_real *parameters);\n\n",
+        "know_function": filled("observer_know.c", fields),
+        "knows_nominal": nominal,
+    }
+
+
+def _without_knowing(nominal: str) -> dict[str, object]:
+    return {"start": nominal, **dict.fromkeys(("known", "know", "know_function", "knows_nominal"), "")}
 
 
 def _held_input(robot: CompiledRobot, seconds: float) -> dict[str, object]:
@@ -115,7 +181,7 @@ def _held_input(robot: CompiledRobot, seconds: float) -> dict[str, object]:
 
 def _network(solution: Solution) -> dict[str, object]:
     features, first = solution.ensemble.features, solution.ensemble.factors[0]
-    sizes = [features.size, *(len(bias) for bias in first.biases)]
+    sizes = [len(first.weights[0]), *(len(bias) for bias in first.biases)]
     members = []
     for member in solution.ensemble.factors:
         parts = [
@@ -130,19 +196,133 @@ def _network(solution: Solution) -> dict[str, object]:
         "weights": len(members[0]),
         "sizes": ", ".join(map(str, sizes)),
         "at_target": listed(features.at_target.tolist()),
-        "metric": ",\n".join(f"    {{{listed(row)}}}" for row in features.metric.tolist()),
-        "bend": repr(float(features.bend)),
         "floor": repr(DIAGONAL_FLOOR),
         "network": ",\n".join(f"    {{{row}}}" for row in rows),
     }
 
 
-def _basin(solution: Solution) -> dict[str, object]:
-    """Fields of the basin, in which V is a quadratic form. Level 0 is no basin."""
-    basin = solution.value.basin
+def _basin(basin: Basin) -> dict[str, object]:
+    """Fields of the errors of the basin, in which V is a quadratic form."""
     return {
-        "basin_level": repr(basin.level),
         "target": listed(basin.target.tolist()),
         "turns": ", ".join(str(int(wraps)) for wraps in basin.continuous.tolist()),
-        "basin_cost": ",\n".join(f"    {{{listed(row)}}}" for row in basin.cost.tolist()),
     }
+
+
+_IN_DRIVER = ("told_in_driver", "tell_in_driver", "driver_pass", "and_context")
+#: Fields that are empty for a policy that is told nothing.
+UNTOLD = {"k": 0, **dict.fromkeys(("to", "of", "pass", "context_features", "shifted", "unused", *_IN_DRIVER), "")}
+
+
+def _fixed(solution: Solution) -> dict[str, Any]:
+    """Fields of a policy that is told nothing: constants of one robot. `trim` names templates."""
+    features, basin, problem = solution.ensemble.features, solution.value.basin, solution.problem
+    cost = problem.action_cost
+    own = [entry.trim for entry in problem.robot.metadata.inputs] if cost.slope is None else problem.trim.tolist()
+    fields = {
+        **UNTOLD,
+        "seen": "FEATURES",
+        "optimal": f"{problem.robot.name}_optimal_input(",
+        "trims": listed(own),
+        "trim": ["fixed_trim.c"],
+        "bend": repr(float(features.bend)),
+        "metric": ",\n".join(f"    {{{listed(row)}}}" for row in features.metric.tolist()),
+        "level": repr(basin.level),
+        "cost": ",\n".join(f"    {{{listed(row)}}}" for row in basin.cost.tolist()),
+    }
+    if cost.slope is not None:
+        slope = f"((const real[]){{{listed(cost.slope.tolist())}}})"
+        fields |= {"trim": ["fixed_trim.c", "about_trim.c"], "optimal": "optimal(", "slope": slope}
+    fields["constants"] = filled("fixed_form.c", fields)
+    return fields | {"parameters": names(problem.robot, "")["nominal"]}
+
+
+def _told(problem: Problem, told: Told, name: str) -> dict[str, Any]:
+    """Fields of a policy that is told a context. `trim` names templates."""
+    context, own = told.context, [f"{entry}_" if entry in RESERVED else entry for entry in told.context.names]
+    rows = list(zip(own, told.parameters, told.ranges, strict=True))
+    prefix = name.upper()
+    return {
+        "to": f"const {name}_told *told, ",
+        "of": "told->",
+        "pass": "told, ",
+        "constants": f"enum {{ ENTRIES = {len(own)} }};\n\n",
+        "parameters": "told->parameters",
+        "seen": "FEATURES + ENTRIES",
+        "context_features": "    for (int i = 0; i < ENTRIES; i++) z[FEATURES + i] = told->entries[i];\n",
+        "unused": "" if problem.moving_trim else "    (void)told;\n",
+        **_shift(context, name),
+        "optimal": "optimal(told, " if problem.moving_trim else f"{name}_optimal_input(",
+        "slope": "told->slope",
+        "trim": ["hold.c", "told.c", "about_trim.c"] if problem.moving_trim else ["told.c"],
+        "trimmed": "    hold(told);\n" if problem.moving_trim else _constant_trim(problem),
+        "k": len(own),
+        "p": len(problem.theta),
+        "errors": told.cost.shape[-1],
+        "members_of_context": "\n".join(
+            f"    {name}_real {field}; /* {comment(one.unit)}, {low:g} to {high:g}: {comment(one.meaning)} */"
+            for field, one, (low, high) in rows
+        ),
+        "nominal_context": listed(one.value for one in told.parameters),
+        "ranges": "\n".join(
+            f"#define {prefix}_{one.name.upper()}_LOWER {low!r}\n#define {prefix}_{one.name.upper()}_UPPER {high!r}"
+            for _, one, (low, high) in rows
+        ),
+        "all_in_range": " && ".join(
+            f"(context).{field} >= {prefix}_{one.name.upper()}_LOWER"
+            f" && (context).{field} <= {prefix}_{one.name.upper()}_UPPER"
+            for field, one, _ in rows
+        ),
+        "given": ", ".join(f"context->{field}" for field in own),
+        "places": ", ".join(map(str, context.columns.tolist())),
+        "middles": listed(context.middle.tolist()),
+        "halves": listed(context.half.tolist()),
+        "nominal_values": listed(problem.theta.tolist()),
+        "terms": len(told.degrees),
+        "degree": int(told.degrees.max()),
+        "degrees": ", ".join(f"{{{', '.join(map(str, row))}}}" for row in told.degrees.tolist()),
+        "polynomial": ",\n".join(f"    {{{listed(row)}}}" for row in told.polynomial.tolist()),
+        "reach": repr(REACH),
+        "held": ", ".join(map(str, problem.held)),
+        "helds": len(problem.held),
+        "state_limits": listed(problem.state_limits.tolist()),
+        "regular": repr(REGULAR),
+        **_driver(name, own, len(problem.target)),
+    }
+
+
+def _shift(context: Context, name: str) -> dict[str, str]:
+    """Fields of a target that moves: V is computed at the state minus what the context adds to the target."""
+    if context.shift is None:
+        return {
+            **dict.fromkeys(("member_shift", "shift_target", "shifted", "held_target"), ""),
+            "at_target_state": "target",
+        }
+    rows = ", ".join(f"{{{listed(row)}}}" for row in context.shift.tolist())
+    add = "told->shift[s] += told->entries[i] * along[i][s];"
+    return {
+        "member_shift": f"    {name}_real shift[{context.shift.shape[1]}]; /* of the target, by references */\n",
+        "shift_target": f"    static const real along[ENTRIES][STATES] = {{{rows}}};\n"
+        "    for (int s = 0; s < STATES; s++) {\n        told->shift[s] = 0;\n"
+        f"        for (int i = 0; i < ENTRIES; i++) {add}\n    }}\n",
+        "shifted": "    for (int i = 0; i < STATES; i++) x[i] -= told->shift[i];\n",
+        "held_target": "    real at[STATES];\n"
+        "    for (int i = 0; i < STATES; i++) at[i] = target[i] + told->shift[i];\n",
+        "at_target_state": "at",
+    }
+
+
+def _driver(name: str, own: Sequence[str], n: int) -> dict[str, str]:
+    """Fields of the driver, which reads the context after the state."""
+    read = ", ".join(f"in[{n + i}]" for i in range(len(own)))
+    told = f"    {name}_told told;\n"
+    tell = f"        {name}_tell(&(const {name}_context){{{read}}}, &told);\n"
+    return dict(zip(_IN_DRIVER, (told, tell, "&told, ", f" and what it is told ({', '.join(own)})"), strict=True))
+
+
+def _constant_trim(problem: Problem) -> str:
+    values = listed(entry.trim for entry in problem.robot.metadata.inputs)
+    return (
+        "    for (int k = 0; k < INPUTS; k++) {\n"
+        f"        told->trim[k] = ((const real[]){{{values}}})[k];\n        told->slope[k] = 0;\n    }}\n"
+    )

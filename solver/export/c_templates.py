@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from string import Template
+from struct import pack, unpack
 
 import torch
 
+from modelgen.files import PACKAGE
 from modelgen.loader import CompiledRobot
 from solver.problem.problem import FARTHEST, Problem
 from solver.value.features import Features
 
 TEMPLATES = Path(__file__).parent / "templates"
+COPYRIGHT = "Copyright (c) 2026 The robust-value-iteration authors"
 WITHOUT_BOUND = 3e38  # bound of an angle that wraps: any finite number
 
 
@@ -67,7 +71,12 @@ def domain(problem: Problem) -> dict[str, object]:
     declared = problem.bound.new_tensor([state.limit for state in problem.robot.metadata.states], dtype=torch.float64)
     largest = torch.maximum(problem.bound.double(), declared).clamp(max=WITHOUT_BOUND)
     fields: dict[str, object] = {"bounds": listed(largest.tolist()), "farthest": repr(FARTHEST)}
-    fields |= {"NAME": problem.robot.name.upper(), "rotations_inside": "1", "normalise_rotations": ""}
+    fields |= {
+        "name": problem.robot.name,
+        "NAME": problem.robot.name.upper(),
+        "rotations_inside": "1",
+        "normalise_rotations": "",
+    }
     if problem.geometry.rotations:
         fields["rotations_inside"] = "rotations_in_domain(x)"
         fields["normalise_rotations"] = "    normalise_rotations(y);\n"
@@ -99,15 +108,30 @@ def _statements(template: str) -> dict[str, object]:
 
 def facts(robot: CompiledRobot, *lines: str) -> dict[str, object]:
     """Field of a header: states and inputs with units and limits, and then more lines."""
-    return {"facts": "\n".join(f" * {comment(line)}".rstrip() for line in [*_signals(robot), "", *lines])}
+    return {"facts": "\n".join(f" * {comment(line)}".rstrip() for line in [*signals(robot), "", *lines])}
 
 
 def origin(robot: CompiledRobot) -> list[str]:
-    """Lines with the hashes of the artifact and the model of a policy."""
-    return [f"Made from artifact {robot.hash}", f"of model {robot.model_hash}."]
+    """Lines with the hashes of the artifact and the model of a policy, and the version that made it."""
+    return [f"Made from artifact {robot.hash}", f"of model {robot.model_hash}", f"by {PACKAGE} {version(PACKAGE)}."]
 
 
-def _signals(robot: CompiledRobot) -> list[str]:
+def header(robot: CompiledRobot, made: str, also: str, note: str, value: str = "") -> dict[str, object]:
+    """Fields of policy.h. made: the command. also: what else there is. note: a sentence. value: its declaration."""
+    return {
+        "made": made,
+        "also": also,
+        "note": note,
+        "value_declaration": value,
+        "copyright": COPYRIGHT,
+        "version": version(PACKAGE),
+        "artifact_hash": robot.hash,
+        "model_hash": robot.model_hash,
+    }
+
+
+def signals(robot: CompiledRobot) -> list[str]:
+    """A line for each state and input: index, name, unit and range."""
     lines = []
     for index, state in enumerate(robot.metadata.states):
         range_ = "any number of turns" if state.continuous else f"-{state.limit:g} to {state.limit:g}"
@@ -123,5 +147,10 @@ def comment(text: str) -> str:
 
 
 def listed(values: Iterable[float]) -> str:
-    """Numbers in C with all digits."""
-    return ", ".join(map(repr, values))
+    """Numbers in C with all digits, as those of the type `real` where they are none of a float."""
+    return ", ".join(repr(value) if in_single(value) else f"(real){value!r}" for value in values)
+
+
+def in_single(value: float) -> bool:
+    """Whether a number of single precision holds all its digits."""
+    return not math.isfinite(value) or (abs(value) < 3e38 and unpack("f", pack("f", value))[0] == value)

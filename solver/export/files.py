@@ -38,9 +38,10 @@ def policy_files(
     files: dict[Path, bytes] = {}
     if "c" in formats:
         from solver.export.c_export import emit, emit_observer
+        from solver.export.c_folder import complete, without_those_of_the_user
 
         sources = emit(solution, text) | (emit_observer(solution.problem, estimate) if observer else {})
-        files |= {directory / name: source.encode() for name, source in sources.items()}
+        files |= without_those_of_the_user(directory, complete(solution.problem, text, sources, observer))
     if "onnx" in formats:
         from solver.export.onnx_export import emit as emit_onnx
 

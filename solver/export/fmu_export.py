@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-from modelgen.backends import c
-from modelgen.backends.fmu.archive import archive
-from modelgen.backends.fmu.description import Unit, Variable
-from solver.errors import SolverError
+from modelgen.backends.fmu.archive import Unit, Variable, archive
 from solver.export.c_export import emit as emit_policy
 from solver.export.c_export import emit_observer
-from solver.export.c_templates import filled, listed, names
+from solver.export.c_folder import kernels
+from solver.export.c_templates import filled, names
 from solver.training.solution import Solution
+from solver.value.told import Told, told_by
 
 
 def emit(solution: Solution, label: str, version: int = 3, observer: bool = False) -> bytes:
     """NAME_policy.fmu of FMI 2.0 or 3.0, with machine code for this machine.
 
-    Its inputs are the states; with an observer, the measured positions. Its outputs are the robot's inputs, and
-    `in_domain`: 1, or 0 where the state is not in the domain that the policy was made for. Raises ModelError without a
-    C compiler, and SolverError for an artifact without the functions that are needed.
+    Its inputs are the states; with an observer, the measured positions. Its tunable parameters are what the policy of a
+    family is told. Its outputs are the robot's inputs, and `in_domain`: 1, or 0 where the state is not in the domain
+    that the policy was made for. Raises ModelError without a C compiler, and SolverError for an artifact without the
+    functions that are needed.
     """
     robot = solution.problem.robot
-    needed = {
-        "affine_dynamics",
-        "optimal_input",
-        *(["jacobians"] if observer else []),
-    } - robot.program.operations.keys()
-    if needed:
-        raise SolverError(f"`{robot.name}` was built without {', '.join(sorted(needed))}; build it without --functions")
+    functions = kernels(solution.problem, observer)
     sensed = len(robot.metadata.coordinates) if observer else len(robot.state_names)
-    variables = _variables(solution, sensed)
-    fields = names(robot, label) | {"sensed": sensed, "start": listed(variable.start or 0.0 for variable in variables)}
-    fields |= _with_observer(robot.name) if observer else _without_observer()
+    told = told_by(solution.problem, solution.ensemble)
+    variables = _variables(solution, sensed, told)
+    start = ", ".join(repr(variable.start or 0.0) for variable in variables)
+    fields = names(robot, label) | {"sensed": sensed, "start": start}
+    fields |= _with_observer(robot.name, told) if observer else _without_observer()
+    fields |= {"tell": "", "pass": ""} if told is None else _telling(robot.name, told)
     model = filled("controller_fmu.c", fields).encode()
     texts = emit_policy(solution, label) | (emit_observer(solution.problem) if observer else {})
-    sources = {name: text.encode() for name, text in texts.items()} | c.emit(robot.program, robot.metadata)
-    sources = {name: text for name, text in sources.items() if not name.endswith("_driver.c")}
+    sources = {name: text.encode() for name, text in texts.items()} | functions
+    sources = {name: text for name, text in sources.items() if not name.endswith(("_driver.c", "_replay.c"))}
     unit_name, parts = f"{robot.name}_policy", ("policy", "observer") if observer else ("policy",)
     memory = ["double periods;  /* control periods so far */"]
     memory += [f"{robot.name}_observer observer, trial;"] if observer else []
@@ -53,11 +50,19 @@ def emit(solution: Solution, label: str, version: int = 3, observer: bool = Fals
     return archive(unit, version, sources | {f"{unit_name}_fmu.c": model}, of_wrapper, f"{robot.name.upper()}_REAL")
 
 
-def _with_observer(robot: str) -> dict[str, object]:
+def _telling(robot: str, told: Told) -> dict[str, object]:
+    """Statements that tell the policy the parameters, which follow the outputs among the values."""
+    members = ", ".join(f"f->value[IN_DOMAIN + {1 + i}]" for i in range(len(told.parameters)))
+    tell = f"{robot}_told told;\n    {robot}_tell(&(const {robot}_context){{{members}}}, &told);\n    "
+    return {"tell": tell, "pass": "&told, "}
+
+
+def _with_observer(robot: str, told: Told | None) -> dict[str, object]:
     """Calls of the observer. A trial of the present period may be repeated until the period is over."""
+    know = "" if told is None else f"{robot}_observer_know(&f->trial, told.parameters);\n    "
     return {
         "reset": f"{robot}_observer_reset(&f->observer);",
-        "estimate": f"f->trial = f->observer;\n    {robot}_observer_estimate(&f->trial, f->value, x);",
+        "estimate": f"f->trial = f->observer;\n    {know}{robot}_observer_estimate(&f->trial, f->value, x);",
         "compensate": f"{robot}_observer_compensate(&f->trial, u);",
         "sent": f"{robot}_observer_sent(&f->trial, f->value + SENSED);\n        f->observer = f->trial;",
     }
@@ -67,11 +72,20 @@ def _without_observer() -> dict[str, object]:
     return {"reset": "", "estimate": "memcpy(x, f->value, sizeof x);", "compensate": "", "sent": ""}
 
 
-def _variables(solution: Solution, sensed: int) -> list[Variable]:
-    """Measured states, then the robot's inputs, then whether the state is in the domain."""
+def _variables(solution: Solution, sensed: int, told: Told | None) -> list[Variable]:
+    """Measured states, then the robot's inputs, whether the state is in the domain, and what the policy is told."""
     robot = solution.problem.robot.metadata
     measured = list(zip(robot.states, robot.task.start_mean, strict=True))[:sensed]
-    known = tuple(range(sensed))
+    context = (
+        []
+        if told is None
+        else [
+            Variable(one.name, one.unit, one.meaning, "parameter", "tunable", one.value, low, high)
+            for one, (low, high) in zip(told.parameters, told.ranges, strict=True)
+        ]
+    )
+    first = sensed + len(robot.inputs) + 1
+    known = (*range(sensed), *range(first, first + len(context)))
     variables = [
         Variable(state.name, state.unit, state.meaning, "input", "continuous", start) for state, start in measured
     ]
@@ -89,7 +103,7 @@ def _variables(solution: Solution, sensed: int) -> list[Variable]:
         for entry in robot.inputs
     ]
     name = "in_domain"
-    while name in {variable.name for variable in variables}:
+    while name in {variable.name for variable in [*variables, *context]}:
         name += "_"
     meaning = "1, or 0 where the state is not in the domain of the policy: stop the robot"
-    return [*variables, Variable(name, "1", meaning, "output", "discrete", depends_on=known)]
+    return [*variables, Variable(name, "1", meaning, "output", "discrete", depends_on=known), *context]

@@ -15,16 +15,21 @@ import numpy as np
 
 from modelgen.loader import CompiledRobot
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds
-from solver.problem.problem import FARTHEST
+from solver.problem.problem import FARTHEST, REGULAR
 from solver.training.solution import Solution
+from solver.value.family import REACH
 from solver.value.network import DIAGONAL_FLOOR
+from solver.value.told import told_by
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 
 def emit(solution: Solution, label: str) -> str:
-    """Text of the module: policy(x, u) fills u and returns its cost, value(x, gradient) fills dV/dx and returns V."""
-    robot = solution.problem.robot
+    """Text of the module: policy(x, u) fills u and returns its cost, value(x, gradient) fills dV/dx and returns V.
+
+    A solution with contexts has tell({name: value}) too, which makes both those of a robot.
+    """
+    robot, told = solution.problem.robot, solution.problem.context is not None
     source, names = robot.javascript()
     return "\n".join(
         [
@@ -35,7 +40,7 @@ def emit(solution: Solution, label: str) -> str:
             engine(),
             f"const run = {as_json(numbers(solution))};",
             f"const robot = {{ {', '.join(names)} }};",
-            "export const { policy, value } = makePolicy(robot, facts, nominal, run);",
+            f"export const {{ policy, value{', tell' if told else ''} }} = makePolicy(robot, facts, nominal, run);",
             f"export {{ {', '.join(names)} }};\n",
         ]
     )
@@ -61,7 +66,8 @@ def as_json(value: object) -> str:
 
 def numbers(solution: Solution) -> dict[str, object]:
     """Argument `run` of makePolicy."""
-    solution.require_own_trim()
+    problem, cost = solution.problem, solution.problem.action_cost
+    moved = cost.slope is not None
     ensemble = copy.deepcopy(solution.ensemble).double()
     features, basin = ensemble.features, ensemble.basin
     flat = []
@@ -70,7 +76,7 @@ def numbers(solution: Solution) -> dict[str, object]:
             flat += [weight.detach().numpy().ravel(), bias.detach().numpy()]
     settings = solution.run.settings
     return {
-        "sizes": [features.size, *(len(bias) for bias in ensemble.factors[0].biases)],
+        "sizes": [len(ensemble.factors[0].weights[0]), *(len(bias) for bias in ensemble.factors[0].biases)],
         "members": len(ensemble.factors),
         "weights": base64.b64encode(np.concatenate(flat).astype("<f4").tobytes()).decode(),
         "angles": features.angles.tolist(),
@@ -81,6 +87,10 @@ def numbers(solution: Solution) -> dict[str, object]:
         "metric": features.metric.tolist(),
         "bend": float(features.bend),
         "floor": DIAGONAL_FLOOR,
+        "trim": problem.trim.tolist() if moved else [entry.trim for entry in problem.robot.metadata.inputs],
+        "slope": cost.slope.tolist() if cost.slope is not None else [0.0] * len(problem.trim),
+        "cost": float(cost.level),
+        "told": _told(solution),
         "basin": {
             "level": basin.level,
             "target": basin.target.tolist(),
@@ -93,4 +103,23 @@ def numbers(solution: Solution) -> dict[str, object]:
         "small": SMALL,
         "newtonSteps": NEWTON_STEPS,
         "contractions": CONTRACTIONS,
+    }
+
+
+def _told(solution: Solution) -> dict[str, object] | None:
+    """What `tell` computes with; None for a policy that is told nothing. held: only where the trim moves."""
+    told, problem = told_by(solution.problem, solution.ensemble), solution.problem
+    if told is None:
+        return None
+    places = told.context.columns.tolist()
+    return {
+        "context": [{**facts, "place": place} for facts, place in zip(told.described(), places, strict=True)],
+        "entries": [0.0] * len(places),
+        "degree": int(told.degrees.max()),
+        "degrees": told.degrees.tolist(),
+        "polynomial": told.polynomial.tolist(),
+        "reach": REACH,
+        "shift": None if told.context.shift is None else told.context.shift.tolist(),
+        "held": problem.held if problem.moving_trim else None,
+        "regular": REGULAR,
     }

@@ -1,5 +1,7 @@
 """Export of a policy as one ONNX graph: x (N, n) -> u (N, m), V (N, 1), dV_dx (N, n), any N, float32.
 
+The graph of a family has a second input, the context (N, k) in SI units, one for each state.
+
 It has the formulas of `solver.value.frozen`, `solver.value.quadratic_form` and `solver.game.policies` in operations of
 ONNX. B(x) and the action cost come from the robot's CasADi functions.
 """
@@ -17,26 +19,27 @@ import numpy as np
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Rotation
 from solver.export.onnx_graph import OnnxGraph, OnnxTensor, entries, where
+from solver.export.onnx_value import Frame, frame_of, frame_of_contexts, joined, summed, value_of
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
-from solver.problem.geometry import ENTRIES
-from solver.problem.problem import FARTHEST
+from solver.problem.problem import FARTHEST, REGULAR
 from solver.training.solution import Solution
-from solver.value.features import Features
-from solver.value.network import DIAGONAL_FLOOR, Factor
-from solver.value.quadratic_form import TURN, Basin
+from solver.value.told import told_by
 
 
 def emit(solution: Solution, label: str) -> bytes:
-    """Content of the .onnx file."""
-    solution.require_own_trim()
-    robot = solution.problem.robot.with_kernels("casadi")
+    """Content of the .onnx file. A solution with contexts gives a graph with the input `context`."""
+    robot, told = solution.problem.robot.with_kernels("casadi"), told_by(solution.problem, solution.ensemble)
     graph = OnnxGraph()
     n, m = len(robot.metadata.states), len(robot.metadata.inputs)
     x = _normalised(_confined(OnnxTensor(graph, "x")), solution.problem.geometry.rotations, n)
-    value, gradient = _value(solution, x)
-    policy = _Policy(solution, robot)
+    frame = frame_of(solution) if told is None else frame_of_contexts(told, OnnxTensor(graph, "context"))
+    value, gradient = value_of(solution, frame, x)
+    policy = _Policy(solution, robot, frame)
     outputs = {"u": (policy(x, gradient), m), "V": (value, 1), "dV_dx": (gradient, n)}
-    content: bytes = graph.model({"x": n}, outputs, _facts(solution, robot, label)).SerializeToString()
+    inputs, facts = {"x": n}, _facts(solution, robot, label)
+    if told is not None:
+        inputs, facts = inputs | {"context": len(told.parameters)}, facts | {"context": json.dumps(told.described())}
+    content: bytes = graph.model(inputs, outputs, facts).SerializeToString()
     return content
 
 
@@ -76,172 +79,77 @@ def _facts(solution: Solution, robot: CompiledRobot, label: str) -> dict[str, st
     }
 
 
-def _value(solution: Solution, x: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
-    """V (N, 1) and dV/dx (N, n) of the ensemble with its basin."""
-    features, members = solution.ensemble.features, solution.ensemble.factors
-    c = len(features.angles)
-    angle, rest = x.picked(features.angles.tolist()), x.picked(features.others.tolist())
-    z = x.graph.apply("Sin", angle) | x.graph.apply("Cos", angle) | rest * features.scale.numpy()
-    turning = [x.picked(range(each.coordinate, each.coordinate + 4)) for each in features.rotations]
-    for q in turning:
-        z = z | _matrix(q)
-    metric, bend = features.metric.numpy(), float(features.bend)
-    straight = (z - features.at_target.numpy()) @ metric
-    shrunk = x.graph.constant(1.0) / x.graph.apply("Sqrt", (straight * straight).row_sum() * bend + 1.0)
-    error = straight * shrunk
-    parts = [_member(member, features, z, error) for member in members]
-    value, dz, dy = parts[0]
-    for more, by_features, by_error in parts[1:]:
-        value, dz, dy = value + more, dz + by_features, dy + by_error
-    dz = dz + ((dy - error * ((dy * error).row_sum() * bend)) * shrunk) @ metric.T
-    value, dz = value / float(len(members)), dz / float(len(members))
-    sine, cosine = range(c), range(c, 2 * c)
-    by_angle = dz.picked(sine) * z.picked(cosine) - dz.picked(cosine) * z.picked(sine)
-    first = 2 * c + len(features.others)
-    slopes = by_angle | dz.picked(range(2 * c, first)) * features.scale.numpy()
-    places = [*features.angles.tolist(), *features.others.tolist()]
-    for k, (q, rotation) in enumerate(zip(turning, features.rotations, strict=True)):
-        entries = [range(first + ENTRIES * k + 3 * row, first + ENTRIES * k + 3 * row + 3) for row in range(3)]
-        turns = [_cross(dz.picked(row), z.picked(row)) for row in entries]
-        slopes = slopes | _by_quaternion(q, turns[0] + turns[1] + turns[2])
-        places += range(rotation.coordinate, rotation.coordinate + 4)
-    return _overlaid(solution.value.basin, x, value, slopes.picked(np.argsort(places).tolist()))
-
-
-def _product(p: OnnxTensor, q: OnnxTensor) -> OnnxTensor:
-    """Products (N, 4) of quaternions."""
-    order = [[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]]
-    signs = [[1, -1, -1, -1], [1, 1, 1, -1], [1, -1, 1, 1], [1, 1, -1, 1]]
-    rows = [
-        (p * q.picked(places) * np.array(sign, np.float32)).row_sum() for places, sign in zip(order, signs, strict=True)
-    ]
-    return rows[0] | rows[1] | rows[2] | rows[3]
-
-
-def _cross(a: OnnxTensor, b: OnnxTensor) -> OnnxTensor:
-    """Cross products (N, 3)."""
-    ahead, behind = [1, 2, 0], [2, 0, 1]
-    return a.picked(ahead) * b.picked(behind) - a.picked(behind) * b.picked(ahead)
-
-
-def _by_quaternion(q: OnnxTensor, turns: OnnxTensor) -> OnnxTensor:
-    """dV/dq (N, 4), tangent to the sphere, from dV (N, 3) by small turns in the turned frame."""
-    return _product(q, turns.picked([0]) * 0.0 | turns * 2.0)
-
-
-def _matrix(q: OnnxTensor) -> OnnxTensor:
-    """Rotation matrices (N, 9), row by row: products of two entries of q, and 1 on the diagonal."""
-    pairs = [(a, b) for a in range(4) for b in range(a, 4)]
-    products = q.picked([a for a, _ in pairs]) * q.picked([b for _, b in pairs])
-    share = np.zeros((len(pairs), ENTRIES), np.float32)
-    w, x, y, z = range(4)
-    terms = [
-        {(y, y): -2, (z, z): -2}, {(x, y): 2, (w, z): -2}, {(x, z): 2, (w, y): 2},
-        {(x, y): 2, (w, z): 2}, {(x, x): -2, (z, z): -2}, {(y, z): 2, (w, x): -2},
-        {(x, z): 2, (w, y): -2}, {(y, z): 2, (w, x): 2}, {(x, x): -2, (y, y): -2},
-    ]  # fmt: skip
-    for column, term in enumerate(terms):
-        for pair, factor in term.items():
-            share[pairs.index(pair), column] = factor
-    return products @ share + np.eye(3, dtype=np.float32).ravel()
-
-
-def _member(
-    member: Factor, features: Features, z: OnnxTensor, error: OnnxTensor
-) -> tuple[OnnxTensor, OnnxTensor, OnnxTensor]:
-    """V (N, 1) of a member, and its derivatives by z and by the error (N, n_z), from one reverse sweep."""
-    apply = z.graph.apply
-    weights = [weight.detach().numpy() for weight in member.weights]
-    biases = [bias.detach().numpy() for bias in member.biases]
-    rows, columns, diagonal = member.rows.tolist(), member.column_sum.numpy(), member.diagonal.numpy()
-    on_diagonal = z.graph.constant(diagonal[None], np.bool_)
-    hidden: list[OnnxTensor] = []
-    h = z
-    for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
-        h = apply("Tanh", h @ weight + bias)
-        hidden.append(h)
-    raw = h @ weights[-1] + biases[-1]
-    entry = where(on_diagonal, apply("Softplus", raw) + DIAGONAL_FLOOR, raw)
-    factor = error.picked(rows)
-    y = (entry * factor) @ columns
-    outer = y @ columns.T * -2.0
-    adjoint = outer * factor * where(on_diagonal, apply("Sigmoid", raw), 1.0)
-    for weight, h in zip(weights[:0:-1], reversed(hidden), strict=True):
-        adjoint = adjoint @ weight.T * (h.graph.constant(1.0) - h * h)
-    return -(y * y).row_sum(), adjoint @ weights[0].T, (outer * entry) @ np.eye(features.size)[rows]
-
-
-def _overlaid(basin: Basin, x: OnnxTensor, value: OnnxTensor, gradient: OnnxTensor) -> tuple[OnnxTensor, OnnxTensor]:
-    """V and dV/dx, with the quadratic form inside the basin."""
-    if basin.level == 0.0:
-        return value, gradient
-    away = x - basin.target.numpy()
-    turns = basin.continuous.numpy() * TURN
-    e = away - x.graph.apply("Round", away / TURN) * turns
-    states, places, parts = list(range(len(turns))), list(range(len(turns))), e
-    for k, rotation in enumerate(basin.rotations):
-        q = x.picked(range(rotation.coordinate, rotation.coordinate + 4))
-        goal = basin.target[rotation.quaternion].numpy() * np.array([1, -1, -1, -1], np.float32)
-        apart = _product(x.graph.constant(goal[None]), q)
-        turn = apart.picked([1, 2, 3]) * 2.0
-        parts = parts | where(apart.picked([0]) < 0.0, -turn, turn)
-        at, own = states.index(rotation.coordinate), len(turns) + 3 * k
-        places[at : at + 4], states[at : at + 4] = [own, own + 1, own + 2], [rotation.coordinate] * 3
-    e = parts.picked(places)
-    slope = e @ basin.cost.numpy()
-    distance = (slope * e).row_sum()
-    inside = distance < basin.level
-    return where(inside, -distance, value), where(inside, _pulled_back(basin, x, slope * -2.0, states), gradient)
-
-
-def _pulled_back(basin: Basin, x: OnnxTensor, by_error: OnnxTensor, states: list[int]) -> OnnxTensor:
-    """dV/dx (N, n) from dV/de (N, nt). states: for every entry of e the state, for a rotation that of w three times."""
-    if not basin.rotations:
-        return by_error
-    turning = {rotation.coordinate for rotation in basin.rotations}
-    plain = [k for k, state in enumerate(states) if state not in turning]
-    slopes, places = by_error.picked(plain), [states[k] for k in plain]
-    for rotation in basin.rotations:
-        q = x.picked(range(rotation.coordinate, rotation.coordinate + 4))
-        goal = basin.target[rotation.quaternion].numpy() * np.array([1, -1, -1, -1], np.float32)
-        apart, first = _product(x.graph.constant(goal[None]), q), states.index(rotation.coordinate)
-        g = by_error.picked([first, first + 1, first + 2])
-        g = where(apart.picked([0]) < 0.0, -g, g)
-        slopes = slopes | _by_quaternion(q, g * apart.picked([0]) - _cross(apart.picked([1, 2, 3]), g))
-        places += range(rotation.coordinate, rotation.coordinate + 4)
-    return slopes.picked(np.argsort(places).tolist())
-
-
 class _Policy:
     """Policy in ONNX: inputs (N, m) within their limits, from states (N, n) and dV/dx (N, n)."""
 
-    def __init__(self, solution: Solution, robot: CompiledRobot) -> None:
-        self._solution, self._robot = solution, robot
+    def __init__(self, solution: Solution, robot: CompiledRobot, frame: Frame) -> None:
+        self._solution, self._robot, self._frame = solution, robot, frame
+        problem = solution.problem
         self._limits = [entry.limit for entry in robot.metadata.inputs]
-        self._trim = [entry.trim for entry in robot.metadata.inputs]
-        self._seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
+        self._seconds = held_seconds(problem, solution.run.settings.reaction_periods)
         self._optimal = partial(entries, robot.casadi_function("optimal_input"))
         cost, u = robot.casadi_function("action_cost"), casadi.SX.sym("u", len(self._limits))
         self._slopes = casadi.Function("slopes", [u], [casadi.vertcat(*cost(u)[1:])])
+        own = problem.action_cost.slope  # of the kernel's cost at the trim
+        self._trim: list[Any] = (
+            [entry.trim for entry in robot.metadata.inputs] if own is None else problem.trim.tolist()
+        )
+        self._slope: list[Any] | None = None if own is None else own.tolist()
+        if problem.moving_trim:
+            self._trim, self._slope = self._moving_trim()
+
+    def _theta(self, context: Any) -> Any:
+        """Parameters (p,) of CasADi with the symbols of the told ones in place."""
+        theta, problem = casadi.SX(self._robot.nominal_parameters), self._solution.problem
+        assert problem.context is not None
+        for i, place in enumerate(problem.context.columns.tolist()):
+            theta[place] = context[i]
+        return theta
+
+    def _moving_trim(self) -> tuple[list[Any], list[Any]]:
+        """Trims, and slopes of the kernel's cost there, as m columns each; the formula of `Problem.trim_of`."""
+        problem, values = self._solution.problem, self._frame.values
+        assert problem.context is not None
+        assert values is not None
+        context, m = casadi.SX.sym("context", len(problem.context)), len(self._limits)
+        target = casadi.SX(problem.context.target.tolist())
+        if problem.context.shift is not None:
+            c = (context - problem.context.middle.numpy()) / problem.context.half.numpy()
+            target += casadi.mtimes(problem.context.shift.numpy().T, c)
+        a, B = self._robot.casadi_function("affine_dynamics")(target, self._theta(context))
+        limits = problem.state_limits[problem.held].numpy()
+        A = casadi.mtimes(casadi.mtimes(casadi.diag(1.0 / limits), B[problem.held, :]), casadi.diag(self._limits))
+        normal, wanted = casadi.mtimes(A.T, A), casadi.mtimes(A.T, -a[problem.held] / limits)
+        normal += REGULAR * casadi.fmax(casadi.trace(normal), 1e-12) * casadi.SX.eye(m)
+        share = solved([[normal[i, k] for k in range(m)] for i in range(m)], [wanted[i] for i in range(m)])
+        trim = casadi.vertcat(*share) * self._limits
+        found = entries(casadi.Function("trim", [context], [casadi.densify(trim)]), values)
+        columns = [entry for entry in found if entry is not None]
+        slopes = entries(self._slopes, joined(columns))[:m]
+        return columns, [slope if slope is not None else columns[0] * 0.0 for slope in slopes]
 
     def __call__(self, x: OnnxTensor, gradient: OnnxTensor) -> OnnxTensor:
         b = self._control_matrix(x)
         w = self._gain(b, gradient)
         argument = self._held(x, b, w) if self._seconds else w
-        return _beside(self._closed(argument))
+        return joined(self._closed(argument))
 
     def _control_matrix(self, x: OnnxTensor) -> list[list[OnnxTensor | None]]:
         """B(x) as m columns of n entries (N, 1)."""
-        n, m = len(self._robot.metadata.states), len(self._limits)
+        n, m, values = len(self._robot.metadata.states), len(self._limits), self._frame.values
         state, theta = casadi.SX.sym("x", n), self._robot.nominal_parameters
-        matrix = casadi.sparsify(self._robot.casadi_function("affine_dynamics")(state, theta)[1])
+        if values is not None:
+            context = casadi.SX.sym("context", len(self._solution.run.given))
+            state, theta, x = casadi.vertcat(state, context), self._theta(context), x | values
+        matrix = casadi.sparsify(self._robot.casadi_function("affine_dynamics")(state[:n], theta)[1])
         flat = entries(casadi.Function("control_matrix", [state], [matrix]), x)
         return [flat[k * n : (k + 1) * n] for k in range(m)]
 
     def _gain(self, b: list[list[OnnxTensor | None]], gradient: OnnxTensor) -> list[OnnxTensor]:
         """w = B^T dV/dx as m columns."""
         slopes = gradient.columns(len(b[0]))
-        return [_sum([entry * s for entry, s in zip(column, slopes, strict=True) if entry is not None]) for column in b]
+        parts = [[e * s for e, s in zip(column, slopes, strict=True) if e is not None] for column in b]
+        return [summed(each) for each in parts]
 
     def _away(self, w: list[OnnxTensor]) -> list[OnnxTensor]:
         """grad g~(w) - u0 as m columns."""
@@ -249,7 +157,8 @@ class _Policy:
 
     def _closed(self, w: list[OnnxTensor]) -> list[OnnxTensor]:
         """grad g~(w) as m columns."""
-        return [entry for entry in self._optimal(_beside(w)) if entry is not None]
+        moved = w if self._slope is None else [each + slope for each, slope in zip(w, self._slope, strict=True)]
+        return [entry for entry in self._optimal(joined(moved)) if entry is not None]
 
     def _held(self, x: OnnxTensor, b: list[list[OnnxTensor | None]], w: list[OnnxTensor]) -> list[OnnxTensor]:
         """Argument w(d) of the policy for a held input, which solves u0 + d = grad g~(w(d))."""
@@ -258,7 +167,7 @@ class _Policy:
             size = u.graph.apply("Max", abs(u), SHORTEST * limit)
             step = where(u < 0.0, -size, size)
             moved = [step * 0.0 if entry is None else entry * step * self._seconds for entry in column]
-            beside = self._gain(b, _value(self._solution, x + _beside(moved))[1])
+            beside = self._gain(b, value_of(self._solution, self._frame, x + joined(moved))[1])
             chords.append([(here - there) / step for here, there in zip(w, beside, strict=True)])
         m = range(len(w))
         p = _semidefinite([[(chords[k][i] + chords[i][k]) * 0.5 for k in m] for i in m])
@@ -271,6 +180,7 @@ class _Policy:
         for _ in range(NEWTON_STEPS):
             u = side * d + self._trim[0]
             first, second = (entry if entry is not None else u * 0.0 for entry in entries(self._slopes, u))
+            first = first if self._slope is None else first - self._slope[0]
             excess = side * first + p * d - size
             above = excess.graph.constant(0.0) < excess
             low, high = where(above, low, d), where(above, d, high)
@@ -288,17 +198,6 @@ class _Policy:
             rows = [[entry * s for entry, s in zip(row, share, strict=True)] for row in p]
             at = solved([[e + 1.0 if i == k else e for k, e in enumerate(row)] for i, row in enumerate(rows)], w)
         return at
-
-
-def _sum(values: list[OnnxTensor]) -> OnnxTensor:
-    total = values[0]
-    for value in values[1:]:
-        total = total + value
-    return total
-
-
-def _beside(columns: list[OnnxTensor]) -> OnnxTensor:
-    return columns[0].graph.apply("Concat", *columns, axis=1)
 
 
 def _semidefinite(rest: list[list[OnnxTensor]]) -> list[list[OnnxTensor]]:

@@ -1,8 +1,9 @@
 """Export of policies as one HTML page in which the reader's browser simulates the robot in float64.
 
 The parts are in `page`: `page.html`, `simulation.js` (closed loop), `worker.js` (100 starts, maps), `page.js`
-(experiment and its address), `scene.js` (moving robot), `figures.js` (plots, maps, distributions) and `controls.js`
-(sliders, keys, facts, start). The robot's functions are JavaScript from its artifact. The page loads no other file.
+(experiment and its address), `body.js` (what the robot looks like), `scene.js` (moving robot), `figures.js` (plots,
+maps, distributions) and `controls.js` (sliders, story, keys, facts, start). The robot's functions are JavaScript from
+its artifact. The page loads no other file.
 """
 
 from __future__ import annotations
@@ -12,20 +13,19 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from modelgen.style import CSS
 from solver.errors import SolverError
 from solver.export.js_export import as_json, numbers
 from solver.export.js_export import engine as policy_engine
-from solver.plants.harsh.drive import BREAKAWAY, COULOMB, RESTING, SWEEPS
-from solver.plants.harsh.harshness import Harshness
-from solver.plants.harsh.plant import Harsh
-from solver.plants.harsh.sensors import NOISE
+from solver.plants.harsh.plant import Harsh, Harshness
+from solver.plants.harsh.sensors import BREAKAWAY, COULOMB, NOISE, RESTING, SWEEPS
 from solver.plants.outcome import settling_periods, tolerances
 from solver.problem.problem import Problem
 from solver.training.solution import Solution
 
 FOLDER = Path(__file__).parent / "page"
 MOST_RUNS = 4
-SCRIPTS = ("page.js", "scene.js", "figures.js", "controls.js")  # one script, in this order
+SCRIPTS = ("page.js", "body.js", "scene.js", "figures.js", "controls.js")  # one script, in this order
 
 
 def emit(solutions: Sequence[Solution]) -> str:
@@ -41,10 +41,19 @@ def emit(solutions: Sequence[Solution]) -> str:
             raise SolverError(
                 f"{solution.label} is a run of another robot than {solutions[0].label}; make one page a robot"
             )
-    runs = as_json([{**numbers(solution), **_origin(solution)} for solution in solutions])
+    labels = [solution.label for solution in solutions]
+    for place, label in enumerate(labels):  # of two runs with one label, the second has a number
+        labels[place] = f"{label} ({labels[: place + 1].count(label)})" if label in labels[:place] else label
+    runs = as_json(
+        [
+            {**numbers(solution), **_origin(solution), "label": label}
+            for solution, label in zip(solutions, labels, strict=True)
+        ]
+    )
     data = f"const runs = {runs};\nconst workerText = {as_json(_text('worker.js'))};"
     parts = {
         "@TITLE@": html.escape(f"{problem.robot.name}: policies to push"),
+        "@STYLE@": CSS,
         "@EQUATIONS@": "\n".join(problem.robot.equations()),
         "@ENGINE@": engine(problem),
         "@PAGE@": "\n".join([data, *map(_text, SCRIPTS)]),
@@ -58,7 +67,7 @@ def emit(solutions: Sequence[Solution]) -> str:
 def engine(problem: Problem) -> str:
     """Script with robot, facts, rules and makeSimulation, for the page, its workers and the tests."""
     robot = problem.robot
-    if not robot.drawing.segments([problem.target.tolist()]).size:
+    if not robot.drawing.segments([problem.target.tolist()]).size and not robot.metadata.rotations:
         raise SolverError(f"{robot.name} has no drawing; add robot.draw(...) to its model file and build again")
     source, names = robot.javascript()
     nominal = [parameter.value for parameter in robot.metadata.parameters]
@@ -68,7 +77,7 @@ def engine(problem: Problem) -> str:
             f"const facts = {as_json(asdict(robot.metadata))};",
             f"const nominal = {as_json(nominal)};",
             f"const rules = {as_json(_rules(problem))};",
-            "rules.points = 1 + Math.max(...robot.SEGMENTS.flat());",
+            "rules.points = 1 + Math.max(-1, ...robot.SEGMENTS.flat());",
             policy_engine(),
             _text("simulation.js"),
         ]
@@ -76,7 +85,7 @@ def engine(problem: Problem) -> str:
 
 
 def _rules(problem: Problem) -> dict[str, object]:
-    """Tolerances, noise and view of the page, which are not in the artifact."""
+    """Tolerances and noise of the page, which are not in the artifact."""
     position, rate = tolerances(problem)
     return {
         "position": position.tolist(),
@@ -85,7 +94,6 @@ def _rules(problem: Problem) -> dict[str, object]:
         "unwrapped": problem.unwrapped_costs,
         "noise": [NOISE.get(state.unit, 0.0) for state in problem.robot.metadata.states],
         "stiction": _stiction(problem),
-        "view": problem.robot.drawing.view,
     }
 
 
@@ -109,7 +117,6 @@ def _origin(solution: Solution) -> dict[str, object]:
     """Facts on the training of a run."""
     robot, training = solution.problem.robot, solution.run.identity()
     return {
-        "label": solution.label,
         "algorithm": solution.run.settings.algorithm,
         "preset": solution.run.preset,
         "iteration": solution.iteration,

@@ -15,7 +15,7 @@ from solver.fvi.states import StateSource
 from solver.fvi.step import Step
 from solver.fvi.targets import value_targets
 from solver.game.game import Game
-from solver.plants.rollouts import controller
+from solver.plants.outcome import controller
 from solver.streams import Purpose
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
@@ -43,10 +43,10 @@ def value_iteration(
     """
     for step in plan:
         begin, frozen, game = time.perf_counter(), FrozenValue(value), nominal.against(step.adversaries)
-        policy = controller(game.problem, frozen, step.lookahead.reaction_periods)
+        policy = controller(game.problem, frozen.sparing, step.lookahead.reaction_periods)
         x = states.draw(policy, step.states, step.generator(Purpose.STATES, game.problem.device))
         target = value_targets(game, frozen, x, step.lookahead, step.seed(Purpose.ADVERSARY), workers)
-        require_targets(target, nominal.lowest_value, step)
+        require_targets(target, frozen, x, nominal.lowest_value, step)
         middle = time.perf_counter()
         loss = fitter.fit(value, x, target, step, workers)
         require_fit(float(FrozenValue(value)(x)[0].mean()), loss, nominal.lowest_value, step)

@@ -9,12 +9,14 @@ from torch import Tensor
 
 from solver.errors import DivergenceError
 from solver.fvi.step import Step
+from solver.value.frozen import ValueFunction
 
+LARGE = 0.5  # share of the targets that V^k had before, at which V is the cause
 BEYOND = 3.0  # times the lowest value: no mean is so low, unless V explodes
 
 
-def require_targets(target: Tensor, lowest: float, step: Step) -> None:
-    """Check of the targets (N,) of an iteration.
+def require_targets(target: Tensor, value: ValueFunction, x: Tensor, lowest: float, step: Step) -> None:
+    """Check of the targets (N,) of an iteration at its states x (N, n + k). value: V^k.
 
     Raises DivergenceError if one is not finite, or if their mean is far below the lowest value.
     """
@@ -26,11 +28,21 @@ def require_targets(target: Tensor, lowest: float, step: Step) -> None:
         )
     mean = float(target.mean())
     if mean < BEYOND * lowest:
+        cause = _cause(mean, float(value(x)[0].mean()))
         raise DivergenceError(
             f"iteration {step.number}: the value targets exploded to a mean of {mean:.3g}. The costliest behaviour in "
-            f"the state domain is worth {lowest:.3g}. The likely cause is the learning_rate: lower it. The last good "
-            "checkpoint is kept."
+            f"the state domain is worth {lowest:.3g}. {cause} The last good checkpoint is kept."
         )
+
+
+def _cause(mean: float, before: float) -> str:
+    """Cause of targets with this mean, if V^k had the mean `before`, and what to change."""
+    if before < LARGE * mean:
+        return f"V itself had fallen to {before:.3g} before, likely by the learning_rate: lower it."
+    return (
+        f"V was worth {before:.3g} before, so the cost is paid within the look-ahead, by states that move beyond their "
+        "limits and are clipped: raise the task's control_rate, widen these limits, or lower limit_cost."
+    )
 
 
 def require_fit(mean: float, loss: float, lowest: float, step: Step) -> None:

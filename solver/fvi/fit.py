@@ -11,7 +11,7 @@ from torch import Tensor
 
 from solver.fvi.step import Step
 from solver.game.game import Game
-from solver.plants.rollouts import sample_starts
+from solver.plants.outcome import sample_starts
 from solver.streams import EVALUATION_SEED, Purpose
 from solver.value.fitting import FitPlan, fit_ensemble
 from solver.value.frozen import FrozenValue

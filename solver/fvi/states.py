@@ -14,7 +14,7 @@ from torch import Tensor
 
 from solver.errors import SolverError
 from solver.local.basin import near_target
-from solver.plants.rollouts import Controller, rollouts
+from solver.plants.outcome import Controller, rollouts
 from solver.problem.problem import Problem
 from solver.value.family import BasinFamily
 from solver.value.quadratic_form import Basin
@@ -49,8 +49,8 @@ class StateSource:
     basin: Basin | BasinFamily | None = None  # its metric scales the states around the target
     start_spread: float = 0.05  # standard deviation added to starts, as a share of the state limits
     target_spread: float = 0.15  # the largest around the target where there is no basin, likewise
-    new_rollouts: int = 32  # in an iteration
-    parts: int = 8  # of the horizon; a rollout for the buffer lasts one part
+    new_rollouts: int = 16  # in an iteration
+    parts: int = 16  # of the horizon; a rollout for the buffer lasts one part
     buffer: int = 100_000  # largest number of visited states
     noise: float = 0.2  # standard deviation of the noise on their inputs, as a share of the input limits
     noise_seconds: float = 0.1  # correlation time of this noise: white noise averages out within a swing
@@ -87,8 +87,7 @@ class StateSource:
         """Rows (size, n + k) around the target, where V is steepest: in the metric of the basin where there is one."""
         if self.basin is not None:
             return near_target(self.problem, self.basin, size, generator)
-        rows = self.problem.with_contexts(self.problem.target.expand(size, -1), generator)
-        return self.problem.scatter(rows, self.target_spread, generator)
+        return self.problem.scatter(self.problem.sample_targets(size, generator), self.target_spread, generator)
 
     def _explore(self, policy: Controller, generator: torch.Generator) -> None:
         """Append the states of new rollouts to the buffer and remove the oldest.
@@ -105,12 +104,19 @@ class StateSource:
         self.visited = states[-self.buffer :].clone()  # a checkpoint would save everything that a view shows a part of
 
     def _continued(self, starts: Tensor, generator: torch.Generator) -> Tensor:
-        """The starts (K, n + k) and, once there are visited states, (parts - 1) K of these."""
+        """The starts (K, n + k) and, once there are visited states, (parts - 1) K of these.
+
+        Where references are told, every second one of these has others: they jump there.
+        """
         if not len(self.visited):
             return starts
         size = ((self.parts - 1) * len(starts),)
         index = torch.randint(len(self.visited), size, generator=generator, device=generator.device)
-        return torch.cat([starts, self.visited[index]])
+        rows, context = self.visited[index], self.problem.context
+        if context is not None and context.references:
+            n = len(self.problem.target)
+            rows[::2, n:] = context.redrawn(rows[::2, n:], generator)
+        return torch.cat([starts, rows])
 
     def _noisy(self, policy: Controller, generator: torch.Generator) -> Controller:
         """The policy with a first-order Gauss-Markov process added to its inputs, within the input limits."""

@@ -148,7 +148,7 @@ class Game:
             )
             cost.add_(state_cost, alpha=problem.discount(period)).add_(move.cost, alpha=weight)
             if absorbed is not None:
-                cost.add_(problem.at_limit(x).any(1), alpha=weight * self.limit_cost)
+                cost.add_(problem.braked(x), alpha=weight * self.limit_cost)
                 cost.add_(absorbed, alpha=problem.discount(period) * self.absorbed_cost)
         if disturbed.displacement is not None:
             x = x + disturbed.displacement

@@ -12,8 +12,9 @@ from solver.gym.registration import register, register_shipped
 
 if TYPE_CHECKING:
     from solver.gym.environment import RobotEnv, RobotVectorEnv
+    from solver.gym.stable_baselines import vec_env
 
-__all__ = ["RobotEnv", "RobotVectorEnv", "register"]
+__all__ = ["RobotEnv", "RobotVectorEnv", "register", "vec_env"]
 
 register_shipped()
 
@@ -22,6 +23,10 @@ def __getattr__(name: str) -> Any:
     """Import the environments, and Torch with them, when they are first used."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "vec_env":
+        from solver.gym.stable_baselines import vec_env
+
+        return vec_env
     from solver.gym import environment
 
     return getattr(environment, name)

@@ -42,7 +42,7 @@ class Step(NamedTuple):
 class Environment:
     """Episodes of a robot. `reset` and `step` may be transformed by `jit`, `vmap`, `grad` and `lax.scan`.
 
-    robot: its name. start, randomize, seconds, hold: as `solver.gym.episodes.Episodes` has them. observation:
+    robot: its name. start, randomize, seconds, hold: as `solver.gym.environment.Episodes` has them. observation:
     `features`, in which a continuous angle becomes its cosine and sine and every other state is divided by its limit,
     or `state` in SI units. dtype: float32, or float64 in a program that has JAX in
     64 bits. generated: folder of artifacts.

@@ -6,9 +6,9 @@ tests compare them. A derivative of the policy is that of the equation which its
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,18 +18,23 @@ from torch import Tensor
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
-from solver.problem.problem import FARTHEST
+from solver.problem.problem import FARTHEST, REGULAR, Problem
+from solver.runs.kinds import require_told_names
 from solver.training.solution import Solution
+from solver.value.family import REACH
 from solver.value.network import DIAGONAL_FLOOR, Ensemble
 from solver.value.quadratic_form import TURN
+from solver.value.told import Told, told_by
 
-Function = Callable[[Any], Any]
+Function = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class JaxSolution:
     """Functions of JAX arrays: one state (n,), or N states (N, n).
 
+    Those of a family take the parameters that the policy is told by name, in SI units: a number, or for N states (N,)
+    numbers. They are held within the ranges of the training, and nominal by default.
     States count as in `solver.Policy`: an entry beyond 1e6 is 1e6, and one that is not finite gives NaN.
     """
 
@@ -46,31 +51,109 @@ class JaxSolution:
 def make(solution: Solution, dtype: str = "float32") -> JaxSolution:
     """Functions of a run. dtype: of their results, float32 or float64; the weights are those of the training.
 
-    Raises ModelError for another dtype, and SolverError for a told robot with another trim.
+    A solution with contexts gives functions that are told them. Raises ModelError for another dtype.
     """
-    solution.require_own_trim()
-    robot = solution.problem.robot.with_kernels("jax", dtype)
+    robot, told = solution.problem.robot.with_kernels("jax", dtype), told_by(solution.problem, solution.ensemble)
+    frame = _frame(solution, robot, told, np.dtype(dtype))
     value = _value(solution.ensemble, np.dtype(dtype))
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
-    wrap = _Checked(robot, np.dtype(dtype))
+    nominal = {} if told is None else {one.name: one.value for one in told.parameters}
+    wrap = _Checked(robot, np.dtype(dtype), nominal, frame)
     return JaxSolution(robot, solution.label, wrap(_policy(robot, value, seconds)), wrap(value), wrap(jax.grad(value)))
+
+
+class _Frame(NamedTuple):
+    """What depends on the context."""
+
+    metric: Any  # (n_z, n_z) W
+    bend: Any
+    cost: Any  # (nt, nt) P
+    level: Any
+    shift: Any  # (n,) of the target
+    entries: Any  # (k,) the context between -1 and 1
+    theta: Any  # (p,)
+    trim: Any  # (m,)
+    slope: Any  # (m,) of the kernel's action cost there
+
+
+def _frame(solution: Solution, robot: CompiledRobot, told: Told | None, dtype: np.dtype[Any]) -> Function:
+    """The frame of the told values (k,) in SI units."""
+    problem, features, basin = solution.problem, solution.ensemble.features, solution.value.basin
+
+    def fixed(tensor: Tensor) -> Any:
+        return jnp.asarray(tensor.detach().cpu().numpy().astype(dtype))
+
+    own = problem.action_cost.slope
+    trim = jnp.asarray(robot.trim, dtype) if own is None else fixed(problem.trim)
+    slope = jnp.zeros_like(trim) if own is None else fixed(own)
+    theta = jnp.asarray(robot.nominal_parameters, dtype)
+    if told is None:
+        constant = _Frame(
+            fixed(features.metric),
+            float(features.bend),
+            fixed(basin.cost),
+            basin.level,
+            0.0,
+            trim[:0],
+            theta,
+            trim,
+            slope,
+        )
+        return lambda _: constant
+    degrees, places = told.degrees.numpy(), told.context.columns.tolist()
+    middle, half = fixed(told.context.middle), fixed(told.context.half)
+    level, cost, form = fixed(told.level), fixed(told.cost), fixed(told.form)
+    shift = told.context.shift
+    moved = jnp.zeros((len(places), len(problem.target)), dtype) if shift is None else fixed(shift)
+
+    def of(values: Any) -> _Frame:
+        c = jnp.clip((values - middle) / half, -1.0, 1.0)
+        powers = [jnp.ones_like(c), c]
+        for _ in range(int(degrees.max()) - 1):
+            powers.append(2.0 * c * powers[-1] - powers[-2])
+        terms = jnp.stack(powers)[degrees, np.arange(len(places))].prod(1)
+        here, own = terms @ level, theta.at[np.array(places)].set(middle + half * c)
+        bend = jnp.where(here > 0.0, 1.0 / jnp.where(here > 0.0, REACH * here, 1.0), 0.0)
+        metric = jnp.linalg.cholesky(jnp.einsum("b,bij->ij", terms, form))
+        target = fixed(told.context.target) + c @ moved
+        held, there = _held_trim(problem, robot, own, target) if problem.moving_trim else (trim, slope)
+        return _Frame(metric, bend, jnp.einsum("b,bij->ij", terms, cost), here, c @ moved, c, own, held, there)
+
+    return of
+
+
+def _held_trim(problem: Problem, robot: CompiledRobot, theta: Any, target: Any) -> tuple[Any, Any]:
+    """Trim (m,) of the parameters theta (p,) at the target (n,), and the slope of the kernel's cost there.
+
+    The formula is that of `Problem.trim_of`.
+    """
+    a, B = robot.affine_dynamics(target, theta)
+    held, limits = np.array(problem.held), robot.state_limits[np.array(problem.held)]
+    A = B[held] * robot.input_limits / limits[:, None]
+    normal = A.T @ A
+    regular = normal + REGULAR * jnp.maximum(jnp.trace(normal), 1e-12) * jnp.eye(len(normal), dtype=theta.dtype)
+    trim = jnp.linalg.solve(regular, A.T @ (-a[held] / limits)) * robot.input_limits
+    return trim, robot.action_cost(trim)[1]
 
 
 class _Checked:
     """Makes a function of one state from a function of one or of many, jitted, whose arguments are checked."""
 
-    def __init__(self, robot: CompiledRobot, dtype: np.dtype[Any]) -> None:
-        self._names, self._dtype = robot.state_names, dtype
+    def __init__(
+        self, robot: CompiledRobot, dtype: np.dtype[Any], nominal: Mapping[str, float], frame: Function
+    ) -> None:
+        self._names, self._dtype, self._nominal, self._frame = robot.state_names, dtype, nominal, frame
 
     def __call__(self, of_one: Function) -> Function:
         """The function of (n,) or (N, n)."""
 
-        def near(x: Any) -> Any:
-            return of_one(jnp.where(jnp.isfinite(x), jnp.clip(x, -FARTHEST, FARTHEST), jnp.nan))
+        def near(x: Any, values: Any) -> Any:
+            confined = jnp.where(jnp.isfinite(x), jnp.clip(x, -FARTHEST, FARTHEST), jnp.nan)
+            return of_one(confined, self._frame(values))
 
         single, batch = jax.jit(near), jax.jit(jax.vmap(near))
 
-        def checked(x: Any) -> Any:
+        def checked(x: Any, **told: Any) -> Any:
             shape, size = np.shape(x), len(self._names)
             if len(shape) not in (1, 2) or shape[-1] != size:
                 raise SolverError(
@@ -83,15 +166,27 @@ class _Checked:
                     "jax.config.update('jax_enable_x64', True) at the beginning, or take dtype='float32'"
                 )
             x = jnp.asarray(x, self._dtype)
-            return single(x) if x.ndim == 1 else batch(x)
+            return (single if x.ndim == 1 else batch)(x, self._values(told, x.shape[:-1]))
 
         return checked
 
+    def _values(self, told: Mapping[str, Any], shape: tuple[int, ...]) -> Any:
+        """Told values (..., k). Raises SolverError for an unknown name and another shape."""
+        require_told_names("these functions", tuple(self._nominal), told)
+        for name, value in told.items():
+            if np.shape(value) not in ((), shape):
+                raise SolverError(f"{name} has shape {np.shape(value)}; give one number, or one for each state")
+        values = [jnp.broadcast_to(told.get(name, value), shape) for name, value in self._nominal.items()]
+        return jnp.stack(values, -1).astype(self._dtype) if values else jnp.zeros((*shape, 0), self._dtype)
+
 
 def _value(ensemble: Ensemble, dtype: np.dtype[Any]) -> Function:
-    """V of one state (n,). Raises SolverError for networks that take more than sines, cosines and scaled states."""
+    """V of one state (n,) and a frame.
+
+    Raises SolverError for networks that take more than sines, cosines and scaled states.
+    """
     inputs = 2 * len(ensemble.angles) + len(ensemble.others)
-    if (len(ensemble.factors[0].weights[0]), len(ensemble.metric)) != (inputs, inputs):
+    if (len(ensemble.factors[0].weights[0]), len(ensemble.metric)) != (inputs + ensemble.told, inputs):
         raise SolverError(
             "the networks of this run take more than sines, cosines and scaled states, and have no form in JAX; use "
             "run.policy of NumPy or Torch arrays"
@@ -104,15 +199,8 @@ def _value(ensemble: Ensemble, dtype: np.dtype[Any]) -> Function:
     angles, others, diagonal, rows = (
         tensor.cpu().numpy() for tensor in (features.angles, features.others, first.diagonal, first.rows)
     )
-    scale, at_target, metric, column_sum = map(
-        fixed, (features.scale, features.at_target, features.metric, first.column_sum)
-    )
-    bend, target, continuous, cost = (
-        float(features.bend),
-        fixed(basin.target),
-        basin.continuous.cpu().numpy(),
-        fixed(basin.cost),
-    )
+    scale, at_target, column_sum = map(fixed, (features.scale, features.at_target, first.column_sum))
+    target, continuous = fixed(basin.target), basin.continuous.cpu().numpy()
     layers = [
         (np.stack([fixed(w) for w in weights]), np.stack([fixed(b) for b in biases]))
         for weights, biases in zip(
@@ -122,12 +210,14 @@ def _value(ensemble: Ensemble, dtype: np.dtype[Any]) -> Function:
         )
     ]
 
-    def network(x: Any) -> Any:
+    def network(x: Any, frame: _Frame) -> Any:
+        x = x - frame.shift
         angle = x[angles]
         z = jnp.concatenate([jnp.sin(angle), jnp.cos(angle), x[others] * scale])
-        error = (z - at_target) @ metric
-        error = error * jax.lax.rsqrt(1.0 + bend * (error @ error))
-        hidden = jnp.broadcast_to(z, (len(layers[0][0]), len(z)))  # (members, n_z)
+        error = (z - at_target) @ frame.metric
+        error = error * jax.lax.rsqrt(1.0 + frame.bend * (error @ error))
+        seen = jnp.concatenate([z, frame.entries])
+        hidden = jnp.broadcast_to(seen, (len(layers[0][0]), len(seen)))  # (members, n_z + k)
         for weight, bias in layers[:-1]:
             hidden = jnp.tanh(jnp.einsum("ki,kij->kj", hidden, weight) + bias)
         weight, bias = layers[-1]
@@ -136,36 +226,35 @@ def _value(ensemble: Ensemble, dtype: np.dtype[Any]) -> Function:
         y = (entries * error[rows]) @ column_sum
         return -(y * y).sum(-1).mean()
 
-    def overlaid(x: Any) -> Any:
-        e = x - target
+    def overlaid(x: Any, frame: _Frame) -> Any:
+        e = x - frame.shift - target
         e = jnp.where(continuous, e - TURN * jax.lax.stop_gradient(jnp.round(e / TURN)), e)
-        distance = e @ cost @ e
-        return jnp.where(distance < basin.level, -distance, network(x))
+        distance = e @ frame.cost @ e
+        return jnp.where(distance < frame.level, -distance, network(x, frame))
 
     return network if basin.level == 0.0 else overlaid
 
 
 def _policy(robot: CompiledRobot, value: Function, seconds: float) -> Function:
-    """Input (m,) of one state (n,): the closed form, or the one that is held for `seconds`."""
+    """Input (m,) of one state (n,) and a frame: the closed form, or the one that is held for `seconds`."""
     gradient = jax.grad(value)
-    trim = robot.trim
 
-    def slope(x: Any, B: Any) -> Any:
-        return gradient(x) @ B
+    def closed_form(x: Any, frame: _Frame) -> Any:
+        w = gradient(x, frame) @ robot.affine_dynamics(x, frame.theta)[1]
+        return robot.optimal_input(w + frame.slope)
 
-    def closed_form(x: Any) -> Any:
-        return robot.optimal_input(slope(x, robot.affine_dynamics(x)[1]))
-
-    def held(x: Any) -> Any:
-        B = robot.affine_dynamics(x)[1]
-        w = slope(x, B)
-        closed = robot.optimal_input(w) - trim
+    def held(x: Any, frame: _Frame) -> Any:
+        B = robot.affine_dynamics(x, frame.theta)[1]
+        w = gradient(x, frame) @ B
+        closed = robot.optimal_input(w + frame.slope) - frame.trim
         least = SHORTEST * robot.input_limits
         steps = jnp.where(jnp.abs(closed) < least, jnp.copysign(least, closed), closed)
-        moved = jax.vmap(lambda column, step: slope(x + seconds * column * step, B))(B.T, steps)  # (m, m), a row a step
+        moved = jax.vmap(lambda column, step: gradient(x + seconds * column * step, frame) @ B)(
+            B.T, steps
+        )  # a row a step
         p = _semidefinite(((w - moved) / steps[:, None]).T)
-        argument = _one_input(robot, closed, w, p[0]) if len(steps) == 1 else _contracted(robot, w, p)
-        return robot.optimal_input(argument)
+        found = _one_input(robot, frame, closed, w, p[0]) if len(steps) == 1 else _contracted(robot, frame, w, p)
+        return robot.optimal_input(found + frame.slope)
 
     return held if seconds else closed_form
 
@@ -184,19 +273,19 @@ def _semidefinite(p: Any) -> Any:
     return factor @ factor.T
 
 
-def _one_input(robot: CompiledRobot, closed: Any, w: Any, p: Any) -> Any:
+def _one_input(robot: CompiledRobot, frame: _Frame, closed: Any, w: Any, p: Any) -> Any:
     """Argument w - p d (1,) of one input u0 + d = grad g~(w - p d), by Newton's method or bisection."""
     side = jnp.copysign(jnp.ones_like(w), w)
 
     def excess(d: Any) -> Any:
-        return side * robot.action_cost(robot.trim + side * d)[1] + p * d - jnp.abs(w)
+        return side * (robot.action_cost(frame.trim + side * d)[1] - frame.slope) + p * d - jnp.abs(w)
 
     def solve(residual: Function, high: Any) -> Any:
         def iterate(_: Any, bounds: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
             low, high, d = bounds
             above = residual(d) > 0.0
             low, high = jnp.where(above, low, d), jnp.where(above, d, high)
-            step = d - residual(d) / (robot.action_cost(robot.trim + side * d)[2] + p)
+            step = d - residual(d) / (robot.action_cost(frame.trim + side * d)[2] + p)
             return low, high, jnp.where((step >= low) & (step <= high), step, 0.5 * (low + high))
 
         return jax.lax.fori_loop(0, NEWTON_STEPS, iterate, (jnp.zeros_like(high), high, high))[2]
@@ -204,17 +293,17 @@ def _one_input(robot: CompiledRobot, closed: Any, w: Any, p: Any) -> Any:
     return w - p * (side * jax.lax.custom_root(excess, jnp.abs(closed), solve, _linear_solution))
 
 
-def _contracted(robot: CompiledRobot, w: Any, p: Any) -> Any:
+def _contracted(robot: CompiledRobot, frame: _Frame, w: Any, p: Any) -> Any:
     """Argument y = w - P d (m,) of several inputs u0 + d = grad g~(y): (I + P S) y = w, S = diag(d_i/y_i)."""
     inputs = range(len(w))
 
     def residual(y: Any) -> Any:
-        return y + p @ (robot.optimal_input(y) - robot.trim) - w
+        return y + p @ (robot.optimal_input(y + frame.slope) - frame.trim) - w
 
     def solve(_: Function, start: Any) -> Any:
         def iterate(_: Any, at: Any) -> Any:
             away = jnp.where(jnp.abs(at) < SMALL, SMALL, at)
-            share = (robot.optimal_input(away) - robot.trim) / away
+            share = (robot.optimal_input(away + frame.slope) - frame.trim) / away
             rows = [[p[i, j] * share[j] + float(i == j) for j in inputs] for i in inputs]
             return jnp.stack(solved(rows, list(w)))
 

@@ -1,4 +1,6 @@
-"""Executors of jobs: this machine, or the workers of a Dask cluster.
+"""End of a process with its parent, and the variables that set its threads.
+
+Executors of jobs: this machine, or the workers of a Dask cluster.
 
 A training is a job that starts its own process (`engine`). A portion of the rollouts of a policy is a short job, and
 many of them share a process (`workers`).
@@ -26,7 +28,24 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from solver.errors import SolverError
-from solver.jobs.parent import THREAD_VARIABLES, end_with_parent
+
+STDIN = 0
+#: Environment variables with the number of threads of a library.
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+def end_with_parent(pipe: int = STDIN) -> None:
+    """End this process when its parent ends, or closes its end of a pipe.
+
+    pipe: descriptor of this process's end, by default the standard input.
+    """
+    threading.Thread(target=_wait, args=(pipe,), daemon=True).start()
+
+
+def _wait(pipe: int) -> None:
+    os.read(pipe, 1)  # sys.stdin would keep its lock at exit
+    os._exit(1)
+
 
 Result = TypeVar("Result")
 SECONDS = 10.0  # for the answer of a scheduler

@@ -17,13 +17,12 @@ from typing import BinaryIO
 
 from modelgen.artifact.folder import find, read
 from solver.errors import SolverError
-from solver.jobs.engines import Engine
-from solver.jobs.parent import THREAD_VARIABLES
-from solver.jobs.versions import require_versions
+from solver.jobs.engines import THREAD_VARIABLES, Engine
+from solver.jobs.portions import require_versions
 from solver.runs.folder import CHECKPOINT
 
 SOLVER = (
-    "import sys; from solver.jobs.parent import end_with_parent; end_with_parent(); "
+    "import sys; from solver.jobs.engines import end_with_parent; end_with_parent(); "
     "from solver.cli import main; sys.exit(main())"
 )
 FAILED = 1  # exit code of a training that could not start

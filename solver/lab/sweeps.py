@@ -18,9 +18,8 @@ from solver.lab.reproduction.experiments import PlannedRun
 from solver.lab.reproduction.runs import Runs
 from solver.plants.outcome import decimals
 from solver.problem.robots import load_robot
-from solver.runs.folder import write_text
+from solver.runs.folder import read_metrics, write_text
 from solver.runs.kinds import kind_that_trains
-from solver.runs.metrics import read_metrics
 from solver.streams import require_seed
 
 KEYS = ("robots", "seeds", "settings")

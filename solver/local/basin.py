@@ -2,8 +2,8 @@
 
 Near the target V = -e^T P e, where P solves the Riccati equation of the discounted task, xdot = (A - rho/2) x + B u.
 The basin is the largest sublevel set of e^T P e on which the policy of this V works on the nonlinear robot, whose
-inputs are limited and held. Every rollout from its boundary arrives at the target, reaches no state limit, and costs at
-most COST_ERROR more than e^T P e.
+inputs are limited and held. Every rollout from its boundary arrives at the target, reaches no limit of a state that is
+not fast, and costs at most COST_ERROR more than e^T P e.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from modelgen.arrays import Array
 from modelgen.linear import regulator
 from solver.errors import SolverError
 from solver.local.linearization import Linearization, holding, linearization, linearize
-from solver.plants.rollouts import controller, rollouts, sample_starts, without_input
+from solver.plants.outcome import controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
 from solver.value.family import BasinFamily, exponents, terms
 from solver.value.features import times
@@ -117,9 +117,9 @@ def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | 
     fitted = np.linalg.lstsq(design[:size].numpy(), numbers[:size].numpy(), rcond=None)[0]
     coefficients = torch.from_numpy(np.ascontiguousarray(fitted))
     _require_smooth(problem, P[size:], (design[size:] @ coefficients)[:, :-1].reshape(-1, *P.shape[1:]))
-    family = degrees.to(target.device), coefficients.float().to(target.device)
-    nothing = torch.zeros_like(P[0], dtype=torch.float32, device=target.device)
-    return 1.0, lambda share: BasinFamily(Basin(target, continuous, nothing, share, rotations), *family), decay
+    family = degrees.to(target.device), coefficients.float().to(target.device), problem.context.shift
+    nothing, middle = torch.zeros_like(P[0], dtype=torch.float32, device=target.device), problem.context.target
+    return 1.0, lambda share: BasinFamily(Basin(middle, continuous, nothing, share, rotations), *family), decay
 
 
 def riccati_solutions(problem: Problem, c: Tensor) -> tuple[Array, float] | None:
@@ -163,11 +163,11 @@ def shell(problem: Problem, family: Basin | BasinFamily, size: int) -> Tensor:
     """Rows (size, n + k) on the boundary of a basin. States without cost are drawn up to their limits."""
     generator = torch.Generator(device=problem.target.device).manual_seed(SEED)
     away = torch.randn(size, problem.geometry.size, generator=generator, device=problem.target.device)
-    rows = problem.with_contexts(problem.target.expand(size, -1), generator)
+    rows = problem.sample_targets(size, generator)
     basin = family.at(rows)
     e = times(away, _inverse_root(problem, basin))
     e = e * (column(basin.level) / (times(e, basin.cost) * e).sum(1, keepdim=True)).sqrt()
-    return problem.join(problem.geometry.moved(problem.target, e), rows)
+    return problem.join(problem.geometry.moved(problem.targets(rows), e), rows)
 
 
 def column(level: float | Tensor) -> float | Tensor:
@@ -191,21 +191,22 @@ def _arrives(
 ) -> bool:
     """Whether the policy of the quadratic form brings the robot from the basin's boundary to the target.
 
-    A rollout must reach no limit, and cost no more than COST_ERROR and `negligible` allow.
+    A rollout must reach no limit of a state that is not fast, and cost no more than COST_ERROR and `negligible` allow.
     """
     rows = shell(problem, family, SAMPLES)
-    if bool(problem.at_limit(problem.split(rows)[0]).any()):
+    if bool(problem.braked(problem.split(rows)[0]).any()):
         return False
+    rows = problem.join(problem.confine(problem.split(rows)[0]), rows)
     basin = family.at(rows)
+    cost = basin.distance(problem.split(rows)[0]).clamp_max(basin.level)
 
     def value(at: Tensor) -> tuple[Tensor, Tensor]:
         return basin.quadratic(problem.split(at)[0])[:2]
 
     result = rollouts(problem, controller(problem, value, reaction_periods), rows, seconds=seconds)
     arrived = basin.distance(problem.split(result.x[-1])[0]) < ARRIVED * basin.level
-    excess = (COST_ERROR * torch.as_tensor(basin.level)).clamp_min(negligible)
-    paid = -result.returns < basin.level + excess
-    return bool((arrived & paid & ~result.at_limit.any(-1)).all())
+    paid = -result.returns < cost + (COST_ERROR * cost).clamp_min(negligible)
+    return bool((arrived & paid & ~(result.at_limit & ~problem.fast).any(-1)).all())
 
 
 def near_target(problem: Problem, family: Basin | BasinFamily, size: int, generator: torch.Generator) -> Tensor:
@@ -214,7 +215,7 @@ def near_target(problem: Problem, family: Basin | BasinFamily, size: int, genera
     The logarithm of their level is uniform, from a tenth of the basin's level to 300 times the basin's level.
     """
     device = generator.device
-    rows = problem.with_contexts(problem.target.expand(size, -1), generator)
+    rows = problem.sample_targets(size, generator)
     basin = family.at(rows)
     limits, cost = problem.tangent_limits.double(), basin.cost.double()
     values, vectors = torch.linalg.eigh(cost * limits * limits[:, None])
@@ -224,4 +225,4 @@ def near_target(problem: Problem, family: Basin | BasinFamily, size: int, genera
     away = away / torch.linalg.vector_norm(away, dim=1, keepdim=True)
     axes = (values.clamp_min(0.0) / level.double() + 1.0).rsqrt()  # half axes, as shares of the limits
     e = times((away * axes).float(), vectors.mT.float()) * problem.tangent_limits
-    return problem.join(problem.confine(problem.geometry.moved(problem.target, e)), rows)
+    return problem.join(problem.confine(problem.geometry.moved(problem.targets(rows), e)), rows)

@@ -82,6 +82,11 @@ class Observer:
         """Take theta (p,) or (N, p) for the nominal parameters at the next start. The estimated ones change then."""
         self.known = theta
 
+    def tell(self, columns: Sequence[int], values: Tensor) -> None:
+        """Replace some parameters, set-points that jumped, by values (N, k)."""
+        if self.parameters is not None:
+            self.parameters[:, columns] = values
+
     def estimate(self, y: Tensor) -> Tensor:
         """States (N, n) at the time when the next input acts, from the measurement y (N, k)."""
         if self.x is None:
@@ -211,7 +216,7 @@ def shift(problem: Problem, theta: Tensor) -> Tensor:
     and the trim, in least squares in units of the state limits. It is the nominal robot, but with the told parameters
     of theta where a policy is told some.
     """
-    x, u = problem.target.expand(len(theta), -1).contiguous(), problem.trim.expand(len(theta), -1).contiguous()
+    x, u = problem.targets_of(theta), problem.trim.expand(len(theta), -1).contiguous()
     nominal = problem.theta.expand(len(theta), -1).contiguous()
     if problem.context is not None:
         nominal = problem.context.known(theta, problem.theta)

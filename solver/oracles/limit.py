@@ -16,11 +16,9 @@ from modelgen.artifact.folder import known
 from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.oracles.search import search
-from solver.oracles.starts import design
-from solver.oracles.trajectory import Guess, Trajectory
+from solver.oracles.trajectory import Guess, Trajectory, design
 from solver.plants.nominal import Nominal
-from solver.plants.outcome import Rollouts, decimals, succeeded
-from solver.plants.rollouts import Controller, rollouts, without_input
+from solver.plants.outcome import Controller, Rollouts, decimals, rollouts, succeeded, without_input
 from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
@@ -182,7 +180,7 @@ def find_limit(
     subject: name of a robot, run folder, or name of a shipped policy.
     changes: parameters that differ from their nominal values.
     guesses: number of random motions from which searches start, shared among the starts. seed: of these motions.
-    starts: largest number of starts, see `solver.oracles.starts.design`.
+    starts: largest number of starts, see `solver.oracles.trajectory.design`.
 
     Raises SolverError for an unknown run, for a start beyond the state limits, and if no guess leads to a motion within
     the limits.

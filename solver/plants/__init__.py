@@ -14,7 +14,7 @@ PLANTS = {
     "nominal": "solver.plants.nominal",
     "euler": "solver.plants.euler",
     "harsh": "solver.plants.harsh.plant",
-    "mujoco": "solver.plants.mujoco.plant",
+    "mujoco": "solver.plants.mujoco",
 }
 
 if TYPE_CHECKING:

@@ -1,16 +1,24 @@
-"""Outcome of rollouts: the success rule, and statistics."""
+"""Rollouts of a policy on a plant, and their outcome: the success rule, and statistics."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
+from solver.cuda_graphs import Replayed
+from solver.errors import SolverError
+from solver.game.policies import make_policy
+from solver.observer.observability import UnknownDelay, make_observer
+from solver.observer.observer import Observer
+from solver.plants.nominal import Nominal
+from solver.plants.plant import Plant
 from solver.problem.geometry import conjugate, product
 from solver.problem.problem import Problem
+from solver.value.frozen import ValueFunction
 
 SETTLED = 0.5  # s, end of a rollout in which a success stays at the target,
 SETTLED_SHARE = 0.2  # or this share of the task's horizon if that is shorter
@@ -44,25 +52,26 @@ class Rollouts:
         return Rollouts(self.x[:, rows], self.u[:, rows], *rewards, self.success[rows], self.at_limit[rows], *found)
 
 
-def succeeded(problem: Problem, x: Tensor) -> Tensor:
-    """Mask (N,) of the successes among rollouts through the states x (K, N, n), one state for every control period.
+def succeeded(problem: Problem, rows: Tensor) -> Tensor:
+    """Mask (N,) of the successes among rollouts through the rows (K, N, n + k), one for every control period.
 
     A success has every coordinate, the angle of every rotation, and their rates within their tolerances of the target
-    during the last
-    `settling_periods`, or during all of a shorter rollout, and no state at its limit. States that the task declares
-    free may have any other value.
+    of its row during the last `settling_periods`, or during all of a shorter rollout, and no state at its limit. States
+    that the task declares free may have any other value.
     """
-    x = x[-1 - settling_periods(problem) :]
+    rows = rows[-1 - settling_periods(problem) :]
+    x, target = rows[..., : len(problem.target)], problem.targets(rows)
     states, count = problem.robot.metadata.states, problem.robot.metadata.nq
     position, rate = tolerances(problem)
-    error = (x - problem.target)[..., :count].abs()
+    error = (x - target)[..., :count].abs()
     turned = torch.where(problem.clipped[:count], error, torch.minimum(error, 2.0 * math.pi - error))
     for rotation in problem.robot.metadata.rotations:
         apart = product(conjugate(problem.target[rotation.quaternion]), x[..., rotation.quaternion])
         sine = torch.linalg.vector_norm(apart[..., 1:], dim=-1, keepdim=True)
         turned[..., rotation.quaternion] = 2.0 * torch.atan2(sine, apart[..., :1].abs())
-    speed = (problem.rates(x.reshape(-1, len(states))) - problem.rates(problem.target[None])).abs()
-    near = torch.cat([turned <= position, speed.view(*x.shape[:-1], -1) <= rate], -1)
+    still = problem.rates(target.reshape(-1, len(states))).view(*target.shape[:-1], -1)
+    speed = (problem.rates(x.reshape(-1, len(states))).view(*x.shape[:-1], -1) - still).abs()
+    near = torch.cat([turned <= position, speed <= rate], -1)
     judged = states[: near.shape[-1]]
     restricted = [i for i, state in enumerate(judged) if state.name not in problem.robot.metadata.task.free]
     inside = ~problem.at_limit(x).any(-1)
@@ -111,3 +120,138 @@ def summary(result: Rollouts) -> dict[str, float]:
 def decimals(size: float, least: int = 2) -> int:
     """Number of decimals, at least `least`, that prints a return of this size with `least` + 1 significant digits."""
     return least if size == 0.0 or not math.isfinite(size) else max(least, least - math.floor(math.log10(abs(size))))
+
+
+MOST_EPISODES = 100_000  # at once, because states and inputs of all periods are stored
+
+Controller = Callable[[Tensor], tuple[Tensor, Tensor]]  # from rows (N, n + k) to u (N, m) and its action cost (N,)
+
+
+def controller(problem: Problem, value: ValueFunction, reaction_periods: float = 0.0) -> Controller:
+    """Controller from the policy of a value function. reaction_periods: see `solver.game.policies.make_policy`."""
+    policy = make_policy(problem, value, reaction_periods)
+
+    def act(x: Tensor) -> tuple[Tensor, Tensor]:
+        return policy.respond(x, value(x)[1])[:2]
+
+    return Replayed(act)
+
+
+def without_input(problem: Problem) -> Controller:
+    """Controller with the trim as its input."""
+
+    def act(x: Tensor) -> tuple[Tensor, Tensor]:
+        cost = problem.cost_at(x)
+        u = cost.trim.expand(len(x), -1).contiguous()
+        return u, cost.cost(u)
+
+    return act
+
+
+def sample_starts(problem: Problem, episodes: int, seed: int, contexts: Tensor | None = None) -> Tensor:
+    """Starts (episodes, n + k) from the task's Gaussian distribution, confined to the state domain.
+
+    contexts: (episodes, k), random by default.
+    """
+    generator = torch.Generator(device=problem.state_limits.device).manual_seed(seed)
+    return problem.sample_starts(episodes, generator, contexts)
+
+
+@dataclass(frozen=True)
+class Jumps:
+    """References that jump along rollouts: after every `periods` control periods, to the next of `contexts`."""
+
+    periods: int
+    contexts: Tensor  # (S, N, k); a rollout has S + 1 parts
+
+
+@torch.no_grad()
+def rollouts(
+    problem: Problem,
+    act: Controller,
+    x: Tensor,
+    plant: Plant | None = None,
+    seconds: float | None = None,
+    observed: bool = False,
+    longest_delay: int | None = None,
+    estimate: Sequence[str] = (),
+    jumps: Jumps | None = None,
+) -> Rollouts:
+    """Rollouts of a controller from the rows x (N, n + k). Its input is held for one control period at a time.
+
+    The controller is told the contexts of the rows in every period, but the observer's estimates, held within the
+    ranges, of the parameters that it estimates. plant: by default the robot that they describe.
+    seconds: by default the task's horizon. observed: the controller gets the estimates of an observer instead of the
+    plant's measured states. longest_delay: in control periods; if given, the observer does not know the plant's delay
+    and estimates it up to this one. estimate: names of parameters that the observer estimates too, or `all`. jumps: of
+    the references in `plant.theta` (N, p), which is changed; they also give the time. A success reaches every target.
+
+    The state reward is computed from the true states. The action reward is computed from the inputs of the controller,
+    even if the plant delays or limits them.
+    """
+    task = problem.robot.metadata.task
+    rows, (x, theta) = x, problem.split(x)
+    told = rows
+    plant = plant or Nominal(problem, theta)
+    simulation = plant.begin(x)
+    sensing = plant.sensing
+    observer, entries = None, sensing.entries
+    if observed:
+        observer = make_observer(problem, sensing, longest_delay, estimate)
+        if theta is not None:
+            known = theta.clone()
+            known[:, observer.estimated] = problem.theta[observer.estimated]
+            observer.know(known)
+    steps = round((seconds or task.horizon) * task.control_rate)
+    if jumps is not None:
+        steps = (len(jumps.contexts) + 1) * jumps.periods
+    states, inputs = [rows], []
+    state_reward, action_reward, innovation = (torch.zeros_like(x[:, 0]) for _ in range(3))
+    with torch.inference_mode():  # saves a sixth of the time; the returned tensors are made after it
+        for period in range(steps):
+            if jumps is not None and period and period % jumps.periods == 0:
+                rows = torch.cat([rows[:, : x.shape[1]], jumps.contexts[period // jumps.periods - 1]], 1)
+                told = _jumped(problem, rows, plant, observer)
+            measured = simulation.measured
+            seen = measured if observer is None else observer.estimate(measured[:, :entries])
+            if observer is not None and observer.parameters is not None:
+                told = problem.told(seen, observer.parameters)
+            u, cost = act(problem.join(seen, told))
+            if observer is not None:
+                u = observer.compensate(u)
+                cost = problem.cost_at(rows).cost(u)
+                observer.sent(u)
+                innovation += observer.normalised_innovation.to(x.dtype) / (steps * entries)
+            action_reward -= cost * problem.control_step
+            state_reward -= simulation.step(u)
+            states.append(problem.join(simulation.x, told))
+            inputs.append(u)
+    x = torch.stack(states)
+    true = x[..., : len(problem.target)]
+    at_limit = problem.at_limit(true[1:]).any(0)
+    parts = [x] if jumps is None else torch.split(x[1:], jumps.periods)
+    success = torch.stack([succeeded(problem, part) for part in parts]).all(0)
+    result = Rollouts(x, torch.stack(inputs), state_reward, action_reward, success, at_limit)
+    if observer is None:
+        return result
+    names, theta = problem.robot.parameter_names, observer.parameters
+    estimates = {names[i]: theta[:, i] for i in observer.estimated} if theta is not None else {}
+    return replace(result, estimates=estimates, innovation=innovation)
+
+
+def _jumped(problem: Problem, rows: Tensor, plant: Plant, observer: Observer | UnknownDelay | None) -> Tensor:
+    """The rows, after plant and observer have taken their references."""
+    assert problem.context is not None
+    assert plant.theta is not None
+    columns = problem.context.columns[list(problem.context.references)].tolist()
+    values = problem.context.theta(rows[:, len(problem.target) :])[:, columns]
+    plant.theta[:, columns] = values
+    if observer is not None:
+        observer.tell(columns, values)
+    return rows
+
+
+def require_episodes(episodes: int) -> None:
+    """Raises SolverError unless 1 <= episodes <= MOST_EPISODES."""
+    if not 1 <= episodes <= MOST_EPISODES:
+        raise SolverError(f"--episodes is {episodes}; give a number from 1 to {MOST_EPISODES}")

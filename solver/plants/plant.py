@@ -30,7 +30,14 @@ class Simulation(Protocol):
 
 
 class Plant(Protocol):
-    """A simulated robot on which a policy is evaluated."""
+    """A simulated robot on which a policy is evaluated.
+
+    theta: parameters (p,) or (N, p), nominal by default. References among (N, p) may change while rollouts run.
+    """
+
+    @property
+    def theta(self) -> Tensor | None:
+        """Parameters of the robot."""
 
     @property
     def sensing(self) -> Sensing:

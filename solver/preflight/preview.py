@@ -16,10 +16,8 @@ from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.oracles.search import PUMPS, coarse_hold, pumped, random_motions, straight
-from solver.oracles.starts import design
-from solver.oracles.trajectory import NonlinearProgram, Trajectory
-from solver.plants.outcome import succeeded
-from solver.plants.rollouts import rollouts, without_input
+from solver.oracles.trajectory import NonlinearProgram, Trajectory, design
+from solver.plants.outcome import rollouts, succeeded, without_input
 from solver.problem.problem import Problem
 
 GUESSES, SEED = 12, 0  # random motions at most

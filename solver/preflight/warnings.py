@@ -14,8 +14,7 @@ from modelgen.loader import CompiledRobot
 from solver.game.adversaries import make_adversaries
 from solver.game.adversaries.adversary import Adversary, Hamiltonian
 from solver.local.basin import REST
-from solver.local.linearization import linearization, unstable_directions
-from solver.local.time_scale import crossing_time, time_scale
+from solver.local.linearization import crossing_time, linearization, time_scale, unstable_directions
 from solver.plants.outcome import ANGLE, tolerances
 from solver.problem.identified import Identified
 from solver.problem.problem import Problem

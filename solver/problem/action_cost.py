@@ -22,8 +22,8 @@ class TensorActionCost:
     def __init__(self, robot: CompiledRobot, device: torch.device | str = "cpu") -> None:
         self._robot = robot
         self.trim = torch.as_tensor(robot.trim, device=device)  # (m,)
-        self._slope: Tensor | None = None  # of the kernel's cost at another trim
-        self._level = torch.zeros(())  # of the kernel's cost there
+        self.slope: Tensor | None = None  # (m,) or (N, m) of the kernel's cost at another trim
+        self.level = torch.zeros(())  # of the kernel's cost there
 
     def about(self, trim: Tensor) -> TensorActionCost:
         """The cost measured from another trim u0 (m,) or (N, m): the Bregman distance g(u) - g(u0) - g'(u0) . (u - u0).
@@ -31,20 +31,20 @@ class TensorActionCost:
         It has the curvature of g, and is zero with zero slope at u0.
         """
         other = copy.copy(self)
-        other._slope, other._level = None, torch.zeros_like(self._level)
+        other.slope, other.level = None, torch.zeros_like(self.level)
         first = other.slopes(trim)[0]
-        other._level, other._slope, other.trim = other.cost(trim), first, trim
+        other.level, other.slope, other.trim = other.cost(trim), first, trim
         return other
 
     def _kernel_argument(self, w: Tensor) -> Tensor:
         """Argument of the kernels (..., m), whose cost has another slope at the trim."""
-        return w if self._slope is None else w + self._slope
+        return w if self.slope is None else w + self.slope
 
     def _measured(self, g: Tensor, u: Tensor) -> Tensor:
         """Cost (...) from that of the kernels at inputs u (..., m). It is at least 0 but for rounding."""
-        if self._slope is None:
+        if self.slope is None:
             return g
-        return (g - self._level - (self._slope * (u - self.trim)).sum(-1)).clamp_min(0.0)
+        return (g - self.level - (self.slope * (u - self.trim)).sum(-1)).clamp_min(0.0)
 
     def policy(self, w: Tensor) -> Tensor:
         """Optimal input u = grad g~(w) (..., m) for w (..., m); |u| <= input limit."""
@@ -58,7 +58,7 @@ class TensorActionCost:
         """
         g: Tensor = self._robot.optimal_input_cost(_rows(self._kernel_argument(w)))
         g = g.view(w.shape[:-1])
-        return g if self._slope is None else self._measured(g, self.policy(w))
+        return g if self.slope is None else self._measured(g, self.policy(w))
 
     def cost(self, u: Tensor) -> Tensor:
         """Action cost g (...) of inputs u (..., m) within the limits."""
@@ -69,7 +69,7 @@ class TensorActionCost:
         """First derivatives of g and the diagonal of its Hessian, both (..., m), at inputs u (..., m)."""
         _, first, second = self._robot.action_cost(_rows(u))
         first = first.view(u.shape)
-        return first if self._slope is None else first - self._slope, second.view(u.shape)
+        return first if self.slope is None else first - self.slope, second.view(u.shape)
 
 
 def _rows(values: Tensor) -> Tensor:

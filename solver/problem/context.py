@@ -1,7 +1,10 @@
-"""Context of a family of robots: the parameters that a policy is told.
+"""Context of a family of robots: the parameters and the references that a policy is told.
 
 A context c (k,) has one entry in [-1, 1] for each told parameter, from the lower to the upper end of its range. Rows
 (x, c) of n + k numbers hold states with their contexts. A problem without a context has k = 0 and rows x.
+
+The target moves with the references among the told ones, x*(c) = target + c @ shift. Every error is measured from the
+target of its own row.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from modelgen.metadata import Metadata
 from solver.errors import SolverError
 
 
@@ -27,10 +31,12 @@ class Given:
 class Context:
     """The told parameters of a robot as tensors: `columns` (k,) of theta, and their ranges.
 
-    theta (p,): nominal parameters.
+    theta (p,): nominal parameters. `target` (n,) is that of the middle of all ranges. `shift` and `start_shift` (k, n)
+    are what the entries of c add to target and mean start; None where no reference is told.
     """
 
-    def __init__(self, given: tuple[Given, ...], names: tuple[str, ...], theta: Tensor) -> None:
+    def __init__(self, given: tuple[Given, ...], robot: Metadata, theta: Tensor) -> None:
+        names = [parameter.name for parameter in robot.parameters]
         self.given, self.names = given, tuple(entry.name for entry in given)
         self.columns = torch.tensor([names.index(name) for name in self.names], device=theta.device)
         ends = theta.new_tensor([(entry.lower, entry.upper) for entry in given])
@@ -39,6 +45,17 @@ class Context:
         self._base[self.columns] = self.middle
         self._spread = theta.new_zeros(len(given), len(theta))
         self._spread[torch.arange(len(given)), self.columns] = self.half
+        self.references = tuple(i for i, name in enumerate(self.names) if name in robot.references)
+        middle = robot.with_nominal(self._base.tolist()).task
+        self.target = theta.new_tensor(middle.target)
+        self.start_offset = theta.new_tensor(middle.start_mean) - theta.new_tensor(robot.task.start_mean)  # (n,)
+        self.shift: Tensor | None = None
+        self.start_shift: Tensor | None = None
+        if self.references:
+            slopes = {each.name: (each.target, each.start) for each in robot.task.references}
+            still = (0.0,) * len(robot.states), (0.0,) * len(robot.states)
+            columns = theta.new_tensor([slopes.get(name, still) for name in self.names])  # (k, 2, n)
+            self.shift, self.start_shift = (self.half[:, None, None] * columns).unbind(1)
 
     def __len__(self) -> int:
         return len(self.given)
@@ -57,6 +74,12 @@ class Context:
         """Contexts (..., k) of the parameters theta (..., p), held within the ranges."""
         return ((theta[..., self.columns] - self.middle) / self.half).clamp(-1.0, 1.0)
 
+    def redrawn(self, c: Tensor, generator: torch.Generator) -> Tensor:
+        """Contexts (N, k) with other references, uniform in their ranges: those of set-points that jumped."""
+        jumped, columns = c.clone(), list(self.references)
+        jumped[:, columns] = self.draw(len(c), generator)[:, columns]
+        return jumped
+
     def known(self, theta: Tensor, nominal: Tensor) -> Tensor:
         """What a policy with the contexts of theta (N, p) knows: the told ones of theta (N, p) held within the ranges,
         and the others of `nominal` (p,)."""
@@ -73,6 +96,12 @@ class Context:
         for entry, value in zip(self.given, theta[self.columns].tolist(), strict=True):
             room = 1e-6 * (entry.upper - entry.lower)
             if entry.name not in apart_from and not entry.lower - room <= value <= entry.upper + room:
+                if entry.name in (self.names[i] for i in self.references):
+                    raise SolverError(
+                        f"the reference {entry.name} is {value:g}, outside the range of the training, {entry.lower:g} "
+                        f"to {entry.upper:g}. Give a value in this range, or raise its limit in the model file and "
+                        "train again."
+                    )
                 raise SolverError(
                     f"the policy is told {entry.name} = {value:g}, but it was trained for {entry.lower:g} to "
                     f"{entry.upper:g}. Give a value in this range, evaluate with --blind, or train with "

@@ -15,7 +15,7 @@ Observation = Literal["features", "state"]
 def episode_actions(
     problem: Problem, start: StartDistribution, randomize: float, seconds: float | None, hold: int
 ) -> int:
-    """Number of actions of an episode; see `solver.gym.episodes.Episodes`.
+    """Number of actions of an episode; see `solver.gym.environment.Episodes`.
 
     Raises SolverError for an argument out of range.
     """

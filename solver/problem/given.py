@@ -20,20 +20,22 @@ MOST = 5  # told parameters: the polynomials of `solver.value.family` grow fast 
 MATTERS = 0.02  # effect above which `all` tells a parameter, as a share of the rates of change
 SAMPLES, SEED = 1024, 0  # of the states at which effects are measured
 HELD = 1e-4  # limits per second: a slower drift at the target is rest, in the rounding of float32
-CORNERS = 64  # contexts at which the target must be held
+ROUNDING = 1e-9  # share of the bounds: an end of a range this near to one is the bound
+CORNERS = 64  # contexts at the ends of the ranges, and contexts within them, at which the target must be held
 
 #: Names of told parameters, or their ranges: None for the bounds of the model file.
 GivenRanges = Iterable[str] | Mapping[str, tuple[Change, Change] | None]
 
 
 def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
-    """Told parameters of a robot in the order of theta, with their ranges.
+    """Told parameters of a robot in the order of theta, with their ranges. References are always among them.
 
     robot: with kernels on the CPU. Raises SolverError for an unknown name, for a parameter without a range or without
     effect, for a range beyond the bounds of the model file, for too many of them, and if no input holds the target with
     some of the values.
     """
-    wanted = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
+    references = robot.metadata.references
+    wanted = dict.fromkeys(references) | (dict(given) if isinstance(given, Mapping) else dict.fromkeys(given))
     if not wanted:
         return ()
     parameters = {parameter.name: parameter for parameter in robot.metadata.parameters}
@@ -53,6 +55,11 @@ def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
             lower, upper = (
                 _value(change, parameter.value) for change in wanted[name] or (parameter.lower, parameter.upper)
             )
+            room = ROUNDING * (
+                parameter.upper - parameter.lower
+            )  # 1.3x is the bound 1.3 times the value but for rounding
+            lower = parameter.lower if abs(lower - parameter.lower) <= room else lower
+            upper = parameter.upper if abs(upper - parameter.upper) <= room else upper
             if not lower < upper:
                 raise SolverError(
                     f"--given {name}: its range is {lower:g} to {upper:g}, so there is nothing to tell. Write "
@@ -67,8 +74,8 @@ def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
     if len(found) > MOST:
         names = ", ".join(entry.name for entry in found)
         raise SolverError(
-            f"--given has {len(found)} parameters ({names}), and a policy is told at most {MOST}; name those that "
-            "change most"
+            f"--given has {len(found)} parameters{' with the references' if references else ''} ({names}), and a "
+            f"policy is told at most {MOST}; name those that change most"
         )
     idle = [name for name, size in effects(robot, found).items() if size == 0.0]
     if idle:
@@ -118,18 +125,19 @@ def _require_held(robot: CompiledRobot, given: tuple[Given, ...]) -> None:
     """Raises SolverError if an input holds the target with nominal parameters, but none does with some told ones."""
     problem = Problem(robot, given=given)
     assert problem.context is not None
-    corners = torch.sign(problem.context.draw(CORNERS, torch.Generator().manual_seed(SEED)))
-    theta = torch.cat([problem.theta[None], problem.context.theta(corners)])
+    inside = problem.context.draw(CORNERS, torch.Generator().manual_seed(SEED))
+    theta = torch.cat([problem.theta[None], problem.context.theta(torch.cat([torch.sign(inside), inside]))])
     u = problem.trim_of(theta) if problem.moving_trim else problem.trim.repeat(len(theta), 1)
-    drift = (robot.dynamics(problem.target.repeat(len(theta), 1), u, theta) / problem.state_limits).abs()
+    drift = (robot.dynamics(problem.targets_of(theta), u, theta) / problem.state_limits).abs()
     free = [i for i, name in enumerate(robot.state_names) if name in robot.metadata.task.free]
     drift[:, free] = 0.0
     beyond = ((u - problem.input_middle).abs() / problem.input_limits - 1.0).clamp_min(0.0)
     moving = drift.amax(1) + beyond.amax(1)
     if float(moving[0]) <= HELD < float(moving.max()):
         values = theta[int(moving.argmax()), problem.context.columns].tolist()
-        words = ", ".join(f"{name} = {value:g}" for name, value in zip(problem.context.names, values, strict=True))
+        names = problem.context.names
+        words = ", ".join(f"{name} = {value:g}" for name, value in zip(names, values, strict=True))
         raise SolverError(
-            f"--given {' '.join(problem.context.names)}: no input within the limits holds the target of {robot.name} "
-            f"with {words}. Give smaller ranges, or widen the limits of the inputs in the model file."
+            f"--given {' '.join(names)}: no input within the limits holds the target of {robot.name} with {words}. "
+            "Give smaller ranges, or widen the limits of the inputs in the model file."
         )

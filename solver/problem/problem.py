@@ -27,6 +27,7 @@ from solver.problem.schemes import SCHEMES, SchemeName
 #: uniform, or `uniform` in the state domain.
 StartDistribution = Literal["gaussian", "angle", "uniform"]
 
+FAST = 2.0  # control periods in which full inputs take a fast state to its limit
 AT_ANGLE = 1e-3  # rad: an angle from the target this near to its limit counts as at the limit
 UNIFORM = 3.14  # rad, standard deviation of a start from which on a rotation is uniform
 SAMPLES = 64  # states at which the state cost is compared with its value after one turn
@@ -52,7 +53,7 @@ class Problem:
 
     Tensors: `state_limits` (n,), `input_limits` (m,) half of the ranges of the inputs about `input_middle` (m,),
     `lower_input` and `upper_input` (m,), `trim` (m,) the input that holds the target at the model file's parameters,
-    `theta` (p,) nominal parameters, `theta_bounds` (p, 2), `target` (n,).
+    `theta` (p,) nominal parameters, `theta_bounds` (p, 2), `target` (n,) at nominal references; see `targets`.
     Times: `control_step` in seconds, `substeps` integration steps in a control period. `discount_rate` is rho in 1/s,
     from the task's weight at its horizon: exp(-rho horizon) = weight_at_horizon.
     """
@@ -92,22 +93,26 @@ class Problem:
         self.substeps = self.scheme.steps(task)  # integration steps in a control period
         self.discount_rate = -math.log(task.weight_at_horizon) / task.horizon  # 1/s
         self.action_cost = TensorActionCost(robot, device)
-        self.context = Context(given, robot.parameter_names, self.theta) if given else None
+        self.context = Context(given, robot.metadata, self.theta) if given else None
         self.moving_trim = self.context is not None and self._trim_moves(self.context)
 
     def hold(self, trim: Tensor) -> None:
         """Take another trim (m,), from which the action cost is then measured."""
         self.trim, self.action_cost = trim, self.action_cost.about(trim)
 
+    @property
+    def held(self) -> list[int]:
+        """States whose rates a trim makes zero at the target: the speeds that the task does not declare free."""
+        names, free = self.robot.state_names, self.robot.metadata.task.free
+        return [i for i in range(len(self.robot.metadata.coordinates), len(names)) if names[i] not in free]
+
     def trim_of(self, theta: Tensor) -> Tensor:
         """Smallest inputs (N, m) that hold the target with the parameters theta (N, p), or that come nearest to it.
 
         Inputs are measured in units of half their range, as in `modelgen.derivation.trim`.
         """
-        task, count = self.robot.metadata.task, len(self.robot.metadata.coordinates)
-        names = self.robot.state_names
-        held = [i for i in range(count, len(names)) if names[i] not in task.free]
-        a, B = self.robot.affine_dynamics(self.target.repeat(len(theta), 1), theta)
+        held = self.held
+        a, B = self.robot.affine_dynamics(self.targets_of(theta), theta)
         scale, limits = self.input_limits.double(), self.state_limits[held].double()
         A = B[:, held].double() * scale / limits[:, None]
         normal = A.mT @ A
@@ -141,6 +146,21 @@ class Problem:
         n = len(self.target)
         return rows[:, :n].contiguous(), self.context.theta(rows[:, n:])
 
+    def targets(self, rows: Tensor) -> Tensor:
+        """Targets (..., n) of the rows (..., n + k), or the one target (n,) where no reference is told."""
+        if self.context is None or self.context.shift is None:
+            return self.target
+        return self.context.target + rows[..., len(self.target) :] @ self.context.shift
+
+    def targets_of(self, theta: Tensor) -> Tensor:
+        """Targets (N, n) of the parameters theta (N, p), whose told references are held within their ranges."""
+        target = self.target.repeat(len(theta), 1)
+        return target if self.context is None else self.at_target(self.told(target, theta))
+
+    def at_target(self, rows: Tensor) -> Tensor:
+        """States (N, n) at the targets of the rows (N, n + k)."""
+        return self.targets(rows).expand(len(rows), -1).contiguous()
+
     def join(self, x: Tensor, rows: Tensor) -> Tensor:
         """Rows (N, n + k) of the states x (N, n) with the contexts of `rows` (N, n + k)."""
         return x if self.context is None else torch.cat([x, rows[:, len(self.target) :]], 1)
@@ -152,6 +172,11 @@ class Problem:
     def with_contexts(self, x: Tensor, generator: torch.Generator) -> Tensor:
         """Rows (N, n + k) of the states x (N, n) with random contexts."""
         return x if self.context is None else torch.cat([x, self.context.draw(len(x), generator)], 1)
+
+    def sample_targets(self, size: int, generator: torch.Generator) -> Tensor:
+        """Rows (size, n + k) at the targets of random contexts."""
+        rows = self.with_contexts(self.target.expand(size, -1), generator)
+        return self.join(self.at_target(rows), rows)
 
     def input_of(self, share: Tensor) -> Tensor:
         """Inputs (N, m) of shares (N, m) from -1, the lower limit, to 1, the upper limit."""
@@ -281,9 +306,23 @@ class Problem:
         for i in joints:
             x[:, i].add_(math.pi).remainder_(2.0 * math.pi).sub_(math.pi)
 
+    @cached_property
+    def fast(self) -> Tensor:
+        """Mask (n,) of the fast states: full inputs take them from the target to their limit in FAST control periods.
+
+        Such a state follows the inputs. Its limit is no brake, because an input stops it as soon.
+        """
+        B = self.robot.affine_dynamics(self.target[None])[1][0]
+        return FAST * self.control_step * (B.abs() * self.input_limits).sum(1) > self.state_limits
+
+    def braked(self, x: Tensor) -> Tensor:
+        """Mask (...) of the states x (..., n) that are held by the limit of a state that is not fast."""
+        return (self.at_limit(x) & ~self.fast).any(-1)
+
     def beyond(self, x: Tensor) -> Tensor:
-        """Distance (N,) of the states x (N, n) beyond their limits, as the sum over the states of distance / limit."""
-        distance = ((x.abs() - self.bound).clamp_min_(0.0) / self.state_limits).sum(1)
+        """Distance (N,) of the states x (N, n) beyond their limits, as the sum of distance / limit over the states that
+        are not fast."""
+        distance = ((x.abs() - self.bound).clamp_min_(0.0) / self.state_limits * ~self.fast).sum(1)
         for rotation in self.limited:
             distance += self._beyond_rotation(x, rotation).clamp_min_(0.0) / rotation.limit
         return distance
@@ -295,10 +334,11 @@ class Problem:
             held[..., rotation.quaternion] = (self._beyond_rotation(x, rotation) >= -AT_ANGLE)[..., None]
         return held
 
-    def sample_starts(self, size: int, generator: torch.Generator) -> Tensor:
+    def sample_starts(self, size: int, generator: torch.Generator, contexts: Tensor | None = None) -> Tensor:
         """Rows (size, n + k): states from the task's Gaussian start distribution, confined to the state domain.
 
-        A rotation is the mean turned by a Gaussian rotation vector; with a deviation of pi it is uniform.
+        A rotation is the mean turned by a Gaussian rotation vector; with a deviation of pi it is uniform. contexts:
+        (size, k), random by default.
         """
         task, device = self.robot.metadata.task, generator.device
         draw = torch.randn(size, len(task.start_mean), generator=generator, device=device)
@@ -308,7 +348,12 @@ class Problem:
             q, spread = rotation.quaternion, task.start_deviation[rotation.coordinate]
             turned = product(mean[q].expand(size, 4), exponential(draw[:, q][:, 1:] * spread))
             x[:, q] = uniform(size, generator) if spread >= UNIFORM else turned
-        return self.with_contexts(self.confine(x), generator)
+        if self.context is None:
+            return self.confine(x)
+        c = self.context.draw(size, generator) if contexts is None else contexts
+        if self.context.start_shift is not None:
+            x = x + self.context.start_offset + c @ self.context.start_shift
+        return torch.cat([self.confine(x), c], 1)
 
     def sample_angles(self, size: int, generator: torch.Generator) -> Tensor:
         """Rows (size, n + k) from `sample_starts`, but with every continuous angle and rotation uniform."""

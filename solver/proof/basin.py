@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_discrete_lyapunov
 
 from modelgen.arrays import Array
+from modelgen.files import page
 from solver.errors import SolverError
 from solver.proof.affine import Affine
 from solver.proof.held_loop import Cells, HeldLoop
@@ -136,7 +137,7 @@ class BasinSearch:
         self.loop, self.input_error = loop, input_error
         n, seen = len(loop.target), loop.seen
         if loop.level == 0.0:
-            raise SolverError("V of this run has no basin (docs/concepts/basin.md); only a basin can be proven")
+            raise SolverError(f"V of this run has no basin ({page('concepts/basin.md')}); only a basin can be proven")
         P = loop.cost[np.ix_(seen, seen)]
         if not np.linalg.eigvalsh(P).min() > FLAT * np.linalg.norm(P):
             raise SolverError("the state cost does not see every motion, so that V has no strict maximum at the target")

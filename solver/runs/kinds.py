@@ -20,14 +20,13 @@ from typing import Any, NamedTuple, Protocol, cast
 from modelgen.errors import ReliabilityWarning, suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.plants.rollouts import Controller
+from solver.plants.outcome import Controller
 from solver.problem.parameters import Change
 from solver.problem.problem import Problem
 from solver.problem.robots import warn_of_rebuild
 from solver.runs import folder as files
 from solver.runs import shipped
-from solver.runs.folder import CHECKPOINT
-from solver.runs.metrics import Report
+from solver.runs.folder import CHECKPOINT, Report
 
 TOLD = "told"  # in place of names: all parameters that the policy is told
 
@@ -57,6 +56,11 @@ class Description(ABC):
     @property
     def told_names(self) -> tuple[str, ...]:
         """Names of the parameters that the policy is told; none for most runs."""
+        return ()
+
+    @property
+    def reference_names(self) -> tuple[str, ...]:
+        """Names of the references among them, which nobody estimates."""
         return ()
 
     @property
@@ -314,6 +318,12 @@ def told_names(folder: str | Path) -> tuple[str, ...]:
     return kind_of(folder).training.read(folder).told_names
 
 
+def reference_names(folder: str | Path) -> tuple[str, ...]:
+    """Names of the references that the policy of a run is told."""
+    folder = shipped.run_folder(folder)
+    return kind_of(folder).training.read(folder).reference_names
+
+
 def told_among(folder: str | Path, names: Iterable[str]) -> tuple[str, ...]:
     """Those of the names that are parameters which the policy of a run is told."""
     told = told_names(folder)
@@ -328,7 +338,14 @@ def names_to_estimate(folder: str | Path, names: Iterable[str]) -> tuple[str, ..
     names = tuple(names)
     if TOLD not in names:
         return names
-    told = told_names(folder)
+    told = tuple(name for name in told_names(folder) if name not in reference_names(folder))
+    return expanded(names, told, folder)
+
+
+def expanded(names: tuple[str, ...], told: tuple[str, ...], folder: str | Path) -> tuple[str, ...]:
+    """The names with those that the policy of a run is told for TOLD. Raises SolverError if it is told none."""
+    if TOLD not in names:
+        return names
     if not told:
         raise SolverError(
             f"--estimate has no names, and the policy of {folder} is told no parameter. Give the names of parameters, "

@@ -30,15 +30,16 @@ def diagnosis(
         return _roughness(evaluated, folder)
     fitted = [row for row in rows if row.keys() >= FITTED][-1:]
     errors = [row["value_error"] / max(abs(row["target_mean"]), 1e-9) for row in fitted]
+    judged = "; there a success that met a limit counts as two thirds" if kept["limit_rate"] > 0.0 else ""
     text = (
         f"the best policy succeeds in {100 * kept['success_rate']:.0f} % of the rollouts. The training chose it by "
-        f"other rollouts, in which its share of successes was {100 * reached:.0f} %; there a success that met a limit "
-        f"counts as two thirds. Mean return {kept['return_mean']:.3g}, {idle_return:.3g} without input; "
-        f"{100 * kept['limit_rate']:.0f} % of the rollouts have a state at its limit."
+        f"other rollouts, in which its share of successes was {100 * reached:.0f} %{judged}. Mean return "
+        f"{kept['return_mean']:.3g}, {idle_return:.3g} without input; {100 * kept['limit_rate']:.0f} % of the rollouts "
+        "have a state at its limit."
     )
     for row, error in zip(fitted, errors, strict=True):
         text += f" The value error is {row['value_error']:.2g}, {100 * error:.0f} % of the mean target."
-    then = f"`solver train {robot} --from {folder}` continues from this run."
+    then = f"`solver train {robot} --start-from {folder}` continues from this run."
     last = evaluated[-1]["selection_success"] if evaluated else reached
     return " ".join([text, *_remedies(kept, last, max(errors, default=0.0), idle_return, robot), then])
 
@@ -69,8 +70,9 @@ def _remedies(
     if last_success < LOST * kept["selection_success"]:
         remedies.append("Later iterations lost successes: try a smaller --learning-rate, or more --states.")
     if kept["return_mean"] <= idle_return + 0.1 * abs(idle_return):
-        much = "worse" if kept["return_mean"] < idle_return - 0.1 * abs(idle_return) else "hardly better"
-        remedies.append(f"Its return is {much} than that of no input: `solver limit {robot}` shows the best return.")
+        cost, idle = -kept["return_mean"], -idle_return
+        much = f"{cost / idle:.2g} times as much as" if cost > 1.1 * idle > 0.0 else "about as much as"
+        remedies.append(f"It costs {much} no input: `solver limit {robot}` shows the best return.")
     return remedies or [
         "It comes near but does not settle: try more --iterations, or shorter --step-periods at the end."
     ]

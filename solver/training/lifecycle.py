@@ -10,13 +10,12 @@ from typing import Any
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.plants.outcome import summary
-from solver.plants.rollouts import rollouts, sample_starts, without_input
+from solver.plants.outcome import rollouts, sample_starts, summary, without_input
 from solver.problem.parameters import Change
 from solver.problem.robots import load_robot, require_same_artifact
-from solver.runs.folder import RUN, save_checkpoint
+from solver.runs import artifact
+from solver.runs.folder import RUN, MetricsLog, Report, read_metrics, save_checkpoint
 from solver.runs.kinds import RolloutPolicy, remove_run
-from solver.runs.metrics import MetricsLog, Report, read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training import diagnosis as of_metrics
 from solver.training.plan import take_over_weights
@@ -41,6 +40,7 @@ def start(run: RunDescription, folder: Path, report: Report, robot: CompiledRobo
     if run.warm_from:
         take_over_weights(session.value, run.robot, Path(run.warm_from))
     remove_run(folder)  # after all errors of the new run
+    artifact.keep(session.robot.folder, folder)
     save_run(folder, run)
     save_checkpoint(folder, {**session.checkpoint(), RUN: run.results()})
     _train(session, run, folder, report)
@@ -87,7 +87,8 @@ def _session(
     run: RunDescription, folder: Path, robot: CompiledRobot | None = None, checkpoint: dict[str, Any] | None = None
 ) -> Session:
     if robot is None or run.settings.device != "cpu":
-        robot = load_robot(run.robot, run.settings.device, run.generated, nominal=run.nominal)
+        generated = run.generated if robot is None else str(robot.folder.parent)
+        robot = load_robot(run.robot, run.settings.device, generated, nominal=run.nominal)
     require_same_artifact(folder, run.artifact_hash, robot)
     return Session(robot, run.settings, checkpoint, run.identified, run.given)
 

@@ -61,12 +61,13 @@ def plan(
         changes |= _warm_settings(Path(start_from), robot.name, usual)
     chosen = make_settings(preset, robot, algorithm, **{**changes, **settings})
     told = resolve(robot, given)
-    if told and known is not None:
+    if known is not None and any(entry.name not in robot.metadata.references for entry in told):
         raise SolverError(
             "--given and --identified are both given: the set of the file belongs to one robot, and not to a family. "
             "Leave one of them out."
         )
-    return robot, RunDescription(robot.name, robot.hash, generated, chosen, preset, str(start_from or ""), known, told)
+    begin, references = str(start_from or ""), robot.metadata.references
+    return robot, RunDescription(robot.name, robot.hash, generated, chosen, preset, begin, known, told, references)
 
 
 def _warm_settings(folder: Path, robot: str, usual: Settings) -> dict[str, Any]:
@@ -95,7 +96,7 @@ def take_over_weights(ensemble: Ensemble, robot: str, folder: Path) -> None:
     except RuntimeError as error:
         raise SolverError(
             f"the network of {folder} does not fit this training: the robot has other states now, or --given, "
-            "--members, --layers or --width differ. Leave these out, or train without --from."
+            "--members, --layers or --width differ. Leave these out, or train without --start-from."
         ) from error
 
 

@@ -11,8 +11,7 @@ from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.adversaries.adversary import Adversary
-from solver.local.linearization import linearization
-from solver.local.time_scale import crossing_time, time_scale
+from solver.local.linearization import crossing_time, linearization, time_scale
 from solver.training.settings import Settings
 
 STEPS = 8  # value steps in a time scale of the robot
@@ -65,6 +64,10 @@ def fast_nominal(robot: CompiledRobot) -> dict[str, Any]:
     steps: tuple[int, ...] = settings["step_periods"]
     return {**settings, "adversaries": {}, "iterations": 80, "step_periods": (*steps[:7], steps[-1])}
 
+
+#: Settings that no preset decides. The others have no default without a robot.
+OF_NO_PRESET = ("seed", "final_learning_rate", "evaluate_every", "episodes", "device", "threads")
+OF_ROBOT = {field.name for field in dataclasses.fields(Settings)} - {*OF_NO_PRESET}
 
 Preset = Callable[[CompiledRobot], dict[str, Any]]
 #: Table of presets: module, function for rfvi, function for cfvi.

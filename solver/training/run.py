@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from modelgen.artifact.typed import typed
+from modelgen.artifact.manifest import typed
 from solver.problem.context import Given
 from solver.problem.identified import Identified
+from solver.runs import artifact
 from solver.runs import folder as files
 from solver.runs.kinds import Description, kind_of
 from solver.training.settings import ADVERSARY, Settings
 
 RUN = "run.json"
-ARTIFACT = "artifact"  # subfolder of a run folder for the artifact of a robot that was compiled in memory
 PARTS = ("iteration", "ensemble", "optimisers", "best", files.RUN)  # of a checkpoint
 KEYS = ("iteration", "value_error")  # of every row of metrics.jsonl; the first is the counter
 
@@ -29,7 +29,8 @@ class RunDescription(Description):
     preset: str
     warm_from: str = ""  # folder of the run whose value function it begins with
     identified: Identified | None = None  # parameters from recordings: nominal values and sets
-    given: tuple[Given, ...] = ()  # parameters that the policy is told
+    given: tuple[Given, ...] = ()  # parameters that the policy is told, with the references of the robot
+    references: tuple[str, ...] = ()  # their names
 
     @property
     def nominal(self) -> tuple[float, ...]:
@@ -42,16 +43,26 @@ class RunDescription(Description):
         return tuple(entry.name for entry in self.given)
 
     @property
+    def reference_names(self) -> tuple[str, ...]:
+        """Names of the references among the told ones."""
+        return self.references
+
+    @property
+    def chosen_names(self) -> tuple[str, ...]:
+        """Names of the told parameters without the references, which every run of the robot is told."""
+        return tuple(name for name in self.told_names if name not in self.references)
+
+    @property
     def name(self) -> str:
         """Name of the run folder: robot, algorithm, preset, told parameters and seed."""
-        told = "".join(f"-{name}" for name in self.told_names)
+        told = "".join(f"-{name}" for name in self.chosen_names)
         return f"{self.robot}-{self.settings.algorithm}-{self.preset}{told}-seed{self.settings.seed}"
 
     @property
     def label(self) -> str:
         """Robot and algorithm, and the preset unless it is `fast`."""
         label = f"{self.robot}-{self.settings.algorithm}"
-        label += f" told {' '.join(self.told_names)}" if self.given else ""
+        label += f" told {' '.join(self.chosen_names)}" if self.chosen_names else ""
         return label if self.preset == "fast" else f"{label}-{self.preset}"
 
     @property
@@ -67,10 +78,11 @@ class RunDescription(Description):
         return settings | begins | ({"given": [asdict(entry) for entry in self.given]} if self.given else {})
 
     def results(self) -> dict[str, Any]:
-        """As in the base class. Runs of versions that knew no told parameters have no entry `given`."""
+        """As in the base class. Runs of earlier versions have no entries `given` and `references`."""
         content = super().results()
-        if not self.given:
-            del content["given"]
+        for name in ("given", "references"):
+            if not content[name]:
+                del content[name]
         return content
 
 
@@ -85,15 +97,13 @@ class BestEntry:
 
 def save_run(folder: Path, run: RunDescription) -> None:
     """Write run.json. The path of an artifact inside the run folder is written relative to the folder."""
-    own = run.generated is not None and Path(run.generated) == folder / ARTIFACT
-    files.save_description(folder / RUN, replace(run, generated=ARTIFACT) if own else run)
+    files.save_description(folder / RUN, artifact.stored(run, folder))
 
 
 def load_run(folder: Path) -> RunDescription:
     """Content of run.json. Raises SolverError if it is missing or damaged, or for a run of another kind."""
     kind_of(folder, command="train")
-    run = files.load_description(folder / RUN, RunDescription)
-    return replace(run, generated=str(folder / ARTIFACT)) if run.generated == ARTIFACT else run
+    return artifact.located(files.load_description(folder / RUN, RunDescription), folder)
 
 
 def load_run_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:

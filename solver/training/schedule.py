@@ -1,7 +1,8 @@
 """Schedule of a training: the steps that its settings give, position by position.
 
 Observers of the training may change the next position (`go_to`). A training skips iterations if its evaluations of a
-solved task agree, and adds iterations if they do not.
+solved task agree, and adds iterations if they do not. A settled training takes every second position at the end. An
+easy one takes half of the states before its refinement: while V is wrong everywhere, or already solves the task.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from solver.fvi.step import Lookahead, Step
 from solver.game.adversaries import make_adversaries
 from solver.training.settings import Settings
 
+SETTLED_STRIDE = 2  # positions of a step in a settled training, once the task should be solved
+EASY_STATES = 0.5  # share of the states before the refinement of an easy task
+
 
 @dataclass
 class Schedule:
@@ -24,6 +28,8 @@ class Schedule:
     position: int = 0
     added: int = 0
     polished: int = 0  # how many of the added steps polish V
+    settled: bool = False  # whether the evaluations of the solved task agreed
+    unsolved: bool = False  # whether the last evaluation missed the task
     last_phase: float = 0.85  # share of the iterations after which none is skipped, because the learning rate falls
     polish_states: int = 6  # states of a polishing step, as a multiple of the setting
     polish_epochs: int = 2  # epochs of a polishing step, as a multiple of the setting
@@ -32,8 +38,20 @@ class Schedule:
     def __iter__(self) -> Iterator[Step]:
         while self.position < self.settings.iterations:
             step = self.step()
-            self.position += 1
+            self.position = min(self.position + self._stride, self.settings.iterations)
             yield step
+
+    def _states(self) -> int:
+        """States of the next step, unless it polishes V."""
+        s = self.settings
+        easy = s.convergence > 0.0 and not self.unsolved and self.position < self.refinement
+        return math.ceil(EASY_STATES * s.states) if easy else s.states
+
+    @property
+    def _stride(self) -> int:
+        """Positions from this step to the next: a settled training follows the ramp and the falling learning rate in
+        half as many steps."""
+        return SETTLED_STRIDE if self.settled and self.position >= self.refinement else 1
 
     @property
     def number(self) -> int:
@@ -48,7 +66,7 @@ class Schedule:
     def step(self) -> Step:
         """Step at the current position."""
         s, k = self.settings, self.position
-        states, rates, fresh = s.states, s.epochs * (self._learning_rate(),), s.optimiser == "amsgrad"
+        states, rates, fresh = self._states(), s.epochs * (self._learning_rate(),), s.optimiser == "amsgrad"
         if self.polishing:
             states, rates, fresh = self.polish_states * s.states, self._polish_rates(), True
         periods = s.step_periods[k * len(s.step_periods) // s.iterations]
@@ -79,7 +97,7 @@ class Schedule:
         ends = {self.settings.iterations}
         if self.polished:
             ends.add(self.nominal_end)
-        return self.position in ends or self.number % self.settings.evaluate_every == 0
+        return self.position in ends or self.number % self.settings.evaluate_every < self._stride
 
     @property
     def nominal_end(self) -> int:
@@ -102,9 +120,9 @@ class Schedule:
         return max(self._step_changes(), default=0)
 
     def next_phase(self) -> int:
-        """Position of the next phase: a new step length, the growth of the adversaries, or the last phase.
+        """Position of the next phase: a new step length, the growth of the adversaries, the last phase, or the end.
 
-        It is the current position if there is no later phase, and while the adversaries grow.
+        It is the current position while the adversaries grow.
         """
         s, robust = self.settings, self.settings.algorithm == "rfvi"
         if robust and self.position >= self.refinement and self.adversary_share(self.position) < 1.0:
@@ -112,7 +130,7 @@ class Schedule:
         begins = self._step_changes()
         if robust and s.adversary_ramp[1] > 0.0:
             begins.append(self.refinement)
-        begins.append(math.ceil(self.last_phase * s.iterations))
+        begins += [math.ceil(self.last_phase * s.iterations), s.iterations]
         return min((begin for begin in begins if begin > self.position), default=self.position)
 
     def _step_changes(self) -> list[int]:
@@ -138,8 +156,10 @@ class Schedule:
 
     def state(self) -> dict[str, Any]:
         """Entries of a checkpoint."""
-        return {"iteration": self.position, "added": self.added, "polished": self.polished}
+        names = ("added", "polished", "settled", "unsolved")
+        return {"iteration": self.position} | {name: getattr(self, name) for name in names}
 
     def restore(self, checkpoint: Mapping[str, Any]) -> None:
         """Inverse of `state`. Raises KeyError for a checkpoint without its entries."""
         self.position, self.added, self.polished = (checkpoint[name] for name in ("iteration", "added", "polished"))
+        self.settled, self.unsolved = bool(checkpoint["settled"]), bool(checkpoint["unsolved"])

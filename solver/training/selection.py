@@ -29,8 +29,7 @@ from torch import Tensor
 from solver.fvi.algorithm import Iteration
 from solver.game.adversaries.paper import ParameterAdversary
 from solver.plants.nominal import Nominal
-from solver.plants.outcome import Rollouts, summary
-from solver.plants.rollouts import Controller, controller, rollouts, sample_starts, without_input
+from solver.plants.outcome import Controller, Rollouts, controller, rollouts, sample_starts, summary, without_input
 from solver.problem.problem import Problem
 from solver.streams import EVALUATION_SEED, Purpose, stream
 from solver.training.schedule import Schedule
@@ -151,7 +150,7 @@ class Selection:
                 value = (value + float(worst.mean())) / 2.0
             else:
                 quarters, value = 0.0, (value + float(_sorted_returns(anywhere).mean())) / 2.0
-        successes = nominal.success * torch.where(nominal.at_limit.any(1), HELD, 1.0)
+        successes = nominal.success * torch.where((nominal.at_limit & ~self.problem.fast).any(1), HELD, 1.0)
         return Score(float(successes.mean()), quarters, adversary, value, mean), evaluated
 
     def restore_best(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from solver.local.basin import find_basin
 from solver.problem.context import Given
 from solver.problem.identified import Identified
 from solver.problem.problem import Problem
-from solver.serial import serial_torch
+from solver.streams import serial_torch
 from solver.training.convergence import Convergence
 from solver.training.networks import make_ensemble, make_optimiser
 from solver.training.polish import Polish
@@ -57,7 +58,9 @@ class Session:
         self.robot, self.settings = robot, settings
         self.problem = Problem(robot, settings.device, settings.integrator, identified, given)
         self.game = Game(self.problem, limit_cost=settings.limit_cost)
-        self.value = make_ensemble(robot, settings, len(given)).to(settings.device)
+        self.value = make_ensemble(robot, settings, self.problem.context).to(settings.device)
+        if settings.basin:
+            self.value.see_less_of(self.problem.fast)
         self.states = StateSource(self.problem, MIXTURES[settings.sampling])
         self.fitter = Fitter(self.game, partial(make_optimiser, settings=settings), settings.loss_scale)
         self.fitter.renew(self.value)
@@ -78,10 +81,10 @@ class Session:
         """Metrics of every iteration to the end of the schedule, after all observers."""
         iterations = value_iteration(self.game, self.value, self.states, self.fitter, self.schedule, workers)
         for iteration in iterations:
-            row = _metrics(iteration, self.schedule.added)
+            row, begin = _metrics(iteration, self.schedule.added), time.perf_counter()
             for observer in self.observers:
                 observer.observe(iteration, row)
-            yield row
+            yield row | {"seconds_evaluation": time.perf_counter() - begin}
 
     def checkpoint(self) -> dict[str, Any]:
         """Content of a checkpoint, from which another process can continue. `torch.load` reads it with weights_only."""

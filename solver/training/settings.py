@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, get_args, get_type_hints
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.fvi.states import MIXTURES
@@ -45,7 +45,8 @@ class Settings:
     iterations: Count = 60
     """Number of value iterations. Each computes targets from the current V and fits V to them."""
     states: Count = 8192
-    """States of an iteration. Every iteration draws new states."""
+    """States of an iteration. Every iteration draws new states: half as many before the growth of the adversaries (or
+    the last step length without adversaries), unless the last evaluation missed the task."""
     sampling: Sampling = "mixture"
     """Distribution of the states. `uniform`: the state domain (DP in the paper). `rollouts`: rollouts of the current
     policy (RTDP in the paper). `domain`: the state domain, with shares around the task's starts and target. `mixture`:
@@ -107,10 +108,11 @@ class Settings:
     episodes: Count = 100
     """Rollouts of an evaluation."""
     convergence: NotNegative = 0.0
-    """Largest relative difference of the mean returns of three successful evaluations, at which the training skips to
-    its next phase. Phases are the step lengths, the growth of the adversaries, and the last iterations with small
-    learning rates. If the evaluations do not agree, the growth of the adversaries (or the last step length without
-    adversaries) waits for at most half as many iterations again. 0: no skipping and no waiting."""
+    """Largest relative difference of the last two mean returns of three successful evaluations, at which the training
+    skips to its next phase. It then takes every second of the iterations from the growth of the adversaries on. Phases
+    are the step lengths, the growth of the adversaries, and the last iterations with small learning rates. If the
+    evaluations do not agree, the growth of the adversaries (or the last step length without adversaries) waits for at
+    most half as many iterations again. 0: no skipping, no waiting, and all `states` always."""
     polish: Annotated[int, Range(0, MOST)] = 0
     """Most polishing iterations at the end of nominal training. Each has 6 times the states and twice the epochs. They
     run only if the task is solved and V is rough: V differs from the return of its policy by more than 3 % of the

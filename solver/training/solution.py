@@ -7,12 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-import torch
-
 from solver.errors import SolverError
 from solver.game.policies import require_reaction_periods
-from solver.plants.rollouts import Controller, controller
-from solver.problem.context import Context
+from solver.plants.outcome import Controller, controller
 from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
@@ -37,16 +34,6 @@ class Solution:
     def controller(self) -> Controller:
         """Policy of the run."""
         return controller(self.problem, self.value.sparing, self.run.settings.reaction_periods)
-
-    def require_own_trim(self) -> None:
-        """Raises SolverError if the action cost is measured from another trim than in the artifact's kernels."""
-        if not torch.equal(self.problem.trim, torch.as_tensor(self.problem.robot.trim)):
-            told = ", ".join(self.run.told_names)
-            raise SolverError(
-                f"the robot with these values of {told} needs another input to hold its target than the nominal one, "
-                "and exported files compute the action cost about the nominal input. Export the nominal robot, without "
-                "--set, or use the policy in Python"
-            )
 
     @property
     def label(self) -> str:
@@ -77,7 +64,8 @@ def load_solution(
         require_reaction_periods(reaction_periods)
         run = replace(run, settings=replace(run.settings, reaction_periods=float(reaction_periods)))
     kept = checkpoint["best"] or checkpoint  # `best` is empty before the first evaluation
-    ensemble = make_ensemble(robot, run.settings, len(run.given))
+    family = Problem(robot, identified=run.identified, given=run.given)
+    ensemble = make_ensemble(robot, run.settings, family.context)
     try:
         ensemble.load_state_dict(kept["ensemble"])
     except (RuntimeError, KeyError, TypeError) as error:
@@ -85,17 +73,12 @@ def load_solution(
             f"the checkpoint in {folder} does not fit the settings in its run.json: {' '.join(str(error).split())}"
         ) from error
     require_told_names(folder, run.told_names, told)
-    if run.given and contexts:
-        problem = Problem(robot, given=run.given)
-    elif run.given:
-        context = Context(run.given, robot.parameter_names, torch.as_tensor(robot.nominal_parameters))
-        theta = changed_parameters(Problem(robot), told)
-        context.require_within(theta)
-        family = Problem(robot, given=run.given)
-        robot, ensemble = robot.with_nominal(theta.tolist()), ensemble.told_that(context.of(theta))
+    problem = family
+    if family.context is not None and not contexts:
+        theta = changed_parameters(family, told)
+        family.context.require_within(theta)
+        robot, ensemble = robot.with_nominal(theta.tolist()), ensemble.told_that(family.context.of(theta))
         problem = Problem(robot)
         if family.moving_trim:
             problem.hold(family.trim_of(theta[None])[0])
-    else:
-        problem = Problem(robot, identified=run.identified)
     return Solution(run, problem, ensemble, FrozenValue(ensemble), checkpoint["iteration"])

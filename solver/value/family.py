@@ -1,5 +1,7 @@
 """The quadratic form of every context: P(c), a polynomial in c, and the features and the basin that it gives.
 
+Where a context has references, the target moves: features and basin of a row are those of its own target.
+
 P(c) solves the Riccati equation of the robot with the told parameters of c. It is smooth, so that a Chebyshev
 polynomial of moderate degree gives it for thousands of contexts in a millisecond. `solver.local.basin` fits it.
 """
@@ -42,12 +44,14 @@ class BasinFamily:
     """The basins of all contexts. `coefficients` (b, nt^2 + 1) of the terms of `degrees` (b, k) give P(c), and the cost
     that P(c) gives to a state with every entry at its limit. The level of a basin is a share of this cost.
 
-    alike: a basin with the share as its level.
+    alike: a basin with the share as its level, and with the target of the context 0. shift (k, n): what the entries of
+    a context add to the target, or None where it stands still.
     """
 
     alike: Basin
     degrees: Tensor
     coefficients: Tensor
+    shift: Tensor | None = None
 
     @property
     def level(self) -> float | Tensor:
@@ -65,23 +69,35 @@ class BasinFamily:
             return self.alike
         n, size = len(self.alike.target), self.alike.cost.shape[-1]
         numbers = terms(rows[:, n:], self.degrees) @ self.coefficients
-        return replace(self.alike, cost=numbers[:, :-1].reshape(-1, size, size), level=self.level * numbers[:, -1])
+        basin = replace(self.alike, cost=numbers[:, :-1].reshape(-1, size, size), level=self.level * numbers[:, -1])
+        return basin if self.shift is None else replace(basin, target=basin.target + rows[:, n:] @ self.shift)
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Features and basin of a value function. They are the same for all states, or those of the state's context."""
+    """Features and basin of a value function. They are the same for all states, or those of the state's context.
+
+    shift: as of `BasinFamily`.
+    """
 
     features: Features
     basin: Basin | BasinFamily
     states: int  # n
+    shift: Tensor | None = None
+
+    @property
+    def _middle(self) -> Tensor:
+        """Target (n,) of the context 0, from which the features measure states that were shifted."""
+        return self.basin.alike.target if isinstance(self.basin, BasinFamily) else self.basin.target
 
     def at(self, rows: Tensor) -> tuple[Tensor, Features, Basin]:
         """States x (N, n) of the rows (N, n + k), and their features and basin."""
         basin = self.basin.at(rows)
         features = self.features
         if isinstance(basin.level, Tensor):
-            features = features.measured_by(basin.cost, basin.target, REACH * basin.level)
+            features = features.measured_by(basin.cost, self._middle, REACH * basin.level)
+        if self.shift is not None:
+            features = replace(features, shift=rows[:, self.states :] @ self.shift)
         return rows[:, : self.states], features, basin
 
     def inputs(self, z: Tensor, rows: Tensor) -> Tensor:

@@ -27,7 +27,8 @@ UNSEEN = 1e-3  # of c: smallest cost of an error of 1 in any direction, also whe
 class Features:
     """The functions z(x) and y(z). With k continuous angles and r rotations, n_z = 2 k + (n - k - 4 r) + 9 r.
 
-    The features of N contexts have N metrics, one for each of the N states that their methods take.
+    The features of N contexts have N metrics, one for each of the N states that their methods take. Where targets move,
+    they are the features of x - shift: a robot that is alike everywhere then needs no other network for another target.
     """
 
     angles: Tensor  # (k,) indices of the continuous angles
@@ -37,6 +38,7 @@ class Features:
     metric: Tensor  # (n_z, n_z) or (N, n_z, n_z) W
     bend: Tensor  # () or (N, 1) 1/c
     rotations: tuple[Rotation, ...] = ()
+    shift: Tensor | None = None  # (N, n) of the N targets from the one of `at_target`; zero in quaternions
 
     @property
     def size(self) -> int:
@@ -45,6 +47,7 @@ class Features:
 
     def __call__(self, x: Tensor) -> Tensor:
         """Features z (N, n_z) of x (N, n): sines, cosines, other states, rotation matrices."""
+        x = x if self.shift is None else x - self.shift
         angle, turned = x[:, self.angles], [matrix(x[:, rotation.quaternion]) for rotation in self.rotations]
         return torch.cat([torch.sin(angle), torch.cos(angle), x[:, self.others] * self.scale, *turned], dim=1)
 
@@ -76,6 +79,17 @@ class Features:
         metric = self.metric_of(cost, target, reach[:, None, None]).to(self.metric)
         return replace(self, metric=metric, bend=1.0 / reach[:, None])
 
+    def unshifted(self, shift: Tensor) -> tuple[Tensor, Tensor]:
+        """R (n_z, n_z) and r (n_z,) with z(x - shift) = R z(x) - r, for one shift (n,)."""
+        c, angle = len(self.angles), shift[self.angles]
+        turn = torch.eye(self.size).to(shift)
+        sines, cosines = torch.arange(c), torch.arange(c, 2 * c)
+        turn[sines, sines] = turn[cosines, cosines] = torch.cos(angle)
+        turn[sines, cosines], turn[cosines, sines] = -torch.sin(angle), torch.sin(angle)
+        moved = shift.new_zeros(self.size)
+        moved[2 * c : 2 * c + len(self.others)] = shift[self.others] * self.scale
+        return turn, moved
+
     @property
     def _matrices(self) -> list[tuple[Rotation, slice]]:
         """Every rotation with the entries of z that hold its matrix."""
@@ -89,7 +103,12 @@ class Features:
         return states - torch.stack(before).sum(0) if before else states
 
     def metric_of(self, cost: Tensor, target: Tensor, reach: float | Tensor) -> Tensor:
-        """Metric W (..., n_z, n_z) from P (..., nt, nt) at the target (n,), and from c = reach.
+        """Metric W (..., n_z, n_z) from P (..., nt, nt) at the target (n,), and from c = reach."""
+        root: Tensor = torch.linalg.cholesky_ex(self.form_of(cost, target, reach)).L
+        return root
+
+    def form_of(self, cost: Tensor, target: Tensor, reach: float | Tensor) -> Tensor:
+        """Form W W^T (..., n_z, n_z) of the metric W, linear in P (..., nt, nt) and c = reach, at the target (n,).
 
         Sine and cosine are two features of one angle. A change along the unit circle costs what P gives it. A change
         across the circle costs P_ii, so that half a turn (a distance of 2) costs four times as much as one radian.
@@ -109,11 +128,10 @@ class Features:
         form = along.T @ cost @ along + across.T @ turning @ across + UNSEEN * reach * torch.eye(self.size).to(cost)
         if self.rotations:
             form = self._with_rotations(form, along, cost, target.double())
-        root: Tensor = torch.linalg.cholesky_ex(form).L
-        return root
+        return form
 
     def _with_rotations(self, form: Tensor, along: Tensor, cost: Tensor, target: Tensor) -> Tensor:
-        """The form (..., n_z, n_z) of `metric_of`, with the terms of rotation matrices."""
+        """The form (..., n_z, n_z) of `form_of`, with the terms of rotation matrices."""
         plain = along.clone()
         for k, (rotation, entries) in enumerate(self._matrices):
             q, turn = target[rotation.quaternion], slice(rotation.coordinate - k, rotation.coordinate - k + 3)

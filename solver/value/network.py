@@ -24,6 +24,7 @@ from solver.value.features import Features
 from solver.value.quadratic_form import Basin
 
 DIAGONAL_FLOOR = 1e-3  # smallest diagonal entry of L
+LESS = 16.0  # the scale of a fast state is smaller by this factor
 HIDDEN_GAIN, OUTPUT_GAIN = 1.41, 1.0  # of the Glorot initialisation of the weights
 HIDDEN_BIAS, OUTPUT_BIAS = 0.1, -0.1  # initial values
 
@@ -78,6 +79,7 @@ class Ensemble(nn.Module):
     continuous: for every state, whether it is an angle that wraps. target: (n,) in SI units. rotations: of the robot.
     scale: (n,) factors of the states that do not wrap. members: number of networks.
     layers, width, generator, told: of every `Factor`. The basin is empty at first, and the metric the identity.
+    shift: (k, n) what the entries of a context add to the target; None where it stands still.
     """
 
     angles: Tensor  # (k,) indices of the continuous angles
@@ -85,6 +87,7 @@ class Ensemble(nn.Module):
     scale: Tensor  # (n - k,)
     target: Tensor  # (n,)
     continuous: Tensor  # (n,) bool
+    shift: Tensor | None  # (k, n)
     basin_cost: Tensor  # (nt, nt)
     basin_level: Tensor  # ()
     metric: Tensor  # (n_z, n_z)
@@ -103,9 +106,11 @@ class Ensemble(nn.Module):
         generator: torch.Generator,
         told: int = 0,
         rotations: tuple[Rotation, ...] = (),
+        shift: Tensor | None = None,
     ) -> None:
         super().__init__()
         self.rotations = rotations
+        self.register_buffer("shift", shift, persistent=False)
         turning = {i for rotation in rotations for i in range(rotation.coordinate, rotation.coordinate + 4)}
         angles = [i for i, wraps in enumerate(continuous) if wraps]
         others = [i for i, wraps in enumerate(continuous) if not wraps and i not in turning]
@@ -140,6 +145,14 @@ class Ensemble(nn.Module):
         at_target = Features(*fixed, self.target, self.metric, self.bend, self.rotations)(self.target[None])[0]
         return Features(*fixed, at_target, self.metric, self.bend, self.rotations)
 
+    def see_less_of(self, fast: Tensor) -> None:
+        """Divide the scale of the states in a mask (n,) by LESS, so that L depends on them little.
+
+        V is nearly the quadratic form in states that follow the inputs. They cost so little that an error of L would
+        hide their slope, which the policy follows.
+        """
+        self.scale.div_(torch.where(fast[self.others], LESS, 1.0))
+
     def set_metric(self, cost: Tensor, reach: float) -> None:
         """Set the metric of the error from P (nt, nt) and c = reach. It is part of the state_dict."""
         self.metric.copy_(self.features.metric_of(cost, self.target, reach))
@@ -159,8 +172,8 @@ class Ensemble(nn.Module):
     def frame(self) -> Frame:
         """Features and basin, of every context where there are told parameters."""
         alike = self.basin
-        family = BasinFamily(alike, self.degrees, self.coefficients.clone()) if self.told else alike
-        return Frame(self.features, family, len(self.target))
+        family = BasinFamily(alike, self.degrees, self.coefficients.clone(), self.shift) if self.told else alike
+        return Frame(self.features, family, len(self.target), self.shift)
 
     def place(self, basin: Basin | BasinFamily) -> None:
         """Set the basin, or the basins of all contexts, and the metric that they give to the errors."""
@@ -177,11 +190,13 @@ class Ensemble(nn.Module):
         like = self.factors[0]
         rows = torch.cat([self.target, c])[None]
         _, features, basin = self.frame.at(rows)
+        target = self.target if self.shift is None else self.target + c @ self.shift
+        turn, moved = self.features.unshifted(target - self.target)
         scale = torch.zeros(len(self.target))
         scale[self.others] = self.scale
         single = Ensemble(
             self.continuous.tolist(),
-            self.target.tolist(),
+            target.tolist(),
             scale.tolist(),
             len(self.members),
             len(like.weights) - 1,
@@ -190,13 +205,14 @@ class Ensemble(nn.Module):
             rotations=self.rotations,
         )
         if not basin.empty:
-            single.set_basin(Basin(self.target, self.continuous, basin.cost[0], float(basin.level), self.rotations))
-            single.metric.copy_(features.metric[0])
+            single.set_basin(Basin(target, self.continuous, basin.cost[0], float(basin.level), self.rotations))
+            single.metric.copy_(turn.T @ features.metric[0])
             single.bend.copy_(features.bend[0, 0])
         for mine, its in zip(self.factors, single.factors, strict=True):
             size = self.features.size
-            its.weights[0].copy_(mine.weights[0][:size])
-            its.biases[0].copy_(mine.biases[0] + c @ mine.weights[0][size:])
+            first, told = mine.weights[0][:size], mine.weights[0][size:]
+            its.weights[0].copy_(turn.T @ first)
+            its.biases[0].copy_(mine.biases[0] + c @ told - moved @ first)
             for parameters, copies in ((mine.weights, its.weights), (mine.biases, its.biases)):
                 for parameter, copy in zip(parameters[1:], copies[1:], strict=True):
                     copy.copy_(parameter)

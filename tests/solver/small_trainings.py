@@ -10,12 +10,11 @@ from unittest import mock
 from torch import Tensor
 
 from modelgen.cli import main as modelgen
-from solver.lab.baselines.run import BaselineRun
-from solver.lab.baselines.settings import BaselineSettings
-from solver.plants.rollouts import rollouts
+from solver.lab.baselines.settings import BaselineRun, BaselineSettings
+from solver.plants.outcome import rollouts
 from solver.problem.robots import load_robot
 from solver.runs import kinds
-from solver.runs.metrics import Report
+from solver.runs.folder import Report
 from solver.training.run import RunDescription
 from solver.training.settings import Settings
 

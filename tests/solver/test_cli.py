@@ -15,13 +15,14 @@ import torch
 from solver.cli import PROGRAM, main
 from solver.observer.observer import Observer
 from solver.plants import make_plant
-from solver.plants.harsh.harshness import EFFECTS
-from solver.plants.outcome import summary
-from solver.plants.rollouts import rollouts, sample_starts
+from solver.plants.harsh.plant import EFFECTS
+from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.problem.parameters import Relative, changed_parameters
+from solver.problem.robots import load_robot
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import load_rollout_policy
 from solver.streams import EVALUATION_SEED
+from solver.training.presets import OF_ROBOT, PRESETS, make_settings
 from solver.training.run import RUN, load_run, load_run_checkpoint
 from solver.training.settings import Settings
 
@@ -46,7 +47,7 @@ def test_train_evaluate_and_plot(tmp_path: Path, tiny_options: list[str], capsys
     assert err.startswith("warning: 2 iterations carry the reward")  # the tiny run is too short, and said to be
     *evaluations, stalled = err.splitlines()[1:]
     assert all(line.startswith("iteration ") for line in evaluations)
-    assert f"solver train pendulum --from {folder}" in stalled
+    assert f"solver train pendulum --start-from {folder}" in stalled
     assert load_run(folder).settings.algorithm == "cfvi"
     assert main(["evaluate", str(folder), "--episodes", "3"]) == 0
     assert ", nominal, 3 rollouts:  return -" in capsys.readouterr().out
@@ -254,6 +255,23 @@ def test_help_has_the_defaults_that_the_command_would_take(words: list[str], def
     assert main([*words, "--help"]) == 0
     setting = "--steps INT" if words[0] == "baseline" else "--iterations INT"
     assert re.search(rf"{setting} [^(]*\(default: {default}\)", flat(capsys.readouterr().out))
+
+
+def test_help_without_a_robot_prints_no_default_that_another_robot_would_not_get(capsys: Capture) -> None:
+    """Of the fields that a preset decides, and of no other."""
+    decided: set[str] = set()
+    for name in ("pendulum", "cartpole"):
+        robot = load_robot(name, "cpu", None)
+        for preset in PRESETS:
+            for algorithm in ("rfvi", "cfvi"):
+                made = make_settings(preset, robot, algorithm)
+                usual = vars(Settings())
+                decided |= {key for key, value in vars(made).items() if value != usual[key]}
+    assert decided <= OF_ROBOT
+    assert main(["train", "--help-all"]) == 0
+    text = flat(capsys.readouterr().out)
+    assert text.count("(default: by robot and preset)") == len(OF_ROBOT)
+    assert re.search(r"--seed INT [^(]*\(default: 0\)", text)
 
 
 @pytest.mark.parametrize("preset", ["fast", "paper"])

@@ -17,13 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modelgen.errors import ReliabilityWarning
-from solver.lab.baselines.run import BASELINE, load_baseline
-from solver.lab.baselines.settings import BaselineSettings
+from solver.lab.baselines.settings import BASELINE, BaselineSettings, load_baseline
 from solver.lab.reproduction import certificates, gallery, robustness, table1
 from solver.lab.reproduction.results_page import read_known, read_rows
 from solver.runs import shipped
-from solver.runs.folder import CHECKPOINT, METRICS
-from solver.runs.metrics import read_metrics, training_seconds
+from solver.runs.folder import CHECKPOINT, METRICS, read_metrics, training_seconds
 from solver.training import diagnosis as stall
 from solver.training import lifecycle
 from solver.training.run import RUN, load_run, load_run_checkpoint

@@ -20,7 +20,7 @@ from solver.game.adversaries import make_adversaries
 from solver.game.adversaries.paper import ActionAdversary
 from solver.game.game import Game, Modulation
 from solver.local import basin
-from solver.plants.rollouts import controller, rollouts
+from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.training.lifecycle import load_rollout_policy, resume

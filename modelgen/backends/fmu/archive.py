@@ -1,4 +1,4 @@
-"""The zip file of an FMU: its description, its sources, and the machine code that the compiler here makes of them."""
+"""The zip file of an FMU: its description in XML for FMI 2.0 and 3.0, its sources, and their machine code."""
 
 from __future__ import annotations
 
@@ -11,11 +11,176 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Literal
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from modelgen.backends.fmu.description import Unit, build_description, model_description
 from modelgen.errors import ModelError
+from modelgen.units import BASE, parse
+
+Causality = Literal["input", "output", "parameter", "local"]
+Variability = Literal["continuous", "discrete", "tunable"]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One number of an FMU. Its value reference is its place among the variables; the time follows them."""
+
+    name: str
+    unit: str
+    meaning: str
+    causality: Causality
+    variability: Variability
+    start: float | None = None  # None: it is computed
+    lower: float | None = None
+    upper: float | None = None
+    nominal: float | None = None
+    derivative_of: int | None = None  # place of the state whose derivative it is
+    depends_on: tuple[int, ...] = ()  # of a computed value: places of the states, inputs and parameters behind it
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What an FMU is, besides its machine code."""
+
+    name: str  # model identifier
+    title: str
+    description: str
+    variables: Sequence[Variable]
+    step: float  # s, between two communication points
+    stop: float  # s
+    continuous: bool  # whether it has states and serves model exchange
+    sources: Sequence[str] = ()
+
+
+def model_description(unit: Unit, version: int, token: str) -> bytes:
+    """The file, with `token` as the unit's identity. version: 2 or 3."""
+    root = Element("fmiModelDescription", fmiVersion=f"{version}.0", modelName=unit.title)
+    root.set("guid" if version == 2 else "instantiationToken", token)
+    root.attrib |= {"description": unit.description, "generationTool": "modelgen", "variableNamingConvention": "flat"}
+    if version == 2:
+        root.set("numberOfEventIndicators", "0")
+    state, derivatives = ("canGetAndSetFMUstate", "canSerializeFMUstate"), "providesDirectionalDerivative"
+    if version == 3:
+        state, derivatives = ("canGetAndSetFMUState", "canSerializeFMUState"), "providesDirectionalDerivatives"
+    for kind in ("ModelExchange", "CoSimulation")[not unit.continuous :]:
+        element = SubElement(root, kind, {"modelIdentifier": unit.name} | dict.fromkeys(state, "true"))
+        if unit.continuous:
+            element.set(derivatives, "true")
+            if version == 3:
+                element.set("providesAdjointDerivatives", "true")
+        if kind == "CoSimulation":
+            element.set("canHandleVariableCommunicationStepSize", "true")
+        if version == 2:
+            element.set("canNotUseMemoryManagementFunctions", "true")  # its own calloc, as FMI 3.0 asks for
+            files = SubElement(element, "SourceFiles")
+            for source in unit.sources:
+                SubElement(files, "File", name=source)
+    _units(root, unit)
+    categories = SubElement(root, "LogCategories")
+    SubElement(categories, "Category", name="logStatusError", description="Why a call failed")
+    SubElement(root, "DefaultExperiment", startTime="0", stopTime=repr(unit.stop), stepSize=repr(unit.step))
+    (_variables_2 if version == 2 else _variables_3)(root, unit)
+    return _written(root)
+
+
+def build_description(unit: Unit, definitions: dict[str, str]) -> bytes:
+    """`buildDescription.xml` of FMI 3.0: what to compile, and with which definitions of the preprocessor."""
+    root = Element("fmiBuildDescription", fmiVersion="3.0")
+    configuration = SubElement(root, "BuildConfiguration", modelIdentifier=unit.name)
+    files = SubElement(configuration, "SourceFileSet", language="C99")
+    for source in unit.sources:
+        SubElement(files, "SourceFile", name=source)
+    for name, value in definitions.items():
+        SubElement(files, "PreprocessorDefinition", name=name, value=value)
+    return _written(root)
+
+
+def _written(root: Element) -> bytes:
+    indent(root)
+    text: str = tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'.encode()
+
+
+def _units(root: Element, unit: Unit) -> None:
+    """The units that the variables have, as products of kg, m, s, A, K and rad."""
+    names = sorted({variable.unit for variable in unit.variables if _has_unit(variable)} | {"s"})
+    definitions = SubElement(root, "UnitDefinitions")
+    for name in names:
+        dimension = parse(name, "unit", None) or ()
+        exponents = {base: str(int(power)) for base, power in zip(BASE, dimension, strict=True) if power}
+        if name.split("/")[0] == "rad":  # an angle has no dimension in modelgen, and one in FMI
+            exponents["rad"] = "1"
+        SubElement(SubElement(definitions, "Unit", name=name), "BaseUnit", exponents)
+
+
+def _has_unit(variable: Variable) -> bool:
+    return variable.unit not in ("", "1")
+
+
+def _numbers(variable: Variable) -> dict[str, str]:
+    """Unit, bounds, size and start as attributes."""
+    numbers = {"min": variable.lower, "max": variable.upper, "nominal": variable.nominal, "start": variable.start}
+    unit = {"unit": variable.unit} if _has_unit(variable) else {}
+    return unit | {name: repr(float(value)) for name, value in numbers.items() if value is not None}
+
+
+def _attributes(variable: Variable, reference: int) -> dict[str, str]:
+    result = {"name": variable.name, "valueReference": str(reference), "causality": variable.causality}
+    result |= {"variability": variable.variability} | ({"description": variable.meaning} if variable.meaning else {})
+    if variable.causality != "input":
+        result["initial"] = "calculated" if variable.start is None else "exact"
+    return result
+
+
+def _variables_3(root: Element, unit: Unit) -> None:
+    parent = SubElement(root, "ModelVariables")
+    for reference, variable in enumerate(unit.variables):
+        element = SubElement(parent, "Float64", _attributes(variable, reference) | _numbers(variable))
+        if variable.derivative_of is not None:
+            element.set("derivative", str(variable.derivative_of))
+    time = {"causality": "independent", "variability": "continuous", "unit": "s"}
+    SubElement(parent, "Float64", {"name": "time", "valueReference": str(len(unit.variables)), **time})
+    structure = SubElement(root, "ModelStructure")
+    for kind, reference, variable in _unknowns(unit, ("Output", "ContinuousStateDerivative", "InitialUnknown")):
+        _unknown(structure, kind, "valueReference", reference, variable, 0)
+
+
+def _variables_2(root: Element, unit: Unit) -> None:
+    parent = SubElement(root, "ModelVariables")
+    for reference, variable in enumerate(unit.variables):
+        scalar = SubElement(parent, "ScalarVariable", _attributes(variable, reference))
+        real = SubElement(scalar, "Real", _numbers(variable))
+        if variable.derivative_of is not None:
+            real.set("derivative", str(variable.derivative_of + 1))
+    time = {"causality": "independent", "variability": "continuous"}
+    scalar = SubElement(parent, "ScalarVariable", {"name": "time", "valueReference": str(len(unit.variables)), **time})
+    SubElement(scalar, "Real", unit="s")
+    structure = SubElement(root, "ModelStructure")
+    groups: dict[str, Element] = {}
+    for group, reference, variable in _unknowns(unit, ("Outputs", "Derivatives", "InitialUnknowns")):
+        if group not in groups:
+            groups[group] = SubElement(structure, group)
+        _unknown(groups[group], "Unknown", "index", reference, variable, 1)
+
+
+def _unknowns(unit: Unit, elements: tuple[str, str, str]) -> list[tuple[str, int, Variable]]:
+    """Outputs, derivatives, and what the initialisation computes, with the element of each."""
+    listed = list(enumerate(unit.variables))
+    outputs = [(elements[0], i, v) for i, v in listed if v.causality == "output"]
+    derivatives = [(elements[1], i, v) for i, v in listed if v.derivative_of is not None]
+    initial = [(elements[2], i, v) for i, v in listed if v.start is None]
+    return outputs + derivatives + initial
+
+
+def _unknown(parent: Element, element: str, key: str, reference: int, variable: Variable, first: int) -> None:
+    """One unknown; in FMI 2.0 variables are counted from 1."""
+    attributes: dict[str, Any] = {key: str(reference + first)}
+    known = (reference,) if variable.start is not None else variable.depends_on
+    SubElement(parent, element, attributes | {"dependencies": " ".join(str(place + first) for place in known)})
+
 
 TEMPLATES = Path(__file__).parent
 LIBRARIES = {"linux": "so", "darwin": "dylib", "win32": "dll"}

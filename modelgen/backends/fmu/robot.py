@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from modelgen.backends import c
-from modelgen.backends.fmu.archive import TEMPLATES, archive, filled
-from modelgen.backends.fmu.description import Unit, Variable
+from modelgen.backends.fmu.archive import TEMPLATES, Unit, Variable, archive, filled
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata, State
 from modelgen.program.functions import Program

@@ -14,14 +14,14 @@ import numpy as np
 
 from modelgen.backends import statements
 from modelgen.backends.arrays import Array, HostKernels
-from modelgen.backends.llvm import elementary, native, translate, transpose, vectors
+from modelgen.backends.llvm import elementary, native, translate, vectors
 from modelgen.backends.threads import run_chunks
 from modelgen.files import sources
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Program
 
 _REALS = {"float64": "double", "float32": "float"}
-_TRANSLATORS = translate, vectors, transpose, elementary, statements  # which make LLVM code of a program
+_TRANSLATORS = translate, vectors, elementary, statements  # which make LLVM code of a program
 MOST_ON_STACK = 1_000_000  # bytes of results of one vector of samples: a thread's stack may have 8 MB, or 1
 _buffer: Callable[[Any], object] = (ctypes.c_char * 0).from_buffer
 

@@ -26,7 +26,7 @@ from solver.errors import SolverError
 from solver.export.c_templates import TEMPLATES
 from solver.export.distilled.cost import Cost
 from solver.plants import make_plant
-from solver.plants.rollouts import rollouts, sample_starts
+from solver.plants.outcome import rollouts, sample_starts
 from solver.problem.problem import Problem
 from solver.training.solution import Solution
 

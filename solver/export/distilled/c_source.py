@@ -8,12 +8,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from solver.export.c_templates import domain, feature_map, filled, listed, names, rotations
+from solver.export.c_export import UNTOLD
+from solver.export.c_folder import replay
+from solver.export.c_templates import domain, feature_map, filled, header, listed, names, rotations
 from solver.export.c_templates import facts as header_facts
 from solver.export.distilled.network import LARGEST, SmallNetwork, controller
 from solver.problem.problem import Problem
 
-REPLAYED = 32  # states of the replay
 CLOSE = 1e-3  # largest difference between board and Torch, as a share of an input's limit
 
 
@@ -24,7 +25,7 @@ def emit(problem: Problem, network: SmallNetwork, label: str, facts: Sequence[st
     rows = _rows(network)
     _, slope, level = network.correction()
     fields = (
-        names(robot, label)
+        names(robot, f"{label}, distilled")
         | feature_map(network.features)
         | header_facts(robot, *facts)
         | domain(problem)
@@ -40,26 +41,15 @@ def emit(problem: Problem, network: SmallNetwork, label: str, facts: Sequence[st
             "input_scale": listed(network.scale.tolist()),
             "largest": repr(LARGEST),
         }
-        | _replay(problem, network)
+        | UNTOLD
+        | {"context_struct": ""}
+        | header(robot, "`solver export --budget`", " in one small network", "")
+        | replay(problem, controller(problem, network), CLOSE)
     )
     ends = (".h", ".c", "_driver.c", "_replay.c")
-    return {f"{robot.name}_policy{end}": filled(f"distilled_policy{end}", fields) for end in ends}
-
-
-def _replay(problem: Problem, network: SmallNetwork) -> dict[str, object]:
-    """Fields with states of the domain and the inputs of the policy in Torch."""
-    x = problem.sample_domain(REPLAYED, torch.Generator().manual_seed(0))
-    u = controller(problem, network)(x)[0]
-
-    def rows(values: torch.Tensor) -> str:
-        return ",\n".join(f"    {{{listed(row)}}}" for row in values.tolist())
-
+    own = (".c", "_driver.c")  # the others are those of every policy
     return {
-        "rows": REPLAYED,
-        "close": CLOSE,
-        "replayed_states": rows(x),
-        "replayed_inputs": rows(u),
-        "input_limits": listed(problem.input_limits.tolist()),
+        f"{robot.name}_policy{end}": filled(f"{'distilled_' if end in own else ''}policy{end}", fields) for end in ends
     }
 
 

@@ -10,8 +10,7 @@ import torch
 
 from solver.errors import SolverError
 from solver.plants import make_plant
-from solver.plants.outcome import summary
-from solver.plants.rollouts import Controller, rollouts, sample_starts
+from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.parameters import left_all_bounds
 from solver.problem.problem import Problem
 from solver.streams import EVALUATION_SEED

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import torch
 
 from solver.errors import SolverError
 from solver.export.c_export import emit_observer
+from solver.export.c_folder import kernels
 from solver.export.c_templates import origin
 from solver.export.distilled.board import COMPILER, compiler_version, count_period, count_policy, missing_tools
 from solver.export.distilled.c_source import CLOSE, emit
@@ -43,7 +43,6 @@ def export(
     solution: Solution,
     label: str,
     budget: str,
-    kernels: Path,
     max_loss: float = MAX_LOSS,
     seed: int = 0,
     effort: Effort = USUAL,
@@ -53,15 +52,13 @@ def export(
 ) -> dict[str, str]:
     """C files of the widest network that fits the budget, by file name. report: called with lines of text.
 
-    kernels: folder of `modelgen export NAME --c`; without it there is no count. observer: the observer takes its part
-    of the budget, estimates the states on the harsh plant, and is exported too. estimate: parameters that it estimates.
-    max_loss: largest loss of return and of successes on the nominal robot, as a share. Raises SolverError for a budget
-    that is invalid or too small, for a larger loss, and for kernels of another robot.
+    observer: the observer takes its part of the budget, estimates the states on the harsh plant, and is exported too.
+    estimate: parameters that it estimates. max_loss: largest loss of return and of successes on the nominal robot, as a
+    share. Raises SolverError for a budget that is invalid or too small, and for a larger loss.
     """
     if not 0.0 <= max_loss < math.inf:
         raise SolverError(f"--max-loss is {max_loss}; give a share of the return, for example {MAX_LOSS}")
     require_seed(seed)
-    solution.require_own_trim()
     problem, allowed = solution.problem, read_budget(budget)
     besides = emit_observer(problem, estimate) if observer else {}
     estimated = estimated_parameters(problem, make_sensing(problem, usual_counts(problem)), estimate)
@@ -74,26 +71,23 @@ def export(
     for line in (*facts, *compared):
         report(line)
     require_small_loss(comparisons[0], max_loss, budget)
-    counted = _counted(solution, network, besides, kernels)
+    counted = _counted(solution, network, besides)
     for line in counted:
         report(line)
     return emit(problem, network, label, [*facts, *counted, "", *compared]) | besides
 
 
-def _counted(solution: Solution, network: SmallNetwork, observer: dict[str, str], kernels: Path) -> list[str]:
+def _counted(solution: Solution, network: SmallNetwork, observer: dict[str, str]) -> list[str]:
     """Lines with the largest counts on an emulated board, or with the reason why there is no count.
 
     Raises SolverError if the board computes other inputs than Torch.
     """
     problem, name = solution.problem, solution.problem.robot.name
-    beside = [kernels / f"{name}{end}" for end in (".h", ".c")]
     if missing := missing_tools():
         return [f"Not counted on an emulated board: {missing} is not installed."]
-    if not all(path.is_file() for path in beside):
-        return [f"Not counted on an emulated board: call `modelgen export {name} --c DIR` first."]
     with tempfile.TemporaryDirectory() as scratch:
-        for path in beside:
-            shutil.copy(path, scratch)
+        for file, content in kernels(problem, bool(observer)).items():
+            (Path(scratch) / file).write_bytes(content)
         for file, text in (emit(problem, network, name, []) | observer).items():
             (Path(scratch) / file).write_text(text)
         counts, x = count_policy(solution, Path(scratch), COUNTED)
@@ -101,7 +95,8 @@ def _counted(solution: Solution, network: SmallNetwork, observer: dict[str, str]
     wanted = controller(problem, network)(torch.from_numpy(x))[0]
     if not (np.abs(counts.u - wanted.numpy()) <= CLOSE * problem.input_limits.numpy()).all():
         raise SolverError(
-            f"{beside[1]} does not compute the inputs of this run; write it again with `modelgen export {name} --c DIR`"
+            f"the emulated board does not compute the inputs of this run: {COMPILER} {compiler_version()} breaks the "
+            "C. Export without --budget, or with another compiler"
         )
     lines = [f"Counted on an emulated board with {COMPILER} {compiler_version()}, at most"]
     lines.append(f"    {_cost(counts.largest)}: the policy, over {len(x)} states" + (",", ".")[period is None])

@@ -17,7 +17,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from solver.plants.rollouts import Controller
+from solver.plants.outcome import Controller
 from solver.problem.problem import Problem
 from solver.value.features import Features
 

@@ -12,7 +12,7 @@ function slider(parent, { name, unit, meaning, low, high, step = "any", mark, se
     admissible.style.right = `${100 - parseFloat(at(set[1]))}%`;
     line.style.left = at(mark);
     track.append(admissible, line);
-    box.append(element("small", {}, `nominal ${short(mark)}, admissible ${short(set[0])} to ${short(set[1])}`));
+    box.append(element("small", {}, `nominal ${short(mark)}, trained for ${short(set[0])} to ${short(set[1])}`));
   }
   const show = () => {
     input.value = get();
@@ -22,6 +22,7 @@ function slider(parent, { name, unit, meaning, low, high, step = "any", mark, se
     input.setAttribute("aria-valuetext", `${short(get())} ${unit}${outside ? ", outside of the admissible set" : ""}`);
   };
   input.oninput = () => { change(Number(input.value)); show(); writeAddress(); };
+  input.onchange = () => { if (families) maps(); }; // V of a family depends on what it is told
   parent.append(box);
   show();
   return show;
@@ -29,7 +30,7 @@ function slider(parent, { name, unit, meaning, low, high, step = "any", mark, se
 
 function table(head, rows) {
   const line = (kind, cells) => element("tr", {}, ...cells.map((cell) => element(kind, {}, String(cell))));
-  return element("table", {}, line("th", head), ...rows.map((row) => line("td", row)));
+  return element("div", { className: "scroll" }, element("table", {}, line("th", head), ...rows.map((row) => line("td", row))));
 }
 function frame(now) {
   const period = panes[0].simulation.period;
@@ -60,6 +61,7 @@ function trainings() {
     ["states in each", (run) => run.training.states], ["networks", (run) => `${run.training.members} of ${run.training.layers} x ${run.training.width}`],
     ["reaction time (control periods)", (run) => run.training.reaction_periods], ["seed", (run) => run.training.seed],
     ["admissible set of the adversary", (run) => sets(run.training).map(([name, size]) => `${name} ${size}`).join(", ") || "no adversary"],
+    ["is told", (run) => run.told?.context.map(({ name, lower, upper, unit }) => `${name} ${short(lower)} to ${short(upper)} ${unit}`).join(", ") ?? "nothing"],
     ["began from", (run) => run.training.warm_from || "nothing"], ["artifact", (run) => run.artifact], ["model", (run) => run.model]];
   return table(["training", ...runs.map((run) => run.label)], rows.map(([word, read]) => [word, ...runs.map(read)]));
 }
@@ -68,6 +70,7 @@ function refresh() {
   shows.forEach((show) => show());
   $("speed").value = [...$("speed").options].some((each) => Number(each.value) === speed) ? speed : "";
   $("drag").value = drag;
+  $("knows").checked = conditions.knows;
   [$("across").value, $("up").value] = axes;
   plots.forEach(({ select }, i) => { select.value = shown[i]; });
 }
@@ -77,7 +80,7 @@ function pause(stop = !paused) {
 }
 
 readAddress();
-$("title").textContent = `${facts.name}: ${runs.length} ${runs.length === 1 ? "policy" : "policies"} to push`;
+$("title").textContent = facts.name;
 $("about").textContent = facts.description;
 facts.parameters.forEach((parameter, i) => {
   const { value, lower, upper } = parameter, wide = Math.max(upper - value, value - lower, 0.3 * Math.abs(value));
@@ -92,9 +95,24 @@ if (rules.noise.some((each) => each > 0)) shows.push(slider($("harsh"), { name: 
 if (rules.stiction) shows.push(slider($("harsh"), { name: "stiction", unit: "× usual", meaning: "dry friction of the driven joints", low: 0, high: 10,
   get: () => conditions.stiction, change: (to) => { conditions.stiction = to; } }));
 facts.states.forEach((state, i) => {
+  if (inRotation(i)) return;
   shows.push(slider($("start"), { ...state, low: -state.limit, high: state.limit, get: () => start[i], change: (to) => { start[i] = to; reset(); } }));
-  for (const id of ["across", "up"]) $(id).append(element("option", { value: i }, `${state.name} (${state.unit})`));
+  for (const id of ["across", "up"]) $(id).append(element("option", { value: i }, withUnit(state)));
 });
+for (const { name, coordinate, limit } of rotations) // as a turn about an axis, three sliders for four entries
+  ["x", "y", "z"].forEach((axis, k) => {
+    const turn = () => {
+      const [w, ...v] = start.slice(coordinate, coordinate + 4), length = Math.hypot(...v), angle = 2 * Math.atan2(length, Math.abs(w));
+      return v.map((each) => (length < 1e-9 ? 0 : (Math.sign(w || 1) * angle * each) / length));
+    };
+    shows.push(slider($("start"), { name: `${name} about ${axis}`, unit: "rad", meaning: "of the start", low: -limit, high: limit, get: () => turn()[k], change: (to) => {
+      const wanted = turn();
+      wanted[k] = to;
+      const angle = Math.hypot(...wanted), share = angle < 1e-9 ? 0 : Math.sin(angle / 2) / angle;
+      start.splice(coordinate, 4, Math.cos(angle / 2), ...wanted.map((each) => share * each));
+      reset();
+    } }));
+  });
 $("facts").append(
   table(["parameter", "unit", "nominal", "admissible", "meaning"], facts.parameters.map((p) => [p.name, p.unit, short(p.value), `${short(p.lower)} to ${short(p.upper)}`, p.meaning])),
   element("p", {}, `${facts.task.control_rate} Hz control, ${facts.task.integration_steps} Runge-Kutta steps in a period, horizon ${facts.task.horizon} s.`),
@@ -104,9 +122,43 @@ $("reset").onclick = () => reset();
 $("step").onclick = () => { pause(true); advance(); draw(); };
 $("speed").onchange = () => { speed = Number($("speed").value); writeAddress(); };
 $("drag").onchange = () => { drag = $("drag").value; writeAddress(); };
+$("knowing").hidden = !families;
+$("knows").onchange = () => { conditions.knows = $("knows").checked; writeAddress(); maps(); };
+// The story: every step is an experiment, and says what there is to see.
+const target = [...facts.task.target], kilograms = facts.parameters.findLastIndex(({ unit, value }) => unit === "kg" && value > 0);
+const context = runs.flatMap((run) => run.told?.context ?? []), toldMass = context.find(({ place }) => facts.parameters[place].unit === "kg");
+const heavy = (toldMass ?? (kilograms < 0 ? context[0] : null))?.place ?? Math.max(kilograms, 0), several = runs.length > 1 ? "The policies know" : "The policy knows";
+const story = [{ name: "Push it", words: "It stands at its target and was pushed. Drag the robot to push it yourself, or press ← and →.", begin() {
+  start = [...target];
+  const speeds = new Array(nv).fill(0);
+  speeds[Math.min(solid ? 0 : main, nv - 1)] = 0.3 * facts.states[q + Math.min(solid ? 0 : main, nv - 1)].limit;
+  pushes = [{ at: Math.round(0.5 * facts.task.control_rate), speeds, done: false }];
+} }];
+if (facts.parameters.length) {
+  const { name, value, unit, meaning } = facts.parameters[heavy], heavier = Math.min(1.5 * value, ...context.filter(({ place }) => place === heavy).map(({ upper }) => upper));
+  const begin = () => { start = [...usualStart]; pushes = []; conditions.theta[heavy] = heavier; };
+  story.push({ name: kilograms < 0 ? "Make it different" : "Make it heavier", begin,
+    words: `The ${name} (${meaning || "a parameter"}) is ${short(heavier)} ${unit} now. ${several} ${short(value)} ${unit}. Which one still arrives?` });
+  if (families) story.push({ name: "Now tell it", begin() { begin(); conditions.knows = true; },
+    words: `The same ${name}. A policy that can be told it knows ${short(heavier)} ${unit} now, as from an observer that estimates it.` });
+}
+story.forEach(({ name, words, begin }, i) => {
+  const button = element("button", { type: "button" }, element("b", {}, String(i + 1)), name);
+  button.onclick = () => {
+    Object.assign(conditions, { theta: [...nominal], delay: 0, noise: 0, stiction: 0, knows: false });
+    begin();
+    if (families) maps();
+    for (const each of $("story").children) each.setAttribute("aria-pressed", String(each === button));
+    $("told").textContent = words;
+    refresh();
+    reset(true);
+    pause(false);
+  };
+  $("story").append(button);
+});
 $("nominal").onclick = () => { conditions.theta = [...nominal]; refresh(); writeAddress(); };
 $("many").onclick = manyStarts;
-$("maps").onclick = maps;
+$("maps").onclick = () => maps(true);
 ["across", "up"].forEach((id, place) => {
   $(id).onchange = () => {
     const before = axes[place];
@@ -118,15 +170,19 @@ $("maps").onclick = maps;
   };
 });
 addEventListener("hashchange", () => { readAddress(); refresh(); reset(true); maps(); }); // of a link that is pasted
-matchMedia("print").addEventListener("change", draw); // in the colours of paper
+for (const media of ["print", "(prefers-color-scheme: dark)"]) matchMedia(media).addEventListener("change", () => { // paper is light
+  paints.clear();
+  for (const each of heat) each.small = null;
+  draw();
+});
 addEventListener("keydown", (event) => {
   const own = /INPUT|SELECT/.test(event.target.tagName) || (event.key === " " && /BUTTON|SUMMARY/.test(event.target.tagName));
   if (own || event.ctrlKey || event.metaKey || event.altKey) return;
-  const sign = { ArrowLeft: -1, ArrowRight: 1 }[event.key], joint = event.shiftKey ? q - 1 : 0;
+  const sign = { ArrowLeft: -1, ArrowRight: 1 }[event.key], joint = event.shiftKey ? nv - 1 : 0;
   if (event.key === " ") pause();
   else if (event.key === "r") reset();
   else if (event.key === "s") $("step").click();
-  else if (sign) push(facts.states.slice(0, q).map((_, j) => (j === joint ? 0.1 * sign * facts.states[q + j].limit : 0)));
+  else if (sign) push(Array.from({ length: nv }, (_, j) => (j === joint ? 0.1 * sign * facts.states[q + j].limit : 0)));
   else return;
   event.preventDefault();
 });

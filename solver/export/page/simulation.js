@@ -1,39 +1,60 @@
 // One robot in closed loop, a control period at a time: as solver.problem.integrator and solver.plants.outcome.
-// conditions: { theta, delay (control periods), noise and stiction (multiples of the usual), seed }.
+// conditions: { theta, delay (control periods), noise and stiction (multiples of the usual), seed, knows (whether a policy
+// that can be told parameters is told those of theta, or else the nominal ones) }.
 function makeSimulation(robot, facts, nominal, rules, run) {
   const n = facts.states.length, m = facts.inputs.length, q = rules.position.length;
-  const { policy, value } = makePolicy(robot, facts, nominal, run);
+  const { policy, value, tell } = makePolicy(robot, facts, nominal, run);
   const period = 1 / facts.task.control_rate;
   const floats = (size) => new Float64Array(size);
   const x = floats(n), u = floats(m), given = floats(m), seen = floats(n), wrapped = floats(n), cost = floats(1);
   const k = [floats(n), floats(n), floats(n), floats(n)], at = [x, floats(n), floats(n), floats(n)];
   const acting = floats(m), friction = floats(m), a = floats(n), atTarget = floats(n), B = floats(n * m), dq = floats(n);
   const wanted = floats(m), turns = facts.states.map((state) => state.continuous), limits = facts.states.map((state) => state.limit);
+  const target = [...facts.task.target];
   const judged = facts.states.map((state) => !facts.task.free.includes(state.name));
-  robot.affine_dynamics(facts.task.target, nominal, atTarget, B);
+  robot.affine_dynamics(target, nominal, atTarget, B);
   const rotations = facts.rotations || [], turning = facts.states.map(() => false);
   for (const each of rotations) turning.fill(true, each.coordinate, each.coordinate + 4);
   const angleOf = ({ coordinate }) => {
-    const [w, ...v] = between(facts.task.target, x, coordinate);
+    const [w, ...v] = between(target, x, coordinate);
     return 2 * Math.atan2(Math.hypot(...v), Math.abs(w));
   };
   const turned = (angle) => angle - 2 * Math.PI * Math.floor((angle + Math.PI) / (2 * Math.PI));
-  const all = { x, u, seen, value, policy, period, time: 0, result: 0, good: 0, hit: false, reset, step, success, confine };
+  const all = { x, u, seen, value, policy, period, time: 0, result: 0, good: 0, hit: false, reset, step, success, confine, know };
   const trim = facts.inputs.map((input) => input.trim);
-  let waiting = [], random = Math.random;
+  let waiting = [], random = Math.random, known = "", priced = nominal;
 
   function confine(y) {
     for (let i = 0; i < n; i++)
       if (!turning[i]) y[i] = turns[i] ? turned(y[i]) : Math.min(Math.max(y[i], -limits[i]), limits[i]);
     for (const rotation of rotations) {
       normaliseRotation(y, rotation.coordinate);
-      const [w, ...v] = between(facts.task.target, y, rotation.coordinate), most = rotation.limit / 2;
+      const [w, ...v] = between(target, y, rotation.coordinate), most = rotation.limit / 2;
       if (Math.abs(w) >= Math.cos(most) || most >= Math.PI / 2) continue;
       const share = Math.sin(most) / Math.hypot(...v), near = [Math.sign(w || 1) * Math.cos(most), ...v.map((each) => share * each)];
-      y.set(quaternionProduct(facts.task.target.slice(rotation.coordinate, rotation.coordinate + 4), near), rotation.coordinate);
+      y.set(quaternionProduct(target.slice(rotation.coordinate, rotation.coordinate + 4), near), rotation.coordinate);
     }
   }
+  // What the policy is told, and the parameters that the state cost has: only what it can be told differs from the nominal.
+  function know({ theta, knows }) {
+    const now = `${Boolean(knows)} ${theta}`;
+    if (!tell || now === known) return;
+    known = now;
+    const references = facts.task.references || [], always = new Set(references.map((reference) => reference.name));
+    const values = facts.parameters.map(({ name }, i) => [name, theta[i]]);
+    tell(Object.fromEntries(values.filter(([name]) => knows || always.has(name))));
+    priced = [...nominal];
+    for (const { place } of run.told.context) priced[place] = theta[place];
+    // The target of the references.
+    target.forEach((_, s) => { target[s] = facts.task.target[s]; });
+    for (const { name, target: along } of references) {
+      const place = facts.parameters.findIndex((parameter) => parameter.name === name), change = theta[place] - nominal[place];
+      along.forEach((each, s) => { target[s] += each * change; });
+    }
+    robot.affine_dynamics(target, nominal, atTarget, B);
+  }
   function reset(start, conditions) {
+    know(conditions);
     x.set(start);
     u.set(trim);
     waiting = [];
@@ -44,7 +65,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
   function stateCost(y) {
     wrapped.set(y);
     for (const i of rules.unwrapped) wrapped[i] = turned(wrapped[i]);
-    robot.state_cost(wrapped, nominal, cost, dq);
+    robot.state_cost(wrapped, priced, cost, dq);
     return cost[0];
   }
   // Near the target and at rest, away from all limits: counted in states, one a control period.
@@ -57,7 +78,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
       stopped ||= rotation.limit < Math.PI && angle >= rotation.limit - 1e-3;
       if (judged[rotation.coordinate]) near &&= angle <= rules.position[rotation.coordinate];
       for (let i = rotation.speed; i < rotation.speed + 3; i++)
-        if (judged[i]) near &&= Math.abs(x[i] - facts.task.target[i]) <= rules.rate[i - q];
+        if (judged[i]) near &&= Math.abs(x[i] - target[i]) <= rules.rate[i - q];
     }
     for (let i = 0, v = q; i < q; i++, v++) {
       if (turning[i]) {
@@ -65,7 +86,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
         v += 2;
         continue;
       }
-      let away = Math.abs(x[i] - facts.task.target[i]);
+      let away = Math.abs(x[i] - target[i]);
       if (turns[i]) away = Math.min(away, 2 * Math.PI - away);
       if (judged[i]) near &&= away <= rules.position[i];
       if (judged[v]) near &&= Math.abs(a[i] - atTarget[i]) <= rules.rate[v - q];
@@ -109,6 +130,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     return mean;
   }
   function step(conditions) {
+    know(conditions);
     seen.set(x);
     if (conditions.noise > 0) {
       for (let i = 0; i < n; i++) seen[i] += conditions.noise * rules.noise[i] * random();

@@ -13,16 +13,19 @@ onmessage = ({ data }) => {
     }
     return;
   }
-  const { size, first, second, x } = data, V = new Float32Array(size * size), U = new Float32Array(size * size);
-  const point = Float64Array.from(x), gradient = new Float64Array(x.length), u = new Float64Array(facts.inputs.length);
-  const place = (state, i) => facts.states[state].limit * ((2 * i) / (size - 1) - 1);
-  for (let row = 0; row < size; row++)
-    for (let column = 0; column < size; column++) {
-      point[first] = place(first, column);
-      point[second] = place(second, row);
-      V[row * size + column] = simulation.value(point, gradient);
-      simulation.policy(point, u);
-      U[row * size + column] = u[0];
-    }
-  postMessage({ V, U });
+  simulation.know(conditions);
+  const { first, second, x } = data, point = Float64Array.from(x), gradient = new Float64Array(x.length), u = new Float64Array(facts.inputs.length);
+  for (const size of [15, 49]) {
+    const V = new Float32Array(size * size), U = new Float32Array(size * size);
+    const place = (state, i) => facts.states[state].limit * ((2 * i) / (size - 1) - 1);
+    for (let row = 0; row < size; row++)
+      for (let column = 0; column < size; column++) {
+        point[first] = place(first, column);
+        point[second] = place(second, row);
+        V[row * size + column] = simulation.value(point, gradient);
+        simulation.policy(point, u);
+        U[row * size + column] = u[0];
+      }
+    postMessage({ V, U, size, last: size === 49 });
+  }
 };

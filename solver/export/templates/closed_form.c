@@ -1,6 +1,6 @@
 /* The input that maximises the Hamiltonian, grad g~(w). */
-static void act(const real *x, const real *B, const real *w, real *u) {
-    (void)x;
+static void act(${to}const real *x, const real *B, const real *w, real *u) {
+$unused    (void)x;
     (void)B;
-    ${name}_optimal_input(w, u);
+    ${optimal}w, u);
 }

@@ -17,7 +17,7 @@ void ${name}_policy_fmu_reset(${name}_policy_fmu *f) {
     $reset
 }
 
-int ${name}_policy_fmu_settable(unsigned reference) { return reference < SENSED; }
+int ${name}_policy_fmu_settable(unsigned reference) { return reference < SENSED || reference > IN_DOMAIN; }
 
 /* Whether the next control period begins now. The master's sum of its steps may be rounded. */
 static int due(const ${name}_policy_fmu *f) { return f->time >= f->begin + (f->periods - 1e-6) * period; }
@@ -27,8 +27,8 @@ int ${name}_policy_fmu_refresh(${name}_policy_fmu *f) {
     double x[$n], *u = f->value + SENSED;
     f->fresh = 1;
     if (!due(f)) return 1;
-    $estimate
-    f->value[IN_DOMAIN] = ${name}_policy(x, u);
+    $tell$estimate
+    f->value[IN_DOMAIN] = ${name}_policy(${pass}x, u);
     $compensate
     return 1;
 }

@@ -1,4 +1,4 @@
-/* $label, distilled: made by `solver export --budget`; not to be edited. See ${name}_policy.h. */
+/* $label: made by `solver export --budget`; not to be edited. See ${name}_policy.h. */
 
 #include "${name}_policy.h"
 
@@ -25,7 +25,7 @@ $slope
 static const float level[INPUTS] = {$level};
 
 $rotation_functions$domain
-int ${name}_policy(const real *state, real *u) {
+${name}_watchdog ${name}_policy(const real *state, real *u) {
     real x[STATES], z[FEATURES], values[2][WIDEST];
     const float *weight = network;
     const int finite = is_finite(state);
@@ -39,18 +39,18 @@ $rotation_features    for (int l = 0; l <= LAYERS; l++) {
         const real *in = l == 0 ? z : values[l % 2];
         real *out = values[(l + 1) % 2];
         for (int j = 0; j < size[l + 1]; j++) {
-            real sum = *weight++;
-            for (int i = 0; i < size[l]; i++) sum += *weight++ * in[i];
+            real sum = (real)*weight++;
+            for (int i = 0; i < size[l]; i++) sum += (real)*weight++ * in[i];
             out[j] = l < LAYERS ? REAL(tanh)(sum) : sum;
         }
     }
     real *s = values[(LAYERS + 1) % 2];
     for (int k = 0; k < INPUTS; k++) {
-        real along = level[k];
-        for (int i = 0; i < FEATURES; i++) along += slope[k][i] * z[i];
+        real along = (real)level[k];
+        for (int i = 0; i < FEATURES; i++) along += (real)slope[k][i] * z[i];
         s[k] += REAL(tanh)(along);
         const real kept = s[k] > (real)$largest ? (real)$largest : s[k] >= -(real)$largest ? s[k] : -(real)$largest;
-        s[k] = finite && s[k] == s[k] ? input_scale[k] * REAL(sinh)(kept) : 0;
+        s[k] = finite && !isnan(s[k]) ? input_scale[k] * REAL(sinh)(kept) : 0;
     }
     ${name}_optimal_input(s, u);
     return in_domain(state);

@@ -15,7 +15,7 @@ int main(void) {
             if (scanf("%lf", &value) != 1) return i == 0 && feof(stdin) ? 0 : 1;
             x[i] = (${name}_real)value;
         }
-        const int inside = ${name}_policy(x, u);
+        const int inside = (int)${name}_policy(x, u);
         for (int k = 0; k < $m; k++) printf("%.17g ", (double)u[k]);
         printf("%d\n", inside);
     }

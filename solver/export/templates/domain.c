@@ -1,14 +1,14 @@
 static const real bound[STATES] = {$bounds}; /* of the domain */
 
-static int in_domain(const real *x) {
+static ${name}_watchdog in_domain(const real *x) {
     for (int i = 0; i < STATES; i++)
-        if (!(REAL(fabs)(x[i]) <= bound[i])) return 0;
-    return $rotations_inside;
+        if (!(REAL(fabs)(x[i]) <= bound[i])) return ${NAME}_OUT_OF_DOMAIN;
+    return $rotations_inside ? ${NAME}_IN_DOMAIN : ${NAME}_OUT_OF_DOMAIN;
 }
 
 static int is_finite(const real *x) {
     for (int i = 0; i < STATES; i++)
-        if (x[i] - x[i] != 0) return 0;
+        if (!isfinite(x[i])) return 0;
     return 1;
 }
 
@@ -17,6 +17,6 @@ static void confine(const real *x, real *y) {
     const real farthest = (real)$farthest;
     for (int i = 0; i < STATES; i++) {
         y[i] = x[i] > farthest ? farthest : x[i] < -farthest ? -farthest : x[i];
-        if (x[i] - x[i] != 0) y[i] = x[i] - x[i];
+        if (!isfinite(x[i])) y[i] = x[i] - x[i];
     }
 $normalise_rotations}

@@ -1,14 +1,14 @@
 static const real limit[INPUTS] = {$limits};
 
 /* -dw/du (INPUTS, INPUTS): chords between the trim and the closed form, and of them what a concave V may have. */
-static void steepness(const real *x, const real *B, const real *w, real p[INPUTS][INPUTS]) {
+static void steepness(${to}const real *x, const real *B, const real *w, real p[INPUTS][INPUTS]) {
     real beside[STATES], moved[INPUTS], closed[INPUTS], chord[INPUTS][INPUTS];
-    ${name}_optimal_input(w, closed);
+    ${optimal}w, closed);
     for (int k = 0; k < INPUTS; k++) {
-        real step = closed[k] - trim[k];
+        real step = closed[k] - ${of}trim[k];
         if (REAL(fabs)(step) < (real)$shortest * limit[k]) step = REAL(copysign)((real)$shortest * limit[k], step);
         for (int i = 0; i < STATES; i++) beside[i] = x[i] + (real)$seconds * B[i * INPUTS + k] * step;
-        slope(beside, B, moved);
+        slope(${pass}beside, B, moved);
         for (int j = 0; j < INPUTS; j++) chord[j][k] = (w[j] - moved[j]) / step;
     }
     for (int i = 0; i < INPUTS; i++)

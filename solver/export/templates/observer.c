@@ -211,7 +211,7 @@ static void follow(const ${name}_observer *o, ${name}_filter *f, const real *u, 
     if (o->measured == 0) {
         for (int i = 0; i < STATES; i++) f->x[i] = i < SENSORS ? y[i] : $still;
         for (int i = 0; i < ALL; i++) f->covariance[i][i] = i < SENSORS ? o->variance[i] : unknown[i];
-        memcpy(f->parameters, $nominal, PARAMETERS * sizeof(real));
+        memcpy(f->parameters, $start, PARAMETERS * sizeof(real));
         confine(f->x);
     } else {
         real about[STATES];
@@ -240,9 +240,9 @@ void ${name}_observer_reset(${name}_observer *o) {
     memset(o, 0, sizeof *o);
     for (int d = 0; d <= DELAY; d++) memcpy(o->waiting[d], trim, sizeof trim);
     memcpy(o->variance, usual, sizeof usual);
-}
+$knows_nominal}
 
-/* Forgets the state and not the inputs on their way. */
+$know_function/* Forgets the state and not the inputs on their way. */
 static void begin(${name}_observer *o) {
     memset(o->filters, 0, sizeof o->filters);
     o->measured = o->likeliest = 0;
@@ -255,7 +255,7 @@ static int sound(const ${name}_filter *f) {
     for (int k = 0; k < INPUTS; k++) sum += ${NAME}_CALL(fabs)(f->disturbance[k]);
     for (int p = 0; p < PARAMETERS; p++) sum += ${NAME}_CALL(fabs)(f->parameters[p]);
     for (int i = 0; i < ALL; i++) sum += f->covariance[i][i];
-    return sum - sum == 0;
+    return isfinite(sum) ? 1 : 0;
 }
 
 void ${name}_observer_estimate(${name}_observer *o, const real *y, real *x) {
@@ -285,7 +285,7 @@ void ${name}_observer_compensate(const ${name}_observer *o, real *u) {
     real shifted[INPUTS] = {0};
 $shifted    for (int k = 0; k < INPUTS; k++) {
         u[k] -= f->disturbance[k] + shifted[k];
-        u[k] = u[k] > upper[k] ? upper[k] : u[k] < lower[k] ? lower[k] : u[k] == u[k] ? u[k] : trim[k];
+        u[k] = u[k] > upper[k] ? upper[k] : u[k] < lower[k] ? lower[k] : isnan(u[k]) ? trim[k] : u[k];
     }
 }
 

@@ -50,7 +50,7 @@ typedef struct {
 /* The whole memory of one robot's observer. */
 typedef struct {
     int measured;                                  /* times since the reset: 0, 1, or 2 for more */
-    int likeliest;                                 /* of the filters; with LONGEST_DELAY it is the delay that was found */
+$known    int likeliest;                                 /* of the filters; with LONGEST_DELAY it is the delay that was found */
     ${name}_filter filters[${NAME}_FILTERS];
     ${name}_real waiting[${NAME}_DELAY + 1][$m];   /* the last inputs, the oldest first */
     ${name}_real variance[${NAME}_SENSORS];        /* of the error of each entry of y: counts^2 / 12 of an encoder */
@@ -60,7 +60,7 @@ typedef struct {
  * of rates are so large that they are as good as not measured: write those of your sensors. */
 void ${name}_observer_reset(${name}_observer *observer);
 
-/* y -> $states.
+$know/* y -> $states.
  * An entry of y that is no number, or beyond 1e6, counts as not measured: the model alone moves it on. x is NaN until
  * all of y was measured once, and where too much was missing; the observer then begins anew. */
 void ${name}_observer_estimate(${name}_observer *observer, const ${name}_real *y, ${name}_real *x);

@@ -14,26 +14,18 @@ static const int size[LAYERS + 2] = {$sizes};
 static const int angle[] = {$angle_index}, other[] = {$other_index};
 static const real scale[] = {$scale}, at_target[FEATURES] = {$at_target};
 
-/* The error is y = W^T e/sqrt(1 + bend |W^T e|^2) with e = z - at_target. */
-static const real bend = (real)$bend, metric[FEATURES][FEATURES] = {
-$metric
-};
-
-/* Of every member and layer: weights, inputs by outputs, then biases. */
+$constants/* Of every member and layer: weights, inputs by outputs, then biases. */
 static const float network[MEMBERS][WEIGHTS] = {
 $network
 };
 
 $rotation_functions$domain
 /* Where e^T P e < level, e = x - target, V is -e^T P e. Angles that turn are taken the short way round. */
-static const real level = $basin_level, target[STATES] = {$target};
+static const real target[STATES] = {$target};
 static const int turns[STATES] = {$turns};
-static const real cost[ERRORS][ERRORS] = {
-$basin_cost
-};
 
 /* Whether x lies where V is the quadratic form; if so, V and dV/dx there. */
-static int in_basin(const real *x, real *value, real *gradient) {
+static int in_basin(${to}const real *x, real *value, real *gradient) {
     const real turn = (real)6.283185307179586;
     real error[ERRORS], slopes[ERRORS], distance = 0;
     for (int i = 0, e = 0; i < STATES; i++, e++) {
@@ -42,10 +34,10 @@ $rotation_error        error[e] = x[i] - target[i];
     }
     for (int i = 0; i < ERRORS; i++) {
         slopes[i] = 0;
-        for (int j = 0; j < ERRORS; j++) slopes[i] += cost[j][i] * error[j];
+        for (int j = 0; j < ERRORS; j++) slopes[i] += ${of}cost[j][i] * error[j];
         distance += slopes[i] * error[i];
     }
-    if (!(level > 0 && distance < level)) return 0;
+    if (!(${of}level > 0 && distance < ${of}level)) return 0;
     *value = -distance;
     for (int i = 0, e = 0; i < STATES; i++, e++) {
 $rotation_slope        gradient[i] = -2 * slopes[e];
@@ -61,9 +53,9 @@ static void member(const float *weights, const real *z, const real *error, real 
     for (int l = 0; l <= LAYERS; l++) {
         const int rows = size[l], columns = size[l + 1];
         layer[l] = weights;
-        for (int j = 0; j < columns; j++) out[l][j] = weights[rows * columns + j];
+        for (int j = 0; j < columns; j++) out[l][j] = (real)weights[rows * columns + j];
         for (int i = 0; i < rows; i++)
-            for (int j = 0; j < columns; j++) out[l][j] += in[i] * weights[i * columns + j];
+            for (int j = 0; j < columns; j++) out[l][j] += in[i] * (real)weights[i * columns + j];
         if (l < LAYERS)
             for (int j = 0; j < columns; j++) out[l][j] = REAL(tanh)(out[l][j]);
         weights += (rows + 1) * columns;
@@ -90,7 +82,7 @@ static void member(const float *weights, const real *z, const real *error, real 
         real *to = back[(l + 1) % 2];
         for (int i = 0; i < size[l]; i++) {
             real sum = 0;
-            for (int j = 0; j < size[l + 1]; j++) sum += from[j] * layer[l][i * size[l + 1] + j];
+            for (int j = 0; j < size[l + 1]; j++) sum += from[j] * (real)layer[l][i * size[l + 1] + j];
             if (l == 0)
                 dz[i] += sum;
             else
@@ -99,25 +91,25 @@ static void member(const float *weights, const real *z, const real *error, real 
     }
 }
 
-real ${name}_value(const real *state, real *gradient) {
-    real x[STATES], z[FEATURES], error[FEATURES] = {0}, dz[FEATURES] = {0}, dy[FEATURES] = {0}, value = 0, square = 0, along = 0;
+real ${name}_value(${to}const real *state, real *gradient) {
+    real x[STATES], z[$seen], error[FEATURES] = {0}, dz[$seen] = {0}, dy[FEATURES] = {0}, value = 0, square = 0, along = 0;
     confine(state, x);
-    if (in_basin(x, &value, gradient)) return value;
+$shifted    if (in_basin(${pass}x, &value, gradient)) return value;
     for (int i = 0; i < ANGLES; i++) {
         z[i] = REAL(sin)(x[angle[i]]);
         z[ANGLES + i] = REAL(cos)(x[angle[i]]);
     }
     for (int i = 2 * ANGLES; i < FEATURES - 9 * ROTATIONS; i++) z[i] = x[other[i - 2 * ANGLES]] * scale[i - 2 * ANGLES];
-$rotation_features    for (int i = 0; i < FEATURES; i++)
-        for (int j = 0; j < FEATURES; j++) error[j] += (z[i] - at_target[i]) * metric[i][j];
+$rotation_features$context_features    for (int i = 0; i < FEATURES; i++)
+        for (int j = 0; j < FEATURES; j++) error[j] += (z[i] - at_target[i]) * ${of}metric[i][j];
     for (int i = 0; i < FEATURES; i++) square += error[i] * error[i];
-    const real shrunk = 1 / REAL(sqrt)(1 + bend * square);
+    const real shrunk = 1 / REAL(sqrt)(1 + ${of}bend * square);
     for (int i = 0; i < FEATURES; i++) error[i] *= shrunk;
     for (int i = 0; i < MEMBERS; i++) member(network[i], z, error, &value, dz, dy);
-    for (int i = 0; i < FEATURES; i++) along += bend * dy[i] * error[i];
+    for (int i = 0; i < FEATURES; i++) along += ${of}bend * dy[i] * error[i];
     for (int i = 0; i < FEATURES; i++) dy[i] = (dy[i] - along * error[i]) * shrunk;
     for (int i = 0; i < FEATURES; i++)
-        for (int j = 0; j < FEATURES; j++) dz[i] += metric[i][j] * dy[j];
+        for (int j = 0; j < FEATURES; j++) dz[i] += ${of}metric[i][j] * dy[j];
     for (int i = 0; i < FEATURES; i++) dz[i] /= MEMBERS;
     for (int i = 0; i < ANGLES; i++) gradient[angle[i]] = dz[i] * z[ANGLES + i] - dz[ANGLES + i] * z[i];
     for (int i = 2 * ANGLES; i < FEATURES - 9 * ROTATIONS; i++) gradient[other[i - 2 * ANGLES]] = dz[i] * scale[i - 2 * ANGLES];
@@ -125,26 +117,25 @@ $rotation_gradient    return value / MEMBERS;
 }
 
 /* w = B^T dV/dx. */
-static void slope(const real *x, const real *B, real *w) {
+static void slope(${to}const real *x, const real *B, real *w) {
     real gradient[STATES];
-    ${name}_value(x, gradient);
+    ${name}_value(${pass}x, gradient);
     for (int k = 0; k < INPUTS; k++) {
         w[k] = 0;
         for (int i = 0; i < STATES; i++) w[k] += B[i * INPUTS + k] * gradient[i];
     }
 }
 
-static const real trim[INPUTS] = {$trim}; /* holds the target */
-
+$trim
 $act
-int ${name}_policy(const real *state, real *u) {
+${name}_watchdog ${name}_policy(${to}const real *state, real *u) {
     real x[STATES], a[STATES], B[STATES * INPUTS], w[INPUTS];
     const int finite = is_finite(state);
     confine(state, x);
-    ${name}_affine_dynamics(x, $nominal, a, B);
-    slope(x, B, w);
-    act(x, B, w, u);
+    ${name}_affine_dynamics(x, $parameters, a, B);
+    slope(${pass}x, B, w);
+    act(${pass}x, B, w, u);
     for (int k = 0; k < INPUTS; k++)
-        if (!finite || u[k] != u[k]) u[k] = trim[k];
+        if (!finite || isnan(u[k])) u[k] = ${of}trim[k];
     return in_domain(state);
 }

@@ -1,10 +1,11 @@
 /* $label
  *
- * The policy of one state and the value function behind it, made by `solver export`; not to be edited.
- *     modelgen export $name --c .
+ * SPDX-License-Identifier: MIT
+ * $copyright
+ * The policy of one state$also, made by $made; not to be edited. $note
  *     cc -std=c99 -O3 -c $name.c ${name}_policy.c
  * It computes in float on a chip without an operating system; elsewhere -D${NAME}_REAL=float makes it. Not with
- * -ffast-math, which drops the tests for NaN. `solver export --budget` makes a policy that a microcontroller can compute.
+ * -ffast-math, which drops the tests for NaN. Macros of the states, inputs, limits and units are in $name.h.
  *
 $facts
  */
@@ -17,13 +18,20 @@ $facts
 extern "C" {
 #endif
 
-/* $states -> $inputs, within the limits and never NaN; call it once every $period s and hold u in between.
- * Returns 1, or 0 where the state is not in the domain that the policy was made for: stop the robot then. u is 0 where
- * a state is not a finite number. */
-int ${name}_policy(const ${name}_real *x, ${name}_real *u);
+#define ${NAME}_POLICY_VERSION "$version"
+#define ${NAME}_POLICY_ARTIFACT "$artifact_hash"
+#define ${NAME}_POLICY_MODEL "$model_hash"
 
-/* V(x) <= 0, and dV/dx ($n). */
-${name}_real ${name}_value(const ${name}_real *x, ${name}_real *gradient);
+/* Whether the state is in the domain that the policy was made for. */
+typedef enum { ${NAME}_OUT_OF_DOMAIN = 0, ${NAME}_IN_DOMAIN = 1 } ${name}_watchdog;
+
+$context_struct/* $states -> $inputs, within the limits and never NaN; call it once every $period s and hold u in between.
+ * Where it returns ${NAME}_OUT_OF_DOMAIN, stop the robot. u is the input that holds the target where a state is not a
+ * finite number. */
+${name}_watchdog ${name}_policy(${to}const ${name}_real *x, ${name}_real *u);
+
+$value_declaration/* In ${name}_policy_replay.c: 0 where this machine computes what Torch did. */
+int ${name}_policy_replay(void);
 
 #ifdef __cplusplus
 }

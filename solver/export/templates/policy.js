@@ -28,17 +28,19 @@ function rotationMatrix(q, at) {
 // The policy and V of a run, `run` its numbers, on `robot`, the functions of one sample. Formulas as in policy.c.
 function makePolicy(robot, facts, nominal, run) {
   const n = facts.states.length, m = facts.inputs.length;
-  const { sizes, angles, others, scale, rotations, atTarget, metric, bend, floor, basin, seconds, farthest, shortest, small } = run;
-  const turning = angles.length, features = sizes[0], layers = sizes.length - 2;
+  const { sizes, angles, others, scale, rotations, atTarget, floor, basin, seconds, farthest, shortest, small, told } = run;
+  let { metric, bend, trim, slope: slopeAtTrim, cost: costAtTrim } = run, parameters = nominal;
+  let shift = null; // of the target, by references
+  const turning = angles.length, features = atTarget.length, layers = sizes.length - 2;
   const members = decoded(run);
-  const z = new Float64Array(fours(features)), error = new Float64Array(features), dz = new Float64Array(fours(features));
+  const z = new Float64Array(fours(sizes[0])), error = new Float64Array(features), dz = new Float64Array(fours(sizes[0]));
   const y = new Float64Array(features), dy = new Float64Array(features), out = sizes.slice(1).map((size) => new Float64Array(fours(size)));
   const adjoint = sizes.slice(1).map((size) => new Float64Array(fours(size))), away = new Float64Array(n);
   const errors = n - rotations.length, plain = 2 * turning + others.length;
   const slopes = new Float64Array(n), gradient = new Float64Array(n), a = new Float64Array(n), B = new Float64Array(n * m);
   const w = new Float64Array(m), at = new Float64Array(m), closed = new Float64Array(m), moved = new Float64Array(m);
-  const beside = new Float64Array(n), p = new Float64Array(m * m), one = new Float64Array(1);
-  const trim = facts.inputs.map((input) => input.trim), first = new Float64Array(m), second = new Float64Array(m), size1 = new Float64Array(m);
+  const beside = new Float64Array(n), argument = new Float64Array(m), p = new Float64Array(m * m), one = new Float64Array(1);
+  const first = new Float64Array(m), second = new Float64Array(m), size1 = new Float64Array(m);
 
   function inBasin(x) {
     let distance = 0;
@@ -130,7 +132,8 @@ function makePolicy(robot, facts, nominal, run) {
     return valueWithin(confined(state), dV);
   }
 
-  function valueWithin(x, dV) {
+  function valueWithin(state, dV) {
+    const x = shift ? state.map((each, i) => each - shift[i]) : state;
     const distance = inBasin(x);
     if (distance === distance) {
       for (let i = 0, e = 0; i < n; i++, e++) {
@@ -152,6 +155,7 @@ function makePolicy(robot, facts, nominal, run) {
     }
     for (let i = 0; i < others.length; i++) z[2 * turning + i] = x[others[i]] * scale[i];
     rotations.forEach((at, r) => z.set(rotationMatrix(x, at), plain + 9 * r));
+    if (told) z.set(told.entries, features);
     error.fill(0);
     for (let i = 0; i < features; i++)
       for (let j = 0; j < features; j++) error[j] += (z[i] - atTarget[i]) * metric[i][j];
@@ -186,9 +190,15 @@ function makePolicy(robot, facts, nominal, run) {
     }
   }
 
+  // The optimal input, with the action cost measured from the trim.
+  function optimal(w, u) {
+    for (let k = 0; k < m; k++) argument[k] = w[k] + slopeAtTrim[k];
+    robot.optimal_input(argument, u);
+  }
+
   // P = -dw/du of an input that is held, by chords from the trim; positive semidefinite.
   function steepness(x) {
-    robot.optimal_input(w, closed);
+    optimal(w, closed);
     for (let k = 0; k < m; k++) closed[k] -= trim[k];
     const chord = Array.from({ length: m }, () => new Float64Array(m));
     for (let k = 0; k < m; k++) {
@@ -223,7 +233,7 @@ function makePolicy(robot, facts, nominal, run) {
       for (let i = 0; i < run.newtonSteps; i++) {
         size1[0] = trim[0] + side * d;
         robot.action_cost(size1, one, first, second);
-        const excess = side * first[0] + p[0] * d - target;
+        const excess = side * (first[0] - slopeAtTrim[0]) + p[0] * d - target;
         if (excess > 0) high = d;
         else low = d;
         const step = d - excess / (second[0] + p[0]);
@@ -235,36 +245,101 @@ function makePolicy(robot, facts, nominal, run) {
     at.set(w);
     for (let i = 0; i < run.contractions; i++) {
       for (let k = 0; k < m; k++) moved[k] = Math.abs(at[k]) < small ? small : at[k];
-      robot.optimal_input(moved, closed);
+      optimal(moved, closed);
       const rows = [];
       for (let j = 0; j < m; j++) {
         rows.push([]);
         for (let k = 0; k < m; k++) rows[j].push((j === k ? 1 : 0) + (p[j * m + k] * (closed[k] - trim[k])) / moved[k]);
         rows[j].push(w[j]);
       }
-      for (let j = 0; j < m; j++)
-        for (let r = j + 1; r < m; r++)
-          for (let k = m; k >= j; k--) rows[r][k] -= (rows[r][j] / rows[j][j]) * rows[j][k];
-      for (let j = m - 1; j >= 0; j--) {
-        at[j] = rows[j][m];
-        for (let k = j + 1; k < m; k++) at[j] -= rows[j][k] * at[k];
-        at[j] /= rows[j][j];
-      }
+      at.set(eliminated(rows));
     }
   }
 
   // Fills u, within the limits; returns its cost g(u).
   function policy(state, u) {
     const x = confined(state);
-    robot.affine_dynamics(x, nominal, a, B);
+    robot.affine_dynamics(x, parameters, a, B);
     slope(x, w);
     if (seconds > 0) held(x);
     else at.set(w);
-    robot.optimal_input(at, u);
-    robot.optimal_input_cost(at, one);
-    return one[0];
+    optimal(at, u);
+    robot.optimal_input_cost(argument, one);
+    for (let k = 0; k < m; k++) one[0] -= slopeAtTrim[k] * (u[k] - trim[k]);
+    return Math.max(one[0] - costAtTrim, 0);
   }
-  return { policy, value };
+
+  // Makes the policy of the robot with these values of what it is told, in SI units by name; the others are nominal.
+  // Returns whether they are in their ranges: beyond, it is the policy of the nearest robot in range.
+  function tell(values = {}) {
+    const powers = [];
+    let inside = true;
+    parameters = [...nominal];
+    told.context.forEach(({ name, lower, upper, nominal: usual, place }, i) => {
+      const given = values[name] ?? usual, value = Number.isNaN(given) ? usual : Math.min(Math.max(given, lower), upper);
+      inside &&= value === given;
+      const c = (2 * value - lower - upper) / (upper - lower), power = [1, c];
+      for (let d = 2; d <= told.degree; d++) power.push(2 * c * power[d - 1] - power[d - 2]);
+      powers.push(power);
+      told.entries[i] = c;
+      parameters[place] = value;
+    });
+    if (told.shift) shift = told.shift[0].map((_, s) => told.entries.reduce((sum, c, i) => sum + c * told.shift[i][s], 0));
+    const sums = told.polynomial[0].map(() => 0);
+    told.degrees.forEach((degrees, t) => {
+      const term = degrees.reduce((product, d, i) => product * powers[i][d], 1);
+      told.polynomial[t].forEach((each, j) => { sums[j] += term * each; });
+    });
+    let next = 1;
+    basin.level = sums[0];
+    bend = sums[0] > 0 ? 1 / (told.reach * sums[0]) : 0;
+    for (let i = 0; i < errors; i++) for (let j = 0; j <= i; j++) basin.cost[i][j] = basin.cost[j][i] = sums[next++];
+    metric = atTarget.map(() => atTarget.map(() => 0));
+    for (let i = 0; i < features; i++) // Cholesky's decomposition of the form
+      for (let j = 0; j <= i; j++) {
+        let rest = sums[next++];
+        for (let l = 0; l < j; l++) rest -= metric[i][l] * metric[j][l];
+        metric[i][j] = j === i ? Math.sqrt(rest) : rest / metric[j][j];
+      }
+    if (told.held) hold();
+    return inside;
+  }
+
+  // The smallest input that holds the target, in units of half the ranges, and the action cost and its slope there.
+  function hold() {
+    const rows = trim.map(() => new Array(m + 1).fill(0)), spans = facts.inputs.map((input) => input.limit);
+    robot.affine_dynamics(basin.target.map((each, i) => each + (shift ? shift[i] : 0)), parameters, a, B);
+    for (const i of told.held) {
+      const limit = facts.states[i].limit, row = spans.map((span, k) => (B[i * m + k] * span) / limit);
+      row.forEach((each, k) => {
+        row.forEach((other, l) => { rows[k][l] += each * other; });
+        rows[k][m] -= (each * a[i]) / limit;
+      });
+    }
+    const size = Math.max(rows.reduce((sum, row, k) => sum + row[k], 0), 1e-12);
+    rows.forEach((row, k) => { row[k] += told.regular * size; });
+    trim = eliminated(rows).map((share, k) => share * spans[k]);
+    robot.action_cost(trim, one, first, second);
+    [costAtTrim, slopeAtTrim] = [one[0], [...first]];
+  }
+
+  // Solution of m linear equations, each a row of coefficients with the right side at its end.
+  function eliminated(rows) {
+    for (let j = 0; j < m; j++)
+      for (let r = j + 1; r < m; r++)
+        for (let k = m; k >= j; k--) rows[r][k] -= (rows[r][j] / rows[j][j]) * rows[j][k];
+    const solution = new Array(m);
+    for (let j = m - 1; j >= 0; j--) {
+      solution[j] = rows[j][m];
+      for (let k = j + 1; k < m; k++) solution[j] -= rows[j][k] * solution[k];
+      solution[j] /= rows[j][j];
+    }
+    return solution;
+  }
+
+  if (!told) return { policy, value };
+  tell();
+  return { policy, value, tell };
 }
 
 // A size filled up to whole fours.

@@ -1,4 +1,4 @@
-/* Reads rows of $n states from the standard input and writes rows of $m inputs, V, dV/dx, and whether the state is in the
+/* Reads rows of $n states$and_context from the standard input and writes rows of $m inputs, V, dV/dx, and whether the state is in the
  * domain; made by `solver export`.
  *     cc -std=c99 -O3 $name.c ${name}_policy.c ${name}_policy_driver.c -lm -o ${name}_policy
  */
@@ -8,15 +8,15 @@
 #include "${name}_policy.h"
 
 int main(void) {
-    ${name}_real x[$n], out[$m + 1 + $n];
-    for (;;) {
-        for (int i = 0; i < $n; i++) {
+    ${name}_real in[$n + $k], out[$m + 1 + $n];
+$told_in_driver    for (;;) {
+        for (int i = 0; i < $n + $k; i++) {
             double value;
             if (scanf("%lf", &value) != 1) return i == 0 && feof(stdin) ? 0 : 1;
-            x[i] = (${name}_real)value;
+            in[i] = (${name}_real)value;
         }
-        const int inside = ${name}_policy(x, out);
-        out[$m] = ${name}_value(x, out + $m + 1);
+$tell_in_driver        const int inside = (int)${name}_policy(${driver_pass}in, out);
+        out[$m] = ${name}_value(${driver_pass}in, out + $m + 1);
         for (int i = 0; i < $m + 1 + $n; i++) printf("%.17g ", (double)out[i]);
         printf("%d\n", inside);
     }

@@ -1,13 +1,13 @@
 /* The input of a controller that holds it for $seconds s: u = grad g~(w - P (u - trim)), by repeated linear solutions. */
-static void act(const real *x, const real *B, const real *w, real *u) {
+static void act(${to}const real *x, const real *B, const real *w, real *u) {
     real p[INPUTS][INPUTS], at[INPUTS], away[INPUTS], row[INPUTS][INPUTS + 1];
-    steepness(x, B, w, p);
+    steepness(${pass}x, B, w, p);
     for (int k = 0; k < INPUTS; k++) at[k] = w[k];
     for (int i = 0; i < $contractions; i++) {
         for (int k = 0; k < INPUTS; k++) away[k] = REAL(fabs)(at[k]) < (real)$small ? (real)$small : at[k];
-        ${name}_optimal_input(away, u);
+        ${optimal}away, u);
         for (int j = 0; j < INPUTS; j++) {
-            for (int k = 0; k < INPUTS; k++) row[j][k] = (j == k) + p[j][k] * (u[k] - trim[k]) / away[k];
+            for (int k = 0; k < INPUTS; k++) row[j][k] = (j == k) + p[j][k] * (u[k] - ${of}trim[k]) / away[k];
             row[j][INPUTS] = w[j];
         }
         for (int j = 0; j < INPUTS; j++) /* elimination; the pivots are positive */
@@ -19,5 +19,5 @@ static void act(const real *x, const real *B, const real *w, real *u) {
             at[j] /= row[j][j];
         }
     }
-    ${name}_optimal_input(at, u);
+    ${optimal}at, u);
 }

@@ -24,20 +24,34 @@ from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
 from solver.errors import DivergenceError, SolverError
 from solver.gym.environment import RobotVectorEnv, features
-from solver.lab.baselines.run import BASELINE, KEYS, MODEL, PARTS, BaselineRun, load_baseline, new_run
-from solver.lab.baselines.settings import BaselineSettings, baseline_settings
+from solver.lab.baselines.settings import (
+    BASELINE,
+    KEYS,
+    MODEL,
+    PARTS,
+    BaselineRun,
+    BaselineSettings,
+    baseline_settings,
+    load_baseline,
+    new_run,
+)
 from solver.lab.baselines.stable_baselines import contents, fill, follow_schedules, make_model, renew_logger
-from solver.local.linearization import linearization
-from solver.local.time_scale import time_scale
-from solver.plants.outcome import summary
-from solver.plants.rollouts import Controller, rollouts, sample_starts
+from solver.local.linearization import linearization, time_scale
+from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
-from solver.runs.folder import RUN, load_checkpoint, require_own_checkpoint, save_checkpoint, save_description
+from solver.runs import artifact
+from solver.runs.folder import (
+    RUN,
+    MetricsLog,
+    Report,
+    load_checkpoint,
+    require_own_checkpoint,
+    save_checkpoint,
+    save_description,
+)
 from solver.runs.kinds import RolloutPolicy, remove_run
-from solver.runs.metrics import MetricsLog, Report
-from solver.serial import serial_torch
-from solver.streams import EVALUATION_SEED, Purpose, stream
+from solver.streams import EVALUATION_SEED, Purpose, serial_torch, stream
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
@@ -70,7 +84,8 @@ def start(run: BaselineRun, folder: Path, report: Report, robot: CompiledRobot |
     environments = _environments(run, folder, robot=robot)
     model = make_model(run.settings, environments, run.settings.steps)
     remove_run(folder)  # after all errors of the new run
-    save_description(folder / BASELINE, run)
+    save_description(folder / BASELINE, artifact.stored(run, folder))
+    artifact.keep(environments.problem.robot.folder, folder)
     untrained = BestPolicy(0, 0.0, -math.inf, _policy(model))
     _save(folder, model, run, untrained)
     _train(folder, model, environments, run, untrained, report)
@@ -144,7 +159,7 @@ def _environments(
         randomize=s.randomize_share if s.randomize else 0.0,
         hold=hold,
         seconds=max(shortest, s.episode_share * task.horizon),
-        generated=generated or run.generated,
+        generated=str(robot.folder.parent),
     )
     require_same_artifact(folder, run.artifact_hash, environments.problem.robot)
     least = s.environments * environments.episodes.length

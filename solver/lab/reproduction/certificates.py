@@ -20,7 +20,7 @@ from solver.jobs.portions import policy_reference
 from solver.lab.reproduction.experiments import Plan, PlannedRun
 from solver.lab.reproduction.results_page import NONE, Page, read_rows
 from solver.problem.robots import load_robot
-from solver.runs.origin import commit, machine
+from solver.runs.shipped import commit, machine
 
 PROBABILITY, CONFIDENCE = 0.01, 0.95
 EPISODES = episodes_for(PROBABILITY, CONFIDENCE, 0)

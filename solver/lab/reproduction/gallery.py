@@ -23,12 +23,10 @@ from solver.lab.reproduction.experiments import Plan, PlannedRun
 from solver.lab.reproduction.results_page import NONE, Page, read_rows
 from solver.lab.reproduction.runs import settings_hash
 from solver.oracles.limit import find_limit, percent_of_gain
-from solver.plants.outcome import summary
-from solver.plants.rollouts import rollouts, sample_starts
-from solver.runs.folder import CHECKPOINT
+from solver.plants.outcome import rollouts, sample_starts, summary
+from solver.runs.folder import CHECKPOINT, training_seconds
 from solver.runs.kinds import load_rollout_policy
-from solver.runs.metrics import training_seconds
-from solver.runs.origin import commit, machine
+from solver.runs.shipped import commit, machine
 from solver.streams import EVALUATION_SEED
 
 GUESSES, SEED, STARTS = 24, 0, 5  # of the searches for the limits, as in `solver limit`

@@ -1,4 +1,8 @@
-"""A page of results in Markdown, with figures and a JSON file beside it, and its head with command and missing runs.
+"""A page of results in Markdown, with figures and a JSON file, and the paper's results for comparison.
+
+Returns: simulated systems, downward start, mean and 1.96 standard deviations, success in %. Rows have the names in the
+paper; its columns on start and randomisation contradict some of these names. The table has no RTDP rFVI: by the text,
+RTDP rFVI does not learn the swing-up of the cart-pole and the Furuta pendulum with the full admissible set.
 
 A person may write notes below the last line of a page. They stay when the page is made again. A later call also keeps
 rows of the JSON file, so that a table can be made run by run.
@@ -13,14 +17,73 @@ from typing import Any, TypeVar
 
 from matplotlib.figure import Figure
 
-from modelgen.artifact.typed import typed
+from modelgen.artifact.manifest import typed
 from modelgen.files import replacing
 from solver.errors import SolverError
 from solver.lab.baselines.settings import BaselineSettings
-from solver.lab.reproduction import paper_results
 from solver.lab.reproduction.experiments import PRESET, Plan
 from solver.lab.reproduction.runs import Runs
 from solver.runs.folder import write_text
+
+SEEDS = 5  # of every row and every curve
+ROBOTS = ("pendulum", "cartpole", "furuta")
+
+Number = tuple[float, float]  # mean and spread
+
+#: By row, for each of ROBOTS: mean return, spread, success.
+RETURNS: dict[str, tuple[tuple[float, float, float], ...]] = {
+    "cFVI": ((-30.5, 0.8, 100), (-24.2, 2.1, 100), (-27.7, 1.6, 100)),
+    "rFVI": ((-32.7, 0.3, 100), (-27.1, 4.8, 100), (-41.3, 10.8, 100)),
+    "RTDP cFVI": ((-31.1, 1.4, 100), (-24.9, 1.6, 100), (-40.1, 2.7, 100)),
+    "SAC-N": ((-31.1, 0.1, 100), (-26.9, 3.2, 100), (-29.3, 1.5, 100)),
+    "SAC-N UDR": ((-32.9, 0.6, 100), (-29.7, 4.6, 100), (-32.0, 1.1, 100)),
+    "SAC-U": ((-30.6, 1.4, 100), (-24.2, 1.4, 100), (-28.1, 2.0, 100)),
+    "SAC-U UDR": ((-31.4, 2.5, 100), (-24.2, 1.3, 100), (-28.1, 1.3, 100)),
+    "DDPG-N": ((-31.1, 0.4, 100), (-50.4, 285.6, 98), (-30.5, 3.5, 100)),
+    "DDPG-N UDR": ((-32.5, 0.5, 100), (-27.4, 2.3, 100), (-34.6, 9.8, 100)),
+    "DDPG-U": ((-31.5, 0.7, 100), (-28.2, 5.5, 100), (-30.0, 1.7, 100)),
+    "DDPG-U UDR": ((-32.5, 3.6, 100), (-27.2, 1.0, 100), (-32.1, 1.5, 100)),
+    "PPO-N": ((-32.0, 0.2, 100), (-31.5, 7.2, 100), (-81.1, 18.3, 100)),
+    "PPO-N UDR": ((-32.3, 0.6, 100), (-84.0, 7.8, 100), (-40.9, 4.6, 100)),
+    "PPO-U": ((-33.4, 4.7, 100), (-39.7, 45.7, 99), (-38.2, 13.1, 100)),
+    "PPO-U UDR": ((-35.6, 3.1, 100), (-44.8, 21.4, 100), (-48.5, 6.2, 100)),
+}
+
+#: By row, for each of ROBOTS: state reward and action reward.
+REWARDS: dict[str, tuple[tuple[Number, Number], ...]] = {
+    "rFVI": (((-24.5, 0.1), (-8.3, 0.4)), ((-15.5, 5.4), (-11.6, 2.0)), ((-37.0, 13.2), (-4.8, 2.7))),
+    "cFVI": (((-22.3, 3.0), (-8.3, 3.2)), ((-14.4, 2.8), (-9.9, 2.2)), ((-22.3, 2.5), (-5.9, 1.3))),
+    "SAC-U": (((-21.1, 5.2), (-9.4, 4.7)), ((-13.9, 2.4), (-10.4, 2.3)), ((-22.6, 2.9), (-5.9, 1.5))),
+    "SAC-U UDR": (((-22.6, 2.6), (-8.9, 1.9)), ((-13.9, 2.6), (-10.3, 2.5)), ((-22.1, 2.6), (-6.1, 1.4))),
+    "DDPG-U": (((-20.9, 1.2), (-10.6, 1.3)), ((-16.4, 4.7), (-11.8, 4.9)), ((-24.6, 3.6), (-5.5, 1.9))),
+    "DDPG-U UDR": (((-21.0, 4.8), (-11.5, 1.6)), ((-14.5, 3.5), (-12.8, 3.5)), ((-26.1, 2.4), (-6.2, 1.9))),
+    "PPO-U": (((-24.5, 4.4), (-9.0, 2.4)), ((-82.2, 83.1), (-4.9, 1.1)), ((-34.9, 12.6), (-3.4, 1.1))),
+    "PPO-U UDR": (((-24.5, 0.2), (-11.1, 3.0)), ((-55.9, 23.1), (-9.8, 5.2)), ((-42.9, 4.6), (-6.1, 2.4))),
+}
+
+#: Best return from exactly downward by direct trajectory optimisation, by plant and robot. `solver limit ROBOT` prints
+#: the values of `nominal`.
+LIMITS = {
+    "nominal": {"pendulum": -30.4, "cartpole": -24.9, "furuta": -29.0},
+    "euler": {"pendulum": -29.9, "cartpole": -24.4, "furuta": -28.5},
+}
+
+#: Rollouts of the authors' checkpoints on the pendulum by multiple of its mass: mean return, success in % or None.
+CHECKPOINTS: dict[str, dict[float, tuple[float, float | None]]] = {
+    "cFVI": {0.5: (-18.6, None), 1.0: (-31.0, 100), 1.3: (-45.6, None), 1.5: (-49.2, 83)},
+    "rFVI": {0.5: (-20.7, None), 1.0: (-33.7, 100), 1.3: (-39.2, None), 1.5: (-48.4, 100)},
+}
+
+
+def returns(method: str, robot: str) -> tuple[float, float, float] | None:
+    """Mean return, spread and success of a row on a robot, or None if the paper gives no figure."""
+    return RETURNS[method][ROBOTS.index(robot)] if method in RETURNS and robot in ROBOTS else None
+
+
+def rewards(method: str, robot: str) -> tuple[Number, Number] | None:
+    """State and action reward of a row on a robot, or None if the paper gives no figure."""
+    return REWARDS[method][ROBOTS.index(robot)] if method in REWARDS and robot in ROBOTS else None
+
 
 Row = TypeVar("Row")
 Content = TypeVar("Content")
@@ -76,7 +139,7 @@ def head(page: Page, runs: Runs, command: str, known: set[tuple[str, str, int]])
     known: method, robot and seed of the runs that an earlier call measured.
     """
     plan = page.plan
-    count, theirs = len(plan.seeds), paper_results.SEEDS
+    count, theirs = len(plan.seeds), SEEDS
     less = f"**fewer than the paper's {theirs}**" if count < theirs else f"the paper has {theirs}"
     seeds = f"{count} {'seed' if count == 1 else 'seeds'} ({', '.join(map(str, plan.seeds))})"
     page.say(f"# {plan.experiment}, budget {plan.budget_name}")

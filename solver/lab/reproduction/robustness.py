@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from modelgen.artifact.typed import typed
-from solver.evaluation.robustness import Robustness, Trial, measure
-from solver.evaluation.robustness_plot import figure
+from modelgen.artifact.manifest import typed
+from solver.evaluation.robustness import Robustness, Trial, figure, measure
 from solver.evaluation.statistics import STATISTICS, WORST_CASES, Group
-from solver.lab.reproduction import paper_results
+from solver.lab.reproduction import results_page
 from solver.lab.reproduction.experiments import MASSES
 from solver.lab.reproduction.results_page import NONE, Page, read_known
 from solver.lab.reproduction.runs import Runs
@@ -135,7 +134,7 @@ def _masses(page: Page, plants: Sequence[Robustness]) -> None:
 
 def _authors(changes: Sequence[float]) -> Iterator[list[str]]:
     """Lines of the authors' checkpoints at the masses of CHECKPOINTS."""
-    for label, points in paper_results.CHECKPOINTS.items():
+    for label, points in results_page.CHECKPOINTS.items():
         at = {mass: _cell(*point) for mass, point in points.items()}
         yield ["nominal", f"authors' {label}", *(at.get(round(change, 6), NONE) for change in changes), NONE]
 

@@ -19,8 +19,8 @@ from typing import Protocol
 
 from solver.errors import SolverError
 from solver.jobs.engines import engine
+from solver.jobs.portions import versions
 from solver.jobs.processes import LOG, Announce, Job, run_all
-from solver.jobs.versions import versions
 from solver.lab.reproduction.experiments import PlannedRun
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT

@@ -16,15 +16,15 @@ from pathlib import Path
 
 import numpy as np
 
-from solver.lab.reproduction import paper_results
+from solver.lab.reproduction import results_page
 from solver.lab.reproduction.experiments import Plan
 from solver.lab.reproduction.results_page import NONE, Page, read_rows
 from solver.lab.reproduction.runs import Runs, settings_hash
 from solver.plants import PlantName, make_plant
-from solver.plants.rollouts import rollouts, sample_starts
+from solver.plants.outcome import rollouts, sample_starts
+from solver.runs.folder import training_seconds
 from solver.runs.kinds import load_rollout_policy
-from solver.runs.metrics import training_seconds
-from solver.runs.origin import commit, machine
+from solver.runs.shipped import commit, machine
 from solver.streams import EVALUATION_SEED
 
 PLANTS: tuple[PlantName, ...] = ("nominal", "euler")  # RK4 as in training, and the paper's integrator
@@ -84,7 +84,7 @@ def write_table1(page: Page, runs: Runs, announce: Callable[[str], None]) -> Non
                 rows[key] = measured
             if key in rows and rows[key].settings != settings:
                 announce(f"{method.name}, {robot}, {plant}: trained with other settings than today's")
-        limit = paper_results.LIMITS["nominal"].get(robot, math.nan)
+        limit = results_page.LIMITS["nominal"].get(robot, math.nan)
         page.say(f"## {robot}{f', limit {limit:.1f}' if math.isfinite(limit) else ''}")
         columns = ["RK4: return", "success", "gap", "mean return of each seed"]
         columns += [
@@ -146,8 +146,8 @@ def _own(rows: Mapping[tuple[str, str, str], TableRow], method: str, robot: str,
 
 def _euler(rows: Mapping[tuple[str, str, str], TableRow], method: str, robot: str) -> list[str]:
     """Cells of a method under Euler: return, success, state and action reward, each followed by the paper's figure."""
-    row, printed = rows.get((robot, "euler", method)), paper_results.returns(method, robot)
-    parts = paper_results.rewards(method, robot)
+    row, printed = rows.get((robot, "euler", method)), results_page.returns(method, robot)
+    parts = results_page.rewards(method, robot)
     own, theirs = [NONE] * 4, [NONE] * 4
     if row:
         own = [pair(*row.total), f"{100 * row.success:.1f} %", pair(*row.state), pair(*row.action)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelgen.commandline.numbers import Range, assigned, decimal, number
+from modelgen.commandline import Range, assigned, decimal, number
 from modelgen.errors import ModelError
 
 

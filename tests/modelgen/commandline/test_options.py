@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from tyro.conf import Positional, arg
 
-from modelgen.commandline.numbers import Range
+from modelgen.commandline import Range
 from modelgen.commandline.options import given, read
 from modelgen.errors import ModelError
 

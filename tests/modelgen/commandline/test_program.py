@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shutil
 import signal
@@ -19,7 +20,7 @@ import pytest
 from rich.console import Console
 
 from modelgen import cli
-from modelgen.commandline.program import PAUSE, Command, Program
+from modelgen.commandline.program import PAUSE, Command, Program, warn
 from modelgen.errors import LONGEST
 from tests.modelgen.support.forgery import forged
 
@@ -91,6 +92,30 @@ def test_an_error_is_a_message_and_an_exit_code(
     assert out == ""
     assert err.endswith(f"{text}\n")
     assert len(err) < LONGEST + 100
+
+
+@pytest.mark.parametrize(("setting", "begin"), [("", "\x1b[1;31merror: \x1b[0mwrong\n"), ("1", "error: wrong\n")])
+def test_messages_have_a_colour_on_a_terminal(
+    setting: str, begin: str, called: Callable[[Body], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not where NO_COLOR is set; what a command prints cannot colour anything."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("NO_COLOR", setting)
+    for body, expected in (
+        (raising(Mistake("wrong")), begin),
+        (
+            lambda: warn(f"old{STEERING}"),
+            begin.replace("error", "warning").replace("31", "33").replace("wrong", f"old{ESCAPED}"),
+        ),
+    ):
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
+        called(body)
+        assert terminal.getvalue() == expected
 
 
 def test_an_error_of_ours_is_not_hidden(called: Callable[[Body], int]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import email
 import importlib.metadata
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from modelgen.cli import PROGRAM, main
 from modelgen.commands import export, verify
 from modelgen.derivation.model_file import SHIPPED
 from modelgen.engines import ENGINES
+from modelgen.files import page
 from tests.modelgen.commands.mistakes import mistake
 
 
@@ -46,11 +48,33 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.split() == ["modelgen", importlib.metadata.version("robust-value-iteration")]
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
-def test_completion(shell: str, tmp_path: Path) -> None:
-    assert main(["--tyro-write-completion", shell, str(tmp_path / "script")]) == 0
-    text = (tmp_path / "script").read_text()
-    assert all(name in text for name in (*PROGRAM.commands, "--most-operations"))
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    text = capsys.readouterr().out
+    option = "most-operations" if shell == "fish" else "--most-operations"
+    assert all(name in text for name in (*PROGRAM.commands, option))
+
+
+@pytest.mark.parametrize("words", [[], ["bsh"], ["bash", "file"]])
+def test_completion_of_no_shell(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", *words]) == 2
+    assert "modelgen completion SHELL, where SHELL is bash, zsh, fish" in capsys.readouterr().err
+
+
+def test_help_names_a_page_that_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    """In a wheel the pages lie inside the package; a site in the metadata takes their place."""
+    assert main(["--help"]) == 0
+    assert Path(page(PROGRAM.read_on)).is_file()
+    assert page(PROGRAM.read_on).replace(" ", "") in "".join(capsys.readouterr().out.split())
+
+
+def test_help_names_the_site_of_the_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = email.message_from_string(
+        "Project-URL: Source, https://code\nProject-URL: Documentation, https://site/x/\n"
+    )
+    monkeypatch.setattr("modelgen.files.metadata", lambda _: found)
+    assert page("how-to/train.md") == "https://site/x/docs/how-to/train.html"
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 import modelgen
 from modelgen.cli import main
-from modelgen.identification import experiment
+from modelgen.identification import excitation
 from modelgen.identification.columns import columns
-from modelgen.identification.excitation import Excitation, Task, excite, informations
-from modelgen.identification.experiment import combinations
+from modelgen.identification.excitation import Excitation, Task, combinations, excite, informations
 from modelgen.identification.fit import fit
 from modelgen.identification.identify import identify
 from modelgen.identification.model import Model
@@ -29,7 +28,7 @@ TRUTH = np.array([1.1, 0.9])
 
 
 def task(robot: CompiledRobot, seconds: float = 3.0) -> Task:
-    before = experiment.bounds(robot)
+    before = excitation.bounds(robot)
     start = np.array(robot.metadata.task.start_mean)
     centre = np.array(robot.nominal_parameters)
     return Task(start, seconds, 0.5, 3.0, 0.8, before.deviations, before.weight, centre, before.shape)
@@ -169,7 +168,7 @@ class TestCommand:
         data = json.loads(Path("pendulum.identified.json").read_text())
         data["residual"]["inflation"] = 4.0
         Path("worse.json").write_text(json.dumps(data))
-        better, worse = (experiment.read(Path(each), pendulum) for each in ("pendulum.identified.json", "worse.json"))
+        better, worse = (excitation.read(Path(each), pendulum) for each in ("pendulum.identified.json", "worse.json"))
         assert worse.weight < better.weight
         np.testing.assert_allclose(better.shape, data["ellipsoid"]["shape"])
         data["model_hash"] = "0" * 64

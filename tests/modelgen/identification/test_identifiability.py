@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from modelgen.identification.identifiability import Directions, deciding, directions, ellipsoid, in_words, readable
+from modelgen.identification.confidence import Directions, deciding, directions, ellipsoid, in_words, readable
 
 
 def test_a_product_leaves_one_direction_open() -> None:
@@ -77,3 +77,19 @@ def test_a_fit_at_a_bound_has_its_centre_on_the_inner_side() -> None:
     np.testing.assert_allclose(region.shape, squared * np.outer([1, 2], [1, 2]))
     assert region.identified.all()
     assert region.lower[0] == 0.0
+
+
+def test_known_parameters_are_in_no_direction() -> None:
+    """A set-point shows in no recording, and nobody asks to measure it; the others are as without it."""
+    random = np.random.default_rng(4)
+    J = random.normal(size=(50, 3)) @ np.array([[1.0, 0, 0], [0, 1, 1], [0, 0, 0]])
+    with_reference = np.insert(J, 1, 0.0, axis=1)
+    found, without = directions(with_reference, [1]), directions(J)
+    np.testing.assert_array_equal(np.delete(found.unseen, 1, axis=0), without.unseen)
+    np.testing.assert_array_equal(np.delete(found.seen, 1, axis=0), without.seen)
+    assert not found.unseen[1].any()
+    assert 1 not in deciding(found.unseen)
+    region = ellipsoid(
+        np.array([1.0, 0.0, 1.0, 1.0]), np.array([[0.0, 2.0], [-1, 1], [0, 2], [0, 2]]), found, np.eye(2)
+    )
+    assert (region.lower[1], region.upper[1], region.identified[1]) == (0.0, 0.0, True)

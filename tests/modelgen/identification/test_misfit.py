@@ -14,12 +14,10 @@ from modelgen.cli import main
 from modelgen.errors import ModelError
 from modelgen.identification import fit as fitting
 from modelgen.identification.columns import columns
-from modelgen.identification.fit import fit
-from modelgen.identification.identify import identify
+from modelgen.identification.fit import fit, settle
+from modelgen.identification.identify import identify, misfit
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording, read
-from modelgen.identification.starts import settle
-from modelgen.identification.unexplained import misfit
 from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
 from tests.modelgen.support.logs import HOLD, recordings, silent, write

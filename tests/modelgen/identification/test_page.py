@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from modelgen.identification.figures import prediction, projections, shadow, welched
+from modelgen.identification.figures import html, least_known, prediction, projections, shadow, welched
 from modelgen.identification.identify import Identified
-from modelgen.identification.page import html, least_known
 from modelgen.identification.result import content
 from modelgen.loader import CompiledRobot
 from tests.modelgen.support.forgery import with_free_text

@@ -14,12 +14,11 @@ from numba.core.registry import CPUDispatcher
 from numpy.typing import NDArray
 
 import modelgen
-from modelgen.identification import simulation
+from modelgen.identification import model
 from modelgen.identification.columns import columns
-from modelgen.identification.model import Model
+from modelgen.identification.fit import settle
+from modelgen.identification.model import Model, simulate
 from modelgen.identification.recordings import read
-from modelgen.identification.simulation import simulate
-from modelgen.identification.starts import settle
 from modelgen.identification.windows import Windows, cut
 from modelgen.loader import CompiledRobot
 from tests.modelgen.support.logs import log, write
@@ -78,8 +77,8 @@ def test_sensitivities_are_those_of_central_differences(robot: CompiledRobot, mo
 def test_without_a_folder_to_write_it_is_compiled_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CacheImpl, "_locator_classes", [])
     with pytest.raises(RuntimeError, match="cannot cache"):
-        numba.njit(cache=True)(simulation._stage)
-    assert isinstance(simulation._compiled(), CPUDispatcher)
+        numba.njit(cache=True)(model._stage)
+    assert isinstance(model._compiled(), CPUDispatcher)
 
 
 def test_derivatives_with_two_inputs_are_those_of_another_integrator() -> None:

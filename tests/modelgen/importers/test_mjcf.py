@@ -355,12 +355,6 @@ def test_meshes_are_read_only_where_a_mass_follows_from_them(tmp_path: Path) -> 
         (arm(), '<motor joint="knee"/>', "", r"xml:\d+: MuJoCo cannot read the file: .*knee"),
         (f"<body>{MASS}</body>", "", "", "no joint moves. This is an object"),
         (arm(), "", "", "no actuator drives a joint that moves"),
-        (
-            arm(),
-            MOTORS,
-            '\n<equality>\n<connect body1="lower" body2="world" anchor="0 0 0"/></equality>',
-            r"xml:3: <equality> has a <connect>, which closes a loop",
-        ),
     ],
 )
 def test_a_file_that_cannot_be_imported_is_refused(

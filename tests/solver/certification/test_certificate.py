@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from solver.certification import level_set, worst
+from solver.certification import worst
 from solver.certification.certificate import prove
 from solver.certification.counterexample import load, motion, replay, save
 from solver.certification.experiment import Experiment, noises
@@ -39,8 +39,8 @@ mass = [0.8, 1.2]
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer rollouts."""
-    monkeypatch.setattr(level_set, "POINTS", 5)
-    monkeypatch.setattr(level_set, "SAMPLES", 100)
+    monkeypatch.setattr(worst, "POINTS", 5)
+    monkeypatch.setattr(worst, "SAMPLES", 100)
     monkeypatch.setattr(worst, "BATCH", 20)
     monkeypatch.setattr(worst, "GENERATIONS", 8)
 
@@ -93,7 +93,9 @@ def test_solver_certify_reports_a_worst_case_that_solver_replay_repeats_exactly(
     nominal = load_rollout_policy(finished_run)[0].theta.tolist()
     assert worst_case["parameters"]["mass"] == pytest.approx(nominal[0], rel=0.21)
     text = page.read_text()
-    assert 'src="data:image/png;base64,' in text
+    assert "200 of 200 rollouts failed" in text
+    assert "game of the training and no test of the robot" in text
+    assert text.count('<figure role="img"') == 2
     assert "angle = [0.5, 2.5]" in text
     assert "&lt;script&gt;" in text
     assert "<script" not in text
@@ -153,9 +155,9 @@ def test_search_finds_a_worst_noise_that_is_stored(finished_run: Path, tmp_path:
 
 def test_level_is_the_lowest_value_above_all_failures() -> None:
     height, failed = np.array([4.0, 3.0, 2.0, 1.0]), np.array([False, False, True, False])
-    assert level_set._level(height, failed) == 3.0
-    assert level_set._level(height, ~failed) is None
-    assert level_set._level(height, failed & ~failed) == 1.0
+    assert worst._level(height, failed) == 3.0
+    assert worst._level(height, ~failed) is None
+    assert worst._level(height, failed & ~failed) == 1.0
 
 
 def test_replay_of_another_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from PIL import Image
 from modelgen.gif import FRAMES
 from modelgen.loader import CompiledRobot
 from solver.cli import main
-from solver.evaluation.animation import DPI, SIDE, Scene, animate
+from solver.evaluation.plots import DPI, SIDE, Scene, animate
 
 
 def frames(path: Path) -> list[np.ndarray]:

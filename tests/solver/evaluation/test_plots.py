@@ -18,12 +18,10 @@ from solver.errors import SolverError
 from solver.evaluation import plots
 from solver.evaluation.plots import _broken, coordinate, learning_curve, plot_run, value_and_policy
 from solver.game.policies import ClosedFormPolicy
-from solver.plants.outcome import Rollouts
-from solver.plants.rollouts import controller, rollouts
+from solver.plants.outcome import Rollouts, controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.parameters import Relative
-from solver.runs.folder import METRICS
-from solver.runs.metrics import read_metrics
+from solver.runs.folder import METRICS, read_metrics
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from tests.solver.small_trainings import start_unjudged
@@ -43,7 +41,7 @@ def assert_shows_something(path: Path, colours: int) -> None:
 def test_plots_of_a_run_are_three_figures(run_copy: Path) -> None:
     paths = plot_run(run_copy, None, {"mass": Relative(1.3)}, None)
     assert [path.name for path in paths] == ["value_and_policy.png", "rollouts.png", "learning_curve.png"]
-    for path, colours in zip(paths, (200, 20, 15), strict=True):
+    for path, colours in zip(paths, (150, 20, 15), strict=True):
         assert path.parent == run_copy / "figures"
         assert_shows_something(path, colours)
 

@@ -25,7 +25,7 @@ from solver.jobs.engines import Here
 from solver.jobs.portions import policy_reference
 from solver.plants import make_plant
 from solver.plants.nominal import Nominal
-from solver.plants.rollouts import rollouts, sample_starts
+from solver.plants.outcome import rollouts, sample_starts
 from solver.problem.parameters import Relative, changed_parameters
 from solver.runs.kinds import load_rollout_policy
 from solver.streams import EVALUATION_SEED

@@ -9,8 +9,7 @@ import pytest
 from matplotlib.collections import LineCollection, PolyCollection
 
 from solver.evaluation.parameter_box import ParameterRange
-from solver.evaluation.robustness import Trial, measure
-from solver.evaluation.robustness_plot import figure
+from solver.evaluation.robustness import Trial, figure, measure
 
 MASS = ParameterRange("mass", 0.5, 1.5, 3, False)
 

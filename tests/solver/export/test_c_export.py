@@ -13,8 +13,6 @@ import pytest
 import torch
 
 import solver
-from modelgen.builder import export
-from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
 from solver.export.c_templates import comment
 from solver.runs.folder import save_checkpoint
@@ -35,8 +33,6 @@ needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C comp
 def compiled(run: Path, name: str, folder: Path, *words: str, real: str = "double") -> Path:
     """The driver of a run's policy."""
     assert main(["export", str(run), "--c", str(folder), *words]) == 0
-    for file, content in export(load_model(name), "c").items():
-        (folder / file).write_bytes(content)
     sources = [str(folder / f"{name}{end}.c") for end in ("", "_policy", "_policy_driver")]
     driver = folder / "driver"
     command = [str(COMPILER), *STRICT, f"-D{name.upper()}_REAL={real}", *sources, "-lm", "-o", str(driver)]

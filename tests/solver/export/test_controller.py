@@ -13,9 +13,8 @@ import torch
 
 import solver
 from solver.errors import SolverError
-from solver.plants.harsh.harshness import Harshness
-from solver.plants.harsh.plant import Harsh
-from solver.plants.rollouts import rollouts
+from solver.plants.harsh.plant import Harsh, Harshness
+from solver.plants.outcome import rollouts
 from solver.runs import kinds
 
 

@@ -12,7 +12,7 @@ from solver.export.distilled import comparison
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller
 from solver.export.distilled.regression import target_gain
 from solver.game.policies import make_policy
-from solver.plants.rollouts import Controller
+from solver.plants.outcome import Controller
 from solver.training.solution import load_solution
 
 

@@ -19,7 +19,7 @@ import solver
 from modelgen.arrays import runge_kutta_step
 from modelgen.cli import main as modelgen_main
 from solver.cli import main
-from solver.plants.rollouts import rollouts
+from solver.plants.outcome import rollouts
 from solver.training.solution import load_solution
 from tests.modelgen.backends.test_c import COMPILER, STRICT
 from tests.modelgen.support.fmus import Instance, complaints
@@ -89,7 +89,6 @@ def simulated(act: Act, shares: int = 1) -> tuple[Array, Array]:
 def policy_in_c(folder: Path) -> Act:
     """The exported C policy in double, called by ctypes."""
     assert main(["export", RUN, "--c", str(folder)]) == 0
-    assert modelgen_main(["export", ROBOT, "--c", str(folder)]) == 0
     command = [str(COMPILER), "-std=c99", "-O2", "-shared", "-fPIC", f"{ROBOT}.c", f"{ROBOT}_policy.c", "-lm"]
     subprocess.run([*command, "-o", "policy.so"], cwd=folder, check=True)
     function = ctypes.CDLL(str(folder / "policy.so")).cartpole_policy

@@ -19,10 +19,9 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.export.c_export import emit_observer
 from solver.export.c_templates import listed
+from solver.observer.observability import make_observer
 from solver.observer.observer import Observer
-from solver.observer.unknown_delay import make_observer
-from solver.plants.harsh.harshness import Harshness
-from solver.plants.harsh.plant import Harsh
+from solver.plants.harsh.plant import Harsh, Harshness
 from solver.problem.problem import Problem
 from tests.solver.export.test_c_export import COMPILER, STRICT, needs_compiler
 
@@ -154,6 +153,6 @@ def test_ten_seconds_at_an_unstable_target_in_float(load: Load, tmp_path: Path) 
 
 
 def test_export_writes_it_on_request(finished_run: Path, tmp_path: Path) -> None:
-    for words, count in (([], 3), (["--observer"], 6)):
+    for words, count in (([], 8), (["--observer"], 11)):
         assert main(["export", str(finished_run), "--c", str(tmp_path / str(count)), *words]) == 0
         assert len(list((tmp_path / str(count)).iterdir())) == count

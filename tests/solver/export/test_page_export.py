@@ -18,10 +18,9 @@ import modelgen
 from solver.cli import main
 from solver.export.js_export import numbers
 from solver.export.page_export import emit, engine
-from solver.plants.harsh.harshness import Harshness
-from solver.plants.harsh.plant import Harsh
+from solver.plants.harsh.plant import Harsh, Harshness
 from solver.plants.nominal import Nominal
-from solver.plants.rollouts import controller, rollouts
+from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from solver.cli import main
+from solver.training.settings import Settings
+from tests.solver.small_trainings import start_unjudged
 
 CHROMIUM = shutil.which("chromium")
 #: How far the admissible set of the first parameter lies from its slider's track, in pixels: its ends and its height.
@@ -19,9 +21,41 @@ ON_TRACK = """
   const input = document.querySelector("#parameters input"), set = document.querySelector("#parameters .set");
   const track = input.getBoundingClientRect(), marked = set.getBoundingClientRect();
   const { lower, upper } = facts.parameters[0];
-  const thumb = (value) => track.left + 8 + ((track.width - 16) * (value - input.min)) / (input.max - input.min);
+  const thumb = (value) => track.left + 11 + ((track.width - 22) * (value - input.min)) / (input.max - input.min);
   const middle = (box) => (box.top + box.bottom) / 2;
   return [marked.left - thumb(lower), marked.right - thumb(upper), middle(marked) - middle(track)];
+})()
+"""
+
+
+#: Where the tip of the first robot is on the screen, and the size of its picture.
+TIP = """
+(() => {
+  const { canvas, simulation } = panes[0], box = canvas.getBoundingClientRect();
+  const [x, y] = placed(box.width, box.height).to(pointsAt(simulation.x)[tip]);
+  return [box.left + x, box.top + y, box.width, box.height];
+})()
+"""
+#: How many drawn points of all robots lie outside of their pictures.
+OUTSIDE = """
+panes.reduce((count, { canvas, simulation }) => {
+  const { to } = placed(canvas.clientWidth, canvas.clientHeight);
+  const out = ([x, y]) => x < 0 || y < 0 || x > canvas.clientWidth || y > canvas.clientHeight;
+  return count + pointsAt(simulation.x).map(to).filter(out).length;
+}, 0)
+"""
+#: Contrast ratios (WCAG 2.2) to paper and surface: words need 4.5, what is drawn 3.
+CONTRASTS = """
+(() => {
+  paints.clear();
+  const light = (name) => {
+    const parts = paint(name).match(/[\\d.]+/g).slice(0, 3).map((each) => each / 255);
+    const [r, g, b] = parts.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ratio = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
+  const least = (names) => Math.min(...names.flatMap((name) => [ratio(name, "paper"), ratio(name, "surface")]));
+  return [least(["ink", "soft", "accent", "good", "bad"]), least([1, 2, 3, 4].map((i) => `policy-${i}`))];
 })()
 """
 
@@ -50,12 +84,10 @@ def page(finished_run: Path, tmp_path: Path) -> Iterator[Any]:
 def drag(page: Any, across: float, up: float) -> None:
     """Drag from the tip of the hanging pendulum by shares of the scene's width and height."""
     page.evaluate("scrollTo(0, 0)")  # what was clicked may lie below
-    box = page.locator("canvas.scene").bounding_box()
-    assert box is not None
-    x, y = box["x"] + box["width"] / 2, box["y"] + 0.9 * box["height"]
+    x, y, width, height = page.evaluate(TIP)
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x + across * box["width"], y - up * box["height"])
+    page.mouse.move(x + across * width, y - up * height)
     page.mouse.up()
 
 
@@ -90,13 +122,16 @@ def test_address_restores_the_experiment(page: Any) -> None:
     page.wait_for_selector("#heat canvas >> nth=1")
     page.select_option("#across", "1")
     page.select_option("#up", "0")
-    page.wait_for_selector("#heat figcaption:has-text('angle_rate (±8 rad/s) across') >> nth=1")
+    page.wait_for_selector("#heat figure[data-filled='1,0'] >> nth=1")
     captions = page.locator("#heat figcaption").all_inner_texts()
     assert [each.partition(" of ")[0] for each in captions] == ["V", "torque"]
+    assert page.evaluate("heat.map((each) => each.signed)") == [False, True]
     page.locator("#harsh input").last.fill("2")
     assert "stiction=2" in page.url
     page.select_option("#drag", "place")
-    drag(page, 0.4, 0.4)
+    page.evaluate("draw(true)")
+    length = page.evaluate("placed(panes[0].canvas.clientWidth, panes[0].canvas.clientHeight).scale")  # of 1 m
+    drag(page, length / page.evaluate(TIP)[2], length / page.evaluate(TIP)[3])
     assert abs(page.evaluate("start[0]") - math.pi / 2) < 0.05
     page.locator("#plots select").first.select_option("1")
     state = "[start, conditions, drag, axes, shown, document.getElementById('drag').value]"
@@ -114,7 +149,7 @@ def test_many_starts_run_and_a_longer_rod_stays_in_view(page: Any) -> None:
     assert "success" in page.locator("#distribution").inner_text()
     length = page.locator("#parameters input").nth(1)
     length.fill(length.evaluate("each => each.max"))
-    assert page.evaluate("draw() || view.some((each, i) => each !== rules.view[i])")
+    assert page.evaluate(f"draw() || {OUTSIDE}") == 0
 
 
 @pytest.mark.slow
@@ -131,16 +166,25 @@ def test_page_fits_a_phone_and_prints(tmp_path: Path) -> None:
         page.goto(path.as_uri())
         page.wait_for_selector("#plots canvas")
         page.wait_for_selector("#heat canvas >> nth=3")
+        names = ["furuta-cfvi", "furuta-rfvi"]
+        assert page.locator("#panes figcaption b").all_inner_texts() == names
+        assert page.locator("#heat figcaption b").all_inner_texts() == [name for name in names for _ in "Vu"]
+        assert page.locator("#facts tr:has-text('training') th").all_inner_texts()[1:] == names
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            words, drawn = page.evaluate(CONTRASTS)
+            assert words >= 4.5
+            assert drawn >= 3.0
         assert page.evaluate("document.documentElement.scrollWidth") == 390
         for slider in page.get_by_role("slider").all():
             assert slider.evaluate("each => each.labels.length") == 1
         page.emulate_media(media="print", color_scheme="dark")
         assert page.get_by_role("button").count() == 0
         headings = page.locator("h2:visible").all_inner_texts()
-        assert headings == ["Over time", "100 starts", "Value function and policy", "Facts"]
+        assert headings == ["Over time", "Value function and policy", "100 starts", "Facts"]
         assert page.locator("#equations math:visible").count() > 4
         assert "resistance 8.4 Ohm" in page.locator("#now").inner_text()
-        assert page.evaluate("getComputedStyle(document.body).color") == "rgb(17, 17, 17)"
+        assert page.evaluate("getComputedStyle(document.body).color") == "rgb(20, 24, 28)"
         facts = page.locator("#facts").inner_text()
         for fact in ("cfvi", "rfvi", "no adversary", "state 0", "networks", "seed"):
             assert fact in facts
@@ -163,9 +207,7 @@ def test_touch_pushes_and_keys_move_sliders(finished_run: Path, tmp_path: Path) 
         assert page.inner_text("#pause") == "Continue"
         before = page.evaluate("panes[0].simulation.x[1]")
         page.evaluate("scrollTo(0, 0)")
-        box = page.locator("canvas.scene").bounding_box()
-        assert box is not None
-        across, up = box["x"] + box["width"] / 2, box["y"] + 0.9 * box["height"]
+        across, up, *_ = page.evaluate(TIP)
         finger = page.context.new_cdp_session(page)
         for kind, points in (("Start", [(across, up)]), ("Move", [(across + 80, up)]), ("End", [])):
             touches = [{"x": x, "y": y} for x, y in points]
@@ -177,4 +219,69 @@ def test_touch_pushes_and_keys_move_sliders(finished_run: Path, tmp_path: Path) 
         assert page.evaluate("conditions.theta[0]") > page.evaluate("nominal[0]")
         assert page.evaluate("pushes.length") == 1  # the slider keeps its keys
         assert page.locator("#parameters input").first.get_attribute("aria-valuetext").endswith(" kg")
+        browser.close()
+
+
+def test_a_story_is_told_and_the_robot_stays_in_its_picture(page: Any) -> None:
+    """Every step is an experiment: a push at the target, then half as much mass again."""
+    steps = page.locator("#story button")
+    assert steps.all_inner_texts() == ["1Push it", "2Make it heavier"]
+    steps.nth(0).click()
+    assert page.evaluate("start") == page.evaluate("facts.task.target")
+    page.evaluate("pause(true)")
+    for _ in range(80):
+        page.evaluate("advance()")
+    assert page.evaluate("pushes[0].done && Math.abs(panes[0].simulation.x[1]) > 0.01")
+    assert page.evaluate(f"draw() || {OUTSIDE}") == 0
+    steps.nth(1).click()
+    assert page.evaluate("conditions.theta[0]") == pytest.approx(1.5 * page.evaluate("nominal[0]"))
+    assert "1.5 kg" in page.inner_text("#told")
+    assert page.evaluate("start") == page.evaluate("facts.task.start_mean")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
+@pytest.mark.parametrize("robot", ["quadrotor", "satellite"])
+def test_a_body_in_space_turns_under_the_camera(robot: str, tiny: Callable[..., Settings], tmp_path: Path) -> None:
+    """Its points move rigidly in space, what is drawn is the artifact's picture, and a drag beside it orbits."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="there is no playwright; pip install playwright")
+    start_unjudged(robot, tiny(iterations=2, algorithm="cfvi"), tmp_path / "run")
+    path = tmp_path / "page.html"
+    assert main(["page", str(tmp_path / "run"), "--out", str(path)]) == 0
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 844})
+        page.goto(path.as_uri())
+        page.click("#pause")
+        page.click("#reset")
+        found = """
+        (() => {
+          const points = spacePoints(panes[0].simulation.x);
+          const distance = (p, r) => Math.hypot(p[0] - r[0], p[1] - r[1], p[2] - r[2]);
+          return points.flatMap((p, i) => points.slice(0, i).map((r) => distance(p, r)));
+        })()
+        """
+        before = page.evaluate(found)
+        for _ in range(30):
+            page.evaluate("advance()")
+        assert page.evaluate(found) == pytest.approx(before, abs=1e-9)
+        assert page.evaluate(f"draw() || {OUTSIDE}") == 0
+        picture = page.evaluate(
+            "planePoints(panes[0].simulation.x).map((p, i) => {"
+            " const [x, y, z] = spacePoints(panes[0].simulation.x)[i];"
+            " return Math.hypot(x + 0.35 * y - p[0], z + 0.35 * y - p[1]); })"
+        )
+        assert max(picture, default=0.0) < 1e-9
+        yaw, speeds = page.evaluate("orbit.yaw"), page.evaluate("[...panes[0].simulation.x.slice(q)]")
+        box = page.locator("canvas.scene").bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + 4, box["y"] + 4)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 94, box["y"] + 4)
+        page.mouse.up()
+        assert abs(page.evaluate("orbit.yaw") - yaw) > 0.3
+        assert page.evaluate("[...panes[0].simulation.x.slice(q)]") == speeds
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate("[...panes[0].simulation.x.slice(q)]") != speeds
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
         browser.close()

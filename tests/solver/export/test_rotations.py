@@ -16,7 +16,7 @@ from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
 from solver.export.js_export import numbers
 from solver.export.page_export import engine
-from solver.plants.rollouts import controller, rollouts
+from solver.plants.outcome import controller, rollouts
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
 from tests.solver.conftest import TINY

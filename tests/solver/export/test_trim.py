@@ -17,13 +17,11 @@ import torch
 import modelgen
 import solver
 from modelgen.cli import main as modelgen_main
-from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
 from solver.export.js_export import numbers
 from solver.export.page_export import engine
-from solver.plants.harsh.harshness import Harshness
-from solver.plants.harsh.plant import Harsh
-from solver.plants.rollouts import controller, rollouts
+from solver.plants.harsh.plant import Harsh, Harshness
+from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
@@ -87,10 +85,7 @@ def test_the_policy_at_the_target_is_the_trim(run: Path, periods: float) -> None
 @needs_compiler
 @pytest.mark.parametrize("periods", [0.0, 2.0])
 def test_in_c(run: Path, periods: float, tmp_path: Path) -> None:
-    name = load_solution(run).problem.robot.name
-    model = str(run.parent / f"{name}.py")
-    with mock.patch("tests.solver.export.test_c_export.load_model", lambda _, load=load_model: load(model)):
-        driver = compiled(run, name, tmp_path, "--reaction-periods", str(periods))
+    driver = compiled(run, load_solution(run).problem.robot.name, tmp_path, "--reaction-periods", str(periods))
     u = solver.load_policy(run, reaction_periods=periods)(states(run))
     off = np.abs(called(driver, states(run))[:, : u.shape[1]] - u) / 6
     assert np.median(off) < 1e-4

@@ -24,7 +24,7 @@ from solver.game.game import Game
 from solver.policy import load_policy
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.runs.metrics import read_metrics
+from solver.runs.folder import read_metrics
 from solver.streams import Purpose, stream
 from solver.training.networks import make_ensemble, make_optimiser
 from solver.training.run import load_run_checkpoint
@@ -106,7 +106,7 @@ def test_bad_targets_stop_at_their_iteration(
         return value_targets(*arguments) if len(calls) < 3 else torch.full((192,), level)
 
     monkeypatch.setattr(algorithm, "value_targets", spoilt)
-    with pytest.raises(DivergenceError, match="iteration 2: "):
+    with pytest.raises(DivergenceError, match=r"iteration 2: .*(not finite|within the look-ahead, .*control_rate)"):
         train_tiny(tmp_path)
     assert load_run_checkpoint(tmp_path)["iteration"] == 2
     assert len(read_metrics(tmp_path)) == 2

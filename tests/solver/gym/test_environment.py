@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+import solver
 from solver.errors import SolverError
-from solver.plants.rollouts import rollouts
+from solver.plants.outcome import rollouts
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -257,3 +258,57 @@ def test_states_that_are_not_finite_are_an_error(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(env.problem.robot, "dynamics", lambda x, *_: x * float("nan"))
     with pytest.raises(SolverError, match="control_rate"):
         env.step(np.zeros(1))
+
+
+def test_information_has_the_terms_of_the_cost_and_the_success() -> None:
+    """Beside those of rollouts with the same inputs: a policy that succeeds, and no input."""
+    policy = solver.load("pendulum-rfvi").policy
+    env = RobotVectorEnv("pendulum", 8)
+    observations, _ = env.reset(seed=1)
+    x, problem = env.episodes.x.clone(), env.problem
+    state_cost, action_cost = np.zeros(8), np.zeros(8)
+    for period in range(env.episodes.length):
+        u = policy(env.episodes.x.numpy()) * (np.arange(8) < 5)[:, None]
+        observations, reward, _, truncated, infos = env.step(u / 2.5)
+        np.testing.assert_allclose(infos["state_cost"] + infos["action_cost"], -reward, rtol=1e-5)
+        state_cost, action_cost = state_cost + infos["state_cost"], action_cost + infos["action_cost"]
+        assert truncated.any() or not infos["is_success"].any()
+        assert ("final_info" in infos) == (period + 1 == env.episodes.length)
+    assert observations.shape == (8, 3)
+
+    def act(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        u = torch.from_numpy(policy(x.numpy())) * (torch.arange(8) < 5)[:, None]
+        return u, problem.action_cost.cost(u)
+
+    result = rollouts(problem, act, x)
+    assert infos["is_success"].tolist() == result.success.tolist() == [True] * 5 + [False] * 3
+    assert infos["final_info"]["is_success"].tolist() == result.success.tolist()
+    np.testing.assert_allclose(state_cost, -result.state_reward, rtol=1e-4)
+    np.testing.assert_allclose(action_cost, -result.action_reward, rtol=1e-4, atol=1e-6)
+
+
+def test_a_single_environment_says_whether_it_succeeded() -> None:
+    policy, env = solver.load("pendulum-rfvi").policy, RobotEnv("pendulum")
+    for seed in range(2):  # a second episode, after one that was cut short
+        env.reset(seed=seed)
+        for _ in range(env.episodes.length if seed else 100):
+            *_, truncated, info = env.step(policy(env.episodes.x.numpy())[0] / 2.5)
+    assert truncated
+    assert info["is_success"] is True
+    short = RobotEnv("pendulum", seconds=0.08, start="uniform")
+    short.reset(seed=1)
+    assert [short.step(np.zeros(1))[4]["is_success"] for _ in range(10)] == [False] * 10
+
+
+def test_stable_baselines_takes_the_environment_and_reads_successes() -> None:
+    sb3 = pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed")
+    from solver.gym import vec_env
+
+    env = vec_env("pendulum", 4, seconds=0.16)
+    agent = sb3.PPO("MlpPolicy", env, n_steps=20, batch_size=20, n_epochs=1, device="cpu", seed=0)
+    agent.learn(80)
+    assert list(agent.ep_success_buffer) == [False] * 4
+    env.reset()
+    _, rewards, _, infos = env.step(np.zeros((4, 1), np.float32))
+    for reward, info in zip(rewards, infos, strict=True):
+        assert info["state_cost"] + info["action_cost"] == pytest.approx(-reward, rel=1e-5)

@@ -14,13 +14,12 @@ import pytest
 
 from solver.cli import main
 from solver.jobs.engines import engine
+from solver.jobs.portions import versions
 from solver.jobs.processes import LOG, Job, perform, run_all
-from solver.jobs.versions import versions
 from solver.lab.reproduction.runs import run_plan
 from solver.lab.sweeps import read
 from solver.problem.robots import load_robot
-from solver.runs.folder import METRICS
-from solver.runs.metrics import read_metrics
+from solver.runs.folder import METRICS, read_metrics
 from solver.training.run import load_run_checkpoint
 from tests.solver.jobs.conftest import Cluster
 from tests.solver.lab.reproduction.small_plans import quiet, train_here

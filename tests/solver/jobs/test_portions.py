@@ -27,7 +27,7 @@ from solver.evaluation.parameter_box import ParameterRange
 from solver.evaluation.robustness import Trial, measure
 from solver.jobs.engines import results, workers
 from solver.jobs.portions import policy_reference
-from solver.plants.rollouts import sample_starts
+from solver.plants.outcome import sample_starts
 from solver.runs.folder import CHECKPOINT
 from tests.solver.jobs.conftest import Cluster
 

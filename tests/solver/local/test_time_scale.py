@@ -13,8 +13,7 @@ from scipy.linalg import block_diag
 import modelgen
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
-from solver.local.linearization import linearization
-from solver.local.time_scale import SLOWEST, crossing_time, time_scale
+from solver.local.linearization import SLOWEST, crossing_time, linearization, time_scale
 from solver.training.presets import make_settings
 
 Load = Callable[[str], CompiledRobot]

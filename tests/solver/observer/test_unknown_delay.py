@@ -12,10 +12,9 @@ import torch
 import solver
 from modelgen.loader import CompiledRobot
 from solver.cli import main
+from solver.observer.observability import UnknownDelay
 from solver.observer.observer import Observer
-from solver.observer.unknown_delay import UnknownDelay
-from solver.plants.harsh.harshness import Harshness
-from solver.plants.harsh.plant import Harsh
+from solver.plants.harsh.plant import Harsh, Harshness
 from solver.problem.problem import Problem
 
 pytestmark = pytest.mark.slow

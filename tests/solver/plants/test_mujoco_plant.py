@@ -11,9 +11,8 @@ import torch
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.plants import make_plant
-from solver.plants.mujoco import parameters
-from solver.plants.rollouts import rollouts, sample_starts
+from solver.plants import make_plant, mujoco
+from solver.plants.outcome import rollouts, sample_starts
 from solver.problem.problem import Problem
 from tests.closeness import assert_close
 from tests.solver.plants.rollouts_by_hand import feedback, moved, wrapped
@@ -107,9 +106,7 @@ def test_changed_parameter_that_is_not_written_to_the_mjcf_file_is_an_error(
 ) -> None:
     pytest.importorskip("mujoco")
     g = problem("pendulum")
-    monkeypatch.setitem(
-        parameters.PARAMETERS, "pendulum", lambda model, p: parameters._mass(model, "rod", p["mass"], 0.5, 0.1)
-    )
+    monkeypatch.setitem(mujoco.PARAMETERS, "pendulum", lambda model, p: mujoco._mass(model, "rod", p["mass"], 0.5, 0.1))
     make_plant("mujoco", g, torch.tensor([1.3, 1.0])).begin(torch.zeros(1, 2))
     with pytest.raises(SolverError, match=r"pendulum.*length"):
         make_plant("mujoco", g, torch.tensor([1.0, 1.3])).begin(torch.zeros(1, 2))

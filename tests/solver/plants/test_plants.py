@@ -14,10 +14,9 @@ from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants import PlantName, make_plant
-from solver.plants.harsh.harshness import EFFECTS, Harshness, harshness
-from solver.plants.harsh.plant import Harsh
+from solver.plants.harsh.plant import EFFECTS, Harsh, Harshness, harshness
 from solver.plants.nominal import Nominal
-from solver.plants.rollouts import rollouts, sample_starts
+from solver.plants.outcome import rollouts, sample_starts
 from solver.problem.problem import Problem
 from tests.closeness import assert_close
 from tests.solver.plants.rollouts_by_hand import feedback, moved

@@ -16,8 +16,7 @@ from torch import Tensor
 from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.plants.nominal import Nominal
-from solver.plants.outcome import summary
-from solver.plants.rollouts import rollouts, sample_starts
+from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]

@@ -25,7 +25,7 @@ class Windy:
 
     def __init__(self, problem: Problem, theta: Tensor | None, wind: float) -> None:
         self.nominal, self.wind = Nominal(problem, theta), wind
-        self.sensing = self.nominal.sensing
+        self.sensing, self.theta = self.nominal.sensing, self.nominal.theta
 
     def begin(self, x: Tensor) -> Simulation:
         """Start rollouts from x (N, n)."""

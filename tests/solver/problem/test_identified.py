@@ -21,7 +21,7 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.export.c_export import emit
 from solver.game.adversaries.paper import ActionAdversary, ObservationAdversary, ParameterAdversary
-from solver.preflight.controllable import require_controllable
+from solver.preflight.check import require_controllable
 from solver.problem.identified import Identified, read
 from solver.problem.problem import Problem
 from solver.training.run import load_run
@@ -125,7 +125,7 @@ def test_run_stores_the_identified_parameters_and_sets(
     identified, declared = (model.affine_dynamics(x)[0] for model in (solution.problem.robot, robot))
     torch.testing.assert_close(identified, robot.affine_dynamics(x, solution.problem.theta)[0])
     assert not torch.equal(identified, declared)
-    assert "(const pendulum_real[]){1.01, 1.01}" in emit(solution, "label")["pendulum_policy.c"]
+    assert "(const pendulum_real[]){(real)1.01, (real)1.01}" in emit(solution, "label")["pendulum_policy.c"]
     assert main(["train", "--resume", str(folder)]) == 0
     assert main(["evaluate", str(folder), "--episodes", "2"]) == 0
 

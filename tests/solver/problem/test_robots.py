@@ -14,9 +14,8 @@ import modelgen
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.plants.mujoco.plant import MuJoCoPlant
-from solver.plants.outcome import succeeded
-from solver.plants.rollouts import rollouts
+from solver.plants.mujoco import MuJoCoPlant
+from solver.plants.outcome import rollouts, succeeded
 from solver.preflight.warnings import forewarnings
 from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates

@@ -17,10 +17,9 @@ from solver.local.basin import cost_to_go, find_basin
 from solver.local.linearization import linearization
 from solver.oracles.search import random_motions, straight
 from solver.oracles.trajectory import NonlinearProgram
-from solver.plants.harsh.harshness import Harshness
-from solver.plants.harsh.plant import Harsh
-from solver.plants.rollouts import controller, rollouts, without_input
-from solver.preflight.controllable import _obstacle
+from solver.plants.harsh.plant import Harsh, Harshness
+from solver.plants.outcome import controller, rollouts, without_input
+from solver.preflight.check import _obstacle
 from solver.preflight.warnings import _not_at_rest
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot

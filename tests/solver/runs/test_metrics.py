@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modelgen.errors import ReliabilityWarning
-from solver.runs.folder import METRICS
-from solver.runs.metrics import MetricsLog, read_metrics
+from solver.runs.folder import METRICS, MetricsLog, Pace, pace, read_metrics
 
 KEYS = ("iteration", "value_error")
 
@@ -109,3 +108,17 @@ def test_ctrl_c_while_a_row_is_handed_over_ends_soon(tmp_path: Path, monkeypatch
         log.write({"iteration": 1.0, "value_error": 1.0})
     monkeypatch.undo()
     log.close()
+
+
+def test_the_pace_is_the_time_to_an_evaluation_as_good_as_the_kept_one() -> None:
+    def row(seconds: float, **evaluation: float) -> dict[str, float]:
+        return {"seconds_targets": seconds, "seconds_fit": 1.0, **evaluation}
+
+    def looked(success: float, returned: float, kept: float) -> dict[str, float]:
+        return row(2.0, seconds_evaluation=4.0, success_rate=success, return_mean=returned, kept=kept)
+
+    rows = [row(2.0), looked(0.5, -9.0, 2), row(2.0), looked(1.0, -10.09, 4), looked(1.0, -10.0, 5)]
+    reached = pace([*rows, looked(1.0, -12.0, 5)])
+    assert reached == Pace(total=6 * 3.0 + 4 * 4.0, reached=4 * 3.0 + 2 * 4.0, rows=6, row=4)
+    assert str(reached) == "99 % of the final return after 20 s of 34 s, iteration 4 of 6"
+    assert pace([row(1.0)]) is None

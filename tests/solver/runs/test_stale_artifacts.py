@@ -58,5 +58,8 @@ def test_a_build_during_a_training_is_named_at_the_next_iteration(
     with pytest.warns(StaleArtifactWarning, match="was replaced during this training"):
         solver.train("pendulum", out="run", callback=edit, preview=0, iterations=3, **choices)
     assert rows == [0.0, 1.0, 2.0]
+    assert main(["evaluate", "run", "--episodes", "1"]) == 0  # on the robot of the training
+    assert "pendulum was built anew" in capsys.readouterr().err
+    shutil.rmtree(house / "run" / "artifact")
     assert main(["evaluate", "run", "--episodes", "1"]) == 2
     assert "was trained on artifact" in capsys.readouterr().err

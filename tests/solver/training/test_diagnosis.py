@@ -77,15 +77,29 @@ def test_symptom_has_its_remedy_only(changes: dict[str, float], remedy: str) -> 
     text = text_of(ROW | changes, ROW | changes)
     assert {option for option in remedies if option in text} == {remedy}
     assert numbers_of(text) >= SUCCESSES
-    assert "solver train robot --from run" in text
+    assert "solver train robot --start-from run" in text
 
 
 @pytest.mark.parametrize(
-    ("mean", "words"), [(-250.0, "worse than that of no input"), (-49.0, "hardly better than that")]
+    ("mean", "words"),
+    [
+        (-250.0, "It costs 5 times as much as no input"),
+        (-75.0, "It costs 1.5 times as much as no input"),
+        (-51.0, "It costs about as much as no input"),
+        (-49.0, "It costs about as much as no input"),
+    ],
 )
 def test_a_bad_return_is_called_what_it_is(mean: float, words: str) -> None:
     """-50 is the return of no input."""
     assert words in text_of(ROW | {"return_mean": mean}, ROW)
+
+
+def test_two_shares_of_successes_say_what_they_are_of() -> None:
+    """The rule for limits is told only where a limit was met."""
+    text = text_of(ROW | {"success_rate": 0.75, "selection_success": 0.58, "limit_rate": 0.1}, ROW)
+    assert "succeeds in 75 % of the rollouts." in text
+    assert "chose it by other rollouts, in which its share of successes was 58 %; there a success that met a" in text
+    assert "two thirds" not in text_of(ROW, ROW)
 
 
 def test_lost_success_is_reported() -> None:
@@ -100,4 +114,4 @@ def test_solver_train_prints_a_diagnosis(
     assert main(["train", "pendulum", *tiny_options, "--out", str(tmp_path / "run")]) == 0
     warning = capsys.readouterr().err.partition("warning:")[2]
     assert "0 %" in warning
-    assert f"solver train pendulum --from {tmp_path / 'run'}" in warning
+    assert f"solver train pendulum --start-from {tmp_path / 'run'}" in warning

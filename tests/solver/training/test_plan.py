@@ -14,7 +14,7 @@ import solver
 from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import Manifest
 from solver.cli import main
-from solver.runs.metrics import read_metrics
+from solver.runs.folder import read_metrics
 from solver.training.run import load_run, load_run_checkpoint
 from solver.training.solution import load_solution
 from tests.solver.conftest import TINY
@@ -45,7 +45,7 @@ def test_warm_start_begins_with_the_best_weights_and_their_metric(
     train_tiny(first, basin=True)
     given = [*tiny_options, "--iterations", "1", "--learning-rate", "1e-12", "--basin"]
     given += ["--reaction-periods", "0"]  # the basin is of the policy, and the first run has the settings' own
-    words = ["train", "pendulum", "--from", str(first), "--out", str(tmp_path / "warm"), *given]
+    words = ["train", "pendulum", "--start-from", str(first), "--out", str(tmp_path / "warm"), *given]
     assert main(words) == 0
     before = load_solution(first).ensemble.state_dict()
     after = load_run_checkpoint(tmp_path / "warm")["ensemble"]
@@ -56,7 +56,7 @@ def test_warm_start_begins_with_the_best_weights_and_their_metric(
 
 
 def test_warm_start_has_the_network_of_the_other_run(finished_run: Path, capsys: Capture) -> None:
-    assert main(["train", "pendulum", "--from", str(finished_run), "--help-all"]) == 0
+    assert main(["train", "pendulum", "--start-from", str(finished_run), "--help-all"]) == 0
     text = capsys.readouterr().out
     other, usual = load_run(finished_run).settings, 100
     assert f"(default: {other.width})" in text
@@ -64,9 +64,9 @@ def test_warm_start_has_the_network_of_the_other_run(finished_run: Path, capsys:
 
 
 def test_warm_start_from_another_robots_run_is_an_error(finished_run: Path, tmp_path: Path, capsys: Capture) -> None:
-    assert main(["train", "slider", "--from", str(finished_run), "--out", str(tmp_path / "no")]) != 0
+    assert main(["train", "slider", "--start-from", str(finished_run), "--out", str(tmp_path / "no")]) != 0
     capsys.readouterr()
-    assert main(["train", "cartpole", "--from", str(finished_run), "--out", str(tmp_path / "no")]) == 2
+    assert main(["train", "cartpole", "--start-from", str(finished_run), "--out", str(tmp_path / "no")]) == 2
     (line,) = capsys.readouterr().err.splitlines()  # a preview would print lines before it
     assert "is a run of pendulum" in line
     assert not (tmp_path / "no").exists()
@@ -75,13 +75,13 @@ def test_warm_start_from_another_robots_run_is_an_error(finished_run: Path, tmp_
 def test_warm_start_with_another_width_is_an_error(
     finished_run: Path, tmp_path: Path, tiny_options: list[str], capsys: Capture
 ) -> None:
-    words = ["train", "pendulum", "--from", str(finished_run), "--out", str(tmp_path / "no"), *tiny_options]
+    words = ["train", "pendulum", "--start-from", str(finished_run), "--out", str(tmp_path / "no"), *tiny_options]
     assert main([*words, "--width", "9"]) == 2
     assert "--width" in capsys.readouterr().err
 
 
 def test_warm_start_can_be_resumed(finished_run: Path, tmp_path: Path, tiny_options: list[str]) -> None:
     folder = tmp_path / "warm"
-    assert main(["train", "pendulum", "--from", str(finished_run), "--out", str(folder), *tiny_options]) == 0
+    assert main(["train", "pendulum", "--start-from", str(finished_run), "--out", str(folder), *tiny_options]) == 0
     assert main(["train", "--resume", str(folder)]) == 0
     assert len(read_metrics(folder)) == load_run(folder).settings.iterations

@@ -17,9 +17,9 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.fvi.algorithm import Iteration
 from solver.fvi.states import StateSource
-from solver.plants.rollouts import rollouts, sample_starts, without_input
+from solver.plants.outcome import rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
-from solver.runs.metrics import read_metrics
+from solver.runs.folder import read_metrics
 from solver.training import selection as selection_module
 from solver.training.lifecycle import resume
 from solver.training.presets import make_settings

@@ -80,7 +80,11 @@ def followed(settings: Settings, looks: list[Look], kept: float = 0.0, stored_at
 @pytest.mark.parametrize(
     ("returns", "success", "done"),
     [
-        ([-20.0, -10.0, -9.95, -9.91, -9.9, -9.9], 1.0, [0, 1, 2, 3, 6, 7]),  # agrees on the fourth look
+        (
+            [-20.0, -10.0, -9.95, -9.91, -9.9, -9.9],
+            1.0,
+            [0, 1, 2, 6],
+        ),  # agrees on the third look
         ([-9.9], 0.97, list(range(12))),  # and waits for success as long as it may
     ],
 )
@@ -116,6 +120,23 @@ def test_adversaries_grow_step_by_step_after_a_wait() -> None:
         assert schedule.next_phase() == phase
     schedule.position = 85
     assert schedule.next_phase() > 85
+
+
+def test_a_settled_training_follows_the_ramp_in_half_as_many_steps_until_it_fails() -> None:
+    settings = make_settings("fast", load_robot("pendulum", "cpu", None), iterations=100)
+    settles = [row["done"] for row in followed(settings, [(1.0, -9.9, 0.0)])]
+    assert settles == [*range(15), *range(70, 86, 2), 90, 92, 94]
+    fails = [(1.0, -9.9, 0.0)] * 3 + [(0.9, -9.9, 0.0)]  # in the evaluation at position 76
+    assert [row["done"] for row in followed(settings, fails)] == [*range(15), *range(70, 76, 2), *range(76, 100)]
+
+
+def test_an_easy_task_takes_half_of_the_states_until_it_should_be_solved() -> None:
+    settings = make_settings("fast", load_robot("pendulum", "cpu", None), iterations=100)
+    rows = followed(settings, [(0.9, -9.9, 0.0), (1.0, -9.9, 0.0)])  # the first evaluation misses the task
+    assert [row["states"] for row in rows if row["done"] < 70] == [1536] * 5 + [3072] * 5 + [1536] * 10
+    assert {row["states"] for row in rows if row["done"] >= 70} == {3072}
+    switched_off = make_settings("fast", load_robot("pendulum", "cpu", None), convergence=0.0)
+    assert {row["states"] for row in followed(switched_off, [(1.0, -9.9, 0.0)])} == {3072}
 
 
 @pytest.mark.parametrize(("kept", "mismatch", "polished"), [(1.0, 0.1, 6), (0.9, 0.1, 0), (1.0, 0.01, 0)])
@@ -193,8 +214,8 @@ def test_the_next_phase_is_where_the_steps_change_or_the_adversaries_begin(algor
     schedule = Schedule(
         Settings(iterations=20, step_periods=(4, 2, 2, 2, 1), adversary_ramp=(0.5, 0.7), adversaries=radii)
     )
-    begins = [4, 16, 17] if algorithm == "cfvi" else [4, 10, 16, 17]
+    begins = [4, 16, 17, 20] if algorithm == "cfvi" else [4, 10, 16, 17, 20]
     for k in range(20):
         schedule.position = k
         growing = algorithm == "rfvi" and k >= 10 and schedule.adversary_share(k) < 1.0  # from its first iteration on
-        assert schedule.next_phase() == (k if growing else next((begin for begin in begins if begin > k), k)), k
+        assert schedule.next_phase() == (k if growing else next(begin for begin in begins if begin > k)), k

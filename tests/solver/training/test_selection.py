@@ -14,11 +14,10 @@ from torch import Tensor
 from modelgen.loader import CompiledRobot
 from solver.fvi.algorithm import Iteration
 from solver.plants.nominal import Nominal
-from solver.plants.outcome import Rollouts
-from solver.plants.rollouts import rollouts, sample_starts
+from solver.plants.outcome import Rollouts, rollouts, sample_starts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.runs.metrics import read_metrics
+from solver.runs.folder import read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training import selection as selection_module
 from solver.training.networks import make_ensemble
@@ -136,7 +135,7 @@ def test_rfvi_is_judged_by_its_worst_rollouts_over_other_robots(
     assert score.value == pytest.approx(float(nominal.mean() + anywhere.mean()) / 2.0, rel=1e-5)
     assert float(selection.anywhere[:, 1].abs().max()) > 6.0  # of a limit of 8 rad/s
     assert torch.allclose(others.returns, nominal[:2])
-    monkeypatch.setattr("solver.plants.rollouts.succeeded", lambda _, x: torch.arange(x.shape[1]) % 5 > 0)
+    monkeypatch.setattr("solver.plants.outcome.succeeded", lambda _, x: torch.arange(x.shape[1]) % 5 > 0)
     score, _ = selection.judge(damping(0.1), selection.starts[:2], 1.0)
     assert score.quarters == 0.75
     assert score.value == pytest.approx((sum(sorted(returns)[:3]) / 3 + float(nominal.mean())) / 2, rel=1e-5)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,19 +17,20 @@ from typing import Any
 import pytest
 import torch
 
+import solver
 from solver.cli import main
 from solver.errors import SolverError
-from solver.runs.folder import CHECKPOINT, METRICS, save_checkpoint
-from solver.runs.metrics import MetricsLog, read_metrics
+from solver.runs.folder import CHECKPOINT, METRICS, MetricsLog, read_metrics, save_checkpoint
 from solver.training import lifecycle, selection
 from solver.training.lifecycle import resume
 from solver.training.run import RUN, load_run, load_run_checkpoint
+from tests.solver.conftest import TINY
 from tests.solver.small_trainings import start, tensors
 
 pytestmark = pytest.mark.slow
 
 TrainTiny = Callable[..., None]
-TIMES = {"seconds_targets", "seconds_fit"}
+TIMES = {"seconds_targets", "seconds_fit", "seconds_evaluation"}
 LONG = ["--iterations", "10", "--evaluate-every", "5"]
 
 
@@ -51,6 +53,29 @@ def test_same_seed_gives_the_same_bits(
 def test_another_seed_gives_another_run(train_tiny: TrainTiny, finished_run: Path, tmp_path: Path) -> None:
     train_tiny(tmp_path / "other", seed=1)
     assert not identical(finished_run, tmp_path / "other")
+
+
+def test_a_callback_stops_a_training_that_resume_continues(short: str, tmp_path: Path) -> None:
+    settings = {**TINY, "iterations": 4, "polish": 0, "convergence": 0}
+    rows: list[float] = []
+
+    def stop(row: dict[str, float]) -> bool:
+        rows.append(row["iteration"])
+        return row["iteration"] == 1
+
+    def train(folder: str, callback: Callable[[dict[str, float]], bool | None]) -> solver.Run:
+        out = tmp_path / folder
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return solver.train("pendulum", out=out, generated=short, preview=0, callback=callback, **settings)
+
+    run = train("stopped", stop)
+    assert rows == [0, 1]
+    assert "2 of 4 iterations" in repr(run)
+    solver.resume(tmp_path / "stopped", callback=stop)
+    assert len(rows) == 4
+    train("whole", lambda _: None)
+    assert identical(tmp_path / "stopped", tmp_path / "whole")
 
 
 @pytest.mark.parametrize("done", range(5))
@@ -220,4 +245,4 @@ def test_a_converged_training_leaves_iterations_out_after_an_interruption_too(
     with pytest.raises(KeyboardInterrupt):
         train_tiny(tmp_path / "run", interrupt, algorithm="cfvi", **changes)
     resume(tmp_path / "run", lambda _: None)
-    assert [row["iteration"] for row in read_metrics(tmp_path / "run")] == [0, 1, 2, 6, 7]
+    assert [row["iteration"] for row in read_metrics(tmp_path / "run")] == [0, 1, 2, 6]

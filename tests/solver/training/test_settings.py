@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import modelgen
-from modelgen.artifact.typed import typed
+from modelgen.artifact.manifest import typed
 from modelgen.commandline.options import read
 from solver import Action, Parameters
 from solver.commands import train

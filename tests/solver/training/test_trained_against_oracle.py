@@ -15,7 +15,7 @@ from solver.fvi.step import Step
 from solver.game.adversaries import make_adversaries
 from solver.game.game import Game
 from solver.oracles.grid import solve
-from solver.plants.rollouts import controller, rollouts, sample_starts
+from solver.plants.outcome import controller, rollouts, sample_starts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.streams import EVALUATION_SEED

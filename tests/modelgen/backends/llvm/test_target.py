@@ -21,7 +21,7 @@ import pytest
 import modelgen
 from modelgen.backends.llvm import native
 from modelgen.backends.llvm.elementary import HALF_PI, sine_and_cosine
-from modelgen.backends.llvm.target import CPU, LEVELS, target
+from modelgen.backends.llvm.native import CPU, LEVELS, target
 from modelgen.errors import ModelError
 from tests.modelgen.support.quantities import Exact
 

@@ -11,8 +11,7 @@ import pytest
 
 from solver.cli import main
 from solver.errors import SolverError
-from solver.lab.baselines.run import load_baseline, new_run
-from solver.lab.baselines.settings import baseline_settings
+from solver.lab.baselines.settings import baseline_settings, load_baseline, new_run
 from solver.problem.robots import load_robot
 from solver.runs.folder import METRICS
 from tests.solver.lab.baselines.small_runs import words

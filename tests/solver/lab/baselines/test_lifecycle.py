@@ -12,11 +12,9 @@ import torch
 from solver.errors import DivergenceError, SolverError
 from solver.lab.baselines import lifecycle
 from solver.lab.baselines.lifecycle import load_rollout_policy, resume
-from solver.lab.baselines.run import KEYS
-from solver.plants.outcome import summary
-from solver.plants.rollouts import rollouts, sample_starts
-from solver.runs.folder import load_checkpoint
-from solver.runs.metrics import read_metrics
+from solver.lab.baselines.settings import KEYS
+from solver.plants.outcome import rollouts, sample_starts, summary
+from solver.runs.folder import load_checkpoint, read_metrics
 from tests.solver.lab.baselines.small_runs import ALGORITHMS, Train
 from tests.solver.small_trainings import quiet
 

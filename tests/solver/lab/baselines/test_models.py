@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from solver.gym.environment import RobotEnv, RobotVectorEnv, features
+from solver.gym.stable_baselines import Environments
 from solver.lab.baselines import lifecycle, stable_baselines
 from solver.lab.baselines.settings import BaselineSettings, baseline_settings
 from solver.problem.robots import load_robot
@@ -22,7 +23,7 @@ def test_batched_environments_equal_single_ones_in_stable_baselines() -> None:
     from stable_baselines3.common.vec_env import DummyVecEnv
 
     options: dict[str, Any] = {"start": "uniform", "randomize": 0.2, "seconds": 0.04}
-    ours = stable_baselines.Environments(RobotVectorEnv("pendulum", 3, **options))
+    ours = Environments(RobotVectorEnv("pendulum", 3, **options))
     theirs = DummyVecEnv([lambda: RobotEnv("pendulum", **options)] * 3)
     for each in (ours, theirs):
         each.seed(7)

@@ -15,10 +15,9 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.gym.environment import features
 from solver.lab.baselines.lifecycle import load_rollout_policy
-from solver.lab.baselines.run import BASELINE, MODEL, load_baseline
+from solver.lab.baselines.settings import BASELINE, MODEL, load_baseline
 from solver.plants.nominal import Nominal
-from solver.plants.outcome import summary
-from solver.plants.rollouts import rollouts, sample_starts
+from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.runs import kinds
 from solver.runs.folder import CHECKPOINT, RUN, load_checkpoint
 from solver.training.run import load_run

@@ -8,7 +8,7 @@ import pytest
 
 from solver.cli import main
 from solver.lab.baselines.settings import baseline_settings
-from solver.lab.reproduction import paper_results
+from solver.lab.reproduction import results_page
 from solver.lab.reproduction.experiments import Choice, make_plan
 from solver.lab.reproduction.runs import _words
 from solver.training.settings import Settings
@@ -40,7 +40,7 @@ def test_ablation_scales_all_radii_by_the_share() -> None:
 def test_full_table_1_has_all_rows_of_the_paper() -> None:
     plan = make_plan("table1", "full", Choice(baseline_steps=1000))
     names = [method.name for method in plan.methods]
-    assert set(names) == {*paper_results.RETURNS, "RTDP rFVI"}
+    assert set(names) == {*results_page.RETURNS, "RTDP rFVI"}
     assert len(plan.trainings) == len(set(plan.trainings)) == 16 * 3 * 5
     uniform = next(t for t in plan.trainings if t.method == "PPO-U UDR" and t.robot == "cartpole" and t.seed == 2)
     assert uniform.settings == baseline_settings("ppo", start="angle", randomize=True, seed=2, steps=1000)

@@ -20,8 +20,7 @@ from solver.lab.reproduction.experiments import Choice, make_plan
 from solver.lab.reproduction.gallery import Gallery
 from solver.lab.reproduction.results_page import NOTES
 from solver.lab.reproduction.runs import _words, run_plan
-from solver.plants.outcome import summary
-from solver.plants.rollouts import rollouts, sample_starts
+from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.problem.robots import load_robot
 from solver.runs.kinds import load_rollout_policy
 from solver.streams import EVALUATION_SEED

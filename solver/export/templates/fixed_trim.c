@@ -1,0 +1,1 @@
+static const real trim[INPUTS] = {$trims}; /* holds the target */

@@ -1,0 +1,45 @@
+enum { TERMS = $terms, DEGREE = $degree, COSTS = ERRORS * (ERRORS + 1) / 2, FORMS = FEATURES * (FEATURES + 1) / 2 };
+
+static const int place[ENTRIES] = {$places}, degree[TERMS][ENTRIES] = {$degrees}; /* of theta; of the polynomials */
+static const real middle[ENTRIES] = {$middles}, half[ENTRIES] = {$halves};
+
+/* Of every product of Chebyshev polynomials: the level of the basin, its cost and the form of the errors, row by row of
+ * their lower triangles. */
+static const real polynomial[TERMS][1 + COSTS + FORMS] = {
+$polynomial
+};
+
+int ${name}_tell(const ${name}_context *context, ${name}_told *told) {
+    static const real nominal[] = {$nominal_values};
+    const real given[ENTRIES] = {$given}, usual[ENTRIES] = ${NAME}_CONTEXT_NOMINAL;
+    real power[ENTRIES][DEGREE + 1], number[1 + COSTS + FORMS] = {0}, *next = number + 1;
+    int inside = 1;
+    for (int p = 0; p < $p; p++) told->parameters[p] = nominal[p];
+    for (int i = 0; i < ENTRIES; i++) {
+        real c = ((isnan(given[i]) ? usual[i] : given[i]) - middle[i]) / half[i];
+        inside &= c >= (real)-1.00001 && c <= (real)1.00001 && !isnan(given[i]);
+        c = c > 1 ? 1 : c < -1 ? -1 : c;
+        told->entries[i] = c;
+        told->parameters[place[i]] = middle[i] + half[i] * c;
+        power[i][0] = 1;
+        power[i][1] = c;
+        for (int d = 2; d <= DEGREE; d++) power[i][d] = 2 * c * power[i][d - 1] - power[i][d - 2];
+    }
+$shift_target    for (int t = 0; t < TERMS; t++) {
+        real term = 1;
+        for (int i = 0; i < ENTRIES; i++) term *= power[i][degree[t][i]];
+        for (int j = 0; j < 1 + COSTS + FORMS; j++) number[j] += term * polynomial[t][j];
+    }
+    told->level = number[0];
+    told->bend = number[0] > 0 ? 1 / ((real)$reach * number[0]) : 0;
+    for (int i = 0; i < ERRORS; i++)
+        for (int j = 0; j <= i; j++) told->cost[i][j] = told->cost[j][i] = *next++;
+    for (int i = 0; i < FEATURES; i++) /* Cholesky's decomposition of the form */
+        for (int j = 0; j < FEATURES; j++) {
+            real rest = j <= i ? *next++ : 0;
+            for (int l = 0; l < j && j <= i; l++) rest -= told->metric[i][l] * told->metric[j][l];
+            told->metric[i][j] = j > i ? 0 : j == i ? REAL(sqrt)(rest) : rest / told->metric[j][j];
+        }
+$trimmed    return inside;
+}
+

@@ -1,1 +1,0 @@
-"""MuJoCo as a plant: an engine that is independent of the model file."""

@@ -1,0 +1,155 @@
+"""`solver.simulate`, and policies of every kind in `solver.evaluate`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import modelgen
+import solver
+from modelgen.files import shipped
+from solver.errors import SolverError
+from tests.closeness import assert_close
+
+Array = np.ndarray[Any, Any]
+
+
+def zero(x: Array) -> Array:
+    return np.zeros((len(x), 1))
+
+
+def half(x: Array) -> Array:
+    return np.full((len(x), 1), 1.25)
+
+
+def test_a_trajectory_is_that_of_scipy() -> None:
+    """The robot in double precision, with the policy called at the control rate."""
+    run, start = solver.load("pendulum-rfvi"), {"angle": 2.0, "angle_rate": 1.0}
+    found = run.simulate(start, 1.0, parameters={"mass": 1.3})
+    robot = modelgen.load("pendulum", directory=shipped("generated"))
+    theta = np.array([found.parameters[name] for name in robot.parameter_names])
+    assert theta[robot.parameter_names.index("mass")] == pytest.approx(1.3)
+    x = np.array([2.0, 1.0])
+    for k, u in enumerate(found.u):
+        np.testing.assert_allclose(np.cos(found.x[k] - x), 1.0, atol=1e-5)
+        np.testing.assert_allclose(u, run.policy(found.x[k]), atol=1e-5)
+        moved = solve_ivp(lambda _, y, u=u: robot.dynamics(y[None], u[None].astype(float), theta)[0], (0, 0.008), x)
+        x = moved.y[:, -1]
+    assert (found.t[0], found.t[-1], len(found.t)) == (0.0, 1.0, 126)
+    assert found.state_names == ("angle", "angle_rate")
+
+
+def test_a_trajectory_has_the_figures_of_an_evaluation() -> None:
+    found = solver.simulate("pendulum-rfvi", plant="harsh", observer=True, seed=3)
+    assert found.is_success
+    assert "success" in repr(found)
+    assert found.total_reward == pytest.approx(found.state_reward + found.action_reward)
+    assert -40 < found.total_reward < -25
+    figure = found.plot()
+    assert [axis.get_ylabel() for axis in figure.axes] == [
+        "angle\n[rad]",
+        "angle_rate\n[rad/s]",
+        "torque\n[N m]",
+    ]
+
+
+def test_a_dataframe_has_a_row_for_each_period(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    found = solver.simulate(zero, {"angle": 1.0}, 0.1, robot="pendulum")
+    table = found.to_dataframe()
+    assert list(table.columns) == ["angle", "angle_rate", "torque"]
+    assert table.index.name == "time"
+    np.testing.assert_array_equal(table[["angle", "angle_rate"]].to_numpy(), found.x)
+    assert table["torque"].isna().tolist() == [False] * 12 + [True]
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(SolverError, match="pip install pandas"):
+        found.to_dataframe()
+
+
+@pytest.mark.parametrize(
+    ("x0", "seconds", "said"),
+    [
+        ([1.0], None, "give 2 finite numbers: angle, angle_rate"),
+        ({"angl": 1.0}, None, "Did you mean `angle`"),
+        ([0.0, 9.0], None, "angle_rate beyond the limit"),
+        ([0.0, np.nan], None, "finite numbers"),
+        ("up", None, "not an array of numbers"),
+        (None, 0.0, "from 0.008 to 8000"),
+        (None, float("nan"), "from 0.008 to 8000"),
+        (None, "1", "from 0.008 to 8000"),
+    ],
+)
+def test_what_is_not_possible_is_refused(x0: Any, seconds: Any, said: str) -> None:
+    with pytest.raises(SolverError, match=said):
+        solver.simulate("pendulum-rfvi", x0, seconds)
+
+
+def test_runs_policies_and_functions_are_evaluated_alike() -> None:
+    run = solver.load("pendulum-rfvi")
+    expected = solver.evaluate("pendulum-rfvi", episodes=20, parameters={"mass": 1.3}).statistics
+    for subject in (run, run.policy, run.folder):
+        assert solver.evaluate(subject, episodes=20, parameters={"mass": 1.3}).statistics == expected
+    found = solver.evaluate(lambda x: run.policy(x), robot="pendulum", episodes=20, parameters={"mass": 1.3}).statistics
+    for name, value in expected.items():
+        assert_close(found[name], value, periods=625)
+    closed = solver.load_policy("pendulum-rfvi", reaction_periods=0)
+    assert solver.evaluate(closed, episodes=5).reaction_periods == 0.0
+
+
+def test_inputs_of_a_function_are_clipped() -> None:
+    much, most = (
+        solver.evaluate(act, robot="pendulum", episodes=3).statistics for act in (lambda x: 99 + zero(x), two)
+    )
+    assert much == most
+
+
+def two(x: Array) -> Array:
+    return 2 * half(x)
+
+
+@pytest.mark.parametrize(
+    ("subject", "options", "said"),
+    [
+        (3, {"robot": "pendulum"}, "3 is no policy"),
+        (zero, {}, "robot='pendulum'"),
+        (zero, {"robot": "pendulum", "reaction_periods": 1.0}, "reaction_periods is for runs"),
+        (lambda x: x, {"robot": "pendulum"}, r"shape \(100, 2\)"),
+        (lambda _: "left", {"robot": "pendulum"}, "no array of numbers"),
+        ("pendulum-rfvi", {"robot": "pendulum"}, "has its own; leave robot out"),
+        (Path("nothing"), {}, "is not a run folder"),
+    ],
+)
+def test_what_is_no_policy_is_refused(subject: Any, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(SolverError, match=said):
+        solver.evaluate(subject, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ours", [True, False])
+@pytest.mark.parametrize("observation", ["features", "state"])
+def test_an_agent_of_stable_baselines_is_evaluated(ours: bool, observation: Any) -> None:
+    """Its deterministic actions, from the observations of its environment, in every control period."""
+    sb3 = pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed")
+    from solver.gym import RobotEnv, vec_env
+
+    environment: Any = vec_env("pendulum", 2, observation=observation)
+    environment = environment if ours else RobotEnv("pendulum", observation=observation)
+    agent = sb3.PPO("MlpPolicy", environment, seed=1, device="cpu", n_steps=32, batch_size=32)
+    agent.learn(64)
+
+    def act(x: Array) -> Array:
+        seen = np.stack([np.cos(x[:, 0]), np.sin(x[:, 0]), x[:, 1] / 8], 1) if observation == "features" else x
+        return 2.5 * agent.predict(seen, deterministic=True)[0].clip(-1, 1)
+
+    expected = solver.evaluate(act, robot="pendulum", episodes=5).statistics
+    for name, value in solver.evaluate(agent, episodes=5).statistics.items():
+        assert_close(value, expected[name], periods=625)
+    agent.env = None
+    assert solver.evaluate(agent, robot="pendulum", episodes=5).robot == "pendulum"
+    with pytest.raises(SolverError, match="the agent has observations of"):
+        solver.evaluate(agent, robot="planar_arm3")

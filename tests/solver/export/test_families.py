@@ -1,0 +1,284 @@
+"""Exported policies that are told a context, beside Torch's at random states and contexts."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+import torch
+
+import solver
+from modelgen import Robot
+from modelgen.builder import export
+from modelgen.derivation.model_file import load as load_model
+from solver.cli import main
+from solver.plants.outcome import rollouts
+from solver.runs.kinds import KINDS
+from solver.runs.kinds import start as start_run
+from solver.training.plan import plan
+from solver.training.settings import Settings
+from solver.training.solution import Solution, load_solution
+from tests.modelgen.support.fmus import Instance, complaints
+from tests.solver.export.test_c_export import COMPILER, STRICT, called, needs_compiler
+from tests.solver.export.test_page_export import LOOP
+from tests.solver.references import lean, leaning_robot
+from tests.solver.small_trainings import quiet
+
+Array = np.ndarray[Any, Any]
+GIVEN = {
+    "pendulum": {"mass": (0.5, 1.5), "length": (0.8, 1.2)},  # one input, an angle that wraps, no trim
+    "planar_quadrotor": {"mass": (0.4, 0.6)},  # a trim that moves with the mass, two inputs
+    "quadrotor": {"mass": (0.4, 0.6)},  # and a rotation
+    "lean": {"mass": (0.5, 1.5)},  # a reference, with which target and trim move
+}
+
+
+def model_of(name: str) -> Robot:
+    return leaning_robot() if name == "lean" else load_model(name)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A run, and rows (N, n + k) of which half lie near the target, with what Torch makes of them."""
+
+    run: Path
+    solution: Solution
+    rows: torch.Tensor
+
+    @property
+    def states(self) -> Array:
+        """(N, n)."""
+        return self.rows[:, : len(self.solution.problem.target)].numpy()
+
+    @property
+    def context(self) -> Array:
+        """Told values (N, k) in SI units."""
+        theta, context = self.solution.problem.split(self.rows)[1], self.solution.problem.context
+        assert theta is not None
+        assert context is not None
+        return theta[:, context.columns].numpy()
+
+    def compare(self, u: Array, value: Array, gradient: Array) -> None:
+        """Hold u (N, m), V (N,) and dV/dx (N, n) to the digits of float32."""
+        solution = self.solution
+        expected, cost = solution.controller()(self.rows)
+        near, slopes = solution.value(self.rows)
+        off = np.abs(u - expected.numpy()) / solution.problem.input_limits.numpy()
+        assert np.median(off) < 1e-4
+        assert off.max() < 0.02  # where w is a small difference of large numbers, float32 has few digits
+        assert cost.max() > 0.0
+        np.testing.assert_allclose(value, near, rtol=1e-3, atol=1e-4 * float(near.abs().max()))
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-2, atol=1e-3 * float(slopes.abs().max()))
+
+    def other_context(self) -> Array:
+        """What the policy does with the contexts of other rows: inputs (N, m) that differ from the right ones."""
+        n = len(self.solution.problem.target)
+        return self.solution.controller()(torch.cat([self.rows[:, :n], self.rows[:, n:].flip(0)], 1))[0].numpy()
+
+
+def trained(name: str, tiny: Callable[..., Settings], folder: Path) -> Path:
+    """A run of a family with the basins of all contexts, trained a little."""
+    _, run = plan(name, str(lean().folder.parent) if name == "lean" else None, given=GIVEN[name])
+    changes: dict[str, Any] = {"iterations": 1, "states": 32, "epochs": 1, "episodes": 2, "basin": True}
+    run = replace(run, settings=tiny("cfvi", **changes, reaction_periods=1.0))
+    with mock.patch("solver.training.selection.rollouts", partial(rollouts, seconds=0.1)):
+        start_run(KINDS[0], run, folder, quiet)
+    return folder
+
+
+@pytest.fixture(scope="module", params=list(GIVEN))
+def family(
+    request: pytest.FixtureRequest, tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory
+) -> Family:
+    run = trained(request.param, tiny, tmp_path_factory.mktemp(request.param) / "run")
+    solution = load_solution(run, contexts=True)
+    problem, generator = solution.problem, torch.Generator().manual_seed(1)
+    rows = problem.sample_domain(120, generator)
+    target = problem.at_target(rows[:60])
+    near = problem.geometry.moved(target, 0.02 * problem.geometry.error(problem.split(rows)[0][:60], target))
+    rows[:60, : len(problem.target)] = near
+    inside = solution.value.frame.at(rows)[2].quadratic(rows[:, : len(problem.target)])[2]
+    assert 5 < inside.sum() < 100
+    return Family(run, solution, rows)
+
+
+@needs_compiler
+@pytest.mark.parametrize("real", ["double", "float"])
+def test_in_c(family: Family, real: str, tmp_path: Path) -> None:
+    name, m = family.solution.problem.robot.name, len(family.solution.problem.input_limits)
+    assert main(["export", str(family.run), "--c", str(tmp_path)]) == 0
+    for file, content in export(model_of(name), "c").items():
+        (tmp_path / file).write_bytes(content)
+    sources = [str(tmp_path / f"{name}{end}.c") for end in ("", "_policy", "_policy_driver")]
+    command = [str(COMPILER), *STRICT, f"-D{name.upper()}_REAL={real}", *sources, "-lm", "-o", str(tmp_path / "driver")]
+    subprocess.run(command, check=True)
+    found = called(tmp_path / "driver", np.hstack([family.states, family.context]))
+    family.compare(found[:, :m], found[:, m], found[:, m + 1 :])
+    assert np.abs(family.other_context() - found[:, :m]).max() > 1e-2
+
+
+MAIN = """
+#include <stdio.h>
+#include "pendulum_policy.h"
+int main(void) {
+    const pendulum_context nominal = PENDULUM_CONTEXT_NOMINAL;
+    const pendulum_context heavy = {.mass = PENDULUM_MASS_UPPER, .length = 1}, beyond = {.mass = 9, .length = 1};
+    const pendulum_context unknown = {.mass = 0.0 / 0.0 * 1, .length = 1};
+    const pendulum_context *all[] = {&nominal, &heavy, &beyond, &unknown};
+    for (int i = 0; i < 4; i++) {
+        pendulum_told told;
+        double u, x[] = {3, 0.5};
+        const int inside = pendulum_tell(all[i], &told);
+        pendulum_policy(&told, x, &u);
+        printf("%d %d %.17g %.17g\\n", inside, PENDULUM_CONTEXT_IN_RANGE(*all[i]), told.parameters[0], u);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def pendulum(tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained("pendulum", tiny, tmp_path_factory.mktemp("one") / "run")
+
+
+@needs_compiler
+def test_a_context_in_c_is_held_within_its_ranges(pendulum: Path, tmp_path: Path) -> None:
+    """It says so, and an entry that is not a number counts as nominal."""
+    assert main(["export", str(pendulum), "--c", str(tmp_path)]) == 0
+    for file, content in export(load_model("pendulum"), "c").items():
+        (tmp_path / file).write_bytes(content)
+    (tmp_path / "main.c").write_text(MAIN)
+    sources = [str(tmp_path / file) for file in ("main.c", "pendulum.c", "pendulum_policy.c")]
+    subprocess.run([str(COMPILER), *STRICT, *sources, "-lm", "-o", str(tmp_path / "main")], check=True)
+    said = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout
+    nominal, heavy, beyond, unknown = ([float(word) for word in line.split()] for line in said.splitlines())
+    assert nominal[:3] == [1, 1, 1.0]
+    assert heavy[:3] == [1, 1, 1.5]
+    assert beyond == [0, 0, 1.5, heavy[3]]
+    assert unknown == [0, 0, 1.0, nominal[3]]
+
+
+def script_of(run: Path, folder: Path) -> Any:
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    assert main(["export", str(run), "--js", str(folder / "policy.js")]) == 0
+    script = racer.MiniRacer()
+    script.eval(re.sub(r"^export (\{.*)?", "", (folder / "policy.js").read_text(), flags=re.MULTILINE))
+    return script
+
+
+CALL = """
+function call(x, values) {
+  tell(values);
+  const u = new Float64Array(facts.inputs.length), gradient = new Float64Array(x.length);
+  const g = policy(Float64Array.from(x), u);
+  return JSON.stringify([...u, g, value(Float64Array.from(x), gradient), ...gradient]);
+}
+"""
+
+
+def test_in_javascript(family: Family, tmp_path: Path) -> None:
+    script, context = script_of(family.run, tmp_path), family.solution.problem.context
+    assert context is not None
+    script.eval(CALL)
+    values = [json.dumps(dict(zip(context.names, row, strict=True))) for row in family.context.tolist()]
+    rows = zip(family.states.tolist(), values, strict=True)
+    found = np.array([json.loads(script.eval(f"call({x}, {told})")) for x, told in rows])
+    m = len(family.solution.problem.input_limits)
+    family.compare(found[:, :m], found[:, m + 1], found[:, m + 2 :])
+    cost = family.solution.controller()(family.rows)[1].numpy()
+    np.testing.assert_allclose(found[:, m], cost, rtol=0.02, atol=2e-3 * cost.max())
+
+
+def test_a_context_in_javascript_is_held_within_its_ranges(pendulum: Path, tmp_path: Path) -> None:
+    script = script_of(pendulum, tmp_path)
+    script.eval(CALL)
+    assert (
+        script.eval("[tell(), tell({ mass: 1.5 }), tell({ mass: 9 }), tell({ mass: NaN })].join()")
+        == "true,true,false,false"
+    )
+    first, second = (script.eval(f"call([3, 0.5], {{ mass: {mass} }})") for mass in (1.5, 9))
+    assert first == second
+
+
+def test_a_page_tells_the_policy_or_not(pendulum: Path) -> None:
+    """Its rollouts are those of a page whose run was trained for one robot: the one that it is told."""
+    from solver.export.js_export import numbers
+    from solver.export.page_export import emit, engine
+
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    solution, ends = load_solution(pendulum, contexts=True), []
+    loop = LOOP.replace("seed: 1 }", "seed: 1, knows: KNOWS }")
+    for run, knows in ((solution, "true"), (load_solution(pendulum, told={"mass": 1.3}), "true"), (solution, "false")):
+        script = racer.MiniRacer()
+        script.eval(f"{engine(run.problem)}\nconst run = {json.dumps(numbers(run))};\n{loop.replace('KNOWS', knows)}")
+        ends.append(json.loads(script.eval("roll([3, 0.5], [1.3, 1], 60, 0)"))["states"][-1])
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-4)
+    assert np.abs(np.subtract(ends[0], ends[2])).max() > 1e-3
+    assert '"knows"' in emit([solution])
+
+
+@pytest.mark.parametrize("periods", ["0", "1"])
+def test_in_onnx(family: Family, periods: str, tmp_path: Path) -> None:
+    """Any batch, with a context for each state; the metadata describe it."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    words = ["--onnx", str(tmp_path / "policy.onnx"), "--reaction-periods", periods]
+    assert main(["export", str(family.run), *words]) == 0
+    session = onnxruntime.InferenceSession(tmp_path / "policy.onnx", providers=["CPUExecutionProvider"])
+    u, value, gradient = session.run(None, {"x": family.states, "context": family.context})
+    solution = load_solution(family.run, None, float(periods), contexts=True)
+    replace(family, solution=solution).compare(u, value[:, 0], gradient)
+    described = json.loads(session.get_modelmeta().custom_metadata_map["context"])
+    given = {entry.name: (entry.lower, entry.upper) for entry in family.solution.run.given}
+    assert {entry["name"]: (entry["lower"], entry["upper"]) for entry in described} == given
+    beyond = session.run(["u"], {"x": family.states[:1], "context": family.context[:1] * 0 + 9})[0]
+    top = np.array([[upper for _, upper in given.values()]], np.float32)
+    np.testing.assert_array_equal(beyond, session.run(["u"], {"x": family.states[:1], "context": top})[0])
+
+
+@needs_compiler
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("words", [(), ("--observer",)])
+def test_in_an_fmu(pendulum: Path, version: int, words: tuple[str, ...], tmp_path: Path) -> None:
+    """A tunable parameter, changed between two control periods; the observer knows it too, as Torch's does."""
+    pytest.importorskip("fmpy", reason="FMPy is not installed")
+    path = tmp_path / "controller.fmu"
+    assert main(["export", str(pendulum), "--fmu", str(path), "--fmi", str(version), *words]) == 0
+    assert complaints(path) == []
+    fmu, solution = Instance(path, "CoSimulation", tmp_path / "unpacked"), load_solution(pendulum, contexts=True)
+    period, problem = solution.problem.control_step, solution.problem
+    for mass in (0.6, 1.4):
+        observed = solver.load_controller(pendulum, told={"mass": mass}) if words else None
+        for k in range(4):
+            angle = 2.9 + 0.02 * k
+            fmu.set(angle=angle, mass=mass, **({} if words else {"angle_rate": 0.3}))
+            (u,) = fmu.get("torque")
+            row = problem.told(torch.tensor([[angle, 0.3]]), torch.tensor([mass, 1.0]))
+            expected = solution.controller()(row)[0].item() if observed is None else observed([angle])[0]
+            if observed is None or mass == 0.6:
+                assert u == pytest.approx(expected, abs=0.02)
+            fmu.step((k + (4 if mass > 1 else 0)) * period, period)
+    fmu.close()
+
+
+@needs_compiler
+def test_an_observer_in_c_estimates_what_a_family_is_told(pendulum: Path, tmp_path: Path, capsys: Any) -> None:
+    """It compiles without a warning; the estimates go into the context, and need no shift of the input."""
+    words = ["export", str(pendulum), "--c", str(tmp_path), "--observer", "--estimate"]
+    assert main([*words, "mass"]) == 0
+    for file, content in export(load_model("pendulum"), "c").items():
+        (tmp_path / file).write_bytes(content)
+    for file in ("pendulum_observer.c", "pendulum_policy.c"):
+        subprocess.run([str(COMPILER), *STRICT, "-c", str(tmp_path / file), "-o", str(tmp_path / "out.o")], check=True)
+    assert "pendulum_observer_know" in (tmp_path / "pendulum_observer.h").read_text()
+    assert "shift(" not in (tmp_path / "pendulum_observer.c").read_text()
+    capsys.readouterr()

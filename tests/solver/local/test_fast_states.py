@@ -1,0 +1,81 @@
+"""States that follow the inputs: a slider of 50 g on 30 N, which passes its rate limit in a part of a period."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+import modelgen
+from modelgen import Quadratic, Robot
+from modelgen.loader import CompiledRobot
+from solver.game.adversaries.adversary import Disturbed
+from solver.game.game import Game, Move
+from solver.local.basin import cost_to_go, find_basin
+from solver.plants.outcome import controller, rollouts
+from solver.problem.problem import Problem
+from solver.training.presets import make_settings
+from solver.training.session import Session
+from solver.value.quadratic_form import Basin
+from tests.closeness import assert_close
+
+Load = Callable[[str], CompiledRobot]
+
+
+@pytest.fixture(scope="module")
+def strong() -> CompiledRobot:
+    robot = Robot("strong_slider", "A light mass on a rail with a strong drive")
+    s = robot.prismatic("s", limit=1, rate_limit=0.5)
+    robot.point_mass(robot.parameter("mass", 0.05, "kg", tolerance=0.1), (s, 0))
+    robot.apply(s, robot.input("force", 30, "N"))
+    robot.damp(s, 0.1)
+    robot.task(
+        state_cost=s**2 + 0.1 * s.rate**2,
+        action_cost=Quadratic(0.004),
+        start={"s": (0.0, 0.05)},
+        horizon=4,
+        weight_at_horizon=0.7,
+        control_rate=100,
+    )
+    return modelgen.compile(robot, dtype="float32")
+
+
+def test_a_state_is_fast_if_full_inputs_take_it_to_its_limit_in_two_periods(strong: CompiledRobot, load: Load) -> None:
+    assert Problem(strong).fast.tolist() == [False, True]  # 600 m/s^2 for 20 ms are 12 m/s
+    for name in ("pendulum", "planar_quadrotor"):
+        assert not Problem(load(name)).fast.any()
+
+
+def test_the_limit_of_a_fast_state_is_no_brake(strong: CompiledRobot) -> None:
+    """A full input ends at the rate limit; the limit of the position still costs."""
+    problem = Problem(strong)
+    free, dear = (Game(problem, limit_cost=share) for share in (0.0, 1.0))
+    x = torch.tensor([[0.0, 0.0], [0.9999, 0.5]])
+    u = torch.full((2, 1), 30.0)
+    costs = []
+    for game in (free, dear):
+        end, cost = game.advance(x.clone(), Move(u, torch.zeros(2), {}, Disturbed(u)), 1)
+        assert_close(end[:, 1], torch.tensor([0.5, 0.5]))
+        costs.append(cost)
+    assert_close(costs[0][0], costs[1][0])
+    assert costs[1][1] > costs[0][1]
+
+
+def test_the_basin_holds_states_whose_fast_rate_is_at_its_limit(strong: CompiledRobot) -> None:
+    problem = Problem(strong)
+    basin, riccati = find_basin(problem, 1.0), cost_to_go(problem)
+    assert isinstance(basin, Basin)
+    assert riccati is not None
+    least = (0.5**2) / float(torch.linalg.inv(torch.as_tensor(riccati[0]))[1, 1])  # the ellipsoid that meets the limit
+    assert basin.level > 2.0 * least
+    x = torch.tensor([[0.0, 0.5]])
+    assert bool(basin.distance(x) < basin.level)
+    act = controller(problem, lambda rows: basin.quadratic(rows)[:2], 1.0)
+    assert bool(rollouts(problem, act, x).success.all())
+
+
+def test_networks_see_less_of_a_fast_state(strong: CompiledRobot) -> None:
+    settings = make_settings("fast", strong, algorithm="cfvi")
+    scale = Session(strong, settings).value.scale
+    assert_close(scale, torch.tensor([2.0, settings.input_scale / 0.5 / 16.0]))

@@ -1,0 +1,61 @@
+"""Two small robots with references: one that is alike everywhere, and one whose target needs another input."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from sympy import Symbol, cos, pi, sin
+
+import modelgen
+from modelgen import Quadratic, Robot
+from modelgen.loader import CompiledRobot
+
+
+@cache
+def slide(horizon: float = 4, rate: int = 50) -> CompiledRobot:
+    """A mass on a rail without friction. The reference `goal` is where it is to stand; all the rest is quadratic."""
+    robot = Robot("slide")
+    goal = robot.reference("goal", limit=1, unit="m")
+    s = robot.prismatic("s", limit=2, rate_limit=4)
+    mass = robot.parameter("mass", 1.3, "kg", bounds=(1, 2))
+    force = robot.input("force", 12, "N")
+    robot.point_mass(mass, (s, 0))
+    robot.apply(s, force)
+    robot.task(
+        state_cost=2 * (s - goal) ** 2 + 0.3 * s.rate**2,
+        action_cost=Quadratic(0.05),
+        target=dict(s=goal),
+        start=dict(s=(0, 0.2)),
+        horizon=horizon,
+        weight_at_horizon=0.5,
+        control_rate=rate,
+    )
+    return modelgen.compile(robot, dtype="float32")
+
+
+@cache
+def lean(torque: float = 12, limit: float = 0.6) -> CompiledRobot:
+    """`leaning_robot`, compiled."""
+    return modelgen.compile(leaning_robot(torque, limit), dtype="float32")
+
+
+def leaning_robot(torque: float = 12, limit: float = 0.6) -> Robot:
+    """A pendulum that leans where the reference `lean` says, against its weight."""
+    robot = Robot("lean")
+    angle = robot.revolute("angle", continuous=True, rate_limit=10)
+    mass = robot.parameter("mass", 1.0, "kg", tolerance=0.5)
+    goal: Symbol = robot.reference("lean", limit=limit, unit="rad")
+    motor = robot.input("motor", torque, "N m")
+    robot.point_mass(mass, (sin(angle), cos(angle)))
+    robot.apply(angle, motor)
+    robot.damp(angle, robot.parameter("damping", 0.1, "N m s", fixed=True))
+    robot.task(
+        state_cost=(pi * sin((angle - goal) / 2)) ** 2 + 0.1 * angle.rate**2,
+        action_cost=Quadratic(0.02),
+        target=dict(angle=goal),
+        start=dict(angle=(pi, 0.1)),
+        horizon=4,
+        weight_at_horizon=0.5,
+        control_rate=50,
+    )
+    return robot

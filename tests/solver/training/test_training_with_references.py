@@ -1,0 +1,138 @@
+"""A training of a robot with a reference: told without being asked for, resumed bit for bit, and set or drawn later."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import solver
+from solver.cli import main
+from solver.errors import SolverError
+from solver.evaluation.parameter_box import ParameterRange
+from solver.evaluation.robustness import Trial, measure
+from solver.plants.outcome import controller
+from solver.runs.folder import read_metrics
+from solver.runs.kinds import KINDS, names_to_estimate, start
+from solver.training.lifecycle import resume
+from solver.training.plan import plan
+from solver.training.run import load_run, load_run_checkpoint
+from solver.training.settings import Settings
+from solver.training.solution import load_solution
+from tests.solver.references import slide
+from tests.solver.small_trainings import quiet, tensors
+
+
+@pytest.fixture(scope="module")
+def train(tiny: Callable[..., Settings]) -> Callable[..., None]:
+    def sliding(folder: Path, report: Callable[[dict[str, float]], None] = quiet) -> None:
+        _, run = plan("slide", str(slide(1, 25).folder.parent))
+        changes: dict[str, Any] = {"basin": True, "sampling": "mixture", "reaction_periods": 1.0}
+        start(KINDS[0], replace(run, settings=tiny(**changes)), folder, report)
+
+    return sliding
+
+
+@pytest.fixture(scope="module")
+def run(train: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("references") / "run"
+    train(folder)
+    return folder
+
+
+def test_run_json_holds_the_reference_and_no_name_does(run: Path) -> None:
+    described = json.loads((run / "run.json").read_text())
+    assert described["given"] == [{"name": "goal", "lower": -1.0, "upper": 1.0}]
+    assert described["references"] == ["goal"]
+    loaded = load_run(run)
+    assert (loaded.label, loaded.name, loaded.told_names) == ("slide-rfvi", "slide-rfvi-fast-seed0", ("goal",))
+
+
+@pytest.mark.parametrize("done", [1, 3])
+def test_a_resumed_training_is_an_uninterrupted_one(
+    train: Callable[..., None], run: Path, tmp_path: Path, done: int
+) -> None:
+    def stop(row: dict[str, float]) -> None:
+        if row["iteration"] == done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "run", stop)
+    resume(tmp_path / "run", quiet)
+    first, second = (list(tensors(load_run_checkpoint(folder))) for folder in (run, tmp_path / "run"))
+    assert len(first) == len(second) > 10
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    assert read_metrics(run)[-1]["return_mean"] == read_metrics(tmp_path / "run")[-1]["return_mean"]
+
+
+def test_the_policy_is_told_its_goal(run: Path) -> None:
+    policy, x = solver.load(run).policy, np.array([[0.3, -0.2], [1.5, 1.0], [0.41, 0.0]], np.float32)
+    assert policy.told == ("goal",)
+    solution = load_solution(run, contexts=True)
+    act = controller(solution.problem, solution.value, solution.run.settings.reaction_periods)
+    for goal in (-0.7, 0.0, 0.4):
+        rows = torch.cat([torch.from_numpy(x), torch.full((3, 1), goal)], 1)
+        np.testing.assert_allclose(policy(x, goal=goal), act(rows)[0], rtol=1e-3, atol=1e-3)
+    assert solver.load(run).policy([0.5, 0.0], goal=0.5) == pytest.approx(0.0, abs=1e-3)
+    with pytest.raises(SolverError, match=r"the reference goal is 1\.4, outside the range of the training, -1 to 1"):
+        policy(x, goal=1.4)
+
+
+def test_an_evaluation_draws_sets_and_moves_the_goal(run: Path) -> None:
+    drawn = solver.load(run).evaluate(episodes=20)
+    assert (drawn.drawn, drawn.told, set(drawn.parameters)) == (("goal",), (), {"mass"})
+    assert drawn.at_rest["s"][0] <= drawn.at_rest["s"][1]
+    told = solver.load(run).evaluate({"goal": 0.8}, episodes=20)
+    assert (told.drawn, told.told, told.parameters["goal"]) == ((), ("goal",), pytest.approx(0.8))
+    heavy = solver.load(run).evaluate({"mass": 1.9}, episodes=20, blind=True)
+    assert (heavy.drawn, heavy.told) == (("goal",), ())
+    assert heavy.statistics["return_mean"] != drawn.statistics["return_mean"]
+    jumping = solver.load(run).evaluate(episodes=20, jump=2.0, plant="harsh", observer=True)
+    assert jumping.jump == 2.0
+    assert json.loads(json.dumps(jumping.to_json()))["at_rest"]["s"]["mean"] == jumping.at_rest["s"][0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"jump": 2.0, "parameters": {"goal": 0.1}}, "leave them out of --set"),
+        ({"jump": 0.1}, "--jump 0.1: a target is reached when the robot rests there; give .* seconds or more"),
+        ({"parameters": {"goal": -1.2}}, "the reference goal is -1.2, outside the range"),
+    ],
+)
+def test_jumps_and_goals_that_cannot_be_are_refused(run: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SolverError, match=message):
+        solver.load(run).evaluate(**options)
+
+
+def test_a_policy_without_references_cannot_jump(finished_run: Path) -> None:
+    with pytest.raises(SolverError, match=r"the policy is told no reference; declare one with robot\.reference"):
+        solver.load(finished_run).evaluate(jump=2.0)
+
+
+def test_nobody_estimates_the_goal(run: Path) -> None:
+    with pytest.raises(SolverError, match="is told no parameter"):
+        names_to_estimate(run, ["told"])
+
+
+def test_robustness_draws_goals_at_every_point(run: Path) -> None:
+    trial = Trial(episodes=8)
+    result = measure([run], [ParameterRange("mass", 0.9, 1.1, 3, False)], trial)
+    (group,) = result.groups
+    assert all(np.isfinite(np.asarray(statistic.value)).all() for statistic in group.statistics.values())
+    with pytest.raises(SolverError, match="goal is a reference"):
+        measure([run], [ParameterRange("goal", -0.5, 0.5, 3, True)], trial)
+
+
+def test_the_command_says_what_was_drawn(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(run), "--episodes", "5", "--jump", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert "goal: random in every rollout, another one after every 2 s, and told" in printed
+    assert "s: " in printed
+    assert "from its target at the end, at most" in printed
