@@ -199,7 +199,8 @@ class HeldLoop:
         to = Affine.exact(back, symbols)
         for _ in range(INFLATIONS):
             A, B = self._along(e, r, theta, spread, moved, symbols)
-            change, way, disturbance = self._series(A, B, K, to, forth, radius, theta, spread, input_error)
+            with np.errstate(all="ignore"):  # nothing is known of a wide cell
+                change, way, disturbance = self._series(A, B, K, to, forth, radius, theta, spread, input_error)
             good = (way[:, self.bent] <= moved).all(1) if b else np.ones(count, bool)
             if good.all():
                 break
@@ -270,6 +271,7 @@ class HeldLoop:
         total = total.widened(np.broadcast_to(rest[:, None], total.rest.shape))
         gone = (gone + more[:, None]) * (1 + 1e-12)
         way = (way + radius * np.linalg.norm(rest, axis=1)[:, None] + gone) * (1 + 1e-12)
+        gone = np.minimum(gone, 1e100)  # where nothing is known
         disturbance = np.linalg.norm((forth.largest @ gone[..., None])[..., 0], axis=1) * (1 + 1e-12)
         return forth @ total, way, disturbance
 

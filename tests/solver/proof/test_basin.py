@@ -55,7 +55,7 @@ def test_a_set_in_which_a_trajectory_grows_is_not_proven() -> None:
     searching = search()
     names = load_solution("pendulum-rfvi").problem.robot.parameter_names
     spread = np.where(np.array(names) == "mass", 3.0, 0.0) * searching.loop.nominal
-    assert searching.prove(0.5 * searching.widest, spread, seconds=10.0) is None
+    assert searching.prove(0.5 * searching.widest, spread, seconds=2.0) is None
 
 
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -79,19 +79,19 @@ def test_a_flipped_sign_in_a_corner_is_not_proven(seed: int) -> None:
 
 
 def test_one_wrong_parameter_at_the_edge_of_a_wide_box_is_not_proven() -> None:
-    assert search().prove(0.6 * search().widest, 0.5 * search().loop.nominal, seconds=5.0) is None
+    assert search().prove(0.6 * search().widest, 0.5 * search().loop.nominal, seconds=2.0) is None
 
 
 @pytest.mark.parametrize("input_error", [0.3, 1.0])
 def test_an_input_error_that_pushes_out_of_the_core_is_not_proven(input_error: float) -> None:
     searching = copy.copy(search())
     searching.input_error = input_error * searching.loop.limit
-    assert searching.prove(0.5 * searching.widest, 0.0 * searching.loop.nominal, seconds=5.0) is None
+    assert searching.prove(0.5 * searching.widest, 0.0 * searching.loop.nominal, seconds=2.0) is None
 
 
 def test_a_ball_smaller_than_its_disturbance_is_not_proven() -> None:
     searching = search()
-    assert searching.prove(1e-9 * searching.widest, 0.0 * searching.loop.nominal, seconds=5.0) is None
+    assert searching.prove(1e-9 * searching.widest, 0.0 * searching.loop.nominal, seconds=2.0) is None
 
 
 def test_the_command_prints_what_is_proven(capsys: pytest.CaptureFixture[str]) -> None:
