@@ -141,7 +141,7 @@ class BasinSearch:
         P = loop.cost[np.ix_(seen, seen)]
         if not np.linalg.eigvalsh(P).min() > FLAT * np.linalg.norm(P):
             raise SolverError("the state cost does not see every motion, so that V has no strict maximum at the target")
-        if not set(loop.bent) <= set(seen):
+        if not loop.closed:
             raise SolverError("the motion depends on a state that V does not see, so that no ball of it shrinks")
         one = np.zeros((n, len(seen)))
         one[seen, np.arange(len(seen))] = 1.0

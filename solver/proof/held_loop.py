@@ -52,8 +52,8 @@ class Cells:
     def __len__(self) -> int:
         return len(self.lower)
 
-    def __getitem__(self, index: object) -> Cells:
-        return Cells(self.lower[index], self.upper[index])  # type: ignore[index]
+    def __getitem__(self, index: slice | Mask) -> Cells:
+        return Cells(self.lower[index], self.upper[index])
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class HeldLoop:
         self.limit = np.array([entry.limit for entry in self.robot.metadata.inputs])
         self.seen = np.flatnonzero(np.abs(self.cost).max(0) > 0)
         self.unseen = np.setdiff1d(np.arange(len(self.target)), self.seen)
-        self.bent = self._bent_states()
+        self.bent, self.closed = self._structure()
         at_target = self._dynamics(*self._box(np.zeros((1, len(self.bent))), 0.0, self.nominal[None], 0.0), 0)
         self.argument = -2.0 * at_target[1].middle[0].T @ self.cost  # w0 = argument e
 
@@ -113,13 +113,16 @@ class HeldLoop:
     def _inputs(self, graph: Graph, count: int, name: str) -> list[Node]:
         return [graph.input(f"{name}{k}") for k in range(count)]
 
-    def _bent_states(self) -> list[int]:
-        """Indices (b,) of the states that da0/dx and B depend on."""
+    def _structure(self) -> tuple[list[int], bool]:
+        """Indices (b,) of the states that da0/dx and B depend on, and whether the motion that P sees needs no other."""
         graph = Graph()
         x = self._inputs(graph, len(self.target), "x")
         _, slopes, B = self._rates(graph, x, self._inputs(graph, len(self.nominal), "p"))
         reached = set(graph.reachable([*slopes, *B]))
-        return [k for k, node in enumerate(x) if node in reached]
+        bent = [k for k, node in enumerate(x) if node in reached]
+        n, zero = len(x), graph.zero
+        alone = all(slopes[i * n + j] == zero for i in self.seen for j in self.unseen)
+        return bent, alone and set(bent) <= set(self.seen)
 
     @cached_property
     def _kernels(self) -> tuple[Kernels, Kernels, Kernels]:
@@ -149,12 +152,12 @@ class HeldLoop:
         return values, widths
 
     def _dynamics(
-        self, values: Array, widths: Array, symbols: int, along: float = 1.0, beyond: Array | None = None
+        self, values: Array, widths: Array, symbols: int, along: float = 1.0, beyond: tuple[Array, Array] | None = None
     ) -> tuple[Affine, Affine]:
         """da0/dx (N, n, n) and B (N, n, m) over boxes; the first symbols are those of bent states and theta.
 
-        along: the bent states move by this share of their symbols' radius; beyond: and by up to this (N, b) of their
-        own. The widths contain both.
+        along: the bent states move by this share of their symbols' radius; beyond: and by up to (N, b) of their own, in
+        boxes whose half widths (N, b) are the second entry.
         """
         n, m, b, count = len(self.target), len(self.trim), len(self.bent), len(values)
         own = widths.copy()
@@ -195,20 +198,19 @@ class HeldLoop:
         forth = self._inverse(back, symbols)
         count = len(cells)
         moved = np.zeros((count, b))
-        good = np.zeros(count, bool)
+        good: Mask = np.zeros(count, bool)
         to = Affine.exact(back, symbols)
         for _ in range(INFLATIONS):
             A, B = self._along(e, r, theta, spread, moved, symbols)
             with np.errstate(all="ignore"):  # nothing is known of a wide cell
                 change, way, disturbance = self._series(A, B, K, to, forth, radius, theta, spread, input_error)
-            good = (way[:, self.bent] <= moved).all(1) if b else np.ones(count, bool)
+            good = np.asarray((way[:, self.bent] <= moved).all(1))
             if good.all():
                 break
             moved = np.where(good[:, None], moved, 1.05 * way[:, self.bent] + 1e-12)
             moved = np.minimum(moved, 1e3)
         reach = radius * np.linalg.norm(back, axis=1) * (1 + 1e-12)
         within = (reach + way <= self.bound)[:, self.seen].all(1)
-        within &= (A.largest[:, self.seen][:, :, self.unseen] == 0.0).all((1, 2))
         return Period(change, disturbance, inside & good & within & np.isfinite(change.rest).all((1, 2)))
 
     def _inverse(self, back: Array, symbols: int) -> Affine:

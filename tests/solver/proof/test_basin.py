@@ -102,6 +102,12 @@ def test_the_command_prints_what_is_proven(capsys: pytest.CaptureFixture[str]) -
     assert result["nominal"]["half_widths"][0] > 0.5  # rad
 
 
-def test_a_basin_smaller_than_a_period_is_refused() -> None:
-    with pytest.raises(SolverError, match="outside it"):
-        prove_basin("acrobot-cfvi")
+def test_a_free_wheel_has_a_ball_of_the_other_states() -> None:
+    searching = search("reaction_wheel-rfvi")
+    assert len(searching.P) == 3
+    assert searching.sampled(0.0 * searching.loop.nominal) > 0
+
+
+def test_a_loop_whose_errors_do_not_shrink_is_refused() -> None:
+    with pytest.raises(SolverError, match="eigenvalue"):
+        prove_basin("double_pendulum-rfvi")
