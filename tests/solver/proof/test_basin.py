@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from modelgen.arrays import Array
 from solver.cli import main
 from solver.errors import SolverError
-from solver.proof.basin import Ball, BasinSearch, prove_basin
+from solver.proof.basin import Ball, BasinSearch
 from solver.proof.held_loop import HeldLoop
 from solver.training.solution import load_solution
 from tests.solver.proof.test_held_loop import after, commanded
@@ -108,6 +108,21 @@ def test_a_free_wheel_has_a_ball_of_the_other_states() -> None:
     assert searching.sampled(0.0 * searching.loop.nominal) > 0
 
 
-def test_a_loop_whose_errors_do_not_shrink_is_refused() -> None:
-    with pytest.raises(SolverError, match="eigenvalue"):
-        prove_basin("double_pendulum-rfvi")
+def test_the_linearised_loop_is_that_of_the_shipped_policy() -> None:
+    """Central differences of SciPy's integrator and the policy in float32."""
+    searching, solution = search("planar_arm2-rfvi"), load_solution("planar_arm2-rfvi")
+    loop, robot = searching.loop, solution.problem.robot.with_kernels()
+    step = 1e-2 * np.sqrt(loop.level / np.diag(loop.cost))
+    e = np.vstack([np.diag(step), -np.diag(step)])
+    u = commanded(solution, loop.target + e)
+    ends = [after(robot, loop.target + e[k], u[k], loop.nominal, loop.step) for k in range(8)]
+    slopes = (np.array(ends[:4]) - np.array(ends[4:])).T / (2 * step)
+    assert np.abs(slopes - searching.linear).max() < 0.02 * np.abs(slopes - np.eye(4)).max()
+
+
+def test_a_basin_that_does_not_reach_the_next_period_is_refused() -> None:
+    solution = load_solution("pendulum-rfvi")
+    loop = HeldLoop(solution)
+    loop.level = 1e-6
+    with pytest.raises(SolverError, match="outside it"):
+        BasinSearch(loop, 1e-5 * loop.limit)
