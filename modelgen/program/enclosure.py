@@ -42,7 +42,9 @@ def affine(program: Program, roots: Sequence[Node], variables: Sequence[Node]) -
     radius = tuple(graph.input(f"r{k}") for k in range(len(places)))
     at_point = _Translation(source, graph, dict(zip(places, ((c, graph.zero) for c in middle), strict=True)))
     over_box = _Translation(source, graph, dict(zip(places, zip(middle, radius, strict=True), strict=True)))
-    middles, linear, rests = [], [], []
+    middles: list[Node] = []
+    linear: list[Node] = []
+    rests: list[Node] = []
     for k, root in enumerate(here):
         point = at_point(root)
         steep = [at_point(slope[k]) for slope in slopes]

@@ -63,7 +63,7 @@ def complete(problem: Problem, label: str, sources: Mapping[str, str], observer:
     }
     if observer:
         fields["observer_line"] = f"\n- `{robot.name}_observer.h`: the state from measured positions, once a period."
-    pages = {"README.md": "folder.md", "CMakeLists.txt": "folder.cmake"}
+    pages = {"README.md": "folder_readme.txt", "CMakeLists.txt": "folder.cmake"}
     return texts | {name: filled(template, fields).encode() for name, template in pages.items()}
 
 

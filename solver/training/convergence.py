@@ -31,7 +31,6 @@ class Convergence:
         if evaluated:
             new = [row["success_rate"], row["return_mean"]]
             self.evaluations = [*self.evaluations, new][-self.count :]
-            schedule.unsolved = row["success_rate"] < self.solved
         polishing = schedule.polished > 0 and schedule.position <= schedule.nominal_end
         if polishing or self.tolerance == 0.0 or len(self.evaluations) < self.count:
             return

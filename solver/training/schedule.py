@@ -1,8 +1,7 @@
 """Schedule of a training: the steps that its settings give, position by position.
 
 Observers of the training may change the next position (`go_to`). A training skips iterations if its evaluations of a
-solved task agree, and adds iterations if they do not. A settled training takes every second position at the end. An
-easy one takes half of the states before its refinement: while V is wrong everywhere, or already solves the task.
+solved task agree, and adds iterations if they do not. A settled training takes every second position at the end.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from solver.game.adversaries import make_adversaries
 from solver.training.settings import Settings
 
 SETTLED_STRIDE = 2  # positions of a step in a settled training, once the task should be solved
-EASY_STATES = 0.5  # share of the states before the refinement of an easy task
 
 
 @dataclass
@@ -29,7 +27,6 @@ class Schedule:
     added: int = 0
     polished: int = 0  # how many of the added steps polish V
     settled: bool = False  # whether the evaluations of the solved task agreed
-    unsolved: bool = False  # whether the last evaluation missed the task
     last_phase: float = 0.85  # share of the iterations after which none is skipped, because the learning rate falls
     polish_states: int = 6  # states of a polishing step, as a multiple of the setting
     polish_epochs: int = 2  # epochs of a polishing step, as a multiple of the setting
@@ -40,12 +37,6 @@ class Schedule:
             step = self.step()
             self.position = min(self.position + self._stride, self.settings.iterations)
             yield step
-
-    def _states(self) -> int:
-        """States of the next step, unless it polishes V."""
-        s = self.settings
-        easy = s.convergence > 0.0 and not self.unsolved and self.position < self.refinement
-        return math.ceil(EASY_STATES * s.states) if easy else s.states
 
     @property
     def _stride(self) -> int:
@@ -66,7 +57,7 @@ class Schedule:
     def step(self) -> Step:
         """Step at the current position."""
         s, k = self.settings, self.position
-        states, rates, fresh = self._states(), s.epochs * (self._learning_rate(),), s.optimiser == "amsgrad"
+        states, rates, fresh = s.states, s.epochs * (self._learning_rate(),), s.optimiser == "amsgrad"
         if self.polishing:
             states, rates, fresh = self.polish_states * s.states, self._polish_rates(), True
         periods = s.step_periods[k * len(s.step_periods) // s.iterations]
@@ -156,10 +147,10 @@ class Schedule:
 
     def state(self) -> dict[str, Any]:
         """Entries of a checkpoint."""
-        names = ("added", "polished", "settled", "unsolved")
+        names = ("added", "polished", "settled")
         return {"iteration": self.position} | {name: getattr(self, name) for name in names}
 
     def restore(self, checkpoint: Mapping[str, Any]) -> None:
         """Inverse of `state`. Raises KeyError for a checkpoint without its entries."""
         self.position, self.added, self.polished = (checkpoint[name] for name in ("iteration", "added", "polished"))
-        self.settled, self.unsolved = bool(checkpoint["settled"]), bool(checkpoint["unsolved"])
+        self.settled = bool(checkpoint["settled"])

@@ -74,7 +74,7 @@ def test_help_names_the_site_of_the_metadata(monkeypatch: pytest.MonkeyPatch) ->
         "Project-URL: Source, https://code\nProject-URL: Documentation, https://site/x/\n"
     )
     monkeypatch.setattr("modelgen.files.metadata", lambda _: found)
-    assert page("how-to/train.md") == "https://site/x/docs/how-to/train.html"
+    assert page("how-to/train.md") == "https://site/x/docs" + "/how-to/train.html"
 
 
 @pytest.mark.parametrize(
