@@ -1,8 +1,8 @@
 """Enclosures of a program's nodes as a program of their own: intervals as midpoint and radius, for any backend.
 
 Every node becomes two, a midpoint and a radius that is rounded upward. A radius that is infinite or NaN means that the
-arguments may leave the domain of an operation. `mean_value` adds the bounds of the mean value theorem,
-f(x) in f(c) + sum_k f_k(box) (x_k - c_k), whose error is of second order in the width of the box.
+arguments may leave the domain of an operation. `affine` keeps the slopes at the middle of a box, so that what is known
+of a function stays linear in its arguments, with an error of second order in the width of the box.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ TINY = 1e-300  # absolute error of an operation that underflows
 Ball = tuple[Node, Node]  # midpoint and radius
 
 
-def mean_value(program: Program, roots: Sequence[Node], variables: Sequence[Node]) -> Program:
-    """The function `enclosure` (midpoint (d,), radius (d,)) -> (midpoints (k,), radii (k,)) of roots over boxes.
+def affine(program: Program, roots: Sequence[Node], variables: Sequence[Node]) -> Program:
+    """The function `enclosure` (middle (d,), radius (d,)) -> middles (k,), slopes (k, d), rests (k,) of k roots.
 
+    For |t| <= 1 and x = middle + radius t, the roots at x are within `rests` of middles + slopes (x - middle). The
+    mean value theorem says so: rests = sum_j |f_j(box) - f_j(middle)| radius_j, of second order in the radius.
     variables: the d inputs that the roots depend on. Raises ModelError for an operation that has no rule.
     """
     source = Graph()
@@ -40,19 +42,32 @@ def mean_value(program: Program, roots: Sequence[Node], variables: Sequence[Node
     radius = tuple(graph.input(f"r{k}") for k in range(len(places)))
     at_point = _Translation(source, graph, dict(zip(places, ((c, graph.zero) for c in middle), strict=True)))
     over_box = _Translation(source, graph, dict(zip(places, zip(middle, radius, strict=True), strict=True)))
-    middles, radii = [], []
+    middles: list[Node] = []
+    linear: list[Node] = []
+    rests: list[Node] = []
     for k, root in enumerate(here):
-        point, natural = at_point(root), over_box(root)
-        spread = graph.sum(
-            graph.mul(_largest(graph, over_box(slope[k])), r) for slope, r in zip(slopes, radius, strict=True)
+        point = at_point(root)
+        steep = [at_point(slope[k]) for slope in slopes]
+        bent = graph.sum(
+            graph.mul(_distance(graph, over_box(slope[k]), at[0]), r)
+            for slope, at, r in zip(slopes, steep, radius, strict=True)
         )
-        wide = graph.add(natural[1], graph.call("abs", graph.sub(natural[0], point[0])))
         middles.append(point[0])
-        radii.append(graph.mul(graph.constant(PADDING), graph.call("minimum", graph.add(point[1], spread), wide)))
+        linear.extend(at[0] for at in steep)
+        rests.append(graph.mul(graph.constant(PADDING), graph.add(point[1], bent)))
     arguments = Argument("middle", middle), Argument("radius", radius)
-    outputs = Output("middles", (len(roots),), tuple(middles)), Output("radii", (len(roots),), tuple(radii))
+    outputs = (
+        Output("middles", (len(roots),), tuple(middles)),
+        Output("slopes", (len(roots), len(places)), tuple(linear)),
+        Output("rests", (len(roots),), tuple(rests)),
+    )
     made = Program(graph, (Function("enclosure", arguments, outputs),))
     return replace(made, digest=hashlib.sha256(stored.write(made)).hexdigest())
+
+
+def _distance(graph: Graph, ball: Ball, point: Node) -> Node:
+    """The largest distance of the numbers of a ball from a point."""
+    return graph.add(graph.call("abs", graph.sub(ball[0], point)), ball[1])
 
 
 def _largest(graph: Graph, ball: Ball) -> Node:

@@ -26,7 +26,7 @@ class Options:
     spread: Annotated[float, Range(0.0, 0.5)] = 0.05
     """Share by which every parameter may differ from its nominal value, all at the same time."""
     seconds: Annotated[float, Range(0.1, 86400.0)] = 60.0
-    """Processor time for one set. About twenty sets of different sizes are tried."""
+    """Processor time for one set. About twelve sets of different sizes are tried."""
     input_error: Annotated[float, Range(0.0, 0.1)] = 1e-5
     """Bound of the error of the computed input, as a share of its range. It stands for rounding in float32."""
     json: bool = False

@@ -1,20 +1,20 @@
 """Proof that the basin, or the largest part of it that can be proven, is invariant and contracts in every period.
 
-The proven set is a ball |y| <= radius of y = L' e with L L' = P, the quadratic form of the basin, or the solution of
-Lyapunov's equation of the linearised loop where the loop shrinks e' P e slowly. One period changes y
-by c(y, theta). The ball without a small core is divided into cells {t d: t in an interval, d in a box of directions}.
-In every cell, and for every theta of the box, the mean value theorem about the centre of the cell and of the box shows
+The proven set is a ball |y| <= radius of the errors e = back y. `held_loop` writes one period as y -> (1 + C) y. The
+matrix C depends on few quantities: the states by which the robot is not linear, the sizes of w, and the parameters.
+The set of these is cut into cells. In each, with N = 1 + C,
 
-    |y + c|^2 - (1 - rate)^2 |y|^2 <= 0.
+    N' N + f (g g' - c^2) <= (1 - rate)^2
 
-Every trajectory from the ball therefore enters the core, and leaves it by no more than one period's motion.
+as matrices, for a weight f >= 0 and a direction g with |g' y| >= c |y| for all y of the cell (S-procedure). So |y|
+shrinks by the rate from everywhere, but for a disturbance: the moved target of a wrong robot, and the error of the
+input. Its norm by the rate is the radius of the core that is reached in the end.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +25,28 @@ from scipy.linalg import cholesky, solve_discrete_lyapunov
 from modelgen.arrays import Array
 from modelgen.files import page
 from solver.errors import SolverError
-from solver.proof.balls import TINY, Balls
-from solver.proof.held_loop import HeldLoop
+from solver.proof.affine import Affine
+from solver.proof.held_loop import Cells, HeldLoop
 from solver.training.solution import load_solution
 
 Mask = NDArray[np.bool_]
 
-CELLS = 1024  # tested at once
-CORE = 0.01  # radius of the core, as a share of the radius
-HALVINGS = 12  # of the radius
-REFINEMENTS = 3  # bisections between the largest proven radius and twice that radius
+CELLS = 512  # tested at once
+SHARES = 0.0, 0.1, 0.4, 2.0  # of the second form in the metrics that are tried
+TRIALS = 10  # radii, each SHRINKING times the last one, from the largest one that samples allow
+SHRINKING = 0.85
+REFINEMENTS = 2  # bisections between the largest proven radius and the next larger one
 RATE = 0.1  # proven rate, as a share of the linearised loop's
+SAMPLES = 128  # states that show whether a ball is worth a proof
+SCREENINGS = 8  # of radii by samples
+SMALL = 1e-4  # half width of their cells, as a share of the ball
+UNKNOWN = 1e3  # excess of a cell of which nothing is known
+PUSHED = 1.3  # proven rate by the disturbance at the target, at least
 FLAT = 1e-14  # smallest eigenvalue of P as a share of the largest
-SLOW = 0.25  # of the rate of the slowest motion: e' P e that shrinks less is replaced
+LEAST = 1e-9  # rate of the slowest motion that counts as none
 NARROWEST = 2.0**-12  # a narrower cell is not halved
+SWEEPS = 6  # of the search for the point of a cell that is nearest to the target
+FACTORS = [0.003 * 2.0**k for k in range(10)]  # weights of a cell's cone in its matrix inequality
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,7 @@ def prove_basin(
     """Proof about the basin of a run, or of a shipped policy by its name.
 
     spread: share by which every parameter may differ from its nominal value. seconds: processor time for one ball, of
-    which up to about twenty are tried. input_error: bound of the error of the computed input, as a share of the input's
+    which up to about twelve are tried. input_error: bound of the error of the computed input, as a share of the input's
     range; it stands for the rounding of the exported policy. Raises SolverError for a run without a value function or
     without a basin, and where the linearised loop does not contract.
     """
@@ -113,207 +121,254 @@ def prove_basin(
         )
     loop = HeldLoop(solution)
     search = BasinSearch(loop, input_error * loop.limit)
-    nominal = search.largest(seconds)
-    values = loop.nominal.middle
-    search.loop = loop.with_parameters(Balls(values, spread * np.abs(values)))
-    wrong = search.largest(seconds) if nominal is not None else None
+    nominal = search.largest(np.zeros_like(loop.nominal), seconds)
+    wrong = search.largest(spread * np.abs(loop.nominal), seconds) if nominal is not None else None
     robot, error = solution.problem.robot, tuple((input_error * loop.limit).tolist())
     return BasinProof(solution.label, robot.name, robot.state_names, loop.step, error, nominal, spread, wrong)
 
 
 class BasinSearch:
-    """Search for the largest provable ball of one loop at its nominal parameters; `prove` then takes other boxes.
+    """Search for the largest provable ball of one loop, for parameters within `spread` (p,) of the nominal ones.
 
     input_error: largest error (m,) of the input that the robot's controller computes.
     """
 
     def __init__(self, loop: HeldLoop, input_error: Array) -> None:
-        self.loop = self.at_centre = loop
-        self.input_error = input_error
-        n = len(loop.target)
-        self.seen = np.flatnonzero(np.abs(loop.cost).max(0) > 0)
+        self.loop, self.input_error = loop, input_error
+        n, seen = len(loop.target), loop.seen
         if loop.level == 0.0:
             raise SolverError(f"V of this run has no basin ({page('concepts/basin.md')}); only a basin can be proven")
-        at_target = loop.period(Balls.exact(np.zeros((1, n))))
-        step = np.eye(n) + at_target.by_error.middle[0]
+        P = loop.cost[np.ix_(seen, seen)]
+        if not np.linalg.eigvalsh(P).min() > FLAT * np.linalg.norm(P):
+            raise SolverError("the state cost does not see every motion, so that V has no strict maximum at the target")
+        if not loop.closed:
+            raise SolverError("the motion depends on a state that V does not see, so that no ball of it shrinks")
+        one = np.zeros((n, len(seen)))
+        one[seen, np.arange(len(seen))] = 1.0
+        small = 1e-9 * float(np.sqrt(loop.level / np.linalg.norm(P)))
+        at_target = loop.period(self.box(np.zeros(len(loop.nominal)), one, small), one, small, 0 * input_error)
         if not at_target.known.all():
             raise SolverError(
                 "the basin of this run is so small that its policy looks up V outside it, even at the target; train it "
                 "with --reaction-periods 0, or with a task whose inputs are stronger"
             )
-        linear = step[np.ix_(self.seen, self.seen)]
-        P = loop.cost[np.ix_(self.seen, self.seen)]
-        if not np.linalg.eigvalsh(P).min() > FLAT * np.linalg.norm(P):
-            raise SolverError("the state cost does not see every motion, so that V has no strict maximum at the target")
+        linear = np.eye(len(seen)) + at_target.change.middle[0]
         eigenvalue = float(np.abs(np.linalg.eigvals(linear)).max())
-        if not eigenvalue < 1.0:
+        if not eigenvalue < 1.0 - LEAST:
             raise SolverError(
                 f"the linearised closed loop has an eigenvalue of size {eigenvalue:.6g} at the target, so that errors "
                 "do not shrink there; a longer training, or another state cost, may change that"
             )
-        growth = 1.0
-        for S in (P, _lyapunov(linear, P)):
-            if 1.0 - growth < SLOW * (1.0 - eigenvalue):
-                self.root = cholesky(S, lower=True)  # L of S = L L'
-                self.back = np.linalg.inv(self.root).T  # e = L^-T y
-                growth = float(np.linalg.norm(self.root.T @ linear @ self.back, 2))
-        self.rate = RATE * (1.0 - growth)
-        self.widest = float(np.sqrt(loop.level / np.linalg.eigvalsh(self.back.T @ P @ self.back).max()))
-        self.volume = 0.5 * np.linalg.slogdet(P)[1] - len(P) / 2 * np.log(loop.level)
+        self.linear, self.P, self.one, self.eigenvalue = linear, P, one, eigenvalue
+        self.shape(0.0)
 
-    def largest(self, seconds: float) -> Ball | None:
-        """The largest ball that is proven within `seconds` of processor time for a radius; None if there is none."""
-        good, radius = None, self.widest
-        for _ in range(HALVINGS):
-            if good := self.prove(radius, seconds):
-                break
-            radius /= 2
-        if good is None:
+    def growth(self, S: Array) -> float:
+        """Norm of the linearised period in the metric S (d, d)."""
+        root = cholesky(S, lower=True).T
+        return float(np.linalg.norm(root @ self.linear @ np.linalg.inv(root), 2))
+
+    def shape(self, share: float) -> None:
+        """Let balls be those of a metric S (d, d): y' y = e' S e with e = back y.
+
+        S is P, plus a share of a form that the linearised loop shrinks faster: the discount lets e' P e shrink slowly.
+        """
+        S = self.P + share * 2.0 * (1.0 - self.eigenvalue) * _lyapunov(self.linear, self.P)
+        self.back = self.one @ np.linalg.inv(cholesky(S, lower=True)).T
+        seen = self.back[self.loop.seen]
+        self.rate = RATE * (1.0 - self.growth(S))
+        self.widest = float(np.sqrt(self.loop.level / np.linalg.eigvalsh(seen.T @ self.P @ seen).max()))
+        # volume of the ball of radius 1 by that of the basin
+        self.volume = float(np.linalg.slogdet(seen)[1] + 0.5 * np.linalg.slogdet(self.P)[1])
+        self.volume -= 0.5 * len(seen) * float(np.log(self.loop.level))
+
+    def box(self, spread: Array, back: Array, radius: float) -> Cells:
+        """One cell that holds the whole ball."""
+        rows = np.vstack([back[self.loop.bent], self.loop.argument @ back])
+        reach = radius * np.linalg.norm(rows, axis=1) * (1 + 1e-12)
+        nominal = self.loop.nominal
+        ends = np.concatenate([-reach, nominal - spread]), np.concatenate([reach, nominal + spread])
+        return Cells(ends[0][None], ends[1][None])
+
+    def largest(self, spread: Array, seconds: float) -> Ball | None:
+        """The largest ball that is proven within `seconds` of processor time for a radius; None if there is none.
+
+        spread: (p,) by which parameters may differ. The metric is the one whose samples promise the largest volume.
+        """
+        promised = []
+        for share in SHARES:
+            self.shape(share)
+            if self.rate > 0 and (radius := self.sampled(spread)):
+                promised.append((self.volume + len(self.P) * np.log(radius), share, radius))
+        if not promised:
             return None
-        low, high = radius, min(2 * radius, self.widest)
-        for _ in range(REFINEMENTS if high > low else 0):
-            middle = 0.5 * (low + high)
-            if proof := self.prove(middle, seconds):
-                good, low = proof, middle
+        _, share, most = max(promised)
+        self.shape(share)
+        radius = high = most
+        for _ in range(TRIALS):
+            if good := self.prove(radius, spread, seconds):
+                break
+            high, radius = radius, SHRINKING * radius
+        if good is None or radius == high:
+            return good
+        for _ in range(REFINEMENTS):
+            middle = 0.5 * (radius + high)
+            if proof := self.prove(middle, spread, seconds):
+                good, radius = proof, middle
             else:
                 high = middle
         return good
 
-    def prove(self, radius: float, seconds: float) -> Ball | None:
+    def prove(self, radius: float, spread: Array, seconds: float) -> Ball | None:
         """Proof of one ball within `seconds` of processor time, or None."""
-        start, count = time.process_time(), 0
-        if not self._core_stays(radius):
-            return None
-        waiting = _cells(len(self.seen), CORE * radius, radius)
-        while len(waiting[0]):
+        start, count, pushed = time.process_time(), 0, 0.0
+        rate = self.needed(radius, spread)
+        waiting = self.box(spread, self.back, radius)
+        whole = waiting.upper - waiting.lower
+        while len(waiting):
             if time.process_time() - start > seconds:
                 return None
-            rest = [part[:-CELLS] for part in waiting]
-            lower, upper = _within(waiting[0][-CELLS:], waiting[1][-CELLS:], radius)
-            holds, grows, doubt = self._shrinks(lower, upper)
-            if grows.any():
+            now, rest = waiting[-CELLS:], waiting[:-CELLS]
+            judged = self.judge(now, radius, rate)
+            pushed = max(pushed, float(judged.disturbance[judged.holds].max(initial=0.0)))
+            count += int(judged.holds.sum())
+            left = ~(judged.holds | judged.empty)
+            width = (now.upper - now.lower)[left] / np.where(whole > 0, whole, 1.0)
+            if (width.max(1, initial=0.0) < NARROWEST).any() or pushed > rate * radius:
                 return None
-            count += int(holds.sum())
-            lower, upper = lower[~holds], upper[~holds]
-            if ((upper - lower)[:, 1:].max(1, initial=0.0) < NARROWEST).any():
-                return None
-            pair = _halved(lower, upper, _sides(lower, upper, doubt[~holds]))
-            waiting = [np.concatenate([rest[k], pair[0][k], pair[1][k]]) for k in (0, 1)]
-        return self._proof(radius, count, time.process_time() - start)
+            waiting = _joined(rest, _halved(now[left], self._sides(now[left], radius, rate)))
+        core = pushed / rate / radius
+        return self._proof(radius, rate, core, count, time.process_time() - start)
 
-    def _proof(self, radius: float, cells: int, seconds: float) -> Ball:
-        n, S = len(self.loop.target), self.root @ self.root.T / radius**2
+    def needed(self, radius: float, spread: Array) -> float:
+        """The rate to prove: RATE of the linearised loop's, or what keeps the disturbances from leaving the ball."""
+        width = np.concatenate([SMALL * self._reach(radius)[: -len(spread)], spread])
+        middle = np.concatenate([np.zeros(len(width) - len(spread)), self.loop.nominal])
+        period = self.loop.period(
+            Cells((middle - width)[None], (middle + width)[None]), self.back, radius, self.input_error
+        )
+        return max(self.rate, PUSHED * float(period.disturbance[0]) / radius)
+
+    def judge(self, cells: Cells, radius: float, rate: float) -> Judgement:
+        """What is known of N cells."""
+        direction, cosine = self._cone(cells, radius)
+        loop, d = self.loop, self.back.shape[1]
+        period = loop.period(cells, self.back, radius, self.input_error)
+        unit = Affine.exact(np.broadcast_to(np.eye(d), period.change.middle.shape), period.change.symbols)
+        after = unit + period.change
+        square = after.mT @ after  # |y|^2 becomes y' square y
+        turned = _magnitude(square.slopes)  # (N, s, d, d)
+        rest = np.where(np.isfinite(square.rest), square.rest, 1e6)
+        size = np.linalg.norm(rest, 2, (1, 2)) if d == 1 else np.linalg.eigvalsh(rest)[:, -1]
+        allowed = max(1.0 - rate, 0.0) ** 2 - 1e-12
+        upper = square.middle + turned.sum(1)
+        upper = 0.5 * (upper + np.swapaxes(upper, 1, 2))
+        outside = direction[:, :, None] * direction[:, None] - (cosine**2)[:, None, None] * np.eye(d)
+        best = np.linalg.eigvalsh(upper)[:, -1]
+        for factor in FACTORS:
+            best = np.minimum(best, np.linalg.eigvalsh(upper + factor * outside)[:, -1])
+        holds = period.known & (best + size <= allowed) & np.isfinite(square.rest).all((1, 2))
+        return Judgement(
+            holds, cosine > 1.0, period.disturbance, np.where(period.known, best + size - allowed, UNKNOWN)
+        )
+
+    def _sides(self, cells: Cells, radius: float, rate: float) -> NDArray[np.int64]:
+        """The side (N,) of each cell whose halves are nearest to a proof."""
+        width = (cells.upper - cells.lower) / self._reach(radius)
+        excess = np.full(width.shape, np.inf)
+        for side in np.flatnonzero(width.max(0, initial=0.0) > 0):
+            half = _halved(cells, np.full(len(cells), side))[: len(cells)]
+            excess[:, side] = self.judge(half, radius, rate).excess
+        excess -= 1e-6 * width  # decides where nothing is known yet
+        chosen: NDArray[np.int64] = np.where(width > 0, excess, np.inf).argmin(1)
+        return chosen
+
+    def sampled(self, spread: Array) -> float:
+        """The largest radius at which small cells about random states and parameters hold: more cannot be proven."""
+        generator, d = np.random.default_rng(0), self.back.shape[1]
+        rows = np.vstack([self.back[self.loop.bent], self.loop.argument @ self.back])
+        y = generator.normal(size=(SAMPLES, d))
+        y *= generator.uniform(0.3, 1.0, (SAMPLES, 1)) / np.linalg.norm(y, axis=1, keepdims=True)
+        theta = self.loop.nominal + spread * generator.choice([-1.0, 1.0], (SAMPLES, len(spread)))
+        low, high, radius = 0.0, self.widest, self.widest * (1 - 1e-4)
+        for _ in range(SCREENINGS):
+            width = SMALL * self._reach(radius)
+            width[len(rows) :] = 0.0
+            middle = np.hstack([radius * y @ rows.T, theta])
+            cells = Cells(middle - width, middle + width)
+            if self.judge(cells, radius, self.needed(radius, spread)).holds.all():
+                low = radius
+                if high == self.widest:
+                    break
+            else:
+                high = radius
+            radius = 0.5 * (low + high)
+        return low
+
+    def _reach(self, radius: float) -> Array:
+        rows = np.vstack([self.back[self.loop.bent], self.loop.argument @ self.back])
+        reach = np.concatenate([radius * np.linalg.norm(rows, axis=1), np.abs(self.loop.nominal)])
+        return np.where(reach > 0, reach, 1.0)
+
+    def _cone(self, cells: Cells, radius: float) -> tuple[Array, Array]:
+        """Directions g (N, d) and cosines c (N,) with g' y >= c |y| for all y of a cell; c > 1 if the cell is empty."""
+        rows = np.vstack([self.back[self.loop.bent], self.loop.argument @ self.back])
+        k = len(rows)
+        low, high = cells.lower[:, :k], cells.upper[:, :k]
+        weights, squares = np.zeros((len(cells), k)), (rows**2).sum(1)
+        y = np.zeros((len(cells), rows.shape[1]))
+        for _ in range(SWEEPS):  # Hildreth's method for the point of the cell that is nearest to 0
+            for i in range(k):
+                at = y @ rows[i] - weights[:, i] * squares[i]
+                new = np.where(at < low[:, i], low[:, i] - at, np.where(at > high[:, i], high[:, i] - at, 0.0))
+                new /= squares[i]
+                y += (new - weights[:, i])[:, None] * rows[i]
+                weights[:, i] = new
+        direction = weights @ rows
+        size = np.linalg.norm(direction, axis=1)
+        least = np.minimum(weights * low, weights * high).sum(1) - 1e-12 * np.abs(weights * high).sum(1)
+        cosine = np.where(size > 1e-12 * radius, np.maximum(least, 0.0) / np.maximum(size, 1e-300) / radius, 0.0)
+        return direction / np.maximum(size, 1e-300)[:, None], cosine * (1 - 1e-10)
+
+    def _proof(self, radius: float, rate: float, core: float, cells: int, seconds: float) -> Ball:
+        n, seen = len(self.loop.target), self.loop.seen
+        forth = np.linalg.inv(self.back[seen]) / radius
         shape = np.zeros((n, n))
-        shape[np.ix_(self.seen, self.seen)] = S
-        volume = float(np.exp(self.volume - np.linalg.slogdet(S)[1] / 2))
-        return Ball(shape, self.rate, CORE, volume, cells, seconds)
-
-    def _shrinks(self, lower: Array, upper: Array) -> tuple[Mask, Mask, Array]:
-        """Whether the motion shrinks in cells (N, 1 + d) of t and d, whether it does not at their centres, and the
-        doubt (N, 1 + d) by their sides.
-        """
-        cell = Balls.between(lower, upper)
-        t, direction = cell[:, :1], cell[:, 1:]
-        y = _times(t, direction)
-        change, F, by_theta, by_input, known = self._period(self.loop, y)
-        centre = Balls.exact(y.middle)
-        moved, *_ = self._period(self.at_centre, centre)
-        slack = 2 * self.rate
-        value = _dot(moved, moved + centre.times(2.0)) + _dot(centre, centre).times(slack)
-        after = y + change
-        gradient = (change + (F.mT @ after[..., None])[..., 0] + y.times(slack)).times(2.0).largest
-        slopes = (after[:, None] @ by_theta).largest[:, 0] @ self.loop.parameters.radius
-        slopes += (after[:, None] @ by_input).largest[:, 0] @ self.input_error
-        along = (gradient * direction.largest).sum(1) * t.radius[:, 0]
-        sides = np.hstack([along[:, None], gradient * t.middle * direction.radius])
-        bound = value.upper + (sides.sum(1) + 2 * slopes) * (1 + 1e-12)
-        return known & (bound <= 0.0), value.lower > 0.0, sides
-
-    def _core_stays(self, radius: float) -> bool:
-        """Whether no period leads from the core out of the ball."""
-        core = np.full((1, len(self.seen)), CORE * radius)
-        change, _, _, by_input, known = self._period(self.loop, Balls(np.zeros_like(core), core))
-        moved = change.largest + (by_input.largest @ self.input_error[:, None])[..., 0]
-        return bool(known.all() and np.linalg.norm(core + moved) < radius)
-
-    def _period(self, loop: HeldLoop, y: Balls) -> tuple[Balls, Balls, Balls, Balls, Mask]:
-        """Change (N, d) of y in one period, its derivatives by y, theta and u, and whether they are known."""
-        count, n = len(y.middle), len(loop.target)
-        e = Balls(np.zeros((count, n)), np.zeros((count, n)) + self._unseen())
-        found = (Balls.exact(self.back) @ y[..., None])[..., 0]
-        e.middle[:, self.seen], e.radius[:, self.seen] = found.middle, found.radius
-        period = loop.period(e)
-        root = Balls.exact(self.root.T)
-        rows = period.by_error[:, self.seen]
-        unseen = np.setdiff1d(np.arange(n), self.seen)
-        known = period.known & (rows[:, :, unseen].largest == 0.0).all((1, 2))
-        F = root @ rows[:, :, self.seen] @ Balls.exact(self.back)
-        by_theta, by_input = root @ period.by_parameters[:, self.seen], root @ period.by_input[:, self.seen]
-        return (root @ period.change[:, self.seen, None])[..., 0], F, by_theta, by_input, known
-
-    def _unseen(self) -> Array:
-        """Half widths (n,) of the errors: zero, and the limits of states on which nothing depends."""
-        bound = np.where(np.isfinite(self.loop.bound), self.loop.bound, np.pi) - np.abs(self.loop.target)
-        bound[self.seen] = 0.0
-        return np.asarray(bound)
+        shape[np.ix_(seen, seen)] = forth.T @ forth
+        volume = float(np.exp(self.volume + len(seen) * np.log(radius)))
+        return Ball(shape, rate, core, volume, cells, seconds)
 
 
-def _times(t: Balls, direction: Balls) -> Balls:
-    """The products t d (N, d) of t (N, 1) and directions (N, d)."""
-    radius = np.abs(t.middle) * direction.radius + t.radius * direction.largest
-    middle = t.middle * direction.middle
-    return Balls(middle, radius * (1 + 1e-14) + 1e-15 * np.abs(middle) + TINY)
+@dataclass(frozen=True)
+class Judgement:
+    """What is known of N cells."""
+
+    holds: Mask
+    empty: Mask  # no state of the ball is in the cell
+    disturbance: Array  # (N,) norm
+    excess: Array  # (N,) of the bound; at most zero where the cell holds
 
 
-def _dot(a: Balls, b: Balls) -> Balls:
-    """The inner products (N,) of vectors (N, d)."""
-    return (a[:, None] @ b[..., None])[:, 0, 0]
+def _magnitude(matrices: Array) -> Array:
+    """The absolute values (..., d, d) of symmetric matrices: the same eigenvectors, no negative eigenvalue."""
+    values, vectors = np.linalg.eigh(0.5 * (matrices + np.swapaxes(matrices, -1, -2)))
+    size: Array = (vectors * np.abs(values)[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    return size
 
 
 def _lyapunov(linear: Array, P: Array) -> Array:
-    """A quadratic form that the linearised loop shrinks, for tasks whose discount lets e' P e shrink slowly or grow."""
+    """The quadratic form that the linearised loop shrinks by e' P e in every period."""
     S = solve_discrete_lyapunov(linear.T, P)
     return np.asarray(0.5 * (S + S.T))
 
 
-def _cells(size: int, core: float, radius: float) -> list[Array]:
-    """Corners (N, 1 + size) of cells of a ball without its core.
-
-    t is in [radius/2, radius], [radius/4, radius/2], ..., and d is on a face of the cube [-1, 1]^size.
-    """
-    lower, upper = -np.ones((2 * size, 1 + size)), np.ones((2 * size, 1 + size))
-    for i in range(size):
-        upper[2 * i, 1 + i], lower[2 * i + 1, 1 + i] = -1.0, 1.0
-    ends = [radius]
-    while ends[-1] * np.sqrt(size) > core:
-        ends.append(ends[-1] / 2)
-    shells = []
-    for outer, inner in pairwise(ends):
-        lower[:, 0], upper[:, 0] = inner, outer
-        shells.append((lower.copy(), upper.copy()))
-    return [np.concatenate([shell[k] for shell in reversed(shells)]) for k in (0, 1)]
-
-
-def _within(lower: Array, upper: Array, radius: float) -> tuple[Array, Array]:
-    """The cells, with rays cut off where they leave the ball; without cells outside it."""
-    size = np.maximum(np.maximum(lower[:, 1:], -upper[:, 1:]), 0.0)
-    upper[:, 0] = np.minimum(upper[:, 0], radius / np.sqrt((size**2).sum(1)) * (1 + 1e-12))
-    inside = lower[:, 0] < upper[:, 0]
-    return lower[inside], upper[inside]
-
-
-def _sides(lower: Array, upper: Array, doubt: Array) -> NDArray[np.int64]:
-    """The side (N,) at which each cell is halved."""
-    width = (upper - lower) * np.hstack([np.ones_like(upper[:, :1]), np.repeat(upper[:, :1], upper.shape[1] - 1, 1)])
-    doubt = np.where(np.isfinite(doubt).all(1, keepdims=True), doubt, width)  # nothing is known of a wide cell
-    sides: NDArray[np.int64] = np.where(upper > lower, doubt + 1e-300, -1.0).argmax(1)
-    return sides
-
-
-def _halved(lower: Array, upper: Array, side: NDArray[np.int64]) -> tuple[list[Array], list[Array]]:
+def _halved(cells: Cells, side: NDArray[np.int64]) -> Cells:
     rows = np.arange(len(side))
-    middle = (lower[rows, side] + upper[rows, side]) / 2
-    below, above = upper.copy(), lower.copy()
+    middle = (cells.lower[rows, side] + cells.upper[rows, side]) / 2
+    below, above = cells.upper.copy(), cells.lower.copy()
     below[rows, side] = middle
     above[rows, side] = middle
-    return [lower, below], [above, upper]
+    return _joined(Cells(cells.lower, below), Cells(above, cells.upper))
+
+
+def _joined(a: Cells, b: Cells) -> Cells:
+    return Cells(np.concatenate([a.lower, b.lower]), np.concatenate([a.upper, b.upper]))

@@ -1,4 +1,4 @@
-"""One control period, enclosed: SciPy's integrator and finite differences lie within the bounds."""
+"""One control period, enclosed: SciPy's integrator, the shipped policy and wrong robots lie within the bounds."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from scipy.integrate import solve_ivp
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
 from solver.game.policies import make_policy
-from solver.proof.balls import Balls
-from solver.proof.held_loop import HeldLoop
+from solver.proof.held_loop import Cells, HeldLoop
 from solver.training.solution import Solution, load_solution
 
 ROBOTS = ["pendulum-rfvi", "cartpole-rfvi", "planar_arm2-cfvi"]  # one input, four states, two inputs
-WIDTH = 1e-3  # half width of the boxes, of the distance from the target
+COUNT = 20
 
 
 def commanded(solution: Solution, x: Array) -> Array:
@@ -34,44 +33,44 @@ def after(robot: CompiledRobot, x: Array, u: Array, theta: Array, seconds: float
     return np.asarray(solve_ivp(rate, (0.0, seconds), x, "DOP853", rtol=1e-12, atol=1e-13).y[:, -1])
 
 
+@pytest.mark.parametrize("width", [1e-3, 0.05])
 @pytest.mark.parametrize("name", ROBOTS)
-def test_trajectories_of_wrong_robots_lie_within_the_bounds(name: str) -> None:
+def test_trajectories_of_wrong_robots_lie_within_the_bounds(name: str, width: float) -> None:
+    """(1 + C) y and the disturbance contain y after a period, also with the symbols at the cell's own values."""
     solution, generator = load_solution(name), np.random.default_rng(0)
     loop = HeldLoop(solution)
     robot = solution.problem.robot.with_kernels()
-    nominal = loop.nominal.middle
-    reach = 0.2 * np.sqrt(loop.level / np.diag(loop.cost))
-    e = reach * generator.uniform(-1, 1, (20, len(reach)))
-    theta = nominal * generator.uniform(0.97, 1.03, (20, len(nominal)))
-    u = commanded(solution, loop.target + e)
-    wrong = loop.with_parameters(Balls(nominal, 0.03 * np.abs(nominal)))
-    period = wrong.period(Balls(e + WIDTH * reach * 0.5, np.broadcast_to(WIDTH * reach, e.shape).copy()))
+    n, b = len(loop.target), len(loop.bent)
+    back, radius = np.linalg.inv(np.linalg.cholesky(loop.cost)).T, 0.4 * float(np.sqrt(loop.level))
+    y = generator.normal(size=(COUNT, n))
+    y *= radius * generator.uniform(0.2, 0.9, (COUNT, 1)) / np.linalg.norm(y, axis=1, keepdims=True)
+    rows = np.vstack([back[loop.bent], loop.argument @ back])
+    theta = loop.nominal * generator.uniform(0.97, 1.03, (COUNT, len(loop.nominal)))
+    at = np.hstack([y @ rows.T, theta])
+    reach = np.concatenate([radius * np.linalg.norm(rows, axis=1), 0.5 * np.abs(loop.nominal)])
+    middle = at + width * reach * generator.uniform(-1, 1, at.shape)
+    period = loop.period(Cells(middle - width * reach, middle + width * reach), back, radius, 1e-5 * loop.limit)
     assert period.known.all()
-    ends = np.array([after(robot, loop.target + e[k], u[k], theta[k], loop.step) for k in range(20)])
-    change = ends - loop.target - e
-    rounding = 1e-5 * (period.by_input.largest @ loop.limit)
-    assert (np.abs(change - period.change.middle) <= period.change.radius + rounding + 1e-12).all()
-
-
-@pytest.mark.parametrize("name", ROBOTS)
-def test_derivatives_lie_within_the_bounds_of_the_box(name: str) -> None:
-    """The difference of the changes of two states in a box is a matrix of the bounds times their difference."""
-    solution, generator = load_solution(name), np.random.default_rng(1)
-    loop = HeldLoop(solution)
-    reach = 0.2 * np.sqrt(loop.level / np.diag(loop.cost))
-    middle = reach * generator.uniform(-1, 1, (50, len(reach)))
-    half = 0.05 * reach
-    period = loop.period(Balls(middle, np.broadcast_to(half, middle.shape).copy()))
-    shifts = half * generator.uniform(-1, 1, (2, *middle.shape))
-    first, second = (loop.period(Balls.exact(middle + shift)).change.middle for shift in shifts)
-    between = (shifts[0] - shifts[1])[..., None]
-    expected = (period.by_error.middle @ between)[..., 0]
-    bound = (period.by_error.radius @ np.abs(between))[..., 0]
-    assert (np.abs(first - second - expected) <= bound + 1e-12).all()
+    e = y @ back.T
+    u = commanded(solution, loop.target + e)
+    ends = np.array([after(robot, loop.target + e[k], u[k], theta[k], loop.step) for k in range(COUNT)])
+    change = np.linalg.solve(back, (ends - loop.target - e).T).T
+    t = (at - middle) / (width * reach)
+    known = np.concatenate([np.arange(b), np.arange(b + len(loop.trim), at.shape[1])])  # the chords' are not
+    slopes, p = period.change.slopes, len(loop.nominal)
+    centre = period.change.middle + np.einsum("ks,ksij->kij", t[:, known], slopes[:, : b + p])
+    spread = period.change.rest + np.abs(slopes[:, b + p :]).sum(1)
+    missed = np.abs(change - np.einsum("kij,kj->ki", centre, y))
+    bound = np.einsum("kij,kj->ki", spread, np.abs(y)) + period.disturbance[:, None]
+    assert (missed <= bound + 1e-11).all()
 
 
 def test_bounds_at_one_state_are_narrow() -> None:
     """Otherwise every enclosure would be right."""
-    loop = HeldLoop(load_solution("cartpole-rfvi"))
-    period = loop.period(Balls.exact(0.1 * np.sqrt(loop.level / np.diag(loop.cost))[None]))
-    assert (period.change.radius < 1e-3 * np.abs(period.change.middle)).all()
+    loop = HeldLoop(load_solution("planar_arm2-rfvi"))
+    back, radius = np.linalg.inv(np.linalg.cholesky(loop.cost)).T, 1e-3 * float(np.sqrt(loop.level))
+    rows = np.vstack([back[loop.bent], loop.argument @ back])
+    at = np.concatenate([rows[:, 0] * 0.5 * radius, loop.nominal])[None]
+    period = loop.period(Cells(at, at), back, radius, 0.0 * loop.limit)
+    assert period.known.all()
+    assert (period.change.rest < 1e-3 * np.abs(period.change.middle).max()).all()

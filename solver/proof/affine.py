@@ -1,0 +1,115 @@
+"""Matrices that are linear in symbols between -1 and 1, with a bound of the rest that is rounded upward.
+
+A matrix of a set is middle + sum_k slopes_k t_k + E with |t_k| <= 1 and |E| <= rest in every entry. The symbols t_k are
+those of all matrices of a cell, so that a product keeps what its factors have in common (affine arithmetic, Stolfi and
+de Figueiredo, 1997). Without symbols it is an interval matrix with a midpoint and a radius.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from modelgen.arrays import Array
+
+UNIT = 2.3e-16  # more than the relative error of one rounded operation
+SINGULAR = 1e12  # a matrix of a larger condition number is not inverted
+TINY = 1e-300  # more than the absolute error of an operation whose result underflows
+
+
+@dataclass(frozen=True)
+class Affine:
+    """Matrices (..., i, j) of d symbols. An infinite rest means any number."""
+
+    middle: Array  # (..., i, j)
+    slopes: Array  # (..., d, i, j)
+    rest: Array  # (..., i, j)
+
+    @classmethod
+    def exact(cls, values: Array, symbols: int = 0) -> Affine:
+        """Matrices (..., i, j) without an error."""
+        shape = *values.shape[:-2], symbols, *values.shape[-2:]
+        return cls(values, np.zeros(shape), np.zeros_like(values))
+
+    @property
+    def symbols(self) -> int:
+        """Number d of symbols."""
+        return int(self.slopes.shape[-3])
+
+    @property
+    def largest(self) -> Array:
+        """Largest absolute values (..., i, j)."""
+        size: Array = (np.abs(self.middle) + self._spread) * (1 + 1e-14)
+        return size
+
+    @property
+    def _spread(self) -> Array:
+        spread: Array = np.abs(self.slopes).sum(-3) + self.rest
+        return spread
+
+    @property
+    def mT(self) -> Affine:
+        """The transposed matrices."""
+        return Affine(*(np.swapaxes(part, -1, -2) for part in (self.middle, self.slopes, self.rest)))
+
+    def __getitem__(self, index: Any) -> Affine:
+        """Rows and columns: an index of the last two axes."""
+        at = (..., *index)
+        return Affine(self.middle[at], self.slopes[at], self.rest[at])
+
+    def __add__(self, other: Affine) -> Affine:
+        rounding = 4 * UNIT * (self.largest + other.largest) + TINY
+        rest = (self.rest + other.rest + rounding) * (1 + 1e-14)
+        return known(self.middle + other.middle, self.slopes + other.slopes, rest)
+
+    def __sub__(self, other: Affine) -> Affine:
+        return self + Affine(-other.middle, -other.slopes, other.rest)
+
+    def __matmul__(self, other: Affine) -> Affine:
+        with np.errstate(all="ignore"):
+            a, b = np.abs(self.middle), np.abs(other.middle)
+            slopes = self.slopes @ other.middle[..., None, :, :] + self.middle[..., None, :, :] @ other.slopes
+            spread, all_of = self._spread, b + other._spread
+            bent = spread - self.rest  # of the symbols alone
+            rest = bent @ (other._spread - other.rest) + (a + bent) @ other.rest + self.rest @ all_of
+            terms = 2 * self.middle.shape[-1] + self.symbols + 8
+            rounding = terms * UNIT * ((a + spread) @ all_of) + TINY
+        return known(self.middle @ other.middle, slopes, (rest + rounding) * (1 + 1e-13))
+
+    def times(self, factor: float) -> Affine:
+        """The matrices times a number."""
+        rounding = 4 * UNIT * self.largest * abs(factor) + TINY
+        rest = (self.rest * abs(factor) + rounding) * (1 + 1e-14)
+        return known(self.middle * factor, self.slopes * factor, rest)
+
+    def widened(self, rest: Array) -> Affine:
+        """The matrices with a larger rest."""
+        return known(self.middle, self.slopes, (self.rest + rest) * (1 + 1e-14))
+
+    def inverse(self) -> Affine:
+        """The inverses of square matrices. Rests are infinite where a matrix may be singular.
+
+        With C = middle^-1 and E = C A - 1, A^-1 = C - E C + (E^2 - E^3 + ...) C; the series is bounded by norms.
+        """
+        one = np.eye(self.middle.shape[-1])
+        regular = np.isfinite(self.rest).all((-1, -2)) & (np.linalg.cond(self.middle) < SINGULAR)
+        centre = np.linalg.inv(np.where(regular[..., None, None], self.middle, one))
+        C = Affine.exact(centre, self.symbols)
+        E = C @ self - Affine.exact(np.broadcast_to(one, centre.shape), self.symbols)
+        size = E.largest
+        norm = size.sum(-1).max(-1)[..., None, None]
+        with np.errstate(all="ignore"):
+            tail = (size @ size @ np.abs(centre)).max(-2, keepdims=True) / (1 - norm) * (1 + 1e-12)
+        tail = np.where((norm < 0.99) & regular[..., None, None], np.broadcast_to(tail, centre.shape), np.inf)
+        return (C - E @ C).widened(tail)
+
+
+def known(middle: Array, slopes: Array, rest: Array) -> Affine:
+    """The matrices, with an infinite rest where a number is not finite."""
+    finite = np.isfinite(middle) & np.isfinite(rest) & np.isfinite(slopes).all(-3)
+    if finite.all():
+        return Affine(middle, slopes, rest)
+    here = np.where(finite, middle, 0.0), np.where(finite[..., None, :, :], slopes, 0.0)
+    return Affine(*here, np.where(finite, rest, np.inf))
