@@ -129,6 +129,36 @@ def test_a_settled_training_follows_the_ramp_in_half_as_many_steps_until_it_fail
     assert [row["done"] for row in followed(settings, fails)] == [*range(15), *range(70, 76, 2), *range(76, 100)]
 
 
+@pytest.mark.parametrize(("kept", "mismatch", "polished"), [(1.0, 0.1, 6), (0.9, 0.1, 0), (1.0, 0.01, 0)])
+def test_a_rough_v_of_a_solved_task_is_polished_at_the_end(kept: float, mismatch: float, polished: int) -> None:
+    settings = make_settings("fast", load_robot("pendulum", "cpu", None), algorithm="cfvi", convergence=0.0)
+    rows = followed(settings, [(1.0, -9.9, mismatch)], kept)
+    assert [row["polishing"] for row in rows] == [False] * settings.iterations + [True] * polished
+    if polished:
+        assert rows[-1]["rate"] == pytest.approx(1.5 * settings.learning_rate)
+        assert rows[-1]["states"] == 6 * settings.states
+
+
+@pytest.mark.slow
+@given(
+    st.sampled_from(["cfvi", "rfvi"]),
+    st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.floats(-50, -1), st.floats(0, 1)), min_size=1, max_size=40),
+    st.sampled_from([0.0, 1.0]),
+    st.integers(1, 12),
+    st.integers(-1, 60),
+)
+def test_every_training_ends_and_a_restored_one_alike(
+    algorithm: str, looks: list[tuple[float, float, float]], kept: float, every: int, stored_at: int
+) -> None:
+    robot = load_robot("pendulum", "cpu", None)
+    settings = make_settings("fast", robot, algorithm=algorithm, iterations=40, evaluate_every=every)
+    rows = followed(settings, looks, kept)
+    assert len(rows) <= 40 + 0.5 * 40 + settings.polish
+    done = [row["done"] for row in rows]
+    assert done == sorted(set(done))
+    assert followed(settings, looks, kept, stored_at) == rows
+
+
 def test_the_learning_rate_falls_on_a_half_cosine_and_the_authors_stays() -> None:
     rates = [row["rate"] for row in followed(Settings(iterations=9, learning_rate=3e-3), [(0.0, -1.0, 0.0)])]
     assert rates[0] == pytest.approx(3e-3)
