@@ -17,9 +17,9 @@ from networks import WEIGHTS, product_bound_us
 
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.training.networks import make_ensemble, make_optimiser
 from solver.training.presets import PRESETS, make_settings
 from solver.training.session import workers_of
+from solver.training.solution import make_ensemble, make_optimiser
 from solver.value.fitting import FitPlan, fit_ensemble
 
 

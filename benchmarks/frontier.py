@@ -16,7 +16,7 @@ from solver.local.linearization import linearization, unstable_directions
 from solver.plants.outcome import rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.value.quadratic_form import Basin
+from solver.value.family import Basin
 
 STARTS = 64
 COLUMNS = ("robot", "states", "fastest unstable motion, 1/s", "fast states", "basin, V", "idle cost / basin")

@@ -31,9 +31,9 @@ from solver.problem.robots import load_robot
 from solver.runs.folder import read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training import lifecycle as training
-from solver.training.networks import make_ensemble
 from solver.training.schedule import Schedule
 from solver.training.settings import Settings
+from solver.training.solution import make_ensemble
 from solver.value.frozen import FrozenValue
 
 ROBOTS = ("pendulum", "cartpole", "planar_quadrotor")

@@ -24,7 +24,7 @@ from machine import gemm_gflops_fp32
 
 import modelgen
 from modelgen.artifact import folder as artifact
-from modelgen.engines.mjcf import ASSETS
+from modelgen.engines.mujoco import ASSETS
 from modelgen.loader import CompiledRobot
 
 Steps = Callable[[Any, Any], Any]  # from states (N, n) and inputs (T, N, m) to states (N, n)

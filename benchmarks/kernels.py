@@ -32,7 +32,7 @@ from rivals import casadi_c, casadi_map, pinocchio_derivatives, pinocchio_model
 import modelgen
 from modelgen.artifact import folder as artifact
 from modelgen.backends import MODULES
-from modelgen.backends.threads import threads
+from modelgen.backends.arrays import threads
 from modelgen.builder import build_artifact
 from modelgen.derivation.model_file import SHIPPED
 from modelgen.errors import ModelError

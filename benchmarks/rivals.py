@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from modelgen.backends.threads import run_chunks, threads
-from modelgen.engines.mjcf import ASSETS
+from modelgen.backends.arrays import run_chunks, threads
+from modelgen.engines.mujoco import ASSETS
 
 Measure = Callable[[], float]  # seconds per sample
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")

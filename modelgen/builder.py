@@ -18,11 +18,10 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import content_hash
 from modelgen.derivation.domain_checks import check_domain, ignorable
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.derivation.integration import integration_steps
+from modelgen.derivation.frames import Sketch, sketch
+from modelgen.derivation.integration import NO_LINES, Lines, check_regular, integration_steps
 from modelgen.derivation.mechanics import mechanics_expressions, point_hashes
-from modelgen.derivation.regularity import NO_LINES, Lines, check_regular
 from modelgen.derivation.size import refuse_too_large, size
-from modelgen.derivation.sketch import Sketch, sketch
 from modelgen.derivation.trim import unheld
 from modelgen.errors import ModelError, suggestion
 from modelgen.metadata import Metadata
@@ -32,9 +31,8 @@ from modelgen.program.differentiate import program as differentiated
 from modelgen.program.functions import MOST_OPERATIONS, Function, Mechanism, Program
 from modelgen.program.mechanics import MECHANICS, UNSTATED
 from modelgen.program.mechanics import program as mechanics_program
-from modelgen.proof.error_lines import lines
+from modelgen.proof.error_lines import lines, warnings
 from modelgen.proof.findings import refuse_derived, refuse_guards
-from modelgen.proof.kinks import warnings
 from modelgen.statement.robot import Robot
 
 NO_DRAWING = Sketch((), (), (), ())

@@ -15,11 +15,11 @@ from solver.errors import DivergenceError, SolverError
 if TYPE_CHECKING:
     from solver.evaluation.evaluation import Evaluation, evaluate
     from solver.evaluation.trajectory import Trajectory, simulate
+    from solver.game.adversaries import ActionAdversary as Action
+    from solver.game.adversaries import ObservationAdversary as Observation
+    from solver.game.adversaries import ParameterAdversary as Parameters
+    from solver.game.adversaries import StateAdversary as State
     from solver.game.adversaries.adversary import Adversary
-    from solver.game.adversaries.paper import ActionAdversary as Action
-    from solver.game.adversaries.paper import ObservationAdversary as Observation
-    from solver.game.adversaries.paper import ParameterAdversary as Parameters
-    from solver.game.adversaries.paper import StateAdversary as State
     from solver.game.game import Game
     from solver.interface import Run, load, plot, resume, train
     from solver.policy import Policy, PositionController, Value, load_controller, load_policy, load_value
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 #: Public name -> module and name in it.
 _NAMES = {
-    "Action": "game.adversaries.paper.ActionAdversary",
+    "Action": "game.adversaries.ActionAdversary",
     "Adversary": "game.adversaries.adversary.Adversary",
     "Evaluation": "evaluation.evaluation.Evaluation",
     "Game": "game.game.Game",
-    "Observation": "game.adversaries.paper.ObservationAdversary",
-    "Parameters": "game.adversaries.paper.ParameterAdversary",
+    "Observation": "game.adversaries.ObservationAdversary",
+    "Parameters": "game.adversaries.ParameterAdversary",
     "Policy": "policy.Policy",
     "PositionController": "policy.PositionController",
     "Problem": "problem.problem.Problem",
     "Relative": "problem.parameters.Relative",
     "Run": "interface.Run",
     "Settings": "training.settings.Settings",
-    "State": "game.adversaries.paper.StateAdversary",
+    "State": "game.adversaries.StateAdversary",
     "Value": "policy.Value",
     "evaluate": "evaluation.evaluation.evaluate",
     "load": "interface.load",

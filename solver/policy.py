@@ -20,7 +20,7 @@ from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.observer.observability import UnknownDelay, make_observer
-from solver.observer.sensing import Sensing, make_sensing, usual_counts
+from solver.observer.observer import Sensing, make_sensing, usual_counts
 from solver.plants.outcome import Controller
 from solver.problem.geometry import Geometry
 from solver.problem.parameters import Change, changed_parameters

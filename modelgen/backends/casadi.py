@@ -15,8 +15,7 @@ from typing import Any
 import casadi
 import numpy as np
 
-from modelgen.backends.arrays import Array, HostKernels
-from modelgen.backends.threads import threads
+from modelgen.backends.arrays import Array, HostKernels, threads
 from modelgen.errors import ModelError, suggestion
 from modelgen.files import kept, sources
 from modelgen.metadata import Metadata

@@ -10,8 +10,7 @@ from sympy import Expr, Float, Matrix, S, Symbol
 
 from modelgen.derivation import loops
 from modelgen.derivation.equations import EquationsOfMotion, Free
-from modelgen.derivation.lagrange import lagrange
-from modelgen.derivation.newton_euler import newton_euler
+from modelgen.derivation.newton_euler import lagrange, newton_euler
 from modelgen.derivation.shortening import collapsed, is_expandable
 from modelgen.derivation.trim import with_trim
 from modelgen.errors import ModelError, Place, abridged

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from sympy import srepr
 
 from modelgen.derivation.derive import generalized_forces
-from modelgen.derivation.sketch import sketch
+from modelgen.derivation.frames import sketch
 from modelgen.derivation.trim import task_at_rest
 from modelgen.metadata import Input, Metadata, Parameter, Rotation, State
 from modelgen.statement.declarations import UNITS

@@ -10,9 +10,9 @@ from sympy import Matrix, Symbol
 
 from modelgen.arrays import Array
 from modelgen.derivation.equations import Definition, EquationsOfMotion, used
+from modelgen.derivation.frames import sketch
 from modelgen.derivation.loops import definitions, loop_gap
 from modelgen.derivation.numeric import compiled_evaluator, samples
-from modelgen.derivation.sketch import sketch
 from modelgen.derivation.trim import task_at_rest
 from modelgen.errors import ModelError, Place, abridged
 from modelgen.statement.declarations import Joint

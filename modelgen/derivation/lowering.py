@@ -11,8 +11,8 @@ import sympy
 from sympy import Expr, Matrix, Symbol
 
 from modelgen.derivation.equations import Definition, EquationsOfMotion, Free, Slopes, mechanism_of, used
+from modelgen.derivation.frames import Sketch
 from modelgen.derivation.mechanics import MechanicsExpressions
-from modelgen.derivation.sketch import Sketch
 from modelgen.errors import ModelError
 from modelgen.program.functions import Argument, Function, Mechanism, Output, Program, unique_names
 from modelgen.program.graph import BINARY, UNARY, Graph, Node, Operation

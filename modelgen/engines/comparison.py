@@ -20,7 +20,7 @@ from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.numeric import numpy_evaluator, samples
 from modelgen.engines import builder, load
 from modelgen.engines.engine import STEP, Engine, differences
-from modelgen.engines.mjcf import ASSETS
+from modelgen.engines.mujoco import ASSETS
 from modelgen.errors import ModelError, shortened
 from modelgen.metadata import Metadata
 from modelgen.statement.robot import Robot

@@ -15,7 +15,7 @@ import numpy as np
 
 from modelgen.arrays import Array
 from modelgen.engines.engine import ForcedEngine, Tree, package
-from modelgen.engines.mjcf import matched
+from modelgen.engines.mujoco import matched
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 

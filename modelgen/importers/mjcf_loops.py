@@ -14,11 +14,11 @@ import numpy as np
 
 from modelgen.arrays import Array
 from modelgen.errors import ModelError
-from modelgen.importers.guesses import GUESS
 from modelgen.importers.mechanism import Closure, Joint, Mechanism
 from modelgen.importers.mjcf_file import Compiled
 from modelgen.importers.mjcf_loop_gaps import FARTHEST, Equality, Kinematics, equalities
 from modelgen.importers.mjcf_tree import Tree
+from modelgen.importers.model_text import GUESS
 from modelgen.statement.declarations import LARGEST
 
 STAGES = 64  # from the starting posture to the end of a range

@@ -10,7 +10,6 @@ from keyword import iskeyword
 import numpy as np
 
 from modelgen.arrays import Array
-from modelgen.importers.guesses import GUESS, PLACEHOLDER, TOO_STRONG, guesses
 from modelgen.importers.mechanism import (
     BALL,
     FLOATING,
@@ -29,9 +28,13 @@ from modelgen.importers.mechanism import (
 from modelgen.importers.model_text import (
     CONTROL_RATE,
     EPSILON,
+    GUESS,
+    PLACEHOLDER,
+    TOO_STRONG,
     ModelLines,
     axis,
     decimal,
+    guesses,
     model_file_text,
     number,
     roll_pitch_yaw,

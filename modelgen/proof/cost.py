@@ -15,9 +15,8 @@ from sympy import Add, Expr, Float, Symbol
 
 from modelgen.arrays import Array
 from modelgen.program.differentiate import forward
-from modelgen.proof.guards import Domain
-from modelgen.proof.quantity import Quantity, quantity_of
-from modelgen.proof.subdivision import Boxes, Judge, Judgement, ProofProgress, positive, subdivide
+from modelgen.proof.guards import Domain, Quantity, quantity_of
+from modelgen.proof.search import Boxes, Judge, Judgement, ProofProgress, positive, subdivide
 
 SMALLEST = 2.0**-20  # of the domain: the smallest box about the target
 ROUNDING = 1e-9  # a slope at the target below this share of the largest slope counts as zero

@@ -18,12 +18,10 @@ from modelgen.derivation.equations import EquationsOfMotion, used
 from modelgen.derivation.loops import closures
 from modelgen.errors import ModelError, Place, abridged
 from modelgen.proof.cost import prove_cost
-from modelgen.proof.guards import Domain, Guard, domain, guards
+from modelgen.proof.guards import Domain, Guard, Quantity, domain, guards, nodes_of, pivots, quantity_of
 from modelgen.proof.loops import EnclosedLoop
 from modelgen.proof.mass_matrix import blocks, prove_block
-from modelgen.proof.quantity import Quantity, nodes_of, pivots, quantity_of
-from modelgen.proof.search import Minimum, sampled, search
-from modelgen.proof.subdivision import ProofProgress, positive, prove_closed, subdivide
+from modelgen.proof.search import Minimum, ProofProgress, positive, prove_closed, sampled, search, subdivide
 from modelgen.statement.declarations import Speed
 from modelgen.statement.robot import Robot
 

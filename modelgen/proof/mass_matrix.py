@@ -24,9 +24,8 @@ from modelgen.derivation.equations import Definition, EquationsOfMotion, used
 from modelgen.derivation.frames import Frame, Intermediates, frames_of, placement
 from modelgen.program.differentiate import forward
 from modelgen.program.graph import Node
-from modelgen.proof.guards import Domain, domain
-from modelgen.proof.quantity import Nodes, nodes_of, quantity_of
-from modelgen.proof.subdivision import Boxes, Judge, Judgement, ProofProgress, subdivide
+from modelgen.proof.guards import Domain, Nodes, domain, nodes_of, quantity_of
+from modelgen.proof.search import Boxes, Judge, Judgement, ProofProgress, subdivide
 from modelgen.statement.bodies import BallAxes
 from modelgen.statement.robot import Robot, fixed_values
 

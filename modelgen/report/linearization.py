@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from modelgen import linear
 from modelgen.arrays import Array
 from modelgen.commandline import assigned, number
 from modelgen.errors import ModelError
-from modelgen.linear import regulator
-from modelgen.linear.regulator import weights
+from modelgen.linear import weights
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Input, State
 from modelgen.tangent import Tangent
@@ -137,15 +137,15 @@ def linearize(robot: CompiledRobot, at: Mapping[str, float]) -> Linearization:
     A, B = _rounded(A), _rounded(B)
     scale, reach = tangent.limits, np.asarray(robot.input_limits)
     A_scaled, B_scaled = A * scale / scale[:, None], B * reach / scale[:, None]
-    rank = regulator.controllable_subspace(A_scaled, B_scaled).shape[1]
+    rank = linear.controllable_subspace(A_scaled, B_scaled).shape[1]
     Q, R = weights(robot)
     Q_scaled, R_scaled = Q * scale * scale[:, None], R * reach * reach[:, None]
     gain = None
-    if missing := regulator.obstacle(A_scaled, B_scaled, Q_scaled):
+    if missing := linear.obstacle(A_scaled, B_scaled, Q_scaled):
         name, value = tangent.names[missing.state], _number(missing.eigenvalue, 3)
         without = f"{missing.reason} a motion of `{name}` that does not decay (eigenvalue {value})"
     else:
-        gain = regulator.gain(A_scaled, B_scaled, Q_scaled, R_scaled)
+        gain = linear.gain(A_scaled, B_scaled, Q_scaled, R_scaled)
         without = "" if gain is not None else "double precision does not suffice to solve its Riccati equation"
     return Linearization(
         _rounded(x), _rounded(u), A, B, rank, None if gain is None else _rounded(gain * reach[:, None] / scale), without

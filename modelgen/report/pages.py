@@ -14,9 +14,9 @@ from sympy.printing.mathml import MathMLPresentationPrinter
 from modelgen import style
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
+from modelgen.derivation.frames import sketch
 from modelgen.derivation.loops import definitions
 from modelgen.derivation.numeric import numpy_evaluator
-from modelgen.derivation.sketch import sketch
 from modelgen.report import latex
 from modelgen.report.contents import Amount, Cell, Contents, Formula, Letter, ReportTable, broken, contents, terms
 from modelgen.statement.robot import Robot

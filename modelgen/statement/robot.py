@@ -29,8 +29,7 @@ from modelgen.statement.declarations import (
 )
 from modelgen.statement.drawing import Line, shape_lines
 from modelgen.statement.forces import Forces
-from modelgen.statement.loops import Loop, make_loop
-from modelgen.statement.rolling import rolling_rates
+from modelgen.statement.loops import Loop, make_loop, rolling_rates
 from modelgen.statement.tasks import declared_action_cost, numeric_task, with_rotations
 from modelgen.units import dimension, divided
 

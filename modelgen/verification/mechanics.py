@@ -13,7 +13,7 @@ from sympy import Expr, Symbol, preorder_traversal
 
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.equations import Definition, EquationsOfMotion, mechanism_of
-from modelgen.derivation.link_energies import link_energies
+from modelgen.derivation.mechanics import link_energies
 from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.statement.declarations import Energy
 from modelgen.statement.robot import Robot

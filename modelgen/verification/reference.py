@@ -17,8 +17,7 @@ from sympy import Expr, Float, Matrix, S, Symbol, lambdify
 from modelgen.arrays import Array
 from modelgen.derivation import loops
 from modelgen.derivation.equations import Definition, EquationsOfMotion, mechanism_of
-from modelgen.derivation.link_energies import link_energies
-from modelgen.derivation.mechanics import mechanics_expressions
+from modelgen.derivation.mechanics import link_energies, mechanics_expressions
 from modelgen.derivation.numeric import shared
 from modelgen.errors import ModelError
 from modelgen.statement.robot import Robot

@@ -15,7 +15,7 @@ from solver.certification.sets import Distribution, parameters, starts
 from solver.certification.toml_table import TomlTable
 from solver.errors import SolverError
 from solver.observer.observability import estimated_parameters
-from solver.observer.sensing import make_sensing
+from solver.observer.observer import make_sensing
 from solver.plants import PLANTS, make_plant
 from solver.plants.outcome import Rollouts
 from solver.problem.problem import Problem

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from solver.commands.resuming import require_alone
+from solver.commands.training import require_alone
 from solver.errors import SolverError
 from solver.lab.baselines.settings import BaselineSettings, baseline_settings
 

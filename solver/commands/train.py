@@ -12,7 +12,7 @@ from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
 from modelgen.commandline.program import warn
-from solver.commands.resuming import require_alone
+from solver.commands.training import require_alone
 from solver.errors import SolverError
 from solver.training.presets import Algorithm
 from solver.training.settings import Settings

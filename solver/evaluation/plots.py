@@ -21,8 +21,8 @@ from modelgen.gif import FRAMES, moving_axes, pictures, save_gif
 from modelgen.loader import CompiledRobot
 from modelgen.style import colour_map
 from solver.errors import SolverError
-from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, decimals, rollouts, sample_starts
+from solver.plants.plant import Nominal
 from solver.problem.geometry import exponential, product
 from solver.problem.parameters import Change, changed_parameters, in_words
 from solver.problem.problem import Problem

@@ -19,7 +19,7 @@ from solver.evaluation.evaluation import Conditions, roll_out
 from solver.evaluation.source import source_of
 from solver.plants import PlantName
 from solver.plants.outcome import Rollouts
-from solver.problem.episode_options import is_number
+from solver.problem.given import is_number
 from solver.problem.parameters import Change
 from solver.problem.problem import Problem
 

@@ -29,14 +29,12 @@ from solver.export.c_templates import (
 )
 from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held_seconds
 from solver.observer.observability import estimated_parameters
-from solver.observer.observer import Observer
-from solver.observer.sensing import make_sensing, usual_counts
+from solver.observer.observer import Observer, make_sensing, usual_counts
 from solver.problem.context import Context
 from solver.problem.problem import REGULAR, Problem
 from solver.training.solution import Solution
-from solver.value.family import REACH
+from solver.value.family import REACH, Basin
 from solver.value.network import DIAGONAL_FLOOR
-from solver.value.quadratic_form import Basin
 from solver.value.told import Told, told_by
 
 #: Words of C and C++ that cannot name a member of a struct, but a parameter of a model file.

@@ -2,7 +2,7 @@
 
 The graph of a family has a second input, the context (N, k) in SI units, one for each state.
 
-It has the formulas of `solver.value.frozen`, `solver.value.quadratic_form` and `solver.game.policies` in operations of
+It has the formulas of `solver.value.frozen`, `solver.value.family` and `solver.game.policies` in operations of
 ONNX. B(x) and the action cost come from the robot's CasADi functions.
 """
 

@@ -12,10 +12,9 @@ import numpy as np
 from solver.export.onnx_graph import OnnxTensor, where
 from solver.problem.geometry import ENTRIES
 from solver.training.solution import Solution
-from solver.value.family import REACH
+from solver.value.family import REACH, TURN, Basin
 from solver.value.features import Features
 from solver.value.network import DIAGONAL_FLOOR, Factor
-from solver.value.quadratic_form import TURN, Basin
 from solver.value.told import Told
 
 

@@ -16,8 +16,7 @@ from solver.errors import SolverError
 from solver.local.basin import near_target
 from solver.plants.outcome import Controller, rollouts
 from solver.problem.problem import Problem
-from solver.value.family import BasinFamily
-from solver.value.quadratic_form import Basin
+from solver.value.family import Basin, BasinFamily
 
 
 @dataclass(frozen=True)

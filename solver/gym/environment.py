@@ -24,11 +24,18 @@ from torch import Tensor
 from modelgen.loader import CompiledRobot
 from modelgen.style import POLICIES
 from solver.errors import SolverError
-from solver.observer.sensing import usual_counts
+from solver.observer.observer import usual_counts
 from solver.plants.outcome import settling_periods, succeeded
-from solver.problem.episode_options import Observation, episode_actions, is_number, is_whole, require_observation
 from solver.problem.geometry import ENTRIES, matrix
-from solver.problem.given import GivenRanges, resolve
+from solver.problem.given import (
+    GivenRanges,
+    Observation,
+    episode_actions,
+    is_number,
+    is_whole,
+    require_observation,
+    resolve,
+)
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem, StartDistribution
 from solver.problem.robots import load_robot

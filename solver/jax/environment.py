@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from solver.errors import SolverError
-from solver.problem.episode_options import Observation, episode_actions, require_observation
+from solver.problem.given import Observation, episode_actions, require_observation
 from solver.problem.problem import Problem, StartDistribution
 from solver.problem.robots import load_robot
-from solver.value.quadratic_form import TURN
+from solver.value.family import TURN
 
 
 class State(NamedTuple):

@@ -21,9 +21,8 @@ from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, he
 from solver.problem.problem import FARTHEST, REGULAR, Problem
 from solver.runs.kinds import require_told_names
 from solver.training.solution import Solution
-from solver.value.family import REACH
+from solver.value.family import REACH, TURN
 from solver.value.network import DIAGONAL_FLOOR, Ensemble
-from solver.value.quadratic_form import TURN
 from solver.value.told import Told, told_by
 
 Function = Callable[..., Any]

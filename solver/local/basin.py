@@ -14,15 +14,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from modelgen import linear
 from modelgen.arrays import Array
-from modelgen.linear import regulator
 from solver.errors import SolverError
 from solver.local.linearization import Linearization, holding, linearization, linearize
 from solver.plants.outcome import controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
-from solver.value.family import BasinFamily, exponents, terms
+from solver.value.family import Basin, BasinFamily, exponents, terms
 from solver.value.features import times
-from solver.value.quadratic_form import Basin
 
 REST = 1e-6  # limits per second: a slower drift at the target is an equilibrium
 HALVINGS = 30  # of the level, from the cost with every state at its limit to the smallest level that is tried
@@ -55,13 +54,13 @@ def _cost_to_go(local: Linearization, discount_rate: float) -> tuple[Array, floa
         return None
     A, B = local.scaled_dynamics(discount_rate)
     Q, R = local.scaled_weights()
-    if regulator.obstacle(A, B, Q):
+    if linear.obstacle(A, B, Q):
         return None
-    P = regulator.cost_to_go(A, B, Q, R)
+    P = linear.cost_to_go(A, B, Q, R)
     if P is None:
         return None
     decays = -np.linalg.eigvals(A - B @ np.linalg.solve(R, B.T @ P)).real
-    slowest = decays[decays > regulator.DECAY * np.abs(decays).max()].min()
+    slowest = decays[decays > linear.DECAY * np.abs(decays).max()].min()
     return P / np.outer(limits, limits), float(slowest)
 
 

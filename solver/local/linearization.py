@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from modelgen import linear
 from modelgen.arrays import Array
-from modelgen.linear import regulator
-from modelgen.linear.regulator import weights
+from modelgen.linear import weights
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Metadata
 from modelgen.tangent import Tangent
@@ -167,5 +167,5 @@ def crossing_time(local: Linearization) -> float:
 def _regulated_rates(local: Linearization) -> Array | None:
     """|s| (n,) of the motions under the regulator, or None if there is no regulator."""
     (A, B), (Q, R) = local.scaled_dynamics(), local.scaled_weights()
-    gain = None if regulator.obstacle(A, B, Q) else regulator.gain(A, B, Q, R)
+    gain = None if linear.obstacle(A, B, Q) else linear.gain(A, B, Q, R)
     return None if gain is None else np.abs(np.linalg.eigvals(A - B @ gain))

@@ -15,8 +15,7 @@ from torch import Tensor
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
-from solver.observer.observer import Observer, transition
-from solver.observer.sensing import Sensing
+from solver.observer.observer import Observer, Sensing, transition
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 

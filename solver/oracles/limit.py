@@ -17,8 +17,8 @@ from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.oracles.search import search
 from solver.oracles.trajectory import Guess, Trajectory, design
-from solver.plants.nominal import Nominal
 from solver.plants.outcome import Controller, Rollouts, decimals, rollouts, succeeded, without_input
+from solver.plants.plant import Nominal
 from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot

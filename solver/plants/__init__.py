@@ -11,7 +11,7 @@ from solver.errors import SolverError
 
 #: Module of every plant. It is imported when the plant is first made.
 PLANTS = {
-    "nominal": "solver.plants.nominal",
+    "nominal": "solver.plants.plant",
     "euler": "solver.plants.euler",
     "harsh": "solver.plants.harsh.plant",
     "mujoco": "solver.plants.mujoco",

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from solver.plants.nominal import Nominal
-from solver.plants.plant import Seeds
+from solver.plants.plant import Nominal, Seeds
 from solver.problem.problem import Problem
 
 EFFECTS: tuple[str, ...] = ()

@@ -21,9 +21,9 @@ import torch
 from torch import Tensor
 
 from modelgen.arrays import Array
-from modelgen.engines.mjcf import ASSETS, read
+from modelgen.engines.mujoco import ASSETS, read
 from solver.errors import SolverError
-from solver.observer.sensing import Sensing, make_sensing
+from solver.observer.observer import Sensing, make_sensing
 from solver.plants.plant import Seeds, Simulation
 from solver.problem.problem import Problem
 

@@ -14,8 +14,7 @@ from solver.errors import SolverError
 from solver.game.policies import make_policy
 from solver.observer.observability import UnknownDelay, make_observer
 from solver.observer.observer import Observer
-from solver.plants.nominal import Nominal
-from solver.plants.plant import Plant
+from solver.plants.plant import Nominal, Plant
 from solver.problem.geometry import conjugate, product
 from solver.problem.problem import Problem
 from solver.value.frozen import ValueFunction

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from modelgen.linear.regulator import gain, obstacle
+from modelgen.linear import gain, obstacle
 from modelgen.loader import CompiledRobot
 from solver.game.adversaries import make_adversaries
 from solver.game.adversaries.adversary import Adversary, Hamiltonian

@@ -20,12 +20,10 @@ from solver.problem.context import Given
 from solver.problem.identified import Identified
 from solver.problem.problem import Problem
 from solver.streams import serial_torch
-from solver.training.convergence import Convergence
-from solver.training.networks import make_ensemble, make_optimiser
-from solver.training.polish import Polish
-from solver.training.schedule import Schedule
-from solver.training.selection import Selection
+from solver.training.schedule import Convergence, Schedule
+from solver.training.selection import Polish, Selection
 from solver.training.settings import Settings
+from solver.training.solution import make_ensemble, make_optimiser
 
 Row = dict[str, float]  # metrics of an iteration
 

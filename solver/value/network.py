@@ -19,9 +19,8 @@ from torch.nn.functional import softplus
 
 from modelgen.metadata import Rotation
 from solver.problem.geometry import ENTRIES
-from solver.value.family import REACH, BasinFamily, Frame, exponents
+from solver.value.family import REACH, Basin, BasinFamily, Frame, exponents
 from solver.value.features import Features
-from solver.value.quadratic_form import Basin
 
 DIAGONAL_FLOOR = 1e-3  # smallest diagonal entry of L
 LESS = 16.0  # the scale of a fast state is smaller by this factor

@@ -147,7 +147,7 @@ def test_evaluation_with_an_observer(finished_run: Path, capsys: Capture) -> Non
 def test_rollouts_that_leave_all_bounds_are_no_result(
     finished_run: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("solver.plants.nominal.integrate_period", lambda _, x, *__, **___: (x * torch.nan, x[:, 0]))
+    monkeypatch.setattr("solver.plants.plant.integrate_period", lambda _, x, *__, **___: (x * torch.nan, x[:, 0]))
     for flags in ([], ["--json"]):
         assert "not finite" in fails(["evaluate", str(finished_run), "--episodes", "2", *flags], capsys)
 

@@ -16,17 +16,16 @@ from solver.cuda_graphs import Replayed
 from solver.fvi.step import Lookahead
 from solver.fvi.targets import chunk_targets
 from solver.game import policies
-from solver.game.adversaries import make_adversaries
-from solver.game.adversaries.paper import ActionAdversary
+from solver.game.adversaries import ActionAdversary, make_adversaries
 from solver.game.game import Game, Modulation
 from solver.local import basin
 from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.training.lifecycle import load_rollout_policy, resume
-from solver.training.networks import make_ensemble
 from solver.training.run import load_run_checkpoint
 from solver.training.settings import Settings
+from solver.training.solution import make_ensemble
 from solver.value import fitting
 from solver.value.fitting import FitPlan
 from solver.value.frozen import FrozenValue

@@ -16,7 +16,6 @@ from solver.export.c_folder import kernels
 from solver.export.c_templates import origin
 from solver.export.distilled.board import COMPILER, compiler_version, count_period, count_policy, missing_tools
 from solver.export.distilled.c_source import CLOSE, emit
-from solver.export.distilled.comparison import EPISODES, compare, require_small_loss, table
 from solver.export.distilled.cost import (
     CYCLES,
     Cost,
@@ -28,9 +27,9 @@ from solver.export.distilled.cost import (
     widest,
 )
 from solver.export.distilled.network import LAYERS, SmallNetwork, controller
-from solver.export.distilled.regression import Effort, distil
+from solver.export.distilled.regression import EPISODES, Effort, compare, distil, require_small_loss, table
 from solver.observer.observability import estimated_parameters
-from solver.observer.sensing import make_sensing, usual_counts
+from solver.observer.observer import make_sensing, usual_counts
 from solver.streams import require_seed
 from solver.training.solution import Solution
 

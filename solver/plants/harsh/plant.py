@@ -14,7 +14,7 @@ from modelgen.commandline import decimal
 from modelgen.errors import suggestion
 from modelgen.tangent import Tangent
 from solver.errors import SolverError
-from solver.observer.sensing import Sensing
+from solver.observer.observer import Sensing
 from solver.plants.harsh.sensors import CROSSING, NOISE, Backlash, Sensors, dry_friction, sensing_of
 from solver.plants.plant import Seeds, Simulation
 from solver.problem.integrator import integrate_period

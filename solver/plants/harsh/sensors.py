@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from solver.observer.sensing import Sensing, make_sensing, usual_counts
+from solver.observer.observer import Sensing, make_sensing, usual_counts
 from solver.plants.plant import Seeds
 from solver.problem.problem import Problem
 

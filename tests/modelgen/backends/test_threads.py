@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelgen.backends import threads
+from modelgen.backends import arrays
 
 
 @given(
@@ -20,10 +20,10 @@ from modelgen.backends import threads
 def test_chunks_cover_every_sample_once(samples: int, operations: int, cores: int, fewest: int) -> None:
     covered: list[tuple[int, int]] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads, "threads", lambda: cores)
-        patch.setattr(threads, "_FEWEST", fewest)
-        patch.setattr(threads, "_workers", Immediately)
-        threads.run_chunks(lambda first, last: covered.append((first, last)), samples, operations)
+        patch.setattr(arrays, "threads", lambda: cores)
+        patch.setattr(arrays, "_FEWEST", fewest)
+        patch.setattr(arrays, "_workers", Immediately)
+        arrays.run_chunks(lambda first, last: covered.append((first, last)), samples, operations)
     covered.sort()
     assert (covered[0][0], covered[-1][1]) == (0, samples)
     assert all(before[1] == after[0] for before, after in itertools.pairwise(covered))

@@ -19,7 +19,7 @@ from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.engines.comparison import Pair, compare, judged
 from modelgen.engines.engine import differences
 from modelgen.engines.expressions import Expressions
-from modelgen.engines.mjcf import ASSETS
+from modelgen.engines.mujoco import ASSETS
 from modelgen.errors import ModelError
 from modelgen.verification.check import Check
 from tests.modelgen.support.evaluation import Uncompiled

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from modelgen import engines
 from modelgen.derivation.derive import equations_of_motion
-from modelgen.derivation.link_energies import link_energies
+from modelgen.derivation.mechanics import link_energies
 from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.engines.engine import differences
 from tests.modelgen.support.evaluation import Uncompiled

@@ -13,7 +13,7 @@ sys.modules["sympy"] = None  # importing it now raises ImportError
 import numpy as np
 import modelgen
 from modelgen import engines
-from modelgen.engines.mjcf import ASSETS, read
+from modelgen.engines.mujoco import ASSETS, read
 
 for name in ("cartpole", "furuta"):
     robot = modelgen.load(name, backend="casadi")

@@ -15,7 +15,7 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.engines import builder
 from modelgen.engines.comparison import compare
-from modelgen.verification.energy import power_balance
+from modelgen.verification.kernels import power_balance
 
 
 def manipulator() -> Robot:

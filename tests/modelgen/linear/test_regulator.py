@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.linalg import block_diag, expm, solve_continuous_are
 
-from modelgen.linear.regulator import (
+from modelgen.linear import (
     Obstacle,
     controllable_subspace,
     cost_to_go,

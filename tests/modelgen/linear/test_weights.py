@@ -11,7 +11,7 @@ import pytest
 from modelgen import ActionCost, load
 from modelgen.artifact.folder import SHIPPED
 from modelgen.builder import build_artifact
-from modelgen.linear.regulator import weights
+from modelgen.linear import weights
 from tests.modelgen.support.action_costs import LIMITS, REFERENCES, WEIGHTS, name, pair
 
 

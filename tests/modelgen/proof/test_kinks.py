@@ -9,7 +9,7 @@ from sympy import Abs, sympify
 
 from modelgen.cli import main
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.proof.kinks import warnings
+from modelgen.proof.error_lines import warnings
 from tests.modelgen.support.proofs import Draft
 
 

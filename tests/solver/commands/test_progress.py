@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from solver.commands.progress import progress
+from solver.commands.training import progress
 
 ROWS = [
     {"iteration": 0.0, "value_error": 0.5},

@@ -24,8 +24,8 @@ from solver.evaluation.statistics import QUANTITIES, STATISTICS, WORST_CASES, Sa
 from solver.jobs.engines import Here
 from solver.jobs.portions import policy_reference
 from solver.plants import make_plant
-from solver.plants.nominal import Nominal
 from solver.plants.outcome import rollouts, sample_starts
+from solver.plants.plant import Nominal
 from solver.problem.parameters import Relative, changed_parameters
 from solver.runs.kinds import load_rollout_policy
 from solver.streams import EVALUATION_SEED

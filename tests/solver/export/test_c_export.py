@@ -19,7 +19,7 @@ from solver.runs.folder import save_checkpoint
 from solver.training.run import load_run_checkpoint
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
-from solver.value.quadratic_form import Basin
+from solver.value.family import Basin
 from tests.solver.small_trainings import start_unjudged
 
 Capture = pytest.CaptureFixture[str]

@@ -20,10 +20,9 @@ from solver.export.c_export import emit_observer
 from solver.export.c_folder import kernels
 from solver.export.distilled import board, export
 from solver.export.distilled.c_source import emit
-from solver.export.distilled.comparison import Comparison, require_small_loss
 from solver.export.distilled.cost import WIDTHS, cost, observer_cost, read_budget, widest
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller
-from solver.export.distilled.regression import Effort, distil
+from solver.export.distilled.regression import Comparison, Effort, distil, require_small_loss
 from solver.game.policies import make_policy
 from solver.problem.problem import Problem
 from solver.training.settings import Settings

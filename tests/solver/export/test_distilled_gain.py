@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from solver.export.distilled import comparison
+from solver.export.distilled import regression
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller
 from solver.export.distilled.regression import target_gain
 from solver.game.policies import make_policy
@@ -39,14 +39,14 @@ def test_the_distilled_gain_at_the_target_is_the_runs(name: str) -> None:
 @pytest.mark.slow
 def test_a_distilled_policy_is_compared_on_three_plants(finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Through the observer on the harsh plant where it is exported; a policy loses nothing against itself."""
-    monkeypatch.setattr(comparison, "EPISODES", 3)
+    monkeypatch.setattr(regression, "EPISODES", 3)
     solution = load_solution(finished_run)
     act = solution.controller()
     returns = []
     for observed, harsh in ((False, "harsh"), (True, "harsh, observer")):
-        rows = comparison.compare(solution.problem, act, act, observed)
+        rows = regression.compare(solution.problem, act, act, observed)
         assert [each.plant for each in rows] == ["nominal", "parameters +-20 %", harsh]
         assert [each.loss for each in rows] == [0.0, 0.0, 0.0]
-        assert all(name in "\n".join(comparison.table(rows)) for name in ("worst", "success", harsh))
+        assert all(name in "\n".join(regression.table(rows)) for name in ("worst", "success", harsh))
         returns.append(rows[-1].own["return_mean"])
     assert returns[0] != returns[1]

@@ -19,8 +19,8 @@ from solver.cli import main
 from solver.export.js_export import numbers
 from solver.export.page_export import emit, engine
 from solver.plants.harsh.plant import Harsh, Harshness
-from solver.plants.nominal import Nominal
 from solver.plants.outcome import controller, rollouts
+from solver.plants.plant import Nominal
 from solver.problem.problem import Problem
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution

@@ -16,9 +16,14 @@ from scipy.integrate import solve_ivp
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from solver.game.adversaries import make_adversaries
+from solver.game.adversaries import (
+    ActionAdversary,
+    ObservationAdversary,
+    ParameterAdversary,
+    StateAdversary,
+    make_adversaries,
+)
 from solver.game.adversaries.adversary import Disturbed
-from solver.game.adversaries.paper import ActionAdversary, ObservationAdversary, ParameterAdversary, StateAdversary
 from solver.game.game import Game, Modulation, Move
 from solver.game.policies import ClosedFormPolicy
 from solver.problem.integrator import integrate_period

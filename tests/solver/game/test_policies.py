@@ -17,16 +17,15 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.fvi.step import Lookahead
 from solver.fvi.targets import chunk_targets
-from solver.game.adversaries.paper import ParameterAdversary
+from solver.game.adversaries import ParameterAdversary
 from solver.game.game import Game, Modulation
 from solver.game.policies import ClosedFormPolicy, _contracted, _one_input, _semidefinite
 from solver.plants.outcome import Controller, controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.runs.folder import read_metrics
-from solver.training.networks import make_ensemble
 from solver.training.presets import make_settings
-from solver.training.solution import load_solution
+from solver.training.solution import load_solution, make_ensemble
 from solver.value.frozen import FrozenValue
 from tests.closeness import assert_close
 

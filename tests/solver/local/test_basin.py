@@ -19,7 +19,7 @@ from solver.local.basin import cost_to_go, find_basin, near_target, shell
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.value.quadratic_form import Basin
+from solver.value.family import Basin
 
 Load = Callable[[str], CompiledRobot]
 

@@ -17,7 +17,7 @@ from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
 from solver.training.presets import make_settings
 from solver.training.session import Session
-from solver.value.quadratic_form import Basin
+from solver.value.family import Basin
 from tests.closeness import assert_close
 
 Load = Callable[[str], CompiledRobot]

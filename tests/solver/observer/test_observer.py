@@ -12,12 +12,10 @@ from scipy.stats import chi2
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from solver.observer.observer import FOUND, PUSH, Observer
-from solver.observer.sensing import make_sensing, usual_counts
+from solver.observer.observer import FOUND, PUSH, Observer, make_sensing, usual_counts
 from solver.plants.harsh.plant import Harsh, Harshness
-from solver.plants.nominal import Nominal
 from solver.plants.outcome import rollouts
-from solver.plants.plant import Plant
+from solver.plants.plant import Nominal, Plant
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot

@@ -21,8 +21,16 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.jobs.portions import policy_reference
 from solver.observer.observability import UNKNOWN, estimated_parameters
-from solver.observer.observer import FOUND, PARAMETERS_CHANGE, Observer, largest_disturbance, shift
-from solver.observer.sensing import Sensing, make_sensing, usual_counts
+from solver.observer.observer import (
+    FOUND,
+    PARAMETERS_CHANGE,
+    Observer,
+    Sensing,
+    largest_disturbance,
+    make_sensing,
+    shift,
+    usual_counts,
+)
 from solver.problem.context import Given
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem

@@ -14,12 +14,11 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.observer.sensing import COUNTS_PER_TURN, LENGTH_COUNT
+from solver.observer.observer import COUNTS_PER_TURN, LENGTH_COUNT
 from solver.plants.harsh.plant import EFFECTS, SATURATION, Harsh, Harshness, harshness
 from solver.plants.harsh.sensors import BREAKAWAY, COULOMB, CROSSING, CUTOFF, NOISE, Backlash
-from solver.plants.nominal import Nominal
 from solver.plants.outcome import rollouts, sample_starts
-from solver.plants.plant import Plant
+from solver.plants.plant import Nominal, Plant
 from solver.problem.problem import Problem
 from tests.closeness import assert_close
 from tests.solver.plants.rollouts_by_hand import feedback, moved, wrapped

@@ -68,7 +68,7 @@ def test_mjcf_file_of_the_user_replaces_the_shipped_one(
     problem: Callable[[str], Problem], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("mujoco")
-    from modelgen.engines.mjcf import ASSETS
+    from modelgen.engines.mujoco import ASSETS
 
     (tmp_path / "models").mkdir()
     monkeypatch.chdir(tmp_path)

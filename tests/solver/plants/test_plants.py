@@ -15,8 +15,8 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants import PlantName, make_plant
 from solver.plants.harsh.plant import EFFECTS, Harsh, Harshness, harshness
-from solver.plants.nominal import Nominal
 from solver.plants.outcome import rollouts, sample_starts
+from solver.plants.plant import Nominal
 from solver.problem.problem import Problem
 from tests.closeness import assert_close
 from tests.solver.plants.rollouts_by_hand import feedback, moved

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.cli import main
-from solver.plants.nominal import Nominal
 from solver.plants.outcome import rollouts, sample_starts, summary
+from solver.plants.plant import Nominal
 from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
@@ -122,7 +122,7 @@ def test_rollouts_do_not_change_the_threads_of_torch_and_the_command_restores_th
         threads.append(torch.get_num_threads())
         return linear(problem)(x)
 
-    monkeypatch.setattr("solver.evaluation.evaluation.load_rollout_policy", lambda *_, **__: (problem, act, "linear"))
+    monkeypatch.setattr("solver.runs.kinds.load_rollout_policy", lambda *_, **__: (problem, act, "linear"))
     torch.set_num_threads(2)
     try:
         rollouts(problem, act, sample_starts(problem, 3, 0), seconds=0.04)

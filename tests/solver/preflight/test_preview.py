@@ -12,9 +12,8 @@ import torch
 from solver.errors import SolverError
 from solver.oracles.search import PERIODS
 from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory
-from solver.plants.nominal import Nominal
-from solver.preflight.check import preflight
-from solver.preflight.preview import GUESSES, Preview, preview, previewed
+from solver.plants.plant import Nominal
+from solver.preflight.check import GUESSES, Preview, preflight, preview, previewed
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.training.presets import make_settings

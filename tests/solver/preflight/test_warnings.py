@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from modelgen.linear.regulator import weights
+from modelgen.linear import weights
 from modelgen.loader import CompiledRobot
 from solver.local.linearization import linearization
 from solver.preflight.warnings import forewarnings

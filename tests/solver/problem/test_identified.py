@@ -20,7 +20,7 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import SolverError
 from solver.export.c_export import emit
-from solver.game.adversaries.paper import ActionAdversary, ObservationAdversary, ParameterAdversary
+from solver.game.adversaries import ActionAdversary, ObservationAdversary, ParameterAdversary
 from solver.preflight.check import require_controllable
 from solver.problem.identified import Identified, read
 from solver.problem.problem import Problem

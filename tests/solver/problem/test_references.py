@@ -21,14 +21,13 @@ from solver.game.policies import make_policy
 from solver.gym.environment import RobotEnv, RobotVectorEnv
 from solver.local.basin import find_basin, near_target, shell
 from solver.observer.observability import estimated_parameters
-from solver.observer.observer import largest_disturbance
-from solver.observer.sensing import make_sensing
+from solver.observer.observer import largest_disturbance, make_sensing
 from solver.plants import make_plant
 from solver.plants.outcome import Controller, Jumps, controller, rollouts, settling_periods, succeeded
 from solver.problem.given import resolve
 from solver.problem.problem import Problem
-from solver.training.networks import make_ensemble
 from solver.training.settings import Settings
+from solver.training.solution import make_ensemble
 from solver.value.family import BasinFamily
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble

@@ -23,7 +23,7 @@ from solver.preflight.check import _obstacle
 from solver.preflight.warnings import _not_at_rest
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.value.quadratic_form import Basin
+from solver.value.family import Basin
 
 G, MASS, WEIGHT, HORIZON = 9.81, 2.0, 0.002, 5.0
 RHO = -np.log(0.65) / HORIZON

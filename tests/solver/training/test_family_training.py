@@ -32,11 +32,10 @@ from solver.problem.robots import load_robot
 from solver.runs.folder import read_metrics
 from solver.runs.kinds import KINDS, load_rollout_policy, start
 from solver.training.lifecycle import resume
-from solver.training.networks import make_ensemble
 from solver.training.plan import plan
 from solver.training.run import load_run, load_run_checkpoint
 from solver.training.settings import Settings
-from solver.training.solution import load_solution
+from solver.training.solution import load_solution, make_ensemble
 from solver.value.frozen import FrozenValue
 from tests.closeness import assert_close
 from tests.solver.small_trainings import quiet, tensors

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from solver.fvi.algorithm import Iteration
 from solver.problem.robots import load_robot
-from solver.training.convergence import Convergence
-from solver.training.polish import Polish
 from solver.training.presets import make_settings
-from solver.training.schedule import Schedule
+from solver.training.schedule import Convergence, Schedule
+from solver.training.selection import Polish
 from solver.training.settings import Settings
 
 #: The steps become short at iteration 6 of 8.

@@ -13,20 +13,19 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.fvi.algorithm import Iteration
-from solver.plants.nominal import Nominal
 from solver.plants.outcome import Rollouts, rollouts, sample_starts
+from solver.plants.plant import Nominal
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.folder import read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training import selection as selection_module
-from solver.training.networks import make_ensemble
 from solver.training.run import load_run_checkpoint
 from solver.training.schedule import Schedule
 from solver.training.selection import PRICE, SPREAD, Score, Selection
 from solver.training.session import Session, workers_of
 from solver.training.settings import Settings
-from solver.training.solution import load_solution
+from solver.training.solution import load_solution, make_ensemble
 
 
 def damping(gain: float) -> Callable[[Tensor], tuple[Tensor, Tensor]]:

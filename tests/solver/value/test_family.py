@@ -9,7 +9,7 @@ import pytest
 import torch
 from scipy.linalg import solve_continuous_are
 
-from modelgen.linear.regulator import weights
+from modelgen.linear import weights
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.local.basin import find_basin, near_target, shell

@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from solver.value.family import Basin
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
-from solver.value.quadratic_form import Basin
 
 CONTINUOUS, TARGET = [False, True, False, True], [0.2, 2.9, -0.3, -1.0]
 ROOT = torch.tensor([[2.0, 0, 0, 0], [-0.7, 1.5, 0, 0], [0.4, 0.3, 0.8, 0], [-0.2, 0.9, 0.1, 0.6]], dtype=torch.float64)

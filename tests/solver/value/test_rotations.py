@@ -11,12 +11,12 @@ from solver.local.basin import cost_to_go, find_basin, near_target, shell
 from solver.local.linearization import linearization
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.training.networks import make_ensemble
 from solver.training.settings import Settings
+from solver.training.solution import make_ensemble
+from solver.value.family import Basin
 from solver.value.features import UNSEEN
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
-from solver.value.quadratic_form import Basin
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import modelgen
-from modelgen.backends import threads
+from modelgen.backends import arrays
 from modelgen.backends.llvm import backend
 from modelgen.builder import build_artifact
 from modelgen.derivation import model_file as modelfile
@@ -35,11 +35,11 @@ def robot(artifacts: Path) -> CompiledRobot:
 def three_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if small batches paid for three threads."""
     monkeypatch.setenv("NUMBA_NUM_THREADS", "3")
-    monkeypatch.setattr(threads, "_FEWEST", 1_000)
-    monkeypatch.setattr(threads, "_HEAD_START", 100)
-    monkeypatch.setattr(threads, "_pool", None)
+    monkeypatch.setattr(arrays, "_FEWEST", 1_000)
+    monkeypatch.setattr(arrays, "_HEAD_START", 100)
+    monkeypatch.setattr(arrays, "_pool", None)
     yield
-    assert threads._pool is not None
+    assert arrays._pool is not None
 
 
 @pytest.mark.usefixtures("three_threads")

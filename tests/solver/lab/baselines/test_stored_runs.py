@@ -16,8 +16,8 @@ from solver.errors import SolverError
 from solver.gym.environment import features
 from solver.lab.baselines.lifecycle import load_rollout_policy
 from solver.lab.baselines.settings import BASELINE, MODEL, load_baseline
-from solver.plants.nominal import Nominal
 from solver.plants.outcome import rollouts, sample_starts, summary
+from solver.plants.plant import Nominal
 from solver.runs import kinds
 from solver.runs.folder import CHECKPOINT, RUN, load_checkpoint
 from solver.training.run import load_run
