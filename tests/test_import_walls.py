@@ -25,7 +25,8 @@ MODELGEN = {
     "gif.py": {"PIL", "matplotlib", "numpy"},
     "identification": {"cma", "matplotlib", "numba", "numpy", "scipy"},
     "importers": {"lxml", "numpy", "scipy", "yourdfpy"},
-    "linear": {"numpy", "scipy"},
+    "linear.py": {"numpy", "scipy"},
+    "style.py": {"matplotlib"},
     "loader.py": {"jax", "numpy", "torch"},  # for type checkers
     "proof": {"numpy", "scipy", "sympy"},
     "report": {"PIL", "matplotlib", "numpy", "sympy"},

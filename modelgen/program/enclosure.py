@@ -46,15 +46,17 @@ def affine(program: Program, roots: Sequence[Node], variables: Sequence[Node]) -
     linear: list[Node] = []
     rests: list[Node] = []
     for k, root in enumerate(here):
-        point = at_point(root)
+        point, natural = at_point(root), over_box(root)
         steep = [at_point(slope[k]) for slope in slopes]
         bent = graph.sum(
             graph.mul(_distance(graph, over_box(slope[k]), at[0]), r)
             for slope, at, r in zip(slopes, steep, radius, strict=True)
         )
+        tilted = graph.sum(graph.mul(graph.call("abs", at[0]), r) for at, r in zip(steep, radius, strict=True))
+        wide = graph.add(_distance(graph, natural, point[0]), tilted)
         middles.append(point[0])
         linear.extend(at[0] for at in steep)
-        rests.append(graph.mul(graph.constant(PADDING), graph.add(point[1], bent)))
+        rests.append(graph.mul(graph.constant(PADDING), graph.call("minimum", graph.add(point[1], bent), wide)))
     arguments = Argument("middle", middle), Argument("radius", radius)
     outputs = (
         Output("middles", (len(roots),), tuple(middles)),
@@ -90,6 +92,8 @@ class _Translation:
         g, operation = self._graph, self._source.operations[node]
         if operation.kind == "constant":
             return g.constant(operation.value), g.zero
+        if operation.kind == "mul" and operation.arguments[0] == operation.arguments[1]:
+            return _square(g, *self._known[operation.arguments[0]])
         balls = [self._known[argument] for argument in operation.arguments]
         if operation.kind in ("negative", "solution"):
             (c, r), *_ = balls
@@ -134,6 +138,17 @@ def _difference(g: Graph, a: Ball, b: Ball) -> Ball:
 def _product(g: Graph, a: Ball, b: Ball) -> Ball:
     radius = g.add(g.mul(g.call("abs", a[0]), b[1]), g.mul(a[1], _largest(g, b)))
     return _rounded(g, g.mul(a[0], b[0]), radius)
+
+
+def _square(g: Graph, c: Node, r: Node) -> Ball:
+    """A number times itself, which is never negative."""
+    if r == g.zero:
+        return _rounded(g, g.mul(c, c), g.zero)
+    size, padded = g.call("abs", c), g.mul(g.constant(PADDING), r)
+    low, high = g.call("maximum", g.sub(size, padded), g.zero), g.add(size, padded)
+    ends, half = (g.mul(low, low), g.mul(high, high)), g.constant(0.5)
+    middle = g.mul(half, g.add(*ends))
+    return _rounded(g, middle, g.mul(half, g.sub(ends[1], ends[0])), 4 * UNIT)
 
 
 def _quotient(g: Graph, a: Ball, b: Ball) -> Ball:

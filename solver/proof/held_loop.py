@@ -313,6 +313,12 @@ class HeldLoop:
         D_high = np.broadcast_to(self.middle + self.limit - self.trim, (count, m)).copy()
         box = H.largest
         least, most = self._chord(*_hull0(low, high))
+        if m > 1:  # d' S^-1 d <= d' w, as H is positive semidefinite
+            reach = (box @ np.maximum(np.abs(D_low), np.abs(D_high))[..., None])[..., 0]
+            steepest = self._chord(*_hull0(low - reach, high + reach))[1]
+            size = np.sqrt((steepest * np.maximum(np.abs(low), np.abs(high)) ** 2).sum(1, keepdims=True))
+            bound = np.sqrt(steepest) * size * (1 + 1e-12)
+            D_low, D_high = np.fmax(D_low, -bound), np.fmin(D_high, bound)
         for _ in range(CORRECTIONS):
             if m == 1:
                 h_low = np.maximum(H.middle - (box - np.abs(H.middle)), 0.0)[:, 0]
@@ -333,14 +339,17 @@ class HeldLoop:
                 v_high = np.minimum(v_high, centre + spread + width * (1 + 1e-12))
             least, most = self._chord(v_low, v_high)
             if m > 1:
-                middle, half = 0.5 * (v_low + v_high), 0.5 * (v_high - v_low) * (1 + 1e-14) + TINY
-                u_low, u_high, *_ = self._policy(middle, half)
-                D_low, D_high = np.maximum(D_low, u_low - self.trim), np.minimum(D_high, u_high - self.trim)
+                G, w, r = self._solved(least, most, H, None), 0.5 * (low + high), 0.5 * (high - low) * (1 + 1e-14)
+                sizes = np.abs(G.middle), G.largest - np.abs(G.middle), np.abs(w) + r
+                width = (sizes[0] @ r[..., None] + sizes[1] @ sizes[2][..., None])[..., 0] * (1 + 1e-12)
+                d = (G.middle @ w[..., None])[..., 0]
+                width += 1e-14 * (sizes[0] @ sizes[2][..., None])[..., 0] + TINY
+                D_low, D_high = np.fmax(D_low, d - width), np.fmin(D_high, d + width)
         K = self._solved(least, most, H, W)
         return K, self._looks_inside(low, high, B, back, radius)
 
-    def _solved(self, least: Array, most: Array, H: Affine, W: Affine) -> Affine:
-        """(1 + S H)^-1 S W with slopes S of chords between least and most (N, m); S has the last m symbols."""
+    def _solved(self, least: Array, most: Array, H: Affine, W: Affine | None) -> Affine:
+        """(1 + S H)^-1 S, times W, with slopes S of chords between least and most (N, m), the last m symbols."""
         m, symbols = len(self.trim), H.symbols
         bounded = np.isfinite(most)
         most = np.where(bounded, most, least)
@@ -352,7 +361,7 @@ class HeldLoop:
             slopes[:, symbols - m + i, i, i] = radius[:, i]
         S = Affine(middle[..., None] * one, slopes, rest)
         unit = Affine.exact(np.broadcast_to(one, (len(least), m, m)), symbols)
-        return (unit + S @ H).inverse() @ (S @ W)
+        return (unit + S @ H).inverse() @ (S if W is None else S @ W)
 
     def _looks_inside(self, low: Array, high: Array, B: Affine, back: Array, radius: float) -> Mask:
         """Whether states of the ball, and those at which the policy looks up V, are in the basin.

@@ -110,7 +110,7 @@ def test_a_free_wheel_has_a_ball_of_the_other_states() -> None:
 
 def test_the_linearised_loop_is_that_of_the_shipped_policy() -> None:
     """Central differences of SciPy's integrator and the policy in float32."""
-    searching, solution = search("planar_arm2-rfvi"), load_solution("planar_arm2-rfvi")
+    searching, solution = search("double_pendulum-rfvi"), load_solution("double_pendulum-rfvi")
     loop, robot = searching.loop, solution.problem.robot.with_kernels()
     step = 1e-2 * np.sqrt(loop.level / np.diag(loop.cost))
     e = np.vstack([np.diag(step), -np.diag(step)])
