@@ -28,6 +28,7 @@ from solver.problem.problem import FARTHEST, Problem
 from solver.runs import kinds
 from solver.runs.kinds import names_to_estimate, require_told_names, told_among
 from solver.runs.shipped import run_folder
+from solver.training.gain import Gain, MakeGain, differentiable
 from solver.training.solution import load_solution
 from solver.value.frozen import FrozenValue
 
@@ -45,7 +46,7 @@ class Policy:
     """Policy of a run as a function of arrays. in_jax: makes its form in JAX, if it has one.
 
     told: names of the parameters that a call can tell it. tell: the policy of some values of these. origin: arguments
-    of `load_policy` that give it again.
+    of `load_policy` that give it again. gain: makes its derivative, if it has one.
     """
 
     def __init__(
@@ -57,8 +58,9 @@ class Policy:
         told: tuple[str, ...] = (),
         tell: Tell | None = None,
         origin: Origin | None = None,
+        gain: MakeGain | None = None,
     ) -> None:
-        self.origin = origin
+        self.origin, self._make_gain = origin, gain
         self._act, self.robot, self.label, self._in_jax = act, robot, label, in_jax
         self.told, self._tell = told, tell
         self.state_names, self.input_names = robot.state_names, robot.input_names
@@ -80,19 +82,33 @@ class Policy:
         """Inputs (N, m) or (m,) within the limits at states (N, n) or (n,), in SI units.
 
         told: values of parameters that the training gave, in SI units; the others are nominal.
-        Lists and NumPy arrays give float32 arrays of NumPy, and Torch tensors give tensors on their device, without a
-        gradient. JAX arrays give JAX arrays, also under `jit`, `vmap` and `grad`. The state of an entry beyond 1e6 is
-        that with 1e6; a state that is not finite gives NaN. Raises SolverError for another shape, for a parameter that
-        the policy cannot be told, and within a transformation of JAX for a policy without a value function.
+        Lists and NumPy arrays give float32 arrays of NumPy. Torch tensors give float32 tensors on their device, with a
+        gradient, also under `vmap`, `jacrev` and `jacfwd` of `torch.func`. JAX arrays give JAX arrays, also under
+        `jit`, `vmap` and `grad`. The state of an entry beyond 1e6 is that with 1e6; a state that is not finite gives
+        NaN. Raises SolverError for another shape, for a parameter that the policy cannot be told, and for a derivative
+        of a policy without a value function, or within a transformation of JAX.
         """
         if told:
             return self._told_that(told)(x)
         if (functions := _of_jax(x, self._in_jax)) is not None:
             return functions.policy(x)
+        if isinstance(x, torch.Tensor):
+            _require_shape(tuple(x.shape), self.state_names)
+            return differentiable(x, self._inputs, self._gain) if x.is_floating_point() else self._inputs(x)
+        return self._inputs(x).numpy()
+
+    def _inputs(self, x: ArrayLike) -> torch.Tensor:
+        """Inputs at one state or many, on the device of a tensor."""
         states, single = _states(x, self.state_names, self._geometry)
         u = self._act(states)[0]
         u = u[0] if single else u
-        return u.to(x.device) if isinstance(x, torch.Tensor) else u.numpy()
+        return u.to(x.device) if isinstance(x, torch.Tensor) else u
+
+    def _gain(self) -> Gain:
+        """Derivative of the policy. Raises SolverError for a policy without a value function."""
+        if self._make_gain is None:
+            raise SolverError(f"{self.label} has no value function, and so no derivative; give it a tensor without one")
+        return self._make_gain()
 
     def _told_that(self, told: Mapping[str, float]) -> Policy:
         """The policy of the robot with some values of told parameters."""
@@ -182,14 +198,19 @@ def _states(x: ArrayLike, names: tuple[str, ...], geometry: Geometry) -> tuple[t
         array = np.array(near, dtype=np.float32, order="C")
     except (TypeError, ValueError, RuntimeError) as error:
         raise SolverError(f"x is not an array of real numbers: {error}; give (N, {len(names)}) floats") from error
-    if array.ndim not in (1, 2) or array.shape[-1] != len(names):
-        raise SolverError(
-            f"x has shape {array.shape}; give one state ({len(names)},) or states (N, {len(names)}) with the columns "
-            f"{', '.join(names)}"
-        )
+    _require_shape(array.shape, names)
     states = torch.from_numpy(np.atleast_2d(array))
     geometry.normalise(states)
     return states, array.ndim == 1
+
+
+def _require_shape(shape: tuple[int, ...], names: tuple[str, ...]) -> None:
+    """Raises SolverError unless it is the shape of one state (n,) or of N states (N, n)."""
+    if len(shape) not in (1, 2) or shape[-1] != len(names):
+        raise SolverError(
+            f"x has shape {shape}; give one state ({len(names)},) or states (N, {len(names)}) with the columns "
+            f"{', '.join(names)}"
+        )
 
 
 def load_policy(
@@ -212,10 +233,14 @@ def load_policy(
     def tell(values: tuple[tuple[str, float], ...]) -> Policy:
         return load_policy(folder, generated, reaction_periods, {**told, **dict(values)})
 
+    @cache
+    def gain() -> Gain:
+        return Gain(load_solution(folder, generated, reaction_periods, told))
+
     names = told_among(folder, problem.robot.parameter_names)
     in_jax = _forms_in_jax(folder, generated, reaction_periods, told)
     origin = folder, generated, reaction_periods, told
-    return Policy(act, problem.robot, label, in_jax, names, tell, origin)
+    return Policy(act, problem.robot, label, in_jax, names, tell, origin, None if in_jax is None else gain)
 
 
 class PositionController:

@@ -54,6 +54,10 @@ class Options:
     """Parent of the run folders. Finished runs with equal settings are used again."""
     out: Annotated[Path, arg(metavar="DIR")] = Path("docs/results")
     """Folder of the text and the figures."""
+    preview: Annotated[float, Range(0.0, 86_400.0)] = 20.0
+    """Seconds of a search for a motion to the target of every robot before the trainings, as in `solver train`."""
+    unheld_target: bool = False
+    """Train for targets that no input within the limits holds."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
@@ -103,6 +107,8 @@ def carry_out(options: Options, choice: Choice) -> int:
         not options.report_only,
         cluster=options.cluster,
         ready=ready,
+        preview=options.preview,
+        unheld_target=options.unheld_target,
     )
     by_row: dict[str, type[Gallery] | type[Certificates]] = {"gallery": Gallery, "certificates": Certificates}
     if plan.experiment in by_row:

@@ -31,6 +31,10 @@ class Options:
     cluster: Annotated[str | None, arg(metavar="ADDRESS")] = None
     """Address of a Dask scheduler, such as tcp://10.0.0.1:8786: its workers train, one thread each. They must see the
     folder of the runs."""
+    preview: Annotated[float, Range(0.0, 86_400.0)] = 20.0
+    """Seconds of a search for a motion to the target of every robot before the trainings, as in `solver train`."""
+    unheld_target: bool = False
+    """Train for targets that no input within the limits holds."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
@@ -49,7 +53,15 @@ def run(options: Options) -> int:
         raise SolverError(
             f"{parent} already holds runs. Continue them with --resume, or name another folder with --out."
         )
-    runs = run_plan(sweep, parent, options.jobs, _announce, cluster=options.cluster)
+    runs = run_plan(
+        sweep,
+        parent,
+        options.jobs,
+        _announce,
+        cluster=options.cluster,
+        preview=options.preview,
+        unheld_target=options.unheld_target,
+    )
     results = rows(runs)
     save(parent / "sweep.json", results)
     print(*lines(results), sep="\n")

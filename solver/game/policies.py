@@ -63,6 +63,13 @@ class ClosedFormPolicy:
         w = torch.einsum("bnm,bn->bm", control_matrix, costate)
         return self._argument(x, control_matrix, w, self.problem.cost_at(x))
 
+    def equation(self, x: Tensor, costate: Tensor) -> tuple[Tensor, Tensor | None]:
+        """w = B^T dV/dx (N, m), and P (N, m, m) of the equation y = w - P (grad g~(y) - u0) that the argument y solves.
+
+        P is None if y is w.
+        """
+        return torch.einsum("bnm,bn->bm", self._control_matrix(x), costate), None
+
     def _control_matrix(self, x: Tensor) -> Tensor:
         """B (N, n, m) at the rows x (N, n + k)."""
         matrix: Tensor = self.problem.robot.affine_dynamics(*self.problem.split(x))[1]
@@ -83,8 +90,14 @@ class HeldInputPolicy(ClosedFormPolicy):
     def _argument(self, x: Tensor, control_matrix: Tensor, w: Tensor, cost: TensorActionCost) -> Tensor:
         """w(d) (N, m) with u = u0 + d = grad g~(w(d)), from w = w(0) (N, m)."""
         closed = cost.policy(w) - cost.trim
-        p = self._slope(closed, x, control_matrix, w)
-        return _one_input(cost, closed, w, p[:, 0]) if w.shape[1] == 1 else _contracted(cost, w, p)
+        return solved_argument(cost, closed, w, self._slope(closed, x, control_matrix, w))
+
+    def equation(self, x: Tensor, costate: Tensor) -> tuple[Tensor, Tensor | None]:
+        """w (N, m) and P (N, m, m)."""
+        control_matrix = self._control_matrix(x)
+        w = torch.einsum("bnm,bn->bm", control_matrix, costate)
+        cost = self.problem.cost_at(x)
+        return w, self._slope(cost.policy(w) - cost.trim, x, control_matrix, w)
 
     def _slope(self, closed: Tensor, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
         """P = -dw/dd (N, m, m), made symmetric and positive semidefinite, as it is for a concave V."""
@@ -127,13 +140,25 @@ def _semidefinite(p: Tensor) -> Tensor:
     """
     rest, columns = 0.5 * (p + p.mT), []
     for j in range(p.shape[1]):
-        root = rest.diagonal(dim1=1, dim2=2).clamp_min(0.0).sqrt()
+        pivots = rest.diagonal(dim1=1, dim2=2)
+        root = pivots.clamp_min(0.0).sqrt() if not pivots.requires_grad else _root(pivots)
         column = torch.clamp(rest[:, :, j] / root[:, j : j + 1].clamp_min(SMALL), -root, root)
         column[:, :j] = 0.0
         rest = rest - column[:, :, None] * column[:, None, :]
         columns.append(column)
     factor = torch.stack(columns, 2)
     return factor @ factor.mT
+
+
+def _root(pivots: Tensor) -> Tensor:
+    """Square roots, and 0 with the slope 0 for numbers that are not positive."""
+    positive = pivots > 0.0
+    return torch.where(positive, torch.where(positive, pivots, 1.0).sqrt(), 0.0)
+
+
+def solved_argument(cost: TensorActionCost, closed: Tensor, w: Tensor, p: Tensor) -> Tensor:
+    """Argument y (N, m) with y = w - P (grad g~(y) - u0), with P (N, m, m). closed: grad g~(w) - u0 (N, m)."""
+    return _one_input(cost, closed, w, p[:, 0]) if w.shape[1] == 1 else _contracted(cost, w, p)
 
 
 def _one_input(cost: TensorActionCost, closed: Tensor, w: Tensor, p: Tensor) -> Tensor:

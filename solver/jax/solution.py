@@ -53,7 +53,8 @@ def make(solution: Solution, dtype: str = "float32") -> JaxSolution:
     A solution with contexts gives functions that are told them. Raises ModelError for another dtype.
     """
     robot, told = solution.problem.robot.with_kernels("jax", dtype), told_by(solution.problem, solution.ensemble)
-    frame = _frame(solution, robot, told, np.dtype(dtype))
+    with jax.ensure_compile_time_eval():  # a first call may lie in a transformation, whose values must not be kept
+        frame = _frame(solution, robot, told, np.dtype(dtype))
     value = _value(solution.ensemble, np.dtype(dtype))
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
     nominal = {} if told is None else {one.name: one.value for one in told.parameters}

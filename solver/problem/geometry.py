@@ -210,6 +210,14 @@ class Geometry:
             result[:, turn, entries] *= 4.0
         return result
 
+    def normalised(self, x: Tensor) -> Tensor:
+        """States (N, n) with quaternions of length one, with a graph to x (N, n)."""
+        for entries, _ in self._places:
+            q = x[:, entries]
+            q = q / torch.linalg.vector_norm(q, dim=1, keepdim=True).clamp_min(SMALLEST)
+            x = torch.cat([x[:, : entries.start], q, x[:, entries.stop :]], 1)
+        return x
+
     def normalise(self, x: Tensor) -> None:
         """Scale the quaternions of x (N, n) to length one, in place."""
         for entries, _ in self._places:

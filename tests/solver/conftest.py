@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -41,6 +42,8 @@ TINY: dict[str, Any] = {
     "episodes": 3,
     "threads": 1,
 }
+
+SOLVER = "import sys; from solver.cli import main; sys.exit(main())"
 
 SLIDER = '''
 """A slider whose task is linear-quadratic."""
@@ -114,6 +117,16 @@ def tiny() -> Callable[..., Settings]:
         return Settings(**{**TINY, **nominal, **changes})
 
     return settings
+
+
+def heeding_ctrl_c(words: list[str], program: str = SOLVER) -> list[str]:
+    """Command of a program in Python with arguments, which heeds Ctrl-C also where a shell has made it ignore it.
+
+    A shell does so to jobs in its background, such as a CI's. The new process mends it: `preexec_fn` would fork this
+    one, which may have the threads of JAX.
+    """
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    return [sys.executable, "-c", heed + program, *words]
 
 
 def words_of(name: str, value: Any) -> list[str]:

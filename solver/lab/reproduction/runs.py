@@ -22,11 +22,14 @@ from solver.jobs.engines import engine
 from solver.jobs.portions import versions
 from solver.jobs.processes import LOG, Announce, Job, run_all
 from solver.lab.reproduction.experiments import PlannedRun
+from solver.preflight.check import preflight
+from solver.problem.robots import load_robot
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import KINDS, Description, comparable, holds_run, kind_of
 
 LOCK = ".reproduce.lock"
+TRAIN = "train"  # the command whose runs have checks before a training
 
 
 class PlannedRuns(Protocol):
@@ -74,13 +77,16 @@ def run_plan(
     finished: Callable[[PlannedRun, Path], None] = lambda *_: None,
     cluster: str | None = None,
     ready: Mapping[str, Path] = MappingProxyType({}),
+    preview: float = 20.0,
+    unheld_target: bool = False,
 ) -> Runs:
     """Finish every run of the plan, at most `jobs` at a time. A failure does not stop the other runs.
 
     train: False starts nothing. command: program in place of `solver`, for tests. finished: called with every finished
     run; reused runs come first. cluster: address of a Dask scheduler whose workers train. ready: other finished runs,
-    as from `shipped_runs`. Raises SolverError before any training if a folder holds another run, if another call uses
-    the folder, or if the cluster does not answer.
+    as from `shipped_runs`. preview, unheld_target: of `preflight`, which checks what starts anew and announces its
+    warnings. Raises SolverError before any training if a check fails, if a folder holds another run, if another call
+    uses the folder, or if the cluster does not answer.
     """
     if cluster is not None:
         parent = parent.absolute()
@@ -102,8 +108,12 @@ def run_plan(
         generated = plan.generated
         if cluster is not None and generated is not None:
             generated = str(Path(generated).absolute())
-        pending = [_job(training, folder, generated, tuple(command)) for folder, training in started.items()]
+        fresh = [training for folder, training in started.items() if not (folder / CHECKPOINT).exists()]
+        pending = [
+            _job(training, folder, generated, tuple(command), unheld_target) for folder, training in started.items()
+        ]
         with engine(jobs, cluster if pending else None) as place:
+            _check(fresh, generated, announce, preview, unheld_target)
             ended = run_all(pending, place, announce, lambda job: finished(started[job.folder], job.folder))
     missing = {folder for folder in todo if folder not in ended or ended[folder].code != 0}
     failures = tuple(
@@ -111,6 +121,29 @@ def run_plan(
     )
     complete = {training: folder for training, folder in folders.items() if folder not in missing}
     return Runs(complete, len(started) - len(failures), failures)
+
+
+def _check(
+    trainings: Sequence[PlannedRun], generated: str | None, announce: Announce, preview: float, unheld_target: bool
+) -> None:
+    """Checks of all robots with all their settings, once for all seeds; the preview, once for a robot.
+
+    A baseline has none: `solver baseline` trains without.
+    """
+    checked: set[tuple[str, str]] = set()
+    said: set[tuple[str, str]] = set()
+    for training in trainings:
+        run, identity = training.run, (training.robot, training.run.identity_but_seed())
+        if training.kind.command != TRAIN or identity in checked:
+            continue
+        first = all(robot != training.robot for robot, _ in checked)
+        checked.add(identity)
+        robot = load_robot(run.robot, "cpu", generated)
+        result = preflight(robot, run.settings, preview=preview if first else 0.0, unheld_target=unheld_target)
+        for text in (*result.lines, *(f"warning: {each}" for each in result.warnings)):
+            if (training.robot, text) not in said:
+                said.add((training.robot, text))
+                announce(f"{training.robot}, {training.method}: {text}")
 
 
 def settings_hash(run: Description) -> str:
@@ -195,10 +228,14 @@ def _locked(parent: Path) -> Iterator[None]:
         yield
 
 
-def _job(training: PlannedRun, folder: Path, generated: str | None, program: tuple[str, ...]) -> Job:
-    """Job of a planned run, for any machine."""
+def _job(
+    training: PlannedRun, folder: Path, generated: str | None, program: tuple[str, ...], unheld_target: bool
+) -> Job:
+    """Job of a planned run, for any machine. The search of its preview is not done again."""
     run, command = training.run, training.kind.command
     words = tuple(_words(training, folder, generated))
+    if command == TRAIN:
+        words += ("--preview", "0", *(["--unheld-target"] if unheld_target else []))
     robot = (run.robot, run.artifact_hash, generated)
     return Job(folder, command, words, training.threads, *robot, versions(), program)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
 import subprocess
@@ -26,6 +25,7 @@ from modelgen.loader import CompiledRobot
 from modelgen.program.functions import SIGNATURES
 from tests.closeness import assert_close
 from tests.modelgen.support import mechanisms
+from tests.modelgen.support.forking import require_equal_child
 
 numba = pytest.importorskip("numba")
 
@@ -112,21 +112,9 @@ def test_many_callers_at_once(load: Callable[..., CompiledRobot]) -> None:
     assert all(np.array_equal(result, expected) for result in found)
 
 
-def _in_child(robot: CompiledRobot, queue: Any) -> None:
-    queue.put(robot.dynamics(*batch()[:2]).sum())
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_child_computes_the_same(load: Callable[..., CompiledRobot]) -> None:
-    robot = load()
-    expected = robot.dynamics(*batch()[:2]).sum()
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    child = context.Process(target=_in_child, args=(robot, queue), daemon=True)
-    child.start()
-    assert queue.get(timeout=120) == expected
-    child.join()
+def test_a_forked_child_computes_the_same(artifacts: Path) -> None:
+    require_equal_child("numba", artifacts)
 
 
 def test_float32_is_never_promoted(

@@ -7,7 +7,6 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +15,10 @@ import pytest
 
 from modelgen.artifact.folder import check
 from solver.cli import main
+from tests.solver.conftest import SOLVER, heeding_ctrl_c
 
 pytestmark = pytest.mark.slow
 
-SOLVER = "import sys; from solver.cli import main; sys.exit(main())"
 MODELGEN = SOLVER.replace("solver.cli", "modelgen.cli")
 #: Two threads, with fits of seconds: long enough for Ctrl-C to meet compiled code in both.
 TRAIN = ["train", "pendulum", "--states", "8192", "--iterations", "2000", "--epochs", "8", "--members", "2"]
@@ -29,14 +28,8 @@ SECONDS = 20.0  # until the process has ended; a second or so, on an idle machin
 
 def pressed(program: str, words: list[str], ready: Callable[[], bool], pauses: list[float]) -> tuple[int, str]:
     """Exit code and standard error of a process that gets SIGINT after each of the pauses, once it is `ready`."""
-
-    def heed_ctrl_c() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # shells make background jobs, such as a CI's, ignore it
-
-    command = [sys.executable, "-c", program, *words]
-    process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=heed_ctrl_c
-    )
+    command = heeding_ctrl_c(words, program)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 300.0
     while not ready():
         assert process.poll() is None, process.communicate()[1]

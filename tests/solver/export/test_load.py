@@ -63,7 +63,8 @@ def test_lists_tensors_and_other_dtypes_are_accepted(finished_run: Path) -> None
     frozen = x.astype(np.float32)
     frozen.flags.writeable = False
     tensor = torch.tensor(x, requires_grad=True)
-    for same in (x.tolist(), x.astype(np.float32), np.asfortranarray(x), x[::-1][::-1], frozen, tensor):
+    assert np.array_equal(policy(tensor).detach(), u)
+    for same in (x.tolist(), x.astype(np.float32), np.asfortranarray(x), x[::-1][::-1], frozen):
         assert np.array_equal(policy(same), u)
     before = x.copy()
     policy(x)

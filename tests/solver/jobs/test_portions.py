@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -29,6 +28,7 @@ from solver.jobs.engines import results, workers
 from solver.jobs.portions import policy_reference
 from solver.plants.outcome import sample_starts
 from solver.runs.folder import CHECKPOINT
+from tests.solver.conftest import heeding_ctrl_c
 from tests.solver.jobs.conftest import Cluster
 
 pytestmark = pytest.mark.slow
@@ -91,14 +91,9 @@ def test_the_artifact_of_another_model_is_refused(finished_run: Path, tmp_path: 
 def test_ctrl_c_and_kill_leave_no_process(finished_run: Path, tmp_path: Path, how: signal.Signals) -> None:
     """Of a certificate that would take hours."""
     (tmp_path / "spec.toml").write_text(LONG)
-    words = [sys.executable, "-m", "solver.cli", "certify", str(finished_run), "spec.toml", "--jobs", "2"]
-
-    def heed_ctrl_c() -> None:
-        os.setsid()
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # shells make background jobs, such as a CI's, ignore it
-
+    words = heeding_ctrl_c(["certify", str(finished_run), "spec.toml", "--jobs", "2"])
     with ExitStack() as stack:
-        process = stack.enter_context(subprocess.Popen(words, cwd=tmp_path, preexec_fn=heed_ctrl_c))
+        process = stack.enter_context(subprocess.Popen(words, cwd=tmp_path, start_new_session=True))
         stack.callback(process.kill)
         wait_for(lambda: sum(ticks > BUSY for ticks in of_session(process.pid).values()) >= 2, 100.0)
         if how == signal.SIGINT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 from pathlib import Path
@@ -75,6 +76,33 @@ def test_the_command_stops_until_it_is_told_to_go_on_and_a_resumed_one_does_not_
 
 def interrupted(_: object) -> None:
     raise KeyboardInterrupt
+
+
+def test_a_sweep_and_a_reproduction_make_the_same_checks_before_any_training(
+    generated: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each robot once for all seeds; the trainings themselves do not search again."""
+    settings = {**TINY, "iterations": 1, "adversaries": {}}
+    text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
+    (tmp_path / "s.toml").write_text(f'robots = ["heavy_arm"]\nseeds = [0, 1]\n[settings.tiny]\n{text}')
+    sweep = ["sweep", str(tmp_path / "s.toml"), "--generated", generated, "--out", str(tmp_path / "sweep")]
+    words = ["reproduce", "gallery", "--robots", "heavy_arm", "--methods", "rfvi", "--seeds", "0"]
+    words += ["--generated", generated, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "out")]
+    for command in (sweep, words):
+        assert main(command) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith("error: no input within the limits (torque")
+        assert "--unheld-target" in line
+    assert not list(tmp_path.rglob("*.pt"))
+    assert main([*sweep, "--unheld-target", "--preview", "1"]) == 0
+    said = capsys.readouterr().err.splitlines()
+    begin = said.index(next(line for line in said if line.startswith("2 trainings")))
+    searched = [line for line in said[:begin] if " search of " in line]
+    assert len(searched) == 1
+    assert searched[0].startswith("heavy_arm, tiny: warning: ")
+    for log in tmp_path.glob("sweep/*/training.log"):
+        assert "--preview 0 --unheld-target" in log.read_text()
+        assert " search of " not in log.read_text()
 
 
 def test_speeds_that_may_end_anywhere_need_not_be_held(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -24,7 +23,7 @@ from solver.runs.folder import CHECKPOINT, METRICS, MetricsLog, read_metrics, sa
 from solver.training import lifecycle, selection
 from solver.training.lifecycle import resume
 from solver.training.run import RUN, load_run, load_run_checkpoint
-from tests.solver.conftest import TINY
+from tests.solver.conftest import TINY, heeding_ctrl_c
 from tests.solver.small_trainings import start, tensors
 
 pytestmark = pytest.mark.slow
@@ -134,15 +133,8 @@ def test_resuming_a_finished_run_changes_nothing(finished_run: Path, run_copy: P
 
 def started(folder: Path, words: list[str], rows: int) -> subprocess.Popen[str]:
     """`solver train` in another process, once it has logged so many iterations."""
-    command = [sys.executable, "-c", "import sys; from solver.cli import main; sys.exit(main())"]
-    command += ["train", "pendulum", *words, "--out", str(folder)]
-
-    def heed_ctrl_c() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # shells make background jobs, such as a CI's, ignore it
-
-    process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=heed_ctrl_c
-    )
+    command = heeding_ctrl_c(["train", "pendulum", *words, "--out", str(folder)])
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 300
     while len(read_metrics(folder)) < rows:
         assert process.poll() is None, process.communicate()[1]

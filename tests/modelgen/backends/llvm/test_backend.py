@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -24,6 +23,7 @@ from modelgen.derivation import model_file as modelfile
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from tests.closeness import assert_close
+from tests.modelgen.support.forking import require_equal_child
 
 
 @pytest.fixture(scope="module")
@@ -81,22 +81,10 @@ def test_many_callers_at_once(robot: CompiledRobot) -> None:
     assert all(np.array_equal(result, expected) for result in found)
 
 
-def _in_child(robot: CompiledRobot, x: np.ndarray, queue: Any) -> None:
-    queue.put(robot.dynamics(x, x[:, :1].copy()).sum())
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.usefixtures("three_threads")
-def test_a_forked_child_has_threads_of_its_own(robot: CompiledRobot) -> None:
-    x = np.random.default_rng(0).uniform(-3, 3, (4_096, 2))
-    expected = robot.dynamics(x, x[:, :1].copy()).sum()
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    child = context.Process(target=_in_child, args=(robot, x, queue), daemon=True)
-    child.start()
-    assert queue.get(timeout=60) == expected
-    child.join()
+def test_a_forked_child_has_threads_of_its_own(artifacts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "3")
+    require_equal_child("llvm", artifacts)
 
 
 def test_out_is_written_and_returned(robot: CompiledRobot) -> None:
