@@ -161,12 +161,12 @@ class Schedule:
 class Convergence:
     """Follows the success rate and the mean return of the last evaluations. A tolerance of 0 switches it off.
 
-    The evaluations agree if all of them succeed and the last two returns are equal within the tolerance.
+    The evaluations agree if all of them succeed and their returns are equal within the tolerance.
     """
 
     schedule: Schedule
     tolerance: float  # largest relative difference of returns that agree
-    count: int = 3  # evaluations that must succeed
+    count: int = 3  # evaluations that must agree
     solved: float = 0.98  # least success rate of these evaluations
     wait: float = 0.5  # most added iterations, as a share of the iterations in the settings
     evaluations: list[list[float]] = field(default_factory=list)  # success rate and mean return of each
@@ -182,8 +182,8 @@ class Convergence:
         if polishing or self.tolerance == 0.0 or len(self.evaluations) < self.count:
             return
         solved = all(success >= self.solved for success, _ in self.evaluations)
-        before, last = (mean for _, mean in self.evaluations[-2:])
-        agree = solved and abs(last - before) < self.tolerance * abs(last)
+        returns = [mean for _, mean in self.evaluations]
+        agree = solved and max(returns) - min(returns) < self.tolerance * abs(returns[-1])
         schedule.settled = solved and (agree or schedule.settled)
         if agree:
             schedule.go_to(schedule.next_phase() if evaluated else schedule.position)

@@ -108,11 +108,11 @@ class Settings:
     episodes: Count = 100
     """Rollouts of an evaluation."""
     convergence: NotNegative = 0.0
-    """Largest relative difference of the last two mean returns of three successful evaluations, at which the training
-    skips to its next phase. It then takes every second of the iterations from the growth of the adversaries on. Phases
+    """Largest relative difference of the mean returns of three successful evaluations, at which the training skips
+    to its next phase. It then takes every second of the iterations from the growth of the adversaries on. Phases
     are the step lengths, the growth of the adversaries, and the last iterations with small learning rates. If the
     evaluations do not agree, the growth of the adversaries (or the last step length without adversaries) waits for at
-    most half as many iterations again. 0: no skipping, no waiting, and all `states` always."""
+    most half as many iterations again. 0: no skipping and no waiting."""
     polish: Annotated[int, Range(0, MOST)] = 0
     """Most polishing iterations at the end of nominal training. Each has 6 times the states and twice the epochs. They
     run only if the task is solved and V is rough: V differs from the return of its policy by more than 3 % of the

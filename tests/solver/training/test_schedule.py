@@ -79,11 +79,7 @@ def followed(settings: Settings, looks: list[Look], kept: float = 0.0, stored_at
 @pytest.mark.parametrize(
     ("returns", "success", "done"),
     [
-        (
-            [-20.0, -10.0, -9.95, -9.91, -9.9, -9.9],
-            1.0,
-            [0, 1, 2, 6],
-        ),  # agrees on the third look
+        ([-20.0, -10.0, -9.95, -9.91, -9.9, -9.9], 1.0, [0, 1, 2, 3, 6]),  # agrees on the fourth look
         ([-9.9], 0.97, list(range(12))),  # and waits for success as long as it may
     ],
 )
