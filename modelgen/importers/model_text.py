@@ -110,7 +110,7 @@ def model_file_text(source: str, name: str, written: ModelLines) -> str:
     return "\n".join(head) + body
 
 
-PLACEHOLDER = 1000.0  # rad/s, m/s: a common placeholder in published files; no joint reaches it
+UNREACHED = 1000.0  # rad/s, m/s: what published files write where no limit is known; no joint reaches it
 GUESS = 10.0  # m, the limit of a prismatic joint if its own is too large
 TOO_STRONG = 100.0  # times the rate limit, reached within a control period: the effort is too strong to be simulated
 
@@ -118,7 +118,7 @@ TOO_STRONG = 100.0  # times the rate limit, reached within a control period: the
 def guesses(written: ModelLines, format: str) -> Iterator[str]:
     """Messages about the guesses in the file. format: "URDF" or "MJCF"."""
     if written.guessed:
-        reason = f", or one of {PLACEHOLDER:g} or more," if format == "URDF" else ""
+        reason = f", or one of {UNREACHED:g} or more," if format == "URDF" else ""
         yield (
             f"the {format} has no velocity limit{reason} for {', '.join(written.guessed)}; the "
             "rate_limit in the file is a guess. Correct it."

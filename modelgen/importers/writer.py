@@ -29,8 +29,8 @@ from modelgen.importers.model_text import (
     CONTROL_RATE,
     EPSILON,
     GUESS,
-    PLACEHOLDER,
     TOO_STRONG,
+    UNREACHED,
     ModelLines,
     axis,
     decimal,
@@ -261,7 +261,7 @@ class Writer:
             written.coordinates.append(f'{name} = robot.{declared}("{name}", {span})  # follows in a loop')
             return
         written.costs += [cost, f"0.1 * {name}.rate**2"]
-        known = 0 < joint.velocity < PLACEHOLDER
+        known = 0 < joint.velocity < UNREACHED
         rate_limit = joint.velocity if known else RATES[joint.type]
         line = f'{name} = robot.{declared}("{name}", {span}, rate_limit={number(rate_limit)})'
         if not known:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from unittest import mock
 
+import pytest
+import torch
 from torch import Tensor
 
 from modelgen.cli import main as modelgen
@@ -14,8 +16,9 @@ from solver.lab.baselines.settings import BaselineRun, BaselineSettings
 from solver.plants.outcome import rollouts
 from solver.problem.robots import load_robot
 from solver.runs import kinds
-from solver.runs.folder import Report
-from solver.training.run import RunDescription
+from solver.runs.folder import Report, read_metrics
+from solver.training.lifecycle import resume
+from solver.training.run import RunDescription, load_run_checkpoint
 from solver.training.settings import Settings
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -76,3 +79,19 @@ def tensors(content: object) -> Iterator[Tensor]:
     elif isinstance(content, list):
         for value in content:
             yield from tensors(value)
+
+
+def require_same_after_resume(train: Callable[..., None], run: Path, folder: Path, done: int) -> None:
+    """Train in the folder, interrupted after an iteration and resumed: every bit is that of the finished run."""
+
+    def stop(row: dict[str, float]) -> None:
+        if row["iteration"] == done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(folder, stop)
+    resume(folder, quiet)
+    first, second = (list(tensors(load_run_checkpoint(each))) for each in (run, folder))
+    assert len(first) == len(second) > 10
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    assert read_metrics(run)[-1]["return_mean"] == read_metrics(folder)[-1]["return_mean"]

@@ -29,16 +29,14 @@ from solver.problem.context import Given
 from solver.problem.parameters import Relative
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.runs.folder import read_metrics
 from solver.runs.kinds import KINDS, load_rollout_policy, start
-from solver.training.lifecycle import resume
 from solver.training.plan import plan
 from solver.training.run import load_run, load_run_checkpoint
 from solver.training.settings import Settings
 from solver.training.solution import load_solution, make_ensemble
 from solver.value.frozen import FrozenValue
 from tests.closeness import assert_close
-from tests.solver.small_trainings import quiet, tensors
+from tests.solver.small_trainings import quiet, require_same_after_resume
 
 GIVEN = {"mass": (0.5, 1.5), "length": (0.8, 1.2)}
 ROBUST = {"state": 0.002, "action": 0.1, "observation": 0.001, "parameters": 0.05}
@@ -78,17 +76,7 @@ def test_run_json_names_the_ranges(family: Path) -> None:
 def test_a_resumed_family_is_an_uninterrupted_one(
     train: Callable[..., None], family: Path, tmp_path: Path, done: int
 ) -> None:
-    def stop(row: dict[str, float]) -> None:
-        if row["iteration"] == done:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train(tmp_path / "run", stop)
-    resume(tmp_path / "run", quiet)
-    first, second = (list(tensors(load_run_checkpoint(folder))) for folder in (family, tmp_path / "run"))
-    assert len(first) == len(second) > 10
-    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
-    assert read_metrics(family)[-1]["return_mean"] == read_metrics(tmp_path / "run")[-1]["return_mean"]
+    require_same_after_resume(train, family, tmp_path / "run", done)
 
 
 def test_the_policy_of_told_values_is_the_networks_at_this_context(family: Path) -> None:

@@ -18,15 +18,13 @@ from solver.errors import SolverError
 from solver.evaluation.parameter_box import ParameterRange
 from solver.evaluation.robustness import Trial, measure
 from solver.plants.outcome import controller
-from solver.runs.folder import read_metrics
 from solver.runs.kinds import KINDS, names_to_estimate, start
-from solver.training.lifecycle import resume
 from solver.training.plan import plan
-from solver.training.run import load_run, load_run_checkpoint
+from solver.training.run import load_run
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
 from tests.solver.references import slide
-from tests.solver.small_trainings import quiet, tensors
+from tests.solver.small_trainings import quiet, require_same_after_resume
 
 
 @pytest.fixture(scope="module")
@@ -58,17 +56,7 @@ def test_run_json_holds_the_reference_and_no_name_does(run: Path) -> None:
 def test_a_resumed_training_is_an_uninterrupted_one(
     train: Callable[..., None], run: Path, tmp_path: Path, done: int
 ) -> None:
-    def stop(row: dict[str, float]) -> None:
-        if row["iteration"] == done:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train(tmp_path / "run", stop)
-    resume(tmp_path / "run", quiet)
-    first, second = (list(tensors(load_run_checkpoint(folder))) for folder in (run, tmp_path / "run"))
-    assert len(first) == len(second) > 10
-    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
-    assert read_metrics(run)[-1]["return_mean"] == read_metrics(tmp_path / "run")[-1]["return_mean"]
+    require_same_after_resume(train, run, tmp_path / "run", done)
 
 
 def test_the_policy_is_told_its_goal(run: Path) -> None:
