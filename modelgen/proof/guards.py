@@ -1,6 +1,6 @@
 """Guards: quantities that must not vanish or change sign on the domain, each with its line of the model file.
 
-A quantity of the graph: its values, exact slopes and enclosures over its domain.
+A quantity of the graph has values, exact slopes and enclosures over its domain.
 """
 
 from __future__ import annotations

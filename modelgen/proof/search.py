@@ -2,7 +2,7 @@
 
 Many boxes are tested at once, the smallest first. Memory stays bounded, and a violation is found early.
 
-The search for a violation: samples, local minimisation with exact slopes, bisection of a sign change.
+A violation is searched for by samples, local minimisation with exact slopes, bisection of a sign change.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Comparison of compiled kernels with the model in 50 digits.
+"""Comparison of compiled kernels with the model in 50 digits, and their power balance at sample points.
 
-The power balance at sample points: with a kernel's xdot, the energy of the model changes by the power of its forces.
+With a kernel's xdot, the energy of the model changes by the power of its forces.
 
 Nothing is integrated in time, so that fast and stiff robots are checked as exactly as slow ones. The tolerance is
 computed: it is a bound of the rounding of all terms, also of terms that cancel, such as the weights on a wheel.

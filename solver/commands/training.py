@@ -1,8 +1,7 @@
-"""An interrupted run: what may be given with --resume, and the hint after Ctrl-C.
+"""A run that is started or resumed with its progress shown, for `solver train` and `solver baseline`.
 
-Progress of a training run: a live line on a terminal; elsewhere, as in a log, a line for each evaluation.
-
-Start or resume a run and show its progress, for `solver train` and `solver baseline`.
+The progress is a live line on a terminal; elsewhere, as in a log, a line for each evaluation. After Ctrl-C a hint says
+how to resume.
 """
 
 from __future__ import annotations

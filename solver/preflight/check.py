@@ -1,8 +1,7 @@
-"""All checks and warnings before a training; whether the robot can be controlled on an identified set.
+"""All checks and warnings before a training, and a preview of its task by trajectory optimisation.
 
-Preview of a task by trajectory optimisation, before minutes of training.
-
-It shows whether there is a motion to the target, its return compared with the idle robot's, and the limits it reaches.
+The checks show whether the robot can be held at its target, also on an identified set. The preview shows whether there
+is a motion to the target, its return compared with the idle robot's, and the limits it reaches.
 """
 
 from __future__ import annotations

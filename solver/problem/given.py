@@ -1,6 +1,6 @@
 """Choice of the parameters that a policy is told, and the checks of their names, ranges and effects.
 
-Options of the episodes of an environment, checked for every framework.
+The options of an environment's episodes are checked here too, once for every framework.
 """
 
 from __future__ import annotations
