@@ -15,11 +15,11 @@ cFVI is compared on the nominal robot. For rFVI the order is:
 If fewer than three quarters of the other robots succeed, 3 and 4 are ignored, and 5 is the nominal return: the mean
 from the task's starts and from states in the whole domain.
 
-A rough V is polished at the end of nominal training, with more states and longer fits. A policy follows the slope of V. If V is rough, the slope has small errors everywhere: no rollout fails, but the robot
-pays some per cent too much. Then V also differs from the return of its policy, which shows the roughness without a
-known optimum. A polishing step begins with a fresh optimiser, and its learning rate falls to its final value, because
-an unfinished fit puts its noise into the next targets. cFVI is polished at the end of its schedule, rFVI before its
-adversaries grow.
+A rough V is polished at the end of nominal training, with more states and longer fits. A policy follows the slope of V.
+If V is rough, the slope has small errors everywhere: no rollout fails, but the robot pays some per cent too much. Then
+V also differs from the return of its policy, which shows the roughness without a known optimum. A polishing step begins
+with a fresh optimiser, and its learning rate falls to its final value, because an unfinished fit puts its noise into
+the next targets. cFVI is polished at the end of its schedule, rFVI before its adversaries grow.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ results differ from those of the lower levels by rounding. One level, one versio
 hence the same bits on every machine, but for functions of the C library (exp, log, tanh, atan, pow and their kind; not
 sine and cosine), which choose their code by the processor at run time. `native` promises nothing between machines.
 
-The functions of one sample are translated (`translate`, `vectors`, `elementary`) and compiled here. A kernel is serial and releases the GIL. With `parallel` the samples are cut into one chunk per thread.
+The functions of one sample are translated (`translate`, `vectors`, `elementary`) and compiled here. A kernel is
+serial and releases the GIL. With `parallel` the samples are cut into one chunk per thread.
 """
 
 from __future__ import annotations
