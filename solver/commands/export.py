@@ -81,8 +81,7 @@ def run(options: Options) -> None:
     )
     warn_unfinished(options.run)
     told = read_changes(options.told)
-    family = not told and options.budget is None
-    solution = load_solution(options.run, options.generated, options.reaction_periods, told, contexts=family)
+    solution = load_solution(options.run, options.generated, options.reaction_periods, told, contexts=not told)
     files: dict[Path, bytes] = {}
     if options.c is not None:
         from solver.export.c_export import emit as emit_c

@@ -16,6 +16,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.export.distilled.network import LAYERS
 from solver.problem.problem import Problem
+from solver.value.family import DEGREES, exponents
 
 WIDTHS = (64, 48, 32, 24, 16, 8)
 CYCLES = 2  # of an instruction on average: most need one, loads two, a division fourteen
@@ -23,6 +24,8 @@ PRODUCT = 5  # instructions: two loads, multiply-accumulate, compare, branch
 CALL = 130  # instructions of a libm call at most: tanhf 115, sinf and cosf 115, sinhf 130, atanf 70
 NEURON, ENTRY, FRAME = 20, 20, 150  # instructions of a loop around a sum, around a state or input, and of the rest
 CODE, OPERATION = 9600, 32  # bytes: code with libm, and one operation of grad g~
+TELL_CODE, TRIM_CODE, TOLD = 1200, 4000, 600  # bytes: of what a context changes, of the trim, and the struct of both
+DOUBLE = 60  # instructions of a product in double precision, without a unit for it
 STACK = 576  # bytes without the layers; the sine of an angle of many turns needs 420
 
 STAGES = 4  # of a Runge-Kutta step in the observer
@@ -75,25 +78,56 @@ def cost(problem: Problem, width: int) -> Cost:
     It has two hidden layers, sine and cosine of the angles, and sinh and grad g~ of the inputs.
     """
     states, inputs, angles = len(problem.state_limits), len(problem.input_limits), len(problem.continuous)
+    told = 0 if problem.context is None else len(problem.context)
     features, operations = states + angles, problem.robot.operations["optimal_input"]
     hidden, neurons = (LAYERS - 1) * width * width, LAYERS * width
-    products = features * width + hidden + width * inputs + features * inputs
+    products = (features + told) * width + hidden + width * inputs + features * inputs
     instructions = PRODUCT * products + (NEURON + CALL) * neurons + FRAME
-    instructions += CALL * (2 * angles + 2 * inputs + operations) + ENTRY * (states + features + 2 * inputs)
+    instructions += CALL * (2 * angles + 2 * inputs + operations) + ENTRY * (states + features + told + 2 * inputs)
     weights = products + neurons + inputs
-    stack = 8 * max(width, features, inputs) + 4 * features + STACK
+    stack = 4 * (LAYERS + 1) * max(width, features + told, inputs) + 4 * (features + told) + STACK
     return Cost(instructions, 4 * weights + CODE + OPERATION * operations, stack)
+
+
+def tell_cost(problem: Problem, width: int) -> Cost:
+    """Cost of making the policy of a context: the polynomials of the gain, and a pass through the network and back."""
+    assert problem.context is not None
+    told, inputs, states = len(problem.context), len(problem.input_limits), len(problem.state_limits)
+    features, terms = states + len(problem.continuous), len(exponents(told))
+    hidden = (features + told) * width + (LAYERS - 1) * width * width
+    forward = PRODUCT * (hidden + width * inputs) + (NEURON + CALL) * LAYERS * width
+    back = inputs * (PRODUCT * hidden + NEURON * LAYERS * width)
+    instructions = forward + back + terms * (PRODUCT * (told + inputs * features) + NEURON) + FRAME
+    instructions += ENTRY * (states * told + len(problem.theta) + DEGREES[told] * told + inputs * features)
+    flash, stack = 4 * terms * (inputs * features + told) + TELL_CODE, 0
+    if problem.moving_trim:
+        functions = "affine_dynamics", "action_cost"
+        operations = sum(problem.robot.operations[name] for name in functions)
+        instructions += CALL * operations + DOUBLE * inputs**2 * (states + inputs)
+        flash += OPERATION * operations + TRIM_CODE
+    stack = 4 * (2 * (LAYERS + 1) * max(width, features + told, inputs) + (DEGREES[told] + 2) * told) + STACK
+    return Cost(instructions, flash, stack + 4 * inputs * features)
+
+
+def with_tell(problem: Problem, width: int) -> Cost:
+    """Cost of a policy that is told another context in every call; of the policy alone without contexts."""
+    policy = cost(problem, width)
+    if problem.context is None:
+        return policy
+    tell = tell_cost(problem, width)
+    instructions, flash = policy.instructions + tell.instructions, policy.flash + tell.flash
+    return Cost(instructions, flash, max(policy.stack, tell.stack) + TOLD)
 
 
 def widest(problem: Problem, budget: TimeBudget, observer: int = 0) -> int:
     """Width of the largest network that fits the budget. observer: instructions of the observer.
 
-    Raises SolverError if no network fits.
+    A family is told another context in every call. Raises SolverError if no network fits.
     """
     for width in WIDTHS:
-        if cost(problem, width).instructions + observer <= budget.instructions:
+        if with_tell(problem, width).instructions + observer <= budget.instructions:
             return width
-    least, name = cost(problem, WIDTHS[-1]).instructions, problem.robot.name
+    least, name = with_tell(problem, WIDTHS[-1]).instructions, problem.robot.name
     needs = f"the smallest network for {name} needs {least}"
     if observer > budget.instructions:
         needs = f"the observer of {name} needs {observer}, and the smallest network {least} more"
