@@ -237,7 +237,7 @@ def evaluate(
         drawn=drawn,
         jump=jump,
         horizon=problem.horizon if problem.horizon > problem.robot.metadata.task.horizon else None,
-        at_rest=_at_rest(problem, result) if source.references else {},
+        at_rest=at_rest(problem, result) if source.references else {},
     )
 
 
@@ -293,7 +293,7 @@ def _jumps(problem: Problem, starts: Tensor, seconds: float, seed: int) -> Jumps
     return Jumps(periods, torch.stack(contexts[1:]))
 
 
-def _at_rest(problem: Problem, result: Rollouts) -> dict[str, tuple[float, float]]:
+def at_rest(problem: Problem, result: Rollouts) -> dict[str, tuple[float, float]]:
     """Mean and largest error of every coordinate over the ends of the rollouts, each the mean over the time in which a
     success rests."""
     rows = result.x[-1 - settling_periods(problem) :]

@@ -16,7 +16,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.export.distilled.network import LAYERS
 from solver.problem.problem import Problem
-from solver.value.family import DEGREES, exponents
+from solver.value.family import exponents
 
 WIDTHS = (64, 48, 32, 24, 16, 8)
 CYCLES = 2  # of an instruction on average: most need one, loads two, a division fourteen
@@ -93,19 +93,20 @@ def tell_cost(problem: Problem, width: int) -> Cost:
     """Cost of making the policy of a context: the polynomials of the gain, and a pass through the network and back."""
     assert problem.context is not None
     told, inputs, states = len(problem.context), len(problem.input_limits), len(problem.state_limits)
-    features, terms = states + len(problem.continuous), len(exponents(told))
+    features, degrees = states + len(problem.continuous), exponents(told, problem.context.shift)
+    terms, degree = len(degrees), int(degrees.max())
     hidden = (features + told) * width + (LAYERS - 1) * width * width
     forward = PRODUCT * (hidden + width * inputs) + (NEURON + CALL) * LAYERS * width
     back = inputs * (PRODUCT * hidden + NEURON * LAYERS * width)
     instructions = forward + back + terms * (PRODUCT * (told + inputs * features) + NEURON) + FRAME
-    instructions += ENTRY * (states * told + len(problem.theta) + DEGREES[told] * told + inputs * features)
+    instructions += ENTRY * (states * told + len(problem.theta) + degree * told + inputs * features)
     flash, stack = 4 * terms * (inputs * features + told) + TELL_CODE, 0
     if problem.moving_trim:
         functions = "affine_dynamics", "action_cost"
         operations = sum(problem.robot.operations[name] for name in functions)
         instructions += CALL * operations + DOUBLE * inputs**2 * (states + inputs)
         flash += OPERATION * operations + TRIM_CODE
-    stack = 4 * (2 * (LAYERS + 1) * max(width, features + told, inputs) + (DEGREES[told] + 2) * told) + STACK
+    stack = 4 * (2 * (LAYERS + 1) * max(width, features + told, inputs) + (degree + 2) * told) + STACK
     return Cost(instructions, flash, stack + 4 * inputs * features)
 
 

@@ -85,7 +85,7 @@ def target_gain(solution: Solution, teacher: ClosedFormPolicy, scale: Tensor) ->
     SolverError if it misses the gain of some context by more than MISFIT.
     """
     problem, features, context = solution.problem, solution.ensemble.features, solution.problem.context
-    degrees = torch.empty(1, 0, dtype=torch.long) if context is None else exponents(len(context))
+    degrees = torch.empty(1, 0, dtype=torch.long) if context is None else exponents(len(context), context.shift)
     size = 1 if context is None else FITTED * len(degrees) + CHECKED
     rows = problem.sample_targets(size, torch.Generator().manual_seed(SEED))
     n, step = len(problem.target), GAIN_STEP * problem.state_limits
