@@ -21,6 +21,10 @@ from modelgen import Robot
 from modelgen.builder import export
 from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
+from solver.export.distilled.c_source import emit
+from solver.export.distilled.network import SmallNetwork, argument_scale, controller
+from solver.export.distilled.regression import target_gain
+from solver.game.policies import make_policy
 from solver.plants.outcome import rollouts
 from solver.runs.kinds import KINDS
 from solver.runs.kinds import start as start_run
@@ -125,6 +129,47 @@ def test_in_c(family: Family, real: str, tmp_path: Path) -> None:
     found = called(tmp_path / "driver", np.hstack([family.states, family.context]))
     family.compare(found[:, :m], found[:, m], found[:, m + 1 :])
     assert np.abs(family.other_context() - found[:, :m]).max() > 1e-2
+
+
+@needs_compiler
+@pytest.mark.parametrize("real", ["double", "float"])
+def test_a_distilled_network_in_c_is_torchs(family: Family, real: str, tmp_path: Path) -> None:
+    """Random weights, so large that inputs reach their limits. At the target of every context it has the run's input
+    and the run's gain, whatever the weights are."""
+    solution = family.solution
+    problem, scale = solution.problem, argument_scale(solution.problem)
+    teacher = make_policy(problem, solution.value, solution.run.settings.reaction_periods)
+    gain, generator = target_gain(solution, teacher, scale), torch.Generator().manual_seed(3)
+    network = SmallNetwork(solution.ensemble.features, scale, 16, generator, gain)
+    with torch.no_grad():
+        network.weights[-1].mul_(3.0)
+    name, m, n = problem.robot.name, len(problem.input_limits), len(problem.target)
+    files = {file: text.encode() for file, text in emit(problem, network, name, ["facts"]).items()}
+    for file, content in {**files, **export(model_of(name), "c")}.items():
+        (tmp_path / file).write_bytes(content)
+    sources = [str(tmp_path / f"{name}{end}.c") for end in ("", "_policy", "_policy_driver")]
+    command = [str(COMPILER), *STRICT, f"-D{name.upper()}_REAL={real}", *sources, "-lm", "-o", str(tmp_path / "driver")]
+    subprocess.run(command, check=True)
+    at = problem.at_target(family.rows[:20])
+    still = torch.cat([at, family.rows[:20, n:]], 1)
+    shown = np.hstack(
+        [torch.cat([family.rows, still]).numpy()[:, :n], np.vstack([family.context, family.context[:20]])]
+    )
+    found = called(tmp_path / "driver", shown) / problem.input_limits.numpy()
+    act, limits = controller(problem, network), problem.input_limits
+    wanted = act(family.rows)[0] / limits
+    assert wanted.abs().max() > 0.6
+    np.testing.assert_allclose(found[: len(wanted)], wanted.numpy(), atol=3e-4)
+    np.testing.assert_allclose(found[len(wanted) :], (problem.cost_at(still).trim / limits).expand(20, m), atol=3e-4)
+    steps = [
+        torch.cat([sign * torch.diag(2e-3 * problem.state_limits), torch.zeros(n, still.shape[1] - n)], 1)
+        for sign in (1, -1)
+    ]
+    for row in still[:5]:
+        own, distilled = (
+            (policy(row + steps[0])[0] - policy(row + steps[1])[0]) / limits for policy in (solution.controller(), act)
+        )
+        torch.testing.assert_close(distilled, own, rtol=0.05, atol=1e-3)
 
 
 MAIN = """
