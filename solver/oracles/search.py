@@ -218,7 +218,7 @@ def _motion(
     rates = np.gradient(position, period, axis=0)
     x = np.tile(np.array(program.task.target), (len(position), 1))
     x[:, :q] = position
-    if program.metadata.rolls:  # declared speeds stay those of the target
+    if program.metadata.uneven:  # speeds without a coordinate stay those of the target
         followed = {program.metadata.rate(name): i for i, name in enumerate(program.metadata.coordinates)}
         for state, i in ((state, i) for state, i in followed.items() if state is not None):
             x[:, state] = rates[:, i]
