@@ -110,8 +110,9 @@ def ignorable(robot: Robot, equations: EquationsOfMotion) -> str:
     free = robot.declared_task.numbers.free
     left = [name for name in names if name not in free]
     reason = ", so that no policy brings it to its target" if left else ""
+    advice = f", or write free={[*free, *left]!r}, or give it a state cost" if left else ""
     return (
         f"{robot.declared_task.place}: nothing depends on {', '.join(f'`{name}`' for name in names)}: the equations "
-        f"are the same everywhere along it, and the state cost does not see it{reason}. Write robot.ignore({names[0]}) before robot.task, which leaves it out of the state and halves the domain"
-        f"{f', or write free={[*free, *left]!r}, or give it a state cost' if left else ''}."
+        f"are the same everywhere along it, and the state cost does not see it{reason}. Write "
+        f"robot.ignore({names[0]}) before robot.task, which leaves it out of the state and halves the domain{advice}."
     )
