@@ -41,7 +41,7 @@ def design(metadata: Metadata, count: int) -> Array:
     All states have the same quantiles in different orders, of least discrepancy among DESIGNS. The quantiles are scaled
     to variance 1, so that a quadratic function has nearly its mean over the distribution.
 
-    A rotation is turned by a vector of such quantiles; with a deviation of pi it has quantiles of the uniform rotations.
+    A rotation is turned by a vector of such quantiles; with a deviation of pi they are uniform over the rotations.
 
     Raises SolverError for a mean beyond a limit, and for a count out of range.
     """
@@ -91,14 +91,8 @@ def _uniform(share: Array) -> Array:
     """Unit quaternions (N, 4) of three shares (N, 3) from 0 to 1: uniform over the rotations (Shoemake, 1992)."""
     first, angles = share[:, :1], 2.0 * np.pi * share[:, 1:]
     low, high = np.sqrt(1.0 - first), np.sqrt(first)
-    return np.hstack(
-        [
-            low * np.sin(angles[:, :1]),
-            low * np.cos(angles[:, :1]),
-            high * np.sin(angles[:, 1:]),
-            high * np.cos(angles[:, 1:]),
-        ]
-    )
+    sine, cosine = np.sin(angles), np.cos(angles)
+    return np.hstack([low * sine[:, :1], low * cosine[:, :1], high * sine[:, 1:], high * cosine[:, 1:]])
 
 
 def require_within(metadata: Metadata, start: Array, what: str) -> None:
