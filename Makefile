@@ -34,10 +34,10 @@ test-lowest test-newest:  # the fast tests with the oldest and the newest depend
 fuzz: $(INSTALLED)  # other random model files, trees, runs, specifications and options every time
 	FUZZ=1 $(BIN)/python -m pytest tests -k fuzz --timeout=7200
 
-robots: $(INSTALLED)  # URDFs of PyPI imported, built and verified: docs/results/robots.md. Takes an hour
+robots: $(INSTALLED)  # URDFs of PyPI imported, built and verified: docs/reference/urdf-of-pypi.md. Takes an hour
 	$(BIN)/python benchmarks/robots.py
 
-mjcf: $(INSTALLED)  # MJCF files of PyPI imported, built and compared with MuJoCo: docs/results/mjcf.md. Takes an hour
+mjcf: $(INSTALLED)  # MJCF files of PyPI imported, built and compared with MuJoCo: docs/reference/mjcf-of-pypi.md. Takes an hour
 	$(BIN)/python benchmarks/robots.py --format mjcf
 
 lint: $(INSTALLED)

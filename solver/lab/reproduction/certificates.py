@@ -88,7 +88,6 @@ class Certificates:
         """Write the page, the specifications and the JSON file. Returns their paths."""
         page = Page(self.plan, self.out)
         page.name = "certificates"
-        page.say("# Certificates of the paper's robots")
         page.say(
             f"Made by `{self.command}`. Every seed is certified by `solver certify RUN FILE` with the file of the row "
             f"and {EPISODES} independent rollouts. If none fails, at most {100 * PROBABILITY:g} % of rollouts fail, "

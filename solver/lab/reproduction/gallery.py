@@ -83,7 +83,6 @@ class Gallery:
         page = Page(self.plan, self.out)
         page.name = "gallery"
         rows = [self.rows[key] for key in sorted(self.rows)]
-        page.say("# Every robot with the default settings")
         page.say(
             f"Made by `{self.command}`. Every run is `solver train ROBOT` with the row's `--algorithm` and `--seed`, "
             f"evaluated by {self.plan.budget.episodes} rollouts on the nominal robot. Success and held are over the "
