@@ -18,7 +18,7 @@ from solver.export.distilled.network import LAYERS
 from solver.problem.problem import Problem
 from solver.value.family import exponents
 
-WIDTHS = (64, 48, 32, 24, 16, 8)
+WIDTHS = (64, 48, 40, 32, 24, 16, 8)
 CYCLES = 2  # of an instruction on average: most need one, loads two, a division fourteen
 PRODUCT = 5  # instructions: two loads, multiply-accumulate, compare, branch
 CALL = 130  # instructions of a libm call at most: tanhf 115, sinf and cosf 115, sinhf 130, atanf 70

@@ -21,7 +21,9 @@ from modelgen import Robot
 from modelgen.builder import export
 from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
+from solver.export.distilled import board
 from solver.export.distilled.c_source import emit
+from solver.export.distilled.cost import with_tell
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller
 from solver.export.distilled.regression import target_gain
 from solver.game.policies import make_policy
@@ -195,6 +197,27 @@ int main(void) {
 @pytest.fixture(scope="module")
 def pendulum(tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return trained("pendulum", tiny, tmp_path_factory.mktemp("one") / "run")
+
+
+@pytest.mark.skipif(bool(board.missing_tools()), reason=f"not installed: {board.missing_tools()}")
+@pytest.mark.parametrize("width", [8, 32])
+def test_the_stated_cost_bounds_a_call_that_is_told_a_context(pendulum: Path, tmp_path: Path, width: int) -> None:
+    """And is no more than 1.5 times of it. The inputs that the board computes are Torch's."""
+    solution = load_solution(pendulum, contexts=True)
+    problem, scale = solution.problem, argument_scale(solution.problem)
+    gain = target_gain(solution, make_policy(problem, solution.value, 1.0), scale)
+    network = SmallNetwork(solution.ensemble.features, scale, width, torch.Generator().manual_seed(3), gain)
+    files = {file: text.encode() for file, text in emit(problem, network, "pendulum", ["facts"]).items()}
+    for file, content in {**files, **export(load_model("pendulum"), "c")}.items():
+        (tmp_path / file).write_bytes(content)
+    rows = problem.sample_domain(100, torch.Generator().manual_seed(1))
+    counts = board.measured(problem, tmp_path, board.shown(problem, rows).numpy(), board.told_policy(problem))
+    largest, stated = counts.largest, with_tell(problem, width)
+    assert stated.instructions / 1.5 < largest.instructions <= stated.instructions
+    assert stated.flash / 1.5 < largest.flash <= stated.flash
+    assert largest.stack <= stated.stack
+    wanted = controller(problem, network)(rows)[0].numpy()
+    np.testing.assert_allclose(counts.u, wanted, atol=1e-3 * float(problem.input_limits[0]))
 
 
 @needs_compiler
