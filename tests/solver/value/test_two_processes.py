@@ -7,8 +7,8 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as processes
 from torch import Tensor
+from torch.multiprocessing.spawn import spawn
 
 from solver.value.fitting import FitPlan, MemberFit, Samples
 from solver.value.network import Ensemble
@@ -21,9 +21,8 @@ class Shared(MemberFit):
 
     def step(self, batch: Samples, kind: int) -> Tensor:
         share = slice(dist.get_rank(), None, dist.get_world_size())
-        own = Samples(
-            *(array[..., share].contiguous() for array in (batch.z, batch.factor, batch.target, batch.weight))
-        )
+        arrays = batch.z, batch.factor, batch.target, batch.weight
+        own = Samples(*(array[..., share].contiguous() for array in arrays))
         loss = self.loss_gradient(own) * len(own.target)
         dist.all_reduce(self.optimiser.gradient)
         self.optimiser.gradient /= dist.get_world_size()
@@ -53,7 +52,7 @@ def work(rank: int, folder: str) -> None:
 
 
 def test_two_processes_give_the_weights_of_one(tmp_path: Path) -> None:
-    processes.spawn(work, (str(tmp_path),), nprocs=2)
+    spawn(work, (str(tmp_path),), nprocs=2)
     first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in range(2))
     assert torch.equal(first, second)
     assert_close(first, fitted(MemberFit))
