@@ -1,12 +1,12 @@
-"""Rivals on a grid: seconds until the policy of hj_reachability, and of the grid oracle, swings up the pendulum.
+"""Rivals on a grid: processor seconds until hj_reachability and the grid oracle swing up the pendulum.
 
     pip install hj-reachability
     python benchmarks/grids.py --json
 
 Both solve the Hamilton-Jacobi-Bellman equation of the same robot and task in pseudo-time, from V = 0. After every
 `--interval` seconds of it, the policy of V makes 100 rollouts from the task's starts, with an input that is held for a
-control period. They are not timed. A row has the seconds, with the compilation of JAX, to 95 and 99 % of the way from
-the idle robot's return to the best return of the run.
+control period. They are not timed. A row has the processor seconds of all threads, with the compilation of JAX, to 95
+and 99 % of the way from the idle robot's return to the best return of the run.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Swing(hj.dynamics.Dynamics):  # type: ignore[misc]
         return self.robot.dynamics(state, control)
 
     def optimal_control_and_disturbance(self, state: Any, time: Any, grad_value: Any) -> tuple[Any, Any]:  # noqa: ARG002
-        return self.robot.optimal_input(-grad_value @ self.robot.affine_dynamics(state)[1])[0], jnp.zeros(1)
+        return self.robot.optimal_input(-grad_value @ self.robot.affine_dynamics(state)[1]), jnp.zeros(1)
 
     def hamiltonian(self, state: Any, time: Any, value: Any, grad_value: Any) -> Any:
         u, _ = self.optimal_control_and_disturbance(state, time, grad_value)
@@ -65,7 +65,7 @@ class Swing(hj.dynamics.Dynamics):  # type: ignore[misc]
 
 
 def rival(problem: Problem, nodes: int, interval: float) -> Iterator[tuple[float, GridValue]]:
-    """Seconds of hj_reachability so far and its V, after every interval of pseudo-time."""
+    """Processor seconds of hj_reachability so far and its V, after every interval of pseudo-time."""
     limits = problem.state_limits.numpy()
     domain = hj.sets.Box(-limits, limits)
     grid = hj.Grid.from_lattice_parameters_and_boundary_conditions(domain, (nodes, nodes), periodic_dims=0)
@@ -74,10 +74,10 @@ def rival(problem: Problem, nodes: int, interval: float) -> Iterator[tuple[float
     )
     dynamics, value, spent = Swing(problem), jnp.zeros(grid.shape), 0.0
     for k in range(round(SECONDS / interval)):
-        begin = time.perf_counter()
+        begin = time.process_time()
         value = hj.step(settings, dynamics, grid, -k * interval, value, -(k + 1) * interval, progress_bar=False)
         slopes = np.asarray(grid.grad_values(value, settings.upwind_scheme))
-        spent += time.perf_counter() - begin
+        spent += time.process_time() - begin
         found = -np.concatenate([np.asarray(value)[None], np.moveaxis(slopes, -1, 0)])
         found = np.concatenate([found, found[:, :1]], 1)  # the first angle again, so that every angle lies between two
         position = torch.linspace(-1.0, 1.0, nodes + 1) * limits[0]
@@ -85,17 +85,17 @@ def rival(problem: Problem, nodes: int, interval: float) -> Iterator[tuple[float
 
 
 def oracle(problem: Problem, nodes: int, interval: float) -> Iterator[tuple[float, GridValue]]:
-    """Seconds of the grid oracle so far and its V, after every interval of pseudo-time."""
+    """Processor seconds of the grid oracle so far and its V, after every interval of pseudo-time."""
     value, spent = None, 0.0
     for _ in range(round(SECONDS / interval)):
-        begin = time.perf_counter()
+        begin = time.process_time()
         value = solve(Game(problem), (nodes, nodes), tolerance=0.0, seconds=interval, begin=value)
-        spent += time.perf_counter() - begin
+        spent += time.process_time() - begin
         yield spent, replace(value, nodes=value.nodes.float())
 
 
 def measured(problem: Problem, found: Iterator[tuple[float, GridValue]]) -> dict[str, float]:
-    """Seconds to 95 and 99 % of the best return, in all, the best return and its success rate."""
+    """Processor seconds to 95 and 99 % of the best return, in all, the best return and its success rate."""
     starts = sample_starts(problem, ROLLOUTS, 0)
     idle = float(rollouts(problem, without_input(problem), starts).returns.mean())
     rows = []
