@@ -1,9 +1,10 @@
 // One robot in closed loop, a control period at a time: as solver.problem.integrator and solver.plants.outcome.
 // conditions: { theta, delay (control periods), noise and stiction (multiples of the usual), seed, knows (whether a policy
-// that can be told parameters is told those of theta, or else the nominal ones) }.
+// that can be told parameters is told those of theta, or else the nominal ones), finds (whether the policy gets the state
+// from an observer of encoders instead, which also estimates what theta changes; a policy that can be told it is told that) }.
 function makeSimulation(robot, facts, nominal, rules, run) {
   const n = facts.states.length, m = facts.inputs.length, q = rules.position.length;
-  const { policy, value, tell } = makePolicy(robot, facts, nominal, run);
+  const { policy, value, cost: costOf, tell } = makePolicy(robot, facts, nominal, run);
   const period = 1 / facts.task.control_rate;
   const floats = (size) => new Float64Array(size);
   const x = floats(n), u = floats(m), given = floats(m), seen = floats(n), wrapped = floats(n), cost = floats(1);
@@ -21,8 +22,10 @@ function makeSimulation(robot, facts, nominal, rules, run) {
   };
   const turned = (angle) => angle - 2 * Math.PI * Math.floor((angle + Math.PI) / (2 * Math.PI));
   const all = { x, u, seen, value, policy, period, time: 0, result: 0, good: 0, hit: false, reset, step, success, confine, know };
+  const observer = run.observer && makeObserver(robot, facts, rules, run.observer, confine), references = facts.task.references || [];
+  all.observer = observer;
   const trim = facts.inputs.map((input) => input.trim);
-  let waiting = [], random = Math.random, known = "", priced = nominal;
+  let waiting = [], random = Math.random, known = "", observes = "", priced = nominal;
 
   function confine(y) {
     for (let i = 0; i < n; i++)
@@ -36,13 +39,11 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     }
   }
   // What the policy is told, and the parameters that the state cost has: only what it can be told differs from the nominal.
-  function know({ theta, knows }) {
-    const now = `${Boolean(knows)} ${theta}`;
+  function know({ theta, knows, finds }) {
+    const now = `${Boolean(knows)} ${Boolean(finds)} ${theta}`;
     if (!tell || now === known) return;
     known = now;
-    const references = facts.task.references || [], always = new Set(references.map((reference) => reference.name));
-    const values = facts.parameters.map(({ name }, i) => [name, theta[i]]);
-    tell(Object.fromEntries(values.filter(([name]) => knows || always.has(name))));
+    tell(Object.fromEntries(facts.parameters.map(({ name }, i) => [name, theta[i]]).filter(([name]) => (knows && !finds) || refers(name))));
     priced = [...nominal];
     for (const { place } of run.told.context) priced[place] = theta[place];
     // The target of the references.
@@ -53,8 +54,23 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     }
     robot.affine_dynamics(target, nominal, atTarget, B);
   }
+  function refers(name) {
+    return references.some((reference) => reference.name === name);
+  }
+  // The observer's estimate of the state, to `seen`, from its positions: it begins anew when there is another to make.
+  function observe({ theta, delay, noise, finds }) {
+    const { observable, counts } = run.observer, estimated = observable.filter((i) => run.told || theta[i] !== nominal[i]);
+    const first = nominal.map((value, i) => (tell && refers(facts.parameters[i].name) ? theta[i] : value));
+    const now = `${delay} ${noise} ${estimated}`;
+    if (now !== observes) observer.reset({ delay, noise: rules.noise.slice(0, q).map((each) => noise * each), estimated, theta: first });
+    observes = now;
+    first.forEach((value, i) => { if (!estimated.includes(i)) observer.parameters[i] = value; });
+    observer.estimate(counts.map((count, i) => count * Math.round(seen[i] / count)), seen);
+    if (tell) tell(Object.fromEntries(facts.parameters.map(({ name }, i) => [name, observer.parameters[i]])));
+  }
   function reset(start, conditions) {
     know(conditions);
+    observes = "";
     x.set(start);
     u.set(trim);
     waiting = [];
@@ -136,7 +152,16 @@ function makeSimulation(robot, facts, nominal, rules, run) {
       for (let i = 0; i < n; i++) seen[i] += conditions.noise * rules.noise[i] * random();
       for (let i = 0; i < n; i++) if (turns[i]) seen[i] = turned(seen[i]);
     }
-    all.result -= policy(seen, u) * period;
+    const finds = observer && conditions.finds;
+    if (finds) observe(conditions);
+    else observes = "";
+    let paid = policy(seen, u);
+    if (finds) {
+      observer.compensate(u, Boolean(tell));
+      observer.sent(u);
+      paid = costOf(u);
+    }
+    all.result -= paid * period;
     waiting.push(Float64Array.from(u));
     while (waiting.length <= conditions.delay) waiting.unshift(trim);
     while (waiting.length > conditions.delay + 1) waiting.shift();
