@@ -70,7 +70,7 @@ function refresh() {
   shows.forEach((show) => show());
   $("speed").value = [...$("speed").options].some((each) => Number(each.value) === speed) ? speed : "";
   $("drag").value = drag;
-  $("knows").checked = conditions.knows;
+  $("knows").value = knows();
   [$("across").value, $("up").value] = axes;
   plots.forEach(({ select }, i) => { select.value = shown[i]; });
 }
@@ -87,6 +87,16 @@ facts.parameters.forEach((parameter, i) => {
   const low = value > 0 ? Math.max(value - 2.5 * wide, 0.05 * value) : value - 2.5 * wide;
   shows.push(slider($("parameters"), { ...parameter, low, high: value + 2.5 * wide, mark: value, set: [lower, upper],
     get: () => conditions.theta[i], change: (to) => { conditions.theta[i] = to; } }));
+  const track = $("parameters").lastChild.querySelector(".track");
+  for (const pane of panes) { // what its observer finds
+    const mark = element("div", { className: "found" });
+    mark.style.background = `var(--${pane.name})`;
+    track.append(mark);
+    pane.found.push((observer) => {
+      mark.hidden = !observer?.estimated.includes(i);
+      if (!mark.hidden) mark.style.left = `${Math.min(Math.max((100 * (observer.parameters[i] - low)) / (value + 2.5 * wide - low), 0), 100)}%`;
+    });
+  }
 });
 shows.push(slider($("harsh"), { name: "delay", unit: "control periods", meaning: "from the policy to the drive", low: 0, high: 10, step: 1,
   get: () => conditions.delay, change: (to) => { conditions.delay = to; } }));
@@ -121,9 +131,11 @@ $("pause").onclick = () => pause();
 $("reset").onclick = () => reset();
 $("step").onclick = () => { pause(true); advance(); draw(); };
 $("speed").onchange = () => { speed = Number($("speed").value); writeAddress(); };
+if (references.length) $("drag").append(element("option", { value: "goal" }, "moves the target"));
 $("drag").onchange = () => { drag = $("drag").value; writeAddress(); };
-$("knowing").hidden = !families;
-$("knows").onchange = () => { conditions.knows = $("knows").checked; writeAddress(); maps(); };
+for (const [value, words] of knowledge) $("knows").append(element("option", { value }, words));
+$("knowing").hidden = knowledge.length < 2;
+$("knows").onchange = () => { know($("knows").value); writeAddress(); if (families) maps(); };
 // The story: every step is an experiment, and says what there is to see.
 const target = [...facts.task.target], kilograms = facts.parameters.findLastIndex(({ unit, value }) => unit === "kg" && value > 0);
 const context = runs.flatMap((run) => run.told?.context ?? []), toldMass = context.find(({ place }) => facts.parameters[place].unit === "kg");
@@ -139,19 +151,21 @@ if (facts.parameters.length) {
   const begin = () => { start = [...usualStart]; pushes = []; conditions.theta[heavy] = heavier; };
   story.push({ name: kilograms < 0 ? "Make it different" : "Make it heavier", begin,
     words: `The ${name} (${meaning || "a parameter"}) is ${short(heavier)} ${unit} now. ${several} ${short(value)} ${unit}. Which one still arrives?` });
-  if (families) story.push({ name: "Now tell it", begin() { begin(); conditions.knows = true; },
-    words: `The same ${name}. A policy that can be told it knows ${short(heavier)} ${unit} now, as from an observer that estimates it.` });
+  const begins = (known) => () => { begin(); know(known); };
+  if (runs.every((run) => run.observer?.observable.includes(heavy))) story.push({ name: "Now let it find out", begin: begins("found"),
+    words: `The same ${name}, seen by encoders of the positions only. An observer estimates the speeds and the ${name}: see the marks below its slider. ${families ? "A policy that can be told it is told the estimate." : "The input shifts by what that changes at the target."}` });
+  else if (families) story.push({ name: "Now tell it", begin: begins("these"), words: `The same ${name}. A policy that can be told it knows ${short(heavier)} ${unit} now.` });
 }
 story.forEach(({ name, words, begin }, i) => {
   const button = element("button", { type: "button" }, element("b", {}, String(i + 1)), name);
   button.onclick = () => {
-    Object.assign(conditions, { theta: [...nominal], delay: 0, noise: 0, stiction: 0, knows: false });
+    Object.assign(conditions, { theta: [...nominal], delay: 0, noise: 0, stiction: 0, knows: false, finds: false });
     begin();
-    if (families) maps();
     for (const each of $("story").children) each.setAttribute("aria-pressed", String(each === button));
     $("told").textContent = words;
     refresh();
     reset(true);
+    if (families) maps();
     pause(false);
   };
   $("story").append(button);

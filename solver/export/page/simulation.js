@@ -21,7 +21,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     return 2 * Math.atan2(Math.hypot(...v), Math.abs(w));
   };
   const turned = (angle) => angle - 2 * Math.PI * Math.floor((angle + Math.PI) / (2 * Math.PI));
-  const all = { x, u, seen, value, policy, period, time: 0, result: 0, good: 0, hit: false, reset, step, success, confine, know };
+  const all = { x, u, seen, value, policy, period, time: 0, result: 0, good: 0, hit: false, reset, step, success, confine, know, target, targetOf };
   const observer = run.observer && makeObserver(robot, facts, rules, run.observer, confine), references = facts.task.references || [];
   all.observer = observer;
   const trim = facts.inputs.map((input) => input.trim);
@@ -46,31 +46,40 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     tell(Object.fromEntries(facts.parameters.map(({ name }, i) => [name, theta[i]]).filter(([name]) => (knows && !finds) || refers(name))));
     priced = [...nominal];
     for (const { place } of run.told.context) priced[place] = theta[place];
-    // The target of the references.
-    target.forEach((_, s) => { target[s] = facts.task.target[s]; });
+    target.splice(0, n, ...targetOf(theta));
+    robot.affine_dynamics(target, nominal, atTarget, B);
+  }
+  // The target of the references.
+  function targetOf(theta) {
+    const moved = [...facts.task.target];
     for (const { name, target: along } of references) {
       const place = facts.parameters.findIndex((parameter) => parameter.name === name), change = theta[place] - nominal[place];
-      along.forEach((each, s) => { target[s] += each * change; });
+      along.forEach((each, s) => { moved[s] += each * change; });
     }
-    robot.affine_dynamics(target, nominal, atTarget, B);
+    return moved;
   }
   function refers(name) {
     return references.some((reference) => reference.name === name);
   }
   // The observer's estimate of the state, to `seen`, from its positions: it begins anew when there is another to make.
-  function observe({ theta, delay, noise, finds }) {
-    const { observable, counts } = run.observer, estimated = observable.filter((i) => run.told || theta[i] !== nominal[i]);
+  function observe(conditions) {
+    const { counts } = run.observer, first = prepare(conditions);
+    first.forEach((value, i) => { if (!observer.estimated.includes(i)) observer.parameters[i] = value; });
+    observer.estimate(counts.map((count, i) => count * Math.round(seen[i] / count)), seen);
+    if (tell) tell(Object.fromEntries(facts.parameters.map(({ name }, i) => [name, observer.parameters[i]])));
+  }
+  function prepare({ theta, delay, noise }) {
+    const estimated = run.observer.observable.filter((i) => run.told || theta[i] !== nominal[i]);
     const first = nominal.map((value, i) => (tell && refers(facts.parameters[i].name) ? theta[i] : value));
     const now = `${delay} ${noise} ${estimated}`;
     if (now !== observes) observer.reset({ delay, noise: rules.noise.slice(0, q).map((each) => noise * each), estimated, theta: first });
     observes = now;
-    first.forEach((value, i) => { if (!estimated.includes(i)) observer.parameters[i] = value; });
-    observer.estimate(counts.map((count, i) => count * Math.round(seen[i] / count)), seen);
-    if (tell) tell(Object.fromEntries(facts.parameters.map(({ name }, i) => [name, observer.parameters[i]])));
+    return first;
   }
   function reset(start, conditions) {
     know(conditions);
     observes = "";
+    if (observer && conditions.finds) prepare(conditions);
     x.set(start);
     u.set(trim);
     waiting = [];

@@ -223,9 +223,9 @@ def test_touch_pushes_and_keys_move_sliders(finished_run: Path, tmp_path: Path) 
 
 
 def test_a_story_is_told_and_the_robot_stays_in_its_picture(page: Any) -> None:
-    """Every step is an experiment: a push at the target, then half as much mass again."""
+    """Every step is an experiment: a push at the target, half as much mass again, and an observer that finds it."""
     steps = page.locator("#story button")
-    assert steps.all_inner_texts() == ["1Push it", "2Make it heavier"]
+    assert steps.all_inner_texts() == ["1Push it", "2Make it heavier", "3Now let it find out"]
     steps.nth(0).click()
     assert page.evaluate("start") == page.evaluate("facts.task.target")
     page.evaluate("pause(true)")
@@ -237,6 +237,20 @@ def test_a_story_is_told_and_the_robot_stays_in_its_picture(page: Any) -> None:
     assert page.evaluate("conditions.theta[0]") == pytest.approx(1.5 * page.evaluate("nominal[0]"))
     assert "1.5 kg" in page.inner_text("#told")
     assert page.evaluate("start") == page.evaluate("facts.task.start_mean")
+    assert page.locator(".track .found:visible").count() == 0
+    steps.nth(2).click()
+    assert "knows=found" in page.url
+    assert page.locator("#knows").input_value() == "found"
+    page.evaluate("pause(true)")
+    for _ in range(200):
+        page.evaluate("advance()")
+    page.evaluate("draw()")
+    assert page.evaluate("panes[0].simulation.observer.parameters[0]") == pytest.approx(1.5, rel=0.1)
+    assert page.inner_text(".finds").startswith("finds mass 1.")
+    assert page.locator(".track .found:visible").count() == 1
+    page.select_option("#knows", "nominal")
+    page.evaluate("draw()")
+    assert page.locator(".finds:visible").count() == 0
 
 
 @pytest.mark.slow
