@@ -1,9 +1,9 @@
 """Export of policies as one HTML page in which the reader's browser simulates the robot in float64.
 
-The parts are in `page`: `page.html`, `simulation.js` (closed loop), `observer.js` (its filter), `worker.js` (100 starts, maps), `page.js`
-(experiment and its address), `body.js` (what the robot looks like), `scene.js` (moving robot), `figures.js` (plots,
-maps, distributions) and `controls.js` (sliders, story, keys, facts, start). The robot's functions are JavaScript from
-its artifact. The page loads no other file.
+The parts are in `page`: `page.html`, `simulation.js` (closed loop), `observer.js` (its filter), `worker.js` (100
+starts, maps), `page.js` (experiment and its address), `body.js` (what the robot looks like), `scene.js` (moving robot),
+`figures.js` (plots, maps, distributions) and `controls.js` (sliders, story, keys, facts, start). The robot's functions
+are JavaScript from its artifact. The page loads no other file.
 """
 
 from __future__ import annotations

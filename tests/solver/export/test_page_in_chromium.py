@@ -12,6 +12,7 @@ import pytest
 
 from solver.cli import main
 from solver.training.settings import Settings
+from tests.solver.export.test_families import trained
 from tests.solver.small_trainings import start_unjudged
 
 CHROMIUM = shutil.which("chromium")
@@ -251,6 +252,51 @@ def test_a_story_is_told_and_the_robot_stays_in_its_picture(page: Any) -> None:
     page.select_option("#knows", "nominal")
     page.evaluate("draw()")
     assert page.locator(".finds:visible").count() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
+def test_a_family_is_told_what_is_found_and_its_target_is_dragged(
+    tiny: Callable[..., Settings], tmp_path: Path
+) -> None:
+    """To where the pointer is, within the range of the reference; the slider shows it."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="there is no playwright; pip install playwright")
+    path = tmp_path / "page.html"
+    assert main(["page", str(trained("lean", tiny, tmp_path / "run")), "--out", str(path)]) == 0
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 844})
+        page.goto(path.as_uri())
+        page.click("#pause")
+        assert page.locator("#story button").all_inner_texts()[-1] == "3Now let it find out"
+        assert page.locator("#knows option").count() == 3
+        page.select_option("#drag", "goal")
+        page.evaluate("scrollTo(0, 0)")
+        for wanted, expected in ((0.4, 0.4), (1.2, 0.6)):
+            x, y, width, height = page.evaluate(TIP.replace("simulation.x)", "simulation.target)"))
+            scale = page.evaluate("placed(panes[0].canvas.clientWidth, panes[0].canvas.clientHeight).scale")
+            lean = page.evaluate("panes[0].simulation.target[0]")
+            page.mouse.move(x, y)
+            page.mouse.down()
+            across, down = math.sin(wanted) - math.sin(lean), math.cos(lean) - math.cos(wanted)
+            page.mouse.move(x + scale * across, y + scale * down)
+            page.mouse.up()
+            assert page.evaluate("conditions.theta[1]") == pytest.approx(expected, abs=0.02)
+            page.evaluate("draw()")
+            assert page.evaluate("panes[0].simulation.target[0]") == pytest.approx(expected, abs=0.02)
+        assert page.evaluate("pushes.length") == 0
+        page.locator("#story button").last.click()
+        page.evaluate("pause(true)")
+        for _ in range(100):
+            page.evaluate("advance()")
+        estimated = "panes[0].simulation.observer.estimated.map((i) => facts.parameters[i].name)"
+        assert page.evaluate(estimated) == ["mass"]
+        told = page.evaluate("runs[0].told.entries[0]")  # from -1 to 1
+        found = page.evaluate("panes[0].simulation.observer.parameters[0]")
+        assert told == pytest.approx((found - 1.0) / 0.5, abs=1e-9)
+        assert told > 0.1
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        browser.close()
 
 
 @pytest.mark.slow
