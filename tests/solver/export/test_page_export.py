@@ -114,9 +114,7 @@ def test_the_observer_in_javascript_is_that_of_evaluate(name: str, delay: int, s
     problem.theta, problem.theta_bounds = problem.theta.double(), problem.theta_bounds.double()
     numbers_of, script = observing(solution.problem), racer.MiniRacer()
     assert numbers_of is not None
-    loop = LOOP.replace("stiction: 0,", f"stiction: 0, finds: true, delay: {delay},").replace(
-        "delay: 0, noise", "noise"
-    )
+    loop = LOOP.replace("delay: 0,", f"finds: true, delay: {delay},")
     loop = loop.replace("success: simulation", "found: [...simulation.observer.parameters], success: simulation")
     run = {**numbers(solution), "observer": numbers_of}
     script.eval(f"{engine(solution.problem)}\nconst run = {json.dumps(run)};\n{loop}")

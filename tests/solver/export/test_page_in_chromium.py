@@ -256,9 +256,7 @@ def test_a_story_is_told_and_the_robot_stays_in_its_picture(page: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
-def test_a_family_is_told_what_is_found_and_its_target_is_dragged(
-    tiny: Callable[..., Settings], tmp_path: Path
-) -> None:
+def test_a_family_is_told_what_is_found_and_its_target_moves(tiny: Callable[..., Settings], tmp_path: Path) -> None:
     """To where the pointer is, within the range of the reference; the slider shows it."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="there is no playwright; pip install playwright")
     path = tmp_path / "page.html"
@@ -273,7 +271,7 @@ def test_a_family_is_told_what_is_found_and_its_target_is_dragged(
         page.select_option("#drag", "goal")
         page.evaluate("scrollTo(0, 0)")
         for wanted, expected in ((0.4, 0.4), (1.2, 0.6)):
-            x, y, width, height = page.evaluate(TIP.replace("simulation.x)", "simulation.target)"))
+            x, y, *_ = page.evaluate(TIP.replace("simulation.x)", "simulation.target)"))
             scale = page.evaluate("placed(panes[0].canvas.clientWidth, panes[0].canvas.clientHeight).scale")
             lean = page.evaluate("panes[0].simulation.target[0]")
             page.mouse.move(x, y)
