@@ -132,7 +132,7 @@ class Harsh:
                     "computed; name the other effects, for example --harsh delay saturation backlash noise"
                 )
         metadata = self.problem.robot.metadata
-        moving = Tangent(metadata).entries[: 2 * metadata.nv]  # without states of first order
+        moving = Tangent(metadata).entries[: metadata.pose + metadata.nv]  # without states of first order
         unit = next((unit for _, unit, _ in moving if unit not in NOISE), None)
         if unit is not None and self.harshness.noise:
             raise SolverError(
