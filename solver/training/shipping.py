@@ -32,19 +32,19 @@ def require_shippable(folder: Path) -> RunDescription:
     return run
 
 
-def ship(folder: Path) -> str:
+def ship(folder: Path, largest: int = LARGEST) -> str:
     """Write the run in a folder to the shipped policies. Returns its name there. Replaces an earlier policy.
 
-    Raises SolverError as `require_shippable`, and for a checkpoint of more than LARGEST bytes.
+    Raises SolverError as `require_shippable`, and for a checkpoint of more than `largest` bytes.
     """
     run = require_shippable(folder)
     shipped_run = dataclasses.replace(run, generated=None, warm_from=Path(run.warm_from).name)
     content = _weights_only(load_run_checkpoint(folder)) | {RUN: shipped_run.results()}
     written = io.BytesIO()
     torch.save(content, written)
-    if written.tell() > LARGEST:
+    if written.tell() > largest:
         raise SolverError(
-            f"the weights of {folder} have {written.tell()} bytes; a shipped policy has at most {LARGEST}. Train a "
+            f"the weights of {folder} have {written.tell()} bytes; a shipped policy has at most {largest}. Train a "
             "smaller network, with fewer --members or a smaller --width"
         )
     name = f"{run.robot}-{run.settings.algorithm}"

@@ -132,10 +132,9 @@ def allowed(basin: Basin) -> float:
 
 
 @pytest.mark.slow
-def test_a_small_cost_may_be_wrong_by_much(rod: Problem, basin: Basin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_cost_may_be_wrong_by_much(rod: Problem, basin: Basin) -> None:
     """Without the allowance for what is negligible beside the whole task, the basin is smaller."""
-    monkeypatch.setattr("solver.local.basin.NEGLIGIBLE", 0.0)
-    strict = find_basin(rod, 1.0)
+    strict = find_basin(rod, 1.0, negligible=0.0)
     assert strict is not None
     assert strict.level < basin.level
 

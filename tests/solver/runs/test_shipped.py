@@ -174,13 +174,10 @@ def test_folder_of_the_user_has_priority_over_a_shipped_policy(one: Path, galler
     assert shipped.run_folder(NAME) == one
 
 
-def test_large_unfinished_or_foreign_run_cannot_ship(
-    empty: Path, gallery_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_unfinished_or_foreign_run_cannot_ship(empty: Path, gallery_run: Path, tmp_path: Path) -> None:
     run_copy = Path(shutil.copytree(gallery_run, tmp_path / "run"))
-    monkeypatch.setattr(shipping, "LARGEST", 1000)
     with pytest.raises(SolverError, match="1000"):
-        shipping.ship(run_copy)
+        shipping.ship(run_copy, largest=1000)
     content = json.loads((run_copy / RUN).read_text())
     content["settings"]["iterations"] += 1
     (run_copy / RUN).write_text(json.dumps(content))
