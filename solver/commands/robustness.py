@@ -20,7 +20,7 @@ from solver.plants import PlantName
 from solver.streams import SEEDS
 
 if TYPE_CHECKING:
-    from solver.evaluation.parameter_box import ParameterRange
+    from solver.evaluation.statistics import ParameterRange
 COMMON = ("runs", "parameter", "start", "end", "points", "plant", "observer", "estimate", "episodes", "out", "jobs")
 
 

@@ -17,8 +17,7 @@ from modelgen.style import CSS
 from solver.errors import SolverError
 from solver.export.js_export import as_json, numbers
 from solver.export.js_export import engine as policy_engine
-from solver.plants.harsh.plant import Harsh, Harshness
-from solver.plants.harsh.sensors import BREAKAWAY, COULOMB, NOISE, RESTING, SWEEPS
+from solver.plants.harsh import BREAKAWAY, COULOMB, NOISE, RESTING, SWEEPS, Harsh, Harshness
 from solver.plants.outcome import settling_periods, tolerances
 from solver.problem.problem import Problem
 from solver.training.solution import Solution
