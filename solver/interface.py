@@ -163,7 +163,7 @@ class Run:
         warn_unfinished(self.name)
         solution = load_solution(self.folder, self.generated, told=told, contexts=not told)
         folder, stem = Path(directory), f"{solution.problem.robot.name}_policy"
-        places = {name: folder if name == "c" else folder / f"{stem}.{name}" for name in formats}
+        places: dict[str, Path] = {name: folder if name == "c" else folder / f"{stem}.{name}" for name in formats}
         files = policy_files(solution, places, observer, fmi, estimate)
         for path, content in files.items():
             write_bytes(path, content)
