@@ -1,4 +1,4 @@
-"""What makes a robot hard for fitted value iteration, measured before a training: docs/results/frontier.md.
+"""What makes a robot hard for fitted value iteration, measured before a training: docs/results/gallery.md.
 
     python benchmarks/frontier.py pendulum cartpole triple_cart --generated generated
 

@@ -18,9 +18,10 @@ from modelgen.backends import BESIDE, emitter
 from modelgen.derivation import description, lowering
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import content_hash
-from modelgen.derivation.domain_checks import check_domain, ignorable
+from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.frames import Sketch, sketch
+from modelgen.derivation.ignored import ignorable
 from modelgen.derivation.integration import NO_LINES, Lines, check_regular, integration_steps
 from modelgen.derivation.mechanics import mechanics_expressions, point_hashes
 from modelgen.derivation.size import refuse_too_large, size

@@ -201,9 +201,25 @@ class Metadata:
         return self.nq - len(self.rotations)
 
     @property
+    def ignored(self) -> tuple[str, ...]:
+        """Names of the coordinates that the state leaves out. Their rates follow the rates of all others in v."""
+        turning = {i for rotation in self.rotations for i in range(rotation.speeds.start, rotation.speeds.stop)}
+        rates = [state.name for i, state in enumerate(self.states) if state.kind == "velocity" and i not in turning]
+        return tuple(
+            name
+            for name in (rate.removesuffix(RATE) for rate in rates if rate.endswith(RATE))
+            if name not in self.coordinates
+        )
+
+    @property
     def rolls(self) -> bool:
         """Whether there are fewer speeds than ways in which the pose differs, because wheels roll without slip."""
-        return self.nv < self.pose
+        return self.nv - len(self.ignored) < self.pose
+
+    @property
+    def uneven(self) -> bool:
+        """Whether it rolls or ignores coordinates: its speeds are not one for each way in which the pose differs."""
+        return self.rolls or bool(self.ignored)
 
     @property
     def velocities(self) -> slice:
@@ -213,7 +229,7 @@ class Metadata:
     @property
     def quasi_velocity(self) -> str | None:
         """The name of the first velocity that is not the rate of a coordinate; None if v = dq/dt."""
-        rates = {f"{name}{RATE}" for name in self.coordinates}
+        rates = {f"{name}{RATE}" for name in (*self.coordinates, *self.ignored)}
         return next((name for name in self.speeds if name not in rates), None)
 
     def rate(self, coordinate: str) -> int | None:

@@ -340,7 +340,7 @@ def load_controller(
             problem.context.require_within(known)
     else:
         problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods, told)
-    names, steps = tuple(problem.tangent.names[: problem.robot.metadata.nv]), usual_counts(problem)
+    names, steps = tuple(problem.tangent.names[: problem.robot.metadata.pose]), usual_counts(problem)
     _require("counts", counts or {}, names, "the positive step of the encoder")
     for name, step in (counts or {}).items():
         steps[names.index(name)] = step

@@ -10,6 +10,7 @@ from sympy import Expr, Float, Matrix, S, Symbol
 
 from modelgen.derivation import loops
 from modelgen.derivation.equations import EquationsOfMotion, Free, collapsed, is_expandable
+from modelgen.derivation.ignored import without_ignored
 from modelgen.derivation.newton_euler import lagrange, newton_euler
 from modelgen.derivation.trim import with_trim
 from modelgen.errors import ModelError, Place, abridged
@@ -30,7 +31,7 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     a robot without a task.
     """
     task = robot.declared_task
-    q = [joint.symbol for joint in (*robot.joints, *robot.dependent)]
+    q = [joint.symbol for joint in (*robot.independent, *robot.dependent)]
     state = [speed.symbol for speed in robot.velocities]
     v = loops.unreduced_speeds(robot)
     u = [declared.symbol for declared in robot.inputs]
@@ -86,7 +87,7 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
         **_flows(robot, u, fixed),
         implicit={z: slopes for closure in loops.closures(robot) for z, slopes in closure.implicit.items()},
     )
-    return with_trim(robot, _commanded(robot, equations, fixed))
+    return with_trim(robot, without_ignored(robot, _commanded(robot, equations, fixed)))
 
 
 def _flows(robot: Robot, u: Sequence[Symbol], fixed: Mapping[Symbol, Expr]) -> dict[str, Any]:
@@ -142,7 +143,7 @@ def _commanded(robot: Robot, free: EquationsOfMotion, fixed: Mapping[Symbol, Exp
 
 def _refuse_speeds(robot: Robot) -> None:
     """Raise ModelError for a kinetic energy with a declared speed: Lagrange's equations need rates of coordinates."""
-    own = {speed.symbol for speed in robot.velocities} - {joint.symbol.rate for joint in robot.joints}
+    own = {speed.symbol for speed in robot.velocities} - {joint.symbol.rate for joint in robot.independent}
     own -= {turn.rate for turn in robot.turns}
     for energy in robot.kinetic:
         named = sorted(energy.value.free_symbols & own, key=str)

@@ -96,21 +96,21 @@ def sensing_of(problem: Problem, encoder: float, noise: float, delay: int) -> Se
     positions.
     """
     counts = usual_counts(problem, encoder) if encoder else None
-    deviation, count = _noise(problem, noise), problem.robot.metadata.nv
+    deviation, count = _noise(problem, noise), problem.robot.metadata.pose
     rates = deviation[count:] if noise and not encoder else None
     return make_sensing(problem, counts, deviation[:count], delay, rates)
 
 
 def _noise(problem: Problem, level: float) -> Tensor:
     """Standard deviations (nt,) of the noise of the states, zero for states of first order. level: factor of NOISE."""
-    moving = 2 * problem.robot.metadata.nv
+    moving = problem.robot.metadata.pose + problem.robot.metadata.nv
     units = [unit if place < moving else "" for place, (_, unit, _) in enumerate(problem.tangent.entries)]
     return level * problem.target.new_tensor([NOISE.get(unit, 0.0) for unit in units])
 
 
 class Sensors:
     """Sensors of N rollouts. With encoders, rates are filtered differences of the counts; otherwise they are measured.
-    States of first order, such as a current, are measured without error.
+    States of first order, such as a current, are measured without error, and rates of ignored coordinates with noise.
 
     encoder, noise: factors of the usual magnitudes. seed: one, or one for each of the N rollouts.
     x: (N, n) true states at the start. The filter starts at the true rates.
@@ -275,7 +275,7 @@ class Harsh:
                     "computed; name the other effects, for example --harsh delay saturation backlash noise"
                 )
         metadata = self.problem.robot.metadata
-        moving = Tangent(metadata).entries[: 2 * metadata.nv]  # without states of first order
+        moving = Tangent(metadata).entries[: metadata.pose + metadata.nv]  # without states of first order
         unit = next((unit for _, unit, _ in moving if unit not in NOISE), None)
         if unit is not None and self.harshness.noise:
             raise SolverError(

@@ -240,7 +240,9 @@ class Preview:
         if self.best is None:
             return []
         states, horizon = self.robot.metadata.states, self.robot.metadata.task.horizon
-        limits = np.array([np.inf if state.continuous else state.limit for state in states])
+        turning = self.robot.metadata.turning
+        free = [state.continuous or i in turning for i, state in enumerate(states)]
+        limits = np.array([np.inf if each else state.limit for each, state in zip(free, states, strict=True)])
         share = (np.abs(self.best.x) > AT_LIMIT * limits).mean(0)
         return [
             f"the best motion found keeps {states[i].name} at its limit of {states[i].limit:g} {states[i].unit} for "

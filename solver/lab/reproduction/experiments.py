@@ -22,6 +22,7 @@ from solver.training.presets import fast
 ExperimentName = Literal[
     "table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation", "gallery", "certificates"
 ]
+Requested = Literal[ExperimentName, "all"]
 BudgetName = Literal["small", "full"]
 PRESET = "fast"
 PURE_DP = {"sampling": "domain"}

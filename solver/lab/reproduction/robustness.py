@@ -49,7 +49,7 @@ def write_robustness(page: Page, runs: Runs, announce: Callable[[str], None]) ->
             page.keep(json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n", f"/{robot}-{plant}.json")
             results.setdefault(robot, []).append(result)
     for robot, plants in results.items():
-        page.say(f"## {robot}: {plants[0].axes[0].parameter}")
+        page.say(f"### {robot}: {plants[0].axes[0].parameter}")
         for result in plants:
             page.show(
                 figure(result),

@@ -85,7 +85,7 @@ def write_table1(page: Page, runs: Runs, announce: Callable[[str], None]) -> Non
             if key in rows and rows[key].settings != settings:
                 announce(f"{method.name}, {robot}, {plant}: trained with other settings than today's")
         limit = results_page.LIMITS["nominal"].get(robot, math.nan)
-        page.say(f"## {robot}{f', limit {limit:.1f}' if math.isfinite(limit) else ''}")
+        page.say(f"### {robot}{f', limit {limit:.1f}' if math.isfinite(limit) else ''}")
         columns = ["RK4: return", "success", "gap", "mean return of each seed"]
         columns += [
             name for kind in ("Euler: return", "success", "state reward", "action reward") for name in (kind, "paper")

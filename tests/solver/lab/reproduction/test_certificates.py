@@ -45,7 +45,7 @@ def test_rows_equal_certificates_of_the_runs(tmp_path: Path, capsys: Capture, mo
     capsys.readouterr()
     found = {row["distribution"]: row for row in rows(out)}
     assert list(found) == ["harsh", "harsh, observer", "nominal", "parameters"]
-    text = (out / "certificates.md").read_text()
+    text = (out / "robustness.md").read_text()
     (folder,) = runs.glob("pendulum-*")
     for name in ("nominal", "parameters"):
         row, file = found[name], out / "certificates" / f"pendulum-{name}.toml"
