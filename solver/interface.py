@@ -25,7 +25,7 @@ from solver.runs.folder import Report, read_metrics
 from solver.runs.kinds import Description, kind_of, kind_that_trains, start, warn_unfinished
 from solver.runs.kinds import resume as resume_run
 from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
-from solver.training.plan import Adversaries, plan
+from solver.training.lifecycle import Adversaries, plan
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -19,7 +19,7 @@ from solver.evaluation.robustness import Trial, measure
 from solver.evaluation.statistics import ParameterRange
 from solver.plants.outcome import controller
 from solver.runs.kinds import KINDS, names_to_estimate, start
-from solver.training.plan import plan
+from solver.training.lifecycle import plan
 from solver.training.run import load_run
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
