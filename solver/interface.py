@@ -25,7 +25,7 @@ from solver.runs.folder import Report, read_metrics
 from solver.runs.kinds import Description, kind_of, kind_that_trains, start, warn_unfinished
 from solver.runs.kinds import resume as resume_run
 from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
-from solver.training.plan import Adversaries, plan
+from solver.training.lifecycle import Adversaries, plan
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -162,7 +162,9 @@ class Run:
 
         warn_unfinished(self.name)
         solution = load_solution(self.folder, self.generated, told=told, contexts=not told)
-        files = policy_files(solution, Path(directory), formats, observer, fmi, estimate)
+        folder, stem = Path(directory), f"{solution.problem.robot.name}_policy"
+        places: dict[str, Path] = {name: folder if name == "c" else folder / f"{stem}.{name}" for name in formats}
+        files = policy_files(solution, places, observer, fmi, estimate)
         for path, content in files.items():
             write_bytes(path, content)
         return list(files)

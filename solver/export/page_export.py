@@ -27,8 +27,7 @@ from solver.observer.observer import (
     make_sensing,
     usual_counts,
 )
-from solver.plants.harsh.plant import Harsh, Harshness
-from solver.plants.harsh.sensors import BREAKAWAY, COULOMB, NOISE, RESTING, SWEEPS
+from solver.plants.harsh import BREAKAWAY, COULOMB, NOISE, RESTING, SWEEPS, Harsh, Harshness
 from solver.plants.outcome import settling_periods, tolerances
 from solver.problem.problem import Problem
 from solver.training.solution import Solution

@@ -15,7 +15,7 @@ import torch
 from solver.cli import PROGRAM, main
 from solver.observer.observer import Observer
 from solver.plants import make_plant
-from solver.plants.harsh.plant import EFFECTS
+from solver.plants.harsh import EFFECTS
 from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.problem.parameters import Relative, changed_parameters
 from solver.problem.robots import load_robot

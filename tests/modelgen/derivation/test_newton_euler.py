@@ -15,8 +15,8 @@ from modelgen.derivation.description import content_hash
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.derivation.numeric import numpy_evaluator
+from modelgen.verification.checks import Points
 from modelgen.verification.mechanics import by_energies, mechanics_checks, routes_check
-from modelgen.verification.points import Points
 from tests.modelgen.support.trees import finished
 
 

@@ -18,9 +18,9 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
 from modelgen.derivation.numeric import samples
 from modelgen.report.linearization import equilibrium
+from modelgen.verification.checks import sample_points
 from modelgen.verification.kernels import kernel_checks, power_balance
 from modelgen.verification.mechanics import mechanics_checks
-from modelgen.verification.points import sample_points
 from modelgen.verification.reference import Reference
 from tests.modelgen.support.systems import TASK, absolute, acceleration, evaluated, finished, proven, top
 

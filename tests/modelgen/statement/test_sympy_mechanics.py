@@ -12,8 +12,8 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import content_hash, metadata
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.derivation.numeric import samples
+from modelgen.verification.checks import sample_points
 from modelgen.verification.mechanics import mechanics_checks
-from modelgen.verification.points import sample_points
 from tests.modelgen.support.systems import cartpole, evaluated, finished, joined, kane, lagrange, proven
 
 

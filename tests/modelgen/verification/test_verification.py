@@ -18,10 +18,9 @@ from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.functions import SIGNATURES
 from modelgen.verification import domain_checks
-from modelgen.verification.check import Check, table
+from modelgen.verification.checks import Check, Points, table
 from modelgen.verification.kernels import kernel_checks, power_balance, relative_error
 from modelgen.verification.mechanics import mechanics_checks
-from modelgen.verification.points import Points
 from modelgen.verification.reference import Reference
 
 

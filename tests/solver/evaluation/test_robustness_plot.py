@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PolyCollection
 
-from solver.evaluation.parameter_box import ParameterRange
 from solver.evaluation.robustness import Trial, figure, measure
+from solver.evaluation.statistics import ParameterRange
 
 MASS = ParameterRange("mass", 0.5, 1.5, 3, False)
 

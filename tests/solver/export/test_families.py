@@ -24,7 +24,7 @@ from solver.cli import main
 from solver.plants.outcome import rollouts
 from solver.runs.kinds import KINDS
 from solver.runs.kinds import start as start_run
-from solver.training.plan import plan
+from solver.training.lifecycle import plan
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from tests.closeness import assert_close

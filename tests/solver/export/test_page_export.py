@@ -18,7 +18,7 @@ import modelgen
 from solver.cli import main
 from solver.export.js_export import numbers
 from solver.export.page_export import emit, engine, observing
-from solver.plants.harsh.plant import Harsh, Harshness
+from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import controller, rollouts
 from solver.plants.plant import Nominal
 from solver.problem.problem import Problem

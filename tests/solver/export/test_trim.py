@@ -20,7 +20,7 @@ from modelgen.cli import main as modelgen_main
 from solver.cli import main
 from solver.export.js_export import numbers
 from solver.export.page_export import engine
-from solver.plants.harsh.plant import Harsh, Harshness
+from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
 from solver.training.settings import Settings

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.observer.observer import FOUND, PUSH, Observer, make_sensing, usual_counts
-from solver.plants.harsh.plant import Harsh, Harshness
+from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import rollouts
 from solver.plants.plant import Nominal, Plant
 from solver.problem.integrator import integrate_period

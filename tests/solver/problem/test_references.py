@@ -14,7 +14,7 @@ from scipy.linalg import solve_continuous_are
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.evaluation.parameter_box import ParameterRange, make_box
+from solver.evaluation.statistics import ParameterRange, make_box
 from solver.game.adversaries import make_adversaries
 from solver.game.game import Game, Modulation
 from solver.game.policies import make_policy

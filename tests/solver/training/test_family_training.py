@@ -30,7 +30,7 @@ from solver.problem.parameters import Relative
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.kinds import KINDS, load_rollout_policy, start
-from solver.training.plan import plan
+from solver.training.lifecycle import plan
 from solver.training.run import load_run, load_run_checkpoint
 from solver.training.settings import Settings
 from solver.training.solution import load_solution, make_ensemble

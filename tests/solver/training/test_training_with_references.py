@@ -15,11 +15,11 @@ import torch
 import solver
 from solver.cli import main
 from solver.errors import SolverError
-from solver.evaluation.parameter_box import ParameterRange
 from solver.evaluation.robustness import Trial, measure
+from solver.evaluation.statistics import ParameterRange
 from solver.plants.outcome import controller
 from solver.runs.kinds import KINDS, names_to_estimate, start
-from solver.training.plan import plan
+from solver.training.lifecycle import plan
 from solver.training.run import load_run
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
