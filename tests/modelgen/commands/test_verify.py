@@ -14,6 +14,7 @@ from tests.modelgen.commands.mistakes import mistake
 
 
 class TestVerify:
+    @pytest.mark.slow
     def test_quick_and_full_proofs(
         self, built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:

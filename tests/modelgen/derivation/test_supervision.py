@@ -78,6 +78,7 @@ def test_ctrl_c_at_the_end_of_a_file_restores_os_exit(monkeypatch: pytest.Monkey
     assert cancelled == [True]
 
 
+@pytest.mark.slow
 def test_a_trace_function_works_after_a_file(folder: Path) -> None:
     """In a subprocess, because CPython 3.11 once hung there under a debugger or coverage."""
     written(folder, MODEL)

@@ -28,6 +28,7 @@ def test_cartpole_is_the_shipped_one(system: Any) -> None:
     assert proven(robot)["Mdot - 2C skew"].error is not None
 
 
+@pytest.mark.slow
 def test_forces_and_bodies_are_added_to_a_system() -> None:
     robot, cart, pole = cartpole(kane())
     robot.spring(cart, robot.parameter("stiffness", 7, "N/m", tolerance=0.1))

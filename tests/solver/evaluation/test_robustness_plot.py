@@ -14,6 +14,7 @@ from solver.evaluation.statistics import ParameterRange
 MASS = ParameterRange("mass", 0.5, 1.5, 3, False)
 
 
+@pytest.mark.slow
 def test_lines_show_the_statistics_and_their_intervals(runs: list[Path]) -> None:
     result = measure(runs, [MASS], Trial(episodes=3))
     drawn = figure(result)

@@ -92,6 +92,7 @@ def drag(page: Any, across: float, up: float) -> None:
     page.mouse.up()
 
 
+@pytest.mark.slow
 def test_sliders_and_pushes_change_the_motion(page: Any) -> None:
     page.locator("#parameters input").first.fill("2.4")
     assert "theta=2.4" in page.url
@@ -118,6 +119,7 @@ def test_sliders_and_pushes_change_the_motion(page: Any) -> None:
     assert "push=" not in page.url
 
 
+@pytest.mark.slow
 def test_address_restores_the_experiment(page: Any) -> None:
     """Maps of any two states, a worse drive, another start and curve; and no address breaks the page."""
     page.wait_for_selector("#heat canvas >> nth=1")
@@ -144,6 +146,7 @@ def test_address_restores_the_experiment(page: Any) -> None:
     assert other.evaluate("[axes, pushes.length, conditions.theta.length, conditions.delay]") == [[0, 1], 0, 2, 20]
 
 
+@pytest.mark.slow
 def test_many_starts_run_and_a_longer_rod_stays_in_view(page: Any) -> None:
     page.click("#many")
     page.wait_for_selector("#distribution canvas", timeout=300_000)
@@ -223,6 +226,7 @@ def test_touch_pushes_and_keys_move_sliders(finished_run: Path, tmp_path: Path) 
         browser.close()
 
 
+@pytest.mark.slow
 def test_a_story_is_told_and_the_robot_stays_in_its_picture(page: Any) -> None:
     """Every step is an experiment: a push at the target, half as much mass again, and an observer that finds it."""
     steps = page.locator("#story button")

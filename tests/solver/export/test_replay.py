@@ -51,6 +51,7 @@ def test_the_replay_notices_another_weight(real: str, gallery_run: Path, tmp_pat
     assert subprocess.run([folder / "replay"], check=False).returncode > 0
 
 
+@pytest.mark.slow
 @needs_emulator
 def test_an_emulated_board_replays_the_policy(gallery_run: Path, tmp_path: Path) -> None:
     """An emulated Cortex-M4F, in the precision that a chip has by default, and with a wrong weight."""

@@ -49,6 +49,7 @@ def one(empty: Path, gallery_run: Path) -> Path:
     return empty / NAME
 
 
+@pytest.mark.slow
 def test_a_name_stands_for_the_same_policy(one: Path, gallery_run: Path) -> None:
     """In half the bytes or less, without optimisers and visited states."""
     x = np.random.default_rng(0).uniform(-1.0, 1.0, (50, 2)).astype(np.float32)
@@ -95,6 +96,7 @@ def test_commands_take_a_name(one: Path, capsys: Capture) -> None:
     assert capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_limit_takes_a_name(one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to the search: the motions of the policy, one a start, are the first guesses."""
     guesses = []
