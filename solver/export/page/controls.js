@@ -1,5 +1,5 @@
-// One slider; `set` marks [lower, upper] on the track and `mark` the nominal value.
-function slider(parent, { name, unit, meaning, low, high, step = "any", mark, set, get, change }) {
+// One slider; `set` marks [lower, upper] on the track, with the word for it, and `mark` the nominal value.
+function slider(parent, { name, unit, meaning, low, high, step = "any", mark, set, word, get, change }) {
   const id = `slider-${parent.id}-${parent.children.length}`, output = element("output");
   const input = element("input", { type: "range", id, min: low, max: high, step });
   const box = element("div", { className: "slider" }), track = element("div", { className: "track" });
@@ -7,19 +7,19 @@ function slider(parent, { name, unit, meaning, low, high, step = "any", mark, se
   box.append(element("div", { className: "range" }, track, input));
   const at = (value) => `${(100 * (value - low)) / (high - low)}%`;
   if (set) {
-    const admissible = element("div", { className: "set" }), line = element("div", { className: "nominal" });
-    admissible.style.left = at(set[0]);
-    admissible.style.right = `${100 - parseFloat(at(set[1]))}%`;
+    const marked = element("div", { className: "set" }), line = element("div", { className: "nominal" });
+    marked.style.left = at(set[0]);
+    marked.style.right = `${100 - parseFloat(at(set[1]))}%`;
     line.style.left = at(mark);
-    track.append(admissible, line);
-    box.append(element("small", {}, `nominal ${short(mark)}, trained for ${short(set[0])} to ${short(set[1])}`));
+    track.append(marked, line);
+    box.append(element("small", {}, `nominal ${short(mark)}, ${set[0] < set[1] ? `${word} ${short(set[0])} to ${short(set[1])}` : "fixed"}`));
   }
   const show = () => {
     input.value = get();
     output.textContent = short(get());
     const outside = set && (get() < set[0] - 1e-12 || get() > set[1] + 1e-12);
     box.classList.toggle("outside", Boolean(outside));
-    input.setAttribute("aria-valuetext", `${short(get())} ${unit}${outside ? ", outside of the admissible set" : ""}`);
+    input.setAttribute("aria-valuetext", `${short(get())} ${unit}${outside ? ", outside of this range" : ""}`);
   };
   input.oninput = () => { change(Number(input.value)); show(); writeAddress(); };
   input.onchange = () => { if (families) maps(); }; // V of a family depends on what it is told
@@ -84,8 +84,10 @@ $("title").textContent = facts.name;
 $("about").textContent = facts.description;
 facts.parameters.forEach((parameter, i) => {
   const { value, lower, upper } = parameter, wide = Math.max(upper - value, value - lower, 0.3 * Math.abs(value));
+  const told = runs.flatMap((run) => run.told?.context ?? []).find(({ place }) => place === i);
+  const set = told ? [told.lower, told.upper] : [lower, upper], word = told ? "trained for" : "bounds";
   const low = value > 0 ? Math.max(value - 2.5 * wide, 0.05 * value) : value - 2.5 * wide;
-  shows.push(slider($("parameters"), { ...parameter, low, high: value + 2.5 * wide, mark: value, set: [lower, upper],
+  shows.push(slider($("parameters"), { ...parameter, low, high: value + 2.5 * wide, mark: value, set, word,
     get: () => conditions.theta[i], change: (to) => { conditions.theta[i] = to; } }));
   const track = $("parameters").lastChild.querySelector(".track");
   for (const pane of panes) { // what its observer finds
@@ -124,7 +126,7 @@ for (const { name, coordinate, limit } of rotations) // as a turn about an axis,
     } }));
   });
 $("facts").append(
-  table(["parameter", "unit", "nominal", "admissible", "meaning"], facts.parameters.map((p) => [p.name, p.unit, short(p.value), `${short(p.lower)} to ${short(p.upper)}`, p.meaning])),
+  table(["parameter", "unit", "nominal", "bounds", "meaning"], facts.parameters.map((p) => [p.name, p.unit, short(p.value), `${short(p.lower)} to ${short(p.upper)}`, p.meaning])),
   element("p", {}, `${facts.task.control_rate} Hz control, ${facts.task.integration_steps} Runge-Kutta steps in a period, horizon ${facts.task.horizon} s.`),
   trainings());
 $("pause").onclick = () => pause();

@@ -16,7 +16,7 @@ from tests.solver.export.test_families import trained
 from tests.solver.small_trainings import start_unjudged
 
 CHROMIUM = shutil.which("chromium")
-#: How far the admissible set of the first parameter lies from its slider's track, in pixels: its ends and its height.
+#: How far the bounds of the first parameter lie from its slider's track, in pixels: its ends and its height.
 ON_TRACK = """
 (() => {
   const input = document.querySelector("#parameters input"), set = document.querySelector("#parameters .set");
