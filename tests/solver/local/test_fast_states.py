@@ -66,6 +66,7 @@ def test_the_limit_of_a_fast_state_is_no_brake(strong: CompiledRobot) -> None:
     assert costs[1][1] > costs[0][1]
 
 
+@pytest.mark.slow
 def test_the_basin_holds_states_whose_fast_rate_is_at_its_limit(strong: CompiledRobot) -> None:
     problem = Problem(strong)
     basin, riccati = find_basin(problem, 1.0), cost_to_go(problem)
@@ -85,6 +86,7 @@ def of_error(value: Ensemble, x: Tensor) -> Tensor:
     return (features.error(features(x)) ** 2).sum(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimiser", ["soap", "amsgrad"])
 def test_value_stays_the_quadratic_form_in_a_fast_state(strong: CompiledRobot, optimiser: str) -> None:
     """V begins as -|y|^2. A fit changes it, but not what it adds for the rate: y_2 depends on the rate alone."""
