@@ -20,7 +20,7 @@ from solver.runs.kinds import Description, Kind, kind_that_trains
 from solver.training.presets import fast
 
 ExperimentName = Literal[
-    "table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation", "gallery", "certificates"
+    "table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation", "fig-parameters", "gallery", "certificates"
 ]
 Requested = Literal[ExperimentName, "all"]
 BudgetName = Literal["small", "full"]
@@ -80,6 +80,9 @@ MASSES = {
     "furuta": ParameterRange("pendulum_mass", -0.005, 0.005, 11, added=True),
 }
 
+#: Robots of fig-parameters with the budget `full`.
+PICTURED = ("pendulum", "cartpole", "furuta", "acrobot", "planar_quadrotor")
+
 USUAL = (Method("cFVI", {"algorithm": "cfvi"}), Method("rFVI", {"algorithm": "rfvi"}))
 GALLERY = (Method("cfvi", {"algorithm": "cfvi"}), Method("rfvi", {"algorithm": "rfvi"}))
 RTDPS = (Method("RTDP cFVI", {"algorithm": "cfvi", **RTDP}), Method("RTDP rFVI", {"algorithm": "rfvi", **RTDP}))
@@ -112,7 +115,7 @@ def _ablation(shares: tuple[float, ...]) -> tuple[Method, ...]:
 
 def methods(experiment: ExperimentName, budget: Budget) -> tuple[Method, ...]:
     """Rows or curves of an experiment, in order."""
-    if experiment == "fig-value":
+    if experiment in ("fig-value", "fig-parameters"):
         return USUAL
     if experiment == "fig-learning":
         return USUAL + RTDPS
@@ -221,6 +224,8 @@ def make_plan(experiment: ExperimentName, budget_name: BudgetName, choice: Choic
 
 def _robots(experiment: ExperimentName, budget: Budget, generated: str | None) -> tuple[str, ...]:
     """Robots of the budget. For the gallery: all shipped robots, or all robots in the folder `generated`."""
+    if experiment == "fig-parameters" and len(budget.robots) > 1:
+        return PICTURED
     return tuple(artifacts.known(generated or artifacts.SHIPPED)) if experiment == "gallery" else budget.robots
 
 
