@@ -267,12 +267,14 @@ class EnergyDesign:
 
     def __call__(self, random: np.random.Generator) -> Parts:
         """Gains of one try, log-uniform over two to four decades around the scales of robot and task."""
-        pump, spring, brake = 10.0 ** random.uniform([-1.0, -2.0, -2.0], [1.0, 0.5, 0.5])
+        pump, spring, brake, width = 10.0 ** random.uniform([-1.0, -2.0, -2.0, -2.0], [1.0, 0.5, 0.5, 0.0])
+        share = random.uniform(0.5, 0.99)  # of the inputs: the task's cost may have a barrier at their limits
         level = np.trace(self.cost * np.square(self.problem.tangent_limits.numpy())) * 10.0 ** random.uniform(
             -4.0, -0.5
         )
         pump *= self.most / (2.0 * self.slope)  # the full input at the energy that is missing below
         gains = [pump, spring * self.slope, brake * math.sqrt(self.slope)]
+        gains += [width * math.sqrt(self.slope), share]
         return _tensors(gain=self.gain, cost=self.cost, gains=gains, slope=self.slope, level=level)
 
 
@@ -303,22 +305,22 @@ def energy_error(problem: Problem, parts: Parts, x: Tensor) -> Tensor:
 
 def energy_controller(problem: Problem, parts: Parts) -> Controller:
     """Energy shaping, and the regulator where its cost is below `level`."""
-    nq, (pump, spring, brake) = problem.robot.metadata.nq, parts["gains"]
+    nq, (pump, spring, brake, width, share) = problem.robot.metadata.nq, parts["gains"]
 
     def inputs(x: Tensor) -> Tensor:
-        _, effect = _pendulum(problem, x)
-        along = torch.where(x[:, 2 * nq - 1] * effect >= 0.0, 1.0, -1.0)
-        shaped = (
-            -pump * energy_error(problem, parts, x) * along
-        )  # the energy's error decays: its slope is effect * rate
+        effect, rate = _pendulum(problem, x)[1], x[:, 2 * nq - 1]
+        along = torch.sign(effect) * torch.tanh(rate / width)  # the energy changes by effect * rate * shaped
+        shaped = -pump * energy_error(problem, parts, x) * along
         if nq == 2:
             a, b = _driven(problem, x)
             wanted = shaped - spring * (x[:, 0] - problem.target[0]) - brake * x[:, 2]
             shaped = (wanted - a) / b
+        most = share * problem.input_limits
+        shaped = problem.input_middle + (shaped[:, None] - problem.input_middle).clamp(-most, most)
         e = problem.geometry.error(x, problem.target)
         held = problem.trim - e @ parts["gain"].T
         near = ((e @ parts["cost"]) * e).sum(1, keepdim=True) < parts["level"]
-        return torch.where(near, held, shaped[:, None])
+        return torch.where(near, held, shaped)
 
     return _controller(problem, inputs)
 
