@@ -39,6 +39,7 @@ class Method:
     changes: Mapping[str, Any]  # algorithm and changed settings
     panel: str = ""  # of fig-ablation
     share: float | None = None  # factor of the preset's radii
+    robots: tuple[str, ...] = ()  # the only ones that it is for; empty for all
 
     @property
     def kind(self) -> Kind:
@@ -84,6 +85,11 @@ MASSES = {
 PICTURED = ("pendulum", "cartpole", "furuta", "acrobot", "planar_quadrotor")
 
 USUAL = (Method("cFVI", {"algorithm": "cfvi"}), Method("rFVI", {"algorithm": "rfvi"}))
+#: What a control engineer builds. Energy shaping is for a pendulum on a motor or on a driven joint.
+CLASSICAL = (
+    Method("Energy, LQR", {"algorithm": "energy"}, robots=("pendulum", "cartpole", "furuta")),
+    Method("TV-LQR", {"algorithm": "tvlqr"}),
+)
 GALLERY = (Method("cfvi", {"algorithm": "cfvi"}), Method("rfvi", {"algorithm": "rfvi"}))
 RTDPS = (Method("RTDP cFVI", {"algorithm": "cfvi", **RTDP}), Method("RTDP rFVI", {"algorithm": "rfvi", **RTDP}))
 
@@ -115,8 +121,10 @@ def _ablation(shares: tuple[float, ...]) -> tuple[Method, ...]:
 
 def methods(experiment: ExperimentName, budget: Budget) -> tuple[Method, ...]:
     """Rows or curves of an experiment, in order."""
-    if experiment in ("fig-value", "fig-parameters"):
+    if experiment == "fig-value":
         return USUAL
+    if experiment == "fig-parameters":
+        return USUAL + CLASSICAL
     if experiment == "fig-learning":
         return USUAL + RTDPS
     if experiment == "gallery":
@@ -125,7 +133,7 @@ def methods(experiment: ExperimentName, budget: Budget) -> tuple[Method, ...]:
         return USUAL + (_baselines(("angle",)) if budget.baselines else ())
     if experiment == "fig-ablation":
         return _ablation(budget.shares)
-    return USUAL + RTDPS + (_baselines(("gaussian", "angle")) if budget.baselines else ())
+    return USUAL + RTDPS + (*_baselines(("gaussian", "angle")), *CLASSICAL) if budget.baselines else USUAL + RTDPS
 
 
 @dataclass(frozen=True)
@@ -217,7 +225,9 @@ def make_plan(experiment: ExperimentName, budget_name: BudgetName, choice: Choic
         raise SolverError("--baseline-steps needs a baseline; name one with --methods")
     loaded = {robot: load_robot(robot, "cpu", choice.generated) for robot in robots}
     trainings = tuple(
-        _training(method, seed, loaded[robot], choice) for seed, robot, method in product(seeds, robots, chosen)
+        _training(method, seed, loaded[robot], choice)
+        for seed, robot, method in product(seeds, robots, chosen)
+        if robot in (method.robots or (robot,))
     )
     return Plan(experiment, budget_name, budget, robots, seeds, chosen, trainings, choice.generated)
 
@@ -235,7 +245,7 @@ def _training(method: Method, seed: int, robot: CompiledRobot, choice: Choice) -
     changes: dict[str, Any] = {**method.changes, "seed": seed}
     if method.is_baseline:
         changes |= {} if choice.baseline_steps is None else {"steps": choice.baseline_steps}
-    else:
+    elif method.kind.command == "train":
         usual["preset"] = PRESET
         changes["threads"] = choice.threads
         if method.share:  # share 0 is cFVI
