@@ -173,7 +173,8 @@ def rows_of(page: str, *header: str) -> dict[str, list[str]]:
     """Cells of the tables of a page whose header begins with some words, by their first cell."""
     blocks = re.findall(r"(?:^\|.*\n)+", (ROOT / page).read_text(encoding="utf-8"), re.M)
     tables = [
-        [[cell.strip(" *") for cell in line.strip().strip("|").split("|")] for line in b.splitlines()] for b in blocks
+        [[cell.replace("**", "").strip() for cell in line.strip().strip("|").split("|")] for line in b.splitlines()]
+        for b in blocks
     ]
     return {row[0]: row[1:] for table in tables if tuple(table[0][: len(header)]) == header for row in table[2:]}
 
@@ -188,13 +189,15 @@ def test_every_number_of_the_readme_is_one_of_a_result_file() -> None:
         "cart-pole": "cartpole",
     }
     masses, checked = rows_of("docs/results/robustness.md", "mass", "told", "rFVI", "cFVI"), 0
+    limits = json.loads((ROOT / "docs/results/gallery.json").read_text())["limits"]
     for name, (nominal, robust, limit) in shown.items():
         if heavier := re.search(r"rod ([\d.]+) times", name):
             _, rfvi, cfvi = masses[heavier[1]]
             expected = {nominal: cfvi, robust: rfvi}
             for cell, measured in expected.items():
-                value, success = measured.split(", ")
-                assert cell == f"{float(value):.1f}, {success}", name
+                (value, success), (exact, rate) = cell.split(", "), measured.split(", ")
+                assert abs(float(value) - float(exact)) < 0.055, name  # rounded to 0.1, from a number rounded to 0.01
+                assert success == rate, name
             assert not limit
         else:
             figures = {
@@ -203,7 +206,8 @@ def test_every_number_of_the_readme_is_one_of_a_result_file() -> None:
             }
             for cell, each in zip((nominal, robust), figures.values(), strict=True):
                 assert cell == f"{each['return_mean']:.1f}, {100 * each['success_rate']:.0f} %", name
-            assert limit in {f"{each['limit']:.1f}" for each in figures.values()}, name
+            best = max(limits[robots.get(name, name)]["limit"], *(each["limit"] for each in figures.values()))
+            assert limit in {f"{best:.1f}", f"{figures['cfvi']['limit']:.1f}"}, name
         checked += 1
     assert checked == 6
     text = (ROOT / "README.md").read_text(encoding="utf-8")
