@@ -224,3 +224,12 @@ def test_every_command_of_the_readme_is_one_of_the_docs() -> None:
     targets = re.findall(r"^make (\S+)", text, re.M)
     assert targets
     assert not [name for name in targets if not re.search(rf"^{name}:", (ROOT / "Makefile").read_text(), re.M)]
+
+
+def test_the_citation_is_of_this_version() -> None:
+    def version(file: str, pattern: str) -> str:
+        return re.findall(pattern, (ROOT / file).read_text(encoding="utf-8"), re.M)[0]
+
+    number = version("pyproject.toml", r'^version = "(.*)"$')
+    assert version("CITATION.cff", r"^version: (.*)$") == number
+    assert f"## {number}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
