@@ -24,8 +24,16 @@ from numpy.typing import NDArray
 from modelgen.style import POLICIES, colour_map
 from solver.errors import SolverError
 from solver.evaluation.evaluation import begun
-from solver.evaluation.parameter_box import Axis, ParameterBox, ParameterRange, make_box
-from solver.evaluation.statistics import Group, Samples, Statistic, summarise
+from solver.evaluation.statistics import (
+    Axis,
+    Group,
+    ParameterBox,
+    ParameterRange,
+    Samples,
+    Statistic,
+    make_box,
+    summarise,
+)
 from solver.jobs.engines import Here, results
 from solver.jobs.portions import PolicyReference, policy_reference
 from solver.plants import PlantName, all_effects, make_plant
@@ -37,10 +45,9 @@ from solver.runs.shipped import run_folder
 from solver.streams import serial_torch
 
 Array = NDArray[Any]
-ROLLOUTS_AT_ONCE = 1024  # in one job
+AT_ONCE = 1024  # rollouts in one job
 ERRORS = (0.4, 1.6, 25)  # of every parameter in the picture: first and last multiple, and points
 NEAR, RELIABLE = 0.2, 0.95  # errors and success rate of `shares`
-FEW = 2048  # rollouts of all policies: fewer run in this process, because starting others would take longer
 WORDS = {
     "return_25": "25th percentile of the return",
     "return_50": "median return",
@@ -107,13 +114,14 @@ def measure(
     generated: str | None = None,
     announce: Callable[[str], None] = lambda _: None,
     executor: Executor | None = None,
+    at_once: int = AT_ONCE,
 ) -> Robustness:
     """Robustness of runs over the grid of one or two parameter ranges.
 
     folders: of runs, or names of shipped policies. generated: folder of artifacts. announce: receives lines on
     progress.
-    executor: runs the rollouts, see `solver.jobs.engines.workers`; by default this process. Results do not depend on
-    it.
+    executor: runs the rollouts, see `solver.jobs.engines.workers`; by default this process, as for two jobs or fewer,
+    because starting others would take longer. Results do not depend on it. at_once: rollouts in one job.
 
     Raises SolverError for runs of different robots or artifacts, and for a run that is given twice.
     """
@@ -142,9 +150,9 @@ def measure(
             )
     box = make_box(loaded[0].problem, ranges)
     samples: dict[str, dict[str, Samples]] = {}
-    few = len(policies) * len(box.theta) * trial.episodes <= FEW
+    few = len(policies) * len(box.theta) * trial.episodes <= 2 * at_once
     chosen = Here() if executor is None or few else executor
-    jobs = [submit(chosen, reference, box, trial) for reference in policies]
+    jobs = [submit(chosen, reference, box, trial, at_once) for reference in policies]
     labels = _group_labels(folders, [policy.label for policy in loaded])
     for number, (folder, label, parts) in enumerate(zip(folders, labels, jobs, strict=True), start=1):
         announce(f"{number} of {len(folders)}: {folder} ({label})")
@@ -207,9 +215,11 @@ def _group_labels(folders: Sequence[Path], labels: Sequence[str]) -> list[str]:
     return [f"{group[0]} ({first[group]})" if count[group[0]] > 1 else group[0] for group in groups]
 
 
-def submit(executor: Executor, reference: PolicyReference, box: ParameterBox, trial: Trial) -> list[Future[Array]]:
+def submit(
+    executor: Executor, reference: PolicyReference, box: ParameterBox, trial: Trial, at_once: int = AT_ONCE
+) -> list[Future[Array]]:
     """Jobs with the rollouts of one policy from the same starts at every point, several points in one job."""
-    count = -(-len(box.theta) * trial.episodes // ROLLOUTS_AT_ONCE)
+    count = -(-len(box.theta) * trial.episodes // at_once)
     points = torch.tensor_split(box.theta, min(count, len(box.theta)))
     return [executor.submit(portion, reference, trial, theta.numpy()) for theta in points]
 

@@ -36,15 +36,6 @@ mass = [0.8, 1.2]
 """
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fewer rollouts."""
-    monkeypatch.setattr(worst, "POINTS", 5)
-    monkeypatch.setattr(worst, "SAMPLES", 100)
-    monkeypatch.setattr(worst, "BATCH", 20)
-    monkeypatch.setattr(worst, "GENERATIONS", 8)
-
-
 def experiment(run: Path, folder: Path, text: str) -> Experiment:
     """Experiment with the run and a specification."""
     path = folder / "spec.toml"
@@ -76,7 +67,6 @@ def certify(run: Path, folder: Path, *words: str) -> int:
     return main(["certify", str(run), str(folder / "spec.toml"), "--out", str(folder / "worst.json"), *words])
 
 
-@pytest.mark.usefixtures("small")
 def test_solver_certify_reports_a_worst_case_that_solver_replay_repeats_exactly(
     finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
