@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from sympy import Expr, Float, Matrix, S, Symbol
 
 from modelgen.derivation import loops
-from modelgen.derivation.equations import EquationsOfMotion, Free
+from modelgen.derivation.equations import EquationsOfMotion, Free, collapsed, is_expandable
 from modelgen.derivation.ignored import without_ignored
 from modelgen.derivation.newton_euler import lagrange, newton_euler
-from modelgen.derivation.shortening import collapsed, is_expandable
 from modelgen.derivation.trim import with_trim
 from modelgen.errors import ModelError, Place, abridged
 from modelgen.statement.declarations import Load

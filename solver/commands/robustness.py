@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,13 +13,13 @@ from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
 from modelgen.files import require_writable
-from solver.commands import MOST_JOBS
+from solver.commands import MOST_JOBS, announce
 from solver.errors import SolverError
 from solver.plants import PlantName
 from solver.streams import SEEDS
 
 if TYPE_CHECKING:
-    from solver.evaluation.parameter_box import ParameterRange
+    from solver.evaluation.statistics import ParameterRange
 COMMON = ("runs", "parameter", "start", "end", "points", "plant", "observer", "estimate", "episodes", "out", "jobs")
 
 
@@ -108,7 +107,7 @@ def run(options: Options) -> None:
     require_writable({"--out": _files(stem)[0]}, error=SolverError)
     ranges = options.ranges()
     with workers(options.jobs, options.cluster) as executor:
-        result = measure(options.runs, ranges, trial, options.generated, _announce, executor)
+        result = measure(options.runs, ranges, trial, options.generated, announce, executor)
     reaction = [] if options.reaction_periods is None else [f"reaction{options.reaction_periods:g}"]
     estimated = ["estimate", *estimate] if estimate else []
     chosen = [*options.harsh, *(["observer"] if options.observer else []), *estimated]
@@ -144,8 +143,3 @@ def _told(run: Path, estimate: Sequence[str], blind: bool) -> str:
 
 def _files(stem: Path) -> list[Path]:
     return [stem.with_name(f"{stem.name}.{ending}") for ending in ("json", "png")]
-
-
-def _announce(text: str) -> None:
-    if sys.stderr.isatty():
-        print(text, file=sys.stderr)

@@ -24,8 +24,16 @@ from numpy.typing import NDArray
 from modelgen.style import POLICIES, colour_map
 from solver.errors import SolverError
 from solver.evaluation.evaluation import begun
-from solver.evaluation.parameter_box import Axis, ParameterBox, ParameterRange, make_box
-from solver.evaluation.statistics import Group, Samples, Statistic, summarise
+from solver.evaluation.statistics import (
+    Axis,
+    Group,
+    ParameterBox,
+    ParameterRange,
+    Samples,
+    Statistic,
+    make_box,
+    summarise,
+)
 from solver.jobs.engines import Here, results
 from solver.jobs.portions import PolicyReference, policy_reference
 from solver.plants import PlantName, all_effects, make_plant

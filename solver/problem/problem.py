@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Rotation
-from modelgen.tangent import Tangent
+from modelgen.metadata import Rotation, Tangent
 from solver.problem.action_cost import TensorActionCost
 from solver.problem.context import Context, Given
 from solver.problem.geometry import SMALLEST, Geometry, conjugate, exponential, product, turns_within, uniform

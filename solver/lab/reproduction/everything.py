@@ -48,7 +48,7 @@ PARTS: tuple[tuple[ExperimentName, BudgetName, tuple[str, ...]], ...] = (
 ROWS = {"gallery": 3, "certificates": 3, "table1": 2, "fig-robustness": 2}
 #: Rooms and files that decide on a number of a result.
 MATTERS = (
-    *("modelgen/backends", "modelgen/linear.py", "modelgen/program", "modelgen/tangent.py"),
+    *("modelgen/backends", "modelgen/linear.py", "modelgen/program", "modelgen/metadata.py"),
     *("solver/fvi", "solver/game", "solver/gym", "solver/local", "solver/observer", "solver/plants", "solver/problem"),
     *("solver/streams.py", "solver/training", "solver/value", "solver/lab/baselines"),
     *("solver/certification", "solver/evaluation", "solver/oracles"),

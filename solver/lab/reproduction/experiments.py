@@ -11,7 +11,7 @@ from modelgen.artifact import folder as artifacts
 from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.evaluation.parameter_box import ParameterRange
+from solver.evaluation.statistics import ParameterRange
 from solver.lab.baselines.settings import LETTERS
 from solver.plants import PlantName
 from solver.problem.problem import StartDistribution

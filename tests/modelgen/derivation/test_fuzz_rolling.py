@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import Matrix, cos, sin
@@ -14,6 +15,7 @@ from tests.modelgen.derivation.test_loops import Array, second, slopes
 from tests.modelgen.support.cases import CASES
 
 
+@pytest.mark.slow
 @settings(max_examples=max(CASES // 10, 4), deadline=None)  # a derivation takes seconds
 @given(seed=st.integers(0, 2**32 - 1), nq=st.integers(2, 3), rolling=st.integers(1, 3), declared=st.integers(1, 2))
 def test_fuzz_rolling_robots(seed: int, nq: int, rolling: int, declared: int) -> None:

@@ -168,6 +168,7 @@ def rolling_disc(method: KanesMethod, count: int) -> Robot:
     return robot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "count"), [(hidden_disc, 3), (constrained_disc, 5)])
 def test_rolling_disc_equals_kanes_equations_of_its_page(make: Any, count: int) -> None:
     """The accelerations that SymPy's page gives, rolldisc_example_kane: in lean q2 and speeds u1, u2, u3."""

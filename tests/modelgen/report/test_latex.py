@@ -72,6 +72,7 @@ def test_every_letter_has_one_meaning(name: str) -> None:
     assert {*equations.state, *equations.inputs, *equations.parameters} <= names.keys()
 
 
+@pytest.mark.slow
 def test_units_and_indices_of_a_large_robot_are_unambiguous(tmp_path: Path) -> None:
     lines = ["from modelgen import Quadratic, Robot", 'robot = Robot("large")']
     lines += ['k = robot.parameter("k", 1, "kg m^2/(m^2 s^2)", tolerance=0.1)', "x = []"]

@@ -18,9 +18,19 @@ from modelgen.cli import main as modelgen_main
 from modelgen.derivation.model_file import SHIPPED
 from solver.cli import main
 from solver.errors import SolverError
-from solver.evaluation.parameter_box import ParameterBox, ParameterRange, make_box
 from solver.evaluation.robustness import Trial, gathered, measure, submit
-from solver.evaluation.statistics import QUANTITIES, STATISTICS, WORST_CASES, Samples, bootstrap, statistics, summarise
+from solver.evaluation.statistics import (
+    QUANTITIES,
+    STATISTICS,
+    WORST_CASES,
+    ParameterBox,
+    ParameterRange,
+    Samples,
+    bootstrap,
+    make_box,
+    statistics,
+    summarise,
+)
 from solver.jobs.engines import Here
 from solver.jobs.portions import policy_reference
 from solver.plants import make_plant

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PolyCollection
 
-from solver.evaluation.parameter_box import ParameterRange
 from solver.evaluation.robustness import Trial, figure, measure
+from solver.evaluation.statistics import ParameterRange
 
 MASS = ParameterRange("mass", 0.5, 1.5, 3, False)
 
 
+@pytest.mark.slow
 def test_lines_show_the_statistics_and_their_intervals(runs: list[Path]) -> None:
     result = measure(runs, [MASS], Trial(episodes=3))
     drawn = figure(result)

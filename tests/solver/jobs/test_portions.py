@@ -20,8 +20,8 @@ from modelgen.cli import main as modelgen_main
 from modelgen.derivation.model_file import SHIPPED
 from solver.certification.experiment import Experiment, portion
 from solver.errors import SolverError
-from solver.evaluation.parameter_box import ParameterRange
 from solver.evaluation.robustness import Trial, measure
+from solver.evaluation.statistics import ParameterRange
 from solver.jobs.engines import results, workers
 from solver.jobs.portions import policy_reference
 from solver.plants.outcome import sample_starts

@@ -62,6 +62,7 @@ def test_the_limit_of_a_fast_state_is_no_brake(strong: CompiledRobot) -> None:
     assert costs[1][1] > costs[0][1]
 
 
+@pytest.mark.slow
 def test_the_basin_holds_states_whose_fast_rate_is_at_its_limit(strong: CompiledRobot) -> None:
     problem = Problem(strong)
     basin, riccati = find_basin(problem, 1.0), cost_to_go(problem)
@@ -75,6 +76,7 @@ def test_the_basin_holds_states_whose_fast_rate_is_at_its_limit(strong: Compiled
     assert bool(rollouts(problem, act, x).success.all())
 
 
+@pytest.mark.slow
 def test_networks_see_less_of_a_fast_state(strong: CompiledRobot) -> None:
     settings = make_settings("fast", strong, algorithm="cfvi")
     scale = Session(strong, settings).value.scale

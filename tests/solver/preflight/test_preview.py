@@ -25,6 +25,7 @@ SECONDS = 20.0
 UNSEEN = Path(__file__).parents[3] / "benchmarks" / "unseen"
 
 
+@pytest.mark.slow
 def test_motion_of_a_solvable_task_has_the_same_return_on_the_plant() -> None:
     robot = load_robot("pendulum", "cpu", None)
     result = preview(robot, SECONDS)
@@ -45,6 +46,7 @@ def test_motion_of_a_solvable_task_has_the_same_return_on_the_plant() -> None:
     assert abs(float(simulation.x[0, 0])) < 0.2
 
 
+@pytest.mark.slow
 def test_too_short_horizon_is_warned_of(short: str) -> None:
     line, warnings = previewed(load_robot("pendulum", "cpu", short), SECONDS)
     assert line == ""
