@@ -295,6 +295,21 @@ def plot(
     return (run if isinstance(run, Run) else Run(run)).plot(directory, joint, parameters)
 
 
+def page(*runs: str | Path | Run, out: str | Path) -> Path:
+    """HTML file in which one can push a robot under one to four policies: run folders, shipped names or runs.
+
+    Raises SolverError for runs of several robots and for a robot without a drawing.
+    """
+    from solver.export.page_export import emit
+    from solver.runs.folder import write_bytes
+    from solver.training.solution import load_solution
+
+    loaded = [run if isinstance(run, Run) else Run(run) for run in runs]
+    solutions = [load_solution(run.folder, run.generated, contexts=True) for run in loaded]
+    write_bytes(Path(out), emit(solutions).encode())
+    return Path(out)
+
+
 def load(run: str | Path, generated: str | None = None) -> Run:
     """The run in a folder, or a shipped policy by its name, for example `solver.load("pendulum-rfvi")`."""
     return Run(run, generated)

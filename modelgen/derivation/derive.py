@@ -66,6 +66,12 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     coordinate_rates = coordinate_rates[: len(robot.joints), :].xreplace(robot.rates)
     if robot.rolls:
         independent = Matrix(v[: len(mass_matrix[:, 0])]).xreplace(robot.rates)
+        if len(state) > len(independent):
+            raise ModelError(
+                f"robot.roll moves {len(independent)} coordinates by {len(state)} speeds, "
+                f"{', '.join(map(str, state))}. Write their rates in as many speeds as the coordinates, or fewer.",
+                next(iter(robot.rolls.values())).place,
+            )
         drift = independent.jacobian(q[: len(robot.joints)]) * coordinate_rates
         mass_matrix, force, input_matrix = rolled(
             independent.jacobian(state), drift, mass_matrix, force.xreplace(robot.rates), input_matrix

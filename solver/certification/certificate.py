@@ -219,7 +219,10 @@ def summary(certificate: Certificate) -> list[tuple[str, str]]:
     digits = decimals(bound.return_mean)
     verdict = "holds" if certificate.holds else "is missed"
     rows = [
-        ("run", f"{certificate.run} ({certificate.label})"),
+        (
+            "run",
+            certificate.run if certificate.run == certificate.label else f"{certificate.run} ({certificate.label})",
+        ),
         (
             "failures",
             f"{bound.failures} of {bound.episodes} independent rollouts, mean return {bound.return_mean:.{digits}f}",
