@@ -59,7 +59,7 @@ def run(options: Options) -> None:
     """Write, and print the paths."""
     from solver.commands.changes import read_changes
     from solver.errors import SolverError
-    from solver.export.files import FORMATS, policy_files, require_formats
+    from solver.export import FORMATS, policy_files, require_formats
     from solver.runs.folder import write_bytes
     from solver.runs.kinds import warn_unfinished
     from solver.training.solution import load_solution

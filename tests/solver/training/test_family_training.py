@@ -20,7 +20,7 @@ from solver.certification.experiment import Experiment
 from solver.cli import main
 from solver.errors import SolverError
 from solver.gym.environment import RobotEnv, RobotVectorEnv
-from solver.jobs.portions import policy_reference
+from solver.jobs.engines import policy_reference
 from solver.observer.observability import make_observer
 from solver.plants import make_plant
 from solver.plants.outcome import controller, rollouts
