@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from sympy import Expr, Float, Matrix, S, Symbol
 
 from modelgen.derivation import loops
-from modelgen.derivation.equations import EquationsOfMotion, Free
+from modelgen.derivation.equations import EquationsOfMotion, Free, collapsed, is_expandable
 from modelgen.derivation.ignored import without_ignored
 from modelgen.derivation.newton_euler import lagrange, newton_euler
-from modelgen.derivation.shortening import collapsed, is_expandable
 from modelgen.derivation.trim import with_trim
 from modelgen.errors import ModelError, Place, abridged
 from modelgen.statement.declarations import Load
@@ -67,6 +66,12 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     coordinate_rates = coordinate_rates[: len(robot.joints), :].xreplace(robot.rates)
     if robot.rolls:
         independent = Matrix(v[: len(mass_matrix[:, 0])]).xreplace(robot.rates)
+        if len(state) > len(independent):
+            raise ModelError(
+                f"robot.roll moves {len(independent)} coordinates by {len(state)} speeds, "
+                f"{', '.join(map(str, state))}. Write their rates in as many speeds as the coordinates, or fewer.",
+                next(iter(robot.rolls.values())).place,
+            )
         drift = independent.jacobian(q[: len(robot.joints)]) * coordinate_rates
         mass_matrix, force, input_matrix = rolled(
             independent.jacobian(state), drift, mass_matrix, force.xreplace(robot.rates), input_matrix

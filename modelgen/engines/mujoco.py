@@ -15,8 +15,7 @@ from modelgen.arrays import Array
 from modelgen.engines.engine import Body, Tree, by_state, package
 from modelgen.errors import ModelError
 from modelgen.files import shipped
-from modelgen.metadata import Metadata
-from modelgen.tangent import Tangent
+from modelgen.metadata import Metadata, Tangent
 
 #: MJCF files of the shipped robots, NAME.xml. They are written by hand.
 ASSETS = shipped("models") / "assets"

@@ -17,8 +17,7 @@ from modelgen.derivation.mechanics import link_energies
 from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.statement.declarations import Energy
 from modelgen.statement.robot import Robot
-from modelgen.verification.check import Check
-from modelgen.verification.points import Points
+from modelgen.verification.checks import Check, Points
 from modelgen.verification.reference import DIGITS, Lagrangian, Reference, exact, slope
 
 EXACT = 1e-13  # limit of a comparison in 50 digits; the model's own numbers are doubles

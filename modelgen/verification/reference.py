@@ -21,7 +21,7 @@ from modelgen.derivation.mechanics import link_energies, mechanics_expressions
 from modelgen.derivation.numeric import shared
 from modelgen.errors import ModelError
 from modelgen.statement.robot import Robot
-from modelgen.verification.points import Points
+from modelgen.verification.checks import Points
 
 Numbers = list[mpf]
 Quantities = dict[str, Numbers]

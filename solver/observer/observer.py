@@ -297,10 +297,15 @@ def largest_disturbance(problem: Problem, estimated: Sequence[int] = ()) -> Tens
     """
     total = DRIVE * problem.input_limits
     for i in set(range(len(problem.theta))) - set(estimated):
-        ends = problem.theta.repeat(2, 1)
-        ends[:, i] = problem.theta_bounds[i]
-        total = total + shift(problem, ends).abs().max(0).values
+        total = total + largest_shift(problem, i)
     return torch.minimum(total, problem.input_limits)
+
+
+def largest_shift(problem: Problem, i: int) -> Tensor:
+    """Size (m,) of the `shift` at the worse end of the bounds of parameter i."""
+    ends = problem.theta.repeat(2, 1)
+    ends[:, i] = problem.theta_bounds[i]
+    return shift(problem, ends).abs().max(0).values
 
 
 def transition(problem: Problem, x: Tensor, u: Tensor, theta: Tensor | None = None) -> Transition:

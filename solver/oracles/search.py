@@ -11,8 +11,7 @@ import numpy as np
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Rotation
-from modelgen.tangent import kinematics
+from modelgen.metadata import Rotation, kinematics
 from solver.errors import SolverError
 from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory
 

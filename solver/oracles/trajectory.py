@@ -25,8 +25,7 @@ from scipy.stats import norm, qmc
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Metadata, Rotation
-from modelgen.tangent import Tangent, kinematics
+from modelgen.metadata import Metadata, Rotation, Tangent, kinematics
 from solver.errors import SolverError
 from solver.problem.problem import UNIFORM
 

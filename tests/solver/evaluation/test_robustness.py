@@ -18,11 +18,20 @@ from modelgen.cli import main as modelgen_main
 from modelgen.derivation.model_file import SHIPPED
 from solver.cli import main
 from solver.errors import SolverError
-from solver.evaluation.parameter_box import ParameterBox, ParameterRange, make_box
 from solver.evaluation.robustness import Trial, gathered, measure, submit
-from solver.evaluation.statistics import QUANTITIES, STATISTICS, WORST_CASES, Samples, bootstrap, statistics, summarise
-from solver.jobs.engines import Here
-from solver.jobs.portions import policy_reference
+from solver.evaluation.statistics import (
+    QUANTITIES,
+    STATISTICS,
+    WORST_CASES,
+    ParameterBox,
+    ParameterRange,
+    Samples,
+    bootstrap,
+    make_box,
+    statistics,
+    summarise,
+)
+from solver.jobs.engines import Here, policy_reference
 from solver.plants import make_plant
 from solver.plants.outcome import rollouts, sample_starts
 from solver.plants.plant import Nominal
@@ -315,4 +324,5 @@ def test_a_wrong_robustness_command_names_its_mistake(
     assert main(["train", "cartpole", *tiny_options, "--iterations", "1", "--out", str(other)]) == 0
     assert "cartpole, pendulum" in message(run, str(other), *mass)
     assert not list(tmp_path.glob("none*"))
-    assert main(["robustness", run]) == 2
+    assert "name one, or leave them out" in message(run, "--from", "0.5x")
+    assert "needs --from and --to" in message(run, "--parameter", "mass")

@@ -21,16 +21,15 @@ from modelgen import Robot
 from modelgen.builder import export
 from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
-from solver.export.distilled import board
-from solver.export.distilled.c_source import emit
+from solver.export.distilled import cost as board
 from solver.export.distilled.cost import with_tell
-from solver.export.distilled.network import SmallNetwork, argument_scale, controller
+from solver.export.distilled.network import SmallNetwork, argument_scale, controller, emit
 from solver.export.distilled.regression import target_gain
 from solver.game.policies import make_policy
 from solver.plants.outcome import rollouts
 from solver.runs.kinds import KINDS
 from solver.runs.kinds import start as start_run
-from solver.training.plan import plan
+from solver.training.lifecycle import plan
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from tests.closeness import assert_close
@@ -118,6 +117,7 @@ def family(
     return Family(run, solution, rows)
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("real", ["double", "float"])
 def test_in_c(family: Family, real: str, tmp_path: Path) -> None:
@@ -220,6 +220,7 @@ def test_the_stated_cost_bounds_a_call_that_is_told_a_context(pendulum: Path, tm
     np.testing.assert_allclose(counts.u, wanted, atol=1e-3 * float(problem.input_limits[0]))
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_context_in_c_is_held_within_its_ranges(pendulum: Path, tmp_path: Path) -> None:
     """It says so, and an entry that is not a number counts as nominal."""
@@ -296,6 +297,7 @@ def test_a_page_tells_the_policy_or_not(pendulum: Path) -> None:
     assert '"knows"' in emit([solution])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("periods", ["0", "1"])
 def test_in_onnx(family: Family, periods: str, tmp_path: Path) -> None:
     """Any batch, with a context for each state; the metadata describe it."""
@@ -314,6 +316,7 @@ def test_in_onnx(family: Family, periods: str, tmp_path: Path) -> None:
     assert_close(beyond, session.run(["u"], {"x": family.states[:1], "context": top})[0])
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("words", [(), ("--observer",)])
@@ -339,6 +342,7 @@ def test_in_an_fmu(pendulum: Path, version: int, words: tuple[str, ...], tmp_pat
     fmu.close()
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_an_observer_in_c_estimates_what_a_family_is_told(pendulum: Path, tmp_path: Path, capsys: Any) -> None:
     """It compiles without a warning; the estimates go into the context, and need no shift of the input."""

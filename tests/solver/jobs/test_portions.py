@@ -20,10 +20,9 @@ from modelgen.cli import main as modelgen_main
 from modelgen.derivation.model_file import SHIPPED
 from solver.certification.experiment import Experiment, portion
 from solver.errors import SolverError
-from solver.evaluation.parameter_box import ParameterRange
 from solver.evaluation.robustness import Trial, measure
-from solver.jobs.engines import results, workers
-from solver.jobs.portions import policy_reference
+from solver.evaluation.statistics import ParameterRange
+from solver.jobs.engines import policy_reference, results, workers
 from solver.plants.outcome import sample_starts
 from solver.runs.folder import CHECKPOINT
 from tests.solver.conftest import heeding_ctrl_c

@@ -104,6 +104,7 @@ def test_gallery_plans_all_robots_with_default_settings() -> None:
     }
 
 
+@pytest.mark.slow
 def test_gallery_page_has_the_statistics_of_the_rollouts(
     trained: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +164,7 @@ def test_seeds_of_a_robot_share_a_line_and_notes_stay(
         made.write()
 
 
+@pytest.mark.slow
 def test_row_is_written_before_the_next_training_ends(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
