@@ -25,8 +25,8 @@ from scipy.linalg import cholesky, solve_discrete_lyapunov
 from modelgen.arrays import Array
 from modelgen.files import page
 from solver.errors import SolverError
-from solver.proof.affine import Affine
-from solver.proof.held_loop import Cells, HeldLoop
+from solver.proof.affine import TINY, Affine
+from solver.proof.held_loop import Cells, Frame, HeldLoop
 from solver.training.solution import load_solution
 
 Mask = NDArray[np.bool_]
@@ -45,7 +45,7 @@ PUSHED = 1.3  # proven rate by the disturbance at the target, at least
 FLAT = 1e-14  # smallest eigenvalue of P as a share of the largest
 LEAST = 1e-9  # rate of the slowest motion that counts as none
 NARROWEST = 2.0**-12  # a narrower cell is not halved
-SWEEPS = 6  # of the search for the point of a cell that is nearest to the target
+PORTIONS = 0.25, 0.5, 0.75  # of a cell's margin, as the weight of its narrow cone
 FACTORS = [0.003 * 2.0**k for k in range(10)]  # weights of a cell's cone in its matrix inequality
 
 
@@ -146,7 +146,8 @@ class BasinSearch:
         one = np.zeros((n, len(seen)))
         one[seen, np.arange(len(seen))] = 1.0
         small = 1e-9 * float(np.sqrt(loop.level / np.linalg.norm(P)))
-        at_target = loop.period(self.box(np.zeros(len(loop.nominal)), one, small), one, small, 0 * input_error)
+        frame = loop.frame(one)
+        at_target = loop.period(self.box(np.zeros(len(loop.nominal)), small, frame), frame, small, 0 * input_error)
         if not at_target.known.all():
             raise SolverError(
                 "the basin of this run is so small that its policy looks up V outside it, even at the target; train it "
@@ -174,6 +175,7 @@ class BasinSearch:
         """
         S = self.P + share * 2.0 * (1.0 - self.eigenvalue) * _lyapunov(self.linear, self.P)
         self.back = self.one @ np.linalg.inv(cholesky(S, lower=True)).T
+        self.frame = self.loop.frame(self.back)
         seen = self.back[self.loop.seen]
         self.rate = RATE * (1.0 - self.growth(S))
         self.widest = float(np.sqrt(self.loop.level / np.linalg.eigvalsh(seen.T @ self.P @ seen).max()))
@@ -181,10 +183,9 @@ class BasinSearch:
         self.volume = float(np.linalg.slogdet(seen)[1] + 0.5 * np.linalg.slogdet(self.P)[1])
         self.volume -= 0.5 * len(seen) * float(np.log(self.loop.level))
 
-    def box(self, spread: Array, back: Array, radius: float) -> Cells:
+    def box(self, spread: Array, radius: float, frame: Frame) -> Cells:
         """One cell that holds the whole ball."""
-        rows = np.vstack([back[self.loop.bent], self.loop.argument @ back])
-        reach = radius * np.linalg.norm(rows, axis=1) * (1 + 1e-12)
+        reach = np.full(frame.basis.shape[1], radius * (1 + 1e-12))
         nominal = self.loop.nominal
         ends = np.concatenate([-reach, nominal - spread]), np.concatenate([reach, nominal + spread])
         return Cells(ends[0][None], ends[1][None])
@@ -222,7 +223,7 @@ class BasinSearch:
         """Proof of one ball within `seconds` of processor time, or None."""
         start, count, pushed = time.process_time(), 0, 0.0
         rate = self.needed(radius, spread)
-        waiting = self.box(spread, self.back, radius)
+        waiting = self.box(spread, radius, self.frame)
         whole = waiting.upper - waiting.lower
         while len(waiting):
             if time.process_time() - start > seconds:
@@ -244,32 +245,44 @@ class BasinSearch:
         width = np.concatenate([SMALL * self._reach(radius)[: -len(spread)], spread])
         middle = np.concatenate([np.zeros(len(width) - len(spread)), self.loop.nominal])
         period = self.loop.period(
-            Cells((middle - width)[None], (middle + width)[None]), self.back, radius, self.input_error
+            Cells((middle - width)[None], (middle + width)[None]), self.frame, radius, self.input_error
         )
         return max(self.rate, PUSHED * float(period.disturbance[0]) / radius)
 
     def judge(self, cells: Cells, radius: float, rate: float) -> Judgement:
         """What is known of N cells."""
-        direction, cosine = self._cone(cells, radius)
-        loop, d = self.loop, self.back.shape[1]
-        period = loop.period(cells, self.back, radius, self.input_error)
+        d = self.back.shape[1]
+        cone = self._cone(cells, radius)
+        period = self.loop.period(cells, self.frame, radius, self.input_error)
         unit = Affine.exact(np.broadcast_to(np.eye(d), period.change.middle.shape), period.change.symbols)
         after = unit + period.change
         square = after.mT @ after  # |y|^2 becomes y' square y
-        turned = _magnitude(square.slopes)  # (N, s, d, d)
+        finite = np.isfinite(square.rest).all((1, 2))
         rest = np.where(np.isfinite(square.rest), square.rest, 1e6)
-        size = np.linalg.norm(rest, 2, (1, 2)) if d == 1 else np.linalg.eigvalsh(rest)[:, -1]
         allowed = max(1.0 - rate, 0.0) ** 2 - 1e-12
-        upper = square.middle + turned.sum(1)
-        upper = 0.5 * (upper + np.swapaxes(upper, 1, 2))
-        outside = direction[:, :, None] * direction[:, None] - (cosine**2)[:, None, None] * np.eye(d)
-        best = np.linalg.eigvalsh(upper)[:, -1]
+        middle = 0.5 * (square.middle + np.swapaxes(square.middle, 1, 2)) - allowed * np.eye(d)
+        turned = 0.5 * (square.slopes + np.swapaxes(square.slopes, 2, 3))
+        size = np.linalg.norm(rest, 2, (1, 2)) if d == 1 else np.linalg.eigvalsh(rest)[:, -1]
+        upper = middle + _magnitude(turned).sum(1) + size[:, None, None] * np.eye(d)
+        excess = _largest(upper)
         for factor in FACTORS:
-            best = np.minimum(best, np.linalg.eigvalsh(upper + factor * outside)[:, -1])
-        holds = period.known & (best + size <= allowed) & np.isfinite(square.rest).all((1, 2))
-        return Judgement(
-            holds, cosine > 1.0, period.disturbance, np.where(period.known, best + size - allowed, UNKNOWN)
-        )
+            excess = np.minimum(excess, _largest(upper + factor * cone.ball))
+        at = np.flatnonzero((excess > 0) & (cone.least > 0))
+        if len(at):
+            g = cone.along[at]
+            square_g = g[:, :, None] * g[:, None]
+            far = cone.spread(turned, rest, at)
+            straight = middle[at] + far[:, None, None] * square_g
+            margin = -np.einsum("ni,nij,nj->n", g, straight, g)
+            beside = square_g - cone.form[at]
+            for share in PORTIONS:
+                bound = straight + (share * np.maximum(margin, 0.0))[:, None, None] * beside
+                excess[at] = np.minimum(excess[at], _largest(bound))
+                if cone.form is not cone.bounded:
+                    for factor in FACTORS[2::2]:
+                        excess[at] = np.minimum(excess[at], _largest(bound + factor * cone.ball[at]))
+        holds = period.known & finite & (excess <= 0)
+        return Judgement(holds, cone.empty, period.disturbance, np.where(period.known, excess, UNKNOWN))
 
     def _sides(self, cells: Cells, radius: float, rate: float) -> NDArray[np.int64]:
         """The side (N,) of each cell whose halves are nearest to a proof."""
@@ -285,15 +298,15 @@ class BasinSearch:
     def sampled(self, spread: Array) -> float:
         """The largest radius at which small cells about random states and parameters hold: more cannot be proven."""
         generator, d = np.random.default_rng(0), self.back.shape[1]
-        rows = np.vstack([self.back[self.loop.bent], self.loop.argument @ self.back])
+        r = self.frame.basis.shape[1]
         y = generator.normal(size=(SAMPLES, d))
         y *= generator.uniform(0.3, 1.0, (SAMPLES, 1)) / np.linalg.norm(y, axis=1, keepdims=True)
         theta = self.loop.nominal + spread * generator.choice([-1.0, 1.0], (SAMPLES, len(spread)))
         low, high, radius = 0.0, self.widest, self.widest * (1 - 1e-4)
         for _ in range(SCREENINGS):
             width = SMALL * self._reach(radius)
-            width[len(rows) :] = 0.0
-            middle = np.hstack([radius * y @ rows.T, theta])
+            width[r:] = 0.0
+            middle = np.hstack([radius * y @ self.frame.basis, theta])
             cells = Cells(middle - width, middle + width)
             if self.judge(cells, radius, self.needed(radius, spread)).holds.all():
                 low = radius
@@ -305,29 +318,32 @@ class BasinSearch:
         return low
 
     def _reach(self, radius: float) -> Array:
-        rows = np.vstack([self.back[self.loop.bent], self.loop.argument @ self.back])
-        reach = np.concatenate([radius * np.linalg.norm(rows, axis=1), np.abs(self.loop.nominal)])
+        reach = np.concatenate([np.full(self.frame.basis.shape[1], radius), np.abs(self.loop.nominal)])
         return np.where(reach > 0, reach, 1.0)
 
-    def _cone(self, cells: Cells, radius: float) -> tuple[Array, Array]:
-        """Directions g (N, d) and cosines c (N,) with g' y >= c |y| for all y of a cell; c > 1 if the cell is empty."""
-        rows = np.vstack([self.back[self.loop.bent], self.loop.argument @ self.back])
-        k = len(rows)
-        low, high = cells.lower[:, :k], cells.upper[:, :k]
-        weights, squares = np.zeros((len(cells), k)), (rows**2).sum(1)
-        y = np.zeros((len(cells), rows.shape[1]))
-        for _ in range(SWEEPS):  # Hildreth's method for the point of the cell that is nearest to 0
-            for i in range(k):
-                at = y @ rows[i] - weights[:, i] * squares[i]
-                new = np.where(at < low[:, i], low[:, i] - at, np.where(at > high[:, i], high[:, i] - at, 0.0))
-                new /= squares[i]
-                y += (new - weights[:, i])[:, None] * rows[i]
-                weights[:, i] = new
-        direction = weights @ rows
-        size = np.linalg.norm(direction, axis=1)
-        least = np.minimum(weights * low, weights * high).sum(1) - 1e-12 * np.abs(weights * high).sum(1)
-        cosine = np.where(size > 1e-12 * radius, np.maximum(least, 0.0) / np.maximum(size, 1e-300) / radius, 0.0)
-        return direction / np.maximum(size, 1e-300)[:, None], cosine * (1 - 1e-10)
+    def _cone(self, cells: Cells, radius: float) -> Cone:
+        """Where the states y of each cell are: their share z in the frame's basis, and what it leaves open."""
+        basis = self.frame.basis
+        d, r = basis.shape
+        low, high = cells.lower[:, :r], cells.upper[:, :r]
+        nearest = np.clip(0.0, low, high)
+        size = np.linalg.norm(nearest, axis=1) * (1 - 1e-12)
+        cosine = size / radius * (1 - 1e-12)
+        direction = (nearest / np.maximum(size, TINY)[:, None]) @ basis.T
+        ball = direction[:, :, None] * direction[:, None] - (cosine**2)[:, None, None] * np.eye(d)
+        # the narrow cone about the cell's middle
+        middle, half = 0.5 * (low + high), 0.5 * (high - low) * (1 + 1e-14)
+        along = middle / np.maximum(np.linalg.norm(middle, axis=1, keepdims=True), TINY)
+        least = (along * middle).sum(1) - (np.abs(along) * half).sum(1) - 1e-12 * radius
+        turned = np.abs(np.eye(r) - along[:, :, None] * along[:, None])
+        beside = (turned @ half[..., None])[..., 0] + 1e-12 * radius
+        across = (basis.T - (along[:, :, None] * along[:, None]) @ basis.T) / beside[..., None]
+        form = bounded = (across.mT @ across) * (np.maximum(least, TINY)[:, None, None] ** 2 / r)
+        if r < d:
+            far = np.maximum(radius / np.maximum(least, 1e-6 * radius), 1.0 + 1e-6) ** 2 - 1.0
+            free = np.eye(d) - basis @ basis.T
+            bounded = 0.5 * (form + free / far[:, None, None])
+        return Cone(cosine > 1.0, ball, along @ basis.T, least, form, bounded)
 
     def _proof(self, radius: float, rate: float, core: float, cells: int, seconds: float) -> Ball:
         n, seen = len(self.loop.target), self.loop.seen
@@ -346,6 +362,40 @@ class Judgement:
     empty: Mask  # no state of the ball is in the cell
     disturbance: Array  # (N,) norm
     excess: Array  # (N,) of the bound; at most zero where the cell holds
+
+
+@dataclass(frozen=True)
+class Cone:
+    """Where the states y of N cells are."""
+
+    empty: Mask  # no state of the ball is in the cell
+    ball: Array  # (N, d, d): y' ball y >= 0
+    along: Array  # (N, d) unit vectors g
+    least: Array  # (N,) of g'y; the following needs a positive one
+    form: Array  # (N, d, d) E: with y = (g + z) g'y and g'z = 0, z' E z <= 1
+    bounded: Array  # (N, d, d): another such form that bounds every z
+
+    def spread(self, turned: Array, rest: Array, rows: NDArray[np.int64]) -> Array:
+        """Bounds (N,) of y' (sum_k t_k turned_k + rest) y by (g'y)^2, with |t_k| <= 1, for some of the cells."""
+        g, turned, rest = self.along[rows], turned[rows], rest[rows]
+        inverse = np.linalg.inv(self.bounded[rows] + g[:, :, None] * g[:, None])
+        at = np.einsum("nsij,nj->nsi", turned, g)
+        straight = np.einsum("nsi,ni->ns", at, g)
+        at -= straight[..., None] * g[:, None]
+        slanted = np.sqrt(np.maximum(np.einsum("nsi,nij,nsj->ns", at, inverse, at), 0.0))
+        wide = inverse - g[:, :, None] * g[:, None]
+        bent = wide[:, None] @ turned
+        curved = np.sqrt(np.maximum(np.einsum("nsij,nsji->ns", bent, bent), 0.0))
+        size = np.abs(g) + np.sqrt(np.maximum(np.diagonal(wide, axis1=1, axis2=2), 0.0))
+        loose = np.einsum("ni,nij,nj->n", size, rest, size)
+        total = (np.abs(straight) + 2 * slanted + curved).sum(1) + loose
+        return np.asarray(total * (1 + 1e-9))
+
+
+def _largest(forms: Array) -> Array:
+    """Upper bounds (N,) of the largest eigenvalues of symmetric matrices (N, d, d)."""
+    bound: Array = np.linalg.eigvalsh(forms)[:, -1] + 1e-14 * np.linalg.norm(forms, axis=(1, 2))
+    return bound
 
 
 def _magnitude(matrices: Array) -> Array:
