@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,7 @@ from modelgen.program.functions import Program
 from modelgen.program.graph import Graph, Node
 from solver.game.policies import SHORTEST, held_seconds
 from solver.proof.affine import TINY, Affine
+from solver.proof.affine import known as known_of
 from solver.training.solution import Solution
 
 Mask = NDArray[np.bool_]
@@ -39,7 +41,7 @@ RANK = 1e-7  # smaller directions of unit rows count as none
 TERMS = 6  # of the Peano-Baker series, which is then cut off with a bound of the rest
 CORRECTIONS = 4  # of the enclosure of the input
 INFLATIONS = 6  # of the enclosure of the motion within a period
-PIECES = 24  # of the way from the target, in the mean of da0/dx
+PIECES = 8  # of the way from the target, in the mean of da0/dx
 CHORDS = 16  # of the way from the target, in the mean of the slope of grad g~
 
 
@@ -66,6 +68,51 @@ class Frame:
     bent: Array  # (b, r): bent states from z
     argument: Array  # (m, r): w0 from z
     missed: Array  # (b + m,) largest errors of both for |y| = 1
+
+
+class Moving(NamedTuple):
+    """Bent states e +- r of N cells, which move by drift t/T + up to beside t/T in a period, and theta +- spread."""
+
+    e: Array  # (N, b)
+    r: Array
+    turn: Array  # (N, b, r) by the first symbols
+    theta: Array  # (N, p)
+    spread: Array
+    drift: Array  # (N, b)
+    beside: Array
+    symbols: int
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The direction g in which a cell lies from the target, and what is known of g'y."""
+
+    g: Array  # (N, d)
+    least: Array  # (N,) of g'y at the beginning of a period
+    most: Array
+
+    @classmethod
+    def of(cls, basis: Array, z: Array, half: Array, radius: float) -> Heading:
+        """The heading of cells of basis' y in z +- half (N, r)."""
+        g = z / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), TINY)
+        middle, width = (g * z).sum(1), (np.abs(g) * half).sum(1) + 1e-12 * radius
+        return cls(g @ basis.T, middle - width, middle + width)
+
+    def after(self, speed: tuple[Array, Array], turning: Array, push: Array) -> tuple[Array, Array, Array]:
+        """g, and the middle and radius (N,) of 1/g'y during a period; the radius is infinite if g'y may be 0.
+
+        speed: middles and radii (N, d) of the motion of y in a period at its first rate. turning: (N, d, d) sizes of A
+        T in these coordinates. push: (N, d) of the motion that does not come from y.
+        """
+        norms = turning.sum(-1).max(-1)
+        way = np.abs(speed[0]) + speed[1] + push
+        more = way + np.exp(norms)[:, None] * (turning @ way[..., None])[..., 0].max(1, keepdims=True)  # of |y - y0|
+        along, spare = (self.g * speed[0]).sum(1), speed[1] + push + 0.5 * (turning @ more[..., None])[..., 0]
+        wide = (np.abs(self.g) * spare).sum(1) * (1 + 1e-12)
+        least, most = self.least + np.minimum(along, 0) - wide, self.most + np.maximum(along, 0) + wide
+        high, low = (1 + 1e-14) / least, (1 - 1e-14) / most
+        known = (least > 0) & np.isfinite(most)
+        return self.g, np.where(known, 0.5 * (low + high), 1.0), np.where(known, 0.5 * (high - low), np.inf)
 
 
 @dataclass(frozen=True)
@@ -148,16 +195,16 @@ class HeldLoop:
 
     @cached_property
     def _kernels(self) -> tuple[Kernels, Kernels, Kernels]:
-        """Enclosures of (da0/dx, B) by bent states and theta, of a0 at the target, and of grad g~ and its slopes."""
+        """Enclosures of (da0/dx, B) by bent states and theta, of a0 by the same, and of grad g~ and its slopes."""
         graph, n = Graph(), len(self.target)
         theta, moving = self._inputs(graph, len(self.nominal), "p"), self._inputs(graph, n, "x")
         x = [moving[k] if k in self.bent else graph.constant(self.target[k]) for k in range(n)]
         _, slopes, B = self._rates(graph, x, theta)
-        still, *_ = self._rates(graph, [graph.constant(value) for value in self.target], theta)
+        still, *_ = self._rates(graph, x, theta)
         digest = self.robot.program.digest
         of_robot = Program(graph, (), digest=digest)
         model = affine(of_robot, [*slopes, *B], [*(moving[k] for k in self.bent), *theta])
-        drift = affine(of_robot, still, theta)
+        drift = affine(of_robot, still, [*(moving[k] for k in self.bent), *theta])
         program, graph = self.robot.program, Graph()
         w = program.arguments["w"].entries
         places = {node: graph.input(f"w{k}") for k, node in enumerate(w)}
@@ -215,12 +262,18 @@ class HeldLoop:
         gain, where = K @ to, (frame.basis, middle[:, :r], half[:, :r], radius)
         ways = np.zeros((2, len(cells), len(self.target)))  # the motion is ways[0] t/T, up to ways[1] t/T
         pushed = self._pushed(theta, spread)
+        heading = Heading.of(*where)
         for k in range(INFLATIONS):
             drift, beside = ways[:, :, self.bent]
-            A, B, mean_A, mean_B = self._along(e, reached, turn, theta, spread, drift, beside + slack, symbols)
+            moving = Moving(e, reached, turn, theta, spread, drift, beside + slack, symbols)
+            A, B, mean_A, mean_B = self._along(moving)
             with np.errstate(all="ignore"):  # nothing is known of a wide cell
-                rates = A @ to + B @ gain
                 still = np.minimum(pushed + B.largest @ input_error, 1e30)
+                push = np.minimum((forth.largest @ still[..., None])[..., 0], 1e30) * self.step
+                rates, of_u = A @ to + B @ gain, forth @ B @ gain
+                turning = forth @ A @ to
+                speed = _products((turning + of_u).times(self.step), *where)
+                known = heading.after(speed, turning.largest * self.step, push)
                 found = self._ways(A, rates, still, where, ways)
             good = np.asarray((found[1] <= ways[1]).all(1)) & (k > 0)
             if good.all() or k == INFLATIONS - 1:
@@ -228,8 +281,9 @@ class HeldLoop:
             found[1] = np.minimum(1.1 * found[1] + 1e-12, 1e3)
             ways = np.where(good[:, None], ways, found)
         with np.errstate(all="ignore"):
-            first = (mean_A @ to + mean_B @ gain).times(self.step)
-            change, disturbance = self._series(A, rates, first, still, forth)
+            turning, mean = self._straight(moving, (A, mean_A), (turning, forth @ mean_A @ to), forth, to, known)
+            first = (mean + forth @ mean_B @ gain).times(self.step)
+            change, disturbance = self._series(turning, turning + of_u, first, push)
         reach = radius * np.linalg.norm(frame.back, axis=1) * (1 + 1e-12)
         within = (reach + np.abs(ways[0]) + ways[1] <= self.bound)[:, self.seen].all(1)
         return Period(change, disturbance, inside & good & within & np.isfinite(change.rest).all((1, 2)))
@@ -248,9 +302,16 @@ class HeldLoop:
         beside += 0.5 * self.step * (A.largest @ size[..., None])[..., 0]
         return np.stack([ways[0], beside * (1 + 1e-12)])
 
+    def _at_target(self, theta: Array, spread: Array) -> tuple[Array, Array, Array]:
+        """Middles (N, n), slopes (N, n, p) and rests (N, n) of the rates at the target by theta +- spread."""
+        middle, slopes, rest = _evaluated(
+            self._kernels[1], *self._box(np.zeros((len(theta), len(self.bent))), 0.0, theta, spread)
+        )
+        return middle, slopes[:, :, len(self.bent) :], rest
+
     def _pushed(self, theta: Array, spread: Array) -> Array:
         """Largest rates (N, n) at the target."""
-        drift, slopes, rest = _evaluated(self._kernels[1], theta, spread)
+        drift, slopes, rest = self._at_target(theta, spread)
         size: Array = np.abs(drift) + (np.abs(slopes) * spread[:, None]).sum(2) * (1 + 1e-13) + rest
         return size
 
@@ -262,13 +323,9 @@ class HeldLoop:
         middle[:, self.seen], rest[:, self.seen] = found.middle, found.rest
         return Affine(middle, np.zeros((symbols, d, n)), rest)
 
-    def _along(
-        self, e: Array, r: Array, turn: Array, theta: Array, spread: Array, drift: Array, beside: Array, symbols: int
-    ) -> tuple[Affine, Affine, Affine, Affine]:
-        """A (N, n, n) and B (N, n, m) at any time of a period, then their means over it.
-
-        Bent states e +- r move by drift t/T + up to beside t/T (N, b).
-        """
+    def _along(self, moving: Moving) -> tuple[Affine, Affine, Affine, Affine]:
+        """A (N, n, n) and B (N, n, m) at any time of a period, then their means over it."""
+        e, r, turn, theta, spread, drift, beside, symbols = moving
         h, total, n = 0.5 / PIECES, None, len(self.target)
         middle, moved = e + 0.5 * drift, 0.5 * np.abs(drift) + beside
         tilted = np.zeros((len(e), n * (n + len(self.trim))))
@@ -284,23 +341,65 @@ class HeldLoop:
         of_B = (steep[:, n * n :] @ (moved - 0.5 * beside)[..., None])[..., 0].reshape(-1, n, len(self.trim))
         return A.widened(tilted * (1 + 1e-12)), B.widened(of_B * (1 + 1e-12)), A, B
 
-    def _series(self, A: Affine, rates: Affine, first: Affine, still: Array, forth: Affine) -> tuple[Affine, Array]:
-        """C (N, d, d), and the norm (N,) of the disturbance. first: T times the mean of `rates` (N, n, d)."""
+    def _straight(
+        self,
+        moving: Moving,
+        along: tuple[Affine, Affine],
+        turning: tuple[Affine, Affine],
+        forth: Affine,
+        to: Affine,
+        known: tuple[Array, Array, Array],
+    ) -> tuple[Affine, Affine]:
+        """forth A back at any time of a period and its mean, where a narrow cell makes it narrower than `turning`.
+
+        along: A and its mean. a0 - a0(target) = A e also holds for A = J + rho g'/(g'e) of any matrix J and direction
+        g, with rho = a0 - a0(target) - J e. A narrow cell knows g'e. J is the middle of `along`.
+        """
+        e, r, turn, theta, spread, drift, beside, symbols = moving
+        row, middle_q, radius_q = Affine.exact(known[0][:, None], symbols), known[1], known[2]
+        b = len(self.bent)
+        middle, moved = e + 0.5 * drift, 0.5 * np.abs(drift) + beside
+        J = along[0].middle[:, :, self.bent]
+        value, slopes, rest = _evaluated(self._kernels[1], *self._box(middle, r + moved, theta, spread))
+        at_target = self._at_target(theta, spread)
+        tilt = slopes[:, :, :b] - J
+        linear = np.zeros((len(e), symbols, len(self.target)))
+        linear[:, : turn.shape[2]] = np.moveaxis(tilt @ turn, 1, 2)
+        by_theta = (slopes[:, :, b:] - at_target[1]) * spread[:, None]
+        linear[:, turn.shape[2] : turn.shape[2] + by_theta.shape[2]] = np.moveaxis(by_theta, 1, 2)
+        size = np.abs(J) @ np.abs(middle)[..., None] + np.abs(value)[..., None]
+        value = value - at_target[0] - (J @ middle[..., None])[..., 0]
+        rest = rest + at_target[2] + 1e-14 * (size[..., 0] + np.abs(linear).sum(1) + (np.abs(tilt) @ r[..., None])[..., 0])
+        found: list[Affine] = []
+        size, q = np.zeros(()), middle_q[:, None, None]
+        for A, loose, beyond in zip(along, turning, (moved, 0.5 * beside), strict=True):
+            wide = (rest + (np.abs(tilt) @ beyond[..., None])[..., 0])[..., None] * (1 + 1e-12)
+            rho = forth @ Affine(value[..., None], linear[..., None], wide)
+            if not found:  # at any time: it also bounds the product of two changes in the mean
+                size = rho.largest * (radius_q[:, None, None] + 1e-15 * q)
+            rho = known_of(rho.middle * q, rho.slopes * q[..., None], rho.rest * q + size)
+            base = Affine(A.middle.copy(), A.slopes.copy(), A.rest.copy())
+            base.middle[..., self.bent] = J
+            base.slopes[..., self.bent], base.rest[..., self.bent] = 0.0, 0.0
+            narrow = forth @ base @ to + rho @ row
+            found.append(_either(narrow.rest.sum((1, 2)) < loose.rest.sum((1, 2)), narrow, loose))
+        return found[0], found[1]
+
+    def _series(self, turning: Affine, rates: Affine, first: Affine, push: Array) -> tuple[Affine, Array]:
+        """C (N, d, d), and the norm (N,) of the disturbance. first: T times the mean of `rates`."""
         term, total = rates.times(self.step), first
-        size = np.minimum(A.largest, 1e30)
-        norms = size.sum(-1).max(-1) * self.step
-        push = gone = self.step * still
+        size = np.minimum(turning.largest, 1e30) * self.step
+        norms, gone = size.sum(-1).max(-1), push
         for k in range(1, TERMS):
-            term = (A @ term).times(self.step / (k + 1))
+            term = (turning @ term).times(self.step / (k + 1))
             total = total + term
-            push = (size @ push[..., None])[..., 0] * self.step / (k + 1)
+            push = (size @ push[..., None])[..., 0] / (k + 1)
             gone = gone + push
         tail = np.exp(norms) * norms / (TERMS + 1)
         rest, more = tail[:, None] * term.largest.max(1), tail * push.max(1)
         total = total.widened(np.broadcast_to(rest[:, None], total.rest.shape))
         gone = np.minimum((gone + more[:, None]) * (1 + 1e-12), 1e100)  # where nothing is known
-        disturbance = np.linalg.norm((forth.largest @ gone[..., None])[..., 0], axis=1) * (1 + 1e-12)
-        return forth @ total, disturbance
+        return total, np.linalg.norm(gone, axis=1) * (1 + 1e-12)
 
     # -- the policy --------------------------------------------------------------------------------------------------
 
@@ -415,6 +514,14 @@ def _products(W: Affine, basis: Array, z: Array, half: Array, radius: float) -> 
     spare += ((W.largest - np.abs(W.middle) * (1 - 1e-14)) @ np.minimum(reach, radius)[..., None])[..., 0]
     spare += radius * _rows(W @ Affine.exact(open_to, W.symbols)) + TINY
     return middle, spare * (1 + 1e-12)
+
+
+def _either(first: Mask, a: Affine, b: Affine) -> Affine:
+    """a where first (N,) is set, else b."""
+    here = first[:, None, None]
+    return Affine(
+        np.where(here, a.middle, b.middle), np.where(here[..., None], a.slopes, b.slopes), np.where(here, a.rest, b.rest)
+    )
 
 
 def _hull0(low: Array, high: Array) -> tuple[Array, Array]:
