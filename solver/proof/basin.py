@@ -38,6 +38,7 @@ SHRINKING = 0.85
 REFINEMENTS = 2  # bisections between the largest proven radius and the next larger one
 RATE = 0.1  # proven rate, as a share of the linearised loop's
 SAMPLES = 128  # states that show whether a ball is worth a proof
+NEAR = 0.01  # factor of the radius of a quarter of them: there the loop is linear
 SCREENINGS = 8  # of radii by samples
 SMALL = 1e-4  # half width of their cells, as a share of the ball
 UNKNOWN = 1e3  # excess of a cell of which nothing is known
@@ -45,6 +46,7 @@ PUSHED = 1.3  # proven rate by the disturbance at the target, at least
 FLAT = 1e-14  # smallest eigenvalue of P as a share of the largest
 LEAST = 1e-9  # rate of the slowest motion that counts as none
 NARROWEST = 2.0**-12  # a narrower cell is not halved
+WIDTH = 0.1  # weight of a side's width by the parts of the bound, in the choice of the side to halve
 PORTIONS = 0.25, 0.5, 0.75  # of a cell's margin, as the weight of its narrow cone
 FACTORS = [0.003 * 2.0**k for k in range(10)]  # weights of a cell's cone in its matrix inequality
 
@@ -236,7 +238,7 @@ class BasinSearch:
             width = (now.upper - now.lower)[left] / np.where(whole > 0, whole, 1.0)
             if (width.max(1, initial=0.0) < NARROWEST).any() or pushed > rate * radius:
                 return None
-            waiting = _joined(rest, _halved(now[left], self._sides(now[left], radius, rate)))
+            waiting = _joined(rest, _halved(now[left], judged.side[left]))
         core = pushed / rate / radius
         return self._proof(radius, rate, core, count, time.process_time() - start)
 
@@ -267,11 +269,13 @@ class BasinSearch:
         excess = _largest(upper)
         for factor in FACTORS:
             excess = np.minimum(excess, _largest(upper + factor * cone.ball))
+        parts = np.linalg.norm(turned, axis=(2, 3))
         at = np.flatnonzero((excess > 0) & (cone.least > 0))
         if len(at):
             g = cone.along[at]
             square_g = g[:, :, None] * g[:, None]
-            far = cone.spread(turned, rest, at)
+            parts[at], loose = cone.spread(turned, rest, at)
+            far = (parts[at].sum(1) + loose) * (1 + 1e-9)
             straight = middle[at] + far[:, None, None] * square_g
             margin = -np.einsum("ni,nij,nj->n", g, straight, g)
             beside = square_g - cone.form[at]
@@ -282,17 +286,25 @@ class BasinSearch:
                     for factor in FACTORS[2::2]:
                         excess[at] = np.minimum(excess[at], _largest(bound + factor * cone.ball[at]))
         holds = period.known & finite & (excess <= 0)
-        return Judgement(holds, cone.empty, period.disturbance, np.where(period.known, excess, UNKNOWN))
+        side = self._side(cells, parts, middle, cone, period.known)
+        return Judgement(holds, cone.empty, period.disturbance, np.where(period.known, excess, UNKNOWN), side)
 
-    def _sides(self, cells: Cells, radius: float, rate: float) -> NDArray[np.int64]:
-        """The side (N,) of each cell whose halves are nearest to a proof."""
-        width = (cells.upper - cells.lower) / self._reach(radius)
-        excess = np.full(width.shape, np.inf)
-        for side in np.flatnonzero(width.max(0, initial=0.0) > 0):
-            half = _halved(cells, np.full(len(cells), side))[: len(cells)]
-            excess[:, side] = self.judge(half, radius, rate).excess
-        excess -= 1e-6 * width  # decides where nothing is known yet
-        chosen: NDArray[np.int64] = np.where(width > 0, excess, np.inf).argmin(1)
+    def _side(self, cells: Cells, parts: Array, middle: Array, cone: Cone, known: Mask) -> NDArray[np.int64]:
+        """The side (N,) of each cell that widens its bound most: parts (N, s) of the symbols, and those of its cone."""
+        frame, (r, p) = self.frame, (self.frame.basis.shape[1], len(self.loop.nominal))
+        half = 0.5 * (cells.upper - cells.lower)
+        score = parts[:, : r + p].copy()
+        share = np.abs(frame.argument)[None] * half[:, None, :r]  # (N, m, r) of the chords' symbols
+        share /= np.maximum(share.sum(2, keepdims=True), TINY)
+        score[:, :r] += (share * parts[:, r + p :, None]).sum(1)
+        narrow = cone.least > 0
+        beside = (middle @ cone.along[..., None])[..., 0]
+        beside -= (beside * cone.along).sum(1, keepdims=True) * cone.along
+        turn = 2 * np.abs(beside @ frame.basis) * half[:, :r] / np.maximum(cone.least, TINY)[:, None]
+        score[:, :r] += np.where(narrow[:, None], turn, 0.0)
+        wide = np.where(known, WIDTH, 1.0)[:, None] * half[:, :r] / np.maximum(half[:, :r].max(1, keepdims=True), TINY)
+        score[:, :r] += wide * score.max(1, keepdims=True)
+        chosen: NDArray[np.int64] = np.where(half > 0, score, -1.0).argmax(1)
         return chosen
 
     def sampled(self, spread: Array) -> float:
@@ -301,6 +313,7 @@ class BasinSearch:
         r = self.frame.basis.shape[1]
         y = generator.normal(size=(SAMPLES, d))
         y *= generator.uniform(0.3, 1.0, (SAMPLES, 1)) / np.linalg.norm(y, axis=1, keepdims=True)
+        y[: SAMPLES // 4] *= NEAR
         theta = self.loop.nominal + spread * generator.choice([-1.0, 1.0], (SAMPLES, len(spread)))
         low, high, radius = 0.0, self.widest, self.widest * (1 - 1e-4)
         for _ in range(SCREENINGS):
@@ -362,6 +375,7 @@ class Judgement:
     empty: Mask  # no state of the ball is in the cell
     disturbance: Array  # (N,) norm
     excess: Array  # (N,) of the bound; at most zero where the cell holds
+    side: NDArray[np.int64]  # (N,) to halve where it does not
 
 
 @dataclass(frozen=True)
@@ -375,8 +389,8 @@ class Cone:
     form: Array  # (N, d, d) E: with y = (g + z) g'y and g'z = 0, z' E z <= 1
     bounded: Array  # (N, d, d): another such form that bounds every z
 
-    def spread(self, turned: Array, rest: Array, rows: NDArray[np.int64]) -> Array:
-        """Bounds (N,) of y' (sum_k t_k turned_k + rest) y by (g'y)^2, with |t_k| <= 1, for some of the cells."""
+    def spread(self, turned: Array, rest: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Bounds (N, s) of y' turned_k y, and (N,) of y' rest y, by (g'y)^2 for some of the cells."""
         g, turned, rest = self.along[rows], turned[rows], rest[rows]
         inverse = np.linalg.inv(self.bounded[rows] + g[:, :, None] * g[:, None])
         at = np.einsum("nsij,nj->nsi", turned, g)
@@ -388,8 +402,7 @@ class Cone:
         curved = np.sqrt(np.maximum(np.einsum("nsij,nsji->ns", bent, bent), 0.0))
         size = np.abs(g) + np.sqrt(np.maximum(np.diagonal(wide, axis1=1, axis2=2), 0.0))
         loose = np.einsum("ni,nij,nj->n", size, rest, size)
-        total = (np.abs(straight) + 2 * slanted + curved).sum(1) + loose
-        return np.asarray(total * (1 + 1e-9))
+        return np.abs(straight) + 2 * slanted + curved, loose
 
 
 def _largest(forms: Array) -> Array:
