@@ -45,7 +45,8 @@ def run(options: Options) -> int:
         return 0 if proof.holds else FAILED
     print(f"{proof.label}, {proof.robot}, basin around the target")
     print(f"{'nominal':<12}{_text(proof.nominal, proof.state_names, proof.period)}")
-    print(f"{f'+-{100 * proof.spread:g} %':<12}{_text(proof.wrong, proof.state_names, proof.period)}")
+    wrong = proof.reason or _text(proof.wrong, proof.state_names, proof.period)
+    print(f"{f'+-{100 * proof.spread:g} %':<12}{wrong}")
     print(
         f"{'assumed':<12}the equations of the model, the exact state at every control period of {1e3 * proof.period:g} "
         f"ms, and an input whose error is at most {', '.join(f'{error:.2g}' for error in proof.input_error)}"

@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_discrete_lyapunov
+from scipy.optimize import minimize
+from scipy.special import logsumexp
 
 from modelgen.arrays import Array
 from modelgen.files import page
@@ -32,11 +34,13 @@ from solver.training.solution import load_solution
 Mask = NDArray[np.bool_]
 
 CELLS = 512  # tested at once
-SHARES = 0.0, 0.1, 0.4, 2.0  # of the second form in the metrics that are tried
+SHARES = 0.0, 0.1, 0.3, 1.0, 3.0, 10.0  # of the second form in the metrics that are tried
 TRIALS = 10  # radii, each SHRINKING times the last one, from the largest one that samples allow
 SHRINKING = 0.85
 REFINEMENTS = 2  # bisections between the largest proven radius and the next larger one
 RATE = 0.1  # proven rate, as a share of the linearised loop's
+CORNERS = 64  # of the parameters' box, that show the linearised loops and the disturbance
+SHARPNESS = 300.0  # of the largest growth among them, as a smooth function of the metric
 SAMPLES = 128  # states that show whether a ball is worth a proof
 NEAR = 0.01  # factor of the radius of a quarter of them: there the loop is linear
 SCREENINGS = 8  # of radii by samples
@@ -45,6 +49,7 @@ UNKNOWN = 1e3  # excess of a cell of which nothing is known
 PUSHED = 1.3  # proven rate by the disturbance at the target, at least
 FLAT = 1e-14  # smallest eigenvalue of P as a share of the largest
 LEAST = 1e-9  # rate of the slowest motion that counts as none
+HOPEFUL = 0.25  # share of the time after which half of the promised progress must be seen
 NARROWEST = 2.0**-12  # a narrower cell is not halved
 WIDTH = 0.1  # weight of a side's width by the parts of the bound, in the choice of the side to halve
 PORTIONS = 0.25, 0.5, 0.75  # of a cell's margin, as the weight of its narrow cone
@@ -86,6 +91,7 @@ class BasinProof:
     nominal: Ball | None
     spread: float  # share by which every parameter may differ from its nominal value
     wrong: Ball | None  # for the parameters of the spread
+    reason: str | None = None  # why there is no set for the spread, where it is known
 
     @property
     def holds(self) -> bool:
@@ -124,9 +130,13 @@ def prove_basin(
     loop = HeldLoop(solution)
     search = BasinSearch(loop, input_error * loop.limit)
     nominal = search.largest(np.zeros_like(loop.nominal), seconds)
-    wrong = search.largest(spread * np.abs(loop.nominal), seconds) if nominal is not None else None
     robot, error = solution.problem.robot, tuple((input_error * loop.limit).tolist())
-    return BasinProof(solution.label, robot.name, robot.state_names, loop.step, error, nominal, spread, wrong)
+    known = solution.label, robot.name, robot.state_names, loop.step, error, nominal, spread
+    try:
+        wrong = search.largest(spread * np.abs(loop.nominal), seconds) if nominal is not None else None
+    except SolverError as error_of_spread:
+        return BasinProof(*known, None, str(error_of_spread))
+    return BasinProof(*known, wrong)
 
 
 class BasinSearch:
@@ -162,20 +172,47 @@ class BasinSearch:
                 f"the linearised closed loop has an eigenvalue of size {eigenvalue:.6g} at the target, so that errors "
                 "do not shrink there; a longer training, or another state cost, may change that"
             )
-        self.linear, self.P, self.one, self.eigenvalue = linear, P, one, eigenvalue
+        self.linear, self.P, self.one = linear, P, one
+        self.aim(np.zeros(len(loop.nominal)))
+
+    def corners(self, spread: Array) -> Array:
+        """Parameters (CORNERS, p): the nominal ones, and random corners of their box."""
+        signs = np.random.default_rng(1).choice([-1.0, 1.0], (CORNERS, len(spread)))
+        signs[0] = 0.0
+        return np.asarray(self.loop.nominal + spread * signs)
+
+    def aim(self, spread: Array) -> None:
+        """Choose the second form (d, d) of the metrics for parameters within `spread` (p,) of the nominal ones.
+
+        It is a form that the linearised loops of all corners shrink, as P need not do: its discount lets e' P e shrink
+        slowly, and it knows the nominal robot only. Raises SolverError if one of these loops is unstable.
+        """
+        self.loops, d = self.linear[None], len(self.P)
+        if spread.any():
+            frame, theta = self.loop.frame(self.one), self.corners(spread)
+            cells, still = np.hstack([np.zeros((CORNERS, frame.basis.shape[1])), theta]), 0.0 * self.input_error
+            small = 1e-9 * float(np.sqrt(self.loop.level / np.linalg.norm(self.P)))
+            self.loops = np.eye(d) + self.loop.period(Cells(cells, cells), frame, small, still).change.middle
+        largest = float(np.abs(np.linalg.eigvals(self.loops)).max())
+        if not largest < 1.0 - LEAST:
+            raise SolverError(
+                f"the linearised closed loop of a robot within the spread has an eigenvalue of size {largest:.6g}: it "
+                "is unstable, so that nothing can be proven. Give a smaller --spread"
+            )
+        self.second = _lyapunov(self.linear, self.P)
+        if spread.any():
+            self.second = _common(self.loops, self.second)
+        self.second *= np.trace(np.linalg.solve(self.second, self.P)) / d
         self.shape(0.0)
 
     def growth(self, S: Array) -> float:
-        """Norm of the linearised period in the metric S (d, d)."""
+        """Largest norm of the linearised periods in the metric S (d, d)."""
         root = cholesky(S, lower=True).T
-        return float(np.linalg.norm(root @ self.linear @ np.linalg.inv(root), 2))
+        return float(np.linalg.norm(root @ self.loops @ np.linalg.inv(root), 2, (1, 2)).max())
 
     def shape(self, share: float) -> None:
-        """Let balls be those of a metric S (d, d): y' y = e' S e with e = back y.
-
-        S is P, plus a share of a form that the linearised loop shrinks faster: the discount lets e' P e shrink slowly.
-        """
-        S = self.P + share * 2.0 * (1.0 - self.eigenvalue) * _lyapunov(self.linear, self.P)
+        """Let balls be those of the metric P + share second: y' y = e' S e with e = back y."""
+        S = self.P + share * self.second
         self.back = self.one @ np.linalg.inv(cholesky(S, lower=True)).T
         self.frame = self.loop.frame(self.back)
         seen = self.back[self.loop.seen]
@@ -198,6 +235,7 @@ class BasinSearch:
         spread: (p,) by which parameters may differ. The metric is the one whose samples promise the largest volume.
         """
         promised = []
+        self.aim(spread)
         for share in SHARES:
             self.shape(share)
             if self.rate > 0 and (radius := self.sampled(spread)):
@@ -223,18 +261,20 @@ class BasinSearch:
 
     def prove(self, radius: float, spread: Array, seconds: float) -> Ball | None:
         """Proof of one ball within `seconds` of processor time, or None."""
-        start, count, pushed = time.process_time(), 0, 0.0
+        start, count, pushed, done = time.process_time(), 0, 0.0, 0.0
         rate = self.needed(radius, spread)
         waiting = self.box(spread, radius, self.frame)
         whole = waiting.upper - waiting.lower
         while len(waiting):
-            if time.process_time() - start > seconds:
+            spent = (time.process_time() - start) / seconds
+            if spent > 1.0 or (spent > HOPEFUL and done < 0.5 * spent):
                 return None
             now, rest = waiting[-CELLS:], waiting[:-CELLS]
             judged = self.judge(now, radius, rate)
             pushed = max(pushed, float(judged.disturbance[judged.holds].max(initial=0.0)))
             count += int(judged.holds.sum())
             left = ~(judged.holds | judged.empty)
+            done += float(np.where(whole > 0, (now.upper - now.lower)[~left] / np.where(whole > 0, whole, 1.0), 1.0).prod(1).sum())
             width = (now.upper - now.lower)[left] / np.where(whole > 0, whole, 1.0)
             if (width.max(1, initial=0.0) < NARROWEST).any() or pushed > rate * radius:
                 return None
@@ -243,13 +283,13 @@ class BasinSearch:
         return self._proof(radius, rate, core, count, time.process_time() - start)
 
     def needed(self, radius: float, spread: Array) -> float:
-        """The rate to prove: RATE of the linearised loop's, or what keeps the disturbances from leaving the ball."""
-        width = np.concatenate([SMALL * self._reach(radius)[: -len(spread)], spread])
-        middle = np.concatenate([np.zeros(len(width) - len(spread)), self.loop.nominal])
-        period = self.loop.period(
-            Cells((middle - width)[None], (middle + width)[None]), self.frame, radius, self.input_error
-        )
-        return max(self.rate, PUSHED * float(period.disturbance[0]) / radius)
+        """The rate to prove: RATE of the linearised loop's, or what keeps the disturbances from leaving the ball.
+
+        Those are of random corners of the parameters' box.
+        """
+        middle = np.hstack([np.zeros((CORNERS, self.frame.basis.shape[1])), self.corners(spread)])
+        period = self.loop.period(Cells(middle, middle), self.frame, radius, self.input_error)
+        return max(self.rate, PUSHED * float(period.disturbance.max()) / radius)
 
     def judge(self, cells: Cells, radius: float, rate: float) -> Judgement:
         """What is known of N cells."""
@@ -422,6 +462,27 @@ def _lyapunov(linear: Array, P: Array) -> Array:
     """The quadratic form that the linearised loop shrinks by e' P e in every period."""
     S = solve_discrete_lyapunov(linear.T, P)
     return np.asarray(0.5 * (S + S.T))
+
+
+def _common(loops: Array, start: Array) -> Array:
+    """A form (d, d) that all of the linear maps (N, d, d) shrink as fast as possible; `start` has their size."""
+    root, d = cholesky(start, lower=True).T, len(start)
+    maps, places = root @ loops @ np.linalg.inv(root), np.tril_indices(d)
+
+    def growth(entries: Array) -> float:
+        factor = np.zeros((d, d))
+        factor[places] = entries
+        scale = np.exp(np.diag(factor))
+        np.fill_diagonal(factor, scale)
+        norms = np.linalg.norm(factor @ maps @ np.linalg.inv(factor), 2, (1, 2)) ** 2
+        return float(logsumexp(SHARPNESS * norms)) / SHARPNESS
+
+    found = minimize(growth, np.zeros(len(places[0])), method="BFGS", options={"maxiter": 100}).x
+    factor = np.zeros((d, d))
+    factor[places] = found
+    np.fill_diagonal(factor, np.exp(np.diag(factor)))
+    form: Array = root.T @ factor.T @ factor @ root
+    return form
 
 
 def _halved(cells: Cells, side: NDArray[np.int64]) -> Cells:
