@@ -29,6 +29,8 @@ class Options:
     """Processor time for one set. About twelve sets of different sizes are tried."""
     input_error: Annotated[float, Range(0.0, 0.1)] = 1e-5
     """Bound of the error of the computed input, as a share of its range. It stands for rounding in float32."""
+    out: Annotated[Path | None, arg(metavar="FILE")] = None
+    """File of the proof as data, for `solver check`."""
     json: bool = False
     """Print JSON instead of lines."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
@@ -40,6 +42,8 @@ def run(options: Options) -> int:
     from solver.proof.basin import prove_basin
 
     proof = prove_basin(options.run, options.spread, options.seconds, options.input_error, options.generated)
+    if options.out:
+        proof.write(options.out)
     if options.json:
         print(json.dumps(proof.to_json(), indent=2))
         return 0 if proof.holds else FAILED

@@ -29,6 +29,9 @@ from modelgen.files import page
 from solver.errors import SolverError
 from solver.proof.affine import TINY, Affine
 from solver.proof.held_loop import Cells, Frame, HeldLoop
+from solver.proof.written import EMPTY, HELD, Tree, sha256, write
+from solver.runs.folder import CHECKPOINT
+from solver.runs.shipped import run_folder
 from solver.training.solution import load_solution
 
 Mask = NDArray[np.bool_]
@@ -45,6 +48,7 @@ SAMPLES = 128  # states that show whether a ball is worth a proof
 NEAR = 0.01  # factor of the radius of a quarter of them: there the loop is linear
 SCREENINGS = 8  # of radii by samples
 SMALL = 1e-4  # half width of their cells, as a share of the ball
+HUGE = 1e6  # growth of a cell of which nothing is known
 UNKNOWN = 1e3  # excess of a cell of which nothing is known
 PUSHED = 1.3  # proven rate by the disturbance at the target, at least
 FLAT = 1e-14  # smallest eigenvalue of P as a share of the largest
@@ -66,9 +70,18 @@ class Ball:
     share: float  # volume of the proven ball by that of the basin's
     cells: int  # in the proof
     seconds: float  # processor time
+    back: Array  # (n, d): e = back y, and the set is |y| <= 1
+    basis: Array  # (d, r) of the cells
+    tree: list[int]  # of the cells, as in `solver.proof.written`
 
     def to_json(self) -> dict[str, Any]:
-        return vars(self) | {"shape": self.shape.tolist(), "half_widths": self.half_widths.tolist()}
+        kept = {name: getattr(self, name) for name in ("rate", "core", "share", "cells", "seconds")}
+        return {"shape": self.shape.tolist()} | kept | {"half_widths": self.half_widths.tolist()}
+
+    def claim(self, spread: float) -> dict[str, Any]:
+        """The ball as a claim of a file, for parameters within the spread."""
+        arrays = {name: getattr(self, name).tolist() for name in ("shape", "back", "basis")}
+        return {"spread": spread} | arrays | {"rate": self.rate, "core": self.core, "tree": self.tree}
 
     @property
     def half_widths(self) -> Array:
@@ -91,6 +104,7 @@ class BasinProof:
     nominal: Ball | None
     spread: float  # share by which every parameter may differ from its nominal value
     wrong: Ball | None  # for the parameters of the spread
+    about: dict[str, Any]  # the loop, as in `solver.proof.written`
     reason: str | None = None  # why there is no set for the spread, where it is known
 
     @property
@@ -103,7 +117,15 @@ class BasinProof:
         balls = {
             name: None if (ball := getattr(self, name)) is None else ball.to_json() for name in ("nominal", "wrong")
         }
-        return vars(self) | balls | {"holds": self.holds}
+        return {name: value for name, value in vars(self).items() if name != "about"} | balls | {"holds": self.holds}
+
+    def write(self, path: Path) -> None:
+        """Write the proof as data. Raises SolverError where nothing is proven or the file cannot be written."""
+        balls = (0.0, self.nominal), (self.spread, self.wrong)
+        claims = [ball.claim(spread) for spread, ball in balls if ball is not None]
+        if not claims:
+            raise SolverError(f"nothing is proven of {self.label}, so that {path} is not written")
+        write(path, self.about | {"claims": claims})
 
 
 def prove_basin(
@@ -131,12 +153,35 @@ def prove_basin(
     search = BasinSearch(loop, input_error * loop.limit)
     nominal = search.largest(np.zeros_like(loop.nominal), seconds)
     robot, error = solution.problem.robot, tuple((input_error * loop.limit).tolist())
+    about = _about(run, loop, input_error * loop.limit)
     known = solution.label, robot.name, robot.state_names, loop.step, error, nominal, spread
     try:
         wrong = search.largest(spread * np.abs(loop.nominal), seconds) if nominal is not None else None
     except SolverError as error_of_spread:
-        return BasinProof(*known, None, str(error_of_spread))
-    return BasinProof(*known, wrong)
+        return BasinProof(*known, None, about, str(error_of_spread))
+    return BasinProof(*known, wrong, about)
+
+
+def _about(run: str | Path, loop: HeldLoop, input_error: Array) -> dict[str, Any]:
+    """What a file says of the loop."""
+    arrays = {
+        "target": loop.target,
+        "cost": loop.cost,
+        "trim": loop.trim,
+        "limit": loop.limit,
+        "bound": loop.bound,
+        "parameters": loop.nominal,
+        "input_error": input_error,
+    }
+    return {
+        "policy": str(run),
+        "robot": loop.robot.name,
+        "program": loop.robot.program.digest,
+        "checkpoint": sha256(run_folder(run) / CHECKPOINT),
+        "period": loop.step,
+        "hold": loop.hold,
+        "level": loop.level,
+    } | {name: array.tolist() for name, array in arrays.items()}
 
 
 class BasinSearch:
@@ -263,24 +308,29 @@ class BasinSearch:
         """Proof of one ball within `seconds` of processor time, or None."""
         start, count, pushed, done = time.process_time(), 0, 0.0, 0.0
         rate = self.needed(radius, spread)
-        waiting = self.box(spread, radius, self.frame)
+        waiting, ids, tree = self.box(spread, radius, self.frame), np.zeros(1, np.int64), Tree()
         whole = waiting.upper - waiting.lower
         while len(waiting):
             spent = (time.process_time() - start) / seconds
             if spent > 1.0 or (spent > HOPEFUL and done < 0.5 * spent):
                 return None
             now, rest = waiting[-CELLS:], waiting[:-CELLS]
+            at, ids = ids[-CELLS:], ids[:-CELLS]
             judged = self.judge(now, radius, rate)
             pushed = max(pushed, float(judged.disturbance[judged.holds].max(initial=0.0)))
             count += int(judged.holds.sum())
             left = ~(judged.holds | judged.empty)
-            done += float(np.where(whole > 0, (now.upper - now.lower)[~left] / np.where(whole > 0, whole, 1.0), 1.0).prod(1).sum())
+            done += float(
+                np.where(whole > 0, (now.upper - now.lower)[~left] / np.where(whole > 0, whole, 1.0), 1.0).prod(1).sum()
+            )
             width = (now.upper - now.lower)[left] / np.where(whole > 0, whole, 1.0)
             if (width.max(1, initial=0.0) < NARROWEST).any() or pushed > rate * radius:
                 return None
             waiting = _joined(rest, _halved(now[left], judged.side[left]))
+            decided = np.where(judged.empty, EMPTY, HELD)
+            ids = np.concatenate([ids, tree.decide(at, np.where(left, judged.side, decided))])
         core = pushed / rate / radius
-        return self._proof(radius, rate, core, count, time.process_time() - start)
+        return self._proof(radius, rate, core, count, time.process_time() - start, tree.walk())
 
     def needed(self, radius: float, spread: Array) -> float:
         """The rate to prove: RATE of the linearised loop's, or what keeps the disturbances from leaving the ball.
@@ -299,8 +349,14 @@ class BasinSearch:
         unit = Affine.exact(np.broadcast_to(np.eye(d), period.change.middle.shape), period.change.symbols)
         after = unit + period.change
         square = after.mT @ after  # |y|^2 becomes y' square y
-        finite = np.isfinite(square.rest).all((1, 2))
-        rest = np.where(np.isfinite(square.rest), square.rest, 1e6)
+        small = period.known & (square.largest.max((1, 2)) < HUGE)
+        square = Affine(
+            *(
+                np.where(small.reshape(-1, *[1] * (part.ndim - 1)), part, 0.0)
+                for part in (square.middle, square.slopes, square.rest)
+            )
+        )
+        rest = square.rest
         allowed = max(1.0 - rate, 0.0) ** 2 - 1e-12
         middle = 0.5 * (square.middle + np.swapaxes(square.middle, 1, 2)) - allowed * np.eye(d)
         turned = 0.5 * (square.slopes + np.swapaxes(square.slopes, 2, 3))
@@ -325,9 +381,8 @@ class BasinSearch:
                 if cone.form is not cone.bounded:
                     for factor in FACTORS[2::2]:
                         excess[at] = np.minimum(excess[at], _largest(bound + factor * cone.ball[at]))
-        holds = period.known & finite & (excess <= 0)
-        side = self._side(cells, parts, middle, cone, period.known)
-        return Judgement(holds, cone.empty, period.disturbance, np.where(period.known, excess, UNKNOWN), side)
+        side = self._side(cells, parts, middle, cone, small)
+        return Judgement(small & (excess <= 0), cone.empty, period.disturbance, np.where(small, excess, UNKNOWN), side)
 
     def _side(self, cells: Cells, parts: Array, middle: Array, cone: Cone, known: Mask) -> NDArray[np.int64]:
         """The side (N,) of each cell that widens its bound most: parts (N, s) of the symbols, and those of its cone."""
@@ -342,8 +397,8 @@ class BasinSearch:
         beside -= (beside * cone.along).sum(1, keepdims=True) * cone.along
         turn = 2 * np.abs(beside @ frame.basis) * half[:, :r] / np.maximum(cone.least, TINY)[:, None]
         score[:, :r] += np.where(narrow[:, None], turn, 0.0)
-        wide = np.where(known, WIDTH, 1.0)[:, None] * half[:, :r] / np.maximum(half[:, :r].max(1, keepdims=True), TINY)
-        score[:, :r] += wide * score.max(1, keepdims=True)
+        wide = half[:, :r] / np.maximum(half[:, :r].max(1, keepdims=True), TINY)
+        score[:, :r] = np.where(known[:, None], score[:, :r] + WIDTH * wide * score.max(1, keepdims=True), wide)
         chosen: NDArray[np.int64] = np.where(half > 0, score, -1.0).argmax(1)
         return chosen
 
@@ -398,13 +453,13 @@ class BasinSearch:
             bounded = 0.5 * (form + free / far[:, None, None])
         return Cone(cosine > 1.0, ball, along @ basis.T, least, form, bounded)
 
-    def _proof(self, radius: float, rate: float, core: float, cells: int, seconds: float) -> Ball:
+    def _proof(self, radius: float, rate: float, core: float, cells: int, seconds: float, tree: list[int]) -> Ball:
         n, seen = len(self.loop.target), self.loop.seen
         forth = np.linalg.inv(self.back[seen]) / radius
         shape = np.zeros((n, n))
         shape[np.ix_(seen, seen)] = forth.T @ forth
         volume = float(np.exp(self.volume + len(seen) * np.log(radius)))
-        return Ball(shape, rate, core, volume, cells, seconds)
+        return Ball(shape, rate, core, volume, cells, seconds, radius * self.back, self.frame.basis, tree)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Frame:
-    """Coordinates y of errors e = back y, and the z = basis' y that bent states and w0 = -2 B(target)' P e depend on."""
+    """Coordinates y of errors e = back y, and z = basis' y that bent states and w0 = -2 B(target)' P e depend on."""
 
     back: Array  # (n, d)
     basis: Array  # (d, r) orthonormal columns, the one of most influence first
@@ -369,7 +369,9 @@ class HeldLoop:
         linear[:, turn.shape[2] : turn.shape[2] + by_theta.shape[2]] = np.moveaxis(by_theta, 1, 2)
         size = np.abs(J) @ np.abs(middle)[..., None] + np.abs(value)[..., None]
         value = value - at_target[0] - (J @ middle[..., None])[..., 0]
-        rest = rest + at_target[2] + 1e-14 * (size[..., 0] + np.abs(linear).sum(1) + (np.abs(tilt) @ r[..., None])[..., 0])
+        rest = (
+            rest + at_target[2] + 1e-14 * (size[..., 0] + np.abs(linear).sum(1) + (np.abs(tilt) @ r[..., None])[..., 0])
+        )
         found: list[Affine] = []
         size, q = np.zeros(()), middle_q[:, None, None]
         for A, loose, beyond in zip(along, turning, (moved, 0.5 * beside), strict=True):
@@ -520,7 +522,9 @@ def _either(first: Mask, a: Affine, b: Affine) -> Affine:
     """a where first (N,) is set, else b."""
     here = first[:, None, None]
     return Affine(
-        np.where(here, a.middle, b.middle), np.where(here[..., None], a.slopes, b.slopes), np.where(here, a.rest, b.rest)
+        np.where(here, a.middle, b.middle),
+        np.where(here[..., None], a.slopes, b.slopes),
+        np.where(here, a.rest, b.rest),
     )
 
 
