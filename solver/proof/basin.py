@@ -168,6 +168,7 @@ def _about(run: str | Path, loop: HeldLoop, input_error: Array) -> dict[str, Any
         "target": loop.target,
         "cost": loop.cost,
         "trim": loop.trim,
+        "middle": loop.middle,
         "limit": loop.limit,
         "bound": loop.bound,
         "parameters": loop.nominal,

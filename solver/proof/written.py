@@ -1,8 +1,8 @@
 """A proof as data: a JSON file that says what is claimed, of what, and how the set was cut into cells.
 
-    {"format": 1, "policy": "pendulum-rfvi", "robot": "pendulum", "program": sha256, "checkpoint": sha256,
-     "period": s, "hold": s, "target": [n], "cost": [n][n], "level": .., "trim": [m], "limit": [m], "bound": [n],
-     "parameters": [p], "input_error": [m],
+    {"format": 1, "digest": sha256 of the rest, "policy": "pendulum-rfvi", "robot": "pendulum",
+     "program": sha256, "checkpoint": sha256, "period": s, "hold": s, "target": [n], "cost": [n][n], "level": ..,
+     "trim": [m], "middle": [m], "limit": [m], "bound": [n], "parameters": [p], "input_error": [m],
      "claims": [{"spread": .., "shape": [n][n], "back": [n][d], "basis": [d][r], "rate": .., "core": .., "tree": [..]}]}
 
 A claim's set is {|y| <= 1} with e = back y, of which shape = back^-T back^-1 is the quadratic form. Cells are boxes of
@@ -61,10 +61,14 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def _digest(proof: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(proof, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
 def write(path: Path, proof: dict[str, Any]) -> None:
     """Write a proof. Raises SolverError where the file cannot be written."""
     try:
-        path.write_text(json.dumps({"format": FORMAT} | proof, separators=(",", ":")) + "\n")
+        path.write_text(json.dumps({"format": FORMAT, "digest": _digest(proof)} | proof, separators=(",", ":")) + "\n")
     except OSError as error:
         raise SolverError(f"cannot write the proof to {path}: {error.strerror or error}") from error
 
@@ -77,6 +81,9 @@ def read(path: Path, fields: Sequence[str]) -> dict[str, Any]:
         raise SolverError(f"cannot read the proof {path}: {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise SolverError(f"{path} is no proof of `solver prove --out` in format {FORMAT}")
+    stated = content.pop("digest", None)
+    if stated != _digest({name: value for name, value in content.items() if name != "format"}):
+        raise SolverError(f"the proof {path} was changed: its digest is not that of its content")
     missing = [name for name in fields if name not in content]
     if missing:
         raise SolverError(f"the proof {path} lacks {', '.join(missing)}")
