@@ -25,17 +25,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from modelgen.artifact.folder import find
 from solver.errors import SolverError
 from solver.proof.written import EMPTY, HELD, read, sha256
-from solver.runs.folder import CHECKPOINT
-from solver.runs.shipped import run_folder
 
 try:
     from flint import arb, arb_mat, arb_series, ctx
 except ImportError as error:  # pragma: no cover
     raise SolverError("solver check needs python-flint: pip install 'robust-value-iteration[proof]'") from error
 
+SHIPPED = Path(__file__).resolve().parents[1] / "shipped"
+GENERATED = SHIPPED.parents[1] / "generated"
 BITS = 80  # of the ball arithmetic
 ORDER = 4  # of Taylor's formula
 INFLATIONS = 12  # of the enclosure of the motion
@@ -398,16 +397,19 @@ class ClosedLoop:
             total = sum(((value or 0) * powers[j] for j, value in enumerate(values)), arb(0))
             return total + (rest or 0) * powers[ORDER]
 
-        ends = [
-            Dual(
-                end(start[i].value, over[i].value[ORDER]),
-                [end(a, b[ORDER]) for a, b in zip(start[i].slopes, over[i].slopes, strict=True)],
-            )
-            for i in range(self.n)
-        ]
+        ends = []
+        for first, rest in zip(start, over, strict=True):
+            pairs: Any = zip(first.slopes, rest.slopes, strict=True)
+            slopes = [end(a, b[ORDER]) for a, b in pairs]
+            ends.append(Dual(end(first.value, rest.value[ORDER]), slopes))
         return ends, reached
 
     # -- cells -------------------------------------------------------------------------------------------------------
+
+    def around_target(self, half: float = 0.05) -> Box:
+        """A small box about the target at the nominal parameters."""
+        theta = tuple(self.proof["parameters"])
+        return Box((-half,) * self.d + theta, (half,) * self.d + theta)
 
     def verify(self, box: Box, depth: int = DEEPEST) -> bool:
         """Whether the claim holds in a box."""
@@ -415,7 +417,7 @@ class ClosedLoop:
         while waiting:
             box, depth = waiting.pop()
             v = [ball(a, b) for a, b in zip(box.lower[: self.d], box.upper[: self.d], strict=True)]
-            if sum((entry * entry for entry in v), arb(0)) > 1:
+            if _outside(v):
                 continue
             side = self._side_left(box, v)
             if side < 0:
@@ -456,9 +458,26 @@ class ClosedLoop:
             return -1
         if distance <= 2 * max(widths[:d]) and self._contracts(box, theta):
             return -1
+        if distance <= 2 * max(widths[:d]):
+            return self._side_at_target(slopes, v, widths)
         score = [float((steep[j].rad() * half[j]).upper()) for j in range(size)]
         best = max(range(size), key=lambda j: score[j])
         return best if widths[best] > 0 else widest
+
+    def _side_at_target(self, slopes: list[list[Number]], v: list[Number], widths: list[float]) -> int:
+        """The side to halve of a box near the target: the one that widens the slopes dv+/dv most.
+
+        There dv+/dtheta is proportional to v, and tells how the slopes change with theta.
+        """
+        d, size = self.d, float(_norm(v))
+        theta = [
+            sum(float(row[d + j].abs_upper()) for row in slopes) * widths[d + j] / (2 * size) for j in range(self.p)
+        ]
+        spread = sum(float(row[j].rad()) for row in slopes for j in range(d)) - sum(theta)
+        largest = max(range(self.p), key=lambda j: theta[j]) if self.p else 0
+        if not self.p or theta[largest] <= spread:
+            return max(range(d), key=lambda j: widths[j])
+        return d + largest
 
     def _contracts(self, box: Box, theta: list[Number]) -> bool:
         """Whether |dv+/dv| <= 1 - rate between the box and the target, and v+ of the target is in the core."""
@@ -472,6 +491,11 @@ class ClosedLoop:
         square = jacobian.transpose() * jacobian
         free = arb_mat([[(1 - arb(self.rate)) ** 2 * (i == j) - square[i, j] for j in range(d)] for i in range(d)])
         return bool(_norm(still) <= self.rate * self.core) and _definite(free)
+
+
+def _outside(v: Sequence[Number]) -> bool:
+    """Whether every vector of balls is longer than 1."""
+    return bool(sum((value.abs_lower() ** 2 for value in v), arb(0)) > 1)
 
 
 def _norm(values: Sequence[Number]) -> Number:
@@ -600,7 +624,7 @@ def _checked(loop: ClosedLoop, claim: dict[str, Any], every: bool, seed: int) ->
     for box, mark in chosen:
         if mark == EMPTY:
             v = [ball(a, b) for a, b in zip(box.lower[: loop.r], box.upper[: loop.r], strict=True)]
-            wrong += not sum((entry * entry for entry in v), arb(0)) > 1
+            wrong += not _outside(v)
         elif mark == HELD:
             wrong += not loop.verify(box)
         if wrong:
@@ -615,11 +639,17 @@ def _require_same(proof: dict[str, Any], generated: str | None) -> Equations:
         if not same:
             raise SolverError(f"the proof is refused: {what} is not that of {proof['policy']}")
 
-    folder = run_folder(proof["policy"])
-    run = json.loads((folder / "run.json").read_text())
-    require(sha256(folder / CHECKPOINT) == proof["checkpoint"], "the checkpoint")
-    own = folder / "artifact" / run["robot"]
-    place = own if own.is_dir() and not generated else find(run["robot"], generated or run["generated"])
+    folder = Path(proof["policy"])
+    folder = folder if folder.exists() else SHIPPED / folder
+    if not (folder / "run.json").is_file():
+        raise SolverError(f"the proof is of {proof['policy']}, and there is no such run folder or shipped policy")
+    run, checkpoint = json.loads((folder / "run.json").read_text()), folder / "checkpoint.pt"
+    require(sha256(checkpoint) == proof["checkpoint"], "the checkpoint")
+    places = [Path(generated)] if generated else [folder / "artifact", *map(Path, filter(None, [run["generated"]]))]
+    places += [] if generated else [Path("generated"), GENERATED]
+    place = next((place / run["robot"] for place in places if (place / run["robot"] / "manifest.json").is_file()), None)
+    if place is None:
+        raise SolverError(f"there is no artifact of {run['robot']}; run `modelgen build {run['robot']}` first")
     manifest = json.loads((place / "manifest.json").read_text())
     program = next(iter(place.glob(f"program_{proof['program'][:12]}.json")), None)
     require(run["robot"] == proof["robot"], "the robot")
@@ -638,7 +668,7 @@ def _require_same(proof: dict[str, Any], generated: str | None) -> Equations:
     require(abs(1 / data["task"]["control_rate"] - proof["period"]) < 1e-12, "the control period")
     periods = run["settings"].get("reaction_periods", 1.0)
     require(abs(periods * proof["period"] - proof["hold"]) < 1e-12, "the hold of the policy")
-    with zipfile.ZipFile(folder / CHECKPOINT) as stored:
+    with zipfile.ZipFile(checkpoint) as stored:
         parts = [stored.read(name) for name in stored.namelist() if stored.getinfo(name).file_size < 1 << 16]
     flat = [value for row in proof["cost"] for value in row]
     require(struct.pack(f"<{len(flat)}f", *flat) in parts, "the quadratic form P")

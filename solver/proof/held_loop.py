@@ -328,7 +328,7 @@ class HeldLoop:
         e, r, turn, theta, spread, drift, beside, symbols = moving
         h, total, n = 0.5 / PIECES, None, len(self.target)
         middle, moved = e + 0.5 * drift, 0.5 * np.abs(drift) + beside
-        tilted = np.zeros((len(e), n * (n + len(self.trim))))
+        tilted: Array = np.zeros((len(e), n * (n + len(self.trim))))
         for j in range(PIECES):
             s = (2 * j + 1) * h
             box = self._box(s * middle, h * np.abs(middle) + (s + h) * (r + moved), theta, spread)
@@ -337,9 +337,9 @@ class HeldLoop:
             total = A if total is None else total + A
         assert total is not None
         _, B, steep = self._dynamics(*self._box(middle, r + moved, theta, spread), turn, symbols, 0.5 * beside)
-        A, tilted = total.times(1.0 / PIECES), tilted[:, : n * n].reshape(-1, n, n)
+        A, of_A = total.times(1.0 / PIECES), tilted[:, : n * n].reshape(-1, n, n)
         of_B = (steep[:, n * n :] @ (moved - 0.5 * beside)[..., None])[..., 0].reshape(-1, n, len(self.trim))
-        return A.widened(tilted * (1 + 1e-12)), B.widened(of_B * (1 + 1e-12)), A, B
+        return A.widened(of_A * (1 + 1e-12)), B.widened(of_B * (1 + 1e-12)), A, B
 
     def _straight(
         self,
