@@ -32,11 +32,17 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="shipped policies; all by default")
     parser.add_argument("--seconds", type=float, default=20.0, help="processor time for one set")
-    parser.add_argument("--out", type=Path, help="file that is written anew after each policy; standard output by default")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="file that gets each row as it comes, and whose rows are kept; by default standard output",
+    )
     options = parser.parse_args()
     names = options.names or shipped.names()
-    rows = []
+    rows = json.loads(options.out.read_text()) if options.out and options.out.exists() else []
     for name in names:
+        if name in {known["policy"] for known in rows}:
+            continue
         rows.append(row(name, options.seconds))
         print(f"{name}: {rows[-1].get('reason') or 'done'}", file=sys.stderr)
         if options.out:
