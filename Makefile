@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 DEMO := runs/demo
 
-.PHONY: setup demo test test-fast test-instruction-sets wheel fuzz robots mjcf lint site clean
+.PHONY: setup demo test test-fast test-instruction-sets test-lowest test-newest wheel fuzz robots mjcf lint site clean
 
 setup: $(INSTALLED)
 
@@ -28,13 +28,16 @@ test-fast: $(INSTALLED)  # those that are not marked slow: a minute and a half o
 test-instruction-sets: $(INSTALLED)  # tests that depend on rounding, as on other processors
 	.ci/instruction-sets
 
+test-lowest test-newest:  # the fast tests with the oldest and the newest dependencies, each in an environment of its own
+	PYTHON=$(PYTHON) .ci/bounds $(@:test-%=%)
+
 fuzz: $(INSTALLED)  # other random model files, trees, runs, specifications and options every time
 	FUZZ=1 $(BIN)/python -m pytest tests -k fuzz --timeout=7200
 
-robots: $(INSTALLED)  # URDFs of PyPI imported, built and verified: docs/results/robots.md. Takes an hour
+robots: $(INSTALLED)  # URDFs of PyPI imported, built and verified: docs/reference/urdf-of-pypi.md. Takes an hour
 	$(BIN)/python benchmarks/robots.py
 
-mjcf: $(INSTALLED)  # MJCF files of PyPI imported, built and compared with MuJoCo: docs/results/mjcf.md. Takes an hour
+mjcf: $(INSTALLED)  # MJCF files of PyPI imported, built and compared with MuJoCo: docs/reference/mjcf-of-pypi.md. Takes an hour
 	$(BIN)/python benchmarks/robots.py --format mjcf
 
 lint: $(INSTALLED)

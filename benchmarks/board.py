@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from solver.export.distilled.board import count_period, count_policy
-from solver.export.distilled.export import COUNTED
+from solver.export.distilled.cost import count_period, count_policy
+from solver.export.distilled.regression import Effort
 from solver.training.solution import load_solution
 
 
@@ -26,7 +26,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("run", help="run folder or shipped policy, whose states are taken")
     parser.add_argument("folder", type=Path, help="folder with the C of `solver export`")
-    parser.add_argument("--states", type=int, default=COUNTED)
+    parser.add_argument("--states", type=int, default=Effort.counted)
     parser.add_argument("--observer", action="store_true", help="count a whole control period with the observer")
     parser.add_argument("--generated", help="folder of artifacts, where it has moved")
     options = parser.parse_args()

@@ -103,7 +103,7 @@ class Predictive:
         x, total, gaps = start, 0.0, []
         for k in range(self.nodes):
             for period in range(hold):
-                x, cost, _ = program.step(x, casadi.DM(self.u_middle) + casadi.DM(self.u_limit) * columns[:m, k])
+                x, cost, *_ = program.step(x, casadi.DM(self.u_middle) + casadi.DM(self.u_limit) * columns[:m, k])
                 total += self.problem.discount(k * hold + period) * cost
             planned = columns[m:, k]
             gaps.append(x / self.x_limit - planned)

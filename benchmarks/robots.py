@@ -1,7 +1,7 @@
 """Every URDF or MJCF file of some packages of PyPI, imported, built and verified, each within a time limit.
 
-    make robots      # URDFs: docs/results/robots.md
-    make mjcf        # MJCF files: docs/results/mjcf.md
+    make robots      # URDFs: docs/reference/urdf-of-pypi.md
+    make mjcf        # MJCF files: docs/reference/mjcf-of-pypi.md
     python benchmarks/robots.py --packages airo-models --limit 60 --until build --table robots.md
 
 Packages are installed with `pip --target` into a folder that is kept, without what they need. The package
@@ -68,13 +68,13 @@ CORPORA = {
         ("airo-models", "rtb-data", "upkie-description", "jvrc-description", "example-robot-data", "pybullet"),
         ".urdf",
         re.compile(rb"<joint\b[^>]*\btype\s*=\s*[\"'](revolute|continuous|prismatic|planar|floating)"),
-        "robots.md",
+        "urdf-of-pypi.md",
     ),
     "mjcf": Corpus(
         ("mujoco-menagerie", "gymnasium", "gymnasium-robotics", "dm-control", "robosuite-models"),
         ".xml",
         re.compile(rb"<mujoco\b.*<(joint|freejoint|include)\b", re.DOTALL),
-        "mjcf.md",
+        "mjcf-of-pypi.md",
     ),
 }
 MENAGERIE = "mujoco-menagerie"
@@ -99,12 +99,12 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "modelgen-robots", help="packages")
     parser.add_argument("--limit", type=int, default=120, help="seconds of processor time for one file and stage")
     parser.add_argument("--until", choices=STAGES, default=STAGES[-1], help="the last stage")
-    parser.add_argument("--table", type=Path, help="by default the page of the format in docs/results")
+    parser.add_argument("--table", type=Path, help="by default the page of the format in docs/reference")
     parser.add_argument("--again", nargs="+", default=[], metavar="WORDS", help="of reasons that are tried again")
     options = parser.parse_args()
     corpus = CORPORA[options.format]
     options.packages = options.packages or corpus.packages
-    options.table = options.table or Path(__file__).parents[1] / "docs" / "results" / corpus.page
+    options.table = options.table or Path(__file__).parents[1] / "docs" / "reference" / corpus.page
     stages = STAGES[: STAGES.index(options.until) + 1]
     kept = options.table.with_suffix(".json")
     found = earlier(kept, options)

@@ -20,7 +20,7 @@ import modelgen
 from modelgen.identification.columns import columns
 from modelgen.identification.recordings import Recording, read
 from modelgen.loader import CompiledRobot
-from solver.plants.harsh.plant import make
+from solver.plants.harsh import make
 from solver.problem.problem import Problem
 
 Array = NDArray[np.float64]

@@ -6,8 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from modelgen.builder import build_artifact as build
+    from modelgen.builder import compile
     from modelgen.errors import ArtifactError, ModelError
-    from modelgen.in_memory import build, compile
     from modelgen.loader import CompiledRobot, load
     from modelgen.statement.action_costs import ActionCost, LogCos, Quadratic, Tanh
     from modelgen.statement.robot import Robot
@@ -29,19 +30,19 @@ __all__ = [
 ]
 
 # A name is imported at its first use, so that loading a built robot does not import SymPy.
-_MODULES = {
-    "ActionCost": "statement.action_costs",
-    "ArtifactError": "errors",
-    "CompiledRobot": "loader",
-    "LogCos": "statement.action_costs",
-    "ModelError": "errors",
-    "Quadratic": "statement.action_costs",
-    "Robot": "statement.robot",
-    "Tanh": "statement.action_costs",
-    "build": "in_memory",
-    "compile": "in_memory",
-    "load": "loader",
-    "smooth_barrier": "statement.tasks",
+_NAMES = {
+    "ActionCost": "statement.action_costs.ActionCost",
+    "ArtifactError": "errors.ArtifactError",
+    "CompiledRobot": "loader.CompiledRobot",
+    "LogCos": "statement.action_costs.LogCos",
+    "ModelError": "errors.ModelError",
+    "Quadratic": "statement.action_costs.Quadratic",
+    "Robot": "statement.robot.Robot",
+    "Tanh": "statement.action_costs.Tanh",
+    "build": "builder.build_artifact",
+    "compile": "builder.compile",
+    "load": "loader.load",
+    "smooth_barrier": "statement.tasks.smooth_barrier",
 }
 
 
@@ -50,9 +51,10 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("robust-value-iteration")
-    if name not in _MODULES:
+    if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    module, _, attribute = _NAMES[name].rpartition(".")
+    return getattr(import_module(f".{module}", __name__), attribute)
 
 
 def __dir__() -> list[str]:

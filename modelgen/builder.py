@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from modelgen.artifact import folder as artifact
@@ -16,14 +18,16 @@ from modelgen.backends import BESIDE, emitter
 from modelgen.derivation import description, lowering
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import content_hash
-from modelgen.derivation.domain_checks import check_domain, ignorable
+from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.frames import Sketch, sketch
+from modelgen.derivation.ignored import ignorable
 from modelgen.derivation.integration import NO_LINES, Lines, check_regular, integration_steps
 from modelgen.derivation.mechanics import mechanics_expressions, point_hashes
 from modelgen.derivation.size import refuse_too_large, size
 from modelgen.derivation.trim import unheld
 from modelgen.errors import ModelError, suggestion
+from modelgen.loader import CompiledRobot, load
 from modelgen.metadata import Metadata
 from modelgen.program import stored
 from modelgen.program.differentiate import FUNCTIONS
@@ -77,9 +81,10 @@ class BuildReport:
 
 
 def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildReport:
-    """Build a robot into directory/NAME, with all functions of an artifact.
+    """Artifact of a robot in directory/NAME, which `modelgen.load` and `solver.train` open by the name.
 
-    Raises ModelError for a mistake in the model, ArtifactError if the folder cannot be written.
+    Returns times, sizes and warnings. Raises ModelError for a mistake in the model, ArtifactError if the folder cannot
+    be written.
     """
     (report,) = build(robot, directory)
     return report
@@ -250,3 +255,20 @@ def _files(
         files={file: hashlib.sha256(text).hexdigest() for file, text in beside.items()},
     )
     return manifest, {manifest.program_file: content, **beside}
+
+
+@cache
+def _place() -> tempfile.TemporaryDirectory[str]:
+    """Folder of the artifacts of this process, which goes with it."""
+    return tempfile.TemporaryDirectory(prefix="modelgen-")
+
+
+def compile(robot: Robot, backend: str = "llvm", dtype: str = "float64") -> CompiledRobot:
+    """Compiled robot of a statement, without a folder of the user's. A robot that has not changed is compiled once.
+
+    backend, dtype: as in `modelgen.load`. Raises ModelError for a mistake in the statement.
+    """
+    directory = Path(_place().name) / content_hash(robot)[:16]
+    if not (directory / robot.name / "manifest.json").is_file():
+        build_artifact(robot, directory)
+    return load(robot.name, backend, dtype, directory)

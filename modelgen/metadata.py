@@ -1,13 +1,25 @@
 """The description of a robot in an artifact: names, units, limits, parameters and the default task.
 
 Frozen dataclasses of built-in types, written to `manifest.json` and read from it. Needs neither SymPy nor Torch.
+
+The tangent space of a robot's states: small errors, with three numbers for every rotation.
+
+A quaternion q near q* has the error e = 2 sign(w) (x, y, z) of conj(q*) q = (w, x, y, z), which has the length
+2 sin(angle / 2) and is the rotation vector for small angles. Its rate is the angular velocity at q*. Other states have
+the error x - x*. Without rotations, the tangent space is the space of the states.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
+
+import numpy as np
+
+from modelgen.arrays import Array
 
 RATE = "_rate"  # ending of the name of a coordinate's rate; no other speed may end so
 TIME = "time"  # name of the first column of a recording; nothing else may be named so
@@ -189,9 +201,25 @@ class Metadata:
         return self.nq - len(self.rotations)
 
     @property
+    def ignored(self) -> tuple[str, ...]:
+        """Names of the coordinates that the state leaves out. Their rates follow the rates of all others in v."""
+        turning = {i for rotation in self.rotations for i in range(rotation.speeds.start, rotation.speeds.stop)}
+        rates = [state.name for i, state in enumerate(self.states) if state.kind == "velocity" and i not in turning]
+        return tuple(
+            name
+            for name in (rate.removesuffix(RATE) for rate in rates if rate.endswith(RATE))
+            if name not in self.coordinates
+        )
+
+    @property
     def rolls(self) -> bool:
         """Whether there are fewer speeds than ways in which the pose differs, because wheels roll without slip."""
-        return self.nv < self.pose
+        return self.nv - len(self.ignored) < self.pose
+
+    @property
+    def uneven(self) -> bool:
+        """Whether it rolls or ignores coordinates: its speeds are not one for each way in which the pose differs."""
+        return self.rolls or bool(self.ignored)
 
     @property
     def velocities(self) -> slice:
@@ -201,7 +229,7 @@ class Metadata:
     @property
     def quasi_velocity(self) -> str | None:
         """The name of the first velocity that is not the rate of a coordinate; None if v = dq/dt."""
-        rates = {f"{name}{RATE}" for name in self.coordinates}
+        rates = {f"{name}{RATE}" for name in (*self.coordinates, *self.ignored)}
         return next((name for name in self.speeds if name not in rates), None)
 
     def rate(self, coordinate: str) -> int | None:
@@ -235,3 +263,101 @@ class Metadata:
         if not self.task.references:
             del content["task"]["references"]
         return content
+
+
+AXES = "xyz"
+
+
+@dataclass(frozen=True)
+class Tangent:
+    """Errors e (nt,) of the states x (n,) of one robot, in the order of the states."""
+
+    metadata: Metadata
+
+    @cached_property
+    def plain(self) -> tuple[list[int], list[int]]:
+        """Indices in x, and in e, of the states that are no entry of a quaternion."""
+        inside = self.metadata.turning
+        states = [i for i in range(len(self.metadata.states)) if i not in inside]
+        return states, [i - sum(rotation.coordinate < i for rotation in self.metadata.rotations) for i in states]
+
+    @cached_property
+    def rotations(self) -> list[tuple[Rotation, slice]]:
+        """Every rotation with its three entries of e."""
+        pairs = enumerate(self.metadata.rotations)
+        return [(rotation, slice(rotation.coordinate - k, rotation.coordinate - k + 3)) for k, rotation in pairs]
+
+    @property
+    def size(self) -> int:
+        """The number nt."""
+        return len(self.metadata.states) - len(self.metadata.rotations)
+
+    @cached_property
+    def entries(self) -> list[tuple[str, str, float]]:
+        """Name, unit and limit of every entry of e."""
+        states = self.metadata.states
+        result = [(states[i].name, states[i].unit, states[i].limit) for i in self.states]
+        for rotation, places in self.rotations:
+            reach = 2.0 * math.sin(rotation.limit / 2.0)
+            result[places] = [(f"{rotation.name}_turn_{axis}", "rad", reach) for axis in AXES]
+        return result
+
+    @property
+    def names(self) -> list[str]:
+        """Names (nt,)."""
+        return [name for name, _, _ in self.entries]
+
+    @property
+    def free(self) -> set[str]:
+        """Names of the entries that the task leaves free."""
+        task, states = self.metadata.task, self.metadata.states
+        return {name for name, i in zip(self.names, self.states, strict=True) if states[i].name in task.free}
+
+    @cached_property
+    def states(self) -> list[int]:
+        """Index in x of the state of every entry of e; of a quaternion's w for its turns."""
+        result = [0] * self.size
+        for state, place in zip(*self.plain, strict=True):
+            result[place] = state
+        for rotation, places in self.rotations:
+            result[places] = [rotation.coordinate] * 3
+        return result
+
+    @property
+    def limits(self) -> Array:
+        """Limits (nt,): those of the states, and 2 sin(limit / 2) of a rotation."""
+        return np.array([limit for _, _, limit in self.entries])
+
+    def basis(self, x: Array) -> Array:
+        """dx/de (n, nt) at x (n,)."""
+        result = np.zeros((len(x), self.size))
+        result[self.plain] = 1.0
+        for rotation, places in self.rotations:
+            result[rotation.quaternion, places] = kinematics(x[rotation.quaternion]) / 2.0
+        return result
+
+    def projection(self, x: Array) -> Array:
+        """de/dx (nt, n) at x (n,), the left inverse of `basis`."""
+        result = self.basis(x).T
+        for rotation, places in self.rotations:
+            result[places, rotation.quaternion] *= 4.0
+        return result
+
+    def moved(self, x: Array, e: Array) -> Array:
+        """The state (n,) at the error e (nt,) from x (n,). A rotation is moved by half a turn at most."""
+        states, places = self.plain
+        result = x.copy()
+        result[states] += e[places]
+        for rotation, turn in self.rotations:
+            half = e[turn] / 2.0
+            half = half / max(1.0, float(np.linalg.norm(half)))
+            w = math.sqrt(max(0.0, 1.0 - float(half @ half)))
+            q = x[rotation.quaternion]
+            result[rotation.quaternion] = w * q + kinematics(q) @ half
+        return result
+
+
+def kinematics(q: Array) -> Array:
+    """K (4, 3) of a quaternion (4,): K h is the product of q with the pure quaternion of h."""
+    w, x, y, z = q
+    return np.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])

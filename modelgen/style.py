@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,19 +54,47 @@ def table(rows: Iterable[Iterable[str]], head: Iterable[str] = ()) -> str:
     return "\n".join(['<div class="scroll"><table>', *lines, "</table></div>"])
 
 
+WIDEST, LOWEST, HIGHEST = 4.6, 2.2, 3.6  # inches of a panel: its words can be read on a phone
+
+
 def figure(drawn: Figure, words: str) -> str:
-    """Figure of Matplotlib as a part of a page, in its type and its light or dark colours. words: what it shows."""
+    """Figure of Matplotlib as a part of a page: a panel for each axes, side by side where there is room, in the type
+    and the light or dark colours of the page. Its title is the caption. words: what it shows."""
+    caption = f"<figcaption>{escape(drawn.get_suptitle())}</figcaption>" if drawn.get_suptitle() else ""
+    drawn.suptitle("")
+    panels = "".join(_svg(each, words) for each in _alone(drawn))
+    return f'<figure role="img" aria-label="{escape(words)}">{caption}{panels}</figure>'
+
+
+def _alone(drawn: Figure) -> Iterator[Figure]:
+    """The figure with each of its axes that show something alone, at the size of a panel."""
+    every, width, height = drawn.axes, *drawn.get_size_inches()
+    for axes in every:
+        place = axes.get_subplotspec()
+        assert place is not None
+        rows, columns = place.get_gridspec().get_geometry()
+        beside = [each for each in every if each is axes or each.get_shared_x_axes().joined(each, axes)]
+        axes.set_xlabel(axes.get_xlabel() or beside[-1].get_xlabel())
+        axes.tick_params(labelbottom=True)
+        drawn.set_size_inches(min(width / columns, WIDEST), min(max(height / rows, LOWEST), HIGHEST))
+        for each in drawn.axes:
+            drawn.delaxes(each)
+        axes.set_subplotspec(drawn.add_gridspec(1, 1)[0])
+        axes.patch.set_alpha(0.0)
+        drawn.add_axes(axes)
+        if axes.axison:
+            yield drawn
+
+
+def _svg(drawn: Figure, words: str) -> str:
     from matplotlib import rc_context
 
     text = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": words}):
-        for axes in drawn.axes:
-            axes.patch.set_alpha(0.0)
         drawn.savefig(text, format="svg", transparent=True, metadata={"Date": None})
     svg = re.sub(r"<metadata>.*?</metadata>|\sxmlns(:xlink)?=\"[^\"]*\"", "", text.getvalue(), flags=re.DOTALL)
     svg = svg[svg.index("<svg") :].replace("xlink:href", "href")
     for light, follows in _FOLLOWS.items():
         svg = svg.replace(light, follows)
     svg = svg.replace("#000000", "var(--ink)").replace("#ffffff", "var(--paper)").replace("#b0b0b0", "var(--line)")
-    svg = re.sub(r"'DejaVu Sans'[^;\"]*", "system-ui, sans-serif", svg)
-    return f'<figure role="img" aria-label="{escape(words)}">{svg}</figure>'
+    return re.sub(r"'DejaVu Sans'[^;\"]*", "system-ui, sans-serif", svg)

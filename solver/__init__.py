@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from solver.game.adversaries import StateAdversary as State
     from solver.game.adversaries.adversary import Adversary
     from solver.game.game import Game
-    from solver.interface import Run, load, plot, resume, train
+    from solver.interface import Run, load, page, plot, resume, train
     from solver.policy import Policy, PositionController, Value, load_controller, load_policy, load_value
     from solver.problem.parameters import Relative
     from solver.problem.problem import Problem
@@ -50,6 +50,7 @@ _NAMES = {
     "load_controller": "policy.load_controller",
     "load_policy": "policy.load_policy",
     "load_value": "policy.load_value",
+    "page": "interface.page",
     "plot": "interface.plot",
     "policies": "runs.shipped.names",
     "make_settings": "training.presets.make_settings",
@@ -83,6 +84,7 @@ __all__ = [
     "load_policy",
     "load_value",
     "make_settings",
+    "page",
     "plot",
     "policies",
     "resume",

@@ -25,7 +25,7 @@ from solver.runs.folder import Report, read_metrics
 from solver.runs.kinds import Description, kind_of, kind_that_trains, start, warn_unfinished
 from solver.runs.kinds import resume as resume_run
 from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
-from solver.training.plan import Adversaries, plan
+from solver.training.lifecycle import Adversaries, plan
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -156,13 +156,15 @@ class Run:
         hold the policy of this robot. Without, the files of a family are told them when they are used. Raises
         SolverError for an unknown format, and for a parameter that the policy cannot be told.
         """
-        from solver.export.files import policy_files
+        from solver.export import policy_files
         from solver.runs.folder import write_bytes
         from solver.training.solution import load_solution
 
         warn_unfinished(self.name)
         solution = load_solution(self.folder, self.generated, told=told, contexts=not told)
-        files = policy_files(solution, Path(directory), formats, observer, fmi, estimate)
+        folder, stem = Path(directory), f"{solution.problem.robot.name}_policy"
+        places: dict[str, Path] = {name: folder if name == "c" else folder / f"{stem}.{name}" for name in formats}
+        files = policy_files(solution, places, observer, fmi, estimate)
         for path, content in files.items():
             write_bytes(path, content)
         return list(files)
@@ -291,6 +293,21 @@ def plot(
 ) -> list[Path]:
     """Figures of a run folder, of a shipped policy by its name, or of a run; see `Run.plot`."""
     return (run if isinstance(run, Run) else Run(run)).plot(directory, joint, parameters)
+
+
+def page(*runs: str | Path | Run, out: str | Path) -> Path:
+    """HTML file in which one can push a robot under one to four policies: run folders, shipped names or runs.
+
+    Raises SolverError for runs of several robots and for a robot without a drawing.
+    """
+    from solver.export.page_export import emit
+    from solver.runs.folder import write_bytes
+    from solver.training.solution import load_solution
+
+    loaded = [run if isinstance(run, Run) else Run(run) for run in runs]
+    solutions = [load_solution(run.folder, run.generated, contexts=True) for run in loaded]
+    write_bytes(Path(out), emit(solutions).encode())
+    return Path(out)
 
 
 def load(run: str | Path, generated: str | None = None) -> Run:

@@ -43,10 +43,10 @@ Tell = Callable[[tuple[tuple[str, float], ...]], "Policy"]
 
 
 class Policy:
-    """Policy of a run as a function of arrays. in_jax: makes its form in JAX, if it has one.
+    """Policy of a run as a function of arrays, at `control_rate` (Hz).
 
-    told: names of the parameters that a call can tell it. tell: the policy of some values of these. origin: arguments
-    of `load_policy` that give it again. gain: makes its derivative, if it has one.
+    `state_names` and `input_names` are those of x and u, `limits` (m,) half of the ranges of the inputs, `told` the
+    parameters that a call can tell it, and `robot` its robot.
     """
 
     def __init__(
@@ -60,6 +60,8 @@ class Policy:
         origin: Origin | None = None,
         gain: MakeGain | None = None,
     ) -> None:
+        # in_jax: makes its form in JAX. tell: the policy of some values of `told`. origin: arguments of `load_policy`
+        # that give it again. gain: makes its derivative. Each is None where it has none.
         self.origin, self._make_gain = origin, gain
         self._act, self.robot, self.label, self._in_jax = act, robot, label, in_jax
         self.told, self._tell = told, tell
@@ -340,7 +342,7 @@ def load_controller(
             problem.context.require_within(known)
     else:
         problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods, told)
-    names, steps = tuple(problem.tangent.names[: problem.robot.metadata.nv]), usual_counts(problem)
+    names, steps = tuple(problem.tangent.names[: problem.robot.metadata.pose]), usual_counts(problem)
     _require("counts", counts or {}, names, "the positive step of the encoder")
     for name, step in (counts or {}).items():
         steps[names.index(name)] = step

@@ -83,6 +83,7 @@ def test_every_number_has_a_range() -> None:
     assert [option for option in OPTIONS if option.own and option.range is None] == []
 
 
+@pytest.mark.slow
 @fuzzed
 @given(st.sampled_from(OPTIONS), words)
 def test_number_is_in_its_range_or_refused(option: Option, word: str) -> None:

@@ -27,11 +27,11 @@ MODELGEN = {
     "importers": {"lxml", "numpy", "scipy", "yourdfpy"},
     "linear.py": {"numpy", "scipy"},
     "style.py": {"matplotlib"},
+    "metadata.py": {"numpy"},
     "loader.py": {"jax", "numpy", "torch"},  # for type checkers
     "proof": {"numpy", "scipy", "sympy"},
     "report": {"PIL", "matplotlib", "numpy", "sympy"},
     "statement": {"mpmath", "sympy"},
-    "tangent.py": {"numpy"},
     "verification": {"mpmath", "numpy", "sympy"},
 }
 SOLVER = {

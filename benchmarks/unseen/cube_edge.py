@@ -20,6 +20,7 @@ robot.kinetic_energy(wheel_inertia * (lean.rate + wheel.rate) ** 2 / 2)
 robot.apply(wheel, torque)
 robot.damp(wheel, 2e-5)
 robot.draw(line=[(0, 0), (height * sin(lean), height * cos(lean))])
+robot.ignore(wheel)  # its rate counts, its angle does not
 robot.task(
     state_cost=20 * lean**2 + 0.2 * lean.rate**2 + 1e-5 * wheel.rate**2,
     action_cost=LogCos(1.0),
@@ -27,5 +28,4 @@ robot.task(
     horizon=4,
     weight_at_horizon=0.6,
     control_rate=200,
-    free=["wheel"],
 )

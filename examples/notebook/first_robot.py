@@ -32,6 +32,7 @@ angle = robot.revolute("angle", continuous=True, rate_limit=8, meaning="0 uprigh
 mass = robot.parameter("mass", 1.0, "kg", tolerance=0.5)
 robot.body(mass, 0.083 * mass, (0.5 * sin(angle), 0.5 * cos(angle)), angle)
 robot.apply(angle, robot.input("torque", 2.5, "N m"))
+robot.draw(line=[(0, 0), (sin(angle), cos(angle))])
 robot.task(
     state_cost=(pi * sin(angle / 2)) ** 2 + 0.1 * angle.rate**2,
     action_cost=modelgen.LogCos(0.5),
@@ -78,3 +79,10 @@ plt.colorbar(label="V")
 plt.xlabel("angle (rad)")
 plt.ylabel("rate (rad/s)")
 plt.show()
+
+# %% [markdown]
+# ## A page
+# One file for any browser: push the rod, make it heavier, let an observer find out.
+
+# %%
+solver.page(run, out="rod.html")

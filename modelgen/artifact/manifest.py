@@ -120,7 +120,7 @@ def _check_order(metadata: Metadata) -> None:
     kinds = [state.kind for state in metadata.states]
     if kinds != sorted(kinds, key=("position", "velocity", "internal").index):
         raise ValueError("its states are not positions, then velocities, then internal states")
-    if metadata.nq - len(metadata.rotations) < metadata.nv:
+    if metadata.pose + len(metadata.ignored) < metadata.nv:
         raise ValueError("its velocities are more than its degrees of freedom")
     for rotation in metadata.rotations:
         if {*kinds[rotation.quaternion]} != {"position"} or {*kinds[rotation.speeds]} != {"velocity"}:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from modelgen.artifact.manifest import Manifest
     from modelgen.statement.robot import Robot
-    from modelgen.verification.check import Check
+    from modelgen.verification.checks import Check
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def _failed(model: str, options: Options) -> bool:
     from modelgen.artifact.manifest import GENERATOR_VERSION
     from modelgen.derivation import model_file
     from modelgen.derivation.description import content_hash
-    from modelgen.verification.check import counts, table
+    from modelgen.verification.checks import counts, table
 
     start = time.perf_counter()
     robot = model_file.load(model)

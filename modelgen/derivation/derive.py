@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from sympy import Expr, Float, Matrix, S, Symbol
 
 from modelgen.derivation import loops
-from modelgen.derivation.equations import EquationsOfMotion, Free
+from modelgen.derivation.equations import EquationsOfMotion, Free, collapsed, is_expandable
+from modelgen.derivation.ignored import without_ignored
 from modelgen.derivation.newton_euler import lagrange, newton_euler
-from modelgen.derivation.shortening import collapsed, is_expandable
 from modelgen.derivation.trim import with_trim
 from modelgen.errors import ModelError, Place, abridged
 from modelgen.statement.declarations import Load
@@ -31,7 +31,7 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     a robot without a task.
     """
     task = robot.declared_task
-    q = [joint.symbol for joint in (*robot.joints, *robot.dependent)]
+    q = [joint.symbol for joint in (*robot.independent, *robot.dependent)]
     state = [speed.symbol for speed in robot.velocities]
     v = loops.unreduced_speeds(robot)
     u = [declared.symbol for declared in robot.inputs]
@@ -66,6 +66,12 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     coordinate_rates = coordinate_rates[: len(robot.joints), :].xreplace(robot.rates)
     if robot.rolls:
         independent = Matrix(v[: len(mass_matrix[:, 0])]).xreplace(robot.rates)
+        if len(state) > len(independent):
+            raise ModelError(
+                f"robot.roll moves {len(independent)} coordinates by {len(state)} speeds, "
+                f"{', '.join(map(str, state))}. Write their rates in as many speeds as the coordinates, or fewer.",
+                next(iter(robot.rolls.values())).place,
+            )
         drift = independent.jacobian(q[: len(robot.joints)]) * coordinate_rates
         mass_matrix, force, input_matrix = rolled(
             independent.jacobian(state), drift, mass_matrix, force.xreplace(robot.rates), input_matrix
@@ -87,7 +93,7 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
         **_flows(robot, u, fixed),
         implicit={z: slopes for closure in loops.closures(robot) for z, slopes in closure.implicit.items()},
     )
-    return with_trim(robot, _commanded(robot, equations, fixed))
+    return with_trim(robot, without_ignored(robot, _commanded(robot, equations, fixed)))
 
 
 def _flows(robot: Robot, u: Sequence[Symbol], fixed: Mapping[Symbol, Expr]) -> dict[str, Any]:
@@ -143,7 +149,7 @@ def _commanded(robot: Robot, free: EquationsOfMotion, fixed: Mapping[Symbol, Exp
 
 def _refuse_speeds(robot: Robot) -> None:
     """Raise ModelError for a kinetic energy with a declared speed: Lagrange's equations need rates of coordinates."""
-    own = {speed.symbol for speed in robot.velocities} - {joint.symbol.rate for joint in robot.joints}
+    own = {speed.symbol for speed in robot.velocities} - {joint.symbol.rate for joint in robot.independent}
     own -= {turn.rate for turn in robot.turns}
     for energy in robot.kinetic:
         named = sorted(energy.value.free_symbols & own, key=str)

@@ -56,7 +56,7 @@ def metadata(robot: Robot, trim: Sequence[float] = (), rest: Sequence[float] = (
 
 def _moved_coordinates(robot: Robot) -> list[str | None]:
     """For each input, the coordinate along which it acts, also through states of first order; None for several."""
-    q = [*(joint.symbol for joint in robot.joints), *robot.turns]
+    q = [*(joint.symbol for joint in robot.independent), *robot.turns]
     loads = [*robot.loads, *(robot.system.loads if robot.system else ())]
     _, input_matrix = generalized_forces(loads, q, [declared.symbol for declared in robot.inputs])
     result = []
@@ -94,6 +94,8 @@ def content_hash(robot: Robot) -> str:
         content["commanded"] = [[each.coordinate.name, srepr(each.acceleration)] for each in robot.commanded]
     if robot.internal:
         content["flows"] = [[flow.state.name, srepr(flow.rate)] for flow in robot.flows]
+    if robot.ignored:
+        content["ignored"] = [[joint.symbol.name, joint.kind] for joint in robot.ignored]
     if robot.rolls:
         content["rolls"] = [[symbol.name, srepr(rolling.rate)] for symbol, rolling in robot.rolls.items()]
     if robot.loops:

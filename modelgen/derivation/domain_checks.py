@@ -9,7 +9,7 @@ import numpy as np
 from sympy import Matrix, Symbol
 
 from modelgen.arrays import Array
-from modelgen.derivation.equations import Definition, EquationsOfMotion, used
+from modelgen.derivation.equations import Definition, EquationsOfMotion
 from modelgen.derivation.frames import sketch
 from modelgen.derivation.loops import definitions, loop_gap
 from modelgen.derivation.numeric import compiled_evaluator, samples
@@ -36,7 +36,7 @@ def check_domain(robot: Robot, equations: EquationsOfMotion) -> None:
     matrices += [equations.flow, equations.flow_matrix] if equations.internal else []
     functions = [compiled_evaluator(sampled.symbols, matrix, equations.definitions) for matrix in matrices]
     rates, mass_matrix, force, input_matrix, *flows = (function(sampled.at) for function in functions)
-    owners = {joint.symbol.rate: joint for joint in robot.joints}
+    owners = {joint.symbol.rate: joint for joint in robot.independent}
     rows = [owners[speed].symbol if speed in owners else speed for speed in equations.velocities]
     for what, batch, symbols in (
         ("the rate", rates, equations.coordinates),
@@ -77,7 +77,7 @@ class _Samples:
 
 def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
     """Raise ModelError for a coordinate without inertia, or an input or parameter without an effect."""
-    owners = {joint.symbol.rate: joint.symbol for joint in robot.joints}
+    owners = {joint.symbol.rate: joint.symbol for joint in robot.independent}
     for row, speed in enumerate(robot.velocities):
         if equations.mass_matrix[row, :].is_zero_matrix:
             named = owners.get(speed.symbol, speed.symbol)
@@ -155,27 +155,6 @@ def _check_references(robot: Robot) -> None:
                 "that declares it.",
                 each.place,
             )
-
-
-def ignorable(robot: Robot, equations: EquationsOfMotion) -> str:
-    """A message on coordinates on which neither the equations nor the cost depend, and that must yet reach a target.
-
-    Empty if there are none. Coordinates in `free` of the task are not named.
-    """
-    matrices = (equations.mass_matrix, equations.force, equations.input_matrix, equations.flow, equations.flow_matrix)
-    terms = [entry for matrix in (*matrices, equations.coordinate_rates) for entry in matrix] + [equations.state_cost]
-    seen = {symbol for term in terms for symbol in term.free_symbols}
-    seen |= {symbol for _, value in used(equations.definitions, terms) for symbol in value.free_symbols}
-    free = robot.declared_task.numbers.free
-    names = [joint.symbol.name for joint in robot.joints if joint.symbol not in seen]
-    left = [name for name in names if name not in free]
-    if not left:
-        return ""
-    return (
-        f"{robot.declared_task.place}: nothing depends on {', '.join(f'`{name}`' for name in left)}: the equations are "
-        "the same everywhere along it, and the state cost does not see it, so that no policy brings it to its target. "
-        f"Write free={[*free, *left]!r}, or give it a state cost."
-    )
 
 
 def _check_finite(what: str, batch: Array, symbols: Sequence[Symbol], sampled: _Samples, robot: Robot) -> None:

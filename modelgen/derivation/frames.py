@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sympy import Expr, Float, Integer, Matrix, S, Symbol, cos, eye, sin, zeros
+from sympy import Expr, Integer, Matrix, S, Symbol, cos, eye, sin, zeros
 
 from modelgen.derivation.equations import Definition, used
 from modelgen.errors import Place
 from modelgen.statement.bodies import BallAxes, JointAxis, Link, Motion, turn
 from modelgen.statement.drawing import PlanePoint, projected
-from modelgen.statement.robot import Robot
+from modelgen.statement.robot import Robot, fixed_values
 
 LETTERS = "xyz"
 ENTRIES = [(i, j) for i in range(3) for j in range(3)]
@@ -142,7 +142,7 @@ def sketch(robot: Robot) -> Sketch:
         if masses:
             outline.append(tuple(masses if len(masses) > 1 else [(Integer(0), Integer(0)), *masses]))
         lines = [(line, robot.place) for line in outline]
-    fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
+    fixed = fixed_values(robot)
     folded = [tuple((across.xreplace(fixed), up.xreplace(fixed)) for across, up in line) for line, _ in lines]
     places: dict[PlanePoint, Place] = {}
     for line, (_, place) in zip(folded, lines, strict=True):

@@ -320,7 +320,7 @@ def unreduced_speeds(robot: Robot) -> list[Symbol]:
     if robot.rolls:
         turning = {ball.quaternion[0]: ball.rate for ball in robot.balls}
         turning |= {entry: () for ball in robot.balls for entry in ball.quaternion[1:]}
-        state = [rate for joint in robot.joints for rate in turning.get(joint.symbol, (joint.symbol.rate,))]
+        state = [rate for joint in robot.independent for rate in turning.get(joint.symbol, (joint.symbol.rate,))]
     return [*state, *(joint.symbol.rate for joint in robot.dependent)]
 
 

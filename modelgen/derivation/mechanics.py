@@ -9,12 +9,13 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sympy import Expr, Float, Matrix, S, zeros
+from sympy import Expr, Matrix, S, zeros
 
 from modelgen.derivation.equations import Definition, EquationsOfMotion, used
 from modelgen.derivation.frames import Frame, Intermediates, frames_of, world_frames
+from modelgen.errors import ModelError
 from modelgen.statement.bodies import BallAxes, Link, Motion
-from modelgen.statement.robot import Robot
+from modelgen.statement.robot import Robot, fixed_values
 
 
 def link_energies(
@@ -79,11 +80,11 @@ def mechanics_expressions(robot: Robot, equations: EquationsOfMotion) -> Mechani
         kinetic, weight = kinetic + system.kinetic, weight + system.potential
     known = not (system and system.potential == 0)
     placed, points = _points(robot, {*taken, *(symbol.name for symbol, _ in definitions)})
-    fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
-    rates = robot.rates
+    _refuse_moving_points(robot, placed, points)
+    fixed = fixed_values(robot)
 
     def final(expression: Expr | Matrix) -> Expr | Matrix:
-        return expression.xreplace(rates).xreplace(fixed)
+        return expression.xreplace(fixed)
 
     return MechanicsExpressions(
         definitions=tuple((symbol, final(value)) for symbol, value in (*definitions, *placed)),
@@ -104,6 +105,21 @@ def _points(robot: Robot, taken: set[str]) -> tuple[list[Definition], dict[str, 
         rotation, origin = worlds[point.link.name] if point.link else (Matrix.eye(3), Matrix.zeros(3, 1))
         points[point.name] = origin + rotation * point.position
     return names.definitions, points
+
+
+def _refuse_moving_points(robot: Robot, placed: Sequence[Definition], points: Mapping[str, Matrix]) -> None:
+    """Raise ModelError for a point whose position depends on a coordinate that the state leaves out."""
+    ignored = {joint.symbol for joint in robot.ignored}
+    for name, position in points.items() if ignored else ():
+        terms = [*position, *(value for _, value in used(placed, position))]
+        moving = next((symbol for term in terms for symbol in term.free_symbols & ignored), None)
+        if moving is not None:
+            places = {each.name: each.place for each in robot.links} | {each.name: each.place for each in robot.points}
+            raise ModelError(
+                f"the point `{name}` moves with `{moving}`, which robot.ignore leaves out of the state. Remove the "
+                "point, or robot.ignore.",
+                places[name],
+            )
 
 
 def point_hashes(robot: Robot) -> dict[str, str]:

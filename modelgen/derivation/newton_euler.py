@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 from sympy import Expr, Matrix, S, Symbol, eye, factor_terms, zeros
 
-from modelgen.derivation.equations import Definition, used
+from modelgen.derivation.equations import Definition, collapsed, is_expandable, used
 from modelgen.derivation.frames import Frame, Intermediates, frames_of, placement
-from modelgen.derivation.shortening import collapsed, is_expandable
 from modelgen.errors import ModelError, abridged
 from modelgen.statement.bodies import Link, Motion, skew
 from modelgen.statement.declarations import Energy

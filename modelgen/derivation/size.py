@@ -126,7 +126,7 @@ def _moving(robot: Robot) -> dict[str, set[Symbol]]:
 def _directions(robot: Robot) -> list[Coordinate]:
     """One symbol for each speed: the coordinates, with three turns in place of a quaternion."""
     quaternions = {entry for ball in robot.balls for entry in ball.quaternion}
-    return [joint.symbol for joint in robot.joints if joint.symbol not in quaternions] + robot.turns
+    return [joint.symbol for joint in robot.independent if joint.symbol not in quaternions] + robot.turns
 
 
 def _uncoupled(robot: Robot, moving: set[Symbol]) -> list[set[Symbol]]:

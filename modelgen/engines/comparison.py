@@ -22,11 +22,9 @@ from modelgen.engines import builder, load
 from modelgen.engines.engine import STEP, Engine, differences
 from modelgen.engines.mujoco import ASSETS
 from modelgen.errors import ModelError, shortened
-from modelgen.metadata import Metadata
+from modelgen.metadata import Metadata, Tangent
 from modelgen.statement.robot import Robot
-from modelgen.tangent import Tangent
-from modelgen.verification.check import Check
-from modelgen.verification.points import natural_scale, numbers, perturbed
+from modelgen.verification.checks import Check, natural_scale, numbers, perturbed
 
 SAMPLES = 64
 LIMIT = 1e-8  # share of the largest value of an entry

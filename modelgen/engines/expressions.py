@@ -16,9 +16,9 @@ from modelgen.derivation.description import metadata
 from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.engines.engine import Body, GeneralizedForces, Movement, Tree
 from modelgen.errors import ModelError
+from modelgen.metadata import Tangent
 from modelgen.statement.bodies import BallAxes
 from modelgen.statement.robot import Robot
-from modelgen.tangent import Tangent
 
 
 class Expressions:
@@ -30,6 +30,8 @@ class Expressions:
     def __init__(self, robot: Robot) -> None:
         self._robot = robot
         self._q = [joint.symbol for joint in robot.joints]
+        moved = [*(joint.symbol for joint in robot.independent), *robot.turns]
+        zero = {joint.symbol: S.Zero for joint in robot.ignored}
         self._v = [speed.symbol for speed in robot.velocities]
         self._tangent = Tangent(metadata(robot))
         self._parameters = [parameter.symbol for parameter in robot.parameters]
@@ -40,10 +42,10 @@ class Expressions:
         applied = Matrix(
             [
                 sum((load.force * load.displacement.diff(q) for load in robot.loads), S.Zero) - potential.diff(q)
-                for q in (*self._q, *robot.turns)
+                for q in moved
             ]
-        )
-        rates = Matrix([symbol.rate for symbol in (*self._q, *robot.turns)]).xreplace(robot.rates)
+        ).xreplace(zero)
+        rates = Matrix([symbol.rate for symbol in moved]).xreplace(robot.rates)
         applied = rates.jacobian(self._v).T * applied.xreplace(robot.rates)
         arguments = [*self._q, *self._v, *(declared.symbol for declared in robot.inputs), *self._parameters]
         self._value = numpy_evaluator(arguments, applied)

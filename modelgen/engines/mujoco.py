@@ -15,8 +15,7 @@ from modelgen.arrays import Array
 from modelgen.engines.engine import Body, Tree, by_state, package
 from modelgen.errors import ModelError
 from modelgen.files import shipped
-from modelgen.metadata import Metadata
-from modelgen.tangent import Tangent
+from modelgen.metadata import Metadata, Tangent
 
 #: MJCF files of the shipped robots, NAME.xml. They are written by hand.
 ASSETS = shipped("models") / "assets"
@@ -43,7 +42,8 @@ def read(path: Path, metadata: Metadata) -> tuple[Any, Any, list[int], list[int]
         what = "equality constraints" if model.neq else "actuators with a state"
         raise ModelError(f"{path} has {what}, which a model file cannot hold. Remove them from a copy and use that.")
     inputs = [entry.name for entry in metadata.inputs]
-    joints = matched(metadata.coordinates, [model.joint(i).name for i in range(model.njnt)], "joint", path)
+    names = [model.joint(i).name for i in range(model.njnt)]
+    joints = matched((*metadata.coordinates, *metadata.ignored), names, "joint", path)
     actuators = matched(inputs, [model.actuator(i).name for i in range(model.nu)], "actuator", path)
     return mujoco, model, joints, actuators
 
@@ -127,7 +127,8 @@ class MuJoCo:
 
 def load(path: Path, metadata: Metadata) -> MuJoCo:
     """The robot of an MJCF file without contacts, limits or dry friction. Raises ModelError as `mjcf.read` does."""
-    return MuJoCo(*read(path, metadata))
+    mujoco, model, joints, actuators = read(path, metadata)
+    return MuJoCo(mujoco, model, joints[: metadata.nq], actuators, speeds=joints)
 
 
 def build(tree: Tree) -> MuJoCo:

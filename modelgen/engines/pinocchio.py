@@ -34,20 +34,28 @@ class Pinocchio:
     """A mechanism in Pinocchio, moved by forces along its joints, one sample at a time."""
 
     def __init__(
-        self, pinocchio: Any, model: Any, names: Sequence[str], rows: tuple[list[int], list[int]] | None = None
+        self,
+        pinocchio: Any,
+        model: Any,
+        names: Sequence[str],
+        rows: tuple[list[int], list[int]] | None = None,
+        ignored: int = 0,
     ) -> None:
+        """names: of the joints. rows: places of the coordinates and speeds. ignored: number of the last speeds whose
+        coordinates stay at zero."""
         self.label = f"pinocchio {pinocchio.__version__}"
         self._pinocchio = pinocchio
         self._model = model
         self._data = model.createData()
         self._order = [int(model.joints[model.getJointId(name)].idx_v) for name in names] if rows is None else rows[1]
         self._places = self._order if rows is None else rows[0]  # of the coordinates; the same without rotations
+        self._moving = self._order[: len(self._order) - ignored]
 
     def mass_matrix(self, q: Array) -> Array:
         """M (N, n_v, n_v), including rotor inertias (armature)."""
         result = np.empty((len(q), len(self._order), len(self._order)))
         for sample, position in enumerate(q):
-            upper = self._pinocchio.crba(self._model, self._data, _sorted(position, self._places))
+            upper = self._pinocchio.crba(self._model, self._data, _sorted(position, self._places, self._model.nq))
             result[sample] = _mirrored(upper)[np.ix_(self._order, self._order)]
         return result
 
@@ -59,13 +67,13 @@ class Pinocchio:
         return result
 
     def derivative(self, x: Array, u: Array) -> tuple[Array, Array]:
-        """dvdot/de (N, n_v, 2 n_v) at constant forces, by Pinocchio's own derivatives."""
+        """dvdot/de (N, n_v, nt) at constant forces, by Pinocchio's own derivatives."""
         size = u.shape[1]
-        result = np.empty((len(x), size, 2 * size))
-        rows = np.ix_(self._order, self._order)
+        result = np.empty((len(x), size, size + len(self._moving)))
+        by_q, by_v = (np.ix_(self._order, columns) for columns in (self._moving, self._order))
         for sample, arguments in enumerate(self._arguments(x, u)):
             self._pinocchio.computeABADerivatives(self._model, self._data, *arguments)
-            result[sample] = np.hstack([self._data.ddq_dq[rows], self._data.ddq_dv[rows]])
+            result[sample] = np.hstack([self._data.ddq_dq[by_q], self._data.ddq_dv[by_v]])
         return result, np.zeros_like(result)
 
     def _arguments(self, x: Array, u: Array) -> Iterator[tuple[Array, Array, Array]]:
@@ -73,12 +81,13 @@ class Pinocchio:
         size = len(self._places)
         for state, forces in zip(x, u, strict=True):
             q, v = state[:size], state[size:]
-            yield _sorted(q, self._places), _sorted(v, self._order), _sorted(forces, self._order)
+            speeds, pushed = (_sorted(each, self._order, self._model.nv) for each in (v, forces))
+            yield _sorted(q, self._places, self._model.nq), speeds, pushed
 
 
-def _sorted(values: Array, order: list[int]) -> Array:
-    """The values in Pinocchio's order, from the order of the model file."""
-    result = np.empty(len(values))
+def _sorted(values: Array, order: list[int], size: int) -> Array:
+    """The values (size,) in Pinocchio's order, from the order of the model file; zero for others."""
+    result = np.zeros(size)
     result[order] = values
     return result
 
@@ -89,16 +98,19 @@ def _mirrored(upper: Array) -> Array:
 
 
 class ActuatorForces:
-    """Forces of an MJCF file on the joints: damping and actuators, all affine in the state."""
+    """Forces of an MJCF file on the joints: damping and actuators, all affine in the state.
 
-    def __init__(self, damping: Array, actuators: Sequence[tuple[int, Actuator]]) -> None:
-        self._damping = damping
+    coordinates: number of the joints whose coordinates are in the state, the first ones.
+    """
+
+    def __init__(self, damping: Array, actuators: Sequence[tuple[int, Actuator]], coordinates: int) -> None:
+        self._damping, self._coordinates = damping, coordinates
         self._actuators = actuators
 
     def value(self, x: Array, u: Array) -> Array:
-        """The forces (N, n_q)."""
-        size = len(self._damping)
-        q, v = x[:, :size], x[:, size:]
+        """The forces (N, n_v)."""
+        v = x[:, self._coordinates :]
+        q = np.hstack([x[:, : self._coordinates], np.zeros((len(x), len(self._damping) - self._coordinates))])
         force = -self._damping * v
         for (row, actuator), value in zip(self._actuators, u.T, strict=True):
             constant, by_q, by_v = actuator.bias
@@ -107,14 +119,15 @@ class ActuatorForces:
         return force
 
     def slope(self, x: Array, _u: Array) -> Array:
-        """The derivative by the state (N, n_q, 2 n_q)."""
+        """The derivative by the state (N, n_v, n)."""
         size = len(self._damping)
         slope = np.hstack([np.zeros((size, size)), -np.diag(self._damping)])
         for row, actuator in self._actuators:
             _, by_q, by_v = actuator.bias
             slope[row, row] += actuator.gear**2 * by_q
             slope[row, size + row] += actuator.gear**2 * by_v
-        return np.tile(slope, (len(x), 1, 1))
+        kept = np.delete(slope, np.arange(self._coordinates, size), axis=1)
+        return np.tile(kept, (len(x), 1, 1))
 
 
 def load(path: Path, metadata: Metadata) -> ForcedEngine:
@@ -125,7 +138,7 @@ def load(path: Path, metadata: Metadata) -> ForcedEngine:
         model = pinocchio.buildModelFromMJCF(str(path))
     except (ValueError, OSError, RuntimeError, ElementTree.ParseError) as error:
         raise ModelError(f"Pinocchio cannot read {path}: {' '.join(str(error).split())}") from error
-    coordinates = metadata.coordinates
+    coordinates = (*metadata.coordinates, *metadata.ignored)
     joints = [name for name in model.names if name != "universe"]
     if any(name.startswith("Composite_") for name in joints):
         raise ModelError(
@@ -140,10 +153,11 @@ def load(path: Path, metadata: Metadata) -> ForcedEngine:
     actuators = [_actuator(element, path) for element in elements]
     names = [str(element.get("name")) for element in elements]
     order = matched([entry.name for entry in metadata.inputs], names, "actuator", path)
-    mechanism = Pinocchio(pinocchio, model, coordinates)
-    damping = np.asarray(model.damping)[[int(model.joints[model.getJointId(name)].idx_v) for name in coordinates]]
+    order_v = [int(model.joints[model.getJointId(name)].idx_v) for name in coordinates]
+    mechanism = Pinocchio(pinocchio, model, coordinates, (order_v[: metadata.nq], order_v), len(metadata.ignored))
+    damping = np.asarray(model.damping)[order_v]
     rows = [(coordinates.index(actuators[place].joint), actuators[place]) for place in order]
-    return ForcedEngine(mechanism, ActuatorForces(damping, rows))
+    return ForcedEngine(mechanism, ActuatorForces(damping, rows, metadata.nq))
 
 
 def build(tree: Tree) -> Pinocchio:
@@ -171,7 +185,7 @@ def build(tree: Tree) -> Pinocchio:
         q |= {name: int(own.idx_q) + k for name, k in zip(movement.coordinates, order, strict=True)}
         v |= {name: int(own.idx_v) + k for k, name in enumerate(movement.speeds)}
     rows = [q[name] for name in tree.coordinates], [v[name] for name in tree.speeds]
-    mechanism = Pinocchio(pinocchio, model, tree.coordinates, rows)
+    mechanism = Pinocchio(pinocchio, model, tree.coordinates, rows, len(tree.tangent.metadata.ignored))
     armature = np.empty(model.nv)
     armature[rows[1]] = tree.armature
     model.armature = armature

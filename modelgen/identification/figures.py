@@ -165,7 +165,7 @@ def html(robot: CompiledRobot, content: IdentifiedFile, identified: Identified, 
     listed = "".join(f"<li>{escape(line)}</li>" for line in least_known(robot, identified.ellipsoid))
     files = "\n".join(f"{log.path}  {log.seconds:.3g} s  {log.sha256}" for log in content.recordings)
     body = [
-        f"<pre>{escape(text(robot, content))}</pre>",
+        f'<pre class="words">{escape(text(robot, content))}</pre>',
         "<h2>Held-out motion</h2>\n<p>The part with the worst prediction. Every "
         f"window of {identified.windows.seconds:g} s begins at the state that fits it best; the parameters are of the "
         "other parts.</p>",
@@ -181,7 +181,7 @@ def html(robot: CompiledRobot, content: IdentifiedFile, identified: Identified, 
         f"<h2>What to measure next</h2>\n<p>The least known combinations, the widest first:</p>\n<ul>{listed}</ul>\n"
         f"<p><code>modelgen excite {escape(robot.name)} --identified {escape(file)}</code> writes an input that shows "
         "them.</p>",
-        f"<h2>Recordings</h2>\n<pre>{escape(files)}</pre>",
+        f"<h2>Recordings</h2>\n<pre class='words'>{escape(files)}</pre>",
     ]
     return style.document(f"Parameters of {robot.name} from recordings", body)
 

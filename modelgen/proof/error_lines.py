@@ -47,7 +47,7 @@ def _not_finite(robot: Robot, x: Array) -> Place | None:
 def _strongest(robot: Robot, state: int) -> Place | None:
     """The line of the force with the largest value or slope along the coordinate of the state with this index."""
     states = list(robot.limits)
-    owners = {symbol.rate: symbol for symbol in (*(joint.symbol for joint in robot.joints), *robot.turns)}
+    owners = {symbol.rate: symbol for symbol in (*(joint.symbol for joint in robot.independent), *robot.turns)}
     coordinate = owners.get(states[state], states[state])
     known, whole = fixed_values(robot), domain(robot)
     sizes: list[tuple[float, Place]] = []

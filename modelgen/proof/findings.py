@@ -63,7 +63,7 @@ def pivot_subjects(robot: Robot, equations: EquationsOfMotion, whole: Domain) ->
     within = nodes_of(lower, whole, definitions)
     nodes = within.nodes
     rows = [nodes[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2] for i in range(size)]
-    owners = {joint.symbol.rate: joint.symbol for joint in robot.joints}
+    owners = {joint.symbol.rate: joint.symbol for joint in robot.independent}
     along = [owners.get(speed.symbol, speed.symbol) for speed in robot.velocities]
     subjects = []
     for number, pivot in enumerate(pivots(rows, within.graph)):

@@ -14,8 +14,7 @@ from modelgen.commandline import assigned, number
 from modelgen.errors import ModelError
 from modelgen.linear import weights
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Input, State
-from modelgen.tangent import Tangent
+from modelgen.metadata import Input, State, Tangent
 
 STARTS = 40  # initial guesses of the coordinates that are not given
 ITERATIONS = 60

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import cos, pi, sin
 from typing import Literal
 
@@ -286,6 +286,7 @@ class Declarations:
         self.place = place
         self.joints: list[Joint] = []  # of the coordinates in the state
         self.dependent: list[Joint] = []  # of the coordinates that closed loops determine
+        self.ignored: list[Joint] = []  # of the coordinates on which nothing depends; only their rates are in the state
         self.rolls: dict[Coordinate, Rolling] = {}  # coordinates whose rates follow from other speeds
         self.parameters: list[DeclaredParameter] = []
         self.inputs: list[DeclaredInput] = []
@@ -475,7 +476,7 @@ class Declarations:
         """
         result: list[Speed] = []
         turning = {ball.quaternion[0]: ball.speeds for ball in self.balls}
-        for joint in self.joints:
+        for joint in self.independent:
             if joint.kind == "quaternion":
                 result += turning.get(joint.symbol, ())
                 continue
@@ -503,9 +504,32 @@ class Declarations:
         return tuple(result)
 
     @property
+    def independent(self) -> list[Joint]:
+        """The joints of the state, then the ignored ones."""
+        return [*self.joints, *self.ignored]
+
+    @property
     def coordinates(self) -> list[Joint]:
-        """The joints of the state, then the dependent ones."""
-        return [*self.joints, *self.dependent]
+        """The independent joints, then the dependent ones."""
+        return [*self.independent, *self.dependent]
+
+    def ignore(self, coordinate: object, place: Place) -> None:
+        """Move a coordinate out of the state, and keep its rate there."""
+        joint = next((joint for joint in self.joints if joint.symbol == coordinate), None)
+        if joint is None or joint.kind == "quaternion" or joint.symbol in self.rolls:
+            raise ModelError(
+                f"robot.ignore is called for {shown(coordinate)}. Write the return value of robot.revolute(...) or "
+                "robot.prismatic(...), of a coordinate that no robot.loop and no robot.roll determines.",
+                place,
+            )
+        if self.task:
+            raise ModelError(
+                f"`{coordinate}` is ignored after robot.task(...); move the task to the end of the file.", place
+            )
+        if len(self.joints) == 1:
+            raise ModelError(f"`{coordinate}` is the only coordinate of the state; keep it.", place)
+        self.joints.remove(joint)
+        self.ignored.append(replace(joint, place=place))
 
     def depend(self, coordinate: Coordinate, place: Place) -> None:
         """Move a coordinate out of the state, because a closed loop determines it."""

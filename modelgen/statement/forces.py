@@ -10,8 +10,7 @@ from sympy import Abs, Expr, Max, exp, log, sqrt, tanh
 
 from modelgen.errors import ModelError, calling_place
 from modelgen.statement.declarations import Declarations, Energy, Load
-from modelgen.statement.dimensions import per
-from modelgen.statement.terms import Terms
+from modelgen.statement.terms import Terms, per
 from modelgen.units import Dimension, divided
 
 NARROWEST_STOP = 1e-4  # smallest width of an end stop, as a share of the distance between the two stops

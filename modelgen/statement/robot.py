@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import pi
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from sympy import Basic, Expr, Float, MatrixBase, Symbol
+from sympy import Basic, Expr, Float, MatrixBase, S, Symbol
 
 from modelgen.errors import ModelError, Place, calling_place, suggestion
 from modelgen.statement import bodies
@@ -57,6 +57,7 @@ class Robot(Forces):
         declared = Declarations(name, self.place)
         self.joints, self.parameters, self.inputs = declared.joints, declared.parameters, declared.inputs
         self.dependent = declared.dependent  # joints that closed loops determine; not in the state
+        self.ignored = declared.ignored  # joints whose rates only are in the state
         self.symbols, self.balls, self.rolls = declared.symbols, declared.balls, declared.rolls
         self.internal, self.flows = declared.internal, declared.flows
         self.links: list[Link] = []
@@ -100,6 +101,11 @@ class Robot(Forces):
     def velocities(self) -> tuple[Speed, ...]:
         """v: the rate of each coordinate, or what replaces it: a speed of robot.mechanics, an angular velocity."""
         return self._declared.velocities(self.system.own if self.system else {})
+
+    @property
+    def independent(self) -> list[Joint]:
+        """The joints of the state, then the ignored ones: all whose motion is free."""
+        return self._declared.independent
 
     @property
     def limits(self) -> dict[Symbol, float]:
@@ -282,6 +288,13 @@ class Robot(Forces):
             raise ModelError(f"the acceleration of `{coordinate}` is commanded twice; write one sum.", check.place)
         term = check.term(command, f"acceleration of `{coordinate}`", "qvzu", UNITS_SECOND[joint.kind])
         self.commanded.append(Commanded(joint.symbol, term, check.place))
+
+    def ignore(self, coordinate: object) -> None:
+        """Leave a coordinate on which nothing depends out of the state, such as the angle of a free wheel.
+
+        Its rate stays. Neither forces, inertias and costs nor points may depend on it; drawings show it at zero.
+        """
+        self._declared.ignore(coordinate, calling_place())
 
     def gravity(self, acceleration: object) -> None:
         """Set the gravitational acceleration (m/s^2, downward, default 9.81). Call it before any body."""
@@ -538,6 +551,10 @@ def model_expressions(robot: Robot) -> Iterator[ModelExpression]:
 
 
 def fixed_values(robot: Robot) -> dict[Symbol, Expr]:
-    """Expressions for the symbols that are not entries of x, u or theta: fixed parameters, and replaced rates."""
+    """Expressions for the symbols that are not entries of x, u or theta: fixed parameters, and replaced rates.
+
+    An ignored coordinate is zero.
+    """
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
+    fixed |= {joint.symbol: S.Zero for joint in robot.ignored}
     return fixed | {symbol: value.xreplace(fixed) for symbol, value in robot.rates.items()}

@@ -17,10 +17,9 @@ from modelgen.errors import Place
 from modelgen.program.mechanics import MECHANICS
 from modelgen.proof.findings import REFUTED, TimeLimits, derived_findings, guard_findings
 from modelgen.statement.robot import Robot
-from modelgen.verification.check import LIMITS, PRECISIONS, Check
+from modelgen.verification.checks import LIMITS, PRECISIONS, Check, Points, sample_points
 from modelgen.verification.kernels import POINTS, kernel_checks, power_balance
 from modelgen.verification.mechanics import mechanics_checks, routes_check
-from modelgen.verification.points import Points, sample_points
 from modelgen.verification.reference import Reference, mechanics_quantities
 
 SAMPLES = 128

@@ -26,8 +26,7 @@ from modelgen.program.differentiate import reverse
 from modelgen.program.functions import SIGNATURES
 from modelgen.proof.intervals import EXACT, enclosures
 from modelgen.statement.robot import Robot
-from modelgen.verification.check import Check
-from modelgen.verification.points import Points, natural_scale, numbers, perturbed, sample_points
+from modelgen.verification.checks import Check, Points, natural_scale, numbers, perturbed, sample_points
 from modelgen.verification.reference import DIGITS, Energies, exact, slope
 
 ZERO = 1e-25  # SI units; smaller than any quantity of a robot

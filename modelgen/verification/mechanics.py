@@ -17,8 +17,7 @@ from modelgen.derivation.mechanics import link_energies
 from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.statement.declarations import Energy
 from modelgen.statement.robot import Robot
-from modelgen.verification.check import Check
-from modelgen.verification.points import Points
+from modelgen.verification.checks import Check, Points
 from modelgen.verification.reference import DIGITS, Lagrangian, Reference, exact, slope
 
 EXACT = 1e-13  # limit of a comparison in 50 digits; the model's own numbers are doubles
@@ -35,7 +34,7 @@ def mechanics_checks(robot: Robot, equations: EquationsOfMotion, points: Points)
         [mpf(float(value)) for value in (*x, *u, *theta)]
         for x, u, theta in list(zip(points.x, points.u, points.theta, strict=True))[:MECHANICS_SAMPLES]
     ]
-    rates = [joint.symbol.rate for joint in robot.joints] == list(equations.velocities)
+    rates = [joint.symbol.rate for joint in robot.independent] == list(equations.velocities)
     symbols = energies.arguments
     with mpmath.workdps(DIGITS):
         rolls = bool(robot.system and robot.system.rolls)
@@ -151,8 +150,8 @@ def _lagrange_residual(
     n, m, rows = len(equations.state), len(equations.inputs), len(equations.velocities)
     reference = Reference(equations)
     held = [equations.velocities[row] for row in mechanism_of(equations).rows]
-    commanded = {*held, *(q for q, rate in zip(equations.coordinates, energies.rates, strict=True) if rate in held)}
-    q = len(equations.coordinates)
+    commanded = {*held, *(q for q, rate in zip(energies.q, energies.rates, strict=True) if rate in held)}
+    q = len(energies.rates)
     momenta = exact(energies.arguments, energies.momenta, energies.definitions)
     others = exact(energies.arguments, [*energies.gradient, *energies.forces], energies.definitions)
     #: Columns of velocities that the coordinates allow; quaternions keep their length by a force that is not modelled.
@@ -170,7 +169,7 @@ def _lagrange_residual(
         values = others(*point)
         inertial, forces = [rate - part for rate, part in zip(rates, values[:q], strict=True)], values[q:]
         size = max(abs(value) for value in (*rates, *values)) or mpf(1)
-        names = equations.coordinates
+        names = energies.q
         if rows != q:
             columns = allowed(*point)
 
@@ -179,7 +178,7 @@ def _lagrange_residual(
                     mpmath.fsum(columns[k * rows + i] * force for k, force in enumerate(forces)) for i in range(rows)
                 ]
 
-            inertial, forces, names = along(inertial), along(forces), equations.velocities
+            inertial, forces, names = along(inertial), along(forces), [*equations.velocities]
         judged = [i for i in range(len(names)) if names[i] not in commanded] or [0]
         i = max(judged, key=lambda i: abs(inertial[i] - forces[i]))
         words = _both(f"d/dt dL/dv - dL/dq along `{names[i]}` and force", inertial[i], forces[i])

@@ -21,7 +21,7 @@ from modelgen.derivation.mechanics import link_energies, mechanics_expressions
 from modelgen.derivation.numeric import shared
 from modelgen.errors import ModelError
 from modelgen.statement.robot import Robot
-from modelgen.verification.points import Points
+from modelgen.verification.checks import Points
 
 Numbers = list[mpf]
 Quantities = dict[str, Numbers]
@@ -29,6 +29,7 @@ Quantities = dict[str, Numbers]
 DIGITS = 50
 STEP = "1e-15"  # relative to the argument, which may be a very small inertia
 LEAST = 1e-9  # SI units; a smaller argument, such as zero, has the step of this one
+ELSEWHERE = 0.3  # of its limit: where the energies are evaluated along an ignored coordinate, derived at zero
 ROUNDED = "1e-42"  # relative to the value; a smaller difference is rounding of the last digits
 
 
@@ -153,14 +154,18 @@ class Energies:
 
     def __init__(self, robot: Robot, equations: EquationsOfMotion) -> None:
         fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
-        q, u = equations.coordinates, equations.inputs
-        self.rates = [joint.symbol.rate for joint in robot.joints]
-        self.in_v = equations.coordinate_rates
+        fixed |= {joint.symbol: Float(ELSEWHERE * joint.limit) for joint in robot.ignored}
+        ignored = [joint.symbol for joint in robot.ignored]
+        self.q: list[Symbol] = [*equations.coordinates, *ignored]
+        q, u = self.q, equations.inputs
+        self.rates = [joint.symbol.rate for joint in robot.independent]
+        self.in_v = Matrix([*equations.coordinate_rates, *(symbol.rate for symbol in ignored)])
         turns = robot.turns
         #: The rates as expressions in v, for rates that are not an entry of v.
         self.moving = {rate: value for rate, value in zip(self.rates, self.in_v, strict=True) if rate != value}
         self.arguments: list[Symbol] = [*equations.state, *u, *equations.parameters]
-        self.moved = len(q) + len(equations.velocities)  # index in them of the first entry that no energy moves with
+        self.places = len(equations.coordinates)  # index in them of the first speed
+        self.moved = self.places + len(equations.velocities)  # and of the first entry that no energy moves with
         definitions, tree_kinetic, tree_potential = link_energies(
             robot.links, robot.downward_acceleration, robot.symbols
         )
@@ -194,15 +199,15 @@ class Energies:
         is T2. T2 + T0 is the mean of T at the rates and at the opposite rates, T0 is T at zero rates. No derivative is
         needed.
         """
-        size = len(self.rates)
-        of_rates = [*self.arguments[:size], *self.rates, *self.arguments[self.moved :]]
+        of_rates = [*self.arguments[: self.places], *self.rates, *self.arguments[self.moved :]]
         energies = exact(of_rates, [self.kinetic, self.potential], self.definitions)
         moved = exact(self.arguments, [*self.in_v, self.power], self.definitions)
 
         def evaluate(*point: mpf) -> Numbers:
             *rates, power = moved(*point)
             ahead, behind, still = (
-                energies(*point[:size], *(sign * rate for rate in rates), *point[self.moved :]) for sign in (1, -1, 0)
+                energies(*point[: self.places], *(sign * rate for rate in rates), *point[self.moved :])
+                for sign in (1, -1, 0)
             )
             return [(ahead[0] + behind[0]) / 2 - 2 * still[0] + still[1], power]
 
@@ -217,9 +222,10 @@ class Lagrangian(Energies):
         q, moving = equations.coordinates, self.moving
         slopes = self._slopes([*q, *self.rates], [self.kinetic, self.potential])
         self.momenta = [slopes[rate][0].xreplace(moving) for rate in self.rates]
-        reach = equations.coordinate_rates.jacobian(equations.velocities)
+        reach = self.in_v.jacobian(equations.velocities)
         self.impulses = list(reach.T * Matrix(self.momenta)) if moving else self.momenta  # the momenta of v
         self.gradient = [(slopes[coordinate][0] - slopes[coordinate][1]).xreplace(moving) for coordinate in q]
+        self.gradient += [S.Zero] * len(robot.ignored)
         self.definitions = [(symbol, value.xreplace(moving)) for symbol, value in self.definitions]
 
     def _slopes(self, variables: Sequence[Symbol], entries: Sequence[Expr]) -> dict[Symbol, list[Expr]]:

@@ -29,7 +29,7 @@ from solver.certification.worst import (
     worst_case,
 )
 from solver.errors import SolverError
-from solver.jobs.portions import policy_reference
+from solver.jobs.engines import policy_reference
 from solver.plants.outcome import decimals
 from solver.problem.problem import Problem
 from solver.runs.kinds import kind_of, warn_unfinished
@@ -219,7 +219,10 @@ def summary(certificate: Certificate) -> list[tuple[str, str]]:
     digits = decimals(bound.return_mean)
     verdict = "holds" if certificate.holds else "is missed"
     rows = [
-        ("run", f"{certificate.run} ({certificate.label})"),
+        (
+            "run",
+            certificate.run if certificate.run == certificate.label else f"{certificate.run} ({certificate.label})",
+        ),
         (
             "failures",
             f"{bound.failures} of {bound.episodes} independent rollouts, mean return {bound.return_mean:.{digits}f}",

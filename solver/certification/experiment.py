@@ -15,8 +15,7 @@ from torch import Tensor
 
 from modelgen.arrays import Array
 from solver.certification.specification import Conditions, FailureRule, read
-from solver.jobs.engines import Here, results
-from solver.jobs.portions import PolicyReference
+from solver.jobs.engines import Here, PolicyReference, results
 from solver.plants import make_plant
 from solver.plants.outcome import Controller, Rollouts, rollouts
 from solver.plants.plant import Seeds
@@ -24,7 +23,6 @@ from solver.problem.parameters import left_all_bounds
 from solver.problem.problem import Problem
 from solver.streams import SEEDS, Purpose, serial_torch, stream
 
-AT_ONCE = 512  # rollouts in one job
 Announce = Callable[[str], None]
 
 
@@ -77,34 +75,38 @@ class Experiment:
 
     specification: TOML file; without it, the task's starts and the nominal parameters.
     executor: runs the rollouts, see `solver.jobs.engines.workers`; by default this process. Results do not depend on
-    it.
+    it. at_once: rollouts in one job.
     """
 
     def __init__(
-        self, policy: PolicyReference, specification: Path | None = None, executor: Executor | None = None
+        self,
+        policy: PolicyReference,
+        specification: Path | None = None,
+        executor: Executor | None = None,
+        at_once: int = 512,
     ) -> None:
-        self.policy, self.executor = policy, executor or Here()
+        self.policy, self.executor, self.at_once = policy, executor or Here(), at_once
         self.problem, _, self.label = policy.load()
         self.specification = read(specification, self.problem, policy.run)
 
     def outcomes(
         self, x: Tensor, theta: Tensor, noise: NDArray[np.int64], announce: Announce = lambda _: None
     ) -> Outcomes:
-        """Outcomes of rollouts from x (N, n) with theta (N, p), in portions of AT_ONCE.
+        """Outcomes of rollouts from x (N, n) with theta (N, p), in portions of `at_once`.
 
         noise: seeds (N,) of the plant's noise. With a seed for each, a rollout does not depend on the others in its
         portion, except for its last digits.
         """
-        executor = self.executor if len(x) > AT_ONCE else Here()
+        executor = self.executor if len(x) > self.at_once else Here()
         spec, jobs = self.specification, []
-        for first in range(0, len(x), AT_ONCE):
-            part = slice(first, first + AT_ONCE)
+        for first in range(0, len(x), self.at_once):
+            part = slice(first, first + self.at_once)
             arrays = x[part].numpy(), theta[part].numpy(), noise[part].tolist()
             jobs.append(executor.submit(portion, self.policy, spec.conditions, spec.failure, *arrays))
         portions = []
         for outcome in results(jobs):
             portions.append(outcome)
-            announce(f"{min(len(portions) * AT_ONCE, len(x))} of {len(x)} rollouts")
+            announce(f"{min(len(portions) * self.at_once, len(x))} of {len(x)} rollouts")
         returns, failed = zip(*portions, strict=True)
         return Outcomes(np.concatenate(returns), np.concatenate(failed))
 

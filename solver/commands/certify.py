@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +12,7 @@ from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
 from modelgen.files import require_writable
-from solver.commands import FAILED, MOST_JOBS
+from solver.commands import FAILED, MOST_JOBS, announce
 from solver.errors import SolverError
 from solver.streams import SEEDS
 
@@ -55,7 +54,7 @@ def run(options: Options) -> int:
     out = options.out or Path("ROBOT.counterexample.json")  # the folder, before the name of the robot is known
     require_writable({"--html": options.html, "--out": out}, read, SolverError)
     with workers(options.jobs, options.cluster) as executor:
-        certificate = certify(options.run, options.specification, options.seed, options.generated, _announce, executor)
+        certificate = certify(options.run, options.specification, options.seed, options.generated, announce, executor)
     out = options.out or Path(f"{certificate.robot}.counterexample.json")
     save(out, certificate.worst.worst)
     if options.html is not None:
@@ -67,8 +66,3 @@ def run(options: Options) -> int:
             print(f"{name:<12}{text}")
         print(f"{'replay':<12}solver replay {out}\n\n{certificate.specification.text.rstrip()}")
     return 0 if certificate.holds else FAILED
-
-
-def _announce(text: str) -> None:
-    if sys.stderr.isatty():
-        print(text, file=sys.stderr)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from modelgen.commandline import decimal
 from solver.errors import SolverError
-from solver.evaluation.parameter_box import ParameterRange
+from solver.evaluation.statistics import ParameterRange
 from solver.problem.parameters import Change, Relative
 from solver.runs.kinds import TOLD
 

@@ -59,60 +59,37 @@ def run(options: Options) -> None:
     """Write, and print the paths."""
     from solver.commands.changes import read_changes
     from solver.errors import SolverError
+    from solver.export import FORMATS, policy_files, require_formats
     from solver.runs.folder import write_bytes
     from solver.runs.kinds import warn_unfinished
     from solver.training.solution import load_solution
 
-    if options.c is None and options.onnx is None and options.js is None and options.fmu is None:
+    places = {name: path for name in FORMATS if (path := getattr(options, name)) is not None}
+    if not places:
         raise SolverError("nothing to export; name --c DIR, --onnx FILE, --js FILE or --fmu FILE")
-    if options.observer and options.c is None and options.fmu is None:
-        raise SolverError("--observer is written in C; give --c DIR or --fmu FILE too")
+    require_formats(places, options.observer, options.estimate)
     if options.fmi != Options.fmi and options.fmu is None:
         raise SolverError("--fmi is the version of an FMU; give --fmu FILE too")
-    if options.estimate and not (options.observer and options.c is not None and options.fmu is None):
-        raise SolverError(f"--estimate {' '.join(options.estimate)} is for the observer in C; give --observer --c DIR")
     if options.budget is not None and options.c is None:
         raise SolverError("--budget distils a policy in C; give --c DIR too")
     if options.budget is None and (options.max_loss, options.seed) != (Options.max_loss, Options.seed):
         raise SolverError("--max-loss and --seed belong to --budget; give --budget TIME@CLOCK too")
-    source = None if options.c is None else options.c / "policy.c"
-    require_writable(
-        {"--c": source, "--onnx": options.onnx, "--js": options.js, "--fmu": options.fmu}, error=SolverError
-    )
+    written = {f"--{name}": path / "policy.c" if name == "c" else path for name, path in places.items()}
+    require_writable(written, error=SolverError)
     warn_unfinished(options.run)
     told = read_changes(options.told)
     family = not told and options.budget is None
     solution = load_solution(options.run, options.generated, options.reaction_periods, told, contexts=family)
-    files: dict[Path, bytes] = {}
-    if options.c is not None:
-        from solver.export.c_export import emit as emit_c
-        from solver.export.c_export import emit_observer
-        from solver.export.c_folder import complete, without_those_of_the_user
+    sources = None
+    if options.budget is not None:
+        from solver.export.distilled.export import export
 
-        if options.budget is None:
-            sources = emit_c(solution, solution.label)
-            sources |= emit_observer(solution.problem, options.estimate) if options.observer else {}
-        else:
-            from solver.export.distilled.export import export
-
-            words = options.budget, options.max_loss, options.seed
-            sources = export(
-                solution, solution.label, *words, report=print, observer=options.observer, estimate=options.estimate
-            )
-        folder = complete(solution.problem, solution.label, sources, options.observer)
-        files |= without_those_of_the_user(options.c, folder)
-    if options.onnx is not None:
-        from solver.export.onnx_export import emit as emit_onnx
-
-        files[options.onnx] = emit_onnx(solution, solution.label)
-    if options.js is not None:
-        from solver.export.js_export import emit as emit_js
-
-        files[options.js] = emit_js(solution, solution.label).encode()
-    if options.fmu is not None:
-        from solver.export.fmu_export import emit as emit_fmu
-
-        files[options.fmu] = emit_fmu(solution, solution.label, options.fmi, options.observer)
-    for path, content in files.items():
+        words = options.budget, options.max_loss, options.seed
+        sources = export(
+            solution, solution.label, *words, report=print, observer=options.observer, estimate=options.estimate
+        )
+    for path, content in policy_files(
+        solution, places, options.observer, options.fmi, options.estimate, sources
+    ).items():
         write_bytes(path, content)
         print(path)

@@ -27,15 +27,11 @@ class Options:
 
 def run(options: Options) -> None:
     """Write, and print the path and its size."""
-    from solver.export.page_export import emit
-    from solver.runs.folder import write_bytes
+    from solver.interface import Run, page
     from solver.runs.shipped import of_robot
-    from solver.training.solution import load_solution
 
     require_writable({"--out": options.out or Path("ROBOT.html")}, error=SolverError)
     runs = [policy for run in options.runs for policy in of_robot(run) or [str(run)]]
-    solutions = [load_solution(run, options.generated, contexts=True) for run in runs]
-    content = emit(solutions).encode()
-    path = options.out or Path(f"{solutions[0].problem.robot.name}.html")
-    write_bytes(path, content)
-    print(f"{path}: {len(solutions)} {'run' if len(solutions) == 1 else 'runs'}, {len(content) / 1024:.0f} KiB")
+    loaded = [Run(run, options.generated) for run in runs]
+    path = page(*loaded, out=options.out or f"{loaded[0].description.robot}.html")
+    print(f"{path}: {len(runs)} {'run' if len(runs) == 1 else 'runs'}, {path.stat().st_size / 1024:.0f} KiB")

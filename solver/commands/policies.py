@@ -47,7 +47,7 @@ def _ship(folder: Path, guesses: int) -> str:
     from solver.evaluation.evaluation import evaluate
     from solver.oracles.limit import find_limit
     from solver.runs.shipped import Figures, commit, save_figures
-    from solver.training.shipping import require_shippable, ship
+    from solver.training.lifecycle import require_shippable, ship
 
     run = require_shippable(folder)  # before minutes of optimisation
     statistics = evaluate(folder).statistics

@@ -6,10 +6,11 @@ import importlib.util
 import os
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
@@ -17,10 +18,14 @@ from modelgen.commandline import Range
 from modelgen.files import require_writable
 from solver.commands import FAILED, MOST_JOBS
 from solver.errors import SolverError
-from solver.lab.reproduction.experiments import BudgetName, Choice, ExperimentName, Plan, make_plan
+from solver.lab.reproduction.experiments import BudgetName, Choice, Plan, Requested, make_plan
 from solver.streams import SEEDS
 
-COMMON = ("experiment", "budget", "robots", "seeds", "methods", "jobs", "report_only", "runs", "out")
+if TYPE_CHECKING:
+    from solver.lab.reproduction.runs import Failure
+
+COMMON = ("experiment", "budget", "robots", "seeds", "methods", "jobs", "report_only", "resume", "dry_run", "out")
+OF_ALL = ("resume", "dry_run", "unchanged")  # options of `all` only
 
 
 @dataclass(frozen=True)
@@ -28,9 +33,10 @@ class Options:
     """Trains the missing runs, each in its own process, and compares the result with the numbers of the paper. Called
     again after Ctrl-C, it continues the unfinished runs."""
 
-    experiment: Annotated[ExperimentName, Positional]
+    experiment: Annotated[Requested, Positional]
     """A table or figure of the paper, or one of two tables of our own. `gallery` trains every robot with the default
-    settings; `certificates` bounds the failures of every run as `solver certify` does."""
+    settings; `certificates` bounds the failures of every run as `solver certify` does. `all` makes all of them with
+    three seeds, row by row."""
     budget: BudgetName = "small"
     """`small`: pendulum, one seed, our algorithms. `full`: three robots, five seeds, baselines, all admissible sets."""
     robots: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
@@ -45,6 +51,13 @@ class Options:
     """Simultaneous trainings on this machine. They share the cores."""
     cluster: Annotated[str | None, arg(metavar="ADDRESS")] = None
     """Address of a Dask scheduler whose workers train, as in `solver sweep`."""
+    resume: bool = False
+    """With `all`: keep the rows whose artifact, settings and code are those of today."""
+    dry_run: bool = False
+    """With `all`: show the rows that would be made, why, and the estimated hours. Make none."""
+    unchanged: bool = False
+    """With `all`: declare that results do not depend on how today's code differs from that of the rows, as after a
+    refactoring whose trainings are bit-identical."""
     report_only: bool = False
     """Train nothing, and report what is finished."""
     shipped: bool = False
@@ -74,15 +87,45 @@ class Options:
 
 def run(options: Options) -> int:
     """Train, report, print the paths. The exit code is 1 where a training failed."""
+    threads = 1 if options.cluster else max(1, (os.cpu_count() or 1) // max(1, options.jobs))
+    if options.experiment == "all":
+        return make_all(options, Choice(generated=options.generated, threads=threads))
+    for flag in OF_ALL:
+        if getattr(options, flag):
+            raise SolverError(f"--{flag.replace('_', '-')} is an option of `solver reproduce all`; leave it out")
     choice = Choice(
         robots=tuple(options.robots),
         seeds=tuple(options.seeds),
         methods=tuple(options.methods),
         baseline_steps=options.baseline_steps,
         generated=options.generated,
-        threads=1 if options.cluster else max(1, (os.cpu_count() or 1) // max(1, options.jobs)),
+        threads=threads,
     )
     return carry_out(options, choice)
+
+
+def make_all(options: Options, choice: Choice, plans: Sequence[Plan] | None = None) -> int:
+    """Make all results, or list them; the exit code as `run`. plans: those of the results, for tests."""
+    from solver.lab.reproduction.everything import Everything, code_hash, failures
+    from solver.lab.reproduction.runs import run_plan
+
+    given = {"--budget": options.budget != "small", "--seeds": options.seeds, "--shipped": options.shipped}
+    given |= {"--baseline-steps": options.baseline_steps, "--report-only": options.report_only}
+    if wrong := [flag for flag, value in given.items() if value]:
+        raise SolverError(f"`solver reproduce all` has its own budgets and seeds; leave out {' '.join(wrong)}")
+    require_writable({"--out": options.out / "made.json"}, error=SolverError)
+    every = Everything(options.out, choice, options.robots, options.methods, plans)
+    if options.unchanged:
+        print(f"{every.declare_unchanged(options.runs)} rows have the code of today")
+    if options.dry_run:
+        print(*every.lines(options.runs, not options.resume), sep="\n")
+        return 0
+    for plan in every.plans:
+        _require_extras(plan)
+    train = partial(run_plan, parent=options.runs / code_hash(), **_ways(options))
+    made = every.make(train, options.command(), _announce, not options.resume)
+    print(f"{sum(runs.trained for runs in made)} trained    {every.file}")
+    return _show(failures(made))
 
 
 def carry_out(options: Options, choice: Choice) -> int:
@@ -95,21 +138,11 @@ def carry_out(options: Options, choice: Choice) -> int:
     if options.experiment == "fig-value" and len(options.seeds) > 1:
         raise SolverError(f"fig-value shows one seed; give one instead of --seeds {' '.join(map(str, options.seeds))}")
     require_writable({"--out": options.out / "page.md"}, error=SolverError)
+    assert options.experiment != "all"
     plan = make_plan(options.experiment, options.budget, choice)
     _require_extras(plan)
     ready = shipped_runs(plan.trainings) if options.shipped else {}
-    train = partial(
-        run_plan,
-        plan,
-        options.runs,
-        options.jobs,
-        _announce,
-        not options.report_only,
-        cluster=options.cluster,
-        ready=ready,
-        preview=options.preview,
-        unheld_target=options.unheld_target,
-    )
+    train = partial(run_plan, plan, options.runs, train=not options.report_only, ready=ready, **_ways(options))
     by_row: dict[str, type[Gallery] | type[Certificates]] = {"gallery": Gallery, "certificates": Certificates}
     if plan.experiment in by_row:
         rows = by_row[plan.experiment](plan, options.out, options.command(), _announce)
@@ -120,10 +153,21 @@ def carry_out(options: Options, choice: Choice) -> int:
         paths = write_report(plan, runs, options.out, options.command(), _announce)
     print(f"{runs.trained} trained, {len(set(runs.folders.values())) - runs.trained} reused")
     print(*paths, sep="\n")
-    for failure in runs.failures:
+    return _show(runs.failures)
+
+
+def _ways(options: Options) -> Mapping[str, Any]:
+    """How `run_plan` trains."""
+    names = ("jobs", "cluster", "preview", "unheld_target")
+    return {"announce": _announce, **{name: getattr(options, name) for name in names}}
+
+
+def _show(failures: Sequence[Failure]) -> int:
+    """Print the failures; the exit code."""
+    for failure in failures:
         t = failure.training
         print(f"error: {t.method}, {t.robot}, seed {t.seed} {failure.reason}", file=sys.stderr)
-    return FAILED if runs.failures else 0
+    return FAILED if failures else 0
 
 
 def _require_extras(plan: Plan) -> None:

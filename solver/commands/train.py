@@ -81,7 +81,7 @@ def defaults(given: Mapping[str, Any]) -> Options:
     require_alone(given)
     if "robot" not in given:
         return Options()
-    from solver.training.plan import plan
+    from solver.training.lifecycle import plan
 
     chosen = {name: given[name] for name in ("preset", "algorithm", "identified") if given.get(name)}
     _, run = plan(given["robot"], given.get("generated"), start_from=given.get("start_from"), **chosen)
@@ -94,7 +94,7 @@ def run(options: Options) -> None:
     from solver.commands.training import resume, start
     from solver.preflight.check import preflight
     from solver.runs.kinds import kind_that_trains
-    from solver.training.plan import plan
+    from solver.training.lifecycle import plan
 
     if options.resume is not None:
         resume(options.resume)

@@ -19,7 +19,7 @@ from modelgen.errors import suggestion
 from modelgen.files import replacing
 from modelgen.gif import FRAMES, moving_axes, pictures, save_gif
 from modelgen.loader import CompiledRobot
-from modelgen.style import colour_map
+from modelgen.style import POLICIES, colour_map
 from solver.errors import SolverError
 from solver.plants.outcome import Rollouts, decimals, rollouts, sample_starts
 from solver.plants.plant import Nominal
@@ -165,6 +165,8 @@ def over_time(problem: Problem, result: Rollouts, title: str, outcome: str) -> F
     figure = Figure(figsize=(7.5, 1.6 * rows + 0.6), layout="constrained")
     axes = np.atleast_1d(figure.subplots(rows, 1, sharex=True))
     time = torch.arange(len(result.x)) * problem.control_step
+    for each in axes:
+        each.set_prop_cycle(color=POLICIES)
     for i, state in enumerate(metadata.states):
         for k in range(result.x.shape[1]):
             axes[i].plot(*_broken(result.x[:, k, i], state.continuous, time)[::-1], lw=0.8, alpha=0.8)

@@ -24,10 +24,17 @@ from numpy.typing import NDArray
 from modelgen.style import POLICIES, colour_map
 from solver.errors import SolverError
 from solver.evaluation.evaluation import begun
-from solver.evaluation.parameter_box import Axis, ParameterBox, ParameterRange, make_box
-from solver.evaluation.statistics import Group, Samples, Statistic, summarise
-from solver.jobs.engines import Here, results
-from solver.jobs.portions import PolicyReference, policy_reference
+from solver.evaluation.statistics import (
+    Axis,
+    Group,
+    ParameterBox,
+    ParameterRange,
+    Samples,
+    Statistic,
+    make_box,
+    summarise,
+)
+from solver.jobs.engines import Here, PolicyReference, policy_reference, results
 from solver.plants import PlantName, all_effects, make_plant
 from solver.plants.outcome import Controller, require_episodes, rollouts
 from solver.problem.parameters import left_all_bounds
@@ -37,8 +44,9 @@ from solver.runs.shipped import run_folder
 from solver.streams import serial_torch
 
 Array = NDArray[Any]
-ROLLOUTS_AT_ONCE = 1024  # in one job
-FEW = 2048  # rollouts of all policies: fewer run in this process, because starting others would take longer
+AT_ONCE = 1024  # rollouts in one job
+ERRORS = (0.4, 1.6, 25)  # of every parameter in the picture: first and last multiple, and points
+NEAR, RELIABLE = 0.2, 0.95  # errors and success rate of `shares`
 WORDS = {
     "return_25": "25th percentile of the return",
     "return_50": "median return",
@@ -105,13 +113,14 @@ def measure(
     generated: str | None = None,
     announce: Callable[[str], None] = lambda _: None,
     executor: Executor | None = None,
+    at_once: int = AT_ONCE,
 ) -> Robustness:
     """Robustness of runs over the grid of one or two parameter ranges.
 
     folders: of runs, or names of shipped policies. generated: folder of artifacts. announce: receives lines on
     progress.
-    executor: runs the rollouts, see `solver.jobs.engines.workers`; by default this process. Results do not depend on
-    it.
+    executor: runs the rollouts, see `solver.jobs.engines.workers`; by default this process, as for two jobs or fewer,
+    because starting others would take longer. Results do not depend on it. at_once: rollouts in one job.
 
     Raises SolverError for runs of different robots or artifacts, and for a run that is given twice.
     """
@@ -140,9 +149,9 @@ def measure(
             )
     box = make_box(loaded[0].problem, ranges)
     samples: dict[str, dict[str, Samples]] = {}
-    few = len(policies) * len(box.theta) * trial.episodes <= FEW
+    few = len(policies) * len(box.theta) * trial.episodes <= 2 * at_once
     chosen = Here() if executor is None or few else executor
-    jobs = [submit(chosen, reference, box, trial) for reference in policies]
+    jobs = [submit(chosen, reference, box, trial, at_once) for reference in policies]
     labels = _group_labels(folders, [policy.label for policy in loaded])
     for number, (folder, label, parts) in enumerate(zip(folders, labels, jobs, strict=True), start=1):
         announce(f"{number} of {len(folders)}: {folder} ({label})")
@@ -152,6 +161,43 @@ def measure(
     conditions = trial.plant, effects, trial.observer, trial.episodes, trial.seed
     shown = trial.reaction_periods, trial.estimate, trial.blind
     return Robustness(names[0], *conditions, box.axes, groups, *shown)
+
+
+def measure_each(
+    folders: Sequence[Path],
+    trial: Trial,
+    generated: str | None = None,
+    announce: Callable[[str], None] = lambda _: None,
+    executor: Executor | None = None,
+) -> list[Robustness]:
+    """Robustness of runs against the error of every parameter that has a tolerance, one after the other, as `measure`.
+
+    Raises SolverError for a robot without such a parameter.
+    """
+    if not folders:
+        raise SolverError("there is no run; give at least one run folder")
+    metadata = policy_reference(folders[0], generated, trial.reaction_periods).load().problem.robot.metadata
+    inner = [p.name for p in metadata.parameters if p.lower < p.upper and p.value and p.name not in metadata.references]
+    if not inner:
+        raise SolverError(
+            f"no parameter of {metadata.name} has a tolerance in its model file; name one with --parameter"
+        )
+    ranges = [ParameterRange(name, *ERRORS, added=False) for name in inner]
+    return [measure(folders, [each], trial, generated, announce, executor) for each in ranges]
+
+
+def shares(results: Sequence[Robustness]) -> dict[str, float]:
+    """By group: share of the points with an error of at most NEAR whose success rate is at least RELIABLE."""
+    points: dict[str, list[bool]] = {}
+    for result in results:
+        (axis,) = result.axes
+        near = [abs(change - 1.0) < NEAR + 1e-6 for change in axis.changes]
+        for group in result.groups:
+            rates = group.statistics["success_rate"].value
+            points.setdefault(group.label, []).extend(
+                rate >= RELIABLE for rate, is_near in zip(rates, near, strict=True) if is_near
+            )
+    return {label: float(np.mean(each)) for label, each in points.items()}
 
 
 def _group_labels(folders: Sequence[Path], labels: Sequence[str]) -> list[str]:
@@ -168,9 +214,11 @@ def _group_labels(folders: Sequence[Path], labels: Sequence[str]) -> list[str]:
     return [f"{group[0]} ({first[group]})" if count[group[0]] > 1 else group[0] for group in groups]
 
 
-def submit(executor: Executor, reference: PolicyReference, box: ParameterBox, trial: Trial) -> list[Future[Array]]:
+def submit(
+    executor: Executor, reference: PolicyReference, box: ParameterBox, trial: Trial, at_once: int = AT_ONCE
+) -> list[Future[Array]]:
     """Jobs with the rollouts of one policy from the same starts at every point, several points in one job."""
-    count = -(-len(box.theta) * trial.episodes // ROLLOUTS_AT_ONCE)
+    count = -(-len(box.theta) * trial.episodes // at_once)
     points = torch.tensor_split(box.theta, min(count, len(box.theta)))
     return [executor.submit(portion, reference, trial, theta.numpy()) for theta in points]
 
@@ -228,6 +276,43 @@ MAPS = {"return_50": "median return", "return_worst": "lowest return", "success_
 def figure(result: Robustness) -> Figure:
     """Figure with lines for one parameter, or maps for two."""
     return _lines(result) if len(result.axes) == 1 else _maps(result)
+
+
+def picture(results: Sequence[Robustness]) -> Figure:
+    """Figure of `measure_each`: above each other the median return and the success rate over a parameter's error.
+
+    Bands: from the 25th to the 75th percentile of the returns, and the interval of the success rate over the runs.
+    """
+    columns = min(4, len(results))
+    rows = -(-len(results) // columns)
+    drawn = Figure(figsize=(3.2 * columns + 0.6, 4.0 * rows + 0.5), layout="constrained")
+    panels = drawn.subplots(2 * rows, columns, sharex=True, sharey="row", squeeze=False)
+    for panel in panels.ravel()[len(results) :]:
+        panel.set_visible(panel.get_subplotspec().colspan.start < len(results) - columns * (rows - 1))
+    for number, result in enumerate(results):
+        (axis,), (row, column) = result.axes, divmod(number, columns)
+        above, below = panels[2 * row, column], panels[2 * row + 1, column]
+        errors = [100.0 * (change - 1.0) for change in axis.changes]
+        for k, group in enumerate(result.groups):
+            colour = POLICIES[k % len(POLICIES)]
+            returns, success = group.statistics["return_50"], group.statistics["success_rate"]
+            low, high = (group.statistics[f"return_{share}"].value for share in (25, 75))
+            above.fill_between(errors, low, high, color=colour, alpha=0.2, lw=0)
+            above.plot(errors, returns.value, color=colour, lw=1.6, label=_name(group, 150))
+            if success.low is not None:
+                below.fill_between(errors, success.low, success.high, color=colour, alpha=0.2, lw=0)
+            below.plot(errors, success.value, color=colour, lw=1.6)
+        above.set_title(axis.parameter)
+        below.set(xlabel="error, %", ylim=(-0.04, 1.04))
+        for panel in (above, below):
+            panel.axvspan(-100 * NEAR, 100 * NEAR, color="0.5", alpha=0.1, lw=0)
+            panel.grid(alpha=0.3)
+        if column == 0:
+            above.set_ylabel("return")
+            below.set_ylabel("success rate")
+    drawn.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", fontsize=8)
+    drawn.suptitle(_title(results[0]))
+    return drawn
 
 
 def _lines(result: Robustness) -> Figure:

@@ -71,13 +71,18 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     return {f"{robot.name}_policy{end}": filled(template, fields) for end, template in files.items()}
 
 
-def _require_no_rotation(problem: Problem) -> None:
-    """Raises SolverError for a robot with a rotation, whose observer is not available in C."""
+def _require_rates(problem: Problem) -> None:
+    """Raises SolverError for a robot with a rotation or other speeds than rates, which the observer in C lacks."""
     turning = problem.geometry.rotations
     if turning:
         raise SolverError(
             f"the joint {turning[0].name} of {problem.robot.name} is a rotation, and the observer in C has angles and "
             "lengths only; export without --observer, and give the policy the state from your own estimator"
+        )
+    if other := problem.robot.metadata.quasi_velocity:
+        raise SolverError(
+            f"{other} of {problem.robot.name} is not the rate of a coordinate, and the observer in C has rates only; "
+            "export without --observer, and give the policy the state from your own estimator"
         )
 
 
@@ -86,7 +91,7 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
 
     estimate: parameters that it estimates, as in `estimated_parameters`, whose errors are raised.
     """
-    _require_no_rotation(problem)
+    _require_rates(problem)
     robot, sensing = problem.robot, make_sensing(problem, usual_counts(problem))
     _require_told(problem, estimate)
     estimated = estimated_parameters(problem, sensing, estimate)

@@ -54,7 +54,7 @@ def _constants(robot: CompiledRobot) -> list[str]:
 
 
 def engine() -> str:
-    """JavaScript of makePolicy(robot, facts, nominal, run) -> {policy, value}."""
+    """JavaScript of makePolicy(robot, facts, nominal, run) -> {policy, value, cost}, and tell of a family."""
     return (TEMPLATES / "policy.js").read_text(encoding="utf-8")
 
 

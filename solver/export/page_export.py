@@ -1,9 +1,9 @@
 """Export of policies as one HTML page in which the reader's browser simulates the robot in float64.
 
-The parts are in `page`: `page.html`, `simulation.js` (closed loop), `worker.js` (100 starts, maps), `page.js`
-(experiment and its address), `body.js` (what the robot looks like), `scene.js` (moving robot), `figures.js` (plots,
-maps, distributions) and `controls.js` (sliders, story, keys, facts, start). The robot's functions are JavaScript from
-its artifact. The page loads no other file.
+The parts are in `page`: `page.html`, `simulation.js` (closed loop), `observer.js` (its filter), `worker.js` (100
+starts, maps), `page.js` (experiment and its address), `body.js` (what the robot looks like), `scene.js` (moving robot),
+`figures.js` (plots, maps, distributions) and `controls.js` (sliders, story, keys, facts, start). The robot's functions
+are JavaScript from its artifact. The page loads no other file.
 """
 
 from __future__ import annotations
@@ -17,8 +17,17 @@ from modelgen.style import CSS
 from solver.errors import SolverError
 from solver.export.js_export import as_json, numbers
 from solver.export.js_export import engine as policy_engine
-from solver.plants.harsh.plant import Harsh, Harshness
-from solver.plants.harsh.sensors import BREAKAWAY, COULOMB, NOISE, RESTING, SWEEPS
+from solver.observer.observability import ALL, estimated_parameters
+from solver.observer.observer import (
+    DRIVE,
+    FOUND,
+    PARAMETERS_CHANGE,
+    PUSH,
+    largest_shift,
+    make_sensing,
+    usual_counts,
+)
+from solver.plants.harsh import BREAKAWAY, COULOMB, NOISE, RESTING, SWEEPS, Harsh, Harshness
 from solver.plants.outcome import settling_periods, tolerances
 from solver.problem.problem import Problem
 from solver.training.solution import Solution
@@ -46,7 +55,7 @@ def emit(solutions: Sequence[Solution]) -> str:
         labels[place] = f"{label} ({labels[: place + 1].count(label)})" if label in labels[:place] else label
     runs = as_json(
         [
-            {**numbers(solution), **_origin(solution), "label": label}
+            {**numbers(solution), **_origin(solution), "label": label, "observer": observing(solution.problem)}
             for solution, label in zip(solutions, labels, strict=True)
         ]
     )
@@ -79,6 +88,7 @@ def engine(problem: Problem) -> str:
             f"const rules = {as_json(_rules(problem))};",
             "rules.points = 1 + Math.max(-1, ...robot.SEGMENTS.flat());",
             policy_engine(),
+            _text("observer.js"),
             _text("simulation.js"),
         ]
     )
@@ -94,6 +104,30 @@ def _rules(problem: Problem) -> dict[str, object]:
         "unwrapped": problem.unwrapped_costs,
         "noise": [NOISE.get(state.unit, 0.0) for state in problem.robot.metadata.states],
         "stiction": _stiction(problem),
+    }
+
+
+def observing(problem: Problem) -> dict[str, object] | None:
+    """Numbers of the observer with usual encoders, or None for a robot with a rotation, which has none in JavaScript.
+
+    observable: the parameters that it can estimate. Of a family, those are told ones.
+    """
+    if problem.geometry.rotations:
+        return None
+    counts, bounds = usual_counts(problem), problem.theta_bounds
+    bounded = bool((bounds[:, 0] < bounds[:, 1]).any())
+    observable = estimated_parameters(problem, make_sensing(problem, counts), [ALL] if bounded else [])
+    told = range(len(bounds)) if problem.context is None else problem.context.columns.tolist()
+    return {
+        "observable": [i for i in observable if i in told],
+        "counts": counts.tolist(),
+        "velocities": problem.tangent_limits[len(counts) :].tolist(),
+        "bounds": bounds.tolist(),
+        "shifts": [largest_shift(problem, i).tolist() for i in range(len(bounds))],
+        "drive": (DRIVE * problem.input_limits).tolist(),
+        "found": FOUND,
+        "change": PARAMETERS_CHANGE,
+        "push": PUSH,
     }
 
 

@@ -64,11 +64,12 @@ def _cost_to_go(local: Linearization, discount_rate: float) -> tuple[Array, floa
     return P / np.outer(limits, limits), float(slowest)
 
 
-def find_basin(problem: Problem, reaction_periods: float) -> Basin | BasinFamily | None:
+def find_basin(problem: Problem, reaction_periods: float, negligible: float = NEGLIGIBLE) -> Basin | BasinFamily | None:
     """Basin of a problem, or None. Bisection with rollouts finds its level.
 
     With told parameters it is the family of the basins of all contexts, whose level holds in every one of them.
-    reaction_periods: of the policy, as in `Settings`. Raises SolverError if P changes too fast with the context.
+    reaction_periods: of the policy, as in `Settings`. negligible: error of the cost that is allowed, as a share of the
+    cost of the task from its starts. Raises SolverError if P changes too fast with the context.
     """
     found = _quadratic_form(problem)
     if found is None:
@@ -80,11 +81,11 @@ def find_basin(problem: Problem, reaction_periods: float) -> Basin | BasinFamily
     def basin(exponent: int) -> Basin | BasinFamily:
         return make(largest * 2.0**exponent)
 
-    negligible = NEGLIGIBLE * _start_cost(problem, basin(0))
+    allowed = negligible * _start_cost(problem, basin(0))
     good, bad = -HALVINGS, 0  # exponents
     while bad - good > 1:
         between = (good + bad) // 2
-        if _arrives(problem, basin(between), seconds, reaction_periods, negligible):
+        if _arrives(problem, basin(between), seconds, reaction_periods, allowed):
             good = between
         else:
             bad = between

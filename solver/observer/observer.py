@@ -43,18 +43,18 @@ class Sensing:
     A measured rotation has three errors, of small turns.
     """
 
-    deviation: Tensor  # (nv,) of the errors of positions, or (nt,) of all states if rates are measured
+    deviation: Tensor  # (pose,) of the errors of positions, or (nt,) of all states if rates are measured
     entries: int  # first states that are measured: nq, or n
     delay: int = 0  # control periods between a measurement and the effect of the input computed from it
 
 
 def usual_counts(problem: Problem, level: float = 1.0) -> Tensor:
-    """Resolution (nv,) of usual encoders of the positions, times `level`. A turn has an integer number of counts.
+    """Resolution (pose,) of usual encoders of the positions, times `level`. A turn has an integer number of counts.
 
     A rotation has that of three angles.
     """
     turn = 2.0 * math.pi / max(1, round(COUNTS_PER_TURN / level))
-    entries = problem.tangent.entries[: problem.robot.metadata.nv]
+    entries = problem.tangent.entries[: problem.robot.metadata.pose]
     return problem.target.new_tensor([turn if unit == "rad" else LENGTH_COUNT * level for _, unit, _ in entries])
 
 
@@ -67,14 +67,14 @@ def make_sensing(
 ) -> Sensing:
     """Sensing from the resolution of encoders and the standard deviations of white noise.
 
-    counts: (nv,) resolution of the encoders. noise: (nv,) deviation of the positions. rates: (nt - nv,) deviation of
-    the rates, if they are measured. delay: in control periods.
+    counts: (pose,) resolution of the encoders. noise: (pose,) deviation of the positions. rates: (nt - pose,)
+    deviation of the rates, if they are measured. delay: in control periods.
 
     The error of an encoder is uniform, with the variance counts^2/12. A measurement without error has the rounding
     error of float32.
     """
     metadata = problem.robot.metadata
-    limits, entries = problem.tangent_limits[: metadata.nv], metadata.nq
+    limits, entries = problem.tangent_limits[: metadata.pose], metadata.nq
     variance = torch.zeros_like(limits)
     if counts is not None:
         variance = variance + counts**2 / 12.0
@@ -111,7 +111,7 @@ class Observer:
     def __init__(self, problem: Problem, sensing: Sensing, estimated: Sequence[int] = ()) -> None:
         """estimated: indices of the e parameters that are estimated."""
         self.problem, self.delay, self.estimated = problem, sensing.delay, list(estimated)
-        self.positions, self.entries = problem.robot.metadata.nv, sensing.entries
+        self.positions, self.entries = problem.robot.metadata.pose, sensing.entries
         self.internal = slice(problem.robot.metadata.velocities.stop, None)  # entries of x that hold z
         self.measured = sensing.deviation.double() ** 2  # (k,)
         bounds, velocities = problem.theta_bounds, problem.tangent_limits[self.positions :].double()
@@ -189,10 +189,14 @@ class Observer:
     def _between(self, x: Tensor, positions: Tensor) -> Tensor:
         """States (N, n) about which the first period is linearised: x with mean velocities until `positions` (N, q).
 
-        A linearisation about rest would have an error of the square of the velocities.
+        A linearisation about rest would have an error of the square of the velocities. Speeds that are not the rates of
+        positions stay as in x.
         """
+        if self.problem.robot.metadata.rolls:
+            return x
         velocities = self._innovation(x, positions) / self.problem.control_step
-        return self.problem.confine(torch.cat([x[:, : self.entries], velocities, x[:, self.internal]], 1))
+        others = x[:, self.entries + velocities.shape[1] :]
+        return self.problem.confine(torch.cat([x[:, : self.entries], velocities, others], 1))
 
     def _advance(self, x: Tensor, about: Tensor, u: Tensor, y: Tensor) -> Tensor:
         """States (N, n) one control period after x (N, n) with the input u (N, m), corrected by y (N, k) at its end.
@@ -293,10 +297,15 @@ def largest_disturbance(problem: Problem, estimated: Sequence[int] = ()) -> Tens
     """
     total = DRIVE * problem.input_limits
     for i in set(range(len(problem.theta))) - set(estimated):
-        ends = problem.theta.repeat(2, 1)
-        ends[:, i] = problem.theta_bounds[i]
-        total = total + shift(problem, ends).abs().max(0).values
+        total = total + largest_shift(problem, i)
     return torch.minimum(total, problem.input_limits)
+
+
+def largest_shift(problem: Problem, i: int) -> Tensor:
+    """Size (m,) of the `shift` at the worse end of the bounds of parameter i."""
+    ends = problem.theta.repeat(2, 1)
+    ends[:, i] = problem.theta_bounds[i]
+    return shift(problem, ends).abs().max(0).values
 
 
 def transition(problem: Problem, x: Tensor, u: Tensor, theta: Tensor | None = None) -> Transition:

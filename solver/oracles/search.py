@@ -11,12 +11,14 @@ import numpy as np
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Rotation, kinematics
 from solver.errors import SolverError
 from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory
 
 PERIODS = 250  # most holds of a coarse search, which holds inputs for several control periods if necessary
 PUMPS = (0.2, 0.4, 0.7)  # shares of the input limits in the guesses of `pumped`
 REFINED = 2  # coarse optima from every start that exact searches continue
+NEAR = 0.7  # cosine of half the angle to the target, above which no guess takes the longer way round
 DISTINCT = 1e-3  # of the return: two optima with a smaller difference count as one
 
 
@@ -131,11 +133,17 @@ class Searches:
         periods = np.arange(self.program.periods + 1)
         x = [np.interp(periods, coarse.hold * np.arange(coarse.periods + 1), state) for state in motion.x.T]
         held = np.minimum(periods[:-1] // coarse.hold, coarse.periods - 1)
-        return Guess(motion.guess, np.column_stack(x), motion.u[held])
+        return Guess(motion.guess, self.program.normalised(np.column_stack(x)), motion.u[held])
 
 
 def _reward(motion: Trajectory) -> float:
     return motion.reward
+
+
+def _same_half(target: Array, x: Array, rotation: Rotation) -> Array:
+    """The quaternion (4,) of the target, with the sign with which it is nearer to the state x (n,)."""
+    goal: Array = target[rotation.quaternion]
+    return -goal if goal @ x[rotation.quaternion] < 0.0 else goal
 
 
 def idle(program: NonlinearProgram, start: Array) -> Guess:
@@ -169,12 +177,16 @@ def pumped(program: NonlinearProgram, start: Array, share: float) -> Guess:
         if not (np.abs(x[k + 1]) < np.where(program.clipped, limits, np.inf)).all():
             break
         error = x[k + 1] - target
-        error[:q] -= 2.0 * np.pi * ~program.clipped[:q] * np.round(error[:q] / (2.0 * np.pi))
+        error[:q] -= 2.0 * np.pi * program.wraps[:q] * np.round(error[:q] / (2.0 * np.pi))
+        for rotation in program.metadata.rotations:
+            error[rotation.quaternion] = x[k + 1, rotation.quaternion] - _same_half(target, x[k + 1], rotation)
         distance[k + 1] = np.linalg.norm(error / limits)
     nearest = int(distance.argmin())
-    turns = 2.0 * np.pi * ~program.clipped[:q] * np.round((x[nearest] - target)[:q] / (2.0 * np.pi))
+    turns = 2.0 * np.pi * program.wraps[:q] * np.round((x[nearest] - target)[:q] / (2.0 * np.pi))
     x[nearest + 1 :], u[nearest:] = target, program.trim
     x[nearest + 1 :, :q] += turns
+    for rotation in program.metadata.rotations:
+        x[nearest + 1 :, rotation.quaternion] = _same_half(target, x[nearest], rotation)
     return Guess(f"pumped with {share:g} of the inputs", x, u)
 
 
@@ -183,7 +195,7 @@ def random_motions(program: NonlinearProgram, start: Array, count: int, seed: in
     round."""
     rng = np.random.default_rng(seed)
     q = program.coordinates
-    wraps = ~program.clipped[:q]
+    wraps = program.wraps[:q]
     motions = []
     for i in range(count):
         seconds = rng.uniform(0.12, 0.8) * program.periods / program.rate
@@ -193,6 +205,8 @@ def random_motions(program: NonlinearProgram, start: Array, count: int, seed: in
             np.abs(start[:q]) < np.pi / 2, either, np.sign(start[:q]) * np.maximum(either, 0)
         )
         cycles = rng.uniform(0.5, 3.0)
+        if program.metadata.rotations and i % 2:  # the longer way round
+            turns = turns + np.isin(np.arange(q), list(program.metadata.turning))
         motions.append(_motion(program, start, f"random motion {i + 1}", seconds, swing, cycles, turns))
     return motions
 
@@ -208,20 +222,31 @@ def _motion(
 ) -> Guess:
     """Guess under the trim that reaches the target after `seconds`, plus `cycles` of a sine of amplitude `swing` (q,).
 
-    turns: (q,) full turns by which the last angles differ from the target.
+    turns: (q,) full turns by which the last angles differ from the target; 1 in the entries of a rotation that takes
+    the longer way round.
     """
     q, period = program.coordinates, 1.0 / program.rate
+    around, turns = np.broadcast_to(turns, q) > 0.0, turns * program.wraps[:q]
     share = np.minimum(np.arange(program.periods + 1) * period / seconds, 1.0)[:, None]
-    goal = np.array(program.task.target)[:q] + 2.0 * np.pi * turns
+    target = np.array(program.task.target)
+    goal = target[:q] + 2.0 * np.pi * turns
+    for rotation in program.metadata.rotations:
+        nearer = _same_half(target, start, rotation)
+        longer = around[rotation.coordinate] and nearer @ start[rotation.quaternion] < NEAR
+        goal[rotation.quaternion] = -nearer if longer else nearer
     position = start[:q] + share**2 * (3.0 - 2.0 * share) * (goal - start[:q])
     position = position + swing * np.sin(np.pi * share) * np.sin(2.0 * np.pi * cycles * share)
+    position = program.normalised(position)
     rates = np.gradient(position, period, axis=0)
-    x = np.tile(np.array(program.task.target), (len(position), 1))
+    x = np.tile(target, (len(position), 1))
     x[:, :q] = position
-    if program.metadata.rolls:  # declared speeds stay those of the target
+    if program.metadata.uneven or program.metadata.rotations:  # speeds without a coordinate stay those of the target
         followed = {program.metadata.rate(name): i for i, name in enumerate(program.metadata.coordinates)}
         for state, i in ((state, i) for state, i in followed.items() if state is not None):
             x[:, state] = rates[:, i]
+        for rotation in program.metadata.rotations:
+            pairs = zip(position[:, rotation.quaternion], rates[:, rotation.quaternion], strict=True)
+            x[:, rotation.speeds] = [2.0 * kinematics(at).T @ rate for at, rate in pairs]
     else:
         x[:, program.metadata.velocities] = rates
     bound = np.where(program.clipped, program.state_limits, np.inf)

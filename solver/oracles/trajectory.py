@@ -25,8 +25,9 @@ from scipy.stats import norm, qmc
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Metadata
+from modelgen.metadata import Metadata, Rotation, Tangent, kinematics
 from solver.errors import SolverError
+from solver.problem.problem import UNIFORM
 
 INSIDE = 0.99  # of a limit that clips: starts lie within it, so that a motion can start there
 DESIGNS = 256  # random designs, of which the most even one is used
@@ -39,22 +40,58 @@ def design(metadata: Metadata, count: int) -> Array:
     All states have the same quantiles in different orders, of least discrepancy among DESIGNS. The quantiles are scaled
     to variance 1, so that a quadratic function has nearly its mean over the distribution.
 
+    A rotation is turned by a vector of such quantiles; with a deviation of pi they are uniform over the rotations.
+
     Raises SolverError for a mean beyond a limit, and for a count out of range.
     """
     if not 1 <= count <= MOST:
         raise SolverError(f"--starts is {count}; give a number from 1 to {MOST}")
-    mean, deviation = np.array(metadata.task.start_mean), np.array(metadata.task.start_deviation)
+    mean, tangent = np.array(metadata.task.start_mean), Tangent(metadata)
+    deviation = np.array(metadata.task.start_deviation)[tangent.states]
     require_within(metadata, mean, "the mean start")
-    limits = np.array([state.limit for state in metadata.states])
     spread = np.flatnonzero(deviation > 0.0)
     if count == 1 or not len(spread):
         return mean[None]
-    starts = np.tile(mean, (count, 1))
-    starts[:, spread] += deviation[spread] * _normal(count, len(spread))
-    for i in spread:
-        if not metadata.states[i].continuous:
-            starts[:, i] = np.clip(starts[:, i], -INSIDE * limits[i], INSIDE * limits[i])
+    starts, moved = np.tile(mean, (count, 1)), np.zeros((count, tangent.size))
+    moved[:, spread] = _normal(count, len(spread))
+    for i, place in zip(*tangent.plain, strict=True):
+        starts[:, i] += deviation[place] * moved[:, place]
+        reach = np.inf if metadata.states[i].continuous else INSIDE * metadata.states[i].limit
+        starts[:, i] = np.clip(starts[:, i], -reach, reach) if deviation[place] else mean[i]
+    for rotation, places in tangent.rotations:
+        entries, size = rotation.quaternion, float(deviation[places][0])
+        if size >= UNIFORM:
+            starts[:, entries] = _uniform(norm.cdf(moved[:, places]))
+        elif size:
+            starts[:, entries] = [turned_by(mean[entries], size * vector) for vector in moved[:, places]]
+        goal, reach = np.array(metadata.task.target)[entries], INSIDE * rotation.limit
+        starts[:, entries] = [turned_by(goal, _shortened(_vector_between(goal, q), reach)) for q in starts[:, entries]]
     return starts
+
+
+def turned_by(q: Array, vector: Array) -> Array:
+    """The unit quaternion (4,) of the rotation q (4,), turned by a rotation vector (3,) in the turned frame."""
+    half = float(np.linalg.norm(vector)) / 2.0
+    return math.cos(half) * q + kinematics(q) @ vector * (np.sinc(half / np.pi) / 2.0)
+
+
+def _vector_between(goal: Array, q: Array) -> Array:
+    """The shortest rotation vector (3,) from one unit quaternion (4,) to another."""
+    apart = kinematics(goal).T @ q
+    length, w = float(np.linalg.norm(apart)), float(goal @ q)
+    return apart * (math.copysign(2.0, w) * math.atan2(length, abs(w)) / max(length, 1e-300))
+
+
+def _shortened(vector: Array, most: float) -> Array:
+    return vector * min(1.0, most / max(float(np.linalg.norm(vector)), 1e-300))
+
+
+def _uniform(share: Array) -> Array:
+    """Unit quaternions (N, 4) of three shares (N, 3) from 0 to 1: uniform over the rotations (Shoemake, 1992)."""
+    first, angles = share[:, :1], 2.0 * np.pi * share[:, 1:]
+    low, high = np.sqrt(1.0 - first), np.sqrt(first)
+    sine, cosine = np.sin(angles), np.cos(angles)
+    return np.hstack([low * sine[:, :1], low * cosine[:, :1], high * sine[:, 1:], high * cosine[:, 1:]])
 
 
 def require_within(metadata: Metadata, start: Array, what: str) -> None:
@@ -141,12 +178,11 @@ class NonlinearProgram:
         self.state_limits = np.asarray(robot.state_limits, float)
         self.input_limits = np.asarray(robot.input_limits, float)
         self.input_middle, self.trim = np.asarray(robot.input_middle, float), np.asarray(robot.trim, float)
-        self.clipped = np.array([not state.continuous for state in self.metadata.states])
-        if self.metadata.rotations:
-            raise SolverError(
-                f"the joint {self.metadata.rotations[0].name} of {robot.name} is a rotation, which trajectory "
-                "optimisation does not support"
-            )
+        self.wraps = np.array([state.continuous for state in self.metadata.states])
+        turning = np.isin(np.arange(len(self.wraps)), list(self.metadata.turning))
+        self.clipped = ~self.wraps & ~turning
+        #: Rotations whose angle from the target has a limit.
+        self.limited = [rotation for rotation in self.metadata.rotations if rotation.limit < math.pi]
         self.coordinates = self.metadata.nq
         nominal = np.asarray(robot.nominal_parameters) if theta is None else theta
         self.steps, self.step = self._resolved(robot, nominal)
@@ -163,6 +199,7 @@ class NonlinearProgram:
             return exact, reference
         random = np.random.default_rng(0)
         x = random.uniform(-1.0, 1.0, (len(self.state_limits), SAMPLES)) * self.state_limits[:, None]
+        x = self.normalised(x.T).T
         u = random.choice([-1.0, 1.0], (len(self.input_limits), SAMPLES)) * self.input_limits[:, None]
         u += self.input_middle[:, None]
         expected = np.asarray(reference(x, u)[0])
@@ -176,19 +213,20 @@ class NonlinearProgram:
         return exact, reference
 
     def _step(self, robot: CompiledRobot, theta: Array, steps: int) -> Any:
-        """A casadi.Function of a hold: (x, u) -> (x at its end, cost, clipped states within the hold).
+        """A casadi.Function of a hold: (x, u) -> (x at its end, cost, clipped states within the hold, turns).
 
-        The third output has a column for every integration step except the last.
+        The third output has a column for every integration step except the last. The fourth has a column for every
+        step: (sin(angle / 2) / sin(limit / 2))^2 of each rotation with a limit.
         """
         dynamics, state_cost, action_cost = map(robot.casadi_function, ("dynamics", "state_cost", "action_cost"))
         x, u = casadi.SX.sym("x", len(self.state_limits)), casadi.SX.sym("u", len(self.input_limits))
 
         def cost_of(at: Any) -> Any:
             """State cost at nominal parameters and wrapped angles, as in the evaluation."""
-            turns = casadi.floor((at + math.pi) / (2.0 * math.pi)) * casadi.DM(~self.clipped)
+            turns = casadi.floor((at + math.pi) / (2.0 * math.pi)) * casadi.DM(self.wraps)
             return state_cost(at - 2.0 * math.pi * turns, robot.nominal_parameters)[0]
 
-        later, state_part, between = x, 0.0, []
+        later, state_part, between, turned = x, 0.0, [], []
         h = 1.0 / (steps * self.rate)
         for k in range(steps):  # classical Runge-Kutta method for the state and the integral of its cost
             stages, slopes = [later], []
@@ -199,19 +237,38 @@ class NonlinearProgram:
             weights = (h / 6.0, h / 3.0, h / 3.0, h / 6.0)
             state_part += sum(weight * cost_of(at) for weight, at in zip(weights, stages, strict=True))
             later = later + sum(weight * slope for weight, slope in zip(weights, slopes, strict=True))
+            for rotation in self.metadata.rotations:
+                entries = rotation.quaternion
+                later[entries] = later[entries] / casadi.norm_2(later[entries])
+            turned.append(casadi.vertcat(*(self._turn(rotation, later) for rotation in self.limited)))
             if k < steps - 1:
                 between.append(later[np.flatnonzero(self.clipped).tolist()])
         cost = state_part + action_cost(u)[0] / self.rate
         inner = casadi.horzcat(*between) if between else casadi.SX(int(self.clipped.sum()), 0)
-        return casadi.Function("step", [x, u], [later, cost, inner], ["x", "u"], ["later", "cost", "between"])
+        outputs = [later, cost, inner, casadi.horzcat(*turned)]
+        return casadi.Function("step", [x, u], outputs, ["x", "u"], ["later", "cost", "between", "turned"])
+
+    def _turn(self, rotation: Rotation, x: Any) -> Any:
+        """(sin(angle / 2) / sin(limit / 2))^2 of a rotation's angle from the target in the state x."""
+        goal = casadi.DM(np.array(self.task.target)[rotation.quaternion])
+        return (1.0 - casadi.dot(goal, x[rotation.quaternion]) ** 2) / math.sin(rotation.limit / 2.0) ** 2
+
+    def normalised(self, x: Array) -> Array:
+        """The states x (N, n) with quaternions of length one."""
+        for rotation in self.metadata.rotations:
+            entries = rotation.quaternion
+            x[:, entries] /= np.linalg.norm(x[:, entries], axis=1, keepdims=True)
+        return x
 
     def _scaled(self) -> Any:
         """A casadi.Function of a hold in units of the limits: column (x, u) -> (x at its end, cost, states within)."""
         n, limits = len(self.state_limits), casadi.DM(self.state_limits)
         column = casadi.SX.sym("column", n + len(self.input_limits))
         u = casadi.DM(self.input_middle) + casadi.DM(self.input_limits) * column[n:]
-        later, cost, between = self.step(limits * column[:n], u)
+        later, cost, between, turned = self.step(limits * column[:n], u)
         inside = casadi.diag(1.0 / limits[np.flatnonzero(self.clipped).tolist()]) @ between  # at most 1 in magnitude
+        if self.limited:
+            inside = casadi.vertcat(casadi.vec(inside), casadi.vec(turned))
         return casadi.Function("period", [column], [later / limits, cost, inside])
 
     def _program(self) -> Any:
@@ -245,7 +302,7 @@ class NonlinearProgram:
         lower = -upper
         n = len(self.state_limits)
         lower[:n] = upper[:n] = first[:n] = start / self.state_limits
-        inside = self.periods * (self.steps - 1) * int(self.clipped.sum())
+        inside = self.periods * ((self.steps - 1) * int(self.clipped.sum()) + self.steps * len(self.limited))
         reach = np.append(np.zeros(n * self.periods), np.ones(inside))
         w, cost = first, math.inf
         with _interruptible():

@@ -13,7 +13,7 @@ from solver.errors import SolverError
 PLANTS = {
     "nominal": "solver.plants.plant",
     "euler": "solver.plants.euler",
-    "harsh": "solver.plants.harsh.plant",
+    "harsh": "solver.plants.harsh",
     "mujoco": "solver.plants.mujoco",
 }
 

@@ -194,9 +194,9 @@ class _MuJoCoSimulation:
         self.models = plant.models(len(x))
         self.data = [plant.mujoco.MjData(plant.model) for _ in range(threads)]
         self.rollout = Rollout(nthread=threads if threads > 1 else 0)
-        coordinates = plant.problem.robot.metadata.nq
         joints = np.array(plant.joints)
-        self.columns = [1 + joints, 1 + coordinates + joints]  # of the physics state: time, positions, rates
+        positions = joints[: plant.problem.robot.metadata.nq]  # ignored coordinates stay at zero
+        self.columns = [1 + positions, 1 + len(joints) + joints]  # of the physics state: time, positions, rates
 
     def step(self, u: Tensor) -> Tensor:
         """Integral (N,) of the state cost over one control period, simulated with the input u (N, m) held.
@@ -204,7 +204,7 @@ class _MuJoCoSimulation:
         The integral is the trapezoidal rule over the engine's steps.
         """
         q, v = self.columns
-        state = np.zeros((len(self.x), 1 + self.x.shape[1]))
+        state = np.zeros((len(self.x), 1 + 2 * len(self.plant.joints)))
         control = np.zeros((len(u), self.plant.steps, u.shape[1]))
         state[:, np.concatenate([q, v])] = np.nan_to_num(self.x.numpy(), posinf=0.0, neginf=0.0)
         control[:, :, self.plant.actuators] = u.numpy()[:, None]

@@ -97,7 +97,7 @@ def tolerances(problem: Problem) -> tuple[Tensor, Tensor]:
         limits[rotation.quaternion] = rotation.limit
     position = torch.maximum(SHARE * limits, ANGLE * angles)
     turns = [unit == "rad" for _, unit, _ in problem.tangent.entries[: metadata.pose]]
-    if metadata.rolls:
+    if metadata.uneven:
         turns = [state.unit == "rad/s" for state in metadata.states[metadata.velocities]]
     return position, torch.maximum(SHARE * problem.largest_rates, RATE * torch.tensor(turns, device=device))
 

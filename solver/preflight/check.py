@@ -181,6 +181,7 @@ def _require_held_target(robot: CompiledRobot) -> None:
 GUESSES, SEED = 12, 0  # random motions at most
 GAIN = 0.02  # least gain of a useful motion, as a share of the idle robot's cost
 NOTHING = 1e-6  # a cost below this is zero
+BESIDE = 1.25  # tolerances of success: a robot that stops there fails
 LEANS, AT_LIMIT = 0.05, 0.99  # share of the horizon with a state above this share of its limit
 
 
@@ -194,6 +195,7 @@ class Preview:
     costs: tuple[float, float]  # per second: of the mean start, and of all inputs at half of their limits
     best: Trajectory | None = None
     at_target: bool = False  # by the success criterion of evaluations
+    dead: tuple[str, ...] = ()  # coordinates in which a rolling robot may as well stop beside the target
 
     def text(self) -> str:
         """One line for the terminal. Empty if there is no useful motion to the target."""
@@ -207,7 +209,7 @@ class Preview:
 
     def warnings(self) -> list[str]:
         """Warnings, a paragraph each."""
-        return [text for text in (self._no_motion(), *self._leaning()) if text]
+        return [text for text in (self._no_motion(), *self._leaning(), self._dead_zone()) if text]
 
     def _no_motion(self) -> str:
         horizon = self.robot.metadata.task.horizon
@@ -235,12 +237,24 @@ class Preview:
         least = self.idle_return + GAIN * abs(self.idle_return)
         return self.best is not None and self.best.reward >= min(least, -NOTHING)
 
+    def _dead_zone(self) -> str:
+        if not self.dead:
+            return ""
+        names = " and ".join(self.dead)
+        return (
+            f"{self.robot.name} rolls, and from rest at {BESIDE:g} tolerances of success beside the target in {names} "
+            "no motion was found that costs less than standing there. A policy that stops there is as good, and yet "
+            f"evaluations count it as a failure: raise the cost of {names}, or lengthen the horizon."
+        )
+
     def _leaning(self) -> list[str]:
         """Warnings of states that stay at their limit during the motion."""
         if self.best is None:
             return []
         states, horizon = self.robot.metadata.states, self.robot.metadata.task.horizon
-        limits = np.array([np.inf if state.continuous else state.limit for state in states])
+        turning = self.robot.metadata.turning
+        free = [state.continuous or i in turning for i, state in enumerate(states)]
+        limits = np.array([np.inf if each else state.limit for each, state in zip(free, states, strict=True)])
         share = (np.abs(self.best.x) > AT_LIMIT * limits).mean(0)
         return [
             f"the best motion found keeps {states[i].name} at its limit of {states[i].limit:g} {states[i].unit} for "
@@ -274,7 +288,27 @@ def preview(robot: CompiledRobot, seconds: float) -> Preview:
         over = time.process_time() - begun
         if over > seconds or (result.at_target and result.is_useful):
             break
-    return replace(result, seconds=over)
+    return replace(result, seconds=over, dead=_dead_zone(problem, program))
+
+
+def _dead_zone(problem: Problem, program: NonlinearProgram) -> tuple[str, ...]:
+    """Coordinates in which a robot that rolls without slip loses nothing if it stops beside the tolerance of success.
+
+    A way across the wheels costs about its length, and standing there the square of it.
+    """
+    metadata, names = problem.robot.metadata, []
+    position = tolerances(problem)[0].double().numpy()
+    for i in range(metadata.nq if metadata.rolls else 0):
+        if metadata.states[i].name in metadata.task.free or i in metadata.turning:
+            continue
+        start = np.array(metadata.task.target)
+        start[i] += BESIDE * position[i]
+        standing = float(problem.state_cost(torch.tensor(start[None], dtype=torch.float32))) * metadata.task.horizon
+        guesses = (straight(program, start), *random_motions(program, start, len(PUMPS), SEED))
+        costs = (-motion.reward for guess in guesses if (motion := program.solve(start, guess)) is not None)
+        if min(costs, default=0.0) > (1.0 - GAIN) * standing:
+            names.append(metadata.states[i].name)
+    return tuple(names)
 
 
 def _half_input(problem: Problem) -> torch.Tensor:

@@ -14,14 +14,13 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Rotation
-from modelgen.tangent import Tangent
+from modelgen.metadata import Rotation, Tangent
 from solver.problem.action_cost import TensorActionCost
 from solver.problem.context import Context, Given
 from solver.problem.geometry import SMALLEST, Geometry, conjugate, exponential, product, turns_within, uniform
 from solver.problem.identified import Identified
+from solver.problem.integrator import SCHEMES, SchemeName
 from solver.problem.robots import largest_rates
-from solver.problem.schemes import SCHEMES, SchemeName
 
 #: Distribution of an episode's first state: `gaussian` as the task defines it, `angle` the same with continuous angles
 #: uniform, or `uniform` in the state domain.
@@ -43,7 +42,7 @@ class Problem:
     """A compiled robot with the limits, costs, time steps and start distributions of its task, float32 on one device.
 
     robot: kernels in float32, from `solver.problem.robots.load_robot`.
-    scheme: integration scheme, a key of `solver.problem.schemes.SCHEMES`.
+    scheme: integration scheme, a key of `solver.problem.integrator.SCHEMES`.
     identified: admissible sets from recordings. If it is given, the robot's nominal parameters must be the identified
     ones.
     given: parameters that the policy is told. `context` is None without them.
@@ -243,9 +242,9 @@ class Problem:
     def rates(self, x: Tensor) -> Tensor:
         """Rates (N, nv) at x (N, n) and the nominal parameters: dq/dt, and the angular velocity for a quaternion.
 
-        Where wheels roll without slip, they are the speeds of the state.
+        Where wheels roll without slip or coordinates are ignored, they are the speeds of the state.
         """
-        if self.robot.metadata.rolls:
+        if self.robot.metadata.uneven:
             return x[:, self.robot.metadata.velocities]
         drift: Tensor = self.robot.affine_dynamics(x)[0]
         parts, first = [], 0
@@ -261,7 +260,7 @@ class Problem:
     @cached_property
     def largest_rates(self) -> Tensor:
         """Largest `rates` (nv,) that the limits of the velocities allow."""
-        if self.robot.metadata.rolls:
+        if self.robot.metadata.uneven:
             return self.state_limits[self.robot.metadata.velocities]
         return torch.as_tensor(largest_rates(self.robot), dtype=torch.float32, device=self.device)
 

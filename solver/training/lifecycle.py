@@ -1,29 +1,43 @@
-"""Start, resume and load a run of fitted value iteration: the functions of `solver.runs.kinds.Training`."""
+"""A training's life as `solver.runs.kinds.Training` asks: planned, started, resumed, loaded and shipped.
+
+A training that begins with another run's value function is shorter. It is meant for a changed parameter, cost or limit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import io
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import torch
+
+from modelgen.artifact.folder import SHIPPED
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.game.adversaries.adversary import Adversary
 from solver.plants.outcome import rollouts, sample_starts, summary, without_input
+from solver.problem.given import GivenRanges, resolve
+from solver.problem.identified import Identified
+from solver.problem.identified import read as read_identified
 from solver.problem.parameters import Change
 from solver.problem.robots import load_robot, require_same_artifact
-from solver.runs import artifact
+from solver.runs import artifact, shipped
 from solver.runs.folder import RUN, MetricsLog, Report, read_metrics, save_checkpoint
 from solver.runs.kinds import RolloutPolicy, remove_run
+from solver.runs.shipped import run_folder
 from solver.streams import EVALUATION_SEED
 from solver.training import diagnosis as of_metrics
-from solver.training.plan import take_over_weights
-from solver.training.presets import make_settings
+from solver.training.presets import make_settings, radii_of
 from solver.training.run import KEYS, RunDescription, load_run, load_run_checkpoint, save_run
 from solver.training.selection import Score
 from solver.training.session import Session, workers_of
+from solver.training.settings import Settings
 from solver.training.solution import load_solution
+from solver.value.network import Ensemble
 
 
 def describe(robot: CompiledRobot, generated: str | None, preset: str = "fast", **choices: Any) -> RunDescription:
@@ -106,3 +120,141 @@ def _train(session: Session, run: RunDescription, folder: Path, report: Report) 
             f"cannot write metrics to {folder}: {error}. The last checkpoint is whole: free some space and continue "
             f"with `solver train --resume {folder}`."
         ) from error
+
+
+LARGEST = 500_000  # bytes of a shipped checkpoint
+
+
+def require_shippable(folder: Path) -> RunDescription:
+    """Run in a folder. Raises SolverError unless it has ended and its artifact is the shipped one."""
+    shipped.require_no_shipped(folder)
+    run = load_run(folder)
+    require_same_artifact(folder, run.artifact_hash, load_robot(run.robot, "cpu", str(SHIPPED)))
+    done = load_run_checkpoint(folder)["iteration"]
+    if done < run.length:
+        raise SolverError(
+            f"{folder} has {done} of {run.length} iterations; finish it with `solver train --resume {folder}`"
+        )
+    return run
+
+
+def ship(folder: Path, largest: int = LARGEST) -> str:
+    """Write the run in a folder to the shipped policies. Returns its name there. Replaces an earlier policy.
+
+    Raises SolverError as `require_shippable`, and for a checkpoint of more than `largest` bytes.
+    """
+    run = require_shippable(folder)
+    shipped_run = dataclasses.replace(run, generated=None, warm_from=Path(run.warm_from).name)
+    content = _weights_only(load_run_checkpoint(folder)) | {RUN: shipped_run.results()}
+    written = io.BytesIO()
+    torch.save(content, written)
+    if written.tell() > largest:
+        raise SolverError(
+            f"the weights of {folder} have {written.tell()} bytes; a shipped policy has at most {largest}. Train a "
+            "smaller network, with fewer --members or a smaller --width"
+        )
+    name = f"{run.robot}-{run.settings.algorithm}"
+    target = shipped.FOLDER / name
+    target.mkdir(parents=True, exist_ok=True)
+    save_run(target, shipped_run)
+    save_checkpoint(target, content)
+    return name
+
+
+def _weights_only(checkpoint: dict[str, Any]) -> dict[str, Any]:
+    """Checkpoint with the best value function, and empty entries for the rest."""
+    best = checkpoint["best"]
+    return {
+        "iteration": checkpoint["iteration"],
+        "ensemble": {} if best else checkpoint["ensemble"],
+        "best": best,
+        "optimisers": [],
+        RUN: checkpoint[RUN],
+    }
+
+
+Adversaries = Iterable[Adversary] | Mapping[str, float]
+#: Settings of the network, which a training takes from the run that it begins with.
+NETWORK = ("members", "layers", "width", "input_scale", "basin")
+WARM_SHARE = 0.25  # of the usual iterations
+WARM_RAMP = (0.0, 0.5)  # of the adversaries: V knows the task already
+WARM_LEARNING_RATE = 0.5  # share of the usual first learning rate
+
+
+def plan(
+    name: str,
+    generated: str | None = None,
+    *,
+    algorithm: str = "rfvi",
+    preset: str = "fast",
+    adversaries: Adversaries | None = None,
+    identified: str | Path | None = None,
+    given: GivenRanges = (),
+    start_from: str | Path | None = None,
+    **settings: Any,
+) -> tuple[CompiledRobot, RunDescription]:
+    """Robot with float32 kernels on the CPU and the nominal parameters of the training, and description of the run.
+
+    given: parameters that the policy is told, by name; or their ranges. The preset gives the settings. The identified
+    set changes them, then the run to start from, then `adversaries` and `settings`. Raises SolverError for an unknown
+    name, and for a file or run of another robot.
+    """
+    robot = load_robot(name, "cpu", generated)
+    known: Identified | None = None
+    changes: dict[str, Any] = {}
+    if identified is not None:
+        known = read_identified(Path(identified), robot)
+        robot = robot.with_nominal(known.nominal)
+        changes["adversaries"] = known.adversaries() if algorithm == "rfvi" else {}
+    if adversaries is not None:
+        changes["adversaries"] = {**changes.get("adversaries", {}), **radii_of(adversaries)}
+    if start_from is not None:
+        usual = make_settings(preset, robot, algorithm, **changes)
+        changes |= _warm_settings(Path(start_from), robot.name, usual)
+    chosen = make_settings(preset, robot, algorithm, **{**changes, **settings})
+    told = resolve(robot, given)
+    if known is not None and any(entry.name not in robot.metadata.references for entry in told):
+        raise SolverError(
+            "--given and --identified are both given: the set of the file belongs to one robot, and not to a family. "
+            "Leave one of them out."
+        )
+    begin, references = str(start_from or ""), robot.metadata.references
+    return robot, RunDescription(robot.name, robot.hash, generated, chosen, preset, begin, known, told, references)
+
+
+def _warm_settings(folder: Path, robot: str, usual: Settings) -> dict[str, Any]:
+    """Changes of the usual settings for a training that begins with the run in `folder`."""
+    before = _run_of(folder, robot).settings
+    return {name: getattr(before, name) for name in NETWORK} | {
+        "iterations": max(1, round(WARM_SHARE * usual.iterations)),
+        "adversary_ramp": WARM_RAMP,
+        "learning_rate": WARM_LEARNING_RATE * usual.learning_rate,
+        "step_periods": usual.step_periods[-2:],
+    }
+
+
+def take_over_weights(ensemble: Ensemble, robot: str, folder: Path) -> None:
+    """Copy the best weights of a run, or of a shipped policy by its name.
+
+    Basin and metric stay, because the robot may have changed. Raises SolverError if the weights do not fit.
+    """
+    _run_of(folder, robot)
+    checkpoint = load_run_checkpoint(run_folder(folder))
+    kept = (checkpoint["best"] or checkpoint)["ensemble"]
+    prefix = "members."
+    weights = {name.removeprefix(prefix): value for name, value in kept.items() if name.startswith(prefix)}
+    try:
+        ensemble.members.load_state_dict(weights)
+    except RuntimeError as error:
+        raise SolverError(
+            f"the network of {folder} does not fit this training: the robot has other states now, or --given, "
+            "--members, --layers or --width differ. Leave these out, or train without --start-from."
+        ) from error
+
+
+def _run_of(folder: Path, robot: str) -> RunDescription:
+    """Description of a run folder or of a shipped policy. Raises SolverError for a run of another robot."""
+    run = load_run(run_folder(folder))
+    if run.robot != robot:
+        raise SolverError(f"{folder} is a run of {run.robot}, and this training is of {robot}")
+    return run

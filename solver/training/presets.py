@@ -26,7 +26,7 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     - The radii of the adversaries grow from zero after the nominal task is solved. With adversaries from the first
       iteration the robot does not learn to swing up.
 
-    docs/results/choices.md has the measurements.
+    docs/concepts/choices.md has the measurements.
     """
     metadata = robot.metadata
     simple = len(metadata.states) <= 2

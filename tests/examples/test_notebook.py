@@ -22,4 +22,5 @@ def test_the_notebook_trains_a_policy_that_swings_up_and_draws_v(tmp_path: Path)
     mean, success = map(float, re.findall(r"-?\d+\.\d+", printed.splitlines()[-1]))
     assert success >= 0.95
     assert mean > -35.0
+    assert "Now let it find out" in (tmp_path / "rod.html").read_text()
     assert any("image/png" in output.get("data", {}) for output in outputs)

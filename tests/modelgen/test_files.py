@@ -189,6 +189,7 @@ def linked(path: Path, folder: Path, link: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 @given(st.sampled_from(TARGETS), st.sampled_from(LINKS), st.binary(max_size=300_000), st.booleans())
 def test_destination_of_every_kind_keeps_its_kind(
     tmp_path_factory: pytest.TempPathFactory, target: str, link: str, content: bytes, together: bool

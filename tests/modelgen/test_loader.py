@@ -27,6 +27,7 @@ assert not {"sympy", "casadi", "numba", "torch", "mpmath"} & sys.modules.keys(),
 """
 
 
+@pytest.mark.slow
 def test_importing_and_loading_needs_neither_sympy_nor_torch(artifacts: Path) -> None:
     subprocess.run([sys.executable, "-c", PURE, str(artifacts)], check=True)
 

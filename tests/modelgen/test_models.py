@@ -36,6 +36,7 @@ def evaluated(robots: dict[str, Robot]) -> dict[str, tuple[Any, ...]]:
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_shipped_robot_passes_the_checks_at_definition(
     robots: dict[str, Robot], evaluated: dict[str, tuple[Any, ...]], name: str

@@ -18,7 +18,7 @@ from modelgen import LogCos, ModelError, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.errors import Place
-from modelgen.statement.dimensions import Dimensions
+from modelgen.statement.terms import Dimensions
 from modelgen.units import BASE, dimension, named, parse
 
 PLACE = Place("here.py", 1)

@@ -64,6 +64,7 @@ def by_hand(x: np.ndarray, u: np.ndarray) -> np.ndarray:
     return np.stack([x[:, 1], torque / (INERTIA + MASS * REACH**2)], 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 @pytest.mark.parametrize("backend", MODULES)
 def test_every_backend_computes_every_function(artifact: tuple[Robot, Path], backend: str, precision: str) -> None:
@@ -110,6 +111,7 @@ def test_show(artifact: tuple[Robot, Path], words: list[str], capsys: pytest.Cap
     assert "rod" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_free_decay_is_identified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     build_artifact(rod())

@@ -49,6 +49,7 @@ def leaning_robot(torque: float = 12, limit: float = 0.6) -> Robot:
     robot.point_mass(mass, (sin(angle), cos(angle)))
     robot.apply(angle, motor)
     robot.damp(angle, robot.parameter("damping", 0.1, "N m s", fixed=True))
+    robot.draw(line=[(0, 0), (sin(angle), cos(angle))])
     robot.task(
         state_cost=(pi * sin((angle - goal) / 2)) ** 2 + 0.1 * angle.rate**2,
         action_cost=Quadratic(0.02),

@@ -15,7 +15,7 @@ import torch
 from solver.cli import PROGRAM, main
 from solver.observer.observer import Observer
 from solver.plants import make_plant
-from solver.plants.harsh.plant import EFFECTS
+from solver.plants.harsh import EFFECTS
 from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.problem.parameters import Relative, changed_parameters
 from solver.problem.robots import load_robot
@@ -38,6 +38,7 @@ def fails(words: list[str], capsys: Capture, code: int = 2) -> str:
     return err
 
 
+@pytest.mark.slow
 def test_train_evaluate_and_plot(tmp_path: Path, tiny_options: list[str], capsys: Capture) -> None:
     folder = tmp_path / "run"
     words = ["--algorithm", "cfvi", *tiny_options, "--adversaries", "--iterations", "2", "--out", str(folder)]
@@ -57,6 +58,7 @@ def test_train_evaluate_and_plot(tmp_path: Path, tiny_options: list[str], capsys
     assert all(Path(path).is_file() for path in paths)
 
 
+@pytest.mark.slow
 def test_default_folder_names_the_run(
     tmp_path: Path, tiny_options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
@@ -66,6 +68,7 @@ def test_default_folder_names_the_run(
     assert "seed3" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -107,6 +110,7 @@ def test_evaluation_as_json(finished_run: Path, capsys: Capture) -> None:
     assert json.loads(capsys.readouterr().out)["return_mean"] != content["return_mean"]
 
 
+@pytest.mark.slow
 def test_evaluation_on_another_plant(finished_run: Path, capsys: Capture) -> None:
     problem, act, _ = load_rollout_policy(finished_run)
     words = ["evaluate", str(finished_run), "--episodes", "4", "--set", "mass=1.3x", "--plant", "harsh", "--json"]
@@ -306,6 +310,7 @@ def test_divergence_exits_1(tmp_path: Path, tiny_options: list[str], capsys: Cap
     assert "iteration 0" in fails(words, capsys, code=1)
 
 
+@pytest.mark.slow
 def test_overwrite_spares_the_old_run_where_the_new_one_cannot_start(
     run_copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

@@ -62,6 +62,7 @@ def answers(run: Path) -> Answers:
     return Answers(solution.label, solution.problem.theta.tolist(), solution.controller()(x)[0].tolist())
 
 
+@pytest.mark.slow
 @fuzzed
 @given(st.sampled_from([RUN, CHECKPOINT, METRICS]), damages)
 def test_damaged_run_folders(run: Path, name: str, damage: Damage) -> None:
@@ -73,6 +74,7 @@ def test_damaged_run_folders(run: Path, name: str, damage: Damage) -> None:
         assert all(isinstance(row, dict) for row in read_metrics(run, ("iteration",)))
 
 
+@pytest.mark.slow
 @fuzzed
 @given(mistakes)
 def test_run_descriptions_of_other_values(run: Path, mistake: Mistake) -> None:

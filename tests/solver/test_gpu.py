@@ -18,7 +18,6 @@ from solver.fvi.targets import chunk_targets
 from solver.game import policies
 from solver.game.adversaries import ActionAdversary, make_adversaries
 from solver.game.game import Game, Modulation
-from solver.local import basin
 from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
@@ -54,13 +53,6 @@ def brief(tmp_path_factory: pytest.TempPathFactory) -> str:
     return shortened(tmp_path_factory.mktemp("brief"), ROBOTS, 0.1, 125)
 
 
-@pytest.fixture(autouse=True)
-def few_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU makes all of them, and a pretended one is slow."""
-    monkeypatch.setattr(policies, "NEWTON_STEPS", 3)
-    monkeypatch.setattr(policies, "CONTRACTIONS", 3)
-
-
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_targets_and_rollouts_are_those_of_the_cpu(
     robot: str, brief: str, tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
@@ -84,11 +76,10 @@ def test_targets_and_rollouts_are_those_of_the_cpu(
 
 
 def test_a_run_trains_and_goes_on_and_is_loaded_on_the_cpu(
-    brief: str, tiny: Callable[..., Settings], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    brief: str, tiny: Callable[..., Settings], tmp_path: Path
 ) -> None:
     changes: dict[str, Any] = {"algorithm": "rfvi", "modulation": "stationary", "integrator": "euler"}
     changes |= {"sampling": "mixture", "basin": True, "optimiser": "soap"}
-    monkeypatch.setattr(basin, "HALVINGS", 2)
     settings = tiny(**changes, reaction_periods=1.0, device="cuda", iterations=2, evaluate_every=1)
     rows: list[dict[str, float]] = []
 

@@ -38,7 +38,6 @@ ALLOWED = {
     "modelgen.program.functions",
     "modelgen.program.graph",
     "modelgen.style",
-    "modelgen.tangent",
 }
 
 

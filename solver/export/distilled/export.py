@@ -14,27 +14,29 @@ from solver.errors import SolverError
 from solver.export.c_export import emit_observer
 from solver.export.c_folder import kernels
 from solver.export.c_templates import origin
-from solver.export.distilled.board import COMPILER, compiler_version, count_period, count_policy, missing_tools
-from solver.export.distilled.c_source import CLOSE, emit
 from solver.export.distilled.cost import (
+    COMPILER,
     CYCLES,
     Cost,
     ObserverCost,
     TimeBudget,
+    compiler_version,
     cost,
+    count_period,
+    count_policy,
+    missing_tools,
     observer_cost,
     read_budget,
     widest,
 )
-from solver.export.distilled.network import LAYERS, SmallNetwork, controller
-from solver.export.distilled.regression import EPISODES, Effort, compare, distil, require_small_loss, table
+from solver.export.distilled.network import CLOSE, LAYERS, SmallNetwork, controller, emit
+from solver.export.distilled.regression import Effort, compare, distil, require_small_loss, table
 from solver.observer.observability import estimated_parameters
 from solver.observer.observer import make_sensing, usual_counts
 from solver.streams import require_seed
 from solver.training.solution import Solution
 
 MAX_LOSS = 0.02
-COUNTED = 10_000  # states or control periods of a count
 USUAL = Effort()
 
 
@@ -64,20 +66,22 @@ def export(
     beside = observer_cost(problem, len(estimated)) if observer else None
     width = widest(problem, allowed, beside.period.instructions if beside else 0)
     network = distil(solution, width, seed, effort, report)
-    comparisons = compare(problem, solution.controller(), controller(problem, network), observer, estimate)
+    comparisons = compare(
+        problem, solution.controller(), controller(problem, network), observer, estimate, effort.episodes
+    )
     facts = _facts(solution, allowed, width, cost(problem, width), beside, seed)
-    compared = [f"Against the run's own policy, {EPISODES} rollouts each:", *table(comparisons)]
+    compared = [f"Against the run's own policy, {effort.episodes} rollouts each:", *table(comparisons)]
     for line in (*facts, *compared):
         report(line)
     require_small_loss(comparisons[0], max_loss, budget)
-    counted = _counted(solution, network, besides)
+    counted = _counted(solution, network, besides, effort.counted)
     for line in counted:
         report(line)
     return emit(problem, network, label, [*facts, *counted, "", *compared]) | besides
 
 
-def _counted(solution: Solution, network: SmallNetwork, observer: dict[str, str]) -> list[str]:
-    """Lines with the largest counts on an emulated board, or with the reason why there is no count.
+def _counted(solution: Solution, network: SmallNetwork, observer: dict[str, str], count: int) -> list[str]:
+    """Lines with the largest of `count` counts on an emulated board, or with the reason why there is no count.
 
     Raises SolverError if the board computes other inputs than Torch.
     """
@@ -89,8 +93,8 @@ def _counted(solution: Solution, network: SmallNetwork, observer: dict[str, str]
             (Path(scratch) / file).write_bytes(content)
         for file, text in (emit(problem, network, name, []) | observer).items():
             (Path(scratch) / file).write_text(text)
-        counts, x = count_policy(solution, Path(scratch), COUNTED)
-        period = count_period(solution, Path(scratch), COUNTED) if observer else None
+        counts, x = count_policy(solution, Path(scratch), count)
+        period = count_period(solution, Path(scratch), count) if observer else None
     wanted = controller(problem, network)(torch.from_numpy(x))[0]
     if not (np.abs(counts.u - wanted.numpy()) <= CLOSE * problem.input_limits.numpy()).all():
         raise SolverError(

@@ -38,13 +38,15 @@ MIXTURE = Mixture(starts=0.1, target=0.15, rollouts=0.5, spread=0.02)
 
 @dataclass(frozen=True)
 class Effort:
-    """Length of a distillation. The default takes one to two minutes on one core."""
+    """Length of a distillation and of its checks. The default takes one to two minutes on one core."""
 
     rounds: int = 6
     states: int = 16384  # new states of a round
     steps: int = 3000  # optimiser steps of a round; three times as many in the last round
     minibatch: int = 512
     learning_rate: float = 8e-3  # at the beginning of a round; it falls to almost zero
+    episodes: int = 100  # rollouts of the comparison on each plant
+    counted: int = 10_000  # states or control periods of a count on the emulated board
 
 
 def distil(
@@ -115,7 +117,6 @@ def _fit(
     return float(loss.detach())
 
 
-EPISODES = 100
 CHANGE = 0.2  # largest relative change of every parameter
 HARSH = "harsh"
 
@@ -136,22 +137,27 @@ class Comparison:
 
 
 def compare(
-    problem: Problem, own: Controller, distilled: Controller, observed: bool = False, estimate: Sequence[str] = ()
+    problem: Problem,
+    own: Controller,
+    distilled: Controller,
+    observed: bool = False,
+    estimate: Sequence[str] = (),
+    episodes: int = Effort.episodes,
 ) -> list[Comparison]:
     """Comparisons on the nominal robot, with changed parameters, and on the harsh plant.
 
     Changed parameters are drawn for every rollout within CHANGE of their nominal values. observed: both policies get
-    the states of the observer on the harsh plant. estimate: parameters that it estimates. Raises SolverError for
-    rollouts that are not finite.
+    the states of the observer on the harsh plant. estimate: parameters that it estimates. episodes: rollouts on
+    each. Raises SolverError for rollouts that are not finite.
     """
     generator = torch.Generator().manual_seed(EVALUATION_SEED)
-    draw = 2.0 * torch.rand(EPISODES, len(problem.theta), generator=generator) - 1.0
+    draw = 2.0 * torch.rand(episodes, len(problem.theta), generator=generator) - 1.0
     plants = {
         "nominal": make_plant("nominal", problem),
         f"parameters +-{100 * CHANGE:.0f} %": make_plant("nominal", problem, problem.theta * (1.0 + CHANGE * draw)),
         HARSH: make_plant("harsh", problem, seed=EVALUATION_SEED),
     }
-    starts, comparisons = sample_starts(problem, EPISODES, EVALUATION_SEED), []
+    starts, comparisons = sample_starts(problem, episodes, EVALUATION_SEED), []
     for name, plant in plants.items():
         through = observed and name == HARSH
         options = (None, through, None, estimate if through else ())

@@ -81,7 +81,9 @@ function slopes(x, index) {
 }
 // The speeds, of least length, with which a drawn point moves as `wanted` (m/s).
 function speedsFor(x, index, wanted) {
-  const J = slopes(x, index);
+  return leastChange(slopes(x, index), wanted);
+}
+function leastChange(J, wanted) {
   let a = 0, b = 0, d = 0;
   for (const [across, up] of J) { a += across * across; b += across * up; d += up * up; }
   const damping = 1e-3 * (a + d) + 1e-12;

@@ -1,5 +1,5 @@
-// One slider; `set` marks [lower, upper] on the track and `mark` the nominal value.
-function slider(parent, { name, unit, meaning, low, high, step = "any", mark, set, get, change }) {
+// One slider; `set` marks [lower, upper] on the track, with the word for it, and `mark` the nominal value.
+function slider(parent, { name, unit, meaning, low, high, step = "any", mark, set, word, get, change }) {
   const id = `slider-${parent.id}-${parent.children.length}`, output = element("output");
   const input = element("input", { type: "range", id, min: low, max: high, step });
   const box = element("div", { className: "slider" }), track = element("div", { className: "track" });
@@ -7,19 +7,19 @@ function slider(parent, { name, unit, meaning, low, high, step = "any", mark, se
   box.append(element("div", { className: "range" }, track, input));
   const at = (value) => `${(100 * (value - low)) / (high - low)}%`;
   if (set) {
-    const admissible = element("div", { className: "set" }), line = element("div", { className: "nominal" });
-    admissible.style.left = at(set[0]);
-    admissible.style.right = `${100 - parseFloat(at(set[1]))}%`;
+    const marked = element("div", { className: "set" }), line = element("div", { className: "nominal" });
+    marked.style.left = at(set[0]);
+    marked.style.right = `${100 - parseFloat(at(set[1]))}%`;
     line.style.left = at(mark);
-    track.append(admissible, line);
-    box.append(element("small", {}, `nominal ${short(mark)}, trained for ${short(set[0])} to ${short(set[1])}`));
+    track.append(marked, line);
+    box.append(element("small", {}, `nominal ${short(mark)}, ${set[0] < set[1] ? `${word} ${short(set[0])} to ${short(set[1])}` : "fixed"}`));
   }
   const show = () => {
     input.value = get();
     output.textContent = short(get());
     const outside = set && (get() < set[0] - 1e-12 || get() > set[1] + 1e-12);
     box.classList.toggle("outside", Boolean(outside));
-    input.setAttribute("aria-valuetext", `${short(get())} ${unit}${outside ? ", outside of the admissible set" : ""}`);
+    input.setAttribute("aria-valuetext", `${short(get())} ${unit}${outside ? ", outside of this range" : ""}`);
   };
   input.oninput = () => { change(Number(input.value)); show(); writeAddress(); };
   input.onchange = () => { if (families) maps(); }; // V of a family depends on what it is told
@@ -70,7 +70,7 @@ function refresh() {
   shows.forEach((show) => show());
   $("speed").value = [...$("speed").options].some((each) => Number(each.value) === speed) ? speed : "";
   $("drag").value = drag;
-  $("knows").checked = conditions.knows;
+  $("knows").value = knows();
   [$("across").value, $("up").value] = axes;
   plots.forEach(({ select }, i) => { select.value = shown[i]; });
 }
@@ -84,9 +84,21 @@ $("title").textContent = facts.name;
 $("about").textContent = facts.description;
 facts.parameters.forEach((parameter, i) => {
   const { value, lower, upper } = parameter, wide = Math.max(upper - value, value - lower, 0.3 * Math.abs(value));
+  const told = runs.flatMap((run) => run.told?.context ?? []).find(({ place }) => place === i);
+  const set = told ? [told.lower, told.upper] : [lower, upper], word = told ? "trained for" : "bounds";
   const low = value > 0 ? Math.max(value - 2.5 * wide, 0.05 * value) : value - 2.5 * wide;
-  shows.push(slider($("parameters"), { ...parameter, low, high: value + 2.5 * wide, mark: value, set: [lower, upper],
+  shows.push(slider($("parameters"), { ...parameter, low, high: value + 2.5 * wide, mark: value, set, word,
     get: () => conditions.theta[i], change: (to) => { conditions.theta[i] = to; } }));
+  const track = $("parameters").lastChild.querySelector(".track");
+  for (const pane of panes) { // what its observer finds
+    const mark = element("div", { className: "found" });
+    mark.style.background = `var(--${pane.name})`;
+    track.append(mark);
+    pane.found.push((observer) => {
+      mark.hidden = !observer?.estimated.includes(i);
+      if (!mark.hidden) mark.style.left = `${Math.min(Math.max((100 * (observer.parameters[i] - low)) / (value + 2.5 * wide - low), 0), 100)}%`;
+    });
+  }
 });
 shows.push(slider($("harsh"), { name: "delay", unit: "control periods", meaning: "from the policy to the drive", low: 0, high: 10, step: 1,
   get: () => conditions.delay, change: (to) => { conditions.delay = to; } }));
@@ -114,16 +126,18 @@ for (const { name, coordinate, limit } of rotations) // as a turn about an axis,
     } }));
   });
 $("facts").append(
-  table(["parameter", "unit", "nominal", "admissible", "meaning"], facts.parameters.map((p) => [p.name, p.unit, short(p.value), `${short(p.lower)} to ${short(p.upper)}`, p.meaning])),
+  table(["parameter", "unit", "nominal", "bounds", "meaning"], facts.parameters.map((p) => [p.name, p.unit, short(p.value), `${short(p.lower)} to ${short(p.upper)}`, p.meaning])),
   element("p", {}, `${facts.task.control_rate} Hz control, ${facts.task.integration_steps} Runge-Kutta steps in a period, horizon ${facts.task.horizon} s.`),
   trainings());
 $("pause").onclick = () => pause();
 $("reset").onclick = () => reset();
 $("step").onclick = () => { pause(true); advance(); draw(); };
 $("speed").onchange = () => { speed = Number($("speed").value); writeAddress(); };
+if (references.length) $("drag").append(element("option", { value: "goal" }, "moves the target"));
 $("drag").onchange = () => { drag = $("drag").value; writeAddress(); };
-$("knowing").hidden = !families;
-$("knows").onchange = () => { conditions.knows = $("knows").checked; writeAddress(); maps(); };
+for (const [value, words] of knowledge) $("knows").append(element("option", { value }, words));
+$("knowing").hidden = knowledge.length < 2;
+$("knows").onchange = () => { know($("knows").value); writeAddress(); if (families) maps(); };
 // The story: every step is an experiment, and says what there is to see.
 const target = [...facts.task.target], kilograms = facts.parameters.findLastIndex(({ unit, value }) => unit === "kg" && value > 0);
 const context = runs.flatMap((run) => run.told?.context ?? []), toldMass = context.find(({ place }) => facts.parameters[place].unit === "kg");
@@ -139,19 +153,21 @@ if (facts.parameters.length) {
   const begin = () => { start = [...usualStart]; pushes = []; conditions.theta[heavy] = heavier; };
   story.push({ name: kilograms < 0 ? "Make it different" : "Make it heavier", begin,
     words: `The ${name} (${meaning || "a parameter"}) is ${short(heavier)} ${unit} now. ${several} ${short(value)} ${unit}. Which one still arrives?` });
-  if (families) story.push({ name: "Now tell it", begin() { begin(); conditions.knows = true; },
-    words: `The same ${name}. A policy that can be told it knows ${short(heavier)} ${unit} now, as from an observer that estimates it.` });
+  const begins = (known) => () => { begin(); know(known); };
+  if (runs.every((run) => run.observer?.observable.includes(heavy))) story.push({ name: "Now let it find out", begin: begins("found"),
+    words: `The same ${name}, seen by encoders of the positions only. An observer estimates the speeds and the ${name}: see the marks below its slider. ${families ? "A policy that can be told it is told the estimate." : "The input shifts by what that changes at the target."}` });
+  else if (families) story.push({ name: "Now tell it", begin: begins("these"), words: `The same ${name}. A policy that can be told it knows ${short(heavier)} ${unit} now.` });
 }
 story.forEach(({ name, words, begin }, i) => {
   const button = element("button", { type: "button" }, element("b", {}, String(i + 1)), name);
   button.onclick = () => {
-    Object.assign(conditions, { theta: [...nominal], delay: 0, noise: 0, stiction: 0, knows: false });
+    Object.assign(conditions, { theta: [...nominal], delay: 0, noise: 0, stiction: 0, knows: false, finds: false });
     begin();
-    if (families) maps();
     for (const each of $("story").children) each.setAttribute("aria-pressed", String(each === button));
     $("told").textContent = words;
     refresh();
     reset(true);
+    if (families) maps();
     pause(false);
   };
   $("story").append(button);

@@ -71,7 +71,7 @@ function worker(message, run, answer) {
   const text = $("engine").textContent + workerText, url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
   const made = new Worker(url);
   made.onmessage = ({ data }) => answer(data, made);
-  made.postMessage({ ...message, run, conditions: { ...conditions, theta: [...conditions.theta] } });
+  made.postMessage({ ...message, run, conditions: { ...conditions, theta: [...conditions.theta], ...message.told } });
 }
 // In as many workers as the machine has cores, one a run at least.
 function manyStarts() {
@@ -149,7 +149,8 @@ function maps(present = false) {
   heat.splice(0, heat.length, ...blank); // the axes at once, the colours of all when all are there
   $("heat").replaceChildren(...blank.map((each) => each.figure));
   const waiting = new Map(); // a rough map of all policies first, then a fine one
-  panes.forEach((pane) => worker({ job: "maps", first, second, x: [...x] }, pane.run, (data, made) => {
+  const told = (observer) => conditions.finds && observer && { finds: false, knows: true, theta: [...observer.parameters] }; // what it knows now
+  panes.forEach((pane) => worker({ job: "maps", first, second, x: [...x], told: told(pane.simulation.observer) }, pane.run, (data, made) => {
     if (data.last) made.terminate();
     for (const each of blank) if (each.pane === pane) each.found = { ...each.found, [data.size]: each.quantity.name === "V" ? data.V : data.U };
     waiting.set(data.size, (waiting.get(data.size) ?? panes.length) - 1);

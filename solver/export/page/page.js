@@ -12,8 +12,15 @@ const rate = facts.states.findIndex(({ name }) => name === `${facts.states[main]
 const usualStart = facts.task.start_mean.every((value, i) => value === facts.task.target[i]) ? drawnStart(facts, 3) : [...facts.task.start_mean];
 
 // The experiment. pushes: { at (control periods since the start), speeds (nv), done }, in their order.
-const conditions = { theta: [...nominal], delay: 0, noise: 0, stiction: 0, seed: 1, knows: true };
+const conditions = { theta: [...nominal], delay: 0, noise: 0, stiction: 0, seed: 1, knows: true, finds: false };
 const families = runs.some((run) => run.told); // policies that can be told parameters
+// What the policies know of the parameters: words for the reader, and for the address.
+const knowledge = [["nominal", "the nominal values"], ...(families ? [["these", "these values"]] : []), ...(runs[0].observer ? [["found", "what an observer finds"]] : [])];
+const knows = () => (conditions.finds ? "found" : conditions.knows && families ? "these" : "nominal");
+function know(word) {
+  const known = knowledge.some(([each]) => each === word) ? word : families ? "these" : "nominal";
+  Object.assign(conditions, { knows: known === "these", finds: known === "found" });
+}
 let start = [...usualStart], pushes = [], speed, drag, axes, shown; // speed to shown: by readAddress
 let view, paused = matchMedia("(prefers-reduced-motion: reduce)").matches, behind = 0, before = 0;
 const MOST_PUSHES = 100; // that the address holds
@@ -45,10 +52,10 @@ function readAddress() {
   conditions.theta = numbers("theta", nominal.length) ?? [...nominal];
   start = numbers("start", n) ?? [...usualStart];
   conditions.delay = Math.min(Math.max(Math.round((numbers("delay", 1) ?? [0])[0]), 0), 20);
-  conditions.knows = words.get("knows") !== "no";
+  know(words.get("knows"));
   for (const key of ["noise", "stiction"]) conditions[key] = Math.max((numbers(key, 1) ?? [0])[0], 0);
   speed = numbers("speed", 1)?.[0] > 0 ? numbers("speed", 1)[0] : 1;
-  drag = words.get("drag") === "place" ? "place" : "push";
+  drag = ["place", ...(references.length ? ["goal"] : [])].find((each) => each === words.get("drag")) ?? "push";
   axes = places("map", 2, n) && new Set(numbers("map", 2)).size === 2 && numbers("map", 2).every((i) => charted.includes(i)) ? numbers("map", 2) : [main, mainRate];
   shown = places("plots", 3, signals.length) ? numbers("plots", 3) : [main, n, signals.length - 1];
   pushes = [];
@@ -60,12 +67,12 @@ function readAddress() {
 function writeAddress() {
   const { theta, delay, noise, stiction } = conditions;
   let text = `theta=${theta}&start=${start}&delay=${delay}&noise=${noise}&stiction=${stiction}&speed=${speed}&drag=${drag}&map=${axes}&plots=${shown}`;
-  if (families && !conditions.knows) text += "&knows=no";
+  text += `&knows=${knows()}`;
   if (pushes.length) text += `&push=${pushes.map(({ at, speeds }) => [at, ...speeds]).join(";")}`;
   history.replaceState(null, "", `#${text}`);
   const parameters = facts.parameters.map((each, i) => `${each.name} ${short(theta[i])} ${each.unit}`).join(", ");
   const harsh = `delay of ${delay} control periods, sensor noise ${short(noise)} and stiction ${short(stiction)} times the usual`;
   const pushed = pushes.length ? `; ${pushes.length} ${pushes.length === 1 ? "push" : "pushes"}` : "";
-  const told = families ? `; policies that can be told parameters know ${conditions.knows ? "these" : "the nominal ones"}` : "";
+  const told = `; the policies know ${new Map(knowledge).get(knows())}`;
   $("now").textContent = `Simulated with ${parameters}${told}; ${harsh}${pushed}.`;
 }

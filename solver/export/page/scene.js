@@ -38,7 +38,7 @@ function frameView(atOnce) {
   }
   const wanted = box.map((each, i) => each + (i % 2 ? 1 : -1) * (solid ? 0.3 : 0.1) * size);
   view = view && !atOnce ? view.map((each, i) => each + 0.1 * (wanted[i] - each)) : wanted;
-  for (const { simulation } of panes) enclose(view, pointsAt(simulation.x)); // before it is drawn
+  for (const { simulation } of panes) enclose(view, [...pointsAt(simulation.x), ...pointsAt(simulation.target)]); // before they are drawn
   return size;
 }
 // How a picture in metres lies on its canvas.
@@ -49,15 +49,16 @@ function placed(width, height) {
   return { scale, to: (p) => [x0 + scale * p[0], y0 - scale * p[1]], from: (p) => [(p[0] - x0) / scale, (y0 - p[1]) / scale] };
 }
 
+const references = (facts.task.references ?? []).map(({ name }) => runs.flatMap((run) => run.told?.context ?? []).find((each) => each.name === name)).filter(Boolean);
 const panes = runs.map((run, index) => {
   const simulation = makeSimulation(robot, facts, nominal, rules, run);
-  const canvas = element("canvas", { className: "scene", tabIndex: 0 }), status = element("div", { className: "status" });
+  const canvas = element("canvas", { className: "scene", tabIndex: 0 }), status = element("div", { className: "status" }), finds = element("div", { className: "status finds" });
   const outcome = element("span", { className: "outcome" }), key = element("span", { className: "key" });
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", `${facts.name} under ${run.label}`);
   key.style.background = `var(--policy-${index + 1})`;
-  $("panes").append(element("figure", {}, element("figcaption", {}, element("b", {}, key, run.label), outcome), canvas, status));
-  const pane = { run, simulation, canvas, status, outcome, name: `policy-${index + 1}`, dash: dashes[index], history: [], grip: null };
+  $("panes").append(element("figure", {}, element("figcaption", {}, element("b", {}, key, run.label), outcome), canvas, status, finds));
+  const pane = { run, simulation, canvas, status, finds, found: [], outcome, name: `policy-${index + 1}`, dash: dashes[index], history: [], grip: null };
   Object.defineProperty(pane, "colour", { get: () => paint(pane.name) });
   canvas.onpointerdown = (event) => grip(pane, event);
   canvas.onpointermove = (event) => moved(pane, event);
@@ -80,8 +81,10 @@ function grip(pane, event) {
   const distance = (p) => Math.hypot(p[0] - at[0], p[1] - at[1]);
   const index = points.reduce((best, p, i) => (distance(p) < distance(points[best]) ? i : best), 0);
   const { scale } = placed(pane.canvas.clientWidth, pane.canvas.clientHeight);
+  const ghost = pointsAt(pane.simulation.target).map(distance), goal = ghost.indexOf(Math.min(...ghost));
+  const held = references.length && (drag === "goal" || (scale * ghost[goal] < 30 && ghost[goal] < 0.5 * distance(points[index])));
   pane.canvas.setPointerCapture(event.pointerId);
-  pane.grip = { index, now: at, orbits: Boolean(solid) && scale * distance(points[index]) > 40, from: [event.clientX, event.clientY] };
+  pane.grip = { index: held ? goal : index, goal: held, now: at, orbits: !held && Boolean(solid) && scale * distance(points[index]) > 40, from: [event.clientX, event.clientY] };
 }
 function moved(pane, event) {
   if (!pane.grip) return;
@@ -92,7 +95,26 @@ function moved(pane, event) {
     return;
   }
   pane.grip.now = pointer(pane, event);
-  if (drag === "place") place(pane.grip);
+  if (pane.grip.goal) moveGoal(pane);
+  else if (drag === "place") place(pane.grip);
+}
+// The references, within what the policies are told, with which a point of the target is nearest to the pointer.
+function moveGoal({ simulation, grip: { index, now } }) {
+  const pointOf = (theta) => pointsAt(simulation.targetOf(theta))[index];
+  for (let i = 0; i < 10; i++) {
+    const here = pointOf(conditions.theta);
+    const J = references.map(({ place, lower, upper }) => {
+      const theta = [...conditions.theta], step = 1e-5 * (upper - lower);
+      theta[place] += step;
+      return pointOf(theta).map((each, k) => (each - here[k]) / step);
+    });
+    leastChange(J, [now[0] - here[0], now[1] - here[1]]).forEach((change, k) => {
+      const { place, lower, upper } = references[k];
+      conditions.theta[place] = Math.min(Math.max(conditions.theta[place] + change, lower), upper);
+    });
+  }
+  refresh();
+  writeAddress();
 }
 function place({ index, now }) {
   const y = Float64Array.from(start);
@@ -111,7 +133,8 @@ function place({ index, now }) {
 }
 // A push gives the point the speed of the arrow, an arrow's length in 0.2 s; every run gets the same change of speeds.
 function released(pane) {
-  if (pane.grip && !pane.grip.orbits && drag === "push") {
+  if (pane.grip?.goal && families) maps();
+  else if (pane.grip && !pane.grip.orbits && drag === "push") {
     const x = pane.simulation.x, { index, now } = pane.grip, at = pointsAt(x)[index];
     push(speedsFor(x, index, [(now[0] - at[0]) / 0.2, (now[1] - at[1]) / 0.2]));
   }
@@ -229,7 +252,7 @@ const depth = (points, [a, b]) => points[a][2] + points[b][2];
 function drawSpace(context, pane, to, size) {
   if (!solid?.along.length) return;
   const target = [0, 0, 0], place = [0, 0, 0], step = size / 2;
-  for (const [j, axis] of solid.along) { target[axis] = facts.task.target[j]; place[axis] = pane.simulation.x[j]; }
+  for (const [j, axis] of solid.along) { target[axis] = pane.simulation.target[j]; place[axis] = pane.simulation.x[j]; }
   target[2] -= size / 2;
   context.strokeStyle = paint("line"); context.lineWidth = 1;
   for (let k = -4; k <= 4; k++)
@@ -285,18 +308,19 @@ function drawInputs(context, pane, to, unit) {
 }
 
 function draw(atOnce = false) {
-  const size = frameView(atOnce), ghost = pointsAt(facts.task.target);
+  for (const { simulation } of panes) simulation.know(conditions);
+  const size = frameView(atOnce);
   for (const pane of panes) {
     const { simulation, canvas } = pane, most = innerWidth < 720 ? (0.46 * innerHeight) / ($("panes").classList.contains("wide") ? panes.length : 1) : 430;
     const { context, width, height } = sharp(canvas, Math.max(110, Math.min(most, (canvas.clientWidth || 300) * panesShape)));
     const { to, scale } = placed(width, height), thick = Math.min(Math.max(0.05 * size * scale, 4), 16), unit = Math.min(Math.max(0.25 * size * scale, 26), 80);
     drawSpace(context, pane, to, size);
     drawGround(context, to, thick);
-    drawBody(context, ghost.map((p) => [...to(p), p[2]]), thick, paint("soft"), true);
+    drawBody(context, pointsAt(simulation.target).map((p) => [...to(p), p[2]]), thick, paint("soft"), true);
     drawTrace(context, pane, to);
     drawBody(context, pointsAt(simulation.x).map((p) => [...to(p), p[2]]), thick, pane.colour);
     drawInputs(context, pane, to, unit);
-    if (pane.grip && !pane.grip.orbits && drag === "push") {
+    if (pane.grip && !pane.grip.orbits && !pane.grip.goal && drag === "push") {
       const from = to(pointsAt(simulation.x)[pane.grip.index]), end = to(pane.grip.now);
       context.strokeStyle = context.fillStyle = paint("bad");
       arrow(context, from, Math.atan2(end[1] - from[1], end[0] - from[0]), Math.hypot(end[0] - from[0], end[1] - from[1]));
@@ -305,6 +329,9 @@ function draw(atOnce = false) {
     if (pane.outcome.textContent !== word) pane.outcome.textContent = word;
     pane.outcome.dataset.is = word;
     const inputs = facts.inputs.map((input, i) => `${input.name} ${steady(simulation.u[i], input)} ${input.unit}`).join(", ");
+    const observer = conditions.finds ? simulation.observer : null;
+    pane.found.forEach((show) => show(observer));
+    pane.finds.textContent = observer?.estimated.length ? `finds ${observer.estimated.map((i) => `${facts.parameters[i].name} ${short(observer.parameters[i])} ${facts.parameters[i].unit}`).join(", ")}` : "";
     pane.status.textContent = `return ${steady(simulation.result, signals.at(-1))} · ${inputs}`;
   }
   $("clock").textContent = `${panes[0].simulation.time.toFixed(1)} s`;

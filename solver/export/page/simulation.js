@@ -1,9 +1,10 @@
 // One robot in closed loop, a control period at a time: as solver.problem.integrator and solver.plants.outcome.
 // conditions: { theta, delay (control periods), noise and stiction (multiples of the usual), seed, knows (whether a policy
-// that can be told parameters is told those of theta, or else the nominal ones) }.
+// that can be told parameters is told those of theta, or else the nominal ones), finds (whether the policy gets the state
+// from an observer of encoders instead, which also estimates what theta changes; a policy that can be told it is told that) }.
 function makeSimulation(robot, facts, nominal, rules, run) {
   const n = facts.states.length, m = facts.inputs.length, q = rules.position.length;
-  const { policy, value, tell } = makePolicy(robot, facts, nominal, run);
+  const { policy, value, cost: costOf, tell } = makePolicy(robot, facts, nominal, run);
   const period = 1 / facts.task.control_rate;
   const floats = (size) => new Float64Array(size);
   const x = floats(n), u = floats(m), given = floats(m), seen = floats(n), wrapped = floats(n), cost = floats(1);
@@ -20,9 +21,11 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     return 2 * Math.atan2(Math.hypot(...v), Math.abs(w));
   };
   const turned = (angle) => angle - 2 * Math.PI * Math.floor((angle + Math.PI) / (2 * Math.PI));
-  const all = { x, u, seen, value, policy, period, time: 0, result: 0, good: 0, hit: false, reset, step, success, confine, know };
+  const all = { x, u, seen, value, policy, period, time: 0, result: 0, good: 0, hit: false, reset, step, success, confine, know, target, targetOf };
+  const observer = run.observer && makeObserver(robot, facts, rules, run.observer, confine), references = facts.task.references || [];
+  all.observer = observer;
   const trim = facts.inputs.map((input) => input.trim);
-  let waiting = [], random = Math.random, known = "", priced = nominal;
+  let waiting = [], random = Math.random, known = "", observes = "", priced = nominal;
 
   function confine(y) {
     for (let i = 0; i < n; i++)
@@ -36,25 +39,47 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     }
   }
   // What the policy is told, and the parameters that the state cost has: only what it can be told differs from the nominal.
-  function know({ theta, knows }) {
-    const now = `${Boolean(knows)} ${theta}`;
+  function know({ theta, knows, finds }) {
+    const now = `${Boolean(knows)} ${Boolean(finds)} ${theta}`;
     if (!tell || now === known) return;
     known = now;
-    const references = facts.task.references || [], always = new Set(references.map((reference) => reference.name));
-    const values = facts.parameters.map(({ name }, i) => [name, theta[i]]);
-    tell(Object.fromEntries(values.filter(([name]) => knows || always.has(name))));
+    tell(Object.fromEntries(facts.parameters.map(({ name }, i) => [name, theta[i]]).filter(([name]) => (knows && !finds) || refers(name))));
     priced = [...nominal];
     for (const { place } of run.told.context) priced[place] = theta[place];
-    // The target of the references.
-    target.forEach((_, s) => { target[s] = facts.task.target[s]; });
+    target.splice(0, n, ...targetOf(theta));
+    robot.affine_dynamics(target, nominal, atTarget, B);
+  }
+  // The target of the references.
+  function targetOf(theta) {
+    const moved = [...facts.task.target];
     for (const { name, target: along } of references) {
       const place = facts.parameters.findIndex((parameter) => parameter.name === name), change = theta[place] - nominal[place];
-      along.forEach((each, s) => { target[s] += each * change; });
+      along.forEach((each, s) => { moved[s] += each * change; });
     }
-    robot.affine_dynamics(target, nominal, atTarget, B);
+    return moved;
+  }
+  function refers(name) {
+    return references.some((reference) => reference.name === name);
+  }
+  // The observer's estimate of the state, to `seen`, from its positions: it begins anew when there is another to make.
+  function observe(conditions) {
+    const { counts } = run.observer, first = prepare(conditions);
+    first.forEach((value, i) => { if (!observer.estimated.includes(i)) observer.parameters[i] = value; });
+    observer.estimate(counts.map((count, i) => count * Math.round(seen[i] / count)), seen);
+    if (tell) tell(Object.fromEntries(facts.parameters.map(({ name }, i) => [name, observer.parameters[i]])));
+  }
+  function prepare({ theta, delay, noise }) {
+    const estimated = run.observer.observable.filter((i) => run.told || theta[i] !== nominal[i]);
+    const first = nominal.map((value, i) => (tell && refers(facts.parameters[i].name) ? theta[i] : value));
+    const now = `${delay} ${noise} ${estimated}`;
+    if (now !== observes) observer.reset({ delay, noise: rules.noise.slice(0, q).map((each) => noise * each), estimated, theta: first });
+    observes = now;
+    return first;
   }
   function reset(start, conditions) {
     know(conditions);
+    observes = "";
+    if (observer && conditions.finds) prepare(conditions);
     x.set(start);
     u.set(trim);
     waiting = [];
@@ -136,7 +161,16 @@ function makeSimulation(robot, facts, nominal, rules, run) {
       for (let i = 0; i < n; i++) seen[i] += conditions.noise * rules.noise[i] * random();
       for (let i = 0; i < n; i++) if (turns[i]) seen[i] = turned(seen[i]);
     }
-    all.result -= policy(seen, u) * period;
+    const finds = observer && conditions.finds;
+    if (finds) observe(conditions);
+    else observes = "";
+    let paid = policy(seen, u);
+    if (finds) {
+      observer.compensate(u, Boolean(tell));
+      observer.sent(u);
+      paid = costOf(u);
+    }
+    all.result -= paid * period;
     waiting.push(Float64Array.from(u));
     while (waiting.length <= conditions.delay) waiting.unshift(trim);
     while (waiting.length > conditions.delay + 1) waiting.shift();

@@ -269,6 +269,13 @@ function makePolicy(robot, facts, nominal, run) {
     return Math.max(one[0] - costAtTrim, 0);
   }
 
+  // The cost g(u) of any input.
+  function cost(u) {
+    robot.action_cost(u, one, first, second);
+    for (let k = 0; k < m; k++) one[0] -= slopeAtTrim[k] * (u[k] - trim[k]);
+    return Math.max(one[0] - costAtTrim, 0);
+  }
+
   // Makes the policy of the robot with these values of what it is told, in SI units by name; the others are nominal.
   // Returns whether they are in their ranges: beyond, it is the policy of the nearest robot in range.
   function tell(values = {}) {
@@ -337,9 +344,9 @@ function makePolicy(robot, facts, nominal, run) {
     return solution;
   }
 
-  if (!told) return { policy, value };
+  if (!told) return { policy, value, cost };
   tell();
-  return { policy, value, tell };
+  return { policy, value, cost, tell };
 }
 
 // A size filled up to whole fours.

@@ -16,7 +16,7 @@ from statistics import fmean
 from solver.certification.certificate import prove
 from solver.certification.experiment import Experiment, episodes_for
 from solver.certification.worst import worst_case
-from solver.jobs.portions import policy_reference
+from solver.jobs.engines import policy_reference
 from solver.lab.reproduction.experiments import Plan, PlannedRun
 from solver.lab.reproduction.results_page import NONE, Page, read_rows
 from solver.problem.robots import load_robot
@@ -65,13 +65,17 @@ class Certificates:
         self.rows = {row.key: row for row in read_rows(out / "certificates.json", CertificateRow)}
         self.texts = {robot: dict(specifications(robot, plan.generated)) for robot in plan.robots}
 
-    def add(self, training: PlannedRun, folder: Path) -> None:
-        """Certify a finished run under all specifications of its robot, unless the row exists, and write the page."""
+    def add(self, training: PlannedRun, folder: Path, anew: bool = False) -> None:
+        """Certify a finished run under all specifications of its robot, unless the row exists, and write the page.
+
+        anew: even then.
+        """
         policy = policy_reference(folder, self.plan.generated)
         for distribution, text in self.texts[training.robot].items():
             key = (training.robot, distribution, training.method, training.seed)
             before = self.rows.get(key)
-            if before is None or (before.checkpoint, before.specification) != (policy.checkpoint, text):
+            same = before is not None and (before.checkpoint, before.specification) == (policy.checkpoint, text)
+            if anew or not same:
                 self.announce(f"certifying {', '.join(map(str, key))}")
                 self.write()  # the file with the specification
                 experiment = Experiment(policy, self._file(training.robot, distribution))
@@ -88,7 +92,6 @@ class Certificates:
         """Write the page, the specifications and the JSON file. Returns their paths."""
         page = Page(self.plan, self.out)
         page.name = "certificates"
-        page.say("# Certificates of the paper's robots")
         page.say(
             f"Made by `{self.command}`. Every seed is certified by `solver certify RUN FILE` with the file of the row "
             f"and {EPISODES} independent rollouts. If none fails, at most {100 * PROBABILITY:g} % of rollouts fail, "

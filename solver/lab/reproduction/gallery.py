@@ -68,12 +68,12 @@ class Gallery:
         self.plan, self.out, self.command, self.announce = plan, out, command, announce
         self.rows, self.limits = _read(out / "gallery.json")
 
-    def add(self, training: PlannedRun, folder: Path) -> None:
-        """Measure a finished run and write the page, unless the row exists."""
+    def add(self, training: PlannedRun, folder: Path, anew: bool = False) -> None:
+        """Measure a finished run and write the page, unless the row exists. anew: even then."""
         checkpoint = hashlib.sha256((folder / CHECKPOINT).read_bytes()).hexdigest()
         key = (training.robot, training.settings.algorithm, training.seed)
         before = self.rows.get(key)
-        if before is None or before.checkpoint != checkpoint:
+        if anew or before is None or before.checkpoint != checkpoint:
             self.announce(f"evaluating {', '.join(map(str, key))}")
             self.rows[key] = self._row(training, folder, checkpoint)
             self.write()
@@ -83,7 +83,6 @@ class Gallery:
         page = Page(self.plan, self.out)
         page.name = "gallery"
         rows = [self.rows[key] for key in sorted(self.rows)]
-        page.say("# Every robot with the default settings")
         page.say(
             f"Made by `{self.command}`. Every run is `solver train ROBOT` with the row's `--algorithm` and `--seed`, "
             f"evaluated by {self.plan.budget.episodes} rollouts on the nominal robot. Success and held are over the "

@@ -4,8 +4,8 @@ Returns: simulated systems, downward start, mean and 1.96 standard deviations, s
 paper; its columns on start and randomisation contradict some of these names. The table has no RTDP rFVI: by the text,
 RTDP rFVI does not learn the swing-up of the cart-pole and the Furuta pendulum with the full admissible set.
 
-A person may write notes below the last line of a page. They stay when the page is made again. A later call also keeps
-rows of the JSON file, so that a table can be made run by run.
+Several results share a page. Each has a section between two marks there, and what persons write around it stays when
+it is made again. A later call also keeps rows of the JSON file, so that a table can be made run by run.
 """
 
 from __future__ import annotations
@@ -89,16 +89,27 @@ Row = TypeVar("Row")
 Content = TypeVar("Content")
 
 NONE = "–"  # cell without a number
-NOTES = "<!-- Notes: kept when the page is made again. -->"
+#: Page of every experiment, and heading of its section there.
+SECTIONS = {
+    "gallery": ("gallery", "Every robot with the default settings"),
+    "fig-parameters": ("robustness", "Wrong parameters"),
+    "fig-robustness": ("robustness", "Over the mass"),
+    "certificates": ("robustness", "Bounds on failures"),
+    "table1": ("paper", "Table 1"),
+    "fig-learning": ("paper", "Learning curves"),
+    "fig-value": ("paper", "Value functions"),
+    "fig-ablation": ("paper", "Ablation"),
+}
 
 
 class Page:
-    """Markdown page under construction. Figures are written at once, the text by `write`."""
+    """Section of a Markdown page, under construction. Figures are written at once, the text by `write`."""
 
     def __init__(self, plan: Plan, out: Path) -> None:
         self.plan, self.out = plan, out
-        self.name = f"{plan.experiment}-{plan.budget_name}"
-        self.lines: list[str] = []
+        self.name = f"{plan.experiment}-{plan.budget_name}"  # of the section and of its files
+        self.stem, heading = SECTIONS[plan.experiment]
+        self.lines: list[str] = [f"## {heading}", ""]
         self.files: list[Path] = []
 
     def say(self, *lines: str) -> None:
@@ -125,11 +136,20 @@ class Page:
         self.files.append(path)
 
     def write(self) -> list[Path]:
-        """Write the page. Returns all paths, the page first."""
-        path = self.out / f"{self.name}.md"
-        before = path.read_text(encoding="utf-8") if path.is_file() else ""
-        text = "\n".join(self.lines).rstrip()
-        write_text(path, f"{text}\n\n{NOTES}\n{before.partition(NOTES)[2].lstrip()}")
+        """Write the section into its page. Returns all paths, the page first.
+
+        Raises SolverError for a page whose section has no end.
+        """
+        path = self.out / f"{self.stem}.md"
+        begin, end = f"<!-- made by solver reproduce: {self.name} -->", f"<!-- end of {self.name} -->"
+        text = path.read_text(encoding="utf-8") if path.is_file() else f"# Results: {self.stem}\n"
+        before, found, rest = text.partition(begin)
+        if found and end not in rest:
+            raise SolverError(f"{path} lacks the line '{end}' below '{begin}'; write it where the section ends")
+        after = rest.partition(end)[2].lstrip("\n") if found else ""
+        gap = "\n" if after else ""
+        section = "\n".join([begin, *self.lines]).rstrip()
+        write_text(path, f"{before.rstrip()}\n\n{section}\n{end}\n{gap}{after}")
         return [path, *self.files]
 
 
@@ -142,7 +162,6 @@ def head(page: Page, runs: Runs, command: str, known: set[tuple[str, str, int]])
     count, theirs = len(plan.seeds), SEEDS
     less = f"**fewer than the paper's {theirs}**" if count < theirs else f"the paper has {theirs}"
     seeds = f"{count} {'seed' if count == 1 else 'seeds'} ({', '.join(map(str, plan.seeds))})"
-    page.say(f"# {plan.experiment}, budget {plan.budget_name}")
     page.say(
         f"Made by `{command}`: {seeds}, {less}. Our methods use the preset `{PRESET}`. Its admissible sets, networks "
         "and look-ahead are not the authors'."

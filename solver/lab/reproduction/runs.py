@@ -18,8 +18,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from solver.errors import SolverError
-from solver.jobs.engines import engine
-from solver.jobs.portions import versions
+from solver.jobs.engines import engine, versions
 from solver.jobs.processes import LOG, Announce, Job, run_all
 from solver.lab.reproduction.experiments import PlannedRun
 from solver.preflight.check import preflight
@@ -93,9 +92,9 @@ def run_plan(
     folders: dict[PlannedRun, Path] = {}
     todo: dict[Path, PlannedRun] = {}
     with _locked(parent):
-        reused = {**_finished(parent), **ready}
+        reused = {**finished_runs(parent), **ready}
         for training in plan.trainings:
-            key = _key(training.run)
+            key = run_key(training.run)
             folder = reused.get(key) or _folder(parent, training, key)
             folders[training] = folder
             if key not in reused and folder not in todo:
@@ -158,16 +157,16 @@ def shipped_runs(trainings: Sequence[PlannedRun]) -> dict[str, Path]:
     """
     ready = {}
     for training in trainings:
-        name, key = f"{training.robot}-{training.settings.algorithm}", _key(training.run)
+        name, key = f"{training.robot}-{training.settings.algorithm}", run_key(training.run)
         usual = dataclasses.replace(training.usual, seed=training.seed)
-        if name in shipped.names() and _key(dataclasses.replace(training.run, settings=usual)) == key:
+        if name in shipped.names() and run_key(dataclasses.replace(training.run, settings=usual)) == key:
             folder = shipped.run_folder(name)
             if kind_of(folder).training.read(folder).settings.seed == training.seed:
                 ready[key] = folder
     return ready
 
 
-def _key(run: Description) -> str:
+def run_key(run: Description) -> str:
     """Text that is equal for equal runs: robot, artifact and identity."""
     return json.dumps([run.robot, run.artifact_hash, type(run.settings).__name__, comparable(run)], sort_keys=True)
 
@@ -185,10 +184,10 @@ def _read(folder: Path) -> tuple[str, bool]:
     kind = kind_of(folder)
     run = kind.training.read(folder)
     has_begun = (folder / CHECKPOINT).exists()
-    return _key(run), has_begun and kind.done(folder) >= run.length
+    return run_key(run), has_begun and kind.done(folder) >= run.length
 
 
-def _finished(parent: Path) -> dict[str, Path]:
+def finished_runs(parent: Path) -> dict[str, Path]:
     """Finished runs below `parent`, by key. Skips other folders."""
     runs: dict[str, Path] = {}
     for path in sorted(path for kind in KINDS for path in parent.glob(f"*/{kind.description}")):

@@ -78,6 +78,8 @@ def write_table1(page: Page, runs: Runs, announce: Callable[[str], None]) -> Non
     for robot in plan.robots:
         for method, plant in product(plan.methods, PLANTS):
             announce(f"evaluating {method.name}, {robot}, {plant}")
+            if (method.name, robot) not in now:
+                continue  # the method is not for this robot
             key, settings = (robot, plant, method.name), now[method.name, robot]
             measured, before = measure(plan, runs, method.name, robot, plant, settings), rows.get(key)
             if measured and (not before or before.settings != settings or {*before.seeds} <= {*measured.seeds}):
@@ -85,12 +87,12 @@ def write_table1(page: Page, runs: Runs, announce: Callable[[str], None]) -> Non
             if key in rows and rows[key].settings != settings:
                 announce(f"{method.name}, {robot}, {plant}: trained with other settings than today's")
         limit = results_page.LIMITS["nominal"].get(robot, math.nan)
-        page.say(f"## {robot}{f', limit {limit:.1f}' if math.isfinite(limit) else ''}")
+        page.say(f"### {robot}{f', limit {limit:.1f}' if math.isfinite(limit) else ''}")
         columns = ["RK4: return", "success", "gap", "mean return of each seed"]
         columns += [
             name for kind in ("Euler: return", "success", "state reward", "action reward") for name in (kind, "paper")
         ]
-        names = [method.name for method in plan.methods]
+        names = [method.name for method in plan.methods if (method.name, robot) in now]
         page.table(
             ["", *columns], [[name, *_own(rows, name, robot, limit), *_euler(rows, name, robot)] for name in names]
         )

@@ -37,6 +37,7 @@ def warned(directory: Path | None = None) -> bool:
     return bool(said)
 
 
+@pytest.mark.slow
 @given(st.none() | damages, st.booleans())
 def test_every_other_text_of_the_model_file_is_named(
     tmp_path_factory: pytest.TempPathFactory, damage: Damage | None, windows: bool

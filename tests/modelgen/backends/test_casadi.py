@@ -101,6 +101,7 @@ assert not {"modelgen", "sympy"} & set(sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_an_exported_function_needs_only_casadi(tmp_path: Path) -> None:
     assert main(["export", "cartpole", "--casadi", str(tmp_path)]) == 0
     command = [sys.executable, "-c", FRESH, str(tmp_path / "cartpole_dynamics.casadi")]

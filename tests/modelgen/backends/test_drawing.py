@@ -102,6 +102,7 @@ def test_depth_goes_to_the_right_and_up() -> None:
     np.testing.assert_allclose(segments[0, 2, 1] - arm[1], [0, 0.129], atol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("links", [False, True])
 def test_without_a_statement_rods_are_drawn_where_they_are(links: bool, tmp_path: Path) -> None:
     segments = drawing(two_rods(links=links), tmp_path).segments([[0.4, 0.5, 0, 0]])
@@ -110,6 +111,7 @@ def test_without_a_statement_rods_are_drawn_where_they_are(links: bool, tmp_path
     np.testing.assert_allclose(segments, np.array([[[[0, 0], elbow], [elbow, end]]]), atol=1e-15)
 
 
+@pytest.mark.slow
 def test_point_masses_are_joined(tmp_path: Path) -> None:
     robot = Robot("crane")
     s = robot.prismatic("s", limit=1, rate_limit=2)
@@ -144,6 +146,7 @@ def test_energies_alone_say_nothing_of_a_place(tmp_path: Path) -> None:
     assert nothing.view[0] < nothing.view[1]
 
 
+@pytest.mark.slow
 def test_shapes_lean_to_the_right(tmp_path: Path) -> None:
     robot = two_rods()
     first = robot.joints[0].symbol
@@ -157,6 +160,7 @@ def test_shapes_lean_to_the_right(tmp_path: Path) -> None:
     np.testing.assert_allclose(spoke, np.array([[1, 2], [1.5, 2]]), atol=1e-15)
 
 
+@pytest.mark.slow
 def test_an_edited_drawing_makes_the_artifact_stale(tmp_path: Path) -> None:
     before = content_hash(with_task(two_rods()))
     robot = two_rods()

@@ -164,6 +164,7 @@ def test_a_robot_without_parameters(tmp_path: Path) -> None:
     instance.close()
 
 
+@pytest.mark.slow
 def test_twice_gives_the_same_bytes() -> None:
     robot = load(str(SHIPPED / "pendulum.py"))
     assert builder.export(robot, "fmu") == builder.export(robot, "fmu")

@@ -38,6 +38,7 @@ def differences(function: Callable[[Any], Any], at: np.ndarray, step: float = 1e
     return np.stack(columns, -1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("wide")
 @pytest.mark.parametrize("of", ["x", "u", "theta"])
 def test_forward_and_reverse_derivatives_by_differences(
@@ -64,6 +65,7 @@ def test_second_derivatives_by_differences(robot: CompiledRobot, exact: Callable
     np.testing.assert_allclose(found, differences(jax.grad(cost), x), rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("wide")
 @pytest.mark.parametrize("shared", [True, False])
 def test_transformations_give_what_the_plain_call_gives(
@@ -101,6 +103,7 @@ def test_float64_in_a_program_of_32_bits(robot: CompiledRobot, exact: Callable[[
             jax.jit(robot.dynamics)(at.x, at.u)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("wide")
 def test_a_closed_contact_has_finite_second_derivatives(tmp_path: Path) -> None:
     """Max(0, w)**1.5 has the slopes 0 where it is open; the force of the closed one is Hertz's."""

@@ -38,6 +38,7 @@ def test_a_module_that_an_earlier_process_compiled_is_read_and_not_written(
         assert torch.equal(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [None, 5])
 def test_gradients_of_the_dynamics_by_differences_and_once_more(
     robot: CompiledRobot, exact: Callable[[str], SimpleNamespace], rows: int | None
@@ -81,6 +82,7 @@ def test_backward_is_one_emitted_sweep(
     assert x.grad.shape == x.shape
 
 
+@pytest.mark.slow
 def test_maps_over_samples_as_functorch_does(artifacts: Path, exact: Callable[[str], SimpleNamespace]) -> None:
     robot = modelgen.load("pendulum", backend="torch", directory=artifacts)
     at = exact("pendulum")

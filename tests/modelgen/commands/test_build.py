@@ -46,6 +46,7 @@ class TestBuild:
         (folder / "models").mkdir()
         assert "modelgen new" in mistake(capsys, "build")
 
+    @pytest.mark.slow
     def test_check_at_definition_stops_the_build(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         main(["new", "crane"])
         path = folder / "models" / "crane.py"

@@ -14,12 +14,13 @@ from tests.modelgen.commands.mistakes import mistake
 
 
 class TestVerify:
+    @pytest.mark.slow
     def test_quick_and_full_proofs(
         self, built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A full proof is kept and shown, until the artifact is another one; a quick one is not."""
         from modelgen import verification
-        from modelgen.verification.check import Check
+        from modelgen.verification.checks import Check
 
         kept = built / "generated" / "crane" / "proof.json"
         kept.unlink(missing_ok=True)
@@ -75,7 +76,7 @@ class TestVerify:
         self, built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         from modelgen import verification
-        from modelgen.verification.check import Check
+        from modelgen.verification.checks import Check
 
         monkeypatch.setattr(verification, "verify", lambda *_: [Check("drift", "llvm float64", 1.0, 1e-9)])
         assert main(["verify", "crane"]) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from tests.modelgen.support.cases import fuzzed
 LAG = 0.05
 
 
+@pytest.mark.slow
 @fuzzed
 @given(
     seed=st.integers(0, 2**32 - 1),

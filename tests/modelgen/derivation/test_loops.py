@@ -104,6 +104,7 @@ def four_bar_acceleration(crank: float, rate: float, torque: float) -> Array:
     return accelerations(four_bar_places, four_bar_gap, q, v, applied)
 
 
+@pytest.mark.slow
 def test_four_bar_equals_lagrange_multipliers(tmp_path: Path) -> None:
     build_artifact(unseen("four_bar"), tmp_path)
     robot = load("four_bar", directory=tmp_path)
@@ -114,6 +115,7 @@ def test_four_bar_equals_lagrange_multipliers(tmp_path: Path) -> None:
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_inertia_of_the_four_bar_at_its_crank() -> None:
     equations = equations_of_motion(unseen("four_bar"))
     inertia = compiled_evaluator(
@@ -123,6 +125,7 @@ def test_inertia_of_the_four_bar_at_its_crank() -> None:
     np.testing.assert_allclose(found, [0.009834, 0.013835, 0.020542], atol=5e-7)
 
 
+@pytest.mark.slow
 def test_free_four_bar_keeps_its_energy(tmp_path: Path) -> None:
     build_artifact(unseen("four_bar"), tmp_path)
     robot = load("four_bar", directory=tmp_path)
@@ -140,6 +143,7 @@ def test_free_four_bar_keeps_its_energy(tmp_path: Path) -> None:
     np.testing.assert_allclose(energies, energies[0], rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_derivatives_are_those_of_the_closed_loop(tmp_path: Path) -> None:
     """Central differences of the dynamics, for a loop whose lengths are uncertain."""
     build_artifact(uncertain_four_bar(), tmp_path)
@@ -205,6 +209,7 @@ def five_bar_gap(q: Array) -> Array:
     return np.array([x, z])
 
 
+@pytest.mark.slow
 def test_five_bar_of_links_equals_lagrange_multipliers(tmp_path: Path) -> None:
     build_artifact(unseen("five_bar"), tmp_path)
     robot = load("five_bar", directory=tmp_path)
@@ -221,6 +226,7 @@ def test_five_bar_of_links_equals_lagrange_multipliers(tmp_path: Path) -> None:
         np.testing.assert_allclose(robot.dynamics(x, u)[2:], expected, rtol=1e-9, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_slider_crank_equals_its_closed_form(tmp_path: Path) -> None:
     build_artifact(unseen("slider_crank"), tmp_path)
     robot = load("slider_crank", directory=tmp_path, backend="numba")
@@ -251,6 +257,7 @@ def test_slider_crank_equals_its_closed_form(tmp_path: Path) -> None:
     np.testing.assert_allclose(robot.dynamics(x, u), other.dynamics(x, u), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_frames_of_two_links_coincide() -> None:
     """A four-bar whose rocker closes at the coupler by frames has one degree of freedom less: the pin is rigid."""
     robot = Robot("welded")
@@ -395,6 +402,7 @@ def test_ends_are_points_or_links() -> None:
         equations_of_motion(lever)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["four_bar", "slider_crank", "five_bar"])
 def test_size_of_a_build_is_estimated_within_a_factor_of_three(name: str, tmp_path: Path) -> None:
     robot = unseen(name)
@@ -402,10 +410,12 @@ def test_size_of_a_build_is_estimated_within_a_factor_of_three(name: str, tmp_pa
     assert built / 3 < size(robot).total < 3 * built
 
 
+@pytest.mark.slow
 def test_a_page_draws_the_dependent_bars() -> None:
     assert "<svg" in html_page(unseen("four_bar"))
 
 
+@pytest.mark.slow
 def test_newton_closes_the_loop_to_rounding() -> None:
     robot = unseen("five_bar")
     (closure,) = closures(robot)

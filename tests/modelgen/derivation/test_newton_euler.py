@@ -15,8 +15,8 @@ from modelgen.derivation.description import content_hash
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.derivation.numeric import numpy_evaluator
+from modelgen.verification.checks import Points
 from modelgen.verification.mechanics import by_energies, mechanics_checks, routes_check
-from modelgen.verification.points import Points
 from tests.modelgen.support.trees import finished
 
 
@@ -68,6 +68,7 @@ def test_both_derivations_of_small_robots_agree() -> None:
     assert not routes_check(robot, wrong, points).passed
 
 
+@pytest.mark.slow
 def test_energies_too_long_to_expand_give_no_second_derivation() -> None:
     robot = load(str(SHIPPED / "large" / "arm7.py"))
     assert by_energies(robot) is None
@@ -166,6 +167,7 @@ def test_content_hash_changes_with_a_link() -> None:
     assert len(hashes) == 2
 
 
+@pytest.mark.slow
 def test_seven_joint_arm_stretched_out_level() -> None:
     """The second joint carries the weight of all links beyond it, each at its distance."""
     robot = load(str(SHIPPED / "large" / "arm7.py"))

@@ -70,6 +70,7 @@ def test_a_slope_that_overflows_in_a_corner_names_its_line(case: dict[str, Any],
         build_artifact(slider(**case), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     [

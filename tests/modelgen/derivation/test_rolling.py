@@ -168,6 +168,7 @@ def rolling_disc(method: KanesMethod, count: int) -> Robot:
     return robot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "count"), [(hidden_disc, 3), (constrained_disc, 5)])
 def test_rolling_disc_equals_kanes_equations_of_its_page(make: Any, count: int) -> None:
     """The accelerations that SymPy's page gives, rolldisc_example_kane: in lean q2 and speeds u1, u2, u3."""
@@ -267,4 +268,15 @@ def test_a_kinetic_energy_holds_rates_and_no_declared_speed() -> None:
     robot.apply(yaw, robot.input("turn", 1, "N m"))
     task(robot, x**2 + y**2 + yaw**2)
     with pytest.raises(ModelError, match="contains the speed `speed`, which is not the rate of a coordinate"):
+        equations_of_motion(robot)
+
+
+def test_more_speeds_than_coordinates_are_refused() -> None:
+    robot = Robot("loose")
+    x, y = (robot.prismatic(name, limit=1) for name in "xy")
+    a, b, c = (robot.speed(name, limit=1, unit="m/s") for name in "abc")
+    robot.roll({x: a * sp.cos(y) + b, y: b + c})
+    robot.point_mass(1.0, (x, y, 0))
+    robot.task(state_cost=x**2 + y**2, start={}, horizon=1, weight_at_horizon=0.5, control_rate=100)
+    with pytest.raises(ModelError, match="moves 2 coordinates by 3 speeds, a, b, c"):
         equations_of_motion(robot)

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sympy import Add, cos, pi, prod, sin, sqrt, symbols
 
-from modelgen.derivation.shortening import MOST_TERMS, collapsed, is_expandable
+from modelgen.derivation.equations import MOST_TERMS, collapsed, is_expandable
 
 a, b, c, m, k = symbols("a b c m k")
 

@@ -76,6 +76,7 @@ def test_jacobians_grow_with_the_fourth_power_of_the_coordinates() -> None:
     assert size(tree(24, 4)).operations["jacobians"] < counts[1]  # branches leave zeros
 
 
+@pytest.mark.slow
 def test_a_robot_that_is_too_large_is_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(modelgen.builder, "equations_of_motion", lambda _: pytest.fail("work was done"))
     robot = tree(48)

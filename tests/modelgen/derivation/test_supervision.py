@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from modelgen import ModelError
-from modelgen.derivation import model_file, supervision
+from modelgen.derivation import model_file
 from tests.modelgen.support.model_files import MODEL, written
 
 
@@ -34,26 +34,26 @@ def test_a_file_that_ends_the_process_is_refused(folder: Path, ending: str) -> N
     "loop", ["while True:\n    pass", "try:\n    while True:\n        pass\nexcept Exception:\n    1"]
 )
 def test_a_file_that_never_ends_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch, loop: str) -> None:
-    monkeypatch.setenv(supervision.VARIABLE, "0.2")
+    monkeypatch.setenv(model_file.VARIABLE, "0.2")
     written(folder, f"{loop}\n" + MODEL)
     rejects("models/slider.py:", "0.2 s", "sympy.Add(*terms)", "MODELGEN_LOAD_SECONDS=0.4")
 
 
 def test_waiting_does_not_count_as_processor_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(supervision.VARIABLE, "1")
+    monkeypatch.setenv(model_file.VARIABLE, "1")
     written(folder, "import time\n\ntime.sleep(1.5)\n" + MODEL)
     assert model_file.load("slider").name == "slider"
 
 
 @pytest.mark.parametrize("value", ["soon", "-1", "0", "nan"])
 def test_a_limit_that_is_not_a_time_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setenv(supervision.VARIABLE, value)
+    monkeypatch.setenv(model_file.VARIABLE, value)
     written(folder, MODEL)
     rejects("MODELGEN_LOAD_SECONDS", repr(value))
 
 
 def test_a_file_within_its_time_restores_os_exit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(supervision.VARIABLE, "inf")
+    monkeypatch.setenv(model_file.VARIABLE, "inf")
     written(folder, MODEL)
     ending = os._exit
     assert model_file.load("slider").name == "slider"
@@ -70,14 +70,15 @@ def test_ctrl_c_at_the_end_of_a_file_restores_os_exit(monkeypatch: pytest.Monkey
         watch.join()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(supervision, "_end", pressed)
+    monkeypatch.setattr(model_file, "_end", pressed)
     monkeypatch.setattr("faulthandler.cancel_dump_traceback_later", lambda: cancelled.append(True))
-    with pytest.raises(KeyboardInterrupt), supervision.supervised("rod.py"):
+    with pytest.raises(KeyboardInterrupt), model_file.supervised("rod.py"):
         assert os._exit is not ended
     assert os._exit is ended
     assert cancelled == [True]
 
 
+@pytest.mark.slow
 def test_a_trace_function_works_after_a_file(folder: Path) -> None:
     """In a subprocess, because CPython 3.11 once hung there under a debugger or coverage."""
     written(folder, MODEL)
@@ -86,7 +87,7 @@ def test_a_trace_function_works_after_a_file(folder: Path) -> None:
         "def trace(*_): return trace\ndef called(): return 'ended'\n"
         "sys.settrace(trace)\nsys.stdout.write(called())"
     )
-    environment = os.environ | {"PYTHONPATH": str(Path(supervision.__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(Path(model_file.__file__).parents[2])}
     ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=100)
     assert ended.stdout == "ended"
 
@@ -95,8 +96,8 @@ def test_a_limit_that_ends_with_the_file_restores_os_exit(monkeypatch: pytest.Mo
     """The watching thread raises while the block ends: in any order, the process goes on."""
     ending = os._exit
     for seconds in (1e-5, 1e-4, 2e-4, 5e-4, 1e-3) * 20:
-        monkeypatch.setenv(supervision.VARIABLE, str(seconds))
-        with suppress(supervision.Stopped), supervision.supervised("slider.py"):
+        monkeypatch.setenv(model_file.VARIABLE, str(seconds))
+        with suppress(model_file.Stopped), model_file.supervised("slider.py"):
             time.sleep(2e-4)
         assert os._exit is ending
     time.sleep(0.01)
@@ -110,9 +111,9 @@ def test_a_file_that_ignores_the_exception_ends_the_command_with_a_message(folde
         "from modelgen.derivation import supervision\nsupervision.GRACE = 0.2\n"
         "from modelgen.cli import main\nmain(['build', 'slider'])"
     )
-    root = Path(supervision.__file__).parents[2]
-    environment = os.environ | {supervision.VARIABLE: "0.2", "PYTHONPATH": str(root)}
+    root = Path(model_file.__file__).parents[2]
+    environment = os.environ | {model_file.VARIABLE: "0.2", "PYTHONPATH": str(root)}
     ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
-    assert ended.returncode == supervision.USAGE
+    assert ended.returncode == model_file.USAGE
     assert "error: models/slider.py:3: " in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from modelgen.derivation.supervision import GRACE, PATIENCE, VARIABLE
+from modelgen.derivation.model_file import GRACE, PATIENCE, VARIABLE
 
 LIMIT = 2.0  # s of processor time
 SUSPENDED = """

@@ -21,7 +21,7 @@ from modelgen.engines.engine import differences
 from modelgen.engines.expressions import Expressions
 from modelgen.engines.mujoco import ASSETS
 from modelgen.errors import ModelError
-from modelgen.verification.check import Check
+from modelgen.verification.checks import Check
 from tests.modelgen.support.evaluation import Uncompiled
 
 pytestmark = pytest.mark.slow

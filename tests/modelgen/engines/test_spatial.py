@@ -55,6 +55,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Robot, Path]:
     return robot, folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["mujoco", "pinocchio"])
 def test_an_arm_on_a_floating_base_moves_as_in_the_other_engine(engine: str, built: tuple[Robot, Path]) -> None:
     """Mass matrix, accelerations, and their derivatives along the manifold and by the parameters."""
@@ -67,6 +68,7 @@ def test_an_arm_on_a_floating_base_moves_as_in_the_other_engine(engine: str, bui
     assert [check.what for check in checks if not check.passed] == []
 
 
+@pytest.mark.slow
 def test_the_power_of_a_pushed_link_changes_the_energy(built: tuple[Robot, Path]) -> None:
     robot, folder = built
     check = power_balance(robot, equations_of_motion(robot), modelgen.load(robot.name, directory=folder), 8)

@@ -87,6 +87,7 @@ def test_combinations_of_known_ellipsoids() -> None:
     np.testing.assert_allclose(np.abs(second), root[:, 1], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_input_is_zero_at_both_ends_and_the_robot_stays_within_its_limits() -> None:
     robot = modelgen.load("cartpole", parallel=False)
     one = task(robot, 2.0)
@@ -150,6 +151,7 @@ def test_the_expected_half_widths_are_those_of_an_identification(
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_the_written_input_and_the_weight_of_a_sample(
         self, pendulum: CompiledRobot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
     ) -> None:

@@ -190,7 +190,7 @@ class TestCommand:
         said = capsys.readouterr()
         assert "deep/found.json is written\ndeep/page.html is written" in said.out
         page = Path("deep/page.html").read_text()
-        assert page.count("<svg") == page.count('<figure role="img"') == 4
+        assert page.count("<svg") > page.count('<figure role="img"') == 4  # of several panels
         assert "http" not in page
         assert "refit 2 of 2" in said.err
         data = json.loads(Path("deep/found.json").read_text())

@@ -36,6 +36,7 @@ def stored(pendulum: CompiledRobot, tmp_path_factory: pytest.TempPathFactory) ->
     return found, folder / "found.json"
 
 
+@pytest.mark.slow
 def test_the_file_gives_back_what_predicted(pendulum: CompiledRobot, stored: Stored, tmp_path: Path) -> None:
     found, path = stored
     predictor, logs = read(path, pendulum), recordings(pendulum, tmp_path, TRUTH, 2, 1e-3, seed=5)

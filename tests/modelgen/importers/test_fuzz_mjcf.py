@@ -39,6 +39,7 @@ def _motor(joint: str, random: np.random.Generator) -> str:
     return f'<position name="{joint}_servo" joint="{joint}" kp="{random.uniform(1, 9):.3f}" kv="1" ctrlrange="-1 2"/>'
 
 
+@pytest.mark.slow
 @few
 @given(
     seed=seeds,
@@ -60,6 +61,7 @@ def test_fuzz_trees_with_bodies_in_space(seed: int, root: str, others: list[str]
     _agrees(text + "</body>" * (1 + len(others)), motors)
 
 
+@pytest.mark.slow
 @few
 @given(seed=seeds, welded=st.booleans(), floats=st.booleans())
 def test_fuzz_four_bars(seed: int, welded: bool, floats: bool) -> None:

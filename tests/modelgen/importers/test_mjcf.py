@@ -160,6 +160,7 @@ PLAIN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("feature", PLAIN)
 def test_a_file_moves_as_in_mujoco(tmp_path: Path, feature: str) -> None:
     Machine(tmp_path, *PLAIN[feature]).moves_as_the_plain_file()
@@ -223,6 +224,7 @@ def test_couplings_of_tendons_and_of_joints_that_turn_without_end(tmp_path: Path
     machine.moves_as_in_mujoco()
 
 
+@pytest.mark.slow
 def test_a_servo_with_a_limited_force_is_commanded_by_its_force(tmp_path: Path) -> None:
     """Its force is clamped, which is not affine. Within the limits each force is that of some command."""
     servos = (
@@ -261,6 +263,7 @@ def test_a_motor_has_the_narrower_of_its_limits(tmp_path: Path) -> None:
     assert any("second: neither control nor force has a limit" in warning for warning in machine.warnings)
 
 
+@pytest.mark.slow
 def test_a_free_base_floats_in_space_or_in_the_vertical_plane_or_is_held(tmp_path: Path) -> None:
     motor = '<motor name="drive" joint="hip" ctrlrange="-20 20"/>'
     free = Machine(tmp_path, FREE, motor)
@@ -274,6 +277,7 @@ def test_a_free_base_floats_in_space_or_in_the_vertical_plane_or_is_held(tmp_pat
     planar.moves_as_in_mujoco()
 
 
+@pytest.mark.slow
 def test_a_ball_joint_with_damping_and_a_range(tmp_path: Path) -> None:
     ball = (
         f'<body pos="0.1 0 1" euler="0 30 0"><joint name="wrist" type="ball" pos="0.1 0 0.2" damping="0.4" '
@@ -309,6 +313,7 @@ def test_joints_of_fix_stay_in_their_reference_position(tmp_path: Path) -> None:
     machine.moves_as_in_mujoco()
 
 
+@pytest.mark.slow
 def test_passive_joints_and_actuators_get_no_input(tmp_path: Path) -> None:
     for pattern in ("elbow", "second"):
         machine = Machine(tmp_path, arm(), passive=[pattern])
@@ -340,6 +345,7 @@ def test_what_is_not_carried_over_is_listed_once_with_lines(tmp_path: Path) -> N
         assert sum(bool(re.search(words, warning)) for warning in listed) == 1, (words, listed)
 
 
+@pytest.mark.slow
 def test_meshes_are_read_only_where_a_mass_follows_from_them(tmp_path: Path) -> None:
     asset = '<asset><mesh name="shape" file="missing.obj"/></asset>'
     drawn = arm().replace("</body></body>", '<geom type="mesh" mesh="shape"/></body></body>')

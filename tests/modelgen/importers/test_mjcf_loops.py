@@ -64,6 +64,7 @@ def _state(machine: Machine, model: Any, x: Array) -> Any:
     return data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MACHINES)
 def test_a_loop_moves_as_in_mujoco(tmp_path: Path, name: str) -> None:
     machine = Machine(tmp_path, *MACHINES[name])

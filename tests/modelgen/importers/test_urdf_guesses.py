@@ -78,6 +78,7 @@ def test_an_effort_that_no_build_simulates_is_reported(written: Callable[..., Pa
         assert sum("lambda_joint" in warning and "robot.rotor" in warning for warning in warnings) == words
 
 
+@pytest.mark.slow
 def test_dry_friction_of_a_light_joint_can_be_simulated(written: Callable[..., Path], tmp_path: Path) -> None:
     """Z1 and TALOS have 1 N m at the fingers: with a smoothing of 0.01 rad/s, no number of steps is enough."""
     warnings: list[str] = []

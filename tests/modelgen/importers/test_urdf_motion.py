@@ -119,6 +119,7 @@ def test_planar_joint_moves_as_in_pinocchio(written: Callable[..., Path]) -> Non
     np.testing.assert_allclose(-force[:, 0] - losses, bias, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_floating_base_falls_freely_in_a_plane(written: Callable[..., Path]) -> None:
     path = written(*ROBOT)
     robot, equations, *_ = against_pinocchio(path, planar=("base-plate",))

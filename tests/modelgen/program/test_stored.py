@@ -39,6 +39,7 @@ def file_of(name: str) -> bytes:
 PENDULUM = file_of("pendulum")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_program_that_was_read_is_written_as_the_same_bytes(name: str) -> None:
     assert stored.write(stored.read(file_of(name))) == file_of(name)

@@ -23,9 +23,9 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.derivation.numeric import numpy_evaluator, samples
+from modelgen.verification.checks import sample_points
 from modelgen.verification.kernels import power_balance
 from modelgen.verification.mechanics import mechanics_checks
-from modelgen.verification.points import sample_points
 from tests.modelgen.support.evaluation import Uncompiled
 from tests.modelgen.support.proofs import built, finished, proof
 from tests.modelgen.support.trees import Tree, as_robot, trees

@@ -31,6 +31,7 @@ def test_a_weak_pole_is_refused(draft: Draft) -> None:
     draft.rejected("`slide - 0.123456789`", "slide = 0.123456789.")
 
 
+@pytest.mark.slow
 def test_a_pole_without_a_change_of_sign_is_refused(draft: Draft) -> None:
     draft.bodies().robot.apply(draft.s, 1 / (1 - cos(draft.s - 0.3) + (draft.q - 0.2) ** 2))
     draft.rejected("divisor", "slide = 0.3", "turn = 0.2")
@@ -84,6 +85,7 @@ def test_expressions_that_stay_inside_their_domain_are_proven(draft: Draft, expr
     assert set(statuses(robot).values()) == {"proven"}
 
 
+@pytest.mark.slow
 def test_an_energy_needs_one_more_slope_than_a_force(draft: Draft) -> None:
     draft.bodies().robot.apply(draft.s, ((draft.s - 0.1) ** 2 + (draft.q - 0.1) ** 2) ** 1.25)
     assert "refuted" not in statuses(draft.finished()).values()
@@ -115,16 +117,19 @@ def test_a_mass_matrix_that_is_indefinite_in_a_corner_of_the_bounds_is_refused(d
     draft.rejected("not positive definite")
 
 
+@pytest.mark.slow
 def test_a_cost_that_is_negative_near_the_target_is_refused(draft: Draft) -> None:
     draft.cost = draft.s**2 + 0.8 * draft.s * draft.s.rate + 0.1 * draft.s.rate**2 + draft.q**2 + draft.q.rate**2
     draft.bodies().rejected("the state cost `slide**2 + ", "` is -")
 
 
+@pytest.mark.slow
 def test_a_cost_that_is_negative_only_far_from_the_target_is_refused(draft: Draft) -> None:
     draft.cost += -6 * exp(-(((draft.s - 0.9) / 0.01) ** 2) - ((draft.q - 1.9) / 0.01) ** 2) * draft.s**2
     draft.bodies().rejected("the state cost `", "` is -", "slide = 0.", "turn = 1.")
 
 
+@pytest.mark.slow
 def test_the_search_is_limited_by_processor_time(draft: Draft, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here the wall clock runs a thousand times as fast, as on a busy machine."""
     clock = time.monotonic
@@ -134,12 +139,14 @@ def test_the_search_is_limited_by_processor_time(draft: Draft, monkeypatch: pyte
     draft.bodies().rejected("the state cost `", "` is -")
 
 
+@pytest.mark.slow
 def test_a_cost_that_is_negative_for_some_parameter_is_refused(draft: Draft) -> None:
     weight = draft.robot.parameter("weight", 0.1, "", bounds=(-0.01, 0.2))
     draft.cost += (weight - 1) * draft.s**2 + 1e-3 * draft.s**4
     draft.bodies().rejected("the state cost `", "` is -", "weight = -0.01")
 
 
+@pytest.mark.slow
 def test_a_positive_cost_that_is_not_a_sum_of_squares_is_proven(draft: Draft) -> None:
     draft.cost = draft.s**2 + 0.8 * draft.s * draft.s.rate + 0.2 * draft.s.rate**2 + 1 - cos(draft.q) + draft.q.rate**2
     robot = draft.bodies().finished()
@@ -147,6 +154,7 @@ def test_a_positive_cost_that_is_not_a_sum_of_squares_is_proven(draft: Draft) ->
     assert statuses(robot)["state cost never negative"] == "proven"
 
 
+@pytest.mark.slow
 def test_a_cost_with_another_target_is_proven(draft: Draft) -> None:
     draft.cost = draft.s**2 + 2 + 2 * cos(draft.q) - 2 * (1 + cos(1.0)) - 2 * sin(1.0) * (1.0 - draft.q)
     draft.cost = draft.cost + (draft.q - 1.0) ** 2 * 1.5

@@ -16,8 +16,8 @@ from modelgen.builder import build
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.verification import quick
+from modelgen.verification.checks import sample_points
 from modelgen.verification.mechanics import mechanics_checks
-from modelgen.verification.points import sample_points
 from tests.modelgen.support.declared import rejects
 
 TASK: dict[str, Any] = {

@@ -18,8 +18,8 @@ from modelgen.derivation.description import content_hash
 from modelgen.loader import CompiledRobot
 from modelgen.report.linearization import linearize
 from modelgen.verification import quick
+from modelgen.verification.checks import sample_points
 from modelgen.verification.mechanics import mechanics_checks
-from modelgen.verification.points import sample_points
 from tests.modelgen.support.declared import rejects
 
 TASK: dict[str, Any] = {

@@ -156,6 +156,7 @@ def test_auxiliary_speeds_are_refused() -> None:
     rejects(["u2(t)"], lambda: robot.mechanics(uaux, coordinates={q1: q}))
 
 
+@pytest.mark.slow
 def test_superfluous_and_missing_speeds_are_refused() -> None:
     robot, cart, pole = cartpole(kane())
     speed = robot.speed("speed", limit=1, unit="rad/s")

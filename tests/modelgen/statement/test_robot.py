@@ -55,6 +55,7 @@ class TestNames:
         robot, *_ = cart()
         rejects("`s_rate`", "twice", action=lambda: robot.parameter("s_rate", 1, "m", fixed=True))
 
+    @pytest.mark.slow
     @given(st.from_regex(r"[a-z][a-z0-9_]{0,12}", fullmatch=True))
     def test_every_identifier_that_is_not_a_keyword_is_accepted(self, name: Any) -> None:
         robot = Robot("r")

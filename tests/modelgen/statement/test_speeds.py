@@ -18,9 +18,9 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
 from modelgen.derivation.numeric import samples
 from modelgen.report.linearization import equilibrium
+from modelgen.verification.checks import sample_points
 from modelgen.verification.kernels import kernel_checks, power_balance
 from modelgen.verification.mechanics import mechanics_checks
-from modelgen.verification.points import sample_points
 from modelgen.verification.reference import Reference
 from tests.modelgen.support.systems import TASK, absolute, acceleration, evaluated, finished, proven, top
 
@@ -28,6 +28,7 @@ q1, q2, q3, u1, u2, u3, T = dynamicsymbols("q1 q2 q3 u1 u2 u3 T")
 m1, m2, l1, l2, g, b, c, A, B, C = sp.symbols("m1 m2 l1 l2 g b c A B C")
 
 
+@pytest.mark.slow
 def test_rods_with_an_absolute_speed_move_as_rods_with_joint_rates() -> None:
     theirs = Robot("rods")
     a = theirs.revolute("a", continuous=True, rate_limit=10)
@@ -113,6 +114,7 @@ def axes(x: np.ndarray) -> np.ndarray:
     )
 
 
+@pytest.mark.slow
 def test_a_top_with_body_rates_moves_as_a_tree_with_angles(gyro: Robot) -> None:
     tree = Robot("gyro")
     roll, pitch = (tree.revolute(name, limit=1.2, rate_limit=10) for name in ("roll", "pitch"))
@@ -205,6 +207,7 @@ def test_a_state_that_moves_at_zero_speeds_is_not_an_equilibrium(tmp_path: Path)
         equilibrium(modelgen.load("belt", directory=tmp_path), {})
 
 
+@pytest.mark.slow
 def test_kernels_of_a_robot_with_other_speeds_pass_every_check(gyro: Robot, tmp_path: Path) -> None:
     build_artifact(gyro, tmp_path)
     equations, points = equations_of_motion(gyro), sample_points(gyro, 8)

@@ -12,8 +12,8 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import content_hash, metadata
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.derivation.numeric import samples
+from modelgen.verification.checks import sample_points
 from modelgen.verification.mechanics import mechanics_checks
-from modelgen.verification.points import sample_points
 from tests.modelgen.support.systems import cartpole, evaluated, finished, joined, kane, lagrange, proven
 
 
@@ -28,6 +28,7 @@ def test_cartpole_is_the_shipped_one(system: Any) -> None:
     assert proven(robot)["Mdot - 2C skew"].error is not None
 
 
+@pytest.mark.slow
 def test_forces_and_bodies_are_added_to_a_system() -> None:
     robot, cart, pole = cartpole(kane())
     robot.spring(cart, robot.parameter("stiffness", 7, "N/m", tolerance=0.1))

@@ -25,9 +25,8 @@ from modelgen import LogCos, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.numeric import numpy_evaluator
-from modelgen.verification.check import Check
+from modelgen.verification.checks import Check, sample_points
 from modelgen.verification.mechanics import mechanics_checks
-from modelgen.verification.points import sample_points
 
 q1, q2, q3, u1, u2, u3, F, T = dynamicsymbols("q1 q2 q3 u1 u2 u3 F T")
 m1, m2, l1, l2, g, b, c, A, B, C = sp.symbols("m1 m2 l1 l2 g b c A B C")

@@ -18,10 +18,9 @@ from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.functions import SIGNATURES
 from modelgen.verification import domain_checks
-from modelgen.verification.check import Check, table
+from modelgen.verification.checks import Check, Points, table
 from modelgen.verification.kernels import kernel_checks, power_balance, relative_error
 from modelgen.verification.mechanics import mechanics_checks
-from modelgen.verification.points import Points
 from modelgen.verification.reference import Reference
 
 
@@ -326,9 +325,11 @@ class TestPowerBalance:
         robot.apply(first, robot.input("torque", 1, "N m"))
         return derived(robot, sin(first / 2) ** 2 + sin(second / 2) ** 2)
 
+    @pytest.mark.slow
     def test_weights_that_cancel_pass(self, balanced: tuple[Robot, EquationsOfMotion]) -> None:
         assert power_balance(*balanced, self.two_joints(balanced[1], 1)).passed
 
+    @pytest.mark.slow
     def test_a_weak_torque_is_found_although_weights_cancel(self, balanced: tuple[Robot, EquationsOfMotion]) -> None:
         robot, equations = balanced
         wrong = replace(equations, force=equations.force + Matrix([0, 1e-12]))  # N m; the weights have 2 N m each

@@ -16,7 +16,7 @@ from solver.certification.certificate import prove
 from solver.certification.counterexample import load, motion, replay, save
 from solver.certification.experiment import Experiment, noises
 from solver.cli import main
-from solver.jobs.portions import policy_reference
+from solver.jobs.engines import policy_reference
 from solver.runs.kinds import load_rollout_policy
 from solver.streams import Purpose
 
@@ -34,15 +34,6 @@ angle_rate = [-1, 1]
 [parameters.relative]
 mass = [0.8, 1.2]
 """
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fewer rollouts."""
-    monkeypatch.setattr(worst, "POINTS", 5)
-    monkeypatch.setattr(worst, "SAMPLES", 100)
-    monkeypatch.setattr(worst, "BATCH", 20)
-    monkeypatch.setattr(worst, "GENERATIONS", 8)
 
 
 def experiment(run: Path, folder: Path, text: str) -> Experiment:
@@ -76,7 +67,6 @@ def certify(run: Path, folder: Path, *words: str) -> int:
     return main(["certify", str(run), str(folder / "spec.toml"), "--out", str(folder / "worst.json"), *words])
 
 
-@pytest.mark.usefixtures("small")
 def test_solver_certify_reports_a_worst_case_that_solver_replay_repeats_exactly(
     finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

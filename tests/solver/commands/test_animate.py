@@ -25,6 +25,7 @@ def frames(path: Path) -> list[np.ndarray]:
         return pictures
 
 
+@pytest.mark.slow
 def test_two_equal_runs_are_drawn_side_by_side(finished_run: Path, tmp_path: Path) -> None:
     path = tmp_path / "both.gif"
     assert main(["animate", str(finished_run), str(finished_run), "--out", str(path)]) == 0

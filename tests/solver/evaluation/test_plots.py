@@ -118,6 +118,7 @@ def test_coordinate_is_the_named_joint_or_the_first_continuous_one(finished_run:
         coordinate(problem, "angel")
 
 
+@pytest.mark.slow
 def test_run_without_metrics_has_no_learning_curve(run_copy: Path) -> None:
     (run_copy / METRICS).unlink()
     assert all(path.stat().st_size > 5000 for path in plot_run(run_copy, None, {}, None))

@@ -18,11 +18,20 @@ from modelgen.cli import main as modelgen_main
 from modelgen.derivation.model_file import SHIPPED
 from solver.cli import main
 from solver.errors import SolverError
-from solver.evaluation.parameter_box import ParameterBox, ParameterRange, make_box
 from solver.evaluation.robustness import Trial, gathered, measure, submit
-from solver.evaluation.statistics import QUANTITIES, STATISTICS, WORST_CASES, Samples, bootstrap, statistics, summarise
-from solver.jobs.engines import Here
-from solver.jobs.portions import policy_reference
+from solver.evaluation.statistics import (
+    QUANTITIES,
+    STATISTICS,
+    WORST_CASES,
+    ParameterBox,
+    ParameterRange,
+    Samples,
+    bootstrap,
+    make_box,
+    statistics,
+    summarise,
+)
+from solver.jobs.engines import Here, policy_reference
 from solver.plants import make_plant
 from solver.plants.outcome import rollouts, sample_starts
 from solver.plants.plant import Nominal
@@ -110,22 +119,19 @@ def test_grid_has_all_combinations_with_the_last_parameter_fastest(runs: list[Pa
     assert [(axis.unit, axis.nominal, axis.added) for axis in box.axes] == [("m", 1.0, False), ("kg", 1.0, True)]
 
 
-def sweep(run: Path, box: ParameterBox, trial: Trial) -> Samples:
+def sweep(run: Path, box: ParameterBox, trial: Trial, at_once: int = 1024) -> Samples:
     """Samples of one policy, computed in this process."""
-    return gathered(load_rollout_policy(run)[0], box, submit(Here(), policy_reference(run), box, trial))
+    return gathered(load_rollout_policy(run)[0], box, submit(Here(), policy_reference(run), box, trial, at_once))
 
 
 @pytest.mark.parametrize("plant", ["nominal", "harsh", "mujoco"])
-def test_samples_at_a_point_equal_rollouts_with_its_parameters(
-    runs: list[Path], plant: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_samples_at_a_point_equal_rollouts_with_its_parameters(runs: list[Path], plant: str) -> None:
     if plant == "mujoco":
         pytest.importorskip("mujoco")
     effects = ("delay", "stiction", "backlash", "encoder") if plant == "harsh" else ()  # noise depends on the batch
-    monkeypatch.setattr("solver.evaluation.robustness.ROLLOUTS_AT_ONCE", 8)  # two points at once
     problem, act, _ = load_rollout_policy(runs[0])
     box = make_box(problem, [ParameterRange("mass", 0.5, 1.5, 3, False)])
-    samples = sweep(runs[0], box, Trial(plant, effects, 4, 11))
+    samples = sweep(runs[0], box, Trial(plant, effects, 4, 11), 8)  # two points at once
     for point, factor in enumerate((0.5, 1.0, 1.5)):
         changed = make_plant(plant, problem, changed_parameters(problem, {"mass": Relative(factor)}), effects)
         result = rollouts(problem, act, sample_starts(problem, 4, 11), changed)
@@ -318,4 +324,5 @@ def test_a_wrong_robustness_command_names_its_mistake(
     assert main(["train", "cartpole", *tiny_options, "--iterations", "1", "--out", str(other)]) == 0
     assert "cartpole, pendulum" in message(run, str(other), *mass)
     assert not list(tmp_path.glob("none*"))
-    assert main(["robustness", run]) == 2
+    assert "name one, or leave them out" in message(run, "--from", "0.5x")
+    assert "needs --from and --to" in message(run, "--parameter", "mass")

@@ -27,6 +27,7 @@ def half(x: Array) -> Array:
     return np.full((len(x), 1), 1.25)
 
 
+@pytest.mark.slow
 def test_a_trajectory_is_that_of_scipy() -> None:
     """The robot in double precision, with the policy called at the control rate."""
     run, start = solver.load("pendulum-rfvi"), {"angle": 2.0, "angle_rate": 1.0}
@@ -44,6 +45,7 @@ def test_a_trajectory_is_that_of_scipy() -> None:
     assert found.state_names == ("angle", "angle_rate")
 
 
+@pytest.mark.slow
 def test_a_trajectory_has_the_figures_of_an_evaluation() -> None:
     found = solver.simulate("pendulum-rfvi", plant="harsh", observer=True, seed=3)
     assert found.is_success
@@ -89,6 +91,7 @@ def test_what_is_not_possible_is_refused(x0: Any, seconds: Any, said: str) -> No
         solver.simulate("pendulum-rfvi", x0, seconds)
 
 
+@pytest.mark.slow
 def test_runs_policies_and_functions_are_evaluated_alike() -> None:
     run = solver.load("pendulum-rfvi")
     expected = solver.evaluate("pendulum-rfvi", episodes=20, parameters={"mass": 1.3}).statistics

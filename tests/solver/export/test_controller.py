@@ -13,7 +13,7 @@ import torch
 
 import solver
 from solver.errors import SolverError
-from solver.plants.harsh.plant import Harsh, Harshness
+from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import rollouts
 from solver.runs import kinds
 

@@ -18,10 +18,10 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.export.c_export import emit_observer
 from solver.export.c_folder import kernels
-from solver.export.distilled import board, export
-from solver.export.distilled.c_source import emit
+from solver.export.distilled import cost as board
+from solver.export.distilled import export
 from solver.export.distilled.cost import WIDTHS, cost, observer_cost, read_budget, widest
-from solver.export.distilled.network import SmallNetwork, argument_scale, controller
+from solver.export.distilled.network import SmallNetwork, argument_scale, controller, emit
 from solver.export.distilled.regression import Comparison, Effort, distil, require_small_loss
 from solver.game.policies import make_policy
 from solver.problem.problem import Problem
@@ -307,34 +307,36 @@ def test_the_command_writes_a_header_with_the_facts_or_nothing(
 
 
 @needs_emulator
-def test_the_header_states_what_is_counted(
-    finished_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_header_states_what_is_counted(finished_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The counts of the board, which are refused where it computes other inputs than Torch."""
-    untrained = Effort(rounds=1, states=200, steps=1)
-    monkeypatch.setattr(export, "distil", lambda solution, width, seed, *_: distil(solution, width, seed, untrained))
-    same = {"return_mean": -1.0, "return_worst": -1.0, "success_rate": 1.0}
-    monkeypatch.setattr(export, "compare", lambda *_: [Comparison("nominal", same, same)])
-    monkeypatch.setattr(export, "COUNTED", 100)
-    words = ["export", str(finished_run), "--c", str(tmp_path), "--budget", "500us@168MHz", "--observer"]
-    assert main(words) == 0
-    text = (tmp_path / "pendulum_policy.h").read_text()
+    solution = load_solution(finished_run)
+    untrained = Effort(rounds=1, states=200, steps=1, episodes=2, counted=100)
+
+    def exported() -> dict[str, str]:
+        return export.export(solution, "untrained", "500us@168MHz", 1e6, effort=untrained, observer=True)
+
+    files = exported()
+    text = files["pendulum_policy.h"]
     (policy,) = re.findall(
         r"(\d+) instructions, \d+ bytes of flash with libm, \d+ of stack: the policy, over 100", text
     )
     (period,) = re.findall(r"(\d+) instructions, .*: policy and observer, over 100 control periods", text)
-    counts, x = board.count_policy(load_solution(finished_run), tmp_path, 100)
+    for file, content in kernels(solution.problem, True).items():
+        (tmp_path / file).write_bytes(content)
+    for file, source in files.items():
+        (tmp_path / file).write_text(source)
+    counts, x = board.count_policy(solution, tmp_path, 100)
     assert (int(policy), len(x)) == (counts.largest.instructions, 100)
     assert int(policy) < int(period) < 42_000
 
     def wrong(problem: Problem, observer: bool) -> dict[str, bytes]:
-        files = kernels(problem, observer)
-        files["pendulum.c"] = files["pendulum.c"].replace(b"u_optimal[0] = ", b"u_optimal[0] = R(0.9) * ")
-        return files
+        made = kernels(problem, observer)
+        made["pendulum.c"] = made["pendulum.c"].replace(b"u_optimal[0] = ", b"u_optimal[0] = R(0.9) * ")
+        return made
 
     monkeypatch.setattr(export, "kernels", wrong)
-    assert main(words) == 2
-    assert "the emulated board does not compute the inputs of this run" in capsys.readouterr().err
+    with pytest.raises(SolverError, match="the emulated board does not compute the inputs of this run"):
+        exported()
 
 
 def test_a_budget_without_c_is_refused(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:

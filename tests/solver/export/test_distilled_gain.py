@@ -37,14 +37,13 @@ def test_the_distilled_gain_at_the_target_is_the_runs(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_distilled_policy_is_compared_on_three_plants(finished_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_distilled_policy_is_compared_on_three_plants(finished_run: Path) -> None:
     """Through the observer on the harsh plant where it is exported; a policy loses nothing against itself."""
-    monkeypatch.setattr(regression, "EPISODES", 3)
     solution = load_solution(finished_run)
     act = solution.controller()
     returns = []
     for observed, harsh in ((False, "harsh"), (True, "harsh, observer")):
-        rows = regression.compare(solution.problem, act, act, observed)
+        rows = regression.compare(solution.problem, act, act, observed, episodes=3)
         assert [each.plant for each in rows] == ["nominal", "parameters +-20 %", harsh]
         assert [each.loss for each in rows] == [0.0, 0.0, 0.0]
         assert all(name in "\n".join(regression.table(rows)) for name in ("worst", "success", harsh))

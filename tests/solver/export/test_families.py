@@ -24,7 +24,7 @@ from solver.cli import main
 from solver.plants.outcome import rollouts
 from solver.runs.kinds import KINDS
 from solver.runs.kinds import start as start_run
-from solver.training.plan import plan
+from solver.training.lifecycle import plan
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from tests.closeness import assert_close
@@ -112,6 +112,7 @@ def family(
     return Family(run, solution, rows)
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("real", ["double", "float"])
 def test_in_c(family: Family, real: str, tmp_path: Path) -> None:
@@ -152,6 +153,7 @@ def pendulum(tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFac
     return trained("pendulum", tiny, tmp_path_factory.mktemp("one") / "run")
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_context_in_c_is_held_within_its_ranges(pendulum: Path, tmp_path: Path) -> None:
     """It says so, and an entry that is not a number counts as nominal."""
@@ -228,6 +230,7 @@ def test_a_page_tells_the_policy_or_not(pendulum: Path) -> None:
     assert '"knows"' in emit([solution])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("periods", ["0", "1"])
 def test_in_onnx(family: Family, periods: str, tmp_path: Path) -> None:
     """Any batch, with a context for each state; the metadata describe it."""
@@ -246,6 +249,7 @@ def test_in_onnx(family: Family, periods: str, tmp_path: Path) -> None:
     assert_close(beyond, session.run(["u"], {"x": family.states[:1], "context": top})[0])
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("words", [(), ("--observer",)])
@@ -271,6 +275,7 @@ def test_in_an_fmu(pendulum: Path, version: int, words: tuple[str, ...], tmp_pat
     fmu.close()
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_an_observer_in_c_estimates_what_a_family_is_told(pendulum: Path, tmp_path: Path, capsys: Any) -> None:
     """It compiles without a warning; the estimates go into the context, and need no shift of the input."""

@@ -81,6 +81,7 @@ def test_one_rule_for_states_far_away(engines: dict[str, Act], states: list[tupl
         assert (broken == 0.0).all() if name in ("double", "float") else np.isnan(broken).all()
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("real", ["float", "double"])
 def test_state_exactly_at_its_limit_is_inside(real: str, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from solver.export.c_export import emit_observer
 from solver.export.c_templates import listed
 from solver.observer.observability import make_observer
 from solver.observer.observer import Observer
-from solver.plants.harsh.plant import Harsh, Harshness
+from solver.plants.harsh import Harsh, Harshness
 from solver.problem.problem import Problem
 from tests.solver.export.test_c_export import COMPILER, STRICT, needs_compiler
 

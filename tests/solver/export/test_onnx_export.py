@@ -82,6 +82,7 @@ def test_onnx_policy_equals_torch(name: str, periods: float, trained: Callable[[
         assert np.abs(solver.load_policy(run, reaction_periods=0)(x) / limits - u).max() > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["double_pendulum", "ball_on_beam"])
 def test_onnx_basin_and_held_inputs_equal_torch(name: str, trained: Callable[[str], Path], tmp_path: Path) -> None:
     """Inside and outside of a basin, some states whole turns away; held inputs that differ from the closed form.

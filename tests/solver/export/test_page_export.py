@@ -17,8 +17,8 @@ import torch
 import modelgen
 from solver.cli import main
 from solver.export.js_export import numbers
-from solver.export.page_export import emit, engine
-from solver.plants.harsh.plant import Harsh, Harshness
+from solver.export.page_export import emit, engine, observing
+from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import controller, rollouts
 from solver.plants.plant import Nominal
 from solver.problem.problem import Problem
@@ -99,6 +99,39 @@ def test_stiction_in_javascript_equals_the_harsh_plant(name: str) -> None:
     np.testing.assert_allclose(found["states"], expected.x[1:, 0].numpy(), atol=1e-6)
     assert found["result"] == pytest.approx(float(expected.returns[0]), rel=1e-6)
     assert np.abs(np.array(without["states"]) - found["states"]).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "delay", "seconds"),
+    [("pendulum", 0, 2.0), ("pendulum", 2, 2.0), ("furuta", 1, 0.5), ("planar_quadrotor", 0, 0.5)],
+)
+def test_the_observer_in_javascript_is_that_of_evaluate(name: str, delay: int, seconds: float) -> None:
+    """In closed loop with encoders and a delay; the first observable parameter is another and is estimated. Unstable
+    robots make of the rounding of the float32 numbers a thousand times as much in half a second."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    solution = load_solution(f"{name}-rfvi")
+    problem, value = in_float64(solution)
+    problem.theta, problem.theta_bounds = problem.theta.double(), problem.theta_bounds.double()
+    numbers_of, script = observing(solution.problem), racer.MiniRacer()
+    assert numbers_of is not None
+    loop = LOOP.replace("delay: 0,", f"finds: true, delay: {delay},")
+    loop = loop.replace("success: simulation", "found: [...simulation.observer.parameters], success: simulation")
+    run = {**numbers(solution), "observer": numbers_of}
+    script.eval(f"{engine(solution.problem)}\nconst run = {json.dumps(run)};\n{loop}")
+    estimated = numbers_of["observable"][0]  # type: ignore[index]
+    theta = torch.as_tensor(problem.robot.nominal_parameters, dtype=torch.float64).clone()
+    theta[estimated] *= 1.2
+    x = problem.sample_starts(1, torch.Generator().manual_seed(3)).double()
+    plant = Harsh(problem, Harshness(encoder=1.0, delay=delay), theta)
+    policy = controller(problem, value, solution.run.settings.reaction_periods)
+    parameter = problem.robot.parameter_names[estimated]
+    expected = rollouts(problem, policy, x, plant, seconds=seconds, observed=True, estimate=[parameter])
+    found = json.loads(script.eval(f"roll({x[0].tolist()}, {theta.tolist()}, {len(expected.u)}, 0)"))
+    np.testing.assert_allclose(found["states"], expected.x[1:, 0].numpy(), atol=1e-4)
+    assert found["result"] == pytest.approx(float(expected.returns[0]), rel=1e-4)
+    estimate = float(expected.estimates[parameter][0])
+    assert found["found"][estimated] == pytest.approx(estimate, rel=1e-4)
+    assert abs(estimate / float(problem.theta[estimated]) - 1.0) > 1e-3
 
 
 def test_page_is_one_file_without_links(finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

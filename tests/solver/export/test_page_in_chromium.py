@@ -12,10 +12,11 @@ import pytest
 
 from solver.cli import main
 from solver.training.settings import Settings
+from tests.solver.export.test_families import trained
 from tests.solver.small_trainings import start_unjudged
 
 CHROMIUM = shutil.which("chromium")
-#: How far the admissible set of the first parameter lies from its slider's track, in pixels: its ends and its height.
+#: How far the bounds of the first parameter lie from its slider's track, in pixels: its ends and its height.
 ON_TRACK = """
 (() => {
   const input = document.querySelector("#parameters input"), set = document.querySelector("#parameters .set");
@@ -91,6 +92,7 @@ def drag(page: Any, across: float, up: float) -> None:
     page.mouse.up()
 
 
+@pytest.mark.slow
 def test_sliders_and_pushes_change_the_motion(page: Any) -> None:
     page.locator("#parameters input").first.fill("2.4")
     assert "theta=2.4" in page.url
@@ -117,6 +119,7 @@ def test_sliders_and_pushes_change_the_motion(page: Any) -> None:
     assert "push=" not in page.url
 
 
+@pytest.mark.slow
 def test_address_restores_the_experiment(page: Any) -> None:
     """Maps of any two states, a worse drive, another start and curve; and no address breaks the page."""
     page.wait_for_selector("#heat canvas >> nth=1")
@@ -143,6 +146,7 @@ def test_address_restores_the_experiment(page: Any) -> None:
     assert other.evaluate("[axes, pushes.length, conditions.theta.length, conditions.delay]") == [[0, 1], 0, 2, 20]
 
 
+@pytest.mark.slow
 def test_many_starts_run_and_a_longer_rod_stays_in_view(page: Any) -> None:
     page.click("#many")
     page.wait_for_selector("#distribution canvas", timeout=300_000)
@@ -222,10 +226,11 @@ def test_touch_pushes_and_keys_move_sliders(finished_run: Path, tmp_path: Path) 
         browser.close()
 
 
+@pytest.mark.slow
 def test_a_story_is_told_and_the_robot_stays_in_its_picture(page: Any) -> None:
-    """Every step is an experiment: a push at the target, then half as much mass again."""
+    """Every step is an experiment: a push at the target, half as much mass again, and an observer that finds it."""
     steps = page.locator("#story button")
-    assert steps.all_inner_texts() == ["1Push it", "2Make it heavier"]
+    assert steps.all_inner_texts() == ["1Push it", "2Make it heavier", "3Now let it find out"]
     steps.nth(0).click()
     assert page.evaluate("start") == page.evaluate("facts.task.target")
     page.evaluate("pause(true)")
@@ -237,6 +242,63 @@ def test_a_story_is_told_and_the_robot_stays_in_its_picture(page: Any) -> None:
     assert page.evaluate("conditions.theta[0]") == pytest.approx(1.5 * page.evaluate("nominal[0]"))
     assert "1.5 kg" in page.inner_text("#told")
     assert page.evaluate("start") == page.evaluate("facts.task.start_mean")
+    assert page.locator(".track .found:visible").count() == 0
+    steps.nth(2).click()
+    assert "knows=found" in page.url
+    assert page.locator("#knows").input_value() == "found"
+    page.evaluate("pause(true)")
+    for _ in range(200):
+        page.evaluate("advance()")
+    page.evaluate("draw()")
+    assert page.evaluate("panes[0].simulation.observer.parameters[0]") == pytest.approx(1.5, rel=0.1)
+    assert page.inner_text(".finds").startswith("finds mass 1.")
+    assert page.locator(".track .found:visible").count() == 1
+    page.select_option("#knows", "nominal")
+    page.evaluate("draw()")
+    assert page.locator(".finds:visible").count() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
+def test_a_family_is_told_what_is_found_and_its_target_moves(tiny: Callable[..., Settings], tmp_path: Path) -> None:
+    """To where the pointer is, within the range of the reference; the slider shows it."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="there is no playwright; pip install playwright")
+    path = tmp_path / "page.html"
+    assert main(["page", str(trained("lean", tiny, tmp_path / "run")), "--out", str(path)]) == 0
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 844})
+        page.goto(path.as_uri())
+        page.click("#pause")
+        assert page.locator("#story button").all_inner_texts()[-1] == "3Now let it find out"
+        assert page.locator("#knows option").count() == 3
+        page.select_option("#drag", "goal")
+        page.evaluate("scrollTo(0, 0)")
+        for wanted, expected in ((0.4, 0.4), (1.2, 0.6)):
+            x, y, *_ = page.evaluate(TIP.replace("simulation.x)", "simulation.target)"))
+            scale = page.evaluate("placed(panes[0].canvas.clientWidth, panes[0].canvas.clientHeight).scale")
+            lean = page.evaluate("panes[0].simulation.target[0]")
+            page.mouse.move(x, y)
+            page.mouse.down()
+            across, down = math.sin(wanted) - math.sin(lean), math.cos(lean) - math.cos(wanted)
+            page.mouse.move(x + scale * across, y + scale * down)
+            page.mouse.up()
+            assert page.evaluate("conditions.theta[1]") == pytest.approx(expected, abs=0.02)
+            page.evaluate("draw()")
+            assert page.evaluate("panes[0].simulation.target[0]") == pytest.approx(expected, abs=0.02)
+        assert page.evaluate("pushes.length") == 0
+        page.locator("#story button").last.click()
+        page.evaluate("pause(true)")
+        for _ in range(100):
+            page.evaluate("advance()")
+        estimated = "panes[0].simulation.observer.estimated.map((i) => facts.parameters[i].name)"
+        assert page.evaluate(estimated) == ["mass"]
+        told = page.evaluate("runs[0].told.entries[0]")  # from -1 to 1
+        found = page.evaluate("panes[0].simulation.observer.parameters[0]")
+        assert told == pytest.approx((found - 1.0) / 0.5, abs=1e-9)
+        assert told > 0.1
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        browser.close()
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from modelgen.cli import main as modelgen_main
 from solver.cli import main
 from solver.export.js_export import numbers
 from solver.export.page_export import engine
-from solver.plants.harsh.plant import Harsh, Harshness
+from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
 from solver.training.settings import Settings
@@ -71,6 +71,7 @@ def states(run: Path) -> np.ndarray[Any, Any]:
     return 0.8 * load_solution(run).problem.sample_domain(200, torch.Generator().manual_seed(1)).numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("periods", [0.0, 2.0])
 def test_the_policy_at_the_target_is_the_trim(run: Path, periods: float) -> None:
     problem = load_solution(run).problem

@@ -163,6 +163,7 @@ def test_solver_evaluate_takes_other_reaction_periods(finished_run: Path, capsys
     assert evaluated(finished_run, capsys, "--reaction-periods", "0") == closed | {"reaction_periods": 0.0}
 
 
+@pytest.mark.slow
 def test_run_is_evaluated_with_the_reaction_periods_of_its_training(
     train_tiny: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,13 +18,13 @@ gymnasium = pytest.importorskip("gymnasium")
 
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
+from solver.gym import NAMESPACE  # noqa: E402
 from solver.gym.environment import (  # noqa: E402
     EnvironmentOptions,
     RobotEnv,
     RobotVectorEnv,
     features,
 )
-from solver.gym.registration import NAMESPACE  # noqa: E402
 from tests.closeness import assert_close  # noqa: E402
 
 PENDULUM = f"{NAMESPACE}/pendulum-v0"
@@ -164,6 +164,7 @@ def test_gaussian_starts_follow_the_task_and_uniform_starts_fill_the_domain() ->
     assert bool((share.abs() <= 1.0).all())
 
 
+@pytest.mark.slow
 def test_angle_starts_are_uniform_in_the_angle_and_target_share_starts_near_the_target() -> None:
     angle, near = (RobotVectorEnv("cartpole", 4000, start="angle", target_share=share) for share in (0.0, 0.25))
     angle.reset(seed=0)
@@ -260,6 +261,7 @@ def test_states_that_are_not_finite_are_an_error(monkeypatch: pytest.MonkeyPatch
         env.step(np.zeros(1))
 
 
+@pytest.mark.slow
 def test_information_has_the_terms_of_the_cost_and_the_success() -> None:
     """Beside those of rollouts with the same inputs: a policy that succeeds, and no input."""
     policy = solver.load("pendulum-rfvi").policy
@@ -287,6 +289,7 @@ def test_information_has_the_terms_of_the_cost_and_the_success() -> None:
     np.testing.assert_allclose(action_cost, -result.action_reward, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_single_environment_says_whether_it_succeeded() -> None:
     policy, env = solver.load("pendulum-rfvi").policy, RobotEnv("pendulum")
     for seed in range(2):  # a second episode, after one that was cut short
@@ -300,6 +303,7 @@ def test_a_single_environment_says_whether_it_succeeded() -> None:
     assert [short.step(np.zeros(1))[4]["is_success"] for _ in range(10)] == [False] * 10
 
 
+@pytest.mark.slow
 def test_stable_baselines_takes_the_environment_and_reads_successes() -> None:
     sb3 = pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed")
     from solver.gym import vec_env

@@ -14,8 +14,8 @@ from modelgen.artifact.folder import SHIPPED, known
 gymnasium = pytest.importorskip("gymnasium")
 
 
+from solver.gym import NAMESPACE, register  # noqa: E402
 from solver.gym.environment import RobotVectorEnv  # noqa: E402
-from solver.gym.registration import NAMESPACE, register  # noqa: E402
 
 PENDULUM = f"{NAMESPACE}/pendulum-v0"
 

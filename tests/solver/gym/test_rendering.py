@@ -10,8 +10,8 @@ from solver.errors import SolverError
 gymnasium = pytest.importorskip("gymnasium")
 
 
+from solver.gym import NAMESPACE  # noqa: E402
 from solver.gym.environment import RobotEnv, RobotVectorEnv  # noqa: E402
-from solver.gym.registration import NAMESPACE  # noqa: E402
 
 PENDULUM = f"{NAMESPACE}/pendulum-v0"
 

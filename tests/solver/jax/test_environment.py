@@ -57,6 +57,7 @@ def test_an_episode_that_ends_begins_anew_within_scan() -> None:
     np.testing.assert_array_equal(observation[8], before[8])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["gaussian", "angle", "uniform"])
 def test_starts_are_those_of_the_task(start: Any) -> None:
     x = np.asarray(Environment("cartpole", start=start).reset(jax.random.key(0), 40_000)[1])
@@ -68,6 +69,7 @@ def test_starts_are_those_of_the_task(start: Any) -> None:
     assert (differences < 0.1 * expected.std(0)).all()
 
 
+@pytest.mark.slow
 def test_gradient_of_the_reward_by_differences() -> None:
     with jax.enable_x64(True):
         env = Environment("pendulum", dtype="float64")
@@ -96,6 +98,7 @@ def test_options_out_of_range_are_explained(options: dict[str, Any], words: str)
         Environment("pendulum", **options)
 
 
+@pytest.mark.slow
 def test_an_action_of_another_shape_is_explained() -> None:
     env = Environment("pendulum")
     state, _ = env.reset(jax.random.key(0), 3)

@@ -19,6 +19,7 @@ from tests.solver.export.test_families import GIVEN, trained
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pendulum", "planar_quadrotor", "lean"])
 def test_beside_torch(name: str, tiny: Callable[..., Settings], tmp_path: Path) -> None:
     run = trained(name, tiny, tmp_path / "run")
@@ -41,6 +42,7 @@ def test_beside_torch(name: str, tiny: Callable[..., Settings], tmp_path: Path) 
     assert np.abs(np.asarray(functions.policy(x)) - u).max() > 1e-2 * limits.max()  # nominal ones
 
 
+@pytest.mark.slow
 def test_a_derivative_by_what_is_told(tiny: Callable[..., Settings], tmp_path: Path) -> None:
     functions = solver.load(trained("pendulum", tiny, tmp_path / "run")).to_jax()
     assert set(GIVEN["pendulum"]) == {"mass", "length"}

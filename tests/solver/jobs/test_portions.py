@@ -18,14 +18,11 @@ import pytest
 
 from modelgen.cli import main as modelgen_main
 from modelgen.derivation.model_file import SHIPPED
-from solver.certification import experiment as experiments
 from solver.certification.experiment import Experiment, portion
 from solver.errors import SolverError
-from solver.evaluation import robustness
-from solver.evaluation.parameter_box import ParameterRange
 from solver.evaluation.robustness import Trial, measure
-from solver.jobs.engines import results, workers
-from solver.jobs.portions import policy_reference
+from solver.evaluation.statistics import ParameterRange
+from solver.jobs.engines import policy_reference, results, workers
 from solver.plants.outcome import sample_starts
 from solver.runs.folder import CHECKPOINT
 from tests.solver.conftest import heeding_ctrl_c
@@ -37,21 +34,16 @@ BUSY = 400  # ticks: both workers have begun, and roll out
 LONG = "horizon = 3600\n[starts]\nangle = [-1, 1]\nangle_rate = [0, 0]\n"
 
 
-def test_two_processes_give_the_numbers_of_one(
-    finished_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_processes_give_the_numbers_of_one(finished_run: Path, tmp_path: Path) -> None:
     """With noise, of a portion or of a rollout."""
-    monkeypatch.setattr(robustness, "ROLLOUTS_AT_ONCE", 8)
-    monkeypatch.setattr(robustness, "FEW", 0)
-    monkeypatch.setattr(experiments, "AT_ONCE", 8)
     noisy = tmp_path / "noisy.toml"
     noisy.write_text('plant = "harsh"\neffects = ["noise"]\n')
     trial, box = Trial("harsh", ("noise",), 4, 3), [ParameterRange("mass", 0.9, 1.1, 5, False)]
     results, returns, processes = [], [], set()
     for jobs in (1, 2):
         with workers(jobs) as executor:
-            results.append(measure([finished_run], box, trial, executor=executor))
-            tested = Experiment(policy_reference(finished_run), noisy, executor)
+            results.append(measure([finished_run], box, trial, executor=executor, at_once=8))
+            tested = Experiment(policy_reference(finished_run), noisy, executor, at_once=8)
             x = sample_starts(tested.problem, 20, 5)
             theta = tested.problem.theta.repeat(20, 1)
             returns.append(tested.outcomes(x, theta, np.arange(20)).returns)

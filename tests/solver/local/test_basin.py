@@ -132,14 +132,14 @@ def allowed(basin: Basin) -> float:
 
 
 @pytest.mark.slow
-def test_a_small_cost_may_be_wrong_by_much(rod: Problem, basin: Basin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_cost_may_be_wrong_by_much(rod: Problem, basin: Basin) -> None:
     """Without the allowance for what is negligible beside the whole task, the basin is smaller."""
-    monkeypatch.setattr("solver.local.basin.NEGLIGIBLE", 0.0)
-    strict = find_basin(rod, 1.0)
+    strict = find_basin(rod, 1.0, negligible=0.0)
     assert strict is not None
     assert strict.level < basin.level
 
 
+@pytest.mark.slow
 def test_the_basin_is_the_largest_up_to_a_factor_of_two(rod: Problem, basin: Basin) -> None:
     """From the boundary of four times the level some state fails to arrive, meets a limit or pays too much."""
     larger = Basin(basin.target, basin.continuous, basin.cost, 4.0 * basin.level)
@@ -158,6 +158,7 @@ def test_a_shell_lies_on_the_boundary_on_all_sides(rod: Problem, basin: Basin) -
     assert torch.equal(shell(rod, basin, 400), x)
 
 
+@pytest.mark.slow
 def test_a_linear_robot_keeps_it_up_to_its_limits(tmp_path: Path) -> None:
     """V is the quadratic form everywhere: an ellipsoid of level L reaches sqrt(L inv(P)_ii) along state i."""
     problem = built(tmp_path, "rail", ON_THE_LEVEL)
@@ -167,6 +168,7 @@ def test_a_linear_robot_keeps_it_up_to_its_limits(tmp_path: Path) -> None:
     assert 0.45 * largest < found.level < 1.05 * largest
 
 
+@pytest.mark.slow
 def test_there_is_none_at_a_target_that_cannot_be_held(tmp_path: Path) -> None:
     """A pendulum that no input reaches."""
     problem = built(tmp_path, "falling", FALLING)

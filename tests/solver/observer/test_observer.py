@@ -13,7 +13,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.observer.observer import FOUND, PUSH, Observer, make_sensing, usual_counts
-from solver.plants.harsh.plant import Harsh, Harshness
+from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import rollouts
 from solver.plants.plant import Nominal, Plant
 from solver.problem.integrator import integrate_period
@@ -49,6 +49,7 @@ def difference(problem: Problem, a: Tensor, b: Tensor) -> Tensor:
     return torch.where(problem.clipped, a - b, turned)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rates", [[], [0.05]])
 def test_observer_of_a_linear_robot_is_the_linear_kalman_filter(rates: list[float], slider: str) -> None:
     """rates: deviation of the error of the velocity, if it is measured."""
@@ -168,6 +169,7 @@ def test_covariance_of_an_unstable_robot_stays_symmetric_and_positive(load: Load
     assert float(torch.linalg.eigvalsh(observer.covariance).min()) > 0.0
 
 
+@pytest.mark.slow
 def test_controller_with_the_observer_balances_with_two_periods_of_delay(load: Load) -> None:
     """Without the observer, the same controller swings from limit to limit."""
     problem = Problem(load("cartpole"))

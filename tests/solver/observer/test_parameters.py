@@ -19,7 +19,7 @@ from modelgen.loader import CompiledRobot
 from solver.certification.experiment import Experiment
 from solver.cli import main
 from solver.errors import SolverError
-from solver.jobs.portions import policy_reference
+from solver.jobs.engines import policy_reference
 from solver.observer.observability import UNKNOWN, estimated_parameters
 from solver.observer.observer import (
     FOUND,
@@ -66,6 +66,7 @@ def waves(problem: Problem, seconds: float, size: float = 0.3) -> list[Tensor]:
     return [size * problem.input_limits[None] * math.sin(2.0 * math.pi * float(t)) for t in times]
 
 
+@pytest.mark.slow
 def test_filter_of_state_disturbance_and_parameters_is_the_textbook_one(rail: Problem) -> None:
     deviation = 2e-3 / math.sqrt(12.0)
     observer = Observer(rail, make_sensing(rail, counts=torch.tensor([2e-3])), [0, 1])
@@ -93,6 +94,7 @@ def test_filter_of_state_disturbance_and_parameters_is_the_textbook_one(rail: Pr
     np.testing.assert_allclose(observer.covariance[0].numpy(), theirs.P, rtol=0.02, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_innovations_of_robots_within_the_bounds_are_as_large_as_the_filter_says(rail: Problem) -> None:
     """Every robot has other parameters and another constant load; mean of the normalised innovation 1, chi-square."""
     size, generator = 400, torch.Generator().manual_seed(1)
@@ -113,6 +115,7 @@ def test_innovations_of_robots_within_the_bounds_are_as_large_as_the_filter_says
     assert 0.7 < mean < bound  # below 1, because these robots do not wander
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pendulum", "planar_quadrotor"])
 def test_a_constant_load_is_found_in_time_and_not_forgotten(name: str, load: Load) -> None:
     problem = Problem(load(name))
@@ -219,6 +222,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Problem:
     return Problem(load_robot("odd", "cpu", str(folder / "generated")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -240,6 +244,7 @@ def test_a_parameter_without_bounds_is_refused(rail: Problem) -> None:
     rail.theta_bounds = bounds
 
 
+@pytest.mark.slow
 def test_all_estimates_what_has_bounds_and_is_observable(odd: Problem) -> None:
     found = estimated_parameters(odd, usual(odd), ["all"])
     assert [odd.robot.parameter_names[i] for i in found] == ["mass", "damping"]

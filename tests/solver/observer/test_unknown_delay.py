@@ -14,7 +14,7 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.observer.observability import UnknownDelay
 from solver.observer.observer import Observer
-from solver.plants.harsh.plant import Harsh, Harshness
+from solver.plants.harsh import Harsh, Harshness
 from solver.problem.problem import Problem
 
 pytestmark = pytest.mark.slow

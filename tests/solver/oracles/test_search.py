@@ -80,6 +80,7 @@ def test_good_motion_from_one_start_becomes_a_guess_for_every_start(monkeypatch:
     assert [motion.reward for motion in pendulum(solve, monkeypatch, guesses=0).motions()] == [-20.0] * 3
 
 
+@pytest.mark.slow
 def test_exact_searches_start_from_all_guesses_if_no_coarse_motion_exists(monkeypatch: pytest.MonkeyPatch) -> None:
     def solve(program: NonlinearProgram, _: np.ndarray, guess: Guess) -> Trajectory | None:
         return made_up(program, guess, -30.0) if not program.coarse and guess.name == "random motion 1" else None

@@ -43,3 +43,16 @@ def test_design_clips_starts_within_the_limits_and_not_continuous_angles() -> No
 def test_mean_start_beyond_a_limit_is_an_error() -> None:
     with pytest.raises(SolverError, match=r"angle_rate 8\.5.* 8 rad/s"):
         design(with_starts("pendulum", (np.pi, 8.5), (0.0, 0.0)), 5)
+
+
+def test_rotations_are_uniform_or_turned_from_the_mean() -> None:
+    """Uniform quaternions have the second moments 1/4; rotation vectors of a small deviation have this deviation."""
+    metadata = modelgen.load("satellite", backend="casadi").metadata
+    q = design(metadata, 50)[:, :4]
+    np.testing.assert_allclose(np.linalg.norm(q, axis=1), 1.0, atol=1e-12)
+    np.testing.assert_allclose(q.T @ q / len(q), np.eye(4) / 4.0, atol=0.08)
+    mean = (0.6, 0.8, 0.0, 0.0, 0.0, 0.0, 0.0)
+    near = design(with_starts("satellite", mean, (0.1, 0.1, 0.1, 0.1, 0.0, 0.0, 0.0)), 20)[:, :4]
+    assert (2.0 * np.arccos(near @ mean[:4]) < 0.45).all()
+    axes = 2.0 * np.stack([near @ row for row in np.array([[-0.8, 0.6, 0, 0], [0, 0, 0.6, 0.8], [0, 0, -0.8, 0.6]])], 1)
+    np.testing.assert_allclose(axes.std(0), 0.1, rtol=0.02)

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from sympy import sin
 
 import modelgen
+from modelgen import Quadratic, Robot
 from modelgen.cli import main as modelgen_main
 from modelgen.derivation.model_file import SHIPPED
 from modelgen.loader import CompiledRobot
@@ -100,7 +102,9 @@ def test_states_are_within_their_limits_after_every_integration_step(load: Calla
     assert ends[0, 0].item() == pytest.approx(motion.x[1, 0], abs=1e-4)
 
 
-@pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "planar_arm3", "planar_quadrotor"])
+@pytest.mark.parametrize(
+    "name", ["pendulum", "cartpole", "furuta", "planar_arm3", "planar_quadrotor", "satellite", "quadrotor"]
+)
 def test_step_of_the_program_is_a_control_period_of_the_evaluation(
     load: Callable[[str], CompiledRobot], name: str
 ) -> None:
@@ -126,11 +130,56 @@ def test_step_of_the_program_is_a_control_period_of_the_evaluation(
         assert bool((motion.x[:, problem.continuous[0]] < x[:, problem.continuous[0]] - 6.0).any())  # crossed the seam
 
 
+def rigid(kind: str, limit: float | None = None, weight: float = 1.0) -> CompiledRobot:
+    """A body that one torque turns about its x axis: a ball joint, or a hinge with the same cost."""
+    robot = Robot(f"rigid_{kind}", "A body that turns")
+    torque = robot.input("torque", 0.5, "N m")
+    if kind == "ball":
+        ball = robot.ball("attitude", rate_limit=2, limit=limit)
+        robot.link("body", ball, inertia=(1.0, 1.4, 0.8))
+        robot.apply(ball.turn[0], torque)
+        cost = 2 * ball.away().dot(ball.away()) + sum(rate**2 for rate in ball.rate) / 2
+    else:
+        angle = robot.revolute("angle", limit=3, rate_limit=2)
+        robot.link("body", angle, axis="x", inertia=(1.0, 1.4, 0.8))
+        robot.apply(angle, torque)
+        cost = 2 * (2 * sin(angle / 2)) ** 2 + angle.rate**2 / 2
+    robot.task(
+        state_cost=cost, action_cost=Quadratic(weight), start={}, horizon=4, weight_at_horizon=0.5, control_rate=10
+    )
+    return modelgen.compile(robot, backend="casadi")
+
+
+def test_a_rotation_about_one_axis_has_the_optimum_of_a_hinge() -> None:
+    ball, hinge = NonlinearProgram(rigid("ball")), NonlinearProgram(rigid("hinge"))
+    turned = np.array([np.cos(0.6), np.sin(0.6), 0.0, 0.0, 0.2, 0.0, 0.0])
+    one = ball.solve(turned, straight(ball, turned))
+    other = hinge.solve(np.array([1.2, 0.2]), straight(hinge, np.array([1.2, 0.2])))
+    assert one is not None
+    assert other is not None
+    assert one.reward == pytest.approx(other.reward, rel=1e-5)
+    np.testing.assert_allclose(one.u, other.u, atol=1e-3)
+    np.testing.assert_allclose(np.linalg.norm(one.x[:, :4], axis=1), 1.0, atol=1e-6)
+
+
+def test_a_rotation_stays_within_its_limit() -> None:
+    """Torques are dear, so that the body would turn on if it could."""
+    start = np.array([np.cos(0.25), np.sin(0.25), 0.0, 0.0, 0.3, 0.0, 0.0])
+    largest = []
+    for limit in (0.6, None):
+        program = NonlinearProgram(rigid("ball", limit, weight=50.0))
+        motion = program.solve(start, straight(program, start))
+        assert motion is not None
+        largest.append(2.0 * np.arccos(np.abs(motion.x[:, 0]).min()))
+    assert largest[0] == pytest.approx(0.6, abs=1e-4)
+    assert largest[1] > 0.65
+
+
 def test_cost_is_computed_from_wrapped_angles() -> None:
     """The cart-pole's cost has a barrier on the pole's angle, which would block the second way up."""
     program = NonlinearProgram(modelgen.load("cartpole", backend="casadi"))
-    later, cost, _ = program.step([0.1, -0.4, 0.3, 1.0], [2.0])
-    turned, same, _ = program.step([0.1, -0.4 + 2.0 * np.pi, 0.3, 1.0], [2.0])
+    later, cost, *_ = program.step([0.1, -0.4, 0.3, 1.0], [2.0])
+    turned, same, *_ = program.step([0.1, -0.4 + 2.0 * np.pi, 0.3, 1.0], [2.0])
     assert float(same) == pytest.approx(float(cost), rel=1e-9)
     assert np.asarray(turned - later).ravel() == pytest.approx([0.0, 2.0 * np.pi, 0.0, 0.0], abs=1e-9)
 

@@ -15,8 +15,19 @@ from torch import Tensor
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.observer.observer import COUNTS_PER_TURN, LENGTH_COUNT
-from solver.plants.harsh.plant import EFFECTS, SATURATION, Harsh, Harshness, harshness
-from solver.plants.harsh.sensors import BREAKAWAY, COULOMB, CROSSING, CUTOFF, NOISE, Backlash
+from solver.plants.harsh import (
+    BREAKAWAY,
+    COULOMB,
+    CROSSING,
+    CUTOFF,
+    EFFECTS,
+    NOISE,
+    SATURATION,
+    Backlash,
+    Harsh,
+    Harshness,
+    harshness,
+)
 from solver.plants.outcome import rollouts, sample_starts
 from solver.plants.plant import Nominal, Plant
 from solver.problem.problem import Problem

@@ -14,7 +14,7 @@ from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants import PlantName, make_plant
-from solver.plants.harsh.plant import EFFECTS, Harsh, Harshness, harshness
+from solver.plants.harsh import EFFECTS, Harsh, Harshness, harshness
 from solver.plants.outcome import rollouts, sample_starts
 from solver.plants.plant import Nominal
 from solver.problem.problem import Problem

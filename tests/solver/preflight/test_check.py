@@ -78,6 +78,7 @@ def interrupted(_: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_a_sweep_and_a_reproduction_make_the_same_checks_before_any_training(
     generated: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

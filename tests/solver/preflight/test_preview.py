@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import modelgen
+from modelgen.derivation import model_file
 from solver.errors import SolverError
 from solver.oracles.search import PERIODS
 from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory
@@ -19,8 +22,10 @@ from solver.problem.robots import load_robot
 from solver.training.presets import make_settings
 
 SECONDS = 20.0
+UNSEEN = Path(__file__).parents[3] / "benchmarks" / "unseen"
 
 
+@pytest.mark.slow
 def test_motion_of_a_solvable_task_has_the_same_return_on_the_plant() -> None:
     robot = load_robot("pendulum", "cpu", None)
     result = preview(robot, SECONDS)
@@ -41,6 +46,7 @@ def test_motion_of_a_solvable_task_has_the_same_return_on_the_plant() -> None:
     assert abs(float(simulation.x[0, 0])) < 0.2
 
 
+@pytest.mark.slow
 def test_too_short_horizon_is_warned_of(short: str) -> None:
     line, warnings = previewed(load_robot("pendulum", "cpu", short), SECONDS)
     assert line == ""
@@ -95,3 +101,16 @@ def test_mean_start_beyond_a_limit_is_a_warning_in_place_of_a_preview(short: str
     line, (warning,) = previewed(robot, SECONDS)
     assert line == ""
     assert "angle_rate" in warning
+
+
+@pytest.mark.parametrize(("weight", "dead"), [("8", ("y",)), ("40", ())])
+def test_a_car_that_may_as_well_stop_beside_its_lane_is_warned_of(
+    weight: str, dead: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Standing 0.094 m beside the lane for 6 s costs weight * 6 * 0.094^2, the manoeuvre about 0.6 and 1.1."""
+    text = (UNSEEN / "rolling_car.py").read_text().replace("8 * y**2", f"{weight} * y**2")
+    (tmp_path / "rolling_car.py").write_text(text)
+    robot = modelgen.compile(model_file.load(str(tmp_path / "rolling_car.py")), dtype="float32")
+    result = preview(robot, SECONDS)
+    assert result.dead == dead
+    assert ["rolling_car rolls" in text for text in result.warnings()] == [True] * len(dead)

@@ -43,6 +43,7 @@ def warned(robot: Any, **changes: Any) -> list[str]:
     return forewarnings(robot, make_settings("fast", robot, **changes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "acrobot"])
 def test_shipped_robots_give_no_warning(load: Load, name: str) -> None:
     assert warned(load(name)) == []
@@ -56,6 +57,7 @@ def test_starts_beyond_a_limit(load: Load) -> None:
     assert "of the starts lie beyond the limit of cart, 0.5 m" in text
 
 
+@pytest.mark.slow
 def test_starts_that_are_the_target(load: Load) -> None:
     cartpole = load("cartpole")
     (text,) = warned(Changed(cartpole, start_mean=(0.0,) * 4, start_deviation=(0.0,) * 4))
@@ -68,6 +70,7 @@ def test_target_beyond_the_rates(load: Load) -> None:
     assert "angle needs 0.39 s" in text
 
 
+@pytest.mark.slow
 def test_too_few_iterations_names_enough(load: Load) -> None:
     (text,) = warned(load("pendulum"), iterations=6)
     assert "6 iterations carry the reward back by about 3.4 s" in text  # 6 * 42/10 periods of 8 ms, over 1 - 0.94
@@ -75,6 +78,7 @@ def test_too_few_iterations_names_enough(load: Load) -> None:
     assert warned(load("pendulum"), iterations=9) == []
 
 
+@pytest.mark.slow
 def test_too_fast_for_its_control_rate(load: Load) -> None:
     """The rod falls with sqrt(3 g / 2 l); twelve control periods a swing are the least."""
     length = float(load("pendulum").nominal_parameters[1])
@@ -97,6 +101,7 @@ def test_rounding_is_no_motion_of_a_small_robot(load: Load) -> None:
     assert not any("not at rest" in text for text in warned(small))
 
 
+@pytest.mark.slow
 def test_weak_input_against_a_simulation(load: Load) -> None:
     """The reach that the warning prints is where the full input just fails to bring the rod back."""
     weak = Changed(load("pendulum"), limit=0.2)
@@ -135,6 +140,7 @@ def test_another_state_that_costs_as_little_as_the_target(load: Load) -> None:
     assert "angle at 6.28 rad as at the target" in text or "angle at -6.28 rad as at the target" in text
 
 
+@pytest.mark.slow
 def test_adversaries_that_outweigh_the_input_are_warned_of(load: Load) -> None:
     (text,) = warned(
         load("pendulum"), adversaries={"action": 2.0, "state": 0.04, "observation": 0.001, "parameters": 0.025}
@@ -144,6 +150,7 @@ def test_adversaries_that_outweigh_the_input_are_warned_of(load: Load) -> None:
     assert warned(load("pendulum"), algorithm="cfvi") == []
 
 
+@pytest.mark.slow
 def test_an_action_cost_of_next_to_nothing(load: Load) -> None:
     """The regulator's poles are the stable eigenvalues of the Hamiltonian matrix, without any Riccati equation."""
     local = linearization(load("planar_quadrotor"))

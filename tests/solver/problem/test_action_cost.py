@@ -39,6 +39,7 @@ def closed_form(kind: Kind, u: Tensor) -> list[float]:
     return [sum(REFERENCES[kind](value, limit, weight) for value, limit, weight in row) for row in rows]
 
 
+@pytest.mark.slow
 @every_backend
 @every_cost
 def test_cost_is_its_closed_form_summed_over_inputs(folder: Path, kind: Kind, backend: str) -> None:

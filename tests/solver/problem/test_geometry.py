@@ -1,4 +1,4 @@
-"""Errors of rotations: beside `modelgen.tangent`, SciPy and autograd; and states that stay in the domain."""
+"""Errors of rotations: beside `modelgen.metadata`, SciPy and autograd; and states that stay in the domain."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import torch
 from scipy.spatial.transform import Rotation
 
 import modelgen
-from modelgen.metadata import Metadata
-from modelgen.tangent import Tangent
+from modelgen.metadata import Metadata, Tangent
 from solver.plants.outcome import succeeded
 from solver.problem.geometry import Geometry, exponential, matrix, turns_within, uniform
 from solver.problem.problem import Problem

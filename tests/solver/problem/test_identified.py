@@ -104,6 +104,7 @@ def test_direction_that_recordings_cannot_determine_does_not_shrink_the_others(l
     assert (np.sqrt(np.diag(identified.shape)) / room).max() == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_run_stores_the_identified_parameters_and_sets(
     short: str, tmp_path: Path, tiny_options: list[str], capsys: Capture
 ) -> None:
@@ -177,6 +178,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @examples(max_examples=60)
 @given(st.sampled_from(["robot", "model_hash", "parameters", "ellipsoid", "radii", ""]), JSON)
 def test_malformed_file_gives_a_solver_error(key: str, value: Any) -> None:

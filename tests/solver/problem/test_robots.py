@@ -92,6 +92,7 @@ def test_success_depends_on_the_rate_of_the_coordinate(geared: CompiledRobot) ->
     assert succeeded(Problem(geared), x).tolist() == [True, False, False]
 
 
+@pytest.mark.slow
 def test_preset_has_the_time_scale_of_the_pendulum(geared: CompiledRobot, load: Callable[[str], CompiledRobot]) -> None:
     for name in ("step_periods", "trace_decay"):
         ours, theirs = (getattr(make_settings("fast", robot), name) for robot in (geared, load("pendulum")))

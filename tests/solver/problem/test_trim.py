@@ -17,7 +17,7 @@ from solver.local.basin import cost_to_go, find_basin
 from solver.local.linearization import linearization
 from solver.oracles.search import random_motions, straight
 from solver.oracles.trajectory import NonlinearProgram
-from solver.plants.harsh.plant import Harsh, Harshness
+from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import controller, rollouts, without_input
 from solver.preflight.check import _obstacle
 from solver.preflight.warnings import _not_at_rest

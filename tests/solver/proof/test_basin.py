@@ -32,6 +32,7 @@ def ball(spread: float, name: str = "pendulum-rfvi") -> Ball | None:
     return searching.prove(0.4 * searching.widest, spread * np.abs(searching.loop.nominal), seconds=30.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "spread"), [("pendulum-rfvi", 0.05), ("planar_quadrotor-rfvi", 0.0)])
 def test_rollouts_of_wrong_robots_shrink_as_proven(name: str, spread: float) -> None:
     """SciPy's integrator, the shipped policy in float32, and parameters at the corners of their box."""
@@ -50,6 +51,7 @@ def test_rollouts_of_wrong_robots_shrink_as_proven(name: str, spread: float) -> 
         assert (np.linalg.norm(e @ root, axis=1)[outside] <= (1 - proven.rate) * size[outside]).all()
 
 
+@pytest.mark.slow
 def test_a_set_in_which_a_trajectory_grows_is_not_proven() -> None:
     """Gravity is stronger than the policy expects: the pendulum falls."""
     searching = search()
@@ -78,10 +80,12 @@ def test_a_flipped_sign_in_a_corner_is_not_proven(seed: int) -> None:
     assert searching.prove(radius, 0.0 * loop.nominal, seconds=1.0) is None
 
 
+@pytest.mark.slow
 def test_one_wrong_parameter_at_the_edge_of_a_wide_box_is_not_proven() -> None:
     assert search().prove(0.6 * search().widest, 0.5 * search().loop.nominal, seconds=2.0) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("input_error", [0.3, 1.0])
 def test_an_input_error_that_pushes_out_of_the_core_is_not_proven(input_error: float) -> None:
     searching = copy.copy(search())
@@ -89,11 +93,13 @@ def test_an_input_error_that_pushes_out_of_the_core_is_not_proven(input_error: f
     assert searching.prove(0.5 * searching.widest, 0.0 * searching.loop.nominal, seconds=2.0) is None
 
 
+@pytest.mark.slow
 def test_a_ball_smaller_than_its_disturbance_is_not_proven() -> None:
     searching = search()
     assert searching.prove(1e-9 * searching.widest, 0.0 * searching.loop.nominal, seconds=2.0) is None
 
 
+@pytest.mark.slow
 def test_the_command_prints_what_is_proven(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "pendulum-rfvi", "--spread", "0", "--seconds", "5", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)

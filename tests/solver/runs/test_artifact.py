@@ -27,6 +27,7 @@ def house(tmp_path: Path, short: str, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_run_is_evaluated_where_there_is_no_such_robot(
     house: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -171,6 +171,7 @@ def test_full_disk_keeps_the_old_checkpoint(run_copy: Path, monkeypatch: pytest.
     assert not [path for path in run_copy.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.slow
 def test_removing_a_run_spares_other_files(run_copy: Path) -> None:
     (run_copy / "notes.txt").write_text("mine")
     (run_copy / "figures").mkdir()

@@ -75,6 +75,7 @@ def test_text_and_metrics_on_a_full_disk(small: Path) -> None:
     log.close()
 
 
+@pytest.mark.slow
 def test_training_says_it_in_a_message(
     small: Path, tiny_options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

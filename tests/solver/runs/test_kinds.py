@@ -193,6 +193,7 @@ def test_a_run_of_another_kind_is_named(third_kind: Kind, tmp_path: Path) -> Non
     assert kind_of(tmp_path / "run") == third_kind
 
 
+@pytest.mark.slow
 def test_training_from_python_is_training_from_the_command(
     tmp_path: Path, tiny_options: list[str], short: str, tiny: Any, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
@@ -209,6 +210,7 @@ def test_training_from_python_is_training_from_the_command(
     capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_an_unfinished_run_is_exported_and_certified_with_a_word(
     train_tiny: Callable[..., None], tmp_path: Path, capsys: Capture
 ) -> None:
@@ -235,6 +237,7 @@ def test_an_unfinished_run_is_exported_and_certified_with_a_word(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_damaged_metrics_of_a_finished_run_do_not_change_its_diagnosis(run_copy: Path, capsys: Capture) -> None:
     warnings = []
     for content in (None, b"", b"\xff\xfe", '{"iteration": 1, "selection_success": 1}\n'.encode("utf-16")):

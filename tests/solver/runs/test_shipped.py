@@ -20,7 +20,7 @@ from solver.oracles.trajectory import Trajectory
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import load_rollout_policy
-from solver.training import shipping
+from solver.training import lifecycle
 from solver.training.run import RUN, load_run
 
 Capture = pytest.CaptureFixture[str]
@@ -44,11 +44,12 @@ FIGURES = shipped.Figures(
 @pytest.fixture
 def one(empty: Path, gallery_run: Path) -> Path:
     """The tiny run as a shipped policy."""
-    assert shipping.ship(gallery_run) == NAME
+    assert lifecycle.ship(gallery_run) == NAME
     shipped.save_figures(NAME, FIGURES)
     return empty / NAME
 
 
+@pytest.mark.slow
 def test_a_name_stands_for_the_same_policy(one: Path, gallery_run: Path) -> None:
     """In half the bytes or less, without optimisers and visited states."""
     x = np.random.default_rng(0).uniform(-1.0, 1.0, (50, 2)).astype(np.float32)
@@ -95,6 +96,7 @@ def test_commands_take_a_name(one: Path, capsys: Capture) -> None:
     assert capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_limit_takes_a_name(one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to the search: the motions of the policy, one a start, are the first guesses."""
     guesses = []
@@ -174,22 +176,19 @@ def test_folder_of_the_user_has_priority_over_a_shipped_policy(one: Path, galler
     assert shipped.run_folder(NAME) == one
 
 
-def test_large_unfinished_or_foreign_run_cannot_ship(
-    empty: Path, gallery_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_unfinished_or_foreign_run_cannot_ship(empty: Path, gallery_run: Path, tmp_path: Path) -> None:
     run_copy = Path(shutil.copytree(gallery_run, tmp_path / "run"))
-    monkeypatch.setattr(shipping, "LARGEST", 1000)
     with pytest.raises(SolverError, match="1000"):
-        shipping.ship(run_copy)
+        lifecycle.ship(run_copy, largest=1000)
     content = json.loads((run_copy / RUN).read_text())
     content["settings"]["iterations"] += 1
     (run_copy / RUN).write_text(json.dumps(content))
     with pytest.raises(SolverError, match="iterations is 6"):
-        shipping.ship(run_copy)
+        lifecycle.ship(run_copy)
     content["artifact_hash"] = "0" * 64
     (run_copy / RUN).write_text(json.dumps(content))
     with pytest.raises(SolverError, match="was trained on artifact"):
-        shipping.ship(run_copy)
+        lifecycle.ship(run_copy)
     assert not empty.exists()
 
 
@@ -198,5 +197,5 @@ def test_shipped_policies_load_and_are_small() -> None:
     for name in shipped.names():
         run, figures = load_run(shipped.FOLDER / name), shipped.read_figures(name)
         assert name == f"{run.robot}-{run.settings.algorithm}" == f"{figures.robot}-{figures.algorithm}"
-        assert (shipped.FOLDER / name / CHECKPOINT).stat().st_size <= shipping.LARGEST
+        assert (shipped.FOLDER / name / CHECKPOINT).stat().st_size <= lifecycle.LARGEST
         load_rollout_policy(shipped.FOLDER / name)

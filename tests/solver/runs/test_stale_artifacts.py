@@ -42,6 +42,7 @@ def test_no_training_on_a_stale_artifact(
     assert main(["evaluate", "pendulum-rfvi", "--episodes", "1"]) in (0, 2)  # of another artifact, and says so
 
 
+@pytest.mark.slow
 def test_a_build_during_a_training_is_named_at_the_next_iteration(
     house: Path, tiny: Callable[..., object], capsys: pytest.CaptureFixture[str]
 ) -> None:

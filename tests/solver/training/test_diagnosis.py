@@ -108,6 +108,7 @@ def test_lost_success_is_reported() -> None:
     assert numbers_of(text) >= SUCCESSES
 
 
+@pytest.mark.slow
 def test_solver_train_prints_a_diagnosis(
     tiny_options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

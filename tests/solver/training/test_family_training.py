@@ -20,7 +20,7 @@ from solver.certification.experiment import Experiment
 from solver.cli import main
 from solver.errors import SolverError
 from solver.gym.environment import RobotEnv, RobotVectorEnv
-from solver.jobs.portions import policy_reference
+from solver.jobs.engines import policy_reference
 from solver.observer.observability import make_observer
 from solver.plants import make_plant
 from solver.plants.outcome import controller, rollouts
@@ -30,7 +30,7 @@ from solver.problem.parameters import Relative
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.kinds import KINDS, load_rollout_policy, start
-from solver.training.plan import plan
+from solver.training.lifecycle import plan
 from solver.training.run import load_run, load_run_checkpoint
 from solver.training.settings import Settings
 from solver.training.solution import load_solution, make_ensemble
@@ -62,6 +62,7 @@ def family(train: Callable[..., None], tmp_path_factory: pytest.TempPathFactory)
     return folder
 
 
+@pytest.mark.slow
 def test_run_json_names_the_ranges(family: Path) -> None:
     described = json.loads((family / "run.json").read_text())
     ends = [(entry["name"], entry["lower"], entry["upper"]) for entry in described["given"]]
@@ -72,6 +73,7 @@ def test_run_json_names_the_ranges(family: Path) -> None:
     assert run.identity() != replace(run, given=()).identity()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("done", [1, 3])
 def test_a_resumed_family_is_an_uninterrupted_one(
     train: Callable[..., None], family: Path, tmp_path: Path, done: int
@@ -122,6 +124,7 @@ def test_a_policy_without_told_parameters_refuses_them() -> None:
         load_solution("pendulum-rfvi", told={"mass": 1.2})
 
 
+@pytest.mark.slow
 def test_evaluate_tells_the_changed_value_unless_blind(family: Path) -> None:
     told = solver.evaluate(family, parameters={"mass": Relative(1.3)}, episodes=5)
     blind = solver.evaluate(family, parameters={"mass": Relative(1.3)}, episodes=5, blind=True)
@@ -135,6 +138,7 @@ def test_evaluate_tells_the_changed_value_unless_blind(family: Path) -> None:
     assert np.isfinite(observed.statistics["return_mean"])
 
 
+@pytest.mark.slow
 def test_robustness_tells_every_point(family: Path, tmp_path: Path) -> None:
     words = ["robustness", str(family), "--parameter", "mass", "--from", "0.8x", "--to", "1.2x", "--points", "3"]
     words += ["--episodes", "4", "--jobs", "1", "--out"]
@@ -159,6 +163,7 @@ def test_exports_hold_the_policy_of_the_told_robot(family: Path, tmp_path: Path)
     assert main(["export", str(family), "--c", str(tmp_path), "--set", "torque=1"]) == 2
 
 
+@pytest.mark.slow
 def test_a_heavier_robot_hovers_with_more_thrust(tiny: Callable[..., Settings], tmp_path: Path) -> None:
     """The trim of the told robot, in the policy and in its cost."""
     _, run = plan("planar_quadrotor", given={"mass": (0.4, 0.6)})
@@ -193,6 +198,7 @@ def test_the_observation_of_an_environment_ends_with_the_context(short: str) -> 
     assert plain.reset(seed=4)[0].shape == (3,)
 
 
+@pytest.mark.slow
 def test_the_network_of_a_family_does_not_fit_one_robot(family: Path, short: str, tmp_path: Path) -> None:
     with pytest.raises(SolverError, match="does not fit this training: the robot has other states now, or --given"):
         solver.train("pendulum", generated=short, start_from=family, iterations=1, preview=0.0, out=tmp_path / "run")
@@ -304,6 +310,7 @@ def test_robustness_and_certificates_tell_the_estimates(
     assert float(again.returns) == pytest.approx(worst.total, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_controller_is_told_its_estimates_and_starts_at_the_told_value(family: Path) -> None:
     controller, policy = (
         solver.load_controller(family, estimate=["told"], told={"mass": 1.3}),

@@ -53,6 +53,7 @@ def require_equal_to_differences(
     assert (off / (size + 1e-2)).median() < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("run", "periods"),
     [("pendulum-rfvi", None), ("pendulum-rfvi", 0), ("planar_arm2-rfvi", None), ("planar_quadrotor-cfvi", None)],
@@ -81,6 +82,7 @@ def test_of_a_policy_that_is_told_parameters(
     require_equal_to_differences(trained(name, tiny, tmp_path / "run"), told=told)
 
 
+@pytest.mark.slow
 def test_gradients_and_transformations_of_torch() -> None:
     """Of one state and of many; `vmap` gives what a batch gives."""
     run = "planar_arm2-rfvi"

@@ -22,6 +22,7 @@ from tests.solver.conftest import TINY
 Capture = pytest.CaptureFixture[str]
 
 
+@pytest.mark.slow
 def test_training_opens_its_artifact_once(short: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Presets, checks, preview, basin and training share one robot."""
     opened: list[Path] = []
@@ -38,6 +39,7 @@ def test_training_opens_its_artifact_once(short: str, tmp_path: Path, monkeypatc
     assert opened == [Path(short) / "pendulum"]
 
 
+@pytest.mark.slow
 def test_warm_start_begins_with_the_best_weights_and_their_metric(
     train_tiny: Callable[..., None], tmp_path: Path, tiny_options: list[str]
 ) -> None:
@@ -72,6 +74,7 @@ def test_warm_start_from_another_robots_run_is_an_error(finished_run: Path, tmp_
     assert not (tmp_path / "no").exists()
 
 
+@pytest.mark.slow
 def test_warm_start_with_another_width_is_an_error(
     finished_run: Path, tmp_path: Path, tiny_options: list[str], capsys: Capture
 ) -> None:
@@ -80,6 +83,7 @@ def test_warm_start_with_another_width_is_an_error(
     assert "--width" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_warm_start_can_be_resumed(finished_run: Path, tmp_path: Path, tiny_options: list[str]) -> None:
     folder = tmp_path / "warm"
     assert main(["train", "pendulum", "--start-from", str(finished_run), "--out", str(folder), *tiny_options]) == 0

@@ -116,6 +116,7 @@ def test_cfvi_is_polished_in_the_end(
     assert [row["step_periods"] for row in rows[3:]] == [1.0] * len(rows[3:])
 
 
+@pytest.mark.slow
 def test_rfvi_is_polished_before_its_adversaries_grow(
     train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,11 +15,11 @@ import torch
 import solver
 from solver.cli import main
 from solver.errors import SolverError
-from solver.evaluation.parameter_box import ParameterRange
 from solver.evaluation.robustness import Trial, measure
+from solver.evaluation.statistics import ParameterRange
 from solver.plants.outcome import controller
 from solver.runs.kinds import KINDS, names_to_estimate, start
-from solver.training.plan import plan
+from solver.training.lifecycle import plan
 from solver.training.run import load_run
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
@@ -44,6 +44,7 @@ def run(train: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) ->
     return folder
 
 
+@pytest.mark.slow
 def test_run_json_holds_the_reference_and_no_name_does(run: Path) -> None:
     described = json.loads((run / "run.json").read_text())
     assert described["given"] == [{"name": "goal", "lower": -1.0, "upper": 1.0}]
@@ -52,6 +53,7 @@ def test_run_json_holds_the_reference_and_no_name_does(run: Path) -> None:
     assert (loaded.label, loaded.name, loaded.told_names) == ("slide-rfvi", "slide-rfvi-fast-seed0", ("goal",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("done", [1, 3])
 def test_a_resumed_training_is_an_uninterrupted_one(
     train: Callable[..., None], run: Path, tmp_path: Path, done: int
@@ -72,6 +74,7 @@ def test_the_policy_is_told_its_goal(run: Path) -> None:
         policy(x, goal=1.4)
 
 
+@pytest.mark.slow
 def test_an_evaluation_draws_sets_and_moves_the_goal(run: Path) -> None:
     drawn = solver.load(run).evaluate(episodes=20)
     assert (drawn.drawn, drawn.told, set(drawn.parameters)) == (("goal",), (), {"mass"})
@@ -118,6 +121,7 @@ def test_robustness_draws_goals_at_every_point(run: Path) -> None:
         measure([run], [ParameterRange("goal", -0.5, 0.5, 3, True)], trial)
 
 
+@pytest.mark.slow
 def test_the_command_says_what_was_drawn(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", str(run), "--episodes", "5", "--jump", "2"]) == 0
     printed = capsys.readouterr().out

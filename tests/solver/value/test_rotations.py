@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from modelgen.tangent import Tangent
+from modelgen.metadata import Tangent
 from solver.local.basin import cost_to_go, find_basin, near_target, shell
 from solver.local.linearization import linearization
 from solver.problem.problem import Problem

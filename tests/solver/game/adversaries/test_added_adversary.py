@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from solver.game import adversaries
 from solver.game.admissible_sets import Box
-from solver.game.adversaries import make_adversaries
+from solver.game.adversaries import ADVERSARIES, make_adversaries
 from solver.game.adversaries.adversary import Adversary, Disturbed, Hamiltonian
 from solver.game.game import Game, Modulation
 from solver.game.policies import ClosedFormPolicy
@@ -53,10 +52,11 @@ class GainAdversary(Adversary):
 
 
 @pytest.fixture
-def with_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+def with_gain() -> Iterator[None]:
     """Adds the line to the table."""
-    monkeypatch.setattr(adversaries, "ADVERSARIES", [*adversaries.ADVERSARIES, GainAdversary])
-    monkeypatch.setattr("solver.training.settings.ADVERSARIES", adversaries.ADVERSARIES)
+    ADVERSARIES.append(GainAdversary)
+    yield
+    ADVERSARIES.remove(GainAdversary)
 
 
 @robots

@@ -36,6 +36,7 @@ def test_model_zip_loads_in_stable_baselines(finished: Path) -> None:
     np.testing.assert_allclose(act(x)[0].numpy(), 0.85 * 2.5 * action, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_checkpoint_of_another_run_is_an_error(finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     content = torch.load(folder / CHECKPOINT, weights_only=True)
@@ -52,6 +53,7 @@ def test_model_zip_is_never_unpickled(finished: Path, tmp_path: Path) -> None:
     assert torch.equal(act(x)[0], load_rollout_policy(finished)[1](x)[0])
 
 
+@pytest.mark.slow
 def test_solver_evaluate_evaluates_a_baseline(finished: Path, capsys: Capture) -> None:
     assert main(["evaluate", str(finished), "--episodes", "3", "--set", "mass=1.3x", "--json"]) == 0
     problem, act, _ = load_rollout_policy(finished)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from solver.lab.reproduction.experiments import BUDGETS, Choice, Plan
-from solver.lab.reproduction.runs import _folder, _key
+from solver.lab.reproduction.runs import _folder, run_key
 from solver.training.settings import Settings
 
 TINY: dict[str, Any] = {"iterations": 3, "states": 96, "epochs": 1, "minibatch": 48, "trace_decay": 0.8}
@@ -23,13 +23,14 @@ def quiet(_: object) -> None:
 
 
 def choice(seeds: tuple[int, ...] = (0, 1), overrides: dict[str, Any] | None = None, **more: Any) -> Choice:
-    return Choice(seeds=seeds, overrides={"train": {**TINY, **(overrides or {})}}, budget=SMALL, **more)
+    own = {"train": {**TINY, **(overrides or {})}, "classical": {"tries": 1, "episodes": 3}}
+    return Choice(seeds=seeds, overrides=own, budget=SMALL, **more)
 
 
 def train_here(plan: Plan, parent: Path) -> None:
     """Train what is missing in this process, where starting costs nothing."""
     for training in plan.trainings:
-        folder = _folder(parent, training, _key(training.run))
+        folder = _folder(parent, training, run_key(training.run))
         if not folder.exists():
             training.kind.training.start(training.run, folder, quiet)
 

@@ -18,7 +18,6 @@ from solver.errors import SolverError
 from solver.lab.reproduction import gallery
 from solver.lab.reproduction.experiments import Choice, make_plan
 from solver.lab.reproduction.gallery import Gallery
-from solver.lab.reproduction.results_page import NOTES
 from solver.lab.reproduction.runs import _words, run_plan
 from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.problem.robots import load_robot
@@ -105,6 +104,7 @@ def test_gallery_plans_all_robots_with_default_settings() -> None:
     }
 
 
+@pytest.mark.slow
 def test_gallery_page_has_the_statistics_of_the_rollouts(
     trained: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,15 +151,20 @@ def test_seeds_of_a_robot_share_a_line_and_notes_stay(
     other = dataclasses.replace(row, seed=1, return_mean=-7.125, success_rate=1.0 - row.success_rate, threads=4)
     made.rows[other.key] = other
     page = tmp_path / "gallery.md"
-    page.write_text(f"{page.read_text()}A note.\n")
+    page.write_text(f"{page.read_text()}A note.\n".replace("# Results: gallery", "# Mine"))
     made.write()
     text = page.read_text()
     assert f"| pendulum | cfvi | 0, 1 | 50 % | 0 % | {row.return_mean:.2f}, -7.12 |" in text
     assert f"| {row.threads}, 4 |" in text
-    assert text.count(NOTES) == 1
-    assert text.endswith(f"{NOTES}\nA note.\n")
+    assert text.count("## Every robot") == 1
+    assert text.startswith("# Mine\n\n<!-- made by solver reproduce: gallery -->\n## Every robot")
+    assert text.endswith("<!-- end of gallery -->\n\nA note.\n")
+    page.write_text(text.replace("<!-- end of gallery -->", ""))
+    with pytest.raises(SolverError, match="lacks the line '<!-- end of gallery -->'"):
+        made.write()
 
 
+@pytest.mark.slow
 def test_row_is_written_before_the_next_training_ends(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from solver.errors import SolverError
 from solver.evaluation.evaluation import evaluate
 from solver.lab.reproduction.experiments import make_plan
 from solver.lab.reproduction.report import learning_figure
+from solver.lab.reproduction.results_page import SECTIONS
 from solver.lab.reproduction.runs import run_plan
 from solver.plants import make_plant
 from solver.plants.outcome import rollouts, sample_starts
@@ -35,7 +36,7 @@ def test_table_1_has_the_statistics_of_the_rollouts(trained: Path, tmp_path: Pat
     options = Options("table1", runs=trained, out=tmp_path, jobs=2, seeds=[0, 1])
     carry_out(options, choice())
     assert capsys.readouterr().out.splitlines()[0] == "0 trained, 8 reused"
-    text = (tmp_path / "table1-small.md").read_text()
+    text = (tmp_path / "paper.md").read_text()
     assert "`solver reproduce table1 --budget small --seeds 0 1`" in text
     assert "2 seeds (0, 1), **fewer than the paper's 5**" in text
     assert str(trained) not in text
@@ -62,7 +63,7 @@ def test_table_1_keeps_rows_of_earlier_calls(trained: Path, tmp_path: Path, caps
 
     def made(runs: Path, **more: Any) -> list[str]:
         carry_out(Options("table1", runs=runs, out=tmp_path, jobs=1, report_only=True), choice(**more))
-        return (tmp_path / "table1-small.md").read_text().splitlines()
+        return (tmp_path / "paper.md").read_text().splitlines()
 
     empty = tmp_path / "empty"
     made(trained, methods=("cFVI",))
@@ -90,7 +91,7 @@ def _table(lines: list[str]) -> list[str]:
 def test_robustness_keeps_methods_of_earlier_calls(trained: Path, tmp_path: Path) -> None:
     def made(runs: Path, **more: Any) -> str:
         carry_out(Options("fig-robustness", runs=runs, out=tmp_path, jobs=1, report_only=True), choice(**more))
-        return (tmp_path / "fig-robustness-small.md").read_text()
+        return (tmp_path / "robustness.md").read_text()
 
     empty = tmp_path / "empty"
     made(trained, methods=("rFVI",))
@@ -138,13 +139,18 @@ def _pooled(folders: list[Path], plant: str) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize(
     ("experiment", "figures"),
-    [("fig-value", ["-pendulum.png"]), ("fig-learning", [".png"]), ("fig-robustness", ["/pendulum-nominal.png"])],
+    [
+        ("fig-value", ["-pendulum.png"]),
+        ("fig-learning", [".png"]),
+        ("fig-robustness", ["/pendulum-nominal.png"]),
+        ("fig-parameters", ["/pendulum.png"]),
+    ],
 )
 def test_figures_and_their_table_are_written(
     experiment: Any, figures: list[str], trained: Path, tmp_path: Path
 ) -> None:
     carry_out(Options(experiment, runs=trained, out=tmp_path, jobs=1), choice())
-    text = (tmp_path / f"{experiment}-small.md").read_text()
+    text = (tmp_path / f"{SECTIONS[experiment][0]}.md").read_text()
     for suffix in figures:
         name = f"{experiment}-small{suffix}"
         assert f"({name})" in text
@@ -156,6 +162,12 @@ def test_figures_and_their_table_are_written(
             if is_dp_rfvi(load_run(p.parent).settings)
         ]
         assert f"| pendulum, rFVI | {np.mean(last):.1f} | {min(last):.1f} … {max(last):.1f} |" in text
+    if experiment == "fig-parameters":
+        results = json.loads((tmp_path / "fig-parameters-small/pendulum.json").read_text())["parameters"]
+        assert [result["axes"][0]["parameter"] for result in results] == ["mass", "length"]
+        assert "|  | cFVI | rFVI |\n| --- | ---: | ---: |\n| pendulum | 0 % | 0 % |" in text
+        carry_out(Options(experiment, runs=tmp_path / "none", out=tmp_path, jobs=1, report_only=True), choice())
+        assert (tmp_path / "robustness.md").read_text() == text  # from the JSON file, without runs
     if experiment == "fig-robustness":
         found = json.loads((tmp_path / "fig-robustness-small/pendulum-nominal.json").read_text())
         assert [group["label"] for group in found["groups"]] == ["cFVI", "rFVI"]
@@ -195,7 +207,7 @@ def test_legend_fits_a_narrow_figure(trained: Path) -> None:
 def test_ablation_draws_its_figure_and_reuses_equal_runs(copied: Path, tmp_path: Path) -> None:
     train_here(make_plan("fig-ablation", "small", choice(seeds=(0,))), copied)
     carry_out(Options("fig-ablation", runs=copied, out=tmp_path, jobs=2, seeds=[0]), choice(seeds=(0,)))
-    text = (tmp_path / "fig-ablation-small.md").read_text()
+    text = (tmp_path / "paper.md").read_text()
     assert (tmp_path / "fig-ablation-small.png").stat().st_size > 20_000
     assert text.count("| pendulum, ") == 8
     row = {
@@ -208,7 +220,7 @@ def test_run_without_metrics_has_no_curve(copied: Path, tmp_path: Path) -> None:
     for k, log in enumerate(sorted(copied.glob("*/metrics.jsonl"))):
         log.write_text(log.read_text()[:-30] if k % 2 else "")
     carry_out(Options("fig-learning", runs=copied, out=tmp_path, jobs=1), choice())
-    assert "| pendulum, rFVI |" in (tmp_path / "fig-learning-small.md").read_text()
+    assert "| pendulum, rFVI |" in (tmp_path / "paper.md").read_text()
 
 
 def test_report_without_runs_lists_the_missing_runs(tmp_path: Path, capsys: Capture) -> None:
@@ -216,7 +228,7 @@ def test_report_without_runs_lists_the_missing_runs(tmp_path: Path, capsys: Capt
         words = ["reproduce", experiment, "--report-only", "--runs", str(tmp_path), "--out", str(tmp_path / "out")]
         assert main(words) == 0
         assert "0 trained, 0 reused" in capsys.readouterr().out
-        assert "**Missing:** " in (tmp_path / "out" / f"{experiment}-small.md").read_text()
+        assert "**Missing:** " in (tmp_path / "out" / f"{SECTIONS[experiment][0]}.md").read_text()
     assert main([*words, "--seeds", "0", "4"]) == 0
     missing = "- **Missing:** pendulum, seeds 0, 4, not trained to the end: DP, adversary ramped up, 0; DP, "
-    assert missing in (tmp_path / "out" / "fig-ablation-small.md").read_text()
+    assert missing in (tmp_path / "out" / "paper.md").read_text()

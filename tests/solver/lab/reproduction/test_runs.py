@@ -175,7 +175,7 @@ def test_failed_training_does_not_stop_the_others(tmp_path: Path, capsys: Captur
     bad = choice(seeds=(0,), overrides={"learning_rate": 1e30, "final_learning_rate": 1e30}, methods=("cFVI",))
     assert carry_out(options, bad) == 1
     assert re.search(rf"error: cFVI, pendulum, seed 0 failed \(1\): .*{LOG}", capsys.readouterr().err)
-    text = (tmp_path / "out" / "fig-value-small.md").read_text()
+    text = (tmp_path / "out" / "paper.md").read_text()
     assert "**Missing:** pendulum, seed 0, failed: cFVI." in text
 
 
@@ -196,7 +196,7 @@ def test_baseline_is_trained_resumed_and_reused(tmp_path: Path) -> None:
     runs = run_plan(plan, tmp_path / "runs", 1, quiet)
     assert (runs.trained, runs.failures) == (1, ())
     carry_out(Options("table1", runs=tmp_path / "runs", out=tmp_path, report_only=True), mine)
-    text = (tmp_path / "table1-small.md").read_text()
+    text = (tmp_path / "paper.md").read_text()
     assert "SAC: 240 actions of 25 control periods on pendulum, **shorter than the 200,000" in text
     assert re.search(r"\| SAC-N UDR \| .* \| -[\d.]+ ± [\d.]+ \| -32.9 ± 0.6 \|", text)
     assert run_plan(plan, tmp_path / "runs", 1, quiet, command=NEVER).trained == 0

@@ -1,0 +1,118 @@
+"""Ignorable coordinates: those on which neither the equations of motion nor the cost depend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from sympy import Expr, Matrix, S, Symbol
+
+from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.derivation.numeric import compiled_evaluator, samples
+from modelgen.errors import ModelError
+from modelgen.statement.declarations import Joint
+from modelgen.statement.robot import Robot
+
+SAMPLES = 64  # states at which a coordinate is moved
+ROUNDING = 1e-9  # of the largest sampled value: a smaller change is rounding
+
+
+def moved_by(robot: Robot, equations: EquationsOfMotion, joints: Sequence[Joint]) -> dict[Symbol, str]:
+    """For each of the joints' coordinates, what depends on it; the empty text where nothing does.
+
+    Each coordinate is moved at random states. A quantity that is not finite counts as one that does not depend.
+    """
+    named = dict(_quantities(equations))
+    x, theta = samples(robot, SAMPLES, seed=5)
+    outside = [joint for joint in joints if joint.symbol not in equations.state]
+    symbols = [*equations.state, *equations.parameters, *(joint.symbol for joint in outside)]
+    random = np.random.default_rng(5)
+    limits = np.array([joint.limit for joint in outside])
+    at = np.hstack([x, theta, random.uniform(-limits, limits, (len(x), len(limits)))])
+    entries = Matrix([entry for expressions in named.values() for entry in expressions])
+    owners = np.array([name for name, expressions in named.items() for _ in expressions])
+    function = compiled_evaluator(symbols, entries, equations.definitions)
+    before, result = function(at)[..., 0], {}
+    size = np.abs(np.where(np.isfinite(before), before, 0.0)).max(axis=0)
+    for joint in joints:
+        other = at.copy()
+        other[:, symbols.index(joint.symbol)] = random.uniform(-joint.limit, joint.limit, len(at))
+        with np.errstate(invalid="ignore"):
+            change = np.nan_to_num(np.abs(function(other)[..., 0] - before)).max(axis=0)
+        changed = change > ROUNDING * size
+        result[joint.symbol] = str(owners[changed.argmax()]) if changed.any() else ""
+    return result
+
+
+def _quantities(equations: EquationsOfMotion) -> list[tuple[str, list[Expr]]]:
+    """Every quantity of the motion and the cost, with its name in a message."""
+    rows = list(enumerate(equations.velocities))
+    rates = zip(equations.coordinates, equations.coordinate_rates, strict=True)
+    named = [(f"the rate of `{q}`", [rate]) for q, rate in rates]
+    named += [(f"the inertia along `{speed}`", list(equations.mass_matrix.row(row))) for row, speed in rows]
+    named += [
+        (f"the force along `{speed}`", [equations.force[row], *equations.input_matrix.row(row)]) for row, speed in rows
+    ]
+    named += [
+        (f"the flow of `{z}`", [equations.flow[row], *equations.flow_matrix.row(row)])
+        for row, z in enumerate(equations.internal)
+    ]
+    return [*named, ("the state cost", [equations.state_cost])]
+
+
+def without_ignored(robot: Robot, equations: EquationsOfMotion) -> EquationsOfMotion:
+    """The equations at zero of all ignored coordinates. Raises ModelError if anything depends on one of these."""
+    if not robot.ignored:
+        return equations
+    for symbol, quantity in moved_by(robot, equations, robot.ignored).items():
+        if quantity:
+            raise ModelError(
+                f"robot.ignore({symbol}) leaves `{symbol}` out of the state, but {quantity} depends on it. Remove "
+                "robot.ignore, or the dependence.",
+                next(joint.place for joint in robot.ignored if joint.symbol == symbol),
+            )
+    zero = {joint.symbol: S.Zero for joint in robot.ignored}
+
+    def at_zero(matrix: Matrix) -> Matrix:
+        return matrix.xreplace(zero)
+
+    free = equations.free and replace(
+        equations.free,
+        mass_matrix=at_zero(equations.free.mass_matrix),
+        force=at_zero(equations.free.force),
+        input_matrix=at_zero(equations.free.input_matrix),
+    )
+    return replace(
+        equations,
+        definitions=tuple((symbol, value.xreplace(zero)) for symbol, value in equations.definitions),
+        coordinate_rates=at_zero(equations.coordinate_rates),
+        mass_matrix=at_zero(equations.mass_matrix),
+        force=at_zero(equations.force),
+        input_matrix=at_zero(equations.input_matrix),
+        state_cost=equations.state_cost.xreplace(zero),
+        flow=at_zero(equations.flow),
+        flow_matrix=at_zero(equations.flow_matrix),
+        free=free,
+        implicit={
+            z: tuple((symbol, slope.xreplace(zero)) for symbol, slope in slopes if symbol not in zero)
+            for z, slopes in equations.implicit.items()
+        },
+    )
+
+
+def ignorable(robot: Robot, equations: EquationsOfMotion) -> str:
+    """A message on coordinates of the state on which neither the equations nor the cost depend; empty without any."""
+    joints = [joint for joint in robot.joints if joint.kind != "quaternion" and joint.symbol not in robot.rolls]
+    names = [symbol.name for symbol, quantity in moved_by(robot, equations, joints).items() if not quantity]
+    if not names:
+        return ""
+    free = robot.declared_task.numbers.free
+    left = [name for name in names if name not in free]
+    reason = ", so that no policy brings it to its target" if left else ""
+    advice = f", or write free={[*free, *left]!r}, or give it a state cost" if left else ""
+    return (
+        f"{robot.declared_task.place}: nothing depends on {', '.join(f'`{name}`' for name in names)}: the equations "
+        f"are the same everywhere along it, and the state cost does not see it{reason}. Write "
+        f"robot.ignore({names[0]}) before robot.task, which leaves it out of the state and halves the domain{advice}."
+    )

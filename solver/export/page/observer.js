@@ -1,0 +1,146 @@
+// The observer of one robot with encoders: an extended Kalman filter of its states, of a disturbance of every input and of
+// chosen parameters. Formulas, names and references as in solver.observer.observer; `run.observer` holds its numbers.
+// confine(y): holds a state in the domain. reset({ delay, noise, estimated, theta }): begins anew, with the delay of the
+// drive in control periods, the deviations of the noise of positions, the estimated parameters and the first ones.
+function makeObserver(robot, facts, rules, { counts, velocities, bounds, shifts, drive, found, change, push }, confine) {
+  const n = facts.states.length, m = facts.inputs.length, q = rules.position.length, p = facts.parameters.length, columns = n + m + p;
+  const period = 1 / facts.task.control_rate, steps = facts.task.integration_steps, h = period / steps;
+  const floats = (size) => new Float64Array(size), range = (size) => Array.from({ length: size }, (_, i) => i);
+  const turned = (angle) => angle - 2 * Math.PI * Math.floor((angle + Math.PI) / (2 * Math.PI));
+  const error = (to, from, i) => (facts.states[i].continuous ? turned(to[i] - from[i]) : to[i] - from[i]);
+  const trim = facts.inputs.map((input) => input.trim), x = floats(n), a = floats(n), B = floats(n * m), other = floats(n);
+  const slopes = [floats(n * n), floats(n * m * n), floats(n * p), floats(n * m * p)];
+  const grows = (seconds) => 1 - Math.exp((-2 * period) / seconds);
+  const spread = bounds.map(([low, high]) => (high - low) ** 2 / 12); // variances of the parameters
+  const own = { x, parameters: floats(p), disturbance: floats(m), estimated: [], reset, estimate, compensate, sent };
+  let P, waiting, measured, unknown, added, largest, taken, nominal;
+
+  function reset({ delay, noise, estimated, theta }) {
+    const walk = facts.inputs.map((input, k) => Math.min(range(p).reduce((sum, i) => sum + (estimated.includes(i) ? 0 : shifts[i][k]), drive[k]), input.limit));
+    const slow = estimated.map((i) => spread[i]), at = facts.inputs.map((_, k) => walk[k] ** 2 / 3);
+    measured = counts.map((count, i) => count ** 2 / 12 + noise[i] ** 2);
+    unknown = [...measured, ...velocities.map((limit) => limit ** 2 / 3), ...at, ...slow];
+    added = [...counts.map(() => 0), ...velocities.map((limit) => push ** 2 * period * limit ** 2), ...at.map((each) => each * grows(found)), ...slow.map((each) => each * grows(change))];
+    [largest, nominal, taken] = [walk, [...theta], 0];
+    waiting = Array.from({ length: delay }, () => trim);
+    own.estimated = [...estimated];
+    own.parameters.set(theta);
+    own.disturbance.fill(0);
+  }
+  // dx/dt, and of the derivatives D of x by the first state, the input and the parameters.
+  function rates(y, u, D) {
+    if (!D) robot.affine_dynamics(y, own.parameters, a, B);
+    else robot.jacobians(y, own.parameters, a, B, ...slopes);
+    const [da, dB, atheta, Btheta] = slopes, v = Float64Array.from(a, (each, i) => u.reduce((sum, input, k) => sum + B[i * m + k] * input, each));
+    if (!D) return { v };
+    const E = range(n).map((i) => {
+      const row = floats(columns);
+      for (let j = 0; j < n; j++) {
+        let slope = da[i * n + j];
+        for (let k = 0; k < m; k++) slope += dB[(i * m + k) * n + j] * u[k];
+        for (let c = 0; c < columns; c++) row[c] += slope * D[j][c];
+      }
+      for (let k = 0; k < m; k++) row[n + k] += B[i * m + k];
+      for (let e = 0; e < p; e++) {
+        row[n + m + e] += atheta[i * p + e];
+        for (let k = 0; k < m; k++) row[n + m + e] += Btheta[(i * m + k) * p + e] * u[k];
+      }
+      return row;
+    });
+    return { v, E };
+  }
+  // Moves y on by a control period under u plus the disturbance; returns the derivatives at its end if they are wanted.
+  function move(y, sent, wanted) {
+    const u = sent.map((each, k) => each + own.disturbance[k]);
+    let D = wanted ? range(n).map((i) => Float64Array.from({ length: columns }, (_, c) => Number(i === c))) : null;
+    for (let step = 0; step < steps; step++) {
+      const stages = [];
+      for (const share of [0, 0.5, 0.5, 1]) {
+        const last = stages.at(-1);
+        stages.push(rates(y.map((each, i) => each + (last ? share * h * last.v[i] : 0)), u, D?.map((row, i) => row.map((each, c) => each + (last ? share * h * last.E[i][c] : 0)))));
+      }
+      const sum = (of) => (h / 6) * (of(stages[0]) + 2 * of(stages[1]) + 2 * of(stages[2]) + of(stages[3]));
+      y.set(y.map((each, i) => each + sum(({ v }) => v[i])));
+      D = D?.map((row, i) => row.map((each, c) => each + sum(({ E }) => E[i][c])));
+      confine(y);
+    }
+    return D;
+  }
+  function begin(y) {
+    x.set(range(n).map((i) => (i < q ? y[i] : facts.states[i].kind === "internal" ? facts.task.target[i] : 0)));
+    confine(x);
+    P = unknown.map((each, i) => unknown.map((_, j) => (i === j ? each : 0)));
+  }
+  // A period under the input u, corrected by the positions y at its end.
+  function advance(u, y) {
+    const about = Float64Array.from(x), { estimated } = own, all = unknown.length;
+    if (taken === 1) { // a linearisation about rest is wrong by the square of the velocities
+      for (let i = 0; i < q; i++) about[q + i] = error(y, x, i) / period;
+      confine(about);
+    }
+    const ahead = Float64Array.from(about), by = move(ahead, u, true);
+    ahead.set(ahead.map((each, i) => x.reduce((sum, own, j) => sum + by[i][j] * (own - about[j]), each)));
+    const chosen = [...range(n + m), ...estimated.map((i) => n + m + i)];
+    const S = range(all).map((i) => (i < n ? chosen.map((c) => by[i][c]) : range(all).map((j) => Number(i === j))));
+    const SP = S.map((row) => range(all).map((j) => row.reduce((sum, each, k) => sum + each * P[k][j], 0)));
+    const next = SP.map((row) => S.map((to) => row.reduce((sum, each, k) => sum + each * to[k], 0)));
+    // A walk between reflecting bounds: at the variance of a uniform distribution, it adds nothing.
+    for (let i = 0; i < all; i++) next[i][i] += added[i] * (i < n ? 1 : Math.max(1 - P[i][i] / unknown[i], 0));
+    for (let e = 0; e < p; e++)
+      if (!estimated.includes(e)) for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) next[i][j] += by[i][n + m + e] * by[j][n + m + e] * spread[e];
+    P = next;
+    const correction = floats(all);
+    for (let i = 0; i < q; i++) { // one after the other, because their errors are independent
+      const column = P.map((row) => row[i]), total = column[i] + measured[i], left = error(y, ahead, i) - correction[i];
+      for (let j = 0; j < all; j++) correction[j] += (column[j] / total) * left;
+      P = P.map((row, j) => row.map((each, k) => each - (column[j] / total) * column[k]));
+    }
+    P = P.map((row, j) => row.map((each, k) => 0.5 * (each + P[k][j])));
+    x.set(ahead.map((each, i) => each + correction[i]));
+    confine(x);
+    for (let k = 0; k < m; k++) own.disturbance[k] = Math.min(Math.max(own.disturbance[k] + correction[n + k], -largest[k]), largest[k]);
+    estimated.forEach((i, e) => { own.parameters[i] = Math.min(Math.max(own.parameters[i] + correction[n + m + e], bounds[i][0]), bounds[i][1]); });
+  }
+  // Fills state, the one at the time when the next input acts, from the positions y.
+  function estimate(y, state) {
+    if (taken === 0) begin(y);
+    else advance(waiting.shift(), y);
+    taken++;
+    state.set(x);
+    for (const u of waiting) move(state, u, false);
+  }
+  // Changes u so that the policy's input acts. told: whether the policy is told the parameters, or else the input shifts
+  // by what they change at the target, in least squares in units of the state limits.
+  function compensate(u, told) {
+    const rows = told || !own.estimated.length ? null : shift();
+    facts.inputs.forEach(({ limit, middle = 0 }, k) => {
+      u[k] = Math.min(Math.max(u[k] - own.disturbance[k] - (rows ? rows[k] : 0), middle - limit), middle + limit);
+    });
+  }
+  function shift() {
+    const target = Float64Array.from(facts.task.target), M = trim.map(() => floats(m + 1));
+    robot.dynamics(target, trim, nominal, other);
+    robot.affine_dynamics(target, own.parameters, a, B);
+    for (let i = 0; i < n; i++) {
+      const changed = trim.reduce((sum, input, k) => sum + B[i * m + k] * input, a[i]) - other[i], { limit } = facts.states[i];
+      for (let k = 0; k < m; k++) {
+        for (let l = 0; l < m; l++) M[k][l] += (B[i * m + k] * B[i * m + l]) / limit ** 2;
+        M[k][m] += (B[i * m + k] * changed) / limit ** 2;
+      }
+    }
+    for (let k = 0; k < m; k++) // M has no negative pivot; a zero one is of an input without effect
+      for (let l = k + 1; l < m && M[k][k] > 0; l++)
+        for (let j = m; j >= k; j--) M[l][j] -= (M[l][k] / M[k][k]) * M[k][j];
+    const result = floats(m);
+    for (let k = m - 1; k >= 0; k--) {
+      let rest = M[k][m];
+      for (let l = k + 1; l < m; l++) rest -= M[k][l] * result[l];
+      result[k] = M[k][k] > 0 ? rest / M[k][k] : 0;
+    }
+    return result;
+  }
+  function sent(u) {
+    waiting.push(Float64Array.from(u));
+  }
+  return own;
+}
