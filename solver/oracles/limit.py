@@ -204,7 +204,8 @@ def find_limit(
     resting = rollouts(problem, without_input(problem), begin, Nominal(problem, theta)).returns.tolist()
     own = None if act is None else rollouts(problem, act, begin, Nominal(problem, theta))
     motions = [] if own is None else [_own_motion(problem, own, k, start) for k, start in enumerate(chosen)]
-    searches = search(robot, theta.double().numpy() if changes else None, chosen, guesses, seed, motions)
+    parameters = theta.double().numpy() if changes else None
+    searches = search(robot, parameters, chosen, guesses, seed, motions, problem.horizon)
     limits = [
         StartLimit(
             start,
@@ -218,8 +219,8 @@ def find_limit(
         )
         for k, (start, motion) in enumerate(zip(chosen, searches.motions(), strict=True))
     ]
-    parameters = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
-    return Limit(problem.robot.name, problem.robot.state_names, parameters, tuple(limits), label)
+    named = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
+    return Limit(problem.robot.name, problem.robot.state_names, named, tuple(limits), label)
 
 
 def _require_no_misspelt_policy(subject: str, generated: str | None) -> None:

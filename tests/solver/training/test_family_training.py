@@ -334,3 +334,14 @@ def test_a_corner_that_cannot_be_held_is_warned_of(short: str) -> None:
     assert weak_corners(weak, (narrow,)) == weak_corners(weak, ()) == []
     (text,) = weak_corners(weak, (Given("mass", 0.5, 1.0), wide))
     assert "mass 1, length 1, the input is too weak to hold the target: angle" in text
+
+
+def test_every_robot_of_a_family_has_the_time_of_the_slowest(family: Path) -> None:
+    member, whole = load_solution(family, told={"mass": 0.6}).problem, load_solution(family, contexts=True).problem
+    assert member.horizon == whole.horizon > member.robot.metadata.task.horizon
+    found = solver.evaluate(family, parameters={"mass": 0.6}, episodes=2)
+    assert found.horizon == whole.horizon
+    assert solver.evaluate(family, episodes=2, seconds=0.2).statistics["return_mean"] > found.statistics["return_mean"]
+    assert solver.simulate(family).t[-1] == pytest.approx(whole.horizon, abs=0.05)  # whole control periods
+    with pytest.raises(SolverError, match=r"seconds is -1; give a time"):
+        solver.evaluate(family, seconds=-1)
