@@ -55,8 +55,8 @@ def make_ensemble(robot: CompiledRobot, settings: Settings, context: Context | N
 def make_optimiser(member: Factor, settings: Settings) -> Optimiser:
     """Fresh optimiser of a member of the ensemble."""
     if settings.optimiser == "soap":
-        return Soap(member, settings.learning_rate, WEIGHT_DECAY)
-    return Adam(member, settings.learning_rate, WEIGHT_DECAY, amsgrad=True)
+        return Soap(member, settings.learning_rate, WEIGHT_DECAY, member.held)
+    return Adam(member, settings.learning_rate, WEIGHT_DECAY, True, member.held)
 
 
 @dataclass(frozen=True)
