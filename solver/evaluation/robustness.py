@@ -34,8 +34,7 @@ from solver.evaluation.statistics import (
     make_box,
     summarise,
 )
-from solver.jobs.engines import Here, results
-from solver.jobs.portions import PolicyReference, policy_reference
+from solver.jobs.engines import Here, PolicyReference, policy_reference, results
 from solver.plants import PlantName, all_effects, make_plant
 from solver.plants.outcome import Controller, require_episodes, rollouts
 from solver.problem.parameters import left_all_bounds

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.fvi.algorithm import Iteration, value_iteration
-from solver.fvi.fit import Fitter
 from solver.fvi.states import MIXTURES, StateSource
+from solver.fvi.step import Fitter
 from solver.game.game import Game
 from solver.local.basin import find_basin
 from solver.problem.context import Given
@@ -24,6 +24,7 @@ from solver.training.schedule import Convergence, Schedule
 from solver.training.selection import Polish, Selection
 from solver.training.settings import Settings
 from solver.training.solution import make_ensemble, make_optimiser
+from solver.value.family import Basin, BasinFamily
 
 Row = dict[str, float]  # metrics of an iteration
 
@@ -61,7 +62,6 @@ class Session:
             self.value.see_less_of(self.problem.fast)
         self.states = StateSource(self.problem, MIXTURES[settings.sampling])
         self.fitter = Fitter(self.game, partial(make_optimiser, settings=settings), settings.loss_scale)
-        self.fitter.renew(self.value)
         self.schedule = Schedule(settings)
         self.selection = Selection(self.problem, settings, self.value, self.schedule)
         self.observers: list[Observer] = [
@@ -73,7 +73,10 @@ class Session:
             self._restore(checkpoint)
         elif settings.basin and (basin := find_basin(self.problem, settings.reaction_periods)):
             self.value.place(basin)
-            self.states.basin = basin
+            self.value.become_form()
+            self._begin_with(basin)
+        else:
+            self._begin_with(None)
 
     def rows(self, workers: ThreadPoolExecutor) -> Iterator[Row]:
         """Metrics of every iteration to the end of the schedule, after all observers."""
@@ -96,11 +99,18 @@ class Session:
             content |= observer.state()
         return content
 
+    def _begin_with(self, basin: Basin | BasinFamily | None) -> None:
+        """Draw states and make optimisers for the value function with this basin."""
+        self.states.basin = basin
+        if basin is not None:
+            self.value.hold(self.problem.fast)
+        self.fitter.renew(self.value)
+
     def _restore(self, checkpoint: dict[str, Any]) -> None:
         """Inverse of `checkpoint`."""
         try:
             self.value.load_state_dict(checkpoint["ensemble"])
-            self.states.basin = None if self.value.frame.basin.empty else self.value.frame.basin
+            self._begin_with(None if self.value.frame.basin.empty else self.value.frame.basin)
             for optimiser, state in zip(self.fitter.optimisers, checkpoint["optimisers"], strict=True):
                 optimiser.restore(state)
             self.states.restore(checkpoint["visited"])

@@ -12,7 +12,7 @@ from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.fvi.states import MIXTURES
 from solver.game.adversaries import ADVERSARIES
-from solver.problem.schemes import SCHEMES, SchemeName
+from solver.problem.integrator import SCHEMES, SchemeName
 from solver.streams import require_seed
 
 Device = Literal["cpu", "cuda"]
@@ -45,8 +45,7 @@ class Settings:
     iterations: Count = 60
     """Number of value iterations. Each computes targets from the current V and fits V to them."""
     states: Count = 8192
-    """States of an iteration. Every iteration draws new states: half as many before the growth of the adversaries (or
-    the last step length without adversaries), unless the last evaluation missed the task."""
+    """States of an iteration. Every iteration draws new states."""
     sampling: Sampling = "mixture"
     """Distribution of the states. `uniform`: the state domain (DP in the paper). `rollouts`: rollouts of the current
     policy (RTDP in the paper). `domain`: the state domain, with shares around the task's starts and target. `mixture`:

@@ -55,8 +55,8 @@ def make_ensemble(robot: CompiledRobot, settings: Settings, context: Context | N
 def make_optimiser(member: Factor, settings: Settings) -> Optimiser:
     """Fresh optimiser of a member of the ensemble."""
     if settings.optimiser == "soap":
-        return Soap(member, settings.learning_rate, WEIGHT_DECAY)
-    return Adam(member, settings.learning_rate, WEIGHT_DECAY, amsgrad=True)
+        return Soap(member, settings.learning_rate, WEIGHT_DECAY, member.held)
+    return Adam(member, settings.learning_rate, WEIGHT_DECAY, True, member.held)
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,7 @@ def load_solution(
         family.context.require_within(theta)
         robot, ensemble = robot.with_nominal(theta.tolist()), ensemble.told_that(family.context.of(theta))
         problem = Problem(robot)
+        problem.horizon = family.horizon
         if family.moving_trim:
             problem.hold(family.trim_of(theta[None])[0])
     return Solution(run, problem, ensemble, FrozenValue(ensemble), checkpoint["iteration"])

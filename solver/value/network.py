@@ -10,6 +10,7 @@ and dV/dx without autograd), `solver.value.fitting` (gradient of the loss), and 
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -26,6 +27,7 @@ DIAGONAL_FLOOR = 1e-3  # smallest diagonal entry of L
 LESS = 16.0  # the scale of a fast state is smaller by this factor
 HIDDEN_GAIN, OUTPUT_GAIN = 1.41, 1.0  # of the Glorot initialisation of the weights
 HIDDEN_BIAS, OUTPUT_BIAS = 0.1, -0.1  # initial values
+ONE = math.log(math.expm1(1.0 - DIAGONAL_FLOOR))  # output at which a diagonal entry of L is 1
 
 
 def activation(y: Tensor) -> Tensor:
@@ -44,6 +46,7 @@ class Factor(nn.Module):
     columns: Tensor  # (K,) column of every entry
     diagonal: Tensor  # (K,) bool
     column_sum: Tensor  # (K, n_z), sums entries into their column
+    held: Tensor | None = None  # mask of the weights, in the order of `parameters`, that no optimiser changes
 
     def __init__(self, size: int, layers: int, width: int, generator: torch.Generator, told: int = 0) -> None:
         super().__init__()
@@ -60,6 +63,23 @@ class Factor(nn.Module):
             deviation = (OUTPUT_GAIN if last else HIDDEN_GAIN) * (2.0 / (fan_in + fan_out)) ** 0.5
             self.weights.append(nn.Parameter(deviation * torch.randn(fan_in, fan_out, generator=generator)))
             self.biases.append(nn.Parameter(torch.full((fan_out,), OUTPUT_BIAS if last else HIDDEN_BIAS)))
+
+    @torch.no_grad()
+    def become_identity(self) -> None:
+        """Make L the identity at every state."""
+        self.weights[-1].zero_()
+        self.biases[-1].copy_(ONE * self.diagonal)
+
+    @torch.no_grad()
+    def hold(self, unseen: Tensor) -> None:
+        """Let L not depend on the features of a mask (n_z,), and hold its rows and columns of these features."""
+        still = unseen[self.rows] | unseen[self.columns]
+        inputs = torch.zeros_like(self.weights[0][:, 0], dtype=torch.bool)
+        inputs[: len(unseen)] = unseen
+        self.weights[0][inputs] = 0.0
+        masks = [torch.zeros_like(parameter, dtype=torch.bool) for parameter in self.parameters()]
+        masks[0][inputs], masks[len(self.weights) - 1][:, still], masks[-1][still] = True, True, True
+        self.held = torch.cat([mask.flatten() for mask in masks])
 
     def forward(self, z: Tensor, error: Tensor) -> Tensor:
         """V (N,) of this member from its inputs z (N, n_z + k) and the error y (N, n_z)."""
@@ -128,7 +148,7 @@ class Ensemble(nn.Module):
         self.members = nn.ModuleList(Factor(size, layers, width, generator, told) for _ in range(members))
         self.told = told
         if told:
-            degrees = exponents(told)
+            degrees = exponents(told, shift)
             self.register_buffer("degrees", degrees, persistent=False)
             self.register_buffer("coefficients", torch.zeros(len(degrees), self.basin_cost.numel() + 1))
 
@@ -145,12 +165,26 @@ class Ensemble(nn.Module):
         return Features(*fixed, at_target, self.metric, self.bend, self.rotations)
 
     def see_less_of(self, fast: Tensor) -> None:
-        """Divide the scale of the states in a mask (n,) by LESS, so that L depends on them little.
-
-        V is nearly the quadratic form in states that follow the inputs. They cost so little that an error of L would
-        hide their slope, which the policy follows.
-        """
+        """Divide the scale of the states in a mask (n,) by LESS. The metric's least cost would exceed theirs."""
         self.scale.div_(torch.where(fast[self.others], LESS, 1.0))
+
+    def become_form(self) -> None:
+        """Make V = -|y|^2. Its policy is near the target's regulator, that of random weights anything."""
+        for member in self.factors:
+            member.become_identity()
+
+    def hold(self, fast: Tensor) -> None:
+        """Keep V the quadratic form in the states of a mask (n,), if there are any.
+
+        States that follow the inputs cost so little that an error of L would hide their slope, which the policy
+        follows. The data say almost nothing on L there, and an optimiser that scales every gradient takes its noise for
+        a slope.
+        """
+        if bool(fast.any()):
+            unseen = torch.zeros_like(self.bend, dtype=torch.bool).repeat(self.features.size)
+            unseen[2 * len(self.angles) :][: len(self.others)] = fast[self.others]
+            for member in self.factors:
+                member.hold(unseen)
 
     def set_metric(self, cost: Tensor, reach: float) -> None:
         """Set the metric of the error from P (nt, nt) and c = reach. It is part of the state_dict."""

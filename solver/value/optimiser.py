@@ -19,10 +19,13 @@ FIRST, TURNING, USUAL = range(3)  # kinds of steps of SOAP: the first, one that 
 class Optimiser(ABC):
     """Base class: steps on the vector of all weights of a member, with a state from which a training can resume.
 
-    The parameters of `member` become views of the vector `weights`, and their gradients views of `gradient`.
+    The parameters of `member` become views of the vector `weights`, and their gradients views of `gradient`. held: mask
+    of the weights that do not change.
     """
 
-    def __init__(self, member: nn.Module, learning_rate: float, weight_decay: float) -> None:
+    def __init__(
+        self, member: nn.Module, learning_rate: float, weight_decay: float, held: Tensor | None = None
+    ) -> None:
         parameters = list(member.parameters())
         self.weights = torch.cat([parameter.detach().flatten() for parameter in parameters])
         self.gradient = torch.zeros_like(self.weights)
@@ -33,7 +36,7 @@ class Optimiser(ABC):
                 part[begin:end].view(parameter.shape) for part in (self.weights, self.gradient)
             )
             begin = end
-        self.weight_decay = weight_decay
+        self.weight_decay, self.held = weight_decay, held
         self.taken = 0  # steps so far, kept here too because reading it from the state would wait for a GPU
         self._rate: float | Tensor = learning_rate
         if self.weights.device.type != "cpu":
@@ -70,6 +73,13 @@ class Optimiser(ABC):
     def compute(self, kind: int) -> None:
         """Operations of a step of this kind."""
 
+    def penalise(self) -> None:
+        """Add the gradient of the L2 penalty, and take away that of held weights."""
+        if self.weight_decay:
+            self.gradient.add_(self.weights, alpha=self.weight_decay)
+        if self.held is not None:
+            self.gradient.masked_fill_(self.held, 0.0)
+
     def count(self) -> None:
         """Count a step that was computed or replayed."""
         self.taken += 1
@@ -88,17 +98,18 @@ class Adam(Optimiser):
     longer than a small training.
     """
 
-    def __init__(self, member: nn.Module, learning_rate: float, weight_decay: float, amsgrad: bool) -> None:
-        super().__init__(member, learning_rate, weight_decay)
+    def __init__(
+        self, member: nn.Module, learning_rate: float, weight_decay: float, amsgrad: bool, held: Tensor | None = None
+    ) -> None:
+        super().__init__(member, learning_rate, weight_decay, held)
         self.amsgrad = amsgrad
         self.state["largest_square"] = torch.zeros_like(self.weights)  # unused without amsgrad
 
     @torch.no_grad()
     def compute(self, kind: int) -> None:  # noqa: ARG002
         """Operations of a step. All steps are of one kind."""
-        adam_step(
-            self.weights, self.gradient, self.state, self.learning_rate, (0.9, 0.999), self.weight_decay, self.amsgrad
-        )
+        self.penalise()
+        adam_step(self.weights, self.gradient, self.state, self.learning_rate, (0.9, 0.999), self.amsgrad)
 
 
 def adam_step(
@@ -107,7 +118,6 @@ def adam_step(
     state: Mapping[str, Tensor],
     learning_rate: float | Tensor,
     decays: tuple[float, float],
-    weight_decay: float = 0.0,
     amsgrad: bool = False,
 ) -> None:
     """Change weights and state of an `Optimiser` in place by a step of Adam. decays: of the mean and of the square."""
@@ -123,7 +133,7 @@ def adam_step(
         beta1=decays[0],
         beta2=decays[1],
         lr=learning_rate,
-        weight_decay=weight_decay,
+        weight_decay=0.0,
         eps=1e-8,
         maximize=False,
     )
@@ -137,8 +147,10 @@ class Soap(Optimiser):
     one basis for its rows and one for its columns. Biases are changed by Adam.
     """
 
-    def __init__(self, member: nn.Module, learning_rate: float, weight_decay: float) -> None:
-        super().__init__(member, learning_rate, weight_decay)
+    def __init__(
+        self, member: nn.Module, learning_rate: float, weight_decay: float, held: Tensor | None = None
+    ) -> None:
+        super().__init__(member, learning_rate, weight_decay, held)
         self.rotated, self.change = torch.zeros_like(self.weights), torch.zeros_like(self.weights)
         self.matrices: list[_Matrix] = []
         self.biases: list[slice] = []
@@ -159,8 +171,7 @@ class Soap(Optimiser):
     @torch.no_grad()
     def compute(self, kind: int) -> None:
         """Operations of a step of this kind."""
-        if self.weight_decay:
-            self.gradient.add_(self.weights, alpha=self.weight_decay)
+        self.penalise()
         for matrix in self.matrices:
             matrix.observe(0.0 if kind == FIRST else DECAY)
             if kind != USUAL:

@@ -31,8 +31,7 @@ from solver.evaluation.statistics import (
     statistics,
     summarise,
 )
-from solver.jobs.engines import Here
-from solver.jobs.portions import policy_reference
+from solver.jobs.engines import Here, policy_reference
 from solver.plants import make_plant
 from solver.plants.outcome import rollouts, sample_starts
 from solver.plants.plant import Nominal

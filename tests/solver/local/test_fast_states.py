@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
+from torch import Tensor
 
 import modelgen
 from modelgen import Quadratic, Robot
@@ -16,8 +18,10 @@ from solver.local.basin import cost_to_go, find_basin
 from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
 from solver.training.presets import make_settings
-from solver.training.session import Session
+from solver.training.session import Session, workers_of
 from solver.value.family import Basin
+from solver.value.frozen import FrozenValue
+from solver.value.network import Ensemble
 from tests.closeness import assert_close
 
 Load = Callable[[str], CompiledRobot]
@@ -76,8 +80,30 @@ def test_the_basin_holds_states_whose_fast_rate_is_at_its_limit(strong: Compiled
     assert bool(rollouts(problem, act, x).success.all())
 
 
+def of_error(value: Ensemble, x: Tensor) -> Tensor:
+    """|y|^2 (N,) at x (N, n)."""
+    features = value.features
+    return (features.error(features(x)) ** 2).sum(1)
+
+
 @pytest.mark.slow
-def test_networks_see_less_of_a_fast_state(strong: CompiledRobot) -> None:
-    settings = make_settings("fast", strong, algorithm="cfvi")
-    scale = Session(strong, settings).value.scale
-    assert_close(scale, torch.tensor([2.0, settings.input_scale / 0.5 / 16.0]))
+@pytest.mark.parametrize("optimiser", ["soap", "amsgrad"])
+def test_value_stays_the_quadratic_form_in_a_fast_state(strong: CompiledRobot, optimiser: str) -> None:
+    """V begins as -|y|^2. A fit changes it, but not what it adds for the rate: y_2 depends on the rate alone."""
+    settings = make_settings("fast", strong, "cfvi", states=64, iterations=1, learning_rate=0.01, optimiser=optimiser)
+    session = Session(strong, settings)
+    value = session.value
+    assert_close(value.scale, torch.tensor([2.0, settings.input_scale / 0.5 / 16.0]))
+    x = torch.tensor([[0.9, 0.5], [0.9, -0.5], [-0.7, 0.1]])
+    networks = FrozenValue(value)
+    networks.basin = replace(networks.basin, level=0.0)
+    assert_close(networks(x)[0], -of_error(value, x))
+    with workers_of(settings) as workers:
+        list(session.rows(workers))
+    assert float((value(x) + of_error(value, x)).detach().abs().min()) > 1e-3
+    y = value.features.error(value.features(x))
+    for member in value.factors:
+        only = torch.stack([torch.zeros(3), y[:, 1]], 1)
+        z = value.features(x)
+        assert_close(member(z, only).detach(), -(y[:, 1] ** 2))
+        assert_close(member(z, y).detach(), member(z.index_fill(1, torch.tensor([1]), 0.0), y).detach())
