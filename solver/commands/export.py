@@ -78,8 +78,7 @@ def run(options: Options) -> None:
     require_writable(written, error=SolverError)
     warn_unfinished(options.run)
     told = read_changes(options.told)
-    family = not told and options.budget is None
-    solution = load_solution(options.run, options.generated, options.reaction_periods, told, contexts=family)
+    solution = load_solution(options.run, options.generated, options.reaction_periods, told, contexts=not told)
     sources = None
     if options.budget is not None:
         from solver.export.distilled.export import export
