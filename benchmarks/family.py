@@ -4,7 +4,7 @@
 
 Values are factors of the nominal ones. A row is a point of the grid. A run that is told parameters has one column for
 each way: it is told the true values, the estimates of an observer that measures positions, or the nominal values.
-Another run has one column.
+Another run has one column. All rollouts last as long as those of the first run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import solver
 from solver.plants import PLANTS
 from solver.problem.parameters import Relative
-from solver.runs.kinds import TOLD, told_among
+from solver.runs.kinds import TOLD, load_rollout_policy, told_among
 
 WAYS: dict[str, dict[str, Any]] = {
     "told": {},
@@ -39,12 +39,13 @@ def main() -> None:
     columns = [(run, way) for run in options.runs for way in (options.ways if told_among(run, names) else ["blind"])]
     heads = [f"{run} {way}" if told_among(run, names) else run for run, way in columns]
     print("| " + " | ".join([*names, *heads]) + " |\n|" + "---|" * (len(names) + len(columns)))
+    seconds = load_rollout_policy(options.runs[0]).problem.horizon
     totals = {column: [0.0, 0.0] for column in columns}
     for point in grid:
         cells = [f"{factor:g}" for factor in point]
         for run, way in columns:
             changes = {name: Relative(factor) for name, factor in zip(names, point, strict=True)}
-            how = {"observer": options.plant == "harsh", **WAYS[way], "plant": options.plant}
+            how = {"observer": options.plant == "harsh", **WAYS[way], "plant": options.plant, "seconds": seconds}
             found = solver.evaluate(run, parameters=changes, episodes=options.episodes, **how).statistics
             totals[run, way][0] += found["success_rate"] / len(grid)
             totals[run, way][1] += found["return_mean"] / len(grid)

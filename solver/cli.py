@@ -34,6 +34,11 @@ PROGRAM = Program(
             "Train SAC, DDPG or PPO of Stable-Baselines3 on the same robot.",
             "solver baseline pendulum --algorithm sac --randomize",
         ),
+        "classical": Command(
+            "solver.commands.classical",
+            "Build a control engineer's controller of the same robot.",
+            "solver classical pendulum --algorithm energy",
+        ),
         "evaluate": Command(
             "solver.commands.evaluate",
             "Roll out a policy, also on another plant than the nominal one.",
@@ -58,6 +63,11 @@ PROGRAM = Program(
             "solver.commands.prove",
             "Prove that the states around the target are brought to it.",
             "solver prove pendulum-rfvi --spread 0.05",
+        ),
+        "check": Command(
+            "solver.commands.check",
+            "Check a proof with other code.",
+            "solver check pendulum.proof.json --all",
         ),
         "replay": Command(
             "solver.commands.replay",

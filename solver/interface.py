@@ -156,7 +156,7 @@ class Run:
         hold the policy of this robot. Without, the files of a family are told them when they are used. Raises
         SolverError for an unknown format, and for a parameter that the policy cannot be told.
         """
-        from solver.export.files import policy_files
+        from solver.export import policy_files
         from solver.runs.folder import write_bytes
         from solver.training.solution import load_solution
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import shutil
@@ -166,3 +167,69 @@ def test_every_import_in_the_docs_works() -> None:
     assert len(found) > 20
     for statement in found:
         exec(statement, {})
+
+
+def rows_of(page: str, *header: str) -> dict[str, list[str]]:
+    """Cells of the tables of a page whose header begins with some words, by their first cell."""
+    blocks = re.findall(r"(?:^\|.*\n)+", (ROOT / page).read_text(encoding="utf-8"), re.M)
+    tables = [
+        [[cell.replace("**", "").strip() for cell in line.strip().strip("|").split("|")] for line in b.splitlines()]
+        for b in blocks
+    ]
+    return {row[0]: row[1:] for table in tables if tuple(table[0][: len(header)]) == header for row in table[2:]}
+
+
+def test_every_number_of_the_readme_is_one_of_a_result_file() -> None:
+    """Nominal rows are those of the shipped policies, rows with another mass those of the page on robustness."""
+    shown = rows_of("README.md", "")
+    shown = {name: row for name, row in shown.items() if re.match(r"-\d", row[0])}
+    robots = {
+        "Furuta pendulum": "furuta",
+        "acrobot of RealAIGym's contest": "realaigym_acrobot",
+        "cart-pole": "cartpole",
+    }
+    masses, checked = rows_of("docs/results/robustness.md", "mass", "told", "rFVI", "cFVI"), 0
+    limits = json.loads((ROOT / "docs/results/gallery.json").read_text())["limits"]
+    for name, (nominal, robust, limit) in shown.items():
+        if heavier := re.search(r"rod ([\d.]+) times", name):
+            _, rfvi, cfvi = masses[heavier[1]]
+            expected = {nominal: cfvi, robust: rfvi}
+            for cell, measured in expected.items():
+                (value, success), (exact, rate) = cell.split(", "), measured.split(", ")
+                assert abs(float(value) - float(exact)) < 0.055, name  # rounded to 0.1, from a number rounded to 0.01
+                assert success == rate, name
+            assert not limit
+        else:
+            figures = {
+                kind: json.loads((ROOT / f"solver/shipped/{robots.get(name, name)}-{kind}/figures.json").read_text())
+                for kind in ("cfvi", "rfvi")
+            }
+            for cell, each in zip((nominal, robust), figures.values(), strict=True):
+                assert cell == f"{each['return_mean']:.1f}, {100 * each['success_rate']:.0f} %", name
+            best = max(limits[robots.get(name, name)]["limit"], *(each["limit"] for each in figures.values()))
+            assert limit in {f"{best:.1f}", f"{figures['cfvi']['limit']:.1f}"}, name
+        checked += 1
+    assert checked == 6
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "none\nof 100 rollouts to the top, the robust policy (right) all of them: `solver animate" in text
+    assert [masses["1.5"][k].split(", ")[1] for k in (2, 1)] == ["0 %", "100 %"]
+
+
+def test_every_command_of_the_readme_is_one_of_the_docs() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    reference = (ROOT / "docs" / "reference" / "command-lines.md").read_text(encoding="utf-8")
+    commands = {*re.findall(r"\b((?:solver|modelgen) [a-z]+)\b", "\n".join(CODE.findall(text)))}
+    assert len(commands) >= 6
+    assert not [command for command in sorted(commands) if f"`{command}" not in reference]
+    targets = re.findall(r"^make (\S+)", text, re.M)
+    assert targets
+    assert not [name for name in targets if not re.search(rf"^{name}:", (ROOT / "Makefile").read_text(), re.M)]
+
+
+def test_the_citation_is_of_this_version() -> None:
+    def version(file: str, pattern: str) -> str:
+        return re.findall(pattern, (ROOT / file).read_text(encoding="utf-8"), re.M)[0]
+
+    number = version("pyproject.toml", r'^version = "(.*)"$')
+    assert version("CITATION.cff", r"^version: (.*)$") == number
+    assert f"## {number}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

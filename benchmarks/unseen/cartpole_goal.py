@@ -12,9 +12,9 @@ cart = robot.prismatic("cart", limit=0.5, rate_limit=5, meaning="position of the
 pole = robot.revolute("pole", continuous=True, rate_limit=20, meaning="angle of the pole, 0 upright")
 
 cart_mass = robot.parameter("cart_mass", 0.57, "kg", tolerance=0.5, meaning="mass of the cart")
-pole_mass = robot.parameter("pole_mass", 0.127, "kg", tolerance=0.5, meaning="mass at the pole's centre")
+pole_mass = robot.parameter("pole_mass", 0.127, "kg", bounds=(0.0635, 0.254), meaning="mass at the pole's centre")
 pole_half_length = robot.parameter(
-    "pole_half_length", 0.3365 / 2, "m", tolerance=0.5, meaning="hinge to the pole's centre"
+    "pole_half_length", 0.3365 / 2, "m", bounds=(0.3365 / 4, 0.3365), meaning="hinge to the pole's centre"
 )
 cart_damping = robot.parameter("cart_damping", 0.1, "N s/m", tolerance=0.5, meaning="friction of the cart")
 pole_damping = robot.parameter("pole_damping", 1e-3, "N m s", tolerance=0.5, meaning="friction of the hinge")

@@ -17,6 +17,7 @@ mass = robot.parameter("mass", 0.486, "kg", tolerance=0.3, meaning="of the body 
 inertia = robot.parameter("inertia", 3.83e-3, "kg m^2", tolerance=0.3, meaning="about the centre of mass")
 arm = robot.parameter("arm", 0.25, "m", tolerance=0.1, meaning="centre to rotor")
 drag = robot.parameter("drag", 0.1, "N s/m", tolerance=0.5, meaning="of the air, along either axis")
+pull = robot.parameter("pull", 0.0, "N", bounds=(-0.62, 0.62), meaning="force that nobody knows, upwards")
 trim = robot.parameter("trim", 0.486 * 9.81 / 2, "N", fixed=True)
 
 right = robot.input("right", 2.3, "N", meaning="thrust of the right rotor above its trim")
@@ -26,7 +27,7 @@ robot.body(mass, inertia, (across, height), pitch)
 
 thrust = 2 * trim + right + left
 robot.apply(across, thrust * sin(pitch))
-robot.apply(height, thrust * cos(pitch))
+robot.apply(height, thrust * cos(pitch) + pull)
 robot.apply(pitch, arm * (left - right))
 robot.damp(across, drag)
 robot.damp(height, drag)

@@ -6,7 +6,7 @@ writes them anew. Beside the page lie `realaigym/published.json`, robot -> board
 `realaigym/scores/POLICY.json`, the scorer's own output for a policy of ours: `robot`, and one object for each of its
 boards `perf`, `global` and `robust`. Files that differ in `seedK` alone are trainings of one kind: a row is their mean.
 `POLICY-seedK.json` is the policy on the state that the simulator gives, and `POLICY-seedK-measured.json` the same
-policy behind the observer.
+policy behind the observer. `realaigym/hardware.json`, if it is there, has what others reached on the real robots.
 """
 
 from __future__ import annotations
@@ -52,7 +52,22 @@ def tables(folder: Path) -> str:
             lines = ["| " + " | ".join(cells) + " |" for cells in (heads, *rows_of_all)]
             lines.insert(1, "|---|" + "---:|" * len(BOARDS) + "---|")
             found.append("\n".join([f"### One policy on all boards, {robot}", "", *lines]))
-    return "\n\n".join(found)
+    return "\n\n".join([*found, *hardware(folder / "hardware.json")])
+
+
+def hardware(path: Path) -> list[str]:
+    """Markdown: one table a robot of the published scores on the real robots; none without the file."""
+    if not path.is_file():
+        return []
+    found = []
+    boards = {robot: rows for robot, rows in json.loads(path.read_text(encoding="utf-8")).items() if robot != "source"}
+    for robot, rows in boards.items():
+        heads = list(next(iter(rows.values())))
+        lines = ["| policy, published | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(heads)]
+        ranked = sorted(rows.items(), key=lambda item: -item[1]["average"])
+        lines += [f"| {name} | " + " | ".join(f"{row[head]:.4g}" for head in heads) + " |" for name, row in ranked]
+        found.append("\n".join([f"### Real robot, {robot}", "", *lines]))
+    return found
 
 
 def on_all_boards(robot: str, scored: dict[str, Seeds]) -> list[list[str]]:

@@ -17,8 +17,18 @@ from modelgen.derivation.description import metadata
 from modelgen.derivation.frames import sketch
 from modelgen.derivation.loops import definitions
 from modelgen.derivation.numeric import numpy_evaluator
-from modelgen.report import latex
-from modelgen.report.contents import Amount, Cell, Contents, Formula, Letter, ReportTable, broken, contents, terms
+from modelgen.report.contents import (
+    Amount,
+    Cell,
+    Contents,
+    Formula,
+    Letter,
+    ReportTable,
+    broken,
+    contents,
+    latex,
+    terms,
+)
 from modelgen.statement.robot import Robot
 
 WIDTH = 75  # characters in one line of a long sum
@@ -144,7 +154,7 @@ def _cell(cell: Cell) -> str:
 def latex_document(robot: Robot) -> str:
     """A LaTeX document of the robot: quantities, task, equations of motion, state cost."""
     equations = equations_of_motion(robot)
-    return latex.document(contents(metadata(robot, equations.trim), equations)) + "\n"
+    return latex(contents(metadata(robot, equations.trim), equations)) + "\n"
 
 
 def html_page(robot: Robot) -> str:

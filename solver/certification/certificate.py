@@ -29,7 +29,7 @@ from solver.certification.worst import (
     worst_case,
 )
 from solver.errors import SolverError
-from solver.jobs.portions import policy_reference
+from solver.jobs.engines import policy_reference
 from solver.plants.outcome import decimals
 from solver.problem.problem import Problem
 from solver.runs.kinds import kind_of, warn_unfinished

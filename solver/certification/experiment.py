@@ -15,8 +15,7 @@ from torch import Tensor
 
 from modelgen.arrays import Array
 from solver.certification.specification import Conditions, FailureRule, read
-from solver.jobs.engines import Here, results
-from solver.jobs.portions import PolicyReference
+from solver.jobs.engines import Here, PolicyReference, results
 from solver.plants import make_plant
 from solver.plants.outcome import Controller, Rollouts, rollouts
 from solver.plants.plant import Seeds

@@ -120,7 +120,6 @@ def read(path: Path | None, problem: Problem, run: str | Path | None = None) -> 
         make_plant(name, problem, effects=effects)
     except SolverError as error:
         raise table.mistake("effects" if effects else "plant", str(error)) from error
-    task = problem.robot.metadata.task
     return Specification(
         text,
         Distribution(starts(table, problem), parameters(table, problem, folder)),
@@ -129,7 +128,7 @@ def read(path: Path | None, problem: Problem, run: str | Path | None = None) -> 
             effects,
             table.flag("observer"),
             _estimate(table, problem, run),
-            table.number("horizon", task.horizon, least=problem.control_step, most=LONGEST),
+            table.number("horizon", problem.horizon, least=problem.control_step, most=LONGEST),
         ),
         _failure(table, problem),
         table.number("failure_probability", 0.01, least=1e-6, below=1.0),

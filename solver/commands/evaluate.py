@@ -95,6 +95,8 @@ def run(options: Options) -> None:
         f"(state {numbers['state_reward']:.{digits}f}, action {numbers['action_reward']:.{digits}f}, "
         f"worst {numbers['return_worst']:.{digits}f})   success {100 * numbers['success_rate']:.0f} %"
     )
+    if result.horizon is not None and result.jump is None:
+        print(f"    a rollout lasts {result.horizon:g} s, for the slowest robot of the family")
     if result.drawn:
         jumping = "" if result.jump is None else f", another one after every {result.jump:g} s"
         print(f"    {' '.join(result.drawn)}: random in every rollout{jumping}, and told")

@@ -59,7 +59,7 @@ def run(options: Options) -> None:
     """Write, and print the paths."""
     from solver.commands.changes import read_changes
     from solver.errors import SolverError
-    from solver.export.files import FORMATS, policy_files, require_formats
+    from solver.export import FORMATS, policy_files, require_formats
     from solver.runs.folder import write_bytes
     from solver.runs.kinds import warn_unfinished
     from solver.training.solution import load_solution
@@ -78,8 +78,7 @@ def run(options: Options) -> None:
     require_writable(written, error=SolverError)
     warn_unfinished(options.run)
     told = read_changes(options.told)
-    family = not told and options.budget is None
-    solution = load_solution(options.run, options.generated, options.reaction_periods, told, contexts=family)
+    solution = load_solution(options.run, options.generated, options.reaction_periods, told, contexts=not told)
     sources = None
     if options.budget is not None:
         from solver.export.distilled.export import export

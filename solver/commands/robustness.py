@@ -31,12 +31,13 @@ class Options:
     runs: Annotated[list[Path], Positional, arg(metavar="RUN ...")]
     """Run folders, or policies of `solver policies`, of one robot. Runs that differ only by their seeds form one
     group."""
-    parameter: Annotated[list[str], arg(metavar="NAME ...")]
-    """The parameter to change, or two of them for a grid."""
-    start: Annotated[list[str], arg(name="from", metavar="CHANGE ...")]
+    parameter: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
+    """The parameter to change, or two of them for a grid. By default every parameter that has a tolerance in the model
+    file, one after the other, from -60 to +60 % in steps of 5 %."""
+    start: Annotated[list[str], arg(name="from", metavar="CHANGE ...")] = field(default_factory=list)
     """First change of the range, one for all parameters or one for each: 0.5x multiplies the nominal value, -0.1 is
     added to it, in SI units."""
-    end: Annotated[list[str], arg(name="to", metavar="CHANGE ...")]
+    end: Annotated[list[str], arg(name="to", metavar="CHANGE ...")] = field(default_factory=list)
     """Last change of the range, in the same form: 1.5x or +0.1."""
     points: list[Annotated[int, Range(2, 10_000)]] = field(default_factory=list)
     """Points of the range, one number for all parameters or one for each. By default 21, or 11 for each of two."""
@@ -67,9 +68,17 @@ class Options:
     """Folder of artifacts. By default the one of the training."""
 
     def ranges(self) -> list[ParameterRange]:
-        """The ranges of the parameters. Raises SolverError for changes that do not match."""
+        """The ranges of the parameters; none without --parameter. Raises SolverError for changes that do not match."""
         from solver.commands.changes import read_range
 
+        if not self.parameter:
+            if self.start or self.end or self.points:
+                raise SolverError("--from, --to and --points are of --parameter; name one, or leave them out")
+            return []
+        if not (self.start and self.end):
+            raise SolverError(
+                f"--parameter {' '.join(self.parameter)} needs --from and --to, for example 0.5x and 1.5x"
+            )
         count = len(self.parameter)
         columns: dict[str, list[Any]] = {"--from": self.start, "--to": self.end}
         columns["--points"] = self.points or [21 if count == 1 else 11]
@@ -84,7 +93,7 @@ def run(options: Options) -> None:
     """Measure, write both files and print the table."""
     from modelgen.files import replacing
     from solver.commands.changes import read_estimate
-    from solver.evaluation.robustness import Trial, figure, measure
+    from solver.evaluation.robustness import Trial, figure, measure, measure_each, picture, shares
     from solver.jobs.engines import workers
     from solver.runs.folder import write_text
     from solver.streams import EVALUATION_SEED
@@ -107,20 +116,26 @@ def run(options: Options) -> None:
     require_writable({"--out": _files(stem)[0]}, error=SolverError)
     ranges = options.ranges()
     with workers(options.jobs, options.cluster) as executor:
-        result = measure(options.runs, ranges, trial, options.generated, announce, executor)
+        way = (trial, options.generated, announce, executor)
+        results = [measure(options.runs, ranges, *way)] if ranges else measure_each(options.runs, *way)
+    result = results[0]
     reaction = [] if options.reaction_periods is None else [f"reaction{options.reaction_periods:g}"]
     estimated = ["estimate", *estimate] if estimate else []
     chosen = [*options.harsh, *(["observer"] if options.observer else []), *estimated]
     chosen += [*(["blind"] if options.blind else []), *reaction]
-    name = "-".join(["robustness", result.robot, options.plant, *chosen, *options.parameter])
+    name = "-".join(["robustness", result.robot, options.plant, *chosen, *(options.parameter or ["parameters"])])
     out = options.out or Path("runs") / name
-    text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
-    drawn = figure(result)
+    content = result.to_json() if ranges else {"parameters": [each.to_json() for each in results]}
+    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
+    drawn = figure(result) if ranges else picture(results)
     files = _files(out)
     write_text(files[0], text)
     with replacing(files[1], SolverError) as unfinished:
         drawn.savefig(unfinished, dpi=140)
-    print(result.table())
+    for each in results:
+        print(*([] if ranges else [each.axes[0].parameter]), each.table(), sep="\n")
+    for label, share in ({} if ranges else shares(results)).items():
+        print(f"{label}: at least 95 % success at {100 * share:.0f} % of the points within 20 %")
     for folder in options.runs:
         if text := _told(folder, estimate, options.blind):
             print(text)

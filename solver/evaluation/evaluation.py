@@ -16,6 +16,7 @@ from solver.errors import SolverError
 from solver.evaluation.source import Source, source_of
 from solver.plants import PlantName, all_effects, make_plant
 from solver.plants.outcome import Jumps, Rollouts, require_episodes, rollouts, sample_starts, settling_periods, summary
+from solver.problem.given import is_number
 from solver.problem.parameters import Change, changed_parameters, left_all_bounds
 from solver.problem.problem import Problem
 from solver.runs.kinds import expanded
@@ -23,6 +24,7 @@ from solver.streams import EVALUATION_SEED, require_seed
 
 LISTS = ("harsh", "told", "told_estimates", "estimate", "drawn")
 PARTS = 4  # of a rollout whose set-points jump; each lasts as long as a set-point
+LONGEST = 1_000_000  # control periods of a rollout
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Evaluation:
     told_estimates: tuple[str, ...] = ()  # the parameters whose estimates the policy was told
     drawn: tuple[str, ...] = ()  # references with another random value in every rollout, not in `parameters`
     jump: float | None = None  # s, after which they jump; None: they stand still
+    horizon: float | None = None  # s, of a family whose slowest robot needs more than the task's; None: the task's
     at_rest: dict[str, tuple[float, float]] = field(default_factory=dict)
     """With references: mean and largest error of every coordinate at the end of the rollouts, in SI units."""
 
@@ -167,6 +170,7 @@ def evaluate(
     seed: int | None = None,
     blind: bool = False,
     jump: float | None = None,
+    seconds: float | None = None,
     generated: str | None = None,
 ) -> Evaluation:
     """Evaluation of a policy.
@@ -178,6 +182,7 @@ def evaluate(
     training gave, and does not know the others. References that are not among them are random in every rollout.
     blind: the policy is told the nominal parameters, but still its references.
     jump: seconds after which the references jump to other random values, three times in a rollout.
+    seconds: of a rollout without jumps, by default the task's horizon. In a family it is that of the slowest robot.
     harsh: effects of the harsh plant, such as `delay` or `noise=2x`; all of them if it is empty.
     observer: the policy gets the estimates of an observer instead of the plant's measured states.
     longest_delay: in control periods; if given, the observer estimates the plant's delay up to this one.
@@ -195,9 +200,10 @@ def evaluate(
     drawn = tuple(name for name in source.references if name not in {*parameters, *source.told})
 
     def begin(problem: Problem, theta: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+        require_seconds(problem, seconds)
         return begun(problem, theta, drawn, episodes, seed, blind)
 
-    found = roll_out(source, conditions, begin, None, drawn)
+    found = roll_out(source, conditions, begin, seconds, drawn)
     problem, result = found.problem, found.result
     statistics = summary(result)
     if not all(map(math.isfinite, statistics.values())):
@@ -230,8 +236,17 @@ def evaluate(
         told_estimates=found.told_estimates,
         drawn=drawn,
         jump=jump,
-        at_rest=_at_rest(problem, result) if source.references else {},
+        horizon=problem.horizon if problem.horizon > problem.robot.metadata.task.horizon else None,
+        at_rest=at_rest(problem, result) if source.references else {},
     )
+
+
+def require_seconds(problem: Problem, seconds: float | None) -> None:
+    """Raises SolverError for a time that is not one control period or more."""
+    rate = problem.robot.metadata.task.control_rate
+    if seconds is None or (is_number(seconds) and 0.5 < seconds * rate <= LONGEST):
+        return
+    raise SolverError(f"seconds is {seconds!r}; give a time from {1 / rate:g} to {LONGEST / rate:g}")
 
 
 def begun(
@@ -278,7 +293,7 @@ def _jumps(problem: Problem, starts: Tensor, seconds: float, seed: int) -> Jumps
     return Jumps(periods, torch.stack(contexts[1:]))
 
 
-def _at_rest(problem: Problem, result: Rollouts) -> dict[str, tuple[float, float]]:
+def at_rest(problem: Problem, result: Rollouts) -> dict[str, tuple[float, float]]:
     """Mean and largest error of every coordinate over the ends of the rollouts, each the mean over the time in which a
     success rests."""
     rows = result.x[-1 - settling_periods(problem) :]

@@ -34,8 +34,7 @@ from solver.evaluation.statistics import (
     make_box,
     summarise,
 )
-from solver.jobs.engines import Here, results
-from solver.jobs.portions import PolicyReference, policy_reference
+from solver.jobs.engines import Here, PolicyReference, policy_reference, results
 from solver.plants import PlantName, all_effects, make_plant
 from solver.plants.outcome import Controller, require_episodes, rollouts
 from solver.problem.parameters import left_all_bounds
@@ -46,6 +45,8 @@ from solver.streams import serial_torch
 
 Array = NDArray[Any]
 AT_ONCE = 1024  # rollouts in one job
+ERRORS = (0.4, 1.6, 25)  # of every parameter in the picture: first and last multiple, and points
+NEAR, RELIABLE = 0.2, 0.95  # errors and success rate of `shares`
 WORDS = {
     "return_25": "25th percentile of the return",
     "return_50": "median return",
@@ -162,6 +163,43 @@ def measure(
     return Robustness(names[0], *conditions, box.axes, groups, *shown)
 
 
+def measure_each(
+    folders: Sequence[Path],
+    trial: Trial,
+    generated: str | None = None,
+    announce: Callable[[str], None] = lambda _: None,
+    executor: Executor | None = None,
+) -> list[Robustness]:
+    """Robustness of runs against the error of every parameter that has a tolerance, one after the other, as `measure`.
+
+    Raises SolverError for a robot without such a parameter.
+    """
+    if not folders:
+        raise SolverError("there is no run; give at least one run folder")
+    metadata = policy_reference(folders[0], generated, trial.reaction_periods).load().problem.robot.metadata
+    inner = [p.name for p in metadata.parameters if p.lower < p.upper and p.value and p.name not in metadata.references]
+    if not inner:
+        raise SolverError(
+            f"no parameter of {metadata.name} has a tolerance in its model file; name one with --parameter"
+        )
+    ranges = [ParameterRange(name, *ERRORS, added=False) for name in inner]
+    return [measure(folders, [each], trial, generated, announce, executor) for each in ranges]
+
+
+def shares(results: Sequence[Robustness]) -> dict[str, float]:
+    """By group: share of the points with an error of at most NEAR whose success rate is at least RELIABLE."""
+    points: dict[str, list[bool]] = {}
+    for result in results:
+        (axis,) = result.axes
+        near = [abs(change - 1.0) < NEAR + 1e-6 for change in axis.changes]
+        for group in result.groups:
+            rates = group.statistics["success_rate"].value
+            points.setdefault(group.label, []).extend(
+                rate >= RELIABLE for rate, is_near in zip(rates, near, strict=True) if is_near
+            )
+    return {label: float(np.mean(each)) for label, each in points.items()}
+
+
 def _group_labels(folders: Sequence[Path], labels: Sequence[str]) -> list[str]:
     """Label of the group of every run. Runs that differ only in their seeds have the same label.
 
@@ -238,6 +276,43 @@ MAPS = {"return_50": "median return", "return_worst": "lowest return", "success_
 def figure(result: Robustness) -> Figure:
     """Figure with lines for one parameter, or maps for two."""
     return _lines(result) if len(result.axes) == 1 else _maps(result)
+
+
+def picture(results: Sequence[Robustness]) -> Figure:
+    """Figure of `measure_each`: above each other the median return and the success rate over a parameter's error.
+
+    Bands: from the 25th to the 75th percentile of the returns, and the interval of the success rate over the runs.
+    """
+    columns = min(4, len(results))
+    rows = -(-len(results) // columns)
+    drawn = Figure(figsize=(3.2 * columns + 0.6, 4.0 * rows + 0.5), layout="constrained")
+    panels = drawn.subplots(2 * rows, columns, sharex=True, sharey="row", squeeze=False)
+    for panel in panels.ravel()[len(results) :]:
+        panel.set_visible(panel.get_subplotspec().colspan.start < len(results) - columns * (rows - 1))
+    for number, result in enumerate(results):
+        (axis,), (row, column) = result.axes, divmod(number, columns)
+        above, below = panels[2 * row, column], panels[2 * row + 1, column]
+        errors = [100.0 * (change - 1.0) for change in axis.changes]
+        for k, group in enumerate(result.groups):
+            colour = POLICIES[k % len(POLICIES)]
+            returns, success = group.statistics["return_50"], group.statistics["success_rate"]
+            low, high = (group.statistics[f"return_{share}"].value for share in (25, 75))
+            above.fill_between(errors, low, high, color=colour, alpha=0.2, lw=0)
+            above.plot(errors, returns.value, color=colour, lw=1.6, label=_name(group, 150))
+            if success.low is not None:
+                below.fill_between(errors, success.low, success.high, color=colour, alpha=0.2, lw=0)
+            below.plot(errors, success.value, color=colour, lw=1.6)
+        above.set_title(axis.parameter)
+        below.set(xlabel="error, %", ylim=(-0.04, 1.04))
+        for panel in (above, below):
+            panel.axvspan(-100 * NEAR, 100 * NEAR, color="0.5", alpha=0.1, lw=0)
+            panel.grid(alpha=0.3)
+        if column == 0:
+            above.set_ylabel("return")
+            below.set_ylabel("success rate")
+    drawn.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", fontsize=8)
+    drawn.suptitle(_title(results[0]))
+    return drawn
 
 
 def _lines(result: Robustness) -> Figure:

@@ -15,18 +15,15 @@ from torch import Tensor
 from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.evaluation.evaluation import Conditions, roll_out
+from solver.evaluation.evaluation import Conditions, require_seconds, roll_out
 from solver.evaluation.source import source_of
 from solver.plants import PlantName
 from solver.plants.outcome import Rollouts
-from solver.problem.given import is_number
 from solver.problem.parameters import Change
 from solver.problem.problem import Problem
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-LONGEST = 1_000_000  # control periods
 
 
 @dataclass(frozen=True)
@@ -103,7 +100,7 @@ def simulate(
     conditions = Conditions(parameters, plant, harsh, observer, longest_delay, estimate, seed, blind)
 
     def begin(problem: Problem, theta: Tensor, seed: int) -> tuple[Tensor, Tensor]:  # noqa: ARG001
-        _require_seconds(problem, seconds)
+        require_seconds(problem, seconds)
         return problem.told(_state(problem, x0)[None], theta), theta
 
     found = roll_out(source, conditions, begin, seconds)
@@ -122,14 +119,6 @@ def simulate(
         parameters=dict(zip(problem.robot.parameter_names, found.theta.tolist(), strict=True)),
         _drawn=(problem, result),
     )
-
-
-def _require_seconds(problem: Problem, seconds: float | None) -> None:
-    """Raises SolverError for a time that is not one control period or more."""
-    rate = problem.robot.metadata.task.control_rate
-    if seconds is None or (is_number(seconds) and 0.5 < seconds * rate <= LONGEST):
-        return
-    raise SolverError(f"seconds is {seconds!r}; give a time from {1 / rate:g} to {LONGEST / rate:g}")
 
 
 def _state(problem: Problem, x0: ArrayLike | Mapping[str, float] | None) -> Tensor:

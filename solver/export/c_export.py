@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
@@ -241,9 +242,22 @@ def _fixed(solution: Solution) -> dict[str, Any]:
 
 
 def _told(problem: Problem, told: Told, name: str) -> dict[str, Any]:
-    """Fields of a policy that is told a context. `trim` names templates."""
-    context, own = told.context, [f"{entry}_" if entry in RESERVED else entry for entry in told.context.names]
-    rows = list(zip(own, told.parameters, told.ranges, strict=True))
+    """Fields of a policy that is told a context, and of the basin and the metric that depend on it."""
+    errors, features = told.cost.shape[-1], told.form.shape[-1]
+    form = f"level, cost[{errors}][{errors}], bend, metric[{features}][{features}]"
+    of_product = "the level of the basin, its cost and the form of the errors, row by row of\n * their lower triangles"
+    fields = told_fields(problem, told.context, name, told.degrees, told.polynomial)
+    unpacked = filled("told_form.c", {"reach": repr(REACH)})
+    return fields | {"members_of_form": form, "of_product": of_product, "unpacked": unpacked}
+
+
+def told_fields(problem: Problem, context: Context, name: str, degrees: Tensor, polynomial: Tensor) -> dict[str, Any]:
+    """Fields of a policy that is told a context. `trim` names templates. polynomial: (b, ...) numbers of the terms of
+    `degrees` (b, k)."""
+    own = [f"{entry}_" if entry in RESERVED else entry for entry in context.names]
+    named = {parameter.name: parameter for parameter in problem.robot.metadata.parameters}
+    parameters = [named[entry] for entry in context.names]
+    rows = list(zip(own, parameters, [(entry.lower, entry.upper) for entry in context.given], strict=True))
     prefix = name.upper()
     return {
         "to": f"const {name}_told *told, ",
@@ -261,12 +275,11 @@ def _told(problem: Problem, told: Told, name: str) -> dict[str, Any]:
         "trimmed": "    hold(told);\n" if problem.moving_trim else _constant_trim(problem),
         "k": len(own),
         "p": len(problem.theta),
-        "errors": told.cost.shape[-1],
         "members_of_context": "\n".join(
             f"    {name}_real {field}; /* {comment(one.unit)}, {low:g} to {high:g}: {comment(one.meaning)} */"
             for field, one, (low, high) in rows
         ),
-        "nominal_context": listed(one.value for one in told.parameters),
+        "nominal_context": listed(one.value for one in parameters),
         "ranges": "\n".join(
             f"#define {prefix}_{one.name.upper()}_LOWER {low!r}\n#define {prefix}_{one.name.upper()}_UPPER {high!r}"
             for _, one, (low, high) in rows
@@ -281,11 +294,11 @@ def _told(problem: Problem, told: Told, name: str) -> dict[str, Any]:
         "middles": listed(context.middle.tolist()),
         "halves": listed(context.half.tolist()),
         "nominal_values": listed(problem.theta.tolist()),
-        "terms": len(told.degrees),
-        "degree": int(told.degrees.max()),
-        "degrees": ", ".join(f"{{{', '.join(map(str, row))}}}" for row in told.degrees.tolist()),
-        "polynomial": ",\n".join(f"    {{{listed(row)}}}" for row in told.polynomial.tolist()),
-        "reach": repr(REACH),
+        "terms": len(degrees),
+        "degree": int(degrees.max()),
+        "degrees": ", ".join(f"{{{', '.join(map(str, row))}}}" for row in degrees.tolist()),
+        "numbers": polynomial.shape[1],
+        "polynomial": ",\n".join(f"    {{{listed(row)}}}" for row in polynomial.tolist()),
         "held": ", ".join(map(str, problem.held)),
         "helds": len(problem.held),
         "state_limits": listed(problem.state_limits.tolist()),

@@ -46,7 +46,7 @@ def emit(solution: Solution, label: str, version: int = 3, observer: bool = Fals
     }
     task = robot.metadata.task
     description = f"Controller of {robot.name}: {label}"
-    unit = Unit(unit_name, unit_name, description, variables, 1.0 / task.control_rate, task.horizon, False)
+    unit = Unit(unit_name, unit_name, description, variables, 1.0 / task.control_rate, solution.problem.horizon, False)
     return archive(unit, version, sources | {f"{unit_name}_fmu.c": model}, of_wrapper, f"{robot.name.upper()}_REAL")
 
 

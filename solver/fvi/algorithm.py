@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from solver.fvi.fit import Fitter
 from solver.fvi.states import StateSource
-from solver.fvi.step import Step, require_fit, require_targets
+from solver.fvi.step import Fitter, Step, require_fit, require_targets
 from solver.fvi.targets import value_targets
 from solver.game.game import Game
 from solver.plants.outcome import controller

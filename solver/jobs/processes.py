@@ -17,8 +17,7 @@ from typing import BinaryIO
 
 from modelgen.artifact.folder import find, read
 from solver.errors import SolverError
-from solver.jobs.engines import THREAD_VARIABLES, Engine
-from solver.jobs.portions import require_versions
+from solver.jobs.engines import THREAD_VARIABLES, Engine, require_versions
 from solver.runs.folder import CHECKPOINT
 
 SOLVER = (

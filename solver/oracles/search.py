@@ -22,21 +22,28 @@ NEAR = 0.7  # cosine of half the angle to the target, above which no guess takes
 DISTINCT = 1e-3  # of the return: two optima with a smaller difference count as one
 
 
-def coarse_hold(robot: CompiledRobot) -> int:
-    """Control periods for which a coarse search holds an input."""
-    return math.ceil(robot.metadata.task.horizon * robot.metadata.task.control_rate / PERIODS)
+def coarse_hold(robot: CompiledRobot, seconds: float | None = None) -> int:
+    """Control periods for which a coarse search holds an input. seconds: of a motion, by default the horizon."""
+    return math.ceil((seconds or robot.metadata.task.horizon) * robot.metadata.task.control_rate / PERIODS)
 
 
 def search(
-    robot: CompiledRobot, theta: Array | None, starts: Array, guesses: int, seed: int, own: list[Guess]
+    robot: CompiledRobot,
+    theta: Array | None,
+    starts: Array,
+    guesses: int,
+    seed: int,
+    own: list[Guess],
+    seconds: float | None = None,
 ) -> Searches:
     """Completed searches from the starts (N, n).
 
-    robot, theta: see `NonlinearProgram`. guesses: number of random motions, shared among the starts. seed: of these.
-    own: motions of a run, one for each start, or an empty list.
+    robot, theta, seconds: see `NonlinearProgram`. guesses: number of random motions, shared among the starts. seed: of
+    these. own: motions of a run, one for each start, or an empty list.
     """
-    exact, hold = Searches(NonlinearProgram(robot, theta), starts, guesses, seed), coarse_hold(robot)
-    coarse = Searches(NonlinearProgram(robot, theta, hold=hold), starts, guesses, seed)
+    exact = Searches(NonlinearProgram(robot, theta, seconds), starts, guesses, seed)
+    hold = coarse_hold(robot, seconds)
+    coarse = Searches(NonlinearProgram(robot, theta, seconds, hold), starts, guesses, seed)
     if hold == 1 and coarse.program.steps == exact.program.steps:
         exact.explore(own)
         return exact

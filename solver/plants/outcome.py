@@ -180,7 +180,7 @@ def rollouts(
 
     The controller is told the contexts of the rows in every period, but the observer's estimates, held within the
     ranges, of the parameters that it estimates. plant: by default the robot that they describe.
-    seconds: by default the task's horizon. observed: the controller gets the estimates of an observer instead of the
+    seconds: by default the problem's horizon. observed: the controller gets the estimates of an observer instead of the
     plant's measured states. longest_delay: in control periods; if given, the observer does not know the plant's delay
     and estimates it up to this one. estimate: names of parameters that the observer estimates too, or `all`. jumps: of
     the references in `plant.theta` (N, p), which is changed; they also give the time. A success reaches every target.
@@ -201,7 +201,7 @@ def rollouts(
             known = theta.clone()
             known[:, observer.estimated] = problem.theta[observer.estimated]
             observer.know(known)
-    steps = round((seconds or task.horizon) * task.control_rate)
+    steps = round((seconds or problem.horizon) * task.control_rate)
     if jumps is not None:
         steps = (len(jumps.contexts) + 1) * jumps.periods
     states, inputs = [rows], []

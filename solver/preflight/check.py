@@ -145,6 +145,11 @@ def preflight(
         if share > 0.0:
             require_controllable(robot, identified.scaled(share))
         lines.append(identified.text(robot, settings.algorithm == "rfvi"))
+    task, horizon = robot.metadata.task, Problem(robot, given=given).horizon
+    if horizon > task.horizon:
+        lines.append(
+            f"a rollout lasts {horizon:g} s, for the slowest robot of the family; the task lasts {task.horizon:g} s"
+        )
     motion, warnings = previewed(robot, preview)
     lines += [motion] if motion else []
     return Preflight(tuple(lines), (*forewarnings(robot, settings, identified), *weak_corners(robot, given), *warnings))

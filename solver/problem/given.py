@@ -164,7 +164,7 @@ def episode_actions(
     if not is_number(randomize) or not 0.0 <= randomize < 1.0:
         raise SolverError(f"randomize is {randomize!r}; give a share of the nominal parameters, in [0, 1)")
     task = problem.robot.metadata.task
-    length = task.horizon if seconds is None else seconds
+    length = problem.horizon if seconds is None else seconds
     if not is_number(length) or not 0.0 < length < math.inf:
         raise SolverError(f"seconds is {seconds!r}; give a positive length of an episode")
     periods = round(length * task.control_rate)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from itertools import product as combinations
 from typing import Literal
 
 import torch
@@ -19,8 +20,8 @@ from solver.problem.action_cost import TensorActionCost
 from solver.problem.context import Context, Given
 from solver.problem.geometry import SMALLEST, Geometry, conjugate, exponential, product, turns_within, uniform
 from solver.problem.identified import Identified
+from solver.problem.integrator import SCHEMES, SchemeName
 from solver.problem.robots import largest_rates
-from solver.problem.schemes import SCHEMES, SchemeName
 
 #: Distribution of an episode's first state: `gaussian` as the task defines it, `angle` the same with continuous angles
 #: uniform, or `uniform` in the state domain.
@@ -31,6 +32,7 @@ AT_ANGLE = 1e-3  # rad: an angle from the target this near to its limit counts a
 UNIFORM = 3.14  # rad, standard deviation of a start from which on a rotation is uniform
 SAMPLES = 64  # states at which the state cost is compared with its value after one turn
 REGULAR = 1e-10  # weight of the size of the inputs in a trim, which makes redundant ones small
+SLOWEST = 4.0  # longest horizon of a family, in horizons of the task
 STEADY = 1e-4  # of half the range of an input: a trim that moves less with the context stands still
 ROUNDING = 1e-5  # of the largest cost: a smaller difference after one turn is rounding
 
@@ -42,7 +44,7 @@ class Problem:
     """A compiled robot with the limits, costs, time steps and start distributions of its task, float32 on one device.
 
     robot: kernels in float32, from `solver.problem.robots.load_robot`.
-    scheme: integration scheme, a key of `solver.problem.schemes.SCHEMES`.
+    scheme: integration scheme, a key of `solver.problem.integrator.SCHEMES`.
     identified: admissible sets from recordings. If it is given, the robot's nominal parameters must be the identified
     ones.
     given: parameters that the policy is told. `context` is None without them.
@@ -54,7 +56,8 @@ class Problem:
     `lower_input` and `upper_input` (m,), `trim` (m,) the input that holds the target at the model file's parameters,
     `theta` (p,) nominal parameters, `theta_bounds` (p, 2), `target` (n,) at nominal references; see `targets`.
     Times: `control_step` in seconds, `substeps` integration steps in a control period. `discount_rate` is rho in 1/s,
-    from the task's weight at its horizon: exp(-rho horizon) = weight_at_horizon.
+    from the task's weight at its horizon: exp(-rho horizon) = weight_at_horizon. `horizon` is the length of a rollout
+    in seconds: the task's, and in a family that of its slowest robot (`_slowness`).
     """
 
     def __init__(
@@ -94,6 +97,9 @@ class Problem:
         self.action_cost = TensorActionCost(robot, device)
         self.context = Context(given, robot.metadata, self.theta) if given else None
         self.moving_trim = self.context is not None and self._trim_moves(self.context)
+        self.horizon = task.horizon  # s
+        if self.context is not None:
+            self.horizon = math.ceil(10.0 * task.horizon * self._slowness(self.context) - ROUNDING) / 10.0
 
     def hold(self, trim: Tensor) -> None:
         """Take another trim (m,), from which the action cost is then measured."""
@@ -129,6 +135,25 @@ class Problem:
         moved = (self.trim_of(context.theta(corners)) - nominal).abs() / self.input_limits
         missed = (nominal - self.trim).abs() / self.input_limits
         return float(missed.max()) < STEADY < float(moved.max())
+
+    def _slowness(self, context: Context) -> float:
+        """Time that the slowest robot of a family needs, as a multiple of the nominal robot's: from 1 to SLOWEST.
+
+        From rest, an acceleration a moves a coordinate by d in sqrt(2 d/a). So the time grows with the square root of
+        a(nominal)/a(c), where a is what all inputs give a velocity at the target, each with its smaller room between
+        trim and limits. The corners of the told ranges count, and the velocity that loses most.
+        """
+        corners = torch.tensor(list(combinations((-1.0, 1.0), repeat=len(context))), device=self.device)
+        columns = list(context.references)
+        corners[:, columns] = context.of(self.theta)[columns]
+        theta = torch.cat([self.theta[None], context.replaced(self.theta, corners)])
+        trim = self.trim_of(theta) if self.moving_trim else self.trim.expand(len(theta), -1)
+        room = torch.minimum(self.upper_input - trim, trim - self.lower_input).clamp_min(0.0)
+        B = self.robot.affine_dynamics(self.targets_of(theta), theta)[1][:, self.robot.metadata.velocities]
+        nominal, *others = (B.abs() @ room[..., None])[..., 0].unbind(0)  # (nv,) accelerations
+        driven = nominal > 0.0
+        least = torch.stack([nominal, *others])[:, driven] / nominal[driven]
+        return float(least.clamp_min(SLOWEST**-2).rsqrt().amax()) if bool(driven.any()) else 1.0
 
     def cost_at(self, rows: Tensor) -> TensorActionCost:
         """Action cost at the rows (N, n + k), measured from the trims of their contexts."""

@@ -169,6 +169,7 @@ KINDS = [
         "action",
         files=("model.zip",),
     ),
+    Kind("classical.json", "solver.lab.baselines.classical", ("energy", "tvlqr"), "classical", "steps", "attempt"),
 ]
 
 

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.fvi.algorithm import Iteration, value_iteration
-from solver.fvi.fit import Fitter
 from solver.fvi.states import MIXTURES, StateSource
+from solver.fvi.step import Fitter
 from solver.game.game import Game
 from solver.local.basin import find_basin
 from solver.problem.context import Given

@@ -12,7 +12,7 @@ from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.fvi.states import MIXTURES
 from solver.game.adversaries import ADVERSARIES
-from solver.problem.schemes import SCHEMES, SchemeName
+from solver.problem.integrator import SCHEMES, SchemeName
 from solver.streams import require_seed
 
 Device = Literal["cpu", "cuda"]

@@ -117,6 +117,7 @@ def load_solution(
         family.context.require_within(theta)
         robot, ensemble = robot.with_nominal(theta.tolist()), ensemble.told_that(family.context.of(theta))
         problem = Problem(robot)
+        problem.horizon = family.horizon
         if family.moving_trim:
             problem.hold(family.trim_of(theta[None])[0])
     return Solution(run, problem, ensemble, FrozenValue(ensemble), checkpoint["iteration"])

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import product
+from math import comb
 from operator import mul
 
 import torch
@@ -84,17 +85,25 @@ DEGREES = {1: 12, 2: 8, 3: 6, 4: 5, 5: 4}  # of the polynomial, by the number of
 REACH = 100.0  # errors are measured by the basin's quadratic form up to this multiple of its level
 
 
-def exponents(told: int) -> Tensor:
-    """Degrees (b, k) of the Chebyshev polynomials in every term, for k told parameters: DEGREES[k] at most in all."""
-    most = DEGREES[told]
-    return torch.tensor([row for row in product(range(most + 1), repeat=told) if sum(row) <= most])
+def exponents(told: int, shift: Tensor | None = None) -> Tensor:
+    """Degrees (b, k) of the Chebyshev polynomials in every term, for k entries: DEGREES[k] at most in all.
+
+    shift: (k, n), what the entries add to the target. Set-points take no degree from the parameters: terms of the k'
+    parameters alone have the degree DEGREES[k'], because P(c) often depends on the parameters only.
+    """
+    references = [] if shift is None else torch.nonzero(shift.any(1))[:, 0].tolist()
+    most, alone = DEGREES[told], DEGREES.get(told - len(references), 0)
+    rows = product(range(max(most, alone) + 1), repeat=told)
+    kept = [row for row in rows if sum(row) <= (alone if not any(row[i] for i in references) else most)]
+    return torch.tensor(kept)
 
 
 def terms(c: Tensor, degrees: Tensor) -> Tensor:
     """Products (N, b) of the Chebyshev polynomials with the given degrees (b, k) in the entries of c (N, k)."""
     each = c.T.contiguous()  # (k, N)
     chebyshev = [torch.ones_like(each), each]
-    for _ in range(DEGREES[len(each)] - 1):
+    plain = len(degrees) == comb(len(each) + DEGREES[len(each)], len(each))  # a maximum would wait for a GPU
+    for _ in range((DEGREES[len(each)] if plain else max(DEGREES.values())) - 1):
         chebyshev.append(2.0 * each * chebyshev[-1] - chebyshev[-2])
     table = torch.stack(chebyshev, 1)  # (k, degree + 1, N)
     return reduce(mul, (table[i].index_select(0, degrees[:, i]) for i in range(len(each)))).T

@@ -148,7 +148,7 @@ class Ensemble(nn.Module):
         self.members = nn.ModuleList(Factor(size, layers, width, generator, told) for _ in range(members))
         self.told = told
         if told:
-            degrees = exponents(told)
+            degrees = exponents(told, shift)
             self.register_buffer("degrees", degrees, persistent=False)
             self.register_buffer("coefficients", torch.zeros(len(degrees), self.basin_cost.numel() + 1))
 

@@ -4,6 +4,8 @@ The C is compiled in single precision with -O2. QEMU's board mps2-an386 runs it 
 instruction takes 1 ns of the emulated clock. The result is the number of instructions, not of cycles, and the same on
 every machine. Half of the states are uniform in the domain; the others come from rollouts of the run's policy.
 
+A family is told another context in every call.
+
 With an observer, a call is a whole control period: the observer with one period of delay, the policy, and the
 compensation of the disturbance. The positions then come from rollouts on the harsh plant, in order. The observer and
 the robot's functions are compiled with -O3, which unrolls their loops.
@@ -21,12 +23,14 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
@@ -36,6 +40,7 @@ from solver.plants import make_plant
 from solver.plants.outcome import rollouts, sample_starts
 from solver.problem.problem import Problem
 from solver.training.solution import Solution
+from solver.value.family import exponents
 
 COMPILER = "arm-none-eabi-gcc"
 CHIP = ["-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"]
@@ -77,33 +82,69 @@ def compiler_version() -> str:
 
 
 def count_policy(solution: Solution, folder: Path, number: int) -> tuple[Counts, Array]:
-    """Counts of the policy in the C files of a folder, and their states (N, n).
+    """Counts of the policy in the C files of a folder, and their rows (N, n + k).
 
     Raises SolverError if the C cannot be compiled or run.
     """
     problem, half, generator = solution.problem, number // 2, torch.Generator().manual_seed(0)
     visited = rollouts(problem, solution.controller(), sample_starts(problem, 20, 0)).x.flatten(0, 1)
     chosen = visited[torch.randint(len(visited), (number - half,), generator=generator)]
-    x = torch.cat([problem.sample_domain(half, generator), chosen]).numpy()
-    return measured(problem, folder, x), x
+    x = torch.cat([problem.sample_domain(half, generator), chosen])
+    return measured(problem, folder, shown(problem, x).numpy(), told_policy(problem)), x.numpy()
 
 
-def count_period(solution: Solution, folder: Path, number: int) -> tuple[Counts, Array]:
+def count_period(solution: Solution, folder: Path, number: int, estimate: Sequence[str] = ()) -> tuple[Counts, Array]:
     """Counts of control periods with the observer in the C files of a folder, and its measured positions (N, q).
 
-    Raises SolverError if the C cannot be compiled or run.
+    estimate: parameters that it estimates. A family is told their estimates, and the nominal values of others. Raises
+    SolverError if the C cannot be compiled or run.
     """
     problem, task = solution.problem, solution.problem.robot.metadata.task
-    starts = sample_starts(problem, math.ceil(number / (task.horizon * task.control_rate)), 0)
-    x = rollouts(problem, solution.controller(), starts, make_plant("harsh", problem, seed=0), observed=True).x
+    starts = sample_starts(problem, math.ceil(number / (problem.horizon * task.control_rate)), 0)
+    starts = problem.told(problem.split(starts)[0], problem.theta)
+    plant = make_plant("harsh", problem, problem.split(starts)[1], seed=0)
+    x = rollouts(problem, solution.controller(), starts, plant, observed=True, estimate=estimate).x
     every = x[:, :, : problem.robot.metadata.nq].transpose(0, 1).flatten(0, 1)
     positions = every[:number].numpy()
-    return measured(problem, folder, positions, period(problem, len(x))), positions
+    code = period(problem, len(x), [problem.robot.parameter_names.index(name) for name in estimate])
+    return measured(problem, folder, positions, code), positions
 
 
-def period(problem: Problem, rows: int) -> str:
-    """C of a function POLICY for a whole control period. It resets the observer after `rows` calls."""
+def shown(problem: Problem, rows: Tensor) -> Tensor:
+    """Rows (N, n + k) with their contexts in SI units."""
+    x, theta = problem.split(rows)
+    return x if theta is None or problem.context is None else torch.cat([x, theta[:, problem.context.columns]], 1)
+
+
+def told_policy(problem: Problem) -> str:
+    """C of a function POLICY of states with contexts, which is told them; empty without contexts."""
+    if problem.context is None:
+        return ""
     name, n = problem.robot.name, len(problem.target)
+    entries = ", ".join(f"in[{n + i}]" for i in range(len(problem.context)))
+    return f"""static void POLICY(const float *in, float *u) {{
+    {name}_told told;
+    {name}_tell(&(const {name}_context){{{entries}}}, &told);
+    {name}_policy(&told, in, u);
+}}
+"""
+
+
+def period(problem: Problem, rows: int, estimated: Sequence[int] = ()) -> str:
+    """C of a function POLICY for a whole control period. It resets the observer after `rows` calls.
+
+    estimated: indices of the parameters whose estimates a family is told, in every call.
+    """
+    name, n, told, tell = problem.robot.name, len(problem.target), "", ""
+    if problem.context is not None:
+        entries = [
+            f"observer.filters[observer.likeliest].parameters[{i}]" if i in estimated else repr(float(problem.theta[i]))
+            for i in problem.context.columns.tolist()
+        ]
+        told = "&told, "
+        tell = f"""    static {name}_told told;
+    {name}_tell(&(const {name}_context){{{", ".join(entries)}}}, &told);
+"""
     return f"""#include "{name}_observer.h"
 static {name}_observer observer;
 static void POLICY(const float *positions, float *u) {{
@@ -111,7 +152,7 @@ static void POLICY(const float *positions, float *u) {{
     float x[{n}];
     if (row++ % {rows} == 0) {name}_observer_reset(&observer);
     {name}_observer_estimate(&observer, positions, x);
-    {name}_policy(x, u);
+{tell}    {name}_policy({told}x, u);
     {name}_observer_compensate(&observer, u);
     {name}_observer_sent(&observer, u);
 }}
@@ -119,16 +160,18 @@ static void POLICY(const float *positions, float *u) {{
 
 
 def measured(problem: Problem, folder: Path, x: Array, code: str = "") -> Counts:
-    """Counts at the rows of x (N, n).
+    """Counts at the rows of x (N, n + k).
 
-    code: C of a POLICY with memory, called with the rows of x in order; by default the policy alone. Raises SolverError
+    code: C of a POLICY, called with the rows of x in order; by default the policy alone. Raises SolverError
     if the C files of the folder cannot be compiled or run.
     """
     name, inputs = problem.robot.name, len(problem.input_limits)
     real, called, calls = [f"-D{name.upper()}_REAL=float"], f"#define POLICY {name}_policy\n", CALLS
     optimisation = {f"{name}.c": "-O2", f"{name}_policy.c": "-O2"}
     if code:
-        real, called, calls = [*real, f"-D{name.upper()}_DELAY=1"], code, 1
+        called = code
+    if "observer" in code:  # it has a memory
+        real, calls = [*real, f"-D{name.upper()}_DELAY=1"], 1
         optimisation |= {f"{name}.c": "-O3", f"{name}_observer.c": "-O3"}
     with tempfile.TemporaryDirectory() as scratch:
         objects = []
@@ -170,12 +213,14 @@ def _run(command: list[str]) -> str:
         raise SolverError(f"cannot count instructions: {command[0]} failed: {reason[-500:]}") from error
 
 
-WIDTHS = (64, 48, 32, 24, 16, 8)
+WIDTHS = (64, 48, 40, 32, 24, 16, 8)
 CYCLES = 2  # of an instruction on average: most need one, loads two, a division fourteen
 PRODUCT = 5  # instructions: two loads, multiply-accumulate, compare, branch
 CALL = 130  # instructions of a libm call at most: tanhf 115, sinf and cosf 115, sinhf 130, atanf 70
 NEURON, ENTRY, FRAME = 20, 20, 150  # instructions of a loop around a sum, around a state or input, and of the rest
 CODE, OPERATION = 9600, 32  # bytes: code with libm, and one operation of grad g~
+TELL_CODE, TRIM_CODE, TOLD = 1200, 4000, 600  # bytes: of what a context changes, of the trim, and the struct of both
+DOUBLE = 60  # instructions of a product in double precision, without a unit for it
 STACK = 576  # bytes without the layers; the sine of an angle of many turns needs 420
 
 STAGES = 4  # of a Runge-Kutta step in the observer
@@ -228,25 +273,57 @@ def cost(problem: Problem, width: int) -> Cost:
     It has two hidden layers, sine and cosine of the angles, and sinh and grad g~ of the inputs.
     """
     states, inputs, angles = len(problem.state_limits), len(problem.input_limits), len(problem.continuous)
+    told = 0 if problem.context is None else len(problem.context)
     features, operations = states + angles, problem.robot.operations["optimal_input"]
     hidden, neurons = (LAYERS - 1) * width * width, LAYERS * width
-    products = features * width + hidden + width * inputs + features * inputs
+    products = (features + told) * width + hidden + width * inputs + features * inputs
     instructions = PRODUCT * products + (NEURON + CALL) * neurons + FRAME
-    instructions += CALL * (2 * angles + 2 * inputs + operations) + ENTRY * (states + features + 2 * inputs)
+    instructions += CALL * (2 * angles + 2 * inputs + operations) + ENTRY * (states + features + told + 2 * inputs)
     weights = products + neurons + inputs
-    stack = 8 * max(width, features, inputs) + 4 * features + STACK
+    stack = 4 * (LAYERS + 1) * max(width, features + told, inputs) + 4 * (features + told) + STACK
     return Cost(instructions, 4 * weights + CODE + OPERATION * operations, stack)
+
+
+def tell_cost(problem: Problem, width: int) -> Cost:
+    """Cost of making the policy of a context: the polynomials of the gain, and a pass through the network and back."""
+    assert problem.context is not None
+    told, inputs, states = len(problem.context), len(problem.input_limits), len(problem.state_limits)
+    features, degrees = states + len(problem.continuous), exponents(told, problem.context.shift)
+    terms, degree = len(degrees), int(degrees.max())
+    hidden = (features + told) * width + (LAYERS - 1) * width * width
+    forward = PRODUCT * (hidden + width * inputs) + (NEURON + CALL) * LAYERS * width
+    back = inputs * (PRODUCT * hidden + NEURON * LAYERS * width)
+    instructions = forward + back + terms * (PRODUCT * (told + inputs * features) + NEURON) + FRAME
+    instructions += ENTRY * (states * told + len(problem.theta) + degree * told + inputs * features)
+    flash, stack = 4 * terms * (inputs * features + told) + TELL_CODE, 0
+    if problem.moving_trim:
+        functions = "affine_dynamics", "action_cost"
+        operations = sum(problem.robot.operations[name] for name in functions)
+        instructions += CALL * operations + DOUBLE * inputs**2 * (states + inputs)
+        flash += OPERATION * operations + TRIM_CODE
+    stack = 4 * (2 * (LAYERS + 1) * max(width, features + told, inputs) + (degree + 2) * told) + STACK
+    return Cost(instructions, flash, stack + 4 * inputs * features)
+
+
+def with_tell(problem: Problem, width: int) -> Cost:
+    """Cost of a policy that is told another context in every call; of the policy alone without contexts."""
+    policy = cost(problem, width)
+    if problem.context is None:
+        return policy
+    tell = tell_cost(problem, width)
+    instructions, flash = policy.instructions + tell.instructions, policy.flash + tell.flash
+    return Cost(instructions, flash, max(policy.stack, tell.stack) + TOLD)
 
 
 def widest(problem: Problem, budget: TimeBudget, observer: int = 0) -> int:
     """Width of the largest network that fits the budget. observer: instructions of the observer.
 
-    Raises SolverError if no network fits.
+    A family is told another context in every call. Raises SolverError if no network fits.
     """
     for width in WIDTHS:
-        if cost(problem, width).instructions + observer <= budget.instructions:
+        if with_tell(problem, width).instructions + observer <= budget.instructions:
             return width
-    least, name = cost(problem, WIDTHS[-1]).instructions, problem.robot.name
+    least, name = with_tell(problem, WIDTHS[-1]).instructions, problem.robot.name
     needs = f"the smallest network for {name} needs {least}"
     if observer > budget.instructions:
         needs = f"the observer of {name} needs {observer}, and the smallest network {least} more"

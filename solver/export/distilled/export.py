@@ -21,13 +21,13 @@ from solver.export.distilled.cost import (
     ObserverCost,
     TimeBudget,
     compiler_version,
-    cost,
     count_period,
     count_policy,
     missing_tools,
     observer_cost,
     read_budget,
     widest,
+    with_tell,
 )
 from solver.export.distilled.network import CLOSE, LAYERS, SmallNetwork, controller, emit
 from solver.export.distilled.regression import Effort, compare, distil, require_small_loss, table
@@ -69,18 +69,21 @@ def export(
     comparisons = compare(
         problem, solution.controller(), controller(problem, network), observer, estimate, effort.episodes
     )
-    facts = _facts(solution, allowed, width, cost(problem, width), beside, seed)
+    facts = _facts(solution, allowed, width, with_tell(problem, width), beside, seed)
     compared = [f"Against the run's own policy, {effort.episodes} rollouts each:", *table(comparisons)]
     for line in (*facts, *compared):
         report(line)
     require_small_loss(comparisons[0], max_loss, budget)
-    counted = _counted(solution, network, besides, effort.counted)
+    names = [problem.robot.parameter_names[i] for i in estimated]
+    counted = _counted(solution, network, besides, effort.counted, names)
     for line in counted:
         report(line)
     return emit(problem, network, label, [*facts, *counted, "", *compared]) | besides
 
 
-def _counted(solution: Solution, network: SmallNetwork, observer: dict[str, str], count: int) -> list[str]:
+def _counted(
+    solution: Solution, network: SmallNetwork, observer: dict[str, str], count: int, estimate: Sequence[str]
+) -> list[str]:
     """Lines with the largest of `count` counts on an emulated board, or with the reason why there is no count.
 
     Raises SolverError if the board computes other inputs than Torch.
@@ -94,7 +97,7 @@ def _counted(solution: Solution, network: SmallNetwork, observer: dict[str, str]
         for file, text in (emit(problem, network, name, []) | observer).items():
             (Path(scratch) / file).write_text(text)
         counts, x = count_policy(solution, Path(scratch), count)
-        period = count_period(solution, Path(scratch), count) if observer else None
+        period = count_period(solution, Path(scratch), count, estimate) if observer else None
     wanted = controller(problem, network)(torch.from_numpy(x))[0]
     if not (np.abs(counts.u - wanted.numpy()) <= CLOSE * problem.input_limits.numpy()).all():
         raise SolverError(
@@ -102,7 +105,7 @@ def _counted(solution: Solution, network: SmallNetwork, observer: dict[str, str]
             "C. Export without --budget, or with another compiler"
         )
     lines = [f"Counted on an emulated board with {COMPILER} {compiler_version()}, at most"]
-    lines.append(f"    {_cost(counts.largest)}: the policy, over {len(x)} states" + (",", ".")[period is None])
+    lines.append(f"    {_cost(counts.largest)}: {_policy(solution)}, over {len(x)} states" + (",", ".")[period is None])
     if period is not None:
         lines.append(f"    {_cost(period[0].largest)}: policy and observer, over {len(period[1])} control periods.")
     return lines
@@ -118,14 +121,19 @@ def _facts(
         f"Network of {LAYERS} layers of {width} neurons, weights in single precision; seed {seed}. "
         f"Control rate {robot.metadata.task.control_rate} Hz.",
         "On a Cortex-M4F in single precision, arm-none-eabi-gcc, newlib's libm, a control period needs at most",
-        *_costs(policy, observer, budget),
+        *_costs(policy, observer, budget, _policy(solution)),
         "Angles of more than 30 turns need longer.",
     ]
 
 
-def _costs(policy: Cost, observer: ObserverCost | None, budget: TimeBudget) -> list[str]:
+def _policy(solution: Solution) -> str:
+    """What a call of the policy is."""
+    return "the policy" if solution.problem.context is None else "the policy, told another context in every call"
+
+
+def _costs(policy: Cost, observer: ObserverCost | None, budget: TimeBudget, what: str) -> list[str]:
     """Lines with instructions, flash and stack of the policy and the observer, and with their sum."""
-    lines, instructions = [f"    {_cost(policy)}: the policy, with -O2,"], policy.instructions
+    lines, instructions = [f"    {_cost(policy)}: {what}, with -O2,"], policy.instructions
     if observer is not None:
         instructions += observer.period.instructions
         lines += [

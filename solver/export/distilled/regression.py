@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
 
 from solver.errors import SolverError
-from solver.export.distilled.network import SmallNetwork, argument_scale, controller
+from solver.export.distilled.network import Gain, SmallNetwork, argument_scale, controller
 from solver.fvi.states import Mixture, StateSource
 from solver.game.policies import ClosedFormPolicy, make_policy
 from solver.plants import make_plant
@@ -28,10 +28,13 @@ from solver.problem.parameters import left_all_bounds
 from solver.problem.problem import Problem
 from solver.streams import EVALUATION_SEED, Purpose, stream
 from solver.training.solution import Solution
+from solver.value.family import exponents, terms
 from solver.value.optimiser import Adam
 
 LARGE_ERROR = 0.1  # error of s above which the loss is linear, because y jumps at kinks of V
 GAIN_STEP = 1e-3  # difference step, as a share of a state's limit
+FITTED, CHECKED, SEED = 3, 50, 0  # contexts of the fit of the gain for each coefficient, and of its check
+MISFIT = 0.05  # largest error of a gain, as a share of its size
 AT_LIMIT = 0.1  # weight of a state with the input at its limit, where it hardly changes with s; 1 for s = 0
 MIXTURE = Mixture(starts=0.1, target=0.15, rollouts=0.5, spread=0.02)
 
@@ -63,54 +66,76 @@ def distil(
     scale = argument_scale(problem)
     network = SmallNetwork(solution.ensemble.features, scale, width, weights, target_gain(solution, teacher, scale))
     optimiser = Adam(network, effort.learning_rate, weight_decay=0.0, amsgrad=False)
-    source = StateSource(problem, MIXTURE, solution.value.basin if solution.value.basin.level > 0.0 else None)
-    x, s = problem.target.new_empty(0, len(problem.target)), network.scale.new_empty(0, len(network.scale))
+    source = StateSource(problem, MIXTURE, None if solution.value.basin.empty else solution.value.frame.basin)
+    x, s = source.visited, network.scale.new_empty(0, len(network.scale))
     for number in range(effort.rounds):
         act = controller(problem, network) if number else solution.controller()
         new = source.draw(act, effort.states, generator(Purpose.STATES, number))
         y = teacher.argument(new, solution.value(new)[1])
         x, s = torch.cat([x, new]), torch.cat([s, torch.asinh(y / network.scale)])
         steps = effort.steps * (3 if number == effort.rounds - 1 else 1)
-        loss = _fit(network, optimiser, x, s, effort, steps, generator(Purpose.MINIBATCHES, number))
+        seen = network.seen_at(problem, x)
+        loss = _fit(network, optimiser, seen, s, effort, steps, generator(Purpose.MINIBATCHES, number))
         report(f"round {number + 1} of {effort.rounds}: {len(x)} states, loss {loss:.4f}")
     return network
 
 
-def target_gain(solution: Solution, teacher: ClosedFormPolicy, scale: Tensor) -> Tensor:
-    """Derivative ds/dz (m, n_z) of the run's policy at the target: the smallest one with its ds/dx.
+def target_gain(solution: Solution, teacher: ClosedFormPolicy, scale: Tensor) -> Gain:
+    """Derivative ds/dz of the run's policy at the target: the smallest one with its ds/dx.
 
-    ds/dx and dz/dx come from central differences.
+    ds/dx and dz/dx come from central differences. In a family a polynomial of the context is fitted, as to P(c). Raises
+    SolverError if it misses the gain of some context by more than MISFIT.
     """
-    problem = solution.problem
-    step = GAIN_STEP * problem.state_limits
-    sides = [problem.target + sign * torch.diag(step) for sign in (1.0, -1.0)]
-    s = [torch.asinh(teacher.argument(x, solution.value(x)[1]) / scale) for x in sides]
-    z = [solution.ensemble.features(x) for x in sides]
-    ds_dx, dz_dx = ((up - down) / (2.0 * step)[:, None] for up, down in (s, z))  # (n, m), (n, n_z)
-    gain: Tensor = torch.linalg.pinv(dz_dx) @ ds_dx
-    return gain.T.detach()
+    problem, features, context = solution.problem, solution.ensemble.features, solution.problem.context
+    degrees = torch.empty(1, 0, dtype=torch.long) if context is None else exponents(len(context), context.shift)
+    size = 1 if context is None else FITTED * len(degrees) + CHECKED
+    rows = problem.sample_targets(size, torch.Generator().manual_seed(SEED))
+    n, step = len(problem.target), GAIN_STEP * problem.state_limits
+    middle = problem.target if context is None else context.target
+
+    def moved(at: Tensor, sign: float) -> Tensor:
+        x = at[:, None, :n] + sign * torch.diag(step)
+        return torch.cat([x, at[:, None, n:].expand(-1, n, -1)], 2).flatten(0, 1)
+
+    sides = [moved(rows, sign) for sign in (1.0, -1.0)]
+    up, down = (torch.asinh(teacher.argument(at, solution.value(at)[1]) / scale) for at in sides)
+    ds_dx = (up - down).view(size, n, -1) / (2.0 * step)[:, None]  # (N, n, m)
+    above, below = (features(moved(rows[:1], sign)[:, :n] - problem.targets(rows[:1]) + middle) for sign in (1.0, -1.0))
+    dz_dx = (above - below) / (2.0 * step)[:, None]  # (n, n_z), the same in all contexts
+    gains = (torch.linalg.pinv(dz_dx) @ ds_dx).mT.detach()  # (N, m, n_z)
+    if context is None:
+        return Gain(degrees, gains)
+    design, fitted = terms(rows[:, n:].double(), degrees), size - CHECKED
+    coefficients = torch.linalg.lstsq(design[:fitted], gains[:fitted].double().flatten(1)).solution
+    missed = (design[fitted:] @ coefficients - gains[fitted:].double().flatten(1)).norm(dim=1)
+    share = float((missed / gains[fitted:].double().flatten(1).norm(dim=1)).max())
+    if share > MISFIT:
+        raise SolverError(
+            f"the gain at the target changes too fast with {', '.join(context.names)}: a polynomial misses it by "
+            f"{100 * share:.2g} %. Export one robot with --set, or train with smaller ranges"
+        )
+    return Gain(degrees, coefficients.float().view(-1, *gains.shape[1:]))
 
 
 def _fit(
     network: SmallNetwork,
     optimiser: Adam,
-    x: Tensor,
+    seen: Tensor,
     s: Tensor,
     effort: Effort,
     steps: int,
     generator: torch.Generator,
 ) -> float:
-    """Fit the network to s (N, m) at the states x (N, n) by minibatch descent. Returns the last loss.
+    """Fit the network to s (N, m) at its inputs (N, n_z + k) by minibatch descent. Returns the last loss.
 
     Errors of s have the weight 1 / cosh(s), which is about the change of the input with s. Without it, large arguments
     with the input at its limit would dominate the loss.
     """
-    z = network.features(x)
     weight = AT_LIMIT + (1.0 - AT_LIMIT) / torch.cosh(s)
     for step in range(steps):
         optimiser.learning_rate = 0.5 * effort.learning_rate * (1.0 + math.cos(math.pi * step / steps))
-        rows = torch.randint(len(x), (effort.minibatch,), generator=generator)
-        loss = (weight[rows] * smooth_l1_loss(network(z[rows]), s[rows], beta=LARGE_ERROR, reduction="none")).mean()
+        rows = torch.randint(len(s), (effort.minibatch,), generator=generator)
+        loss = (weight[rows] * smooth_l1_loss(network(seen[rows]), s[rows], beta=LARGE_ERROR, reduction="none")).mean()
         optimiser.gradient.zero_()
         torch.autograd.backward(loss)
         optimiser.step()
@@ -152,12 +177,16 @@ def compare(
     """
     generator = torch.Generator().manual_seed(EVALUATION_SEED)
     draw = 2.0 * torch.rand(episodes, len(problem.theta), generator=generator) - 1.0
-    plants = {
-        "nominal": make_plant("nominal", problem),
-        f"parameters +-{100 * CHANGE:.0f} %": make_plant("nominal", problem, problem.theta * (1.0 + CHANGE * draw)),
-        HARSH: make_plant("harsh", problem, seed=EVALUATION_SEED),
-    }
     starts, comparisons = sample_starts(problem, episodes, EVALUATION_SEED), []
+    _, theta = problem.split(starts)
+    changed = problem.theta * (1.0 + CHANGE * draw)
+    if problem.context is not None:  # what is told is true on all plants
+        changed = problem.context.replaced(changed, starts[:, len(problem.target) :])
+    plants = {
+        "nominal": make_plant("nominal", problem, theta),
+        f"parameters +-{100 * CHANGE:.0f} %": make_plant("nominal", problem, changed),
+        HARSH: make_plant("harsh", problem, theta, seed=EVALUATION_SEED),
+    }
     for name, plant in plants.items():
         through = observed and name == HARSH
         options = (None, through, None, estimate if through else ())

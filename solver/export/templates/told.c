@@ -1,18 +1,17 @@
-enum { TERMS = $terms, DEGREE = $degree, COSTS = ERRORS * (ERRORS + 1) / 2, FORMS = FEATURES * (FEATURES + 1) / 2 };
+enum { TERMS = $terms, DEGREE = $degree, NUMBERS = $numbers };
 
 static const int place[ENTRIES] = {$places}, degree[TERMS][ENTRIES] = {$degrees}; /* of theta; of the polynomials */
 static const real middle[ENTRIES] = {$middles}, half[ENTRIES] = {$halves};
 
-/* Of every product of Chebyshev polynomials: the level of the basin, its cost and the form of the errors, row by row of
- * their lower triangles. */
-static const real polynomial[TERMS][1 + COSTS + FORMS] = {
+/* Of every product of Chebyshev polynomials: $of_product. */
+static const real polynomial[TERMS][NUMBERS] = {
 $polynomial
 };
 
 int ${name}_tell(const ${name}_context *context, ${name}_told *told) {
     static const real nominal[] = {$nominal_values};
     const real given[ENTRIES] = {$given}, usual[ENTRIES] = ${NAME}_CONTEXT_NOMINAL;
-    real power[ENTRIES][DEGREE + 1], number[1 + COSTS + FORMS] = {0}, *next = number + 1;
+    real power[ENTRIES][DEGREE + 1], number[NUMBERS] = {0};
     int inside = 1;
     for (int p = 0; p < $p; p++) told->parameters[p] = nominal[p];
     for (int i = 0; i < ENTRIES; i++) {
@@ -28,18 +27,8 @@ int ${name}_tell(const ${name}_context *context, ${name}_told *told) {
 $shift_target    for (int t = 0; t < TERMS; t++) {
         real term = 1;
         for (int i = 0; i < ENTRIES; i++) term *= power[i][degree[t][i]];
-        for (int j = 0; j < 1 + COSTS + FORMS; j++) number[j] += term * polynomial[t][j];
+        for (int j = 0; j < NUMBERS; j++) number[j] += term * polynomial[t][j];
     }
-    told->level = number[0];
-    told->bend = number[0] > 0 ? 1 / ((real)$reach * number[0]) : 0;
-    for (int i = 0; i < ERRORS; i++)
-        for (int j = 0; j <= i; j++) told->cost[i][j] = told->cost[j][i] = *next++;
-    for (int i = 0; i < FEATURES; i++) /* Cholesky's decomposition of the form */
-        for (int j = 0; j < FEATURES; j++) {
-            real rest = j <= i ? *next++ : 0;
-            for (int l = 0; l < j && j <= i; l++) rest -= told->metric[i][l] * told->metric[j][l];
-            told->metric[i][j] = j > i ? 0 : j == i ? REAL(sqrt)(rest) : rest / told->metric[j][j];
-        }
-$trimmed    return inside;
+$unpacked$trimmed    return inside;
 }
 

@@ -13,7 +13,7 @@ typedef struct {
     ${name}_real parameters[$p]; /* of the robot: nominal, but those of the context */
     ${name}_real entries[$k];    /* the context, from -1 at the lower to 1 at the upper end of the ranges */
     ${name}_real trim[$m], slope[$m]; /* the input that holds the target, and the slope of the action cost there */
-$member_shift    ${name}_real level, cost[$errors][$errors], bend, metric[$features][$features];
+$member_shift    ${name}_real $members_of_form;
 } ${name}_told;
 
 /* Makes the policy of a robot: at the start, and when the context changes; it takes about as long as ${name}_policy.

@@ -16,7 +16,7 @@ from statistics import fmean
 from solver.certification.certificate import prove
 from solver.certification.experiment import Experiment, episodes_for
 from solver.certification.worst import worst_case
-from solver.jobs.portions import policy_reference
+from solver.jobs.engines import policy_reference
 from solver.lab.reproduction.experiments import Plan, PlannedRun
 from solver.lab.reproduction.results_page import NONE, Page, read_rows
 from solver.problem.robots import load_robot

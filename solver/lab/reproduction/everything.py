@@ -42,10 +42,11 @@ PARTS: tuple[tuple[ExperimentName, BudgetName, tuple[str, ...]], ...] = (
     ("fig-value", "small", ()),
     ("fig-ablation", "small", ()),
     ("fig-robustness", "full", ON_ALL_PLANTS),
+    ("fig-parameters", "full", ()),
     ("certificates", "full", ON_ALL_PLANTS),
 )
 #: How many of robot, method and seed name a row of a result: the others are made at once, from all their runs.
-ROWS = {"gallery": 3, "certificates": 3, "table1": 2, "fig-robustness": 2}
+ROWS = {"gallery": 3, "certificates": 3, "table1": 2, "fig-robustness": 2, "fig-parameters": 1}
 #: Rooms and files that decide on a number of a result.
 MATTERS = (
     *("modelgen/backends", "modelgen/linear.py", "modelgen/program", "modelgen/metadata.py"),

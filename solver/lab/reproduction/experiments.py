@@ -20,7 +20,7 @@ from solver.runs.kinds import Description, Kind, kind_that_trains
 from solver.training.presets import fast
 
 ExperimentName = Literal[
-    "table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation", "gallery", "certificates"
+    "table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation", "fig-parameters", "gallery", "certificates"
 ]
 Requested = Literal[ExperimentName, "all"]
 BudgetName = Literal["small", "full"]
@@ -39,6 +39,7 @@ class Method:
     changes: Mapping[str, Any]  # algorithm and changed settings
     panel: str = ""  # of fig-ablation
     share: float | None = None  # factor of the preset's radii
+    robots: tuple[str, ...] = ()  # the only ones that it is for; empty for all
 
     @property
     def kind(self) -> Kind:
@@ -80,7 +81,15 @@ MASSES = {
     "furuta": ParameterRange("pendulum_mass", -0.005, 0.005, 11, added=True),
 }
 
+#: Robots of fig-parameters with the budget `full`.
+PICTURED = ("pendulum", "cartpole", "furuta", "acrobot", "planar_quadrotor")
+
 USUAL = (Method("cFVI", {"algorithm": "cfvi"}), Method("rFVI", {"algorithm": "rfvi"}))
+#: What a control engineer builds. Energy shaping is for a pendulum on a motor or on a driven joint.
+CLASSICAL = (
+    Method("Energy, LQR", {"algorithm": "energy"}, robots=("pendulum", "cartpole", "furuta")),
+    Method("TV-LQR", {"algorithm": "tvlqr"}),
+)
 GALLERY = (Method("cfvi", {"algorithm": "cfvi"}), Method("rfvi", {"algorithm": "rfvi"}))
 RTDPS = (Method("RTDP cFVI", {"algorithm": "cfvi", **RTDP}), Method("RTDP rFVI", {"algorithm": "rfvi", **RTDP}))
 
@@ -114,6 +123,8 @@ def methods(experiment: ExperimentName, budget: Budget) -> tuple[Method, ...]:
     """Rows or curves of an experiment, in order."""
     if experiment == "fig-value":
         return USUAL
+    if experiment == "fig-parameters":
+        return USUAL + CLASSICAL
     if experiment == "fig-learning":
         return USUAL + RTDPS
     if experiment == "gallery":
@@ -122,7 +133,7 @@ def methods(experiment: ExperimentName, budget: Budget) -> tuple[Method, ...]:
         return USUAL + (_baselines(("angle",)) if budget.baselines else ())
     if experiment == "fig-ablation":
         return _ablation(budget.shares)
-    return USUAL + RTDPS + (_baselines(("gaussian", "angle")) if budget.baselines else ())
+    return USUAL + RTDPS + (*_baselines(("gaussian", "angle")), *CLASSICAL) if budget.baselines else USUAL + RTDPS
 
 
 @dataclass(frozen=True)
@@ -214,13 +225,17 @@ def make_plan(experiment: ExperimentName, budget_name: BudgetName, choice: Choic
         raise SolverError("--baseline-steps needs a baseline; name one with --methods")
     loaded = {robot: load_robot(robot, "cpu", choice.generated) for robot in robots}
     trainings = tuple(
-        _training(method, seed, loaded[robot], choice) for seed, robot, method in product(seeds, robots, chosen)
+        _training(method, seed, loaded[robot], choice)
+        for seed, robot, method in product(seeds, robots, chosen)
+        if robot in (method.robots or (robot,))
     )
     return Plan(experiment, budget_name, budget, robots, seeds, chosen, trainings, choice.generated)
 
 
 def _robots(experiment: ExperimentName, budget: Budget, generated: str | None) -> tuple[str, ...]:
     """Robots of the budget. For the gallery: all shipped robots, or all robots in the folder `generated`."""
+    if experiment == "fig-parameters" and len(budget.robots) > 1:
+        return PICTURED
     return tuple(artifacts.known(generated or artifacts.SHIPPED)) if experiment == "gallery" else budget.robots
 
 
@@ -230,7 +245,7 @@ def _training(method: Method, seed: int, robot: CompiledRobot, choice: Choice) -
     changes: dict[str, Any] = {**method.changes, "seed": seed}
     if method.is_baseline:
         changes |= {} if choice.baseline_steps is None else {"steps": choice.baseline_steps}
-    else:
+    elif method.kind.command == "train":
         usual["preset"] = PRESET
         changes["threads"] = choice.threads
         if method.share:  # share 0 is cFVI

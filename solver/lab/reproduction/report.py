@@ -133,7 +133,7 @@ def _known(page: Page) -> set[tuple[str, str, int]]:
     """Method, robot and seed of runs that an earlier call measured."""
     if page.plan.experiment == "table1":
         return table1.trained(table1.known_rows(page))
-    return robustness.trained(page) if page.plan.experiment == "fig-robustness" else set()
+    return robustness.trained(page) if page.plan.experiment in robustness.WRITERS else set()
 
 
 def _final_returns(page: Page, runs: Runs) -> None:
@@ -185,6 +185,6 @@ WRITERS = {
     "table1": table1.write_table1,
     "fig-value": _value,
     "fig-learning": _learning,
-    "fig-robustness": robustness.write_robustness,
     "fig-ablation": _ablation,
+    **robustness.WRITERS,
 }

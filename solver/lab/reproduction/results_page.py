@@ -92,6 +92,7 @@ NONE = "–"  # cell without a number
 #: Page of every experiment, and heading of its section there.
 SECTIONS = {
     "gallery": ("gallery", "Every robot with the default settings"),
+    "fig-parameters": ("robustness", "Wrong parameters"),
     "fig-robustness": ("robustness", "Over the mass"),
     "certificates": ("robustness", "Bounds on failures"),
     "table1": ("paper", "Table 1"),

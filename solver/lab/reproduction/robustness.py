@@ -1,4 +1,4 @@
-"""Robustness over the mass of the paper's robots: a figure and a JSON file for each robot and plant, and tables.
+"""Robustness of runs: a figure and a JSON file for each robot (and plant, over the mass of the paper's robots), tables.
 
 A later call keeps methods of the JSON file without a run if they were measured in the same way, so that several
 machines can make the figure.
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from modelgen.artifact.manifest import typed
-from solver.evaluation.robustness import Robustness, Trial, figure, measure
+from solver.evaluation.robustness import Robustness, Trial, figure, measure, measure_each, picture, shares
 from solver.evaluation.statistics import STATISTICS, WORST_CASES, Group
 from solver.lab.reproduction import results_page
 from solver.lab.reproduction.experiments import MASSES
@@ -37,14 +37,12 @@ def write_robustness(page: Page, runs: Runs, announce: Callable[[str], None]) ->
     )
     results: dict[str, list[Robustness]] = {}
     for robot, plant, before in _before(page):
-        labels = {folder: method.name for method in plan.methods for folder in runs.of(method.name, robot).values()}
-        result = before
+        labels, result = _labels(page, runs, robot), before
         if labels:
             trial = Trial(plant, (), plan.budget.episodes, EVALUATION_SEED, observer=plant == "harsh")
             announce(f"robustness of {robot} on the {plant} plant")
             now = measure(list(labels), [MASSES[robot]], trial, plan.generated, announce)
-            now = replace(now, groups=tuple(_named(group, labels) for group in now.groups))
-            result = _merged(now, before, [method.name for method in plan.methods])
+            result = _merged(_named(now, labels), before, [method.name for method in plan.methods])
         if result is not None:
             page.keep(json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n", f"/{robot}-{plant}.json")
             results.setdefault(robot, []).append(result)
@@ -59,10 +57,59 @@ def write_robustness(page: Page, runs: Runs, announce: Callable[[str], None]) ->
         _masses(page, plants)
 
 
+def write_parameters(page: Page, runs: Runs, announce: Callable[[str], None]) -> None:
+    """Write one picture of every robot with runs or with results of an earlier call, and the shares of all robots."""
+    plan = page.plan
+    page.say(
+        "One parameter is wrong in the plant, the others are nominal, and the policies are not told. Above: median "
+        f"return of {plan.budget.episodes} rollouts of every seed, with a band from the 25th to the 75th percentile. "
+        "Below: success rate, with its interval over the seeds. Grey: errors of at most 20 %."
+    )
+    found: dict[str, list[Robustness]] = {}
+    for robot, before in _before_each(page):
+        labels, results = _labels(page, runs, robot), before
+        if labels:
+            announce(f"every parameter of {robot}")
+            trial = Trial("nominal", (), plan.budget.episodes, EVALUATION_SEED)
+            now = measure_each(list(labels), trial, plan.generated, announce)
+            order, earlier = [method.name for method in plan.methods], {each.axes: each for each in before}
+            results = [_merged(_named(each, labels), earlier.get(each.axes), order) for each in now]
+        if results:
+            content = {"parameters": [each.to_json() for each in results]}
+            page.keep(json.dumps(content, indent=1, allow_nan=False) + "\n", f"/{robot}.json")
+            found[robot] = results
+    page.say("Share of the points with an error of at most 20 % where 95 % of the rollouts succeed:")
+    share = {robot: shares(results) for robot, results in found.items()}
+    names = list(dict.fromkeys(name for each in share.values() for name in each))
+    cells = {
+        robot: [f"{100 * each[name]:.0f} %" if name in each else NONE for name in names]
+        for robot, each in share.items()
+    }
+    page.table(["", *names], [[robot, *row] for robot, row in cells.items()])
+    for robot, results in found.items():
+        page.show(picture(results), f"/{robot}", f"{robot}: return and success against the error of every parameter")
+
+
 def trained(page: Page) -> set[tuple[str, str, int]]:
     """Method, robot and seed of runs that an earlier call measured."""
-    groups = ((robot, group) for robot, _, before in _before(page) if before for group in before.groups)
+    known = [(robot, before) for robot, _, before in _before(page) if before]
+    if page.plan.experiment == "fig-parameters":
+        known = [(robot, each) for robot, results in _before_each(page) for each in results]
+    groups = ((robot, group) for robot, before in known for group in before.groups)
     return {(group.label, robot, seed) for robot, group in groups for seed in _seeds(group)}
+
+
+def _labels(page: Page, runs: Runs, robot: str) -> dict[Path, str]:
+    """Methods of the finished runs of a robot, by folder."""
+    names = [method.name for method in page.plan.methods]
+    return {folder: name for name in names for folder in runs.of(name, robot).values()}
+
+
+def _before_each(page: Page) -> Iterator[tuple[str, list[Robustness]]]:
+    """Robot and results by parameter of an earlier call; see `_before`."""
+    for robot in page.plan.robots:
+        path = page.out / page.name / f"{robot}.json"
+        yield robot, read_known(path, lambda content: [_read(each) for each in content["parameters"]]) or []
 
 
 def _seeds(group: Group) -> set[int]:
@@ -110,10 +157,14 @@ def _merged(now: Robustness, before: Robustness | None, order: list[str]) -> Rob
     return replace(now, groups=tuple(sorted(groups.values(), key=lambda group: place.get(group.label, len(place)))))
 
 
-def _named(group: Group, labels: dict[Path, str]) -> Group:
-    """Group with the name of its method, and runs without their folders."""
+def _named(result: Robustness, labels: dict[Path, str]) -> Robustness:
+    """Results whose groups have the names of their methods, and runs without their folders."""
     names = {str(folder): name for folder, name in labels.items()}
-    return replace(group, label=names[group.runs[0]], runs=tuple(Path(run).name for run in group.runs))
+    groups = (
+        replace(group, label=names[group.runs[0]], runs=tuple(Path(run).name for run in group.runs))
+        for group in result.groups
+    )
+    return replace(result, groups=tuple(groups))
 
 
 def _masses(page: Page, plants: Sequence[Robustness]) -> None:
@@ -143,3 +194,6 @@ def _cell(mean: float, success: float | None) -> str:
     """Mean return, with the success rate in % if it is not 100."""
     known = NONE if success is None else f"{success:.3g} %"
     return f"{mean:.1f}" if success == 100 else f"{mean:.1f} ({known})"
+
+
+WRITERS = {"fig-robustness": write_robustness, "fig-parameters": write_parameters}

@@ -18,8 +18,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from solver.errors import SolverError
-from solver.jobs.engines import engine
-from solver.jobs.portions import versions
+from solver.jobs.engines import engine, versions
 from solver.jobs.processes import LOG, Announce, Job, run_all
 from solver.lab.reproduction.experiments import PlannedRun
 from solver.preflight.check import preflight

@@ -78,6 +78,8 @@ def write_table1(page: Page, runs: Runs, announce: Callable[[str], None]) -> Non
     for robot in plan.robots:
         for method, plant in product(plan.methods, PLANTS):
             announce(f"evaluating {method.name}, {robot}, {plant}")
+            if (method.name, robot) not in now:
+                continue  # the method is not for this robot
             key, settings = (robot, plant, method.name), now[method.name, robot]
             measured, before = measure(plan, runs, method.name, robot, plant, settings), rows.get(key)
             if measured and (not before or before.settings != settings or {*before.seeds} <= {*measured.seeds}):
@@ -90,7 +92,7 @@ def write_table1(page: Page, runs: Runs, announce: Callable[[str], None]) -> Non
         columns += [
             name for kind in ("Euler: return", "success", "state reward", "action reward") for name in (kind, "paper")
         ]
-        names = [method.name for method in plan.methods]
+        names = [method.name for method in plan.methods if (method.name, robot) in now]
         page.table(
             ["", *columns], [[name, *_own(rows, name, robot, limit), *_euler(rows, name, robot)] for name in names]
         )

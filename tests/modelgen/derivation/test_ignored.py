@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sympy import cos, pi, sin
 
 import modelgen
@@ -14,11 +16,13 @@ from modelgen import ModelError, Quadratic, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.ignored import ignorable
 from modelgen.derivation.mechanics import mechanics_expressions
+from modelgen.derivation.numeric import compiled_evaluator, samples
 from modelgen.engines import builder
 from modelgen.engines.comparison import compare
 from solver.observer.observer import Observer, make_sensing, usual_counts
 from solver.plants.outcome import succeeded, tolerances
 from solver.problem.problem import Problem
+from tests.modelgen.support.cases import CASES
 
 GRAVITY, MASS, LENGTH, INERTIA, WHEEL, DAMPING = 9.81, 0.3, 0.2, 0.004, 0.0005, 0.001
 
@@ -128,3 +132,60 @@ def test_the_observer_and_the_rule_of_success_know_the_rate_alone() -> None:
         observer.sent(u)
         x = problem.confine(x + problem.control_step * torch.as_tensor(problem.robot.dynamics(x, u)))
     assert estimate.shape == (1, 3)
+
+
+def tree(seed: int, links: int, spoiled: str) -> Robot:
+    """A random chain with a wheel at its end, whose angle matters a little where it is spoiled."""
+    random = np.random.default_rng(seed)
+    robot, below = Robot("chain"), None
+    torque = robot.input("torque", 1, "N m")
+    joints = []
+    for i in range(links):
+        declare: Any = robot.prismatic if random.random() < 0.3 else robot.revolute
+        joints.append(declare(f"q{i}", limit=1, rate_limit=2))
+        place: dict[str, Any] = dict(at=tuple(random.uniform(-0.5, 0.5, 3)), turned=tuple(random.uniform(-3, 3, 3)))
+        body: dict[str, Any] = dict(
+            mass=random.uniform(0.2, 2), centre=tuple(random.uniform(-0.3, 0.3, 3)), inertia=0.02
+        )
+        below = robot.link(f"link{i}", joints[-1], on=below, axis="xyz"[random.integers(3)], **place, **body)
+    wheel = robot.revolute("wheel", continuous=True, rate_limit=20)
+    centre = (1e-3, 0.1, 0) if spoiled == "unbalance" else (0, 0.1, 0)
+    place = dict(at=tuple(random.uniform(-0.5, 0.5, 3)), turned=tuple(random.uniform(-3, 3, 3)))
+    robot.link("disc", wheel, on=below, mass=0.3, centre=centre, inertia=(0.002, 0.003, 0.002), **place)
+    robot.apply(wheel, torque)
+    robot.damp(wheel, 0.01)
+    if spoiled == "cogging":
+        robot.apply(joints[0], 1e-4 * sin(7 * wheel))
+    cost = joints[0] ** 2 + 1e-3 * wheel.rate**2 + (1e-5 * sin(wheel / 2) ** 2 if spoiled == "cost" else 0)
+    robot.ignore(wheel)
+    times: dict[str, Any] = dict(horizon=2, weight_at_horizon=0.5, control_rate=50)
+    robot.task(state_cost=cost, action_cost=Quadratic(1.0), start={}, **times)
+    return robot
+
+
+@settings(max_examples=max(CASES // 10, 4), deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    links=st.integers(1, 3),
+    spoiled=st.sampled_from(["", "", "unbalance", "cogging", "cost"]),
+)
+def test_fuzz_a_wheel_is_ignored_where_nothing_depends_on_its_angle(seed: int, links: int, spoiled: str) -> None:
+    """Accelerations are MuJoCo's at another angle of the wheel; where its angle matters, it is refused."""
+    robot = tree(seed, links, spoiled)
+    if spoiled:
+        with pytest.raises(ModelError, match="leaves `wheel` out of the state"):
+            equations_of_motion(robot)
+        return
+    equations = equations_of_motion(robot)
+    engine: Any = builder("mujoco", robot)(np.zeros(0))
+    engine._mechanism._data.qpos[-1] = 1.7  # the wheel's angle, which the state leaves out
+    x, _ = samples(robot, 8, seed % 1000)
+    u = np.random.default_rng(seed).uniform(-1, 1, (8, 1))
+    parts = equations.mass_matrix.row_join(equations.force).row_join(equations.input_matrix)
+    values = compiled_evaluator(equations.state, parts, equations.definitions)(x)
+    size = len(equations.velocities)
+    right = values[:, :, size] + values[:, :, size + 1] * u
+    expected = engine.acceleration(x, u)
+    scale = np.abs(expected).max() * np.linalg.cond(values[:, :, :size]).max()
+    found = np.linalg.solve(values[:, :, :size], right[..., None])[..., 0]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * scale)

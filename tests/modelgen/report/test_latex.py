@@ -17,8 +17,7 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.report.contents import contents as contents_of
-from modelgen.report.contents import letters
-from modelgen.report.latex import document, letter_text
+from modelgen.report.contents import latex, letter_text, letters
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +26,7 @@ def page() -> Callable[[str], str]:
 
     def of(name: str) -> str:
         robot = load(str(SHIPPED / f"{name}.py"))
-        return document(contents_of(metadata(robot), equations_of_motion(robot)))
+        return latex(contents_of(metadata(robot), equations_of_motion(robot)))
 
     return of
 
@@ -83,7 +82,7 @@ def test_units_and_indices_of_a_large_robot_are_unambiguous(tmp_path: Path) -> N
     lines += ["robot.task(state_cost=x[0]**2, action_cost=Quadratic(1), start={}, horizon=5, weight_at_horizon=0.5,"]
     (tmp_path / "large.py").write_text("\n".join([*lines, "    control_rate=100)"]))
     robot = load(str(tmp_path / "large.py"))
-    text = document(contents_of(metadata(robot), equations_of_motion(robot)))
+    text = latex(contents_of(metadata(robot), equations_of_motion(robot)))
     assert "kg m$^{2}$/(m$^{2}$ s$^{2}$)" in text
     assert "B_{1,11}" in text
     assert "B_{11,1}" in text

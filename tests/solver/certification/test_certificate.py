@@ -16,7 +16,7 @@ from solver.certification.certificate import prove
 from solver.certification.counterexample import load, motion, replay, save
 from solver.certification.experiment import Experiment, noises
 from solver.cli import main
-from solver.jobs.portions import policy_reference
+from solver.jobs.engines import policy_reference
 from solver.runs.kinds import load_rollout_policy
 from solver.streams import Purpose
 

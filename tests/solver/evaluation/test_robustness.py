@@ -31,8 +31,7 @@ from solver.evaluation.statistics import (
     statistics,
     summarise,
 )
-from solver.jobs.engines import Here
-from solver.jobs.portions import policy_reference
+from solver.jobs.engines import Here, policy_reference
 from solver.plants import make_plant
 from solver.plants.outcome import rollouts, sample_starts
 from solver.plants.plant import Nominal
@@ -325,4 +324,5 @@ def test_a_wrong_robustness_command_names_its_mistake(
     assert main(["train", "cartpole", *tiny_options, "--iterations", "1", "--out", str(other)]) == 0
     assert "cartpole, pendulum" in message(run, str(other), *mass)
     assert not list(tmp_path.glob("none*"))
-    assert main(["robustness", run]) == 2
+    assert "name one, or leave them out" in message(run, "--from", "0.5x")
+    assert "needs --from and --to" in message(run, "--parameter", "mass")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PolyCollection
 
-from solver.evaluation.robustness import Trial, figure, measure
+from solver.evaluation.robustness import Trial, figure, measure, measure_each, picture, shares
 from solver.evaluation.statistics import ParameterRange
 
 MASS = ParameterRange("mass", 0.5, 1.5, 3, False)
@@ -35,6 +35,25 @@ def test_lines_show_the_statistics_and_their_intervals(runs: list[Path]) -> None
             heights = np.asarray(band.get_paths()[0].vertices)[:, 1]
             for share, extreme in ((25, min), (75, max)):
                 assert extreme(heights) == pytest.approx(extreme(group.statistics[f"{quantity}_{share}"].value))
+
+
+def test_picture_shows_every_parameter_over_its_error_and_the_share_near_nominal(runs: list[Path]) -> None:
+    results = measure_each(runs, Trial(episodes=2))
+    assert [result.axes[0].parameter for result in results] == ["mass", "length"]
+    errors = np.linspace(-60.0, 60.0, 25)
+    panels = [axes for axes in picture(results).axes if axes.get_visible()]
+    for above, below, result in zip(panels[:2], panels[2:], results, strict=True):
+        np.testing.assert_allclose(result.axes[0].changes, 1.0 + errors / 100.0)
+        for panel, name in ((above, "return_50"), (below, "success_rate")):
+            for line, group in zip(panel.lines, result.groups, strict=True):
+                np.testing.assert_allclose(np.asarray(line.get_xdata()), errors, atol=1e-9)
+                assert np.asarray(line.get_ydata()).tolist() == group.statistics[name].value
+    for group in results[0].groups:
+        rates = [
+            np.array(each.groups[results[0].groups.index(group)].statistics["success_rate"].value) for each in results
+        ]
+        expected = np.mean(np.concatenate([rate[8:17] for rate in rates]) >= 0.95)  # -20 to 20 %
+        assert shares(results)[group.label] == pytest.approx(expected)
 
 
 def test_map_marks_the_lowest_value_and_the_nominal_robot(runs: list[Path]) -> None:

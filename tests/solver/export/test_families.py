@@ -21,6 +21,11 @@ from modelgen import Robot
 from modelgen.builder import export
 from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
+from solver.export.distilled import cost as board
+from solver.export.distilled.cost import with_tell
+from solver.export.distilled.network import SmallNetwork, argument_scale, controller, emit
+from solver.export.distilled.regression import target_gain
+from solver.game.policies import make_policy
 from solver.plants.outcome import rollouts
 from solver.runs.kinds import KINDS
 from solver.runs.kinds import start as start_run
@@ -128,6 +133,47 @@ def test_in_c(family: Family, real: str, tmp_path: Path) -> None:
     assert np.abs(family.other_context() - found[:, :m]).max() > 1e-2
 
 
+@needs_compiler
+@pytest.mark.parametrize("real", ["double", "float"])
+def test_a_distilled_network_in_c_is_torchs(family: Family, real: str, tmp_path: Path) -> None:
+    """Random weights, so large that inputs reach their limits. At the target of every context it has the run's input
+    and the run's gain, whatever the weights are."""
+    solution = family.solution
+    problem, scale = solution.problem, argument_scale(solution.problem)
+    teacher = make_policy(problem, solution.value, solution.run.settings.reaction_periods)
+    gain, generator = target_gain(solution, teacher, scale), torch.Generator().manual_seed(3)
+    network = SmallNetwork(solution.ensemble.features, scale, 16, generator, gain)
+    with torch.no_grad():
+        network.weights[-1].mul_(3.0)
+    name, m, n = problem.robot.name, len(problem.input_limits), len(problem.target)
+    files = {file: text.encode() for file, text in emit(problem, network, name, ["facts"]).items()}
+    for file, content in {**files, **export(model_of(name), "c")}.items():
+        (tmp_path / file).write_bytes(content)
+    sources = [str(tmp_path / f"{name}{end}.c") for end in ("", "_policy", "_policy_driver")]
+    command = [str(COMPILER), *STRICT, f"-D{name.upper()}_REAL={real}", *sources, "-lm", "-o", str(tmp_path / "driver")]
+    subprocess.run(command, check=True)
+    at = problem.at_target(family.rows[:20])
+    still = torch.cat([at, family.rows[:20, n:]], 1)
+    shown = np.hstack(
+        [torch.cat([family.rows, still]).numpy()[:, :n], np.vstack([family.context, family.context[:20]])]
+    )
+    found = called(tmp_path / "driver", shown) / problem.input_limits.numpy()
+    act, limits = controller(problem, network), problem.input_limits
+    wanted = act(family.rows)[0] / limits
+    assert wanted.abs().max() > 0.6
+    np.testing.assert_allclose(found[: len(wanted)], wanted.numpy(), atol=3e-4)
+    np.testing.assert_allclose(found[len(wanted) :], (problem.cost_at(still).trim / limits).expand(20, m), atol=3e-4)
+    steps = [
+        torch.cat([sign * torch.diag(2e-3 * problem.state_limits), torch.zeros(n, still.shape[1] - n)], 1)
+        for sign in (1, -1)
+    ]
+    for row in still[:5]:
+        own, distilled = (
+            (policy(row + steps[0])[0] - policy(row + steps[1])[0]) / limits for policy in (solution.controller(), act)
+        )
+        torch.testing.assert_close(distilled, own, rtol=0.05, atol=1e-3)
+
+
 MAIN = """
 #include <stdio.h>
 #include "pendulum_policy.h"
@@ -151,6 +197,27 @@ int main(void) {
 @pytest.fixture(scope="module")
 def pendulum(tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return trained("pendulum", tiny, tmp_path_factory.mktemp("one") / "run")
+
+
+@pytest.mark.skipif(bool(board.missing_tools()), reason=f"not installed: {board.missing_tools()}")
+@pytest.mark.parametrize("width", [8, 32])
+def test_the_stated_cost_bounds_a_call_that_is_told_a_context(pendulum: Path, tmp_path: Path, width: int) -> None:
+    """And is no more than 1.5 times of it. The inputs that the board computes are Torch's."""
+    solution = load_solution(pendulum, contexts=True)
+    problem, scale = solution.problem, argument_scale(solution.problem)
+    gain = target_gain(solution, make_policy(problem, solution.value, 1.0), scale)
+    network = SmallNetwork(solution.ensemble.features, scale, width, torch.Generator().manual_seed(3), gain)
+    files = {file: text.encode() for file, text in emit(problem, network, "pendulum", ["facts"]).items()}
+    for file, content in {**files, **export(load_model("pendulum"), "c")}.items():
+        (tmp_path / file).write_bytes(content)
+    rows = problem.sample_domain(100, torch.Generator().manual_seed(1))
+    counts = board.measured(problem, tmp_path, board.shown(problem, rows).numpy(), board.told_policy(problem))
+    largest, stated = counts.largest, with_tell(problem, width)
+    assert stated.instructions / 1.5 < largest.instructions <= stated.instructions
+    assert stated.flash / 1.5 < largest.flash <= stated.flash
+    assert largest.stack <= stated.stack
+    wanted = controller(problem, network)(rows)[0].numpy()
+    np.testing.assert_allclose(counts.u, wanted, atol=1e-3 * float(problem.input_limits[0]))
 
 
 @pytest.mark.slow

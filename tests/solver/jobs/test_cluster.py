@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from solver.cli import main
-from solver.jobs.engines import engine
-from solver.jobs.portions import versions
+from solver.jobs.engines import engine, versions
 from solver.jobs.processes import LOG, Job, perform, run_all
 from solver.lab.reproduction.runs import run_plan
 from solver.lab.sweeps import read

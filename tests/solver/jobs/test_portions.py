@@ -22,8 +22,7 @@ from solver.certification.experiment import Experiment, portion
 from solver.errors import SolverError
 from solver.evaluation.robustness import Trial, measure
 from solver.evaluation.statistics import ParameterRange
-from solver.jobs.engines import results, workers
-from solver.jobs.portions import policy_reference
+from solver.jobs.engines import policy_reference, results, workers
 from solver.plants.outcome import sample_starts
 from solver.runs.folder import CHECKPOINT
 from tests.solver.conftest import heeding_ctrl_c

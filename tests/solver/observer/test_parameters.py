@@ -19,7 +19,7 @@ from modelgen.loader import CompiledRobot
 from solver.certification.experiment import Experiment
 from solver.cli import main
 from solver.errors import SolverError
-from solver.jobs.portions import policy_reference
+from solver.jobs.engines import policy_reference
 from solver.observer.observability import UNKNOWN, estimated_parameters
 from solver.observer.observer import (
     FOUND,

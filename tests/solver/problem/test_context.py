@@ -245,3 +245,23 @@ def test_an_action_cost_about_another_trim_is_a_bregman_distance(load: Load, loa
             other = best.clone()
             other[:, i] = (other[:, i] + step * limits[i]).clamp(-limits[i], limits[i])
             assert bool(((w * other).sum(1) - cost.cost(other) < reward + 1e-5).all())
+
+
+@pytest.mark.parametrize(
+    ("given", "heaviest", "load"),
+    [(Given("mass", 0.5, 2.0), 2.0, 0.2), (Given("load", 0.0, 7.0), 1.3, 7.0), (Given("mass", 0.5, 1.3), 1.3, 0.2)],
+)
+def test_a_rollout_of_a_family_lasts_as_its_slowest_robot_needs(
+    odd: CompiledRobot, given: Given, heaviest: float, load: float
+) -> None:
+    # From rest to rest over d, with the same force either way: 2 sqrt(d mass / force). The trim takes the load's part.
+    nominal, slowest = (np.sqrt(mass / (10.0 - force)) for mass, force in ((1.3, 0.2), (heaviest, load)))
+    wanted = np.ceil(30.0 * slowest / nominal - 1e-4) / 10.0
+    assert Problem(odd, given=(given,)).horizon == pytest.approx(wanted)
+    assert Problem(odd).horizon == 3.0
+
+
+def test_the_slowest_pendulum_gives_the_horizon(load: Load) -> None:
+    both = (Given("mass", 0.5, 1.5), Given("length", 0.5, 1.5))
+    assert Problem(load("pendulum"), given=both).horizon == pytest.approx(np.ceil(50.0 * np.sqrt(1.5**3)) / 10.0)
+    assert Problem(load("pendulum"), given=(Given("mass", 0.5, 1.0),)).horizon == 5.0

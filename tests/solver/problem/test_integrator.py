@@ -16,9 +16,8 @@ from torch import Tensor
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
-from solver.problem.integrator import integrate_period
+from solver.problem.integrator import Euler, RungeKutta, integrate_period
 from solver.problem.problem import Problem
-from solver.problem.schemes import Euler, RungeKutta
 from tests.closeness import assert_close
 
 Load = Callable[[str], CompiledRobot]

@@ -20,8 +20,9 @@ from solver.certification.experiment import Experiment
 from solver.cli import main
 from solver.errors import SolverError
 from solver.gym.environment import RobotEnv, RobotVectorEnv
-from solver.jobs.portions import policy_reference
+from solver.jobs.engines import policy_reference
 from solver.observer.observability import make_observer
+from solver.oracles.limit import find_limit
 from solver.plants import make_plant
 from solver.plants.outcome import controller, rollouts
 from solver.preflight.check import weak_corners
@@ -339,3 +340,24 @@ def test_a_corner_that_cannot_be_held_is_warned_of(short: str) -> None:
     assert weak_corners(weak, (narrow,)) == weak_corners(weak, ()) == []
     (text,) = weak_corners(weak, (Given("mass", 0.5, 1.0), wide))
     assert "mass 1, length 1, the input is too weak to hold the target: angle" in text
+
+
+def test_every_robot_of_a_family_has_the_time_of_the_slowest(family: Path) -> None:
+    member, whole = load_solution(family, told={"mass": 0.6}).problem, load_solution(family, contexts=True).problem
+    assert member.horizon == whole.horizon > member.robot.metadata.task.horizon
+    found = solver.evaluate(family, parameters={"mass": 0.6}, episodes=2)
+    assert found.horizon == whole.horizon
+    assert solver.evaluate(family, episodes=2, seconds=0.2).statistics["return_mean"] > found.statistics["return_mean"]
+    assert solver.simulate(family).t[-1] == pytest.approx(whole.horizon, abs=0.05)  # whole control periods
+    with pytest.raises(SolverError, match=r"seconds is -1; give a time"):
+        solver.evaluate(family, seconds=-1)
+
+
+def test_the_limit_of_a_family_is_that_of_the_robot_that_it_is_told(family: Path, short: str) -> None:
+    found = find_limit(str(family), {"mass": Relative(0.6)}, guesses=2, seed=0, starts=1)
+    solution = load_solution(family, told={"mass": 0.6})
+    start = torch.tensor(found.starts[0].start[None], dtype=torch.float32)
+    own = rollouts(solution.problem, solution.controller(), start)
+    assert found.run_return == pytest.approx(float(own.returns[0]), rel=1e-5)
+    robot = find_limit("pendulum", {"mass": Relative(0.6)}, guesses=2, seed=0, generated=short, starts=1)
+    assert found.parameters == pytest.approx(robot.parameters)

@@ -149,3 +149,15 @@ def test_a_form_that_a_polynomial_misses_is_refused(load: Load) -> None:
     problem = Problem(load("pendulum"), given=(Given("length", 0.01, 50.0),))
     with pytest.raises(SolverError, match=r"changes too fast with length: .* --given length=0\.8x:1\.2x"):
         find_basin(problem, 1.0)
+
+
+def test_a_set_point_takes_no_degree_from_the_parameters() -> None:
+    shift = torch.tensor([[0.3, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    rows = {tuple(row) for row in exponents(3, shift).tolist()}
+    assert {row[1:] for row in rows if row[0] == 0} == {tuple(row) for row in exponents(2).tolist()}
+    assert {tuple(row) for row in exponents(3).tolist()} <= rows
+    assert max(sum(row) for row in rows if row[0]) == 6
+    c = 2.0 * torch.rand(20, 3, generator=torch.Generator().manual_seed(0)) - 1.0
+    degrees = exponents(3, shift)
+    wanted = torch.cos(degrees * torch.acos(c)[:, None]).prod(2)  # the definition of the Chebyshev polynomials
+    torch.testing.assert_close(terms(c, degrees), wanted, rtol=1e-4, atol=1e-4)

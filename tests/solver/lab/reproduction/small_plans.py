@@ -23,7 +23,8 @@ def quiet(_: object) -> None:
 
 
 def choice(seeds: tuple[int, ...] = (0, 1), overrides: dict[str, Any] | None = None, **more: Any) -> Choice:
-    return Choice(seeds=seeds, overrides={"train": {**TINY, **(overrides or {})}}, budget=SMALL, **more)
+    own = {"train": {**TINY, **(overrides or {})}, "classical": {"tries": 1, "episodes": 3}}
+    return Choice(seeds=seeds, overrides=own, budget=SMALL, **more)
 
 
 def train_here(plan: Plan, parent: Path) -> None:

@@ -40,8 +40,8 @@ def test_ablation_scales_all_radii_by_the_share() -> None:
 def test_full_table_1_has_all_rows_of_the_paper() -> None:
     plan = make_plan("table1", "full", Choice(baseline_steps=1000))
     names = [method.name for method in plan.methods]
-    assert set(names) == {*results_page.RETURNS, "RTDP rFVI"}
-    assert len(plan.trainings) == len(set(plan.trainings)) == 16 * 3 * 5
+    assert set(names) == {*results_page.RETURNS, "RTDP rFVI", "Energy, LQR", "TV-LQR"}
+    assert len(plan.trainings) == len(set(plan.trainings)) == 18 * 3 * 5
     uniform = next(t for t in plan.trainings if t.method == "PPO-U UDR" and t.robot == "cartpole" and t.seed == 2)
     assert uniform.settings == baseline_settings("ppo", start="angle", randomize=True, seed=2, steps=1000)
     assert _words(uniform, Path("F"), None) == (
@@ -70,3 +70,12 @@ def test_mistake_in_a_reproduce_command_is_an_error_with_its_name(
     assert main(["reproduce", *words, "--runs", str(tmp_path)]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.glob("*/"))
+
+
+def test_energy_shaping_is_planned_for_its_robots_only() -> None:
+    plan = make_plan("fig-parameters", "full", Choice(seeds=(0,)))
+    planned = {(t.robot, t.method): t for t in plan.trainings}
+    assert len(planned) == 5 * 3 + 3
+    assert {robot for robot, method in planned if method == "Energy, LQR"} == {"pendulum", "cartpole", "furuta"}
+    words = _words(planned["acrobot", "TV-LQR"], Path("F"), None)
+    assert words == ["acrobot", "--out", "F", "--algorithm", "tvlqr"]

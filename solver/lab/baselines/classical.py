@@ -1,0 +1,376 @@
+"""Controllers that a control engineer builds in an afternoon, as runs with the functions of `solver.runs.kinds`.
+
+`energy`: shaping of the pendulum's energy (Astrom and Furuta, 2000), by the acceleration of the joint that carries it
+(Spong, 1995), and a linear-quadratic regulator near the target.
+`tvlqr`: time-varying linear-quadratic regulators along the best known motions from some starts. The nearest node by the
+regulators' own cost-to-go acts (LQR-trees, Tedrake et al., 2010), because the policy has no clock.
+
+Both are tuned with a budget of tries. A try draws gains, or searches motions. The controller with the most successes,
+then with the largest mean return from starts of its own, is kept. A try has its own random numbers, so that a resumed
+run equals an uninterrupted one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import modelgen
+from modelgen import linear
+from modelgen.arrays import Array
+from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
+from solver.local.linearization import linearization
+from solver.oracles.search import search
+from solver.oracles.trajectory import NonlinearProgram, Trajectory, design
+from solver.plants.outcome import Controller, rollouts, sample_starts, summary
+from solver.problem.problem import Problem
+from solver.problem.robots import load_robot, require_current, require_same_artifact
+from solver.runs import artifact
+from solver.runs.folder import (
+    RUN,
+    MetricsLog,
+    Report,
+    load_checkpoint,
+    load_description,
+    require_own_checkpoint,
+    save_checkpoint,
+    save_description,
+)
+from solver.runs.kinds import Description, RolloutPolicy, kind_of, remove_run
+from solver.streams import EVALUATION_SEED, Purpose, require_seed, serial_torch, stream
+
+ClassicalAlgorithm = Literal["energy", "tvlqr"]
+TRIES: dict[ClassicalAlgorithm, int] = {"energy": 64, "tvlqr": 4}
+STARTS = 5  # from which motions are searched
+CLASSICAL = "classical.json"
+KEYS = ("steps", "return_mean")  # of every row of metrics.jsonl
+SINE = 0.02  # largest error of the pendulum's acceleration, as a share of its slope, for energy shaping
+Parts = dict[str, Tensor]  # of a controller, by name
+
+
+@dataclass(frozen=True)
+class ClassicalSettings:
+    """One controller. Two runs with equal settings on one machine give bit-identical controllers."""
+
+    algorithm: ClassicalAlgorithm = "tvlqr"
+    """`energy`: energy shaping and a linear-quadratic regulator, for a pendulum and for one on a driven joint. `tvlqr`:
+    time-varying linear-quadratic regulators along the best known motions."""
+    tries: int = 0
+    """Controllers that are tried. 0: 64 gains of energy shaping, or 4 searches of motions."""
+    episodes: int = 100
+    """Rollouts of an evaluation."""
+    seed: int = 0
+    """Seed of the tries."""
+
+    def __post_init__(self) -> None:
+        if self.algorithm not in get_args(ClassicalAlgorithm):
+            raise SolverError(f"unknown algorithm '{self.algorithm}'; give {' or '.join(get_args(ClassicalAlgorithm))}")
+        for name, least in (("tries", 0), ("episodes", 1)):
+            if type(getattr(self, name)) is not int or getattr(self, name) < least:
+                raise SolverError(f"--{name} is {getattr(self, name)}; give a whole number of at least {least}")
+        require_seed(self.seed)
+
+
+@dataclass(frozen=True)
+class ClassicalRun(Description):
+    """Description of a run: its robot and its settings."""
+
+    settings: ClassicalSettings
+
+    @property
+    def name(self) -> str:
+        """Name of the run folder."""
+        return f"{self.robot}-{self.settings.algorithm}-seed{self.settings.seed}"
+
+    @property
+    def length(self) -> int:
+        """Number of tries."""
+        return self.settings.tries
+
+    def identity(self) -> dict[str, Any]:
+        """All settings but the evaluation's."""
+        return {name: value for name, value in vars(self.settings).items() if name != "episodes"}
+
+
+def describe(
+    robot: CompiledRobot, generated: str | None, algorithm: ClassicalAlgorithm = "tvlqr", **choices: Any
+) -> ClassicalRun:
+    """Description of a new run. Raises SolverError for an unknown setting."""
+    if unknown := choices.keys() - {entry.name for entry in dataclasses.fields(ClassicalSettings)}:
+        raise SolverError(f"unknown setting '{min(unknown)}'; give tries, episodes or seed")
+    require_current(robot)
+    settings = ClassicalSettings(algorithm, **choices)
+    settings = dataclasses.replace(settings, tries=settings.tries or TRIES[settings.algorithm])
+    return ClassicalRun(robot.name, robot.hash, generated, settings)
+
+
+def start(run: ClassicalRun, folder: Path, report: Report, robot: CompiledRobot | None = None) -> None:
+    """Tune a new controller in `folder`. Replaces a run in it."""
+    robot = robot or load_robot(run.robot, "cpu", run.generated)
+    require_same_artifact(folder, run.artifact_hash, robot)
+    _designer(run, Problem(robot))  # its errors come before the folder is touched
+    remove_run(folder)
+    save_description(folder / CLASSICAL, artifact.stored(run, folder))
+    artifact.keep(robot.folder, folder)
+    _save(folder, run, 0, {})
+    _tune(folder, run, robot, 0, {}, report)
+
+
+def resume(folder: Path, report: Report) -> None:
+    """Continue with the tries that are missing."""
+    run, content = read(folder), _checkpoint(folder)
+    robot = load_robot(run.robot, "cpu", run.generated)
+    require_same_artifact(folder, run.artifact_hash, robot)
+    _tune(folder, run, robot, int(content["steps"]), content["best"], report)
+
+
+def read(folder: Path) -> ClassicalRun:
+    """Content of classical.json. Raises SolverError if it is missing or damaged."""
+    kind_of(folder, command="classical")
+    return artifact.located(load_description(folder / CLASSICAL, ClassicalRun), folder)
+
+
+def diagnosis(folder: Path) -> str:  # noqa: ARG001
+    """An empty text: there is no diagnosis of these controllers."""
+    return ""
+
+
+def load_rollout_policy(
+    folder: str | Path, generated: str | None = None, reaction_periods: float | None = None
+) -> RolloutPolicy:
+    """Nominal problem, the best controller so far, and the run's label.
+
+    Raises SolverError for `reaction_periods`, and for a run before its first try.
+    """
+    folder = Path(folder)
+    run, content = read(folder), _checkpoint(folder)
+    if reaction_periods is not None:
+        raise SolverError(f"{folder} holds no value function; leave out --reaction-periods")
+    if not content["best"]:
+        raise SolverError(f"{folder} holds no controller yet; continue with `solver classical --resume {folder}`")
+    robot = load_robot(run.robot, "cpu", generated or run.generated)
+    require_same_artifact(folder, run.artifact_hash, robot)
+    problem = Problem(robot)
+    act = CONTROLLERS[run.settings.algorithm](problem, content["best"]["parts"])
+    return RolloutPolicy(problem, act, run.label_at(int(content["steps"]), "tries"))
+
+
+def _tune(
+    folder: Path, run: ClassicalRun, robot: CompiledRobot, done: int, best: dict[str, Any], report: Report
+) -> None:
+    """Tries from `done` on, with metrics and a checkpoint after every one."""
+    s, problem = run.settings, Problem(robot)
+    propose, make = _designer(run, problem), CONTROLLERS[s.algorithm]
+    x = sample_starts(problem, s.episodes, EVALUATION_SEED)
+    selection = sample_starts(problem, s.episodes, stream(s.seed, 0, Purpose.SELECTION))
+    with closing(MetricsLog(folder, done + 1, KEYS)) as log, serial_torch():
+        for number in range(done, s.tries):
+            started = time.perf_counter()
+            parts = propose(np.random.default_rng([s.seed, number]))
+            found = summary(rollouts(problem, make(problem, parts), selection))
+            reached = (found["success_rate"], found["return_mean"])
+            if not best or reached > tuple(best["reached"]):
+                best = {"reached": reached, "try": number, "parts": parts}
+            row = {"steps": number + 1.0, "seconds": time.perf_counter() - started, "kept": float(best["try"])}
+            row |= summary(rollouts(problem, make(problem, best["parts"]), x))
+            log.write(row)
+            _save(folder, run, number + 1, best)
+            report(row)
+
+
+def _save(folder: Path, run: ClassicalRun, done: int, best: dict[str, Any]) -> None:
+    save_checkpoint(folder, {"steps": done, RUN: run.results(), "best": best})
+
+
+def _checkpoint(folder: Path) -> dict[str, Any]:
+    content = load_checkpoint(folder, ("steps", "best", RUN))
+    require_own_checkpoint(content, read(folder).results(), folder)
+    return content
+
+
+def _designer(run: ClassicalRun, problem: Problem) -> Any:
+    """The function that makes the parts of a controller from random numbers. Raises SolverError for a robot that the
+    controller is not for."""
+    if problem.robot.metadata.rotations or problem.context is not None:
+        raise SolverError(f"`solver classical` is for robots without rotations and references; {run.robot} has some")
+    designs = {"energy": EnergyDesign, "tvlqr": MotionDesign}
+    return designs[run.settings.algorithm](problem)
+
+
+def regulator(problem: Problem) -> tuple[Array, Array]:
+    """K (m, n) of u = trim - K (x - target) and P (n, n) of its cost, in SI units, from the task's cost at its target.
+
+    Raises SolverError if no regulator exists.
+    """
+    local = linearization(problem.robot)
+    (A, B), (Q, R) = local.scaled_dynamics(), local.scaled_weights()
+    P = None if linear.obstacle(A, B, Q) else linear.cost_to_go(A, B, Q, R)
+    if P is None:
+        raise SolverError(f"{problem.robot.name} has no linear-quadratic regulator at its target")
+    gain = np.linalg.solve(R, B.T @ P) * local.input_limits[:, None] / local.limits
+    return gain, P / np.outer(local.limits, local.limits)
+
+
+def _tensors(**parts: Any) -> Parts:
+    return {name: torch.as_tensor(np.asarray(part), dtype=torch.float32) for name, part in parts.items()}
+
+
+def _controller(problem: Problem, inputs: Any) -> Controller:
+    """Controller of a function x (N, n) -> u (N, m), whose inputs are clipped to the limits."""
+
+    def act(x: Tensor) -> tuple[Tensor, Tensor]:
+        u = torch.minimum(torch.maximum(inputs(x), problem.lower_input), problem.upper_input)
+        return u, problem.action_cost.cost(u)
+
+    return act
+
+
+class EnergyDesign:
+    """Gains of energy shaping. Raises SolverError for a robot that is no pendulum on a motor or on a driven joint."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, metadata = problem, problem.robot.metadata
+        self.gain, self.cost = regulator(problem)
+        if metadata.nq > 2 or len(metadata.inputs) != 1 or len(metadata.states) != 2 * metadata.nq:
+            raise self._refusal()
+        angle, target = torch.linspace(-3.0, 3.0, 13), problem.target
+        x = target.repeat(len(angle), 1)
+        x[:, metadata.nq - 1] += angle
+        acceleration, effect = _pendulum(problem, x)
+        near = target.repeat(2, 1)
+        near[:, metadata.nq - 1] += torch.tensor([-1e-2, 1e-2])
+        at = _pendulum(problem, near)[0]
+        self.slope = float(at[1] - at[0]) / (2.0 * math.sin(1e-2))
+        misfit = (acceleration - self.slope * torch.sin(angle)).abs().max()
+        if self.slope <= 0.0 or misfit > SINE * self.slope:
+            raise self._refusal()
+        if metadata.nq == 1:
+            self.most = float(effect.abs().max() * problem.input_limits[0])
+        else:  # an acceleration of the driven joint
+            self.most = float((_driven(problem, target[None])[1].abs() * problem.input_limits[0]).max())
+
+    def _refusal(self) -> SolverError:
+        return SolverError(
+            f"energy shaping is for a pendulum on a motor, or on a joint with a motor; {self.problem.robot.name} is "
+            "none. Use --algorithm tvlqr"
+        )
+
+    def __call__(self, random: np.random.Generator) -> Parts:
+        """Gains of one try, log-uniform over two to four decades around the scales of robot and task."""
+        pump, spring, brake, width = 10.0 ** random.uniform([-1.0, -2.0, -2.0, -2.0], [1.0, 0.5, 0.5, 0.0])
+        share = random.uniform(0.5, 0.99)  # of the inputs: the task's cost may have a barrier at their limits
+        level = np.trace(self.cost * np.square(self.problem.tangent_limits.numpy())) * 10.0 ** random.uniform(
+            -4.0, -0.5
+        )
+        pump *= self.most / (2.0 * self.slope)  # the full input at the energy that is missing below
+        gains = [pump, spring * self.slope, brake * math.sqrt(self.slope)]
+        gains += [width * math.sqrt(self.slope), share]
+        return _tensors(gain=self.gain, cost=self.cost, gains=gains, slope=self.slope, level=level)
+
+
+def _driven(problem: Problem, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Accelerations a and b (N,) of the first coordinate: a + b u."""
+    a, B = problem.robot.affine_dynamics(x)
+    nq = problem.robot.metadata.nq
+    return torch.as_tensor(a)[:, nq], torch.as_tensor(B)[:, nq, 0]
+
+
+def _pendulum(problem: Problem, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Acceleration of the last coordinate, f + g r (N,): r is the input of one joint, or else the acceleration of the
+    first of two."""
+    a, B = (torch.as_tensor(part) for part in problem.robot.affine_dynamics(x))
+    nq = problem.robot.metadata.nq
+    if nq == 1:
+        return a[:, 1], B[:, 1, 0]
+    ratio = B[:, 3, 0] / B[:, 2, 0]
+    return a[:, 3] - ratio * a[:, 2], ratio
+
+
+def energy_error(problem: Problem, parts: Parts, x: Tensor) -> Tensor:
+    """Energy (N,) of the pendulum minus that at the target, per moment of inertia."""
+    nq = problem.robot.metadata.nq
+    away = x[:, nq - 1] - problem.target[nq - 1]
+    return 0.5 * x[:, 2 * nq - 1] ** 2 + parts["slope"] * (torch.cos(away) - 1.0)
+
+
+def energy_controller(problem: Problem, parts: Parts) -> Controller:
+    """Energy shaping, and the regulator where its cost is below `level`."""
+    nq, (pump, spring, brake, width, share) = problem.robot.metadata.nq, parts["gains"]
+
+    def inputs(x: Tensor) -> Tensor:
+        effect, rate = _pendulum(problem, x)[1], x[:, 2 * nq - 1]
+        along = torch.sign(effect) * torch.tanh(rate / width)  # the energy changes by effect * rate * shaped
+        shaped = -pump * energy_error(problem, parts, x) * along
+        if nq == 2:
+            a, b = _driven(problem, x)
+            wanted = shaped - spring * (x[:, 0] - problem.target[0]) - brake * x[:, 2]
+            shaped = (wanted - a) / b
+        most = share * problem.input_limits
+        shaped = problem.input_middle + (shaped[:, None] - problem.input_middle).clamp(-most, most)
+        e = problem.geometry.error(x, problem.target)
+        held = problem.trim - e @ parts["gain"].T
+        near = ((e @ parts["cost"]) * e).sum(1, keepdim=True) < parts["level"]
+        return torch.where(near, held, shaped)
+
+    return _controller(problem, inputs)
+
+
+class MotionDesign:
+    """Motions from some starts, and the regulators along them."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.cost = problem, regulator(problem)[1]
+        robot = problem.robot
+        self.robot = modelgen.load(robot.name, backend="casadi", directory=robot.folder.parent)
+        self.program = NonlinearProgram(self.robot)
+        self.slopes = self.program.step.factory("slopes", ["x", "u"], ["jac:later:x", "jac:later:u"])
+        self.weights = linear.weights(robot.with_kernels())
+
+    def __call__(self, random: np.random.Generator) -> Parts:
+        """Nodes of one search: states, inputs, gains and cost-to-go."""
+        starts = design(self.problem.robot.metadata, STARTS)
+        motions = search(self.robot, None, starts, STARTS, int(random.integers(2**31)), []).motions()
+        nodes = [self.regulators(motion) for motion in motions]
+        return _tensors(**{name: np.concatenate([node[name] for node in nodes]) for name in nodes[0]})
+
+    def regulators(self, motion: Trajectory) -> dict[str, Array]:
+        """x (K, n), u (K, m), gain (K, m, n) and cost (K, n, n) along a motion of K control periods, by the Riccati
+        recursion from the regulator of the target."""
+        Q, R = (self.problem.control_step * weight for weight in self.weights)
+        S, gains, costs = self.cost, [], []
+        for x, u in zip(motion.x[-2::-1], motion.u[::-1], strict=True):
+            A, B = (np.asarray(slope) for slope in self.slopes(x, u))
+            K = np.linalg.solve(R + B.T @ S @ B, B.T @ S @ A)
+            S = Q + A.T @ S @ (A - B @ K)
+            S = 0.5 * (S + S.T)
+            gains.append(K)
+            costs.append(S)
+        return {"x": motion.x[:-1], "u": motion.u, "gain": np.array(gains[::-1]), "cost": np.array(costs[::-1])}
+
+
+def motion_controller(problem: Problem, parts: Parts) -> Controller:
+    """The regulator of the node from which the cost-to-go is least."""
+    continuous = problem.geometry.continuous
+
+    def inputs(x: Tensor) -> Tensor:
+        e = x[:, None] - parts["x"]
+        turns = 2.0 * math.pi * torch.round(e / (2.0 * math.pi))
+        e = torch.where(continuous.bool(), e - turns, e)
+        nearest = torch.einsum("nki,kij,nkj->nk", e, parts["cost"], e).argmin(1)
+        e = e[torch.arange(len(x)), nearest]
+        return parts["u"][nearest] - torch.einsum("nmi,ni->nm", parts["gain"][nearest], e)
+
+    return _controller(problem, inputs)
+
+
+CONTROLLERS = {"energy": energy_controller, "tvlqr": motion_controller}
