@@ -225,9 +225,14 @@ def test_the_policy_is_told_the_estimates_of_every_row(family: Path) -> None:
     x = torch.tensor([[0.3, 0.0], [2.0, 1.0], [-2.5, 0.5]])
     seen = []
 
+    def excited(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """A torque more, because a robot that hangs at rest does not show its mass."""
+        u, cost = act(rows)
+        return u + 1.0, cost
+
     def spy(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         seen.append(rows)
-        return act(rows)
+        return excited(rows)
 
     plant = make_plant("nominal", problem, theta, (), 0)
     motion = rollouts(problem, spy, problem.told(x, theta), plant, 2.0, observed=True, estimate=["mass"])
@@ -240,7 +245,7 @@ def test_the_policy_is_told_the_estimates_of_every_row(family: Path) -> None:
         masses = ((observer.parameters[:, 0] - 1.0) / 0.5).clamp(-1.0, 1.0)
         lengths = (theta[:, 1] - 1.0) / 0.2
         torch.testing.assert_close(rows, torch.cat([states, torch.stack([masses, lengths], 1)], 1))
-        torch.testing.assert_close(u, observer.compensate(act(rows)[0]))
+        torch.testing.assert_close(u, observer.compensate(excited(rows)[0]))
     torch.testing.assert_close(motion.x[1:, :, 2:], torch.stack(seen)[:, :, 2:])
     torch.testing.assert_close(seen[0][:, 2], torch.zeros(3))
     np.testing.assert_allclose(motion.estimates["mass"][:2], theta[:2, 0], rtol=0.05)
