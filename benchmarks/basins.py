@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from solver.errors import SolverError
@@ -30,6 +32,20 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="shipped policies; all by default")
     parser.add_argument("--seconds", type=float, default=20.0, help="processor time for one set")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="file that gets each row as it comes, and whose rows are kept; by default standard output",
+    )
     options = parser.parse_args()
     names = options.names or shipped.names()
-    print(json.dumps([row(name, options.seconds) for name in names], indent=2))
+    rows = json.loads(options.out.read_text()) if options.out and options.out.exists() else []
+    for name in names:
+        if name in {known["policy"] for known in rows}:
+            continue
+        rows.append(row(name, options.seconds))
+        print(f"{name}: {rows[-1].get('reason') or 'done'}", file=sys.stderr)
+        if options.out:
+            options.out.write_text(json.dumps(rows, indent=2) + "\n")
+    if not options.out:
+        print(json.dumps(rows, indent=2))

@@ -4,7 +4,7 @@
     python benchmarks/board.py furuta-cfvi firmware
 
 Prints JSON. Needs Debian's gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm. `solver export --budget`
-counts in the same way (`solver/export/distilled/board.py`) and writes the largest count into the header; this counts
+counts in the same way (`solver/export/distilled/cost.py`) and writes the largest count into the header; this counts
 again, at other numbers of states or for C that was edited. With --observer, for a folder of `solver export --observer`,
 a call is a whole control period.
 """

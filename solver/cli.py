@@ -64,6 +64,11 @@ PROGRAM = Program(
             "Prove that the states around the target are brought to it.",
             "solver prove pendulum-rfvi --spread 0.05",
         ),
+        "check": Command(
+            "solver.commands.check",
+            "Check a proof with other code.",
+            "solver check pendulum.proof.json --all",
+        ),
         "replay": Command(
             "solver.commands.replay",
             "Play the worst case that `solver certify` found.",

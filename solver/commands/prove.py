@@ -29,6 +29,8 @@ class Options:
     """Processor time for one set. About twelve sets of different sizes are tried."""
     input_error: Annotated[float, Range(0.0, 0.1)] = 1e-5
     """Bound of the error of the computed input, as a share of its range. It stands for rounding in float32."""
+    out: Annotated[Path | None, arg(metavar="FILE")] = None
+    """File of the proof as data, for `solver check`."""
     json: bool = False
     """Print JSON instead of lines."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
@@ -40,12 +42,15 @@ def run(options: Options) -> int:
     from solver.proof.basin import prove_basin
 
     proof = prove_basin(options.run, options.spread, options.seconds, options.input_error, options.generated)
+    if options.out:
+        proof.write(options.out)
     if options.json:
         print(json.dumps(proof.to_json(), indent=2))
         return 0 if proof.holds else FAILED
     print(f"{proof.label}, {proof.robot}, basin around the target")
     print(f"{'nominal':<12}{_text(proof.nominal, proof.state_names, proof.period)}")
-    print(f"{f'+-{100 * proof.spread:g} %':<12}{_text(proof.wrong, proof.state_names, proof.period)}")
+    wrong = proof.reason or _text(proof.wrong, proof.state_names, proof.period)
+    print(f"{f'+-{100 * proof.spread:g} %':<12}{wrong}")
     print(
         f"{'assumed':<12}the equations of the model, the exact state at every control period of {1e3 * proof.period:g} "
         f"ms, and an input whose error is at most {', '.join(f'{error:.2g}' for error in proof.input_error)}"

@@ -22,7 +22,7 @@ from solver.plants.plant import Nominal
 from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.runs.kinds import kind_in, load_rollout_policy
+from solver.runs.kinds import kind_in, load_rollout_policy, told_among
 from solver.runs.shipped import names, run_folder
 
 
@@ -178,24 +178,31 @@ def find_limit(
     """Limit of the task of a robot, and the gap of a run to it.
 
     subject: name of a robot, run folder, or name of a shipped policy.
-    changes: parameters that differ from their nominal values.
+    changes: parameters that differ from their nominal values. A family is told those that its training gave.
     guesses: number of random motions from which searches start, shared among the starts. seed: of these motions.
     starts: largest number of starts, see `solver.oracles.trajectory.design`.
 
-    Raises SolverError for an unknown run, for a start beyond the state limits, and if no guess leads to a motion within
-    the limits.
+    Raises SolverError for an unknown run, for a family whose trim moves with a change, for a start beyond the state
+    limits, and if no guess leads to a motion within the limits.
     """
     act: Controller | None = None
-    label = None
+    label, unknown = None, dict(changes)
     if kind_in(run_folder(subject)) is not None:
-        problem, act, label = load_rollout_policy(subject, generated)
+        told = {name: unknown.pop(name) for name in told_among(subject, tuple(changes))}
+        problem, act, label = load_rollout_policy(subject, generated, told=told)
+        if told and problem.action_cost.slope is not None:
+            raise SolverError(
+                f"the action cost of {subject} is measured from the input that holds the target with "
+                f"{', '.join(told)} as told, and trajectory optimisation measures it from the nominal one; leave "
+                f"{', '.join(told)} out of --set"
+            )
         folder: str | Path | None = problem.robot.folder.parent
     elif Path(subject).is_dir() and "/" in subject:
         raise SolverError(f"{subject} is not a run folder; give one that `solver train` wrote, or the name of a robot")
     else:
         _require_no_misspelt_policy(subject, generated)
         problem, folder = Problem(load_robot(subject, "cpu", generated)), generated
-    theta = changed_parameters(problem, changes)
+    theta = changed_parameters(problem, unknown)
     chosen = design(problem.robot.metadata, starts)
     robot = modelgen.load(problem.robot.name, backend="casadi", directory=folder).with_nominal(
         [parameter.value for parameter in problem.robot.metadata.parameters]

@@ -21,31 +21,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_discrete_lyapunov
+from scipy.optimize import minimize
+from scipy.special import logsumexp
 
 from modelgen.arrays import Array
 from modelgen.files import page
 from solver.errors import SolverError
-from solver.proof.affine import Affine
-from solver.proof.held_loop import Cells, HeldLoop
+from solver.proof.affine import TINY, Affine
+from solver.proof.held_loop import Cells, Frame, HeldLoop
+from solver.proof.written import EMPTY, HELD, Tree, sha256, write
+from solver.runs.folder import CHECKPOINT
+from solver.runs.shipped import run_folder
 from solver.training.solution import load_solution
 
 Mask = NDArray[np.bool_]
 
 CELLS = 512  # tested at once
-SHARES = 0.0, 0.1, 0.4, 2.0  # of the second form in the metrics that are tried
+SHARES = 0.0, 0.1, 0.3, 1.0, 3.0, 10.0  # of the second form in the metrics that are tried
 TRIALS = 10  # radii, each SHRINKING times the last one, from the largest one that samples allow
 SHRINKING = 0.85
 REFINEMENTS = 2  # bisections between the largest proven radius and the next larger one
 RATE = 0.1  # proven rate, as a share of the linearised loop's
+CORNERS = 64  # of the parameters' box, that show the linearised loops and the disturbance
+SHARPNESS = 300.0  # of the largest growth among them, as a smooth function of the metric
 SAMPLES = 128  # states that show whether a ball is worth a proof
+NEAR = 0.01  # factor of the radius of a quarter of them: there the loop is linear
 SCREENINGS = 8  # of radii by samples
 SMALL = 1e-4  # half width of their cells, as a share of the ball
+HUGE = 1e6  # growth of a cell of which nothing is known
 UNKNOWN = 1e3  # excess of a cell of which nothing is known
 PUSHED = 1.3  # proven rate by the disturbance at the target, at least
 FLAT = 1e-14  # smallest eigenvalue of P as a share of the largest
 LEAST = 1e-9  # rate of the slowest motion that counts as none
+HOPEFUL = 0.25  # share of the time after which half of the promised progress must be seen
 NARROWEST = 2.0**-12  # a narrower cell is not halved
-SWEEPS = 6  # of the search for the point of a cell that is nearest to the target
+WIDTH = 0.1  # weight of a side's width by the parts of the bound, in the choice of the side to halve
+PORTIONS = 0.25, 0.5, 0.75  # of a cell's margin, as the weight of its narrow cone
 FACTORS = [0.003 * 2.0**k for k in range(10)]  # weights of a cell's cone in its matrix inequality
 
 
@@ -59,9 +70,18 @@ class Ball:
     share: float  # volume of the proven ball by that of the basin's
     cells: int  # in the proof
     seconds: float  # processor time
+    back: Array  # (n, d): e = back y, and the set is |y| <= 1
+    basis: Array  # (d, r) of the cells
+    tree: list[int]  # of the cells, as in `solver.proof.written`
 
     def to_json(self) -> dict[str, Any]:
-        return vars(self) | {"shape": self.shape.tolist(), "half_widths": self.half_widths.tolist()}
+        kept = {name: getattr(self, name) for name in ("rate", "core", "share", "cells", "seconds")}
+        return {"shape": self.shape.tolist()} | kept | {"half_widths": self.half_widths.tolist()}
+
+    def claim(self, spread: float) -> dict[str, Any]:
+        """The ball as a claim of a file, for parameters within the spread."""
+        arrays = {name: getattr(self, name).tolist() for name in ("shape", "back", "basis")}
+        return {"spread": spread} | arrays | {"rate": self.rate, "core": self.core, "tree": self.tree}
 
     @property
     def half_widths(self) -> Array:
@@ -84,6 +104,8 @@ class BasinProof:
     nominal: Ball | None
     spread: float  # share by which every parameter may differ from its nominal value
     wrong: Ball | None  # for the parameters of the spread
+    about: dict[str, Any]  # the loop, as in `solver.proof.written`
+    reason: str | None = None  # why there is no set for the spread, where it is known
 
     @property
     def holds(self) -> bool:
@@ -95,7 +117,15 @@ class BasinProof:
         balls = {
             name: None if (ball := getattr(self, name)) is None else ball.to_json() for name in ("nominal", "wrong")
         }
-        return vars(self) | balls | {"holds": self.holds}
+        return {name: value for name, value in vars(self).items() if name != "about"} | balls | {"holds": self.holds}
+
+    def write(self, path: Path) -> None:
+        """Write the proof as data. Raises SolverError where nothing is proven or the file cannot be written."""
+        balls = (0.0, self.nominal), (self.spread, self.wrong)
+        claims = [ball.claim(spread) for spread, ball in balls if ball is not None]
+        if not claims:
+            raise SolverError(f"nothing is proven of {self.label}, so that {path} is not written")
+        write(path, self.about | {"claims": claims})
 
 
 def prove_basin(
@@ -122,9 +152,37 @@ def prove_basin(
     loop = HeldLoop(solution)
     search = BasinSearch(loop, input_error * loop.limit)
     nominal = search.largest(np.zeros_like(loop.nominal), seconds)
-    wrong = search.largest(spread * np.abs(loop.nominal), seconds) if nominal is not None else None
     robot, error = solution.problem.robot, tuple((input_error * loop.limit).tolist())
-    return BasinProof(solution.label, robot.name, robot.state_names, loop.step, error, nominal, spread, wrong)
+    about = _about(run, loop, input_error * loop.limit)
+    known = solution.label, robot.name, robot.state_names, loop.step, error, nominal, spread
+    try:
+        wrong = search.largest(spread * np.abs(loop.nominal), seconds) if nominal is not None else None
+    except SolverError as error_of_spread:
+        return BasinProof(*known, None, about, str(error_of_spread))
+    return BasinProof(*known, wrong, about)
+
+
+def _about(run: str | Path, loop: HeldLoop, input_error: Array) -> dict[str, Any]:
+    """What a file says of the loop."""
+    arrays = {
+        "target": loop.target,
+        "cost": loop.cost,
+        "trim": loop.trim,
+        "middle": loop.middle,
+        "limit": loop.limit,
+        "bound": loop.bound,
+        "parameters": loop.nominal,
+        "input_error": input_error,
+    }
+    return {
+        "policy": str(run),
+        "robot": loop.robot.name,
+        "program": loop.robot.program.digest,
+        "checkpoint": sha256(run_folder(run) / CHECKPOINT),
+        "period": loop.step,
+        "hold": loop.hold,
+        "level": loop.level,
+    } | {name: array.tolist() for name, array in arrays.items()}
 
 
 class BasinSearch:
@@ -146,7 +204,8 @@ class BasinSearch:
         one = np.zeros((n, len(seen)))
         one[seen, np.arange(len(seen))] = 1.0
         small = 1e-9 * float(np.sqrt(loop.level / np.linalg.norm(P)))
-        at_target = loop.period(self.box(np.zeros(len(loop.nominal)), one, small), one, small, 0 * input_error)
+        frame = loop.frame(one)
+        at_target = loop.period(self.box(np.zeros(len(loop.nominal)), small, frame), frame, small, 0 * input_error)
         if not at_target.known.all():
             raise SolverError(
                 "the basin of this run is so small that its policy looks up V outside it, even at the target; train it "
@@ -159,21 +218,49 @@ class BasinSearch:
                 f"the linearised closed loop has an eigenvalue of size {eigenvalue:.6g} at the target, so that errors "
                 "do not shrink there; a longer training, or another state cost, may change that"
             )
-        self.linear, self.P, self.one, self.eigenvalue = linear, P, one, eigenvalue
+        self.linear, self.P, self.one = linear, P, one
+        self.aim(np.zeros(len(loop.nominal)))
+
+    def corners(self, spread: Array) -> Array:
+        """Parameters (CORNERS, p): the nominal ones, and random corners of their box."""
+        signs = np.random.default_rng(1).choice([-1.0, 1.0], (CORNERS, len(spread)))
+        signs[0] = 0.0
+        return np.asarray(self.loop.nominal + spread * signs)
+
+    def aim(self, spread: Array) -> None:
+        """Choose the second form (d, d) of the metrics for parameters within `spread` (p,) of the nominal ones.
+
+        It is a form that the linearised loops of all corners shrink, as P need not do: its discount lets e' P e shrink
+        slowly, and it knows the nominal robot only. Raises SolverError if one of these loops is unstable.
+        """
+        self.loops, d = self.linear[None], len(self.P)
+        if spread.any():
+            frame, theta = self.loop.frame(self.one), self.corners(spread)
+            cells, still = np.hstack([np.zeros((CORNERS, frame.basis.shape[1])), theta]), 0.0 * self.input_error
+            small = 1e-9 * float(np.sqrt(self.loop.level / np.linalg.norm(self.P)))
+            self.loops = np.eye(d) + self.loop.period(Cells(cells, cells), frame, small, still).change.middle
+        largest = float(np.abs(np.linalg.eigvals(self.loops)).max())
+        if not largest < 1.0 - LEAST:
+            raise SolverError(
+                f"the linearised closed loop of a robot within the spread has an eigenvalue of size {largest:.6g}: it "
+                "is unstable, so that nothing can be proven. Give a smaller --spread"
+            )
+        self.second = _lyapunov(self.linear, self.P)
+        if spread.any():
+            self.second = _common(self.loops, self.second)
+        self.second *= np.trace(np.linalg.solve(self.second, self.P)) / d
         self.shape(0.0)
 
     def growth(self, S: Array) -> float:
-        """Norm of the linearised period in the metric S (d, d)."""
+        """Largest norm of the linearised periods in the metric S (d, d)."""
         root = cholesky(S, lower=True).T
-        return float(np.linalg.norm(root @ self.linear @ np.linalg.inv(root), 2))
+        return float(np.linalg.norm(root @ self.loops @ np.linalg.inv(root), 2, (1, 2)).max())
 
     def shape(self, share: float) -> None:
-        """Let balls be those of a metric S (d, d): y' y = e' S e with e = back y.
-
-        S is P, plus a share of a form that the linearised loop shrinks faster: the discount lets e' P e shrink slowly.
-        """
-        S = self.P + share * 2.0 * (1.0 - self.eigenvalue) * _lyapunov(self.linear, self.P)
+        """Let balls be those of the metric P + share second: y' y = e' S e with e = back y."""
+        S = self.P + share * self.second
         self.back = self.one @ np.linalg.inv(cholesky(S, lower=True)).T
+        self.frame = self.loop.frame(self.back)
         seen = self.back[self.loop.seen]
         self.rate = RATE * (1.0 - self.growth(S))
         self.widest = float(np.sqrt(self.loop.level / np.linalg.eigvalsh(seen.T @ self.P @ seen).max()))
@@ -181,10 +268,9 @@ class BasinSearch:
         self.volume = float(np.linalg.slogdet(seen)[1] + 0.5 * np.linalg.slogdet(self.P)[1])
         self.volume -= 0.5 * len(seen) * float(np.log(self.loop.level))
 
-    def box(self, spread: Array, back: Array, radius: float) -> Cells:
+    def box(self, spread: Array, radius: float, frame: Frame) -> Cells:
         """One cell that holds the whole ball."""
-        rows = np.vstack([back[self.loop.bent], self.loop.argument @ back])
-        reach = radius * np.linalg.norm(rows, axis=1) * (1 + 1e-12)
+        reach = np.full(frame.basis.shape[1], radius * (1 + 1e-12))
         nominal = self.loop.nominal
         ends = np.concatenate([-reach, nominal - spread]), np.concatenate([reach, nominal + spread])
         return Cells(ends[0][None], ends[1][None])
@@ -195,6 +281,7 @@ class BasinSearch:
         spread: (p,) by which parameters may differ. The metric is the one whose samples promise the largest volume.
         """
         promised = []
+        self.aim(spread)
         for share in SHARES:
             self.shape(share)
             if self.rate > 0 and (radius := self.sampled(spread)):
@@ -220,80 +307,115 @@ class BasinSearch:
 
     def prove(self, radius: float, spread: Array, seconds: float) -> Ball | None:
         """Proof of one ball within `seconds` of processor time, or None."""
-        start, count, pushed = time.process_time(), 0, 0.0
+        start, count, pushed, done = time.process_time(), 0, 0.0, 0.0
         rate = self.needed(radius, spread)
-        waiting = self.box(spread, self.back, radius)
+        waiting, ids, tree = self.box(spread, radius, self.frame), np.zeros(1, np.int64), Tree()
         whole = waiting.upper - waiting.lower
         while len(waiting):
-            if time.process_time() - start > seconds:
+            spent = (time.process_time() - start) / seconds
+            if spent > 1.0 or (spent > HOPEFUL and done < 0.5 * spent):
                 return None
             now, rest = waiting[-CELLS:], waiting[:-CELLS]
+            at, ids = ids[-CELLS:], ids[:-CELLS]
             judged = self.judge(now, radius, rate)
             pushed = max(pushed, float(judged.disturbance[judged.holds].max(initial=0.0)))
             count += int(judged.holds.sum())
             left = ~(judged.holds | judged.empty)
+            done += float(
+                np.where(whole > 0, (now.upper - now.lower)[~left] / np.where(whole > 0, whole, 1.0), 1.0).prod(1).sum()
+            )
             width = (now.upper - now.lower)[left] / np.where(whole > 0, whole, 1.0)
             if (width.max(1, initial=0.0) < NARROWEST).any() or pushed > rate * radius:
                 return None
-            waiting = _joined(rest, _halved(now[left], self._sides(now[left], radius, rate)))
+            waiting = _joined(rest, _halved(now[left], judged.side[left]))
+            decided = np.where(judged.empty, EMPTY, HELD)
+            ids = np.concatenate([ids, tree.decide(at, np.where(left, judged.side, decided))])
         core = pushed / rate / radius
-        return self._proof(radius, rate, core, count, time.process_time() - start)
+        return self._proof(radius, rate, core, count, time.process_time() - start, tree.walk())
 
     def needed(self, radius: float, spread: Array) -> float:
-        """The rate to prove: RATE of the linearised loop's, or what keeps the disturbances from leaving the ball."""
-        width = np.concatenate([SMALL * self._reach(radius)[: -len(spread)], spread])
-        middle = np.concatenate([np.zeros(len(width) - len(spread)), self.loop.nominal])
-        period = self.loop.period(
-            Cells((middle - width)[None], (middle + width)[None]), self.back, radius, self.input_error
-        )
-        return max(self.rate, PUSHED * float(period.disturbance[0]) / radius)
+        """The rate to prove: RATE of the linearised loop's, or what keeps the disturbances from leaving the ball.
+
+        Those are of random corners of the parameters' box.
+        """
+        middle = np.hstack([np.zeros((CORNERS, self.frame.basis.shape[1])), self.corners(spread)])
+        period = self.loop.period(Cells(middle, middle), self.frame, radius, self.input_error)
+        return max(self.rate, PUSHED * float(period.disturbance.max()) / radius)
 
     def judge(self, cells: Cells, radius: float, rate: float) -> Judgement:
         """What is known of N cells."""
-        direction, cosine = self._cone(cells, radius)
-        loop, d = self.loop, self.back.shape[1]
-        period = loop.period(cells, self.back, radius, self.input_error)
+        d = self.back.shape[1]
+        cone = self._cone(cells, radius)
+        period = self.loop.period(cells, self.frame, radius, self.input_error)
         unit = Affine.exact(np.broadcast_to(np.eye(d), period.change.middle.shape), period.change.symbols)
         after = unit + period.change
         square = after.mT @ after  # |y|^2 becomes y' square y
-        turned = _magnitude(square.slopes)  # (N, s, d, d)
-        rest = np.where(np.isfinite(square.rest), square.rest, 1e6)
-        size = np.linalg.norm(rest, 2, (1, 2)) if d == 1 else np.linalg.eigvalsh(rest)[:, -1]
-        allowed = max(1.0 - rate, 0.0) ** 2 - 1e-12
-        upper = square.middle + turned.sum(1)
-        upper = 0.5 * (upper + np.swapaxes(upper, 1, 2))
-        outside = direction[:, :, None] * direction[:, None] - (cosine**2)[:, None, None] * np.eye(d)
-        best = np.linalg.eigvalsh(upper)[:, -1]
-        for factor in FACTORS:
-            best = np.minimum(best, np.linalg.eigvalsh(upper + factor * outside)[:, -1])
-        holds = period.known & (best + size <= allowed) & np.isfinite(square.rest).all((1, 2))
-        return Judgement(
-            holds, cosine > 1.0, period.disturbance, np.where(period.known, best + size - allowed, UNKNOWN)
+        small = period.known & (square.largest.max((1, 2)) < HUGE)
+        square = Affine(
+            *(
+                np.where(small.reshape(-1, *[1] * (part.ndim - 1)), part, 0.0)
+                for part in (square.middle, square.slopes, square.rest)
+            )
         )
+        rest = square.rest
+        allowed = max(1.0 - rate, 0.0) ** 2 - 1e-12
+        middle = 0.5 * (square.middle + np.swapaxes(square.middle, 1, 2)) - allowed * np.eye(d)
+        turned = 0.5 * (square.slopes + np.swapaxes(square.slopes, 2, 3))
+        size = np.linalg.norm(rest, 2, (1, 2)) if d == 1 else np.linalg.eigvalsh(rest)[:, -1]
+        upper = middle + _magnitude(turned).sum(1) + size[:, None, None] * np.eye(d)
+        excess = _largest(upper)
+        for factor in FACTORS:
+            excess = np.minimum(excess, _largest(upper + factor * cone.ball))
+        parts = np.linalg.norm(turned, axis=(2, 3))
+        at = np.flatnonzero((excess > 0) & (cone.least > 0))
+        if len(at):
+            g = cone.along[at]
+            square_g = g[:, :, None] * g[:, None]
+            parts[at], loose = cone.spread(turned, rest, at)
+            far = (parts[at].sum(1) + loose) * (1 + 1e-9)
+            straight = middle[at] + far[:, None, None] * square_g
+            margin = -np.einsum("ni,nij,nj->n", g, straight, g)
+            beside = square_g - cone.form[at]
+            for share in PORTIONS:
+                bound = straight + (share * np.maximum(margin, 0.0))[:, None, None] * beside
+                excess[at] = np.minimum(excess[at], _largest(bound))
+                if cone.form is not cone.bounded:
+                    for factor in FACTORS[2::2]:
+                        excess[at] = np.minimum(excess[at], _largest(bound + factor * cone.ball[at]))
+        side = self._side(cells, parts, middle, cone, small)
+        return Judgement(small & (excess <= 0), cone.empty, period.disturbance, np.where(small, excess, UNKNOWN), side)
 
-    def _sides(self, cells: Cells, radius: float, rate: float) -> NDArray[np.int64]:
-        """The side (N,) of each cell whose halves are nearest to a proof."""
-        width = (cells.upper - cells.lower) / self._reach(radius)
-        excess = np.full(width.shape, np.inf)
-        for side in np.flatnonzero(width.max(0, initial=0.0) > 0):
-            half = _halved(cells, np.full(len(cells), side))[: len(cells)]
-            excess[:, side] = self.judge(half, radius, rate).excess
-        excess -= 1e-6 * width  # decides where nothing is known yet
-        chosen: NDArray[np.int64] = np.where(width > 0, excess, np.inf).argmin(1)
+    def _side(self, cells: Cells, parts: Array, middle: Array, cone: Cone, known: Mask) -> NDArray[np.int64]:
+        """The side (N,) of each cell that widens its bound most: parts (N, s) of the symbols, and those of its cone."""
+        frame, (r, p) = self.frame, (self.frame.basis.shape[1], len(self.loop.nominal))
+        half = 0.5 * (cells.upper - cells.lower)
+        score = parts[:, : r + p].copy()
+        share = np.abs(frame.argument)[None] * half[:, None, :r]  # (N, m, r) of the chords' symbols
+        share /= np.maximum(share.sum(2, keepdims=True), TINY)
+        score[:, :r] += (share * parts[:, r + p :, None]).sum(1)
+        narrow = cone.least > 0
+        beside = (middle @ cone.along[..., None])[..., 0]
+        beside -= (beside * cone.along).sum(1, keepdims=True) * cone.along
+        turn = 2 * np.abs(beside @ frame.basis) * half[:, :r] / np.maximum(cone.least, TINY)[:, None]
+        score[:, :r] += np.where(narrow[:, None], turn, 0.0)
+        wide = half[:, :r] / np.maximum(half[:, :r].max(1, keepdims=True), TINY)
+        score[:, :r] = np.where(known[:, None], score[:, :r] + WIDTH * wide * score.max(1, keepdims=True), wide)
+        chosen: NDArray[np.int64] = np.where(half > 0, score, -1.0).argmax(1)
         return chosen
 
     def sampled(self, spread: Array) -> float:
         """The largest radius at which small cells about random states and parameters hold: more cannot be proven."""
         generator, d = np.random.default_rng(0), self.back.shape[1]
-        rows = np.vstack([self.back[self.loop.bent], self.loop.argument @ self.back])
+        r = self.frame.basis.shape[1]
         y = generator.normal(size=(SAMPLES, d))
         y *= generator.uniform(0.3, 1.0, (SAMPLES, 1)) / np.linalg.norm(y, axis=1, keepdims=True)
+        y[: SAMPLES // 4] *= NEAR
         theta = self.loop.nominal + spread * generator.choice([-1.0, 1.0], (SAMPLES, len(spread)))
         low, high, radius = 0.0, self.widest, self.widest * (1 - 1e-4)
         for _ in range(SCREENINGS):
             width = SMALL * self._reach(radius)
-            width[len(rows) :] = 0.0
-            middle = np.hstack([radius * y @ rows.T, theta])
+            width[r:] = 0.0
+            middle = np.hstack([radius * y @ self.frame.basis, theta])
             cells = Cells(middle - width, middle + width)
             if self.judge(cells, radius, self.needed(radius, spread)).holds.all():
                 low = radius
@@ -305,37 +427,40 @@ class BasinSearch:
         return low
 
     def _reach(self, radius: float) -> Array:
-        rows = np.vstack([self.back[self.loop.bent], self.loop.argument @ self.back])
-        reach = np.concatenate([radius * np.linalg.norm(rows, axis=1), np.abs(self.loop.nominal)])
+        reach = np.concatenate([np.full(self.frame.basis.shape[1], radius), np.abs(self.loop.nominal)])
         return np.where(reach > 0, reach, 1.0)
 
-    def _cone(self, cells: Cells, radius: float) -> tuple[Array, Array]:
-        """Directions g (N, d) and cosines c (N,) with g' y >= c |y| for all y of a cell; c > 1 if the cell is empty."""
-        rows = np.vstack([self.back[self.loop.bent], self.loop.argument @ self.back])
-        k = len(rows)
-        low, high = cells.lower[:, :k], cells.upper[:, :k]
-        weights, squares = np.zeros((len(cells), k)), (rows**2).sum(1)
-        y = np.zeros((len(cells), rows.shape[1]))
-        for _ in range(SWEEPS):  # Hildreth's method for the point of the cell that is nearest to 0
-            for i in range(k):
-                at = y @ rows[i] - weights[:, i] * squares[i]
-                new = np.where(at < low[:, i], low[:, i] - at, np.where(at > high[:, i], high[:, i] - at, 0.0))
-                new /= squares[i]
-                y += (new - weights[:, i])[:, None] * rows[i]
-                weights[:, i] = new
-        direction = weights @ rows
-        size = np.linalg.norm(direction, axis=1)
-        least = np.minimum(weights * low, weights * high).sum(1) - 1e-12 * np.abs(weights * high).sum(1)
-        cosine = np.where(size > 1e-12 * radius, np.maximum(least, 0.0) / np.maximum(size, 1e-300) / radius, 0.0)
-        return direction / np.maximum(size, 1e-300)[:, None], cosine * (1 - 1e-10)
+    def _cone(self, cells: Cells, radius: float) -> Cone:
+        """Where the states y of each cell are: their share z in the frame's basis, and what it leaves open."""
+        basis = self.frame.basis
+        d, r = basis.shape
+        low, high = cells.lower[:, :r], cells.upper[:, :r]
+        nearest = np.clip(0.0, low, high)
+        size = np.linalg.norm(nearest, axis=1) * (1 - 1e-12)
+        cosine = size / radius * (1 - 1e-12)
+        direction = (nearest / np.maximum(size, TINY)[:, None]) @ basis.T
+        ball = direction[:, :, None] * direction[:, None] - (cosine**2)[:, None, None] * np.eye(d)
+        # the narrow cone about the cell's middle
+        middle, half = 0.5 * (low + high), 0.5 * (high - low) * (1 + 1e-14)
+        along = middle / np.maximum(np.linalg.norm(middle, axis=1, keepdims=True), TINY)
+        least = (along * middle).sum(1) - (np.abs(along) * half).sum(1) - 1e-12 * radius
+        turned = np.abs(np.eye(r) - along[:, :, None] * along[:, None])
+        beside = (turned @ half[..., None])[..., 0] + 1e-12 * radius
+        across = (basis.T - (along[:, :, None] * along[:, None]) @ basis.T) / beside[..., None]
+        form = bounded = (across.mT @ across) * (np.maximum(least, TINY)[:, None, None] ** 2 / r)
+        if r < d:
+            far = np.maximum(radius / np.maximum(least, 1e-6 * radius), 1.0 + 1e-6) ** 2 - 1.0
+            free = np.eye(d) - basis @ basis.T
+            bounded = 0.5 * (form + free / far[:, None, None])
+        return Cone(cosine > 1.0, ball, along @ basis.T, least, form, bounded)
 
-    def _proof(self, radius: float, rate: float, core: float, cells: int, seconds: float) -> Ball:
+    def _proof(self, radius: float, rate: float, core: float, cells: int, seconds: float, tree: list[int]) -> Ball:
         n, seen = len(self.loop.target), self.loop.seen
         forth = np.linalg.inv(self.back[seen]) / radius
         shape = np.zeros((n, n))
         shape[np.ix_(seen, seen)] = forth.T @ forth
         volume = float(np.exp(self.volume + len(seen) * np.log(radius)))
-        return Ball(shape, rate, core, volume, cells, seconds)
+        return Ball(shape, rate, core, volume, cells, seconds, radius * self.back, self.frame.basis, tree)
 
 
 @dataclass(frozen=True)
@@ -346,6 +471,40 @@ class Judgement:
     empty: Mask  # no state of the ball is in the cell
     disturbance: Array  # (N,) norm
     excess: Array  # (N,) of the bound; at most zero where the cell holds
+    side: NDArray[np.int64]  # (N,) to halve where it does not
+
+
+@dataclass(frozen=True)
+class Cone:
+    """Where the states y of N cells are."""
+
+    empty: Mask  # no state of the ball is in the cell
+    ball: Array  # (N, d, d): y' ball y >= 0
+    along: Array  # (N, d) unit vectors g
+    least: Array  # (N,) of g'y; the following needs a positive one
+    form: Array  # (N, d, d) E: with y = (g + z) g'y and g'z = 0, z' E z <= 1
+    bounded: Array  # (N, d, d): another such form that bounds every z
+
+    def spread(self, turned: Array, rest: Array, rows: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Bounds (N, s) of y' turned_k y, and (N,) of y' rest y, by (g'y)^2 for some of the cells."""
+        g, turned, rest = self.along[rows], turned[rows], rest[rows]
+        inverse = np.linalg.inv(self.bounded[rows] + g[:, :, None] * g[:, None])
+        at = np.einsum("nsij,nj->nsi", turned, g)
+        straight = np.einsum("nsi,ni->ns", at, g)
+        at -= straight[..., None] * g[:, None]
+        slanted = np.sqrt(np.maximum(np.einsum("nsi,nij,nsj->ns", at, inverse, at), 0.0))
+        wide = inverse - g[:, :, None] * g[:, None]
+        bent = wide[:, None] @ turned
+        curved = np.sqrt(np.maximum(np.einsum("nsij,nsji->ns", bent, bent), 0.0))
+        size = np.abs(g) + np.sqrt(np.maximum(np.diagonal(wide, axis1=1, axis2=2), 0.0))
+        loose = np.einsum("ni,nij,nj->n", size, rest, size)
+        return np.abs(straight) + 2 * slanted + curved, loose
+
+
+def _largest(forms: Array) -> Array:
+    """Upper bounds (N,) of the largest eigenvalues of symmetric matrices (N, d, d)."""
+    bound: Array = np.linalg.eigvalsh(forms)[:, -1] + 1e-14 * np.linalg.norm(forms, axis=(1, 2))
+    return bound
 
 
 def _magnitude(matrices: Array) -> Array:
@@ -359,6 +518,27 @@ def _lyapunov(linear: Array, P: Array) -> Array:
     """The quadratic form that the linearised loop shrinks by e' P e in every period."""
     S = solve_discrete_lyapunov(linear.T, P)
     return np.asarray(0.5 * (S + S.T))
+
+
+def _common(loops: Array, start: Array) -> Array:
+    """A form (d, d) that all of the linear maps (N, d, d) shrink as fast as possible; `start` has their size."""
+    root, d = cholesky(start, lower=True).T, len(start)
+    maps, places = root @ loops @ np.linalg.inv(root), np.tril_indices(d)
+
+    def growth(entries: Array) -> float:
+        factor = np.zeros((d, d))
+        factor[places] = entries
+        scale = np.exp(np.diag(factor))
+        np.fill_diagonal(factor, scale)
+        norms = np.linalg.norm(factor @ maps @ np.linalg.inv(factor), 2, (1, 2)) ** 2
+        return float(logsumexp(SHARPNESS * norms)) / SHARPNESS
+
+    found = minimize(growth, np.zeros(len(places[0])), method="BFGS", options={"maxiter": 100}).x
+    factor = np.zeros((d, d))
+    factor[places] = found
+    np.fill_diagonal(factor, np.exp(np.diag(factor)))
+    form: Array = root.T @ factor.T @ factor @ root
+    return form
 
 
 def _halved(cells: Cells, side: NDArray[np.int64]) -> Cells:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,22 +32,24 @@ from modelgen.program.functions import Program
 from modelgen.program.graph import Graph, Node
 from solver.game.policies import SHORTEST, held_seconds
 from solver.proof.affine import TINY, Affine
+from solver.proof.affine import known as known_of
 from solver.training.solution import Solution
 
 Mask = NDArray[np.bool_]
 
+RANK = 1e-7  # smaller directions of unit rows count as none
 TERMS = 6  # of the Peano-Baker series, which is then cut off with a bound of the rest
 CORRECTIONS = 4  # of the enclosure of the input
-INFLATIONS = 3  # of the enclosure of the motion within a period
-PIECES = 4  # of the way from the target, in the mean of da0/dx
+INFLATIONS = 6  # of the enclosure of the motion within a period
+PIECES = 8  # of the way from the target, in the mean of da0/dx
 CHORDS = 16  # of the way from the target, in the mean of the slope of grad g~
 
 
 @dataclass(frozen=True)
 class Cells:
-    """N sets of errors and parameters: intervals of the bent states, of w0 = -2 B(target)' P e, and of theta."""
+    """N sets of errors and parameters: intervals of z = basis' y and of theta."""
 
-    lower: Array  # (N, b + m + p)
+    lower: Array  # (N, r + p)
     upper: Array
 
     def __len__(self) -> int:
@@ -57,8 +60,64 @@ class Cells:
 
 
 @dataclass(frozen=True)
+class Frame:
+    """Coordinates y of errors e = back y, and z = basis' y that bent states and w0 = -2 B(target)' P e depend on."""
+
+    back: Array  # (n, d)
+    basis: Array  # (d, r) orthonormal columns, the one of most influence first
+    bent: Array  # (b, r): bent states from z
+    argument: Array  # (m, r): w0 from z
+    missed: Array  # (b + m,) largest errors of both for |y| = 1
+
+
+class Moving(NamedTuple):
+    """Bent states e +- r of N cells, which move by drift t/T + up to beside t/T in a period, and theta +- spread."""
+
+    e: Array  # (N, b)
+    r: Array
+    turn: Array  # (N, b, r) by the first symbols
+    theta: Array  # (N, p)
+    spread: Array
+    drift: Array  # (N, b)
+    beside: Array
+    symbols: int
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The direction g in which a cell lies from the target, and what is known of g'y."""
+
+    g: Array  # (N, d)
+    least: Array  # (N,) of g'y at the beginning of a period
+    most: Array
+
+    @classmethod
+    def of(cls, basis: Array, z: Array, half: Array, radius: float) -> Heading:
+        """The heading of cells of basis' y in z +- half (N, r)."""
+        g = z / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), TINY)
+        middle, width = (g * z).sum(1), (np.abs(g) * half).sum(1) + 1e-12 * radius
+        return cls(g @ basis.T, middle - width, middle + width)
+
+    def after(self, speed: tuple[Array, Array], turning: Array, push: Array) -> tuple[Array, Array, Array]:
+        """g, and the middle and radius (N,) of 1/g'y during a period; the radius is infinite if g'y may be 0.
+
+        speed: middles and radii (N, d) of the motion of y in a period at its first rate. turning: (N, d, d) sizes of A
+        T in these coordinates. push: (N, d) of the motion that does not come from y.
+        """
+        norms = turning.sum(-1).max(-1)
+        way = np.abs(speed[0]) + speed[1] + push
+        more = way + np.exp(norms)[:, None] * (turning @ way[..., None])[..., 0].max(1, keepdims=True)  # of |y - y0|
+        along, spare = (self.g * speed[0]).sum(1), speed[1] + push + 0.5 * (turning @ more[..., None])[..., 0]
+        wide = (np.abs(self.g) * spare).sum(1) * (1 + 1e-12)
+        least, most = self.least + np.minimum(along, 0) - wide, self.most + np.maximum(along, 0) + wide
+        high, low = (1 + 1e-14) / least, (1 - 1e-14) / most
+        known = (least > 0) & np.isfinite(most)
+        return self.g, np.where(known, 0.5 * (low + high), 1.0), np.where(known, 0.5 * (high - low), np.inf)
+
+
+@dataclass(frozen=True)
 class Period:
-    """One control period from N cells, in the coordinates y of e = back y with |y| <= radius."""
+    """One control period from N cells, in the coordinates y of a frame with |y| <= radius."""
 
     change: Affine  # (N, d, d) C: y becomes (1 + C) y + disturbance
     disturbance: Array  # (N,) its largest norm
@@ -89,8 +148,18 @@ class HeldLoop:
         self.seen = np.flatnonzero(np.abs(self.cost).max(0) > 0)
         self.unseen = np.setdiff1d(np.arange(len(self.target)), self.seen)
         self.bent, self.closed = self._structure()
-        at_target = self._dynamics(*self._box(np.zeros((1, len(self.bent))), 0.0, self.nominal[None], 0.0), 0)
+        middle = self._box(np.zeros((1, len(self.bent))), 0.0, self.nominal[None], 0.0)
+        at_target = self._dynamics(*middle, np.zeros((1, len(self.bent), 0)), len(self.nominal))
         self.argument = -2.0 * at_target[1].middle[0].T @ self.cost  # w0 = argument e
+
+    def frame(self, back: Array) -> Frame:
+        """The frame of a matrix back (n, d)."""
+        rows = np.vstack([back[self.bent], self.argument @ back])
+        _, sizes, right = np.linalg.svd(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), TINY))
+        basis = right[: int((sizes > RANK).sum())].T
+        of_z = rows @ basis
+        missed = np.linalg.norm(rows - of_z @ basis.T, axis=1) + 1e-13 * np.linalg.norm(rows, axis=1)
+        return Frame(back, basis, of_z[: len(self.bent)], of_z[len(self.bent) :], missed)
 
     # -- formulas of the model ---------------------------------------------------------------------------------------
 
@@ -126,16 +195,16 @@ class HeldLoop:
 
     @cached_property
     def _kernels(self) -> tuple[Kernels, Kernels, Kernels]:
-        """Enclosures of (da0/dx, B) by bent states and theta, of a0 at the target, and of grad g~ and its slopes."""
+        """Enclosures of (da0/dx, B) by bent states and theta, of a0 by the same, and of grad g~ and its slopes."""
         graph, n = Graph(), len(self.target)
         theta, moving = self._inputs(graph, len(self.nominal), "p"), self._inputs(graph, n, "x")
         x = [moving[k] if k in self.bent else graph.constant(self.target[k]) for k in range(n)]
         _, slopes, B = self._rates(graph, x, theta)
-        still, *_ = self._rates(graph, [graph.constant(value) for value in self.target], theta)
+        still, *_ = self._rates(graph, x, theta)
         digest = self.robot.program.digest
         of_robot = Program(graph, (), digest=digest)
         model = affine(of_robot, [*slopes, *B], [*(moving[k] for k in self.bent), *theta])
-        drift = affine(of_robot, still, theta)
+        drift = affine(of_robot, still, [*(moving[k] for k in self.bent), *theta])
         program, graph = self.robot.program, Graph()
         w = program.arguments["w"].entries
         places = {node: graph.input(f"w{k}") for k, node in enumerate(w)}
@@ -152,66 +221,99 @@ class HeldLoop:
         return values, widths
 
     def _dynamics(
-        self, values: Array, widths: Array, symbols: int, along: float = 1.0, beyond: tuple[Array, Array] | None = None
-    ) -> tuple[Affine, Affine]:
-        """da0/dx (N, n, n) and B (N, n, m) over boxes; the first symbols are those of bent states and theta.
+        self, values: Array, widths: Array, turn: Array, symbols: int, beyond: Array | None = None
+    ) -> tuple[Affine, Affine, Array]:
+        """da0/dx (N, n, n) and B (N, n, m) over boxes of bent states and theta, and their slopes (N, n (n + m), b).
 
-        along: the bent states move by this share of their symbols' radius; beyond: and by up to (N, b) of their own, in
-        boxes whose half widths (N, b) are the second entry.
+        turn: (N, b, r) of the bent states by the first symbols; those of theta are next. beyond: by how much (N, b)
+        they differ from that at most.
         """
         n, m, b, count = len(self.target), len(self.trim), len(self.bent), len(values)
-        own = widths.copy()
-        if beyond is not None:
-            own[:, :b] = along * (widths[:, :b])
-            widths = widths.copy()
-            widths[:, :b] = beyond[1]
         middle, slopes, rest = _evaluated(self._kernels[0], values, widths)
-        linear = np.moveaxis(slopes * own[:, None, :], 1, 2)  # (N, d, k)
+        linear = np.concatenate([slopes[:, :, :b] @ turn, slopes[:, :, b:] * widths[:, None, b:]], 2)
+        linear = np.moveaxis(linear, 1, 2)  # (N, r + p, k)
+        steep = np.abs(slopes)
         if beyond is not None:
-            rest = rest + (np.abs(slopes[:, :, :b]) * beyond[0][:, None]).sum(2) * (1 + 1e-13)
-        rest = rest + 1e-15 * (np.abs(middle) + np.abs(linear).sum(1))
+            rest = rest + (steep[:, :, :b] @ beyond[..., None])[..., 0] * (1 + 1e-13)
+        rest = rest + 1e-14 * (np.abs(middle) + (steep @ widths[..., None])[..., 0])
         more = np.zeros((count, symbols, middle.shape[1]))
-        if symbols:
-            more[:, : linear.shape[1]] = linear
-        else:
-            rest = rest + np.abs(linear).sum(1) * (1 + 1e-13)
+        more[:, : linear.shape[1]] = linear
         return (
             _matrices(middle[:, : n * n], more[:, :, : n * n], rest[:, : n * n], n, n),
             _matrices(middle[:, n * n :], more[:, :, n * n :], rest[:, n * n :], n, m),
+            steep[:, :, :b],
         )
 
     # -- one period --------------------------------------------------------------------------------------------------
 
-    def period(self, cells: Cells, back: Array, radius: float, input_error: Array) -> Period:
-        """One control period from N cells of |y| <= radius, where e[seen] = back y.
-
-        back: (n, d). input_error: bound (m,) of the error of the computed input.
-        """
-        b, m, p = len(self.bent), len(self.trim), len(self.nominal)
+    def period(self, cells: Cells, frame: Frame, radius: float, input_error: Array) -> Period:
+        """One control period from N cells of |y| <= radius. input_error: bound (m,) of the error of the input."""
+        r, m, p = frame.basis.shape[1], len(self.trim), len(self.nominal)
         middle, half = 0.5 * (cells.lower + cells.upper), 0.5 * (cells.upper - cells.lower) * (1 + 1e-14)
         half = half + 1e-15 * np.abs(middle)
-        symbols = b + p + m
-        e, r = middle[:, :b], half[:, :b]
-        theta, spread = middle[:, b + m :], half[:, b + m :]
-        _, B = self._dynamics(*self._box(e, r, self.nominal, 0.0), symbols)
-        K, inside = self._gain(cells, B, back, radius)
-        forth = self._inverse(back, symbols)
-        count = len(cells)
-        moved = np.zeros((count, b))
-        good: Mask = np.zeros(count, bool)
-        to = Affine.exact(back, symbols)
-        for _ in range(INFLATIONS):
-            A, B = self._along(e, r, theta, spread, moved, symbols)
+        theta, spread = middle[:, r:], half[:, r:]
+        turn = frame.bent * half[:, None, :r]
+        slack = radius * np.broadcast_to(frame.missed[: len(self.bent)], (len(cells), len(self.bent)))
+        e, reached = middle[:, :r] @ frame.bent.T, np.abs(turn).sum(2) * (1 + 1e-13) + slack
+        symbols = r + p + m
+        _, B, _ = self._dynamics(*self._box(e, reached, self.nominal, 0.0), turn, symbols, slack)
+        K, inside = self._gain(middle[:, :r], half[:, :r], B, frame, radius)
+        forth, to = self._inverse(frame.back, symbols), Affine.exact(frame.back, symbols)
+        gain, where = K @ to, (frame.basis, middle[:, :r], half[:, :r], radius)
+        ways = np.zeros((2, len(cells), len(self.target)))  # the motion is ways[0] t/T, up to ways[1] t/T
+        pushed = self._pushed(theta, spread)
+        heading = Heading.of(*where)
+        for k in range(INFLATIONS):
+            drift, beside = ways[:, :, self.bent]
+            moving = Moving(e, reached, turn, theta, spread, drift, beside + slack, symbols)
+            A, B, mean_A, mean_B = self._along(moving)
             with np.errstate(all="ignore"):  # nothing is known of a wide cell
-                change, way, disturbance = self._series(A, B, K, to, forth, radius, theta, spread, input_error)
-            good = np.asarray((way[:, self.bent] <= moved).all(1))
-            if good.all():
+                still = np.minimum(pushed + B.largest @ input_error, 1e30)
+                push = np.minimum((forth.largest @ still[..., None])[..., 0], 1e30) * self.step
+                rates, of_u = A @ to + B @ gain, forth @ B @ gain
+                turning = forth @ A @ to
+                speed = _products((turning + of_u).times(self.step), *where)
+                known = heading.after(speed, turning.largest * self.step, push)
+                found = self._ways(A, rates, still, where, ways)
+            good = np.asarray((found[1] <= ways[1]).all(1)) & (k > 0)
+            if good.all() or k == INFLATIONS - 1:
                 break
-            moved = np.where(good[:, None], moved, 1.05 * way[:, self.bent] + 1e-12)
-            moved = np.minimum(moved, 1e3)
-        reach = radius * np.linalg.norm(back, axis=1) * (1 + 1e-12)
-        within = (reach + way <= self.bound)[:, self.seen].all(1)
+            found[1] = np.minimum(1.1 * found[1] + 1e-12, 1e3)
+            ways = np.where(good[:, None], ways, found)
+        with np.errstate(all="ignore"):
+            turning, mean = self._straight(moving, (A, mean_A), (turning, forth @ mean_A @ to), forth, to, known)
+            first = (mean + forth @ mean_B @ gain).times(self.step)
+            change, disturbance = self._series(turning, turning + of_u, first, push)
+        reach = radius * np.linalg.norm(frame.back, axis=1) * (1 + 1e-12)
+        within = (reach + np.abs(ways[0]) + ways[1] <= self.bound)[:, self.seen].all(1)
         return Period(change, disturbance, inside & good & within & np.isfinite(change.rest).all((1, 2)))
+
+    def _ways(
+        self, A: Affine, rates: Affine, still: Array, where: tuple[Array, Array, Array, float], ways: Array
+    ) -> Array:
+        """The motion ways[0] t/T in a period T, and how far (N, n) from it at most, if no state moves beyond `ways`."""
+        middle, spare = _products(rates, *where)
+        size = np.abs(ways[0]) + ways[1]
+        if not ways.any():
+            ways = np.stack([self.step * (middle + 0.5 * self.step * (A.middle @ middle[..., None])[..., 0]), ways[1]])
+            ways[0] = np.clip(ways[0], -1e3, 1e3)
+            size = np.abs(ways[0]) + self.step * (spare + still)
+        beside = np.abs(self.step * middle - ways[0]) + self.step * (spare + still)
+        beside += 0.5 * self.step * (A.largest @ size[..., None])[..., 0]
+        return np.stack([ways[0], beside * (1 + 1e-12)])
+
+    def _at_target(self, theta: Array, spread: Array) -> tuple[Array, Array, Array]:
+        """Middles (N, n), slopes (N, n, p) and rests (N, n) of the rates at the target by theta +- spread."""
+        middle, slopes, rest = _evaluated(
+            self._kernels[1], *self._box(np.zeros((len(theta), len(self.bent))), 0.0, theta, spread)
+        )
+        return middle, slopes[:, :, len(self.bent) :], rest
+
+    def _pushed(self, theta: Array, spread: Array) -> Array:
+        """Largest rates (N, n) at the target."""
+        drift, slopes, rest = self._at_target(theta, spread)
+        size: Array = np.abs(drift) + (np.abs(slopes) * spread[:, None]).sum(2) * (1 + 1e-13) + rest
+        return size
 
     def _inverse(self, back: Array, symbols: int) -> Affine:
         """The inverse (d, n) of back on the states that P sees, with zero columns for others."""
@@ -221,61 +323,85 @@ class HeldLoop:
         middle[:, self.seen], rest[:, self.seen] = found.middle, found.rest
         return Affine(middle, np.zeros((symbols, d, n)), rest)
 
-    def _along(
-        self, e: Array, r: Array, theta: Array, spread: Array, moved: Array, symbols: int
-    ) -> tuple[Affine, Affine]:
-        """A (N, n, n) and B (N, n, m) during a period, in which bent states move by up to `moved` (N, b)."""
-        h, total = 0.5 / PIECES, None
+    def _along(self, moving: Moving) -> tuple[Affine, Affine, Affine, Affine]:
+        """A (N, n, n) and B (N, n, m) at any time of a period, then their means over it."""
+        e, r, turn, theta, spread, drift, beside, symbols = moving
+        h, total, n = 0.5 / PIECES, None, len(self.target)
+        middle, moved = e + 0.5 * drift, 0.5 * np.abs(drift) + beside
+        tilted: Array = np.zeros((len(e), n * (n + len(self.trim))))
         for j in range(PIECES):
             s = (2 * j + 1) * h
-            values, widths = self._box(s * e, r, theta, spread)
-            box = h * np.abs(e) + (s + h) * (r + moved)
-            A, _ = self._dynamics(values, widths, symbols, s, (s * moved, box))
+            box = self._box(s * middle, h * np.abs(middle) + (s + h) * (r + moved), theta, spread)
+            A, _, steep = self._dynamics(*box, s * turn, symbols, 0.5 * s * beside)
+            tilted += s / PIECES * (steep @ (moved - 0.5 * beside)[..., None])[..., 0]
             total = A if total is None else total + A
         assert total is not None
-        values, widths = self._box(e, r, theta, spread)
-        _, B = self._dynamics(values, widths, symbols, 1.0, (moved, r + moved))
-        return total.times(1.0 / PIECES), B
+        _, B, steep = self._dynamics(*self._box(middle, r + moved, theta, spread), turn, symbols, 0.5 * beside)
+        A, of_A = total.times(1.0 / PIECES), tilted[:, : n * n].reshape(-1, n, n)
+        of_B = (steep[:, n * n :] @ (moved - 0.5 * beside)[..., None])[..., 0].reshape(-1, n, len(self.trim))
+        return A.widened(of_A * (1 + 1e-12)), B.widened(of_B * (1 + 1e-12)), A, B
 
-    def _series(
+    def _straight(
         self,
-        A: Affine,
-        B: Affine,
-        K: Affine,
-        back: Affine,
+        moving: Moving,
+        along: tuple[Affine, Affine],
+        turning: tuple[Affine, Affine],
         forth: Affine,
-        radius: float,
-        theta: Array,
-        spread: Array,
-        input_error: Array,
-    ) -> tuple[Affine, Array, Array]:
-        """C (N, d, d), the way (N, n) of each state at most, and the norm (N,) of the disturbance."""
-        drift, _, rest = _evaluated(self._kernels[1], theta, spread)
-        steep = np.abs(_evaluated(self._kernels[1], theta, spread)[1])
-        still = np.abs(drift) + (steep * spread[:, None]).sum(2) + rest
-        pushed = still + (B.largest @ input_error)
-        term = (A @ back + B @ (K @ back)).times(self.step)  # (N, n, d)
-        total, way = term, radius * _rows(term)
-        size = np.minimum(A.largest, 1e30)
-        pushed = np.minimum(pushed, 1e30)
-        norms = size.sum(-1).max(-1) * self.step
-        push = self.step * pushed
-        gone = push
+        to: Affine,
+        known: tuple[Array, Array, Array],
+    ) -> tuple[Affine, Affine]:
+        """forth A back at any time of a period and its mean, where a narrow cell makes it narrower than `turning`.
+
+        along: A and its mean. a0 - a0(target) = A e also holds for A = J + rho g'/(g'e) of any matrix J and direction
+        g, with rho = a0 - a0(target) - J e. A narrow cell knows g'e. J is the middle of `along`.
+        """
+        e, r, turn, theta, spread, drift, beside, symbols = moving
+        row, middle_q, radius_q = Affine.exact(known[0][:, None], symbols), known[1], known[2]
+        b = len(self.bent)
+        middle, moved = e + 0.5 * drift, 0.5 * np.abs(drift) + beside
+        J = along[0].middle[:, :, self.bent]
+        value, slopes, rest = _evaluated(self._kernels[1], *self._box(middle, r + moved, theta, spread))
+        at_target = self._at_target(theta, spread)
+        tilt = slopes[:, :, :b] - J
+        linear = np.zeros((len(e), symbols, len(self.target)))
+        linear[:, : turn.shape[2]] = np.moveaxis(tilt @ turn, 1, 2)
+        by_theta = (slopes[:, :, b:] - at_target[1]) * spread[:, None]
+        linear[:, turn.shape[2] : turn.shape[2] + by_theta.shape[2]] = np.moveaxis(by_theta, 1, 2)
+        size = np.abs(J) @ np.abs(middle)[..., None] + np.abs(value)[..., None]
+        value = value - at_target[0] - (J @ middle[..., None])[..., 0]
+        rest = (
+            rest + at_target[2] + 1e-14 * (size[..., 0] + np.abs(linear).sum(1) + (np.abs(tilt) @ r[..., None])[..., 0])
+        )
+        found: list[Affine] = []
+        size, q = np.zeros(()), middle_q[:, None, None]
+        for A, loose, beyond in zip(along, turning, (moved, 0.5 * beside), strict=True):
+            wide = (rest + (np.abs(tilt) @ beyond[..., None])[..., 0])[..., None] * (1 + 1e-12)
+            rho = forth @ Affine(value[..., None], linear[..., None], wide)
+            if not found:  # at any time: it also bounds the product of two changes in the mean
+                size = rho.largest * (radius_q[:, None, None] + 1e-15 * q)
+            rho = known_of(rho.middle * q, rho.slopes * q[..., None], rho.rest * q + size)
+            base = Affine(A.middle.copy(), A.slopes.copy(), A.rest.copy())
+            base.middle[..., self.bent] = J
+            base.slopes[..., self.bent], base.rest[..., self.bent] = 0.0, 0.0
+            narrow = forth @ base @ to + rho @ row
+            found.append(_either(narrow.rest.sum((1, 2)) < loose.rest.sum((1, 2)), narrow, loose))
+        return found[0], found[1]
+
+    def _series(self, turning: Affine, rates: Affine, first: Affine, push: Array) -> tuple[Affine, Array]:
+        """C (N, d, d), and the norm (N,) of the disturbance. first: T times the mean of `rates`."""
+        term, total = rates.times(self.step), first
+        size = np.minimum(turning.largest, 1e30) * self.step
+        norms, gone = size.sum(-1).max(-1), push
         for k in range(1, TERMS):
-            term = (A @ term).times(self.step / (k + 1))
-            total, way = total + term, way + radius * _rows(term)
-            push = (size @ push[..., None])[..., 0] * self.step / (k + 1)
+            term = (turning @ term).times(self.step / (k + 1))
+            total = total + term
+            push = (size @ push[..., None])[..., 0] / (k + 1)
             gone = gone + push
-        with np.errstate(all="ignore"):
-            tail = np.exp(norms) * norms / (TERMS + 1)
-            rest = tail[:, None] * term.largest.max(1)
-            more = tail * push.max(1)
+        tail = np.exp(norms) * norms / (TERMS + 1)
+        rest, more = tail[:, None] * term.largest.max(1), tail * push.max(1)
         total = total.widened(np.broadcast_to(rest[:, None], total.rest.shape))
-        gone = (gone + more[:, None]) * (1 + 1e-12)
-        way = (way + radius * np.linalg.norm(rest, axis=1)[:, None] + gone) * (1 + 1e-12)
-        gone = np.minimum(gone, 1e100)  # where nothing is known
-        disturbance = np.linalg.norm((forth.largest @ gone[..., None])[..., 0], axis=1) * (1 + 1e-12)
-        return forth @ total, way, disturbance
+        gone = np.minimum((gone + more[:, None]) * (1 + 1e-12), 1e100)  # where nothing is known
+        return total, np.linalg.norm(gone, axis=1) * (1 + 1e-12)
 
     # -- the policy --------------------------------------------------------------------------------------------------
 
@@ -299,15 +425,13 @@ class HeldLoop:
             least, most = least + a / CHORDS, most + b / CHORDS
         return least * (1 - 1e-13), most * (1 + 1e-13)
 
-    def _gain(self, cells: Cells, B: Affine, back: Array, radius: float) -> tuple[Affine, Mask]:
-        """K (N, m, n), and whether the policy looks up V in the basin only."""
-        b, m = len(self.bent), len(self.trim)
-        symbols, count = B.symbols, len(cells)
+    def _gain(self, z: Array, half: Array, B: Affine, frame: Frame, radius: float) -> tuple[Affine, Mask]:
+        """K (N, m, n) at z +- half (N, r), and whether the policy looks up V in the basin only."""
+        m, symbols, count, back = len(self.trim), B.symbols, len(z), frame.back
         P = Affine.exact(self.cost, symbols)
         W = (B.mT @ P).times(-2.0)
-        beside = (W - Affine.exact(self.argument, symbols)) @ Affine.exact(back, symbols)
-        spare = radius * np.linalg.norm(beside.largest, axis=2) * (1 + 1e-12) + 1e-300
-        low, high = cells.lower[:, b : b + m] - spare, cells.upper[:, b : b + m] + spare
+        middle, spare = _products(W @ Affine.exact(back, symbols), frame.basis, z, half, radius)
+        low, high = middle - spare, middle + spare
         H = (B.mT @ P @ B).times(2.0 * self.hold)
         D_low = np.broadcast_to(self.middle - self.limit - self.trim, (count, m)).copy()
         D_high = np.broadcast_to(self.middle + self.limit - self.trim, (count, m)).copy()
@@ -381,6 +505,27 @@ class HeldLoop:
         step = self.hold * np.maximum(size, SHORTEST * self.limit)
         extra = np.maximum(step**2 * steep - step * least, 0.0)
         return np.asarray(inside & (extra < spare).all(1))
+
+
+def _products(W: Affine, basis: Array, z: Array, half: Array, radius: float) -> tuple[Array, Array]:
+    """Middles and radii (N, m) of W y, with W (N, m, d), basis' y in z +- half (N, r) and |y| <= radius."""
+    along, open_to = W.middle @ basis, np.eye(len(basis)) - basis @ basis.T
+    middle: Array = (along @ z[..., None])[..., 0]
+    reach = np.abs(z) @ np.abs(basis.T) + half @ np.abs(basis.T)
+    spare = (np.abs(along) @ (half + 1e-14 * np.abs(z))[..., None])[..., 0]
+    spare += ((W.largest - np.abs(W.middle) * (1 - 1e-14)) @ np.minimum(reach, radius)[..., None])[..., 0]
+    spare += radius * _rows(W @ Affine.exact(open_to, W.symbols)) + TINY
+    return middle, spare * (1 + 1e-12)
+
+
+def _either(first: Mask, a: Affine, b: Affine) -> Affine:
+    """a where first (N,) is set, else b."""
+    here = first[:, None, None]
+    return Affine(
+        np.where(here, a.middle, b.middle),
+        np.where(here[..., None], a.slopes, b.slopes),
+        np.where(here, a.rest, b.rest),
+    )
 
 
 def _hull0(low: Array, high: Array) -> tuple[Array, Array]:

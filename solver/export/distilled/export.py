@@ -14,19 +14,22 @@ from solver.errors import SolverError
 from solver.export.c_export import emit_observer
 from solver.export.c_folder import kernels
 from solver.export.c_templates import origin
-from solver.export.distilled.board import COMPILER, compiler_version, count_period, count_policy, missing_tools
-from solver.export.distilled.c_source import CLOSE, emit
 from solver.export.distilled.cost import (
+    COMPILER,
     CYCLES,
     Cost,
     ObserverCost,
     TimeBudget,
+    compiler_version,
+    count_period,
+    count_policy,
+    missing_tools,
     observer_cost,
     read_budget,
     widest,
     with_tell,
 )
-from solver.export.distilled.network import LAYERS, SmallNetwork, controller
+from solver.export.distilled.network import CLOSE, LAYERS, SmallNetwork, controller, emit
 from solver.export.distilled.regression import Effort, compare, distil, require_small_loss, table
 from solver.observer.observability import estimated_parameters
 from solver.observer.observer import make_sensing, usual_counts

@@ -18,10 +18,10 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.export.c_export import emit_observer
 from solver.export.c_folder import kernels
-from solver.export.distilled import board, export
-from solver.export.distilled.c_source import emit
+from solver.export.distilled import cost as board
+from solver.export.distilled import export
 from solver.export.distilled.cost import WIDTHS, cost, observer_cost, read_budget, widest
-from solver.export.distilled.network import SmallNetwork, argument_scale, controller
+from solver.export.distilled.network import SmallNetwork, argument_scale, controller, emit
 from solver.export.distilled.regression import Comparison, Effort, distil, require_small_loss
 from solver.game.policies import make_policy
 from solver.problem.problem import Problem

@@ -21,10 +21,9 @@ from modelgen import Robot
 from modelgen.builder import export
 from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
-from solver.export.distilled import board
-from solver.export.distilled.c_source import emit
+from solver.export.distilled import cost as board
 from solver.export.distilled.cost import with_tell
-from solver.export.distilled.network import SmallNetwork, argument_scale, controller
+from solver.export.distilled.network import SmallNetwork, argument_scale, controller, emit
 from solver.export.distilled.regression import target_gain
 from solver.game.policies import make_policy
 from solver.plants.outcome import rollouts

@@ -40,26 +40,26 @@ def test_trajectories_of_wrong_robots_lie_within_the_bounds(name: str, width: fl
     solution, generator = load_solution(name), np.random.default_rng(0)
     loop = HeldLoop(solution)
     robot = solution.problem.robot.with_kernels()
-    n, b = len(loop.target), len(loop.bent)
+    n = len(loop.target)
     back, radius = np.linalg.inv(np.linalg.cholesky(loop.cost)).T, 0.4 * float(np.sqrt(loop.level))
     y = generator.normal(size=(COUNT, n))
     y *= radius * generator.uniform(0.2, 0.9, (COUNT, 1)) / np.linalg.norm(y, axis=1, keepdims=True)
-    rows = np.vstack([back[loop.bent], loop.argument @ back])
+    frame = loop.frame(back)
+    r = frame.basis.shape[1]
     theta = loop.nominal * generator.uniform(0.97, 1.03, (COUNT, len(loop.nominal)))
-    at = np.hstack([y @ rows.T, theta])
-    reach = np.concatenate([radius * np.linalg.norm(rows, axis=1), 0.5 * np.abs(loop.nominal)])
+    at = np.hstack([y @ frame.basis, theta])
+    reach = np.concatenate([np.full(r, radius), 0.5 * np.abs(loop.nominal)])
     middle = at + width * reach * generator.uniform(-1, 1, at.shape)
-    period = loop.period(Cells(middle - width * reach, middle + width * reach), back, radius, 1e-5 * loop.limit)
+    period = loop.period(Cells(middle - width * reach, middle + width * reach), frame, radius, 1e-5 * loop.limit)
     assert period.known.all()
     e = y @ back.T
     u = commanded(solution, loop.target + e)
     ends = np.array([after(robot, loop.target + e[k], u[k], theta[k], loop.step) for k in range(COUNT)])
     change = np.linalg.solve(back, (ends - loop.target - e).T).T
     t = (at - middle) / (width * reach)
-    known = np.concatenate([np.arange(b), np.arange(b + len(loop.trim), at.shape[1])])  # the chords' are not
-    slopes, p = period.change.slopes, len(loop.nominal)
-    centre = period.change.middle + np.einsum("ks,ksij->kij", t[:, known], slopes[:, : b + p])
-    spread = period.change.rest + np.abs(slopes[:, b + p :]).sum(1)
+    slopes, known = period.change.slopes, at.shape[1]  # the chords' symbols are not known
+    centre = period.change.middle + np.einsum("ks,ksij->kij", t, slopes[:, :known])
+    spread = period.change.rest + np.abs(slopes[:, known:]).sum(1)
     missed = np.abs(change - np.einsum("kij,kj->ki", centre, y))
     bound = np.einsum("kij,kj->ki", spread, np.abs(y)) + period.disturbance[:, None]
     assert (missed <= bound + 1e-11).all()
@@ -69,8 +69,8 @@ def test_bounds_at_one_state_are_narrow() -> None:
     """Otherwise every enclosure would be right."""
     loop = HeldLoop(load_solution("planar_arm2-rfvi"))
     back, radius = np.linalg.inv(np.linalg.cholesky(loop.cost)).T, 1e-3 * float(np.sqrt(loop.level))
-    rows = np.vstack([back[loop.bent], loop.argument @ back])
-    at = np.concatenate([rows[:, 0] * 0.5 * radius, loop.nominal])[None]
-    period = loop.period(Cells(at, at), back, radius, 0.0 * loop.limit)
+    frame = loop.frame(back)
+    at = np.concatenate([0.5 * radius * frame.basis[0], loop.nominal])[None]
+    period = loop.period(Cells(at, at), frame, radius, 0.0 * loop.limit)
     assert period.known.all()
     assert (period.change.rest < 1e-3 * np.abs(period.change.middle).max()).all()

@@ -22,6 +22,7 @@ from solver.errors import SolverError
 from solver.gym.environment import RobotEnv, RobotVectorEnv
 from solver.jobs.engines import policy_reference
 from solver.observer.observability import make_observer
+from solver.oracles.limit import find_limit
 from solver.plants import make_plant
 from solver.plants.outcome import controller, rollouts
 from solver.preflight.check import weak_corners
@@ -345,3 +346,13 @@ def test_every_robot_of_a_family_has_the_time_of_the_slowest(family: Path) -> No
     assert solver.simulate(family).t[-1] == pytest.approx(whole.horizon, abs=0.05)  # whole control periods
     with pytest.raises(SolverError, match=r"seconds is -1; give a time"):
         solver.evaluate(family, seconds=-1)
+
+
+def test_the_limit_of_a_family_is_that_of_the_robot_that_it_is_told(family: Path, short: str) -> None:
+    found = find_limit(str(family), {"mass": Relative(0.6)}, guesses=2, seed=0, starts=1)
+    solution = load_solution(family, told={"mass": 0.6})
+    start = torch.tensor(found.starts[0].start[None], dtype=torch.float32)
+    own = rollouts(solution.problem, solution.controller(), start)
+    assert found.run_return == pytest.approx(float(own.returns[0]), rel=1e-5)
+    robot = find_limit("pendulum", {"mass": Relative(0.6)}, guesses=2, seed=0, generated=short, starts=1)
+    assert found.parameters == pytest.approx(robot.parameters)

@@ -1,0 +1,38 @@
+"""`solver check`: an independent check of a proof that `solver prove --out` wrote."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from solver.commands import FAILED
+
+
+@dataclass(frozen=True)
+class Options:
+    """Ball arithmetic (python-flint) on the equations of the artifact, by other code and another argument than the
+    search. Refuses a proof of another policy, model or parameters. The exit code is 1 where a cell cannot be shown."""
+
+    proof: Annotated[Path, Positional, arg(metavar="PROOF")]
+    """File of `solver prove --out`."""
+    all: bool = False
+    """Check all cells. By default a random tenth."""
+    seed: int = 0
+    """Of the random tenth."""
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
+    """Folder of artifacts. By default the one of the training."""
+
+
+def run(options: Options) -> int:
+    """Check and print."""
+    from solver.proof.checker import check
+
+    results = check(options.proof, options.all, options.seed, options.generated)
+    for result in results:
+        what = "nominal" if result.spread == 0 else f"+-{100 * result.spread:g} %"
+        answer = "holds" if result.holds else "NOT SHOWN: a cell does not keep the claim"
+        print(f"{what:<12}{answer} ({result.checked} of {result.cells} cells, {result.seconds:.1f} s)")
+    return 0 if all(result.holds for result in results) else FAILED

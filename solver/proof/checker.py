@@ -1,0 +1,677 @@
+"""Independent check of a proof of `solver prove --out`, by ball arithmetic (Arb) on the model's own equations.
+
+It shares no code with the search but the file's format: no LLVM, no Torch, no derivative that the project computed. The
+equations are the nodes of the artifact's program file. Their derivatives come from dual numbers, the motion in one
+control period from Taylor's formula with a remainder over an enclosure of the motion. In a cell, with y after the
+period written y+(y, theta), the claim |y+| <= (1 - rate) |y| + rate core is shown by one of two forms:
+
+    g(middle) + sum_j max |dg/dv_j| half_j <= 0,  g = |y+|^2 - ((1 - rate) |y|)^2 - 2 (1 - rate) rate core |y|
+    |dy+/dy| <= 1 - rate over the hull of the cell and the target,  |y+(0, theta)| <= rate core
+
+A cell that neither form shows is halved. Coordinates v are those of y in the claim's basis and its complement.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import struct
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from solver.errors import SolverError
+from solver.proof.written import EMPTY, HELD, read, sha256
+
+try:
+    from flint import arb, arb_mat, arb_series, ctx
+except ImportError as error:  # pragma: no cover
+    raise SolverError("solver check needs python-flint: pip install 'robust-value-iteration[proof]'") from error
+
+SHIPPED = Path(__file__).resolve().parents[1] / "shipped"
+GENERATED = SHIPPED.parents[1] / "generated"
+BITS = 80  # of the ball arithmetic
+ORDER = 4  # of Taylor's formula
+INFLATIONS = 12  # of the enclosure of the motion
+DEEPEST = 24  # halvings of a cell of the file
+SHARE = 10  # one of so many cells is checked by default
+SHORTEST = 0.02  # of the input limit: the shortest step at which the policy looks up V
+FREE = 1e3  # states that the cost does not see lie within this of the target
+FIELDS = (
+    *("policy", "robot", "program", "checkpoint", "period", "hold", "target", "cost", "level", "trim", "middle"),
+    *("limit", "bound", "parameters", "input_error", "claims"),
+)
+
+Number = Any  # an arb, or an arb_series in time
+
+
+class Dual:
+    """A number and its slopes along k variables; None is a slope of zero."""
+
+    __slots__ = ("slopes", "value")
+
+    def __init__(self, value: Number, slopes: list[Number | None]) -> None:
+        self.value, self.slopes = value, slopes
+
+    def through(self, value: Number, slope: Number) -> Dual:
+        """The value of a function of this number, whose derivative is `slope`."""
+        return Dual(value, [None if s is None else slope * s for s in self.slopes])
+
+    def __add__(self, other: Dual) -> Dual:
+        return Dual(self.value + other.value, [_plus(a, b) for a, b in zip(self.slopes, other.slopes, strict=True)])
+
+    def __neg__(self) -> Dual:
+        return Dual(-self.value, [None if s is None else -s for s in self.slopes])
+
+    def __sub__(self, other: Dual) -> Dual:
+        return self + -other
+
+    def __mul__(self, other: Dual) -> Dual:
+        pairs = zip(self.slopes, other.slopes, strict=True)
+        slopes = [_plus(a if a is None else a * other.value, b if b is None else b * self.value) for a, b in pairs]
+        return Dual(self.value * other.value, slopes)
+
+    def __truediv__(self, other: Dual) -> Dual:
+        inverse = 1 / other.value
+        return self * other.through(inverse, -inverse * inverse)
+
+
+def _plus(a: Number | None, b: Number | None) -> Number | None:
+    return b if a is None else a if b is None else a + b
+
+
+def _square(x: Number) -> Number:
+    """x^2, which is no negative number where x is a ball."""
+    return (x * x).max(arb(0)) if isinstance(x, arb) else x * x
+
+
+UNARY: dict[str, Callable[[Number], tuple[Number, Number]]] = {
+    "sin": lambda x: (x.sin(), x.cos()),
+    "cos": lambda x: (x.cos(), -x.sin()),
+    "exp": lambda x: (x.exp(), x.exp()),
+    "log": lambda x: (x.log(), 1 / x),
+    "sqrt": lambda x: (x.sqrt(), 1 / (2 * x.sqrt())),
+    "atan": lambda x: (x.atan(), 1 / (1 + _square(x))),
+    "tanh": lambda x: (x.tanh(), 1 - _square(x.tanh())),
+}
+
+
+def _chosen(a: Dual, b: Dual, larger: bool) -> Dual:
+    """The larger or smaller of two balls; both slopes where it is not known which."""
+    first, second = (a, b) if larger else (b, a)
+    if first.value >= second.value:
+        return a
+    if first.value <= second.value:
+        return b
+    value = a.value.max(b.value) if larger else a.value.min(b.value)
+    zero = arb(0)
+    pairs = zip(a.slopes, b.slopes, strict=True)
+    return Dual(value, [(zero if s is None else s).union(zero if t is None else t) for s, t in pairs])
+
+
+class Equations:
+    """Functions of a program file, whose format `modelgen.program.stored` describes."""
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        self.nodes, self.arguments, self.functions = content["nodes"], content["arguments"], content["functions"]
+
+    def __call__(self, function: str, known: dict[str, list[Dual]], constant: Callable[[float], Dual]) -> list[Any]:
+        """Entries of each output, at the entries of each argument."""
+        values = {at: entry for name, row in known.items() for at, entry in zip(self.arguments[name], row, strict=True)}
+        outputs = self.functions[function]["outputs"]
+        for at in self._order(function):
+            if at not in values:
+                values[at] = self._value(self.nodes[at], values, constant)
+        return [[values[at] for at in entries] for _, _, entries in outputs]
+
+    @cache  # noqa: B019
+    def _order(self, function: str) -> list[int]:
+        waiting, needed = [at for output in self.functions[function]["outputs"] for at in output[2]], set()
+        while waiting:
+            at = waiting.pop()
+            if at not in needed:
+                needed.add(at)
+                if isinstance(node := self.nodes[at], list):
+                    waiting += node[1:2] if node[0] == "solution" else node[1:]
+        return sorted(needed)
+
+    def _value(self, node: Any, values: dict[int, Dual], constant: Callable[[float], Dual]) -> Dual:
+        if isinstance(node, (int, float)):
+            return constant(float(node))
+        if isinstance(node, str):
+            raise SolverError(f"the equations need the number `{node}`, which the check does not know")
+        kind, a = node[0], values[node[1]]
+        if kind == "solution":
+            return a
+        if kind == "negative":
+            return -a
+        if kind in UNARY:
+            return a.through(*UNARY[kind](a.value))
+        b = values[node[2]]
+        if kind in {"minimum", "maximum"}:
+            return _chosen(a, b, kind == "maximum")
+        if kind == "add":
+            return a + b
+        if kind == "sub":
+            return a - b
+        if kind == "mul":
+            return a * b
+        if kind == "div":
+            return a / b
+        raise SolverError(f"the check has no rule for the operation `{kind}` of the equations")
+
+
+def ball(low: float, high: float) -> Number:
+    """The ball of an interval."""
+    return arb(low).union(arb(high))
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box of v (d,) and of parameters (p,)."""
+
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+
+    def halved(self, side: int) -> tuple[Box, Box]:
+        middle = (self.lower[side] + self.upper[side]) / 2
+        below, above = list(self.upper), list(self.lower)
+        below[side] = above[side] = middle
+        return Box(self.lower, tuple(below)), Box(tuple(above), self.upper)
+
+    def widths(self) -> list[float]:
+        return [high - low for low, high in zip(self.lower, self.upper, strict=True)]
+
+
+class ClosedLoop:
+    """The sampled closed loop of a proof: the run's policy in its basin on the model of its artifact."""
+
+    def __init__(self, proof: dict[str, Any], equations: Equations, claim: dict[str, Any]) -> None:
+        self.equations, self.proof = equations, proof
+        self.rate, self.core = float(claim["rate"]), float(claim["core"])
+        self.P = [[arb(value) for value in row] for row in proof["cost"]]
+        self.n, self.m, self.p = len(proof["target"]), len(proof["trim"]), len(proof["parameters"])
+        self.seen = [i for i in range(self.n) if any(proof["cost"][i])]
+        basis = _completed(claim["basis"])
+        back = arb_mat([[arb(value) for value in claim["back"][i]] for i in self.seen])
+        turn = arb_mat([[arb(value) for value in row] for row in basis])
+        self.back = back * turn  # (d, d): seen errors from v
+        self.forth = self.back.inv()
+        self.d, self.r = len(self.seen), len(claim["basis"][0])
+        self.fixed = [arb(value) for value in proof["parameters"]]
+        self._require_orthonormal(turn)
+        self._require_inside(claim)
+
+    def _require_orthonormal(self, turn: Number) -> None:
+        product = turn.transpose() * turn
+        for i in range(self.d):
+            for j in range(self.d):
+                if not abs(product[i, j] - (i == j)) < 1e-9:
+                    raise SolverError("the proof is wrong: its basis is not orthonormal")
+
+    def _require_inside(self, claim: dict[str, Any]) -> None:
+        """Raises SolverError unless the set is that of its shape, within the basin and within the limits."""
+        d, square = self.d, self.forth.transpose() * self.forth
+        for i in range(d):
+            for j in range(d):
+                stated, scale = claim["shape"][self.seen[i]][self.seen[j]], (square[i, i] * square[j, j]).sqrt()
+                if not abs(square[i, j] - stated) < 1e-6 * scale:
+                    raise SolverError("the proof is wrong: its shape is not that of its coordinates")
+        P = arb_mat([[self.P[i][j] for j in self.seen] for i in self.seen])
+        form = self.back.transpose() * P * self.back
+        self.level = arb(self.proof["level"]) * (1 - arb(1e-5))
+        if not _definite(arb_mat([[self.level * (i == j) - form[i, j] for j in range(d)] for i in range(d)])):
+            raise SolverError("the proof is wrong: its set is not within the basin, where the policy is known")
+        self.form = form
+
+    # -- one period --------------------------------------------------------------------------------------------------
+
+    def after(self, v: Sequence[Number], theta: Sequence[Number]) -> tuple[list[Number], list[list[Number]], bool]:
+        """v after a period, its slopes (d, d + p) by v and theta, and whether the motion stays where it is known."""
+        k, zero = self.d + self.p, arb(0)
+        known = [Dual(zero, [None] * k) for _ in range(self.n)]
+        for row, i in enumerate(self.seen):
+            slopes: list[Number | None] = [self.back[row, j] for j in range(self.d)]
+            value = sum((self.back[row, j] * v[j] for j in range(self.d)), zero)
+            known[i] = Dual(value, slopes + [None] * self.p)
+        target = [arb(value) for value in self.proof["target"]]
+        free = ball(-FREE, FREE)
+        x = [Dual(target[i] + (e.value if i in self.seen else free), e.slopes) for i, e in enumerate(known)]
+        u, inside = self._policy(x, known, v)
+        at = [Dual(value, [arb(1) if j == self.d + i else None for j in range(k)]) for i, value in enumerate(theta)]
+        end, reached = self._moved(x, u, at)
+        if reached is None:
+            return [], [], False
+        errors = [end[i] - Dual(target[i], [None] * k) for i in self.seen]
+        values, slopes_out = [], []
+        for row in range(self.d):
+            values.append(sum((self.forth[row, j] * errors[j].value for j in range(self.d)), zero))
+            slopes_out.append(
+                [sum((self.forth[row, j] * (errors[j].slopes[c] or 0) for j in range(self.d)), zero) for c in range(k)]
+            )
+        for i in self.seen:
+            inside = inside and bool(abs(reached[i].value - target[i]) < self.proof["bound"][i])
+        return values, slopes_out, inside
+
+    def _policy(self, x: list[Dual], e: list[Dual], v: Sequence[Number]) -> tuple[list[Dual], bool]:
+        """Inputs, and whether the policy looks up V in the basin only. It knows the nominal parameters."""
+        k, m, hold = self.d + self.p, self.m, arb(self.proof["hold"])
+
+        def constant(value: Number) -> Dual:
+            return Dual(arb(value), [None] * k)
+
+        nominal = {"x": x, "theta": [constant(value) for value in self.fixed]}
+        B = self.equations("affine_dynamics", nominal, constant)[1]
+        column = [[B[i * m + a] for i in range(self.n)] for a in range(m)]
+        PB = [[_sum(constant(self.P[i][j]) * c[j] for j in range(self.n)) for i in range(self.n)] for c in column]
+        w = [_sum(e[i] * PB[a][i] for i in range(self.n)) * constant(-2) for a in range(m)]
+        twice = constant(2 * hold)
+        H = [[_sum(column[a][i] * PB[b][i] for i in range(self.n)) * twice for b in range(m)] for a in range(m)]
+        trim, limit = [arb(value) for value in self.proof["trim"]], self.proof["limit"]
+        closed, _ = self._conjugate([c.value for c in w])
+        inside, size = True, sum((entry * entry for entry in v), arb(0)).min(arb(1))
+        for a in range(m if self.proof["hold"] else 0):
+            step = hold * abs(closed[a] - trim[a]).max(arb(SHORTEST * limit[a]))
+            steep = H[a][a].value / (2 * hold)
+            largest = self._largest_form() * size
+            inside = inside and bool(largest + step * step * steep - step * abs(w[a].value) < self.level)
+        start = self._solved([c.value.mid() for c in w], [[c.value.mid() for c in row] for row in H], trim)
+        argument = [w[a].value - sum((H[a][b].value * start[b] for b in range(m)), arb(0)) for a in range(m)]
+        at, _ = self._conjugate(argument)
+        missed = [start[a] - (at[a] - trim[a]) for a in range(m)]
+        turned = [sum((H[a][b].value * missed[b] for b in range(m)), arb(0)) for a in range(m)]
+        clipped = [ball(-limit[a], limit[a]) - trim[a] + self.middle(a) for a in range(m)]
+        anywhere = [
+            (w[a].value - sum((H[a][b].value * clipped[b] for b in range(m)), arb(0))).union(argument[a])
+            for a in range(m)
+        ]
+        steepest = max(float(slope.upper()) for slope in self._conjugate(anywhere)[1])
+        wide = _norm(turned) * steepest
+        d = [start[a] + ball(-1, 1) * (abs(missed[a]).upper() + wide) for a in range(m)]
+        d = [d[a].intersection(clipped[a]) for a in range(m)]
+        argument = [w[a].value - sum((H[a][b].value * d[b] for b in range(m)), arb(0)) for a in range(m)]
+        at, slopes = self._conjugate(argument)
+        d = [d[a].intersection(at[a] - trim[a]) for a in range(m)]
+        # (1 + S H) u' = S (w' - H' d)
+        slopes = [slope.max(arb(0)) for slope in slopes]  # grad g~ increases, and H is positive semidefinite
+        matrix = arb_mat([[slopes[a] * H[a][b].value + (a == b) for b in range(m)] for a in range(m)])
+        if m == 1:
+            matrix[0, 0] = matrix[0, 0].max(arb(1))
+        moved = [
+            [
+                slopes[a] * ((w[a].slopes[c] or 0) - sum(((H[a][b].slopes[c] or 0) * d[b] for b in range(m)), arb(0)))
+                for c in range(k)
+            ]
+            for a in range(m)
+        ]
+        tilt = matrix.solve(arb_mat(moved))
+        error = self.proof["input_error"]
+        return [
+            Dual(trim[a] + d[a] + ball(-error[a], error[a]), [tilt[a, c] for c in range(k)]) for a in range(m)
+        ], inside
+
+    def middle(self, a: int) -> Number:
+        """Middle of the range of an input."""
+        return arb(self.proof["middle"][a])
+
+    def _largest_form(self) -> Number:
+        """Upper bound of e' P e at |v| = 1."""
+        rows = [sum((abs(self.form[i, j]) for j in range(self.d)), arb(0)) for i in range(self.d)]
+        largest = rows[0]
+        for row in rows[1:]:
+            largest = largest.max(row)
+        return largest.min(self.level)
+
+    def _conjugate(self, w: Sequence[Number]) -> tuple[list[Number], list[Number]]:
+        """grad g~ and its slopes at w (m,)."""
+        m = self.m
+        rows = [Dual(arb(value), [arb(1) if a == b else None for b in range(m)]) for a, value in enumerate(w)]
+        (u,) = self.equations("optimal_input", {"w": rows}, lambda value: Dual(arb(value), [None] * m))
+        return [entry.value for entry in u], [entry.slopes[a] or arb(0) for a, entry in enumerate(u)]
+
+    def _solved(self, w: list[Number], H: list[list[Number]], trim: list[Number]) -> list[Number]:
+        """d with d = grad g~(w - H d) - u0, nearly."""
+        d = [arb(0)] * self.m
+        for _ in range(200):
+            argument = [w[a] - sum((H[a][b] * d[b] for b in range(self.m)), arb(0)) for a in range(self.m)]
+            at, slopes = self._conjugate(argument)
+            missed = [at[a] - trim[a] - d[a] for a in range(self.m)]
+            if all(abs(entry) < 1e-15 * (1 + abs(d[a])) for a, entry in enumerate(missed)):
+                break
+            matrix = arb_mat([[slopes[a] * H[a][b] + (a == b) for b in range(self.m)] for a in range(self.m)])
+            step = matrix.solve(arb_mat([[entry] for entry in missed]))
+            d = [(d[a] + step[a, 0]).mid() for a in range(self.m)]
+        return d
+
+    def _moved(self, x: list[Dual], u: list[Dual], theta: list[Dual]) -> tuple[list[Dual], list[Dual] | None]:
+        """x after a period, and an enclosure of the motion; None where none is found."""
+        step, k = arb(self.proof["period"]), self.d + self.p
+        during = ball(0, 1) * step
+
+        def rates(at: list[Dual], constant: Callable[[float], Dual], lift: Callable[[Dual], Dual]) -> list[Dual]:
+            a, B = self.equations("affine_dynamics", {"x": at, "theta": [lift(entry) for entry in theta]}, constant)
+            inputs = [lift(entry) for entry in u]
+            return [a[i] + _sum(B[i * self.m + c] * inputs[c] for c in range(self.m)) for i in range(self.n)]
+
+        def plain(value: float) -> Dual:
+            return Dual(arb(value), [None] * k)
+
+        wide, reached = x, None
+        for _ in range(INFLATIONS):
+            speed = rates(wide, plain, lambda entry: entry)
+            found = [_shifted(x[i], speed[i], during) for i in range(self.n)]
+            if wide is not x and all(_holds(wide[i], found[i]) for i in self.seen):
+                reached = wide
+                break
+            wide = [_inflated(entry) if i in self.seen else x[i] for i, entry in enumerate(found)]
+        if reached is None:
+            return x, None
+
+        def series(at: list[Dual], last: int) -> list[Dual]:
+            """Taylor coefficients up to `last` from the state at one time."""
+            rows = [[[entry.value], [[s] for s in entry.slopes]] for entry in at]
+            for j in range(last):
+                ctx.cap = j + 1
+                lifted = [Dual(_series(row[0], j), [_series(s, j) for s in row[1]]) for row in rows]
+                flow = rates(
+                    lifted,
+                    lambda value: Dual(_series([arb(value)], j), [None] * k),  # noqa: B023
+                    lambda e: Dual(_series([e.value], j), [None if s is None else _series([s], j) for s in e.slopes]),  # noqa: B023
+                )
+                for row, rate in zip(rows, flow, strict=True):
+                    row[0].append(rate.value[j] / (j + 1))
+                    for s, slope in zip(row[1], rate.slopes, strict=True):
+                        s.append(arb(0) if slope is None else slope[j] / (j + 1))
+            return [Dual(row[0], row[1]) for row in rows]
+
+        start, over = series(x, ORDER - 1), series(reached, ORDER)
+        ctx.cap = 10
+        powers = [step**j for j in range(ORDER + 1)]
+
+        def end(values: list[Number | None], rest: Number | None) -> Number:
+            total = sum(((value or 0) * powers[j] for j, value in enumerate(values)), arb(0))
+            return total + (rest or 0) * powers[ORDER]
+
+        ends = []
+        for first, rest in zip(start, over, strict=True):
+            pairs: Any = zip(first.slopes, rest.slopes, strict=True)
+            slopes = [end(a, b[ORDER]) for a, b in pairs]
+            ends.append(Dual(end(first.value, rest.value[ORDER]), slopes))
+        return ends, reached
+
+    # -- cells -------------------------------------------------------------------------------------------------------
+
+    def around_target(self, half: float = 0.05) -> Box:
+        """A small box about the target at the nominal parameters."""
+        theta = tuple(self.proof["parameters"])
+        return Box((-half,) * self.d + theta, (half,) * self.d + theta)
+
+    def verify(self, box: Box, depth: int = DEEPEST) -> bool:
+        """Whether the claim holds in a box."""
+        waiting = [(box, depth)]
+        while waiting:
+            box, depth = waiting.pop()
+            v = [ball(a, b) for a, b in zip(box.lower[: self.d], box.upper[: self.d], strict=True)]
+            if _outside(v):
+                continue
+            side = self._side_left(box, v)
+            if side < 0:
+                continue
+            if depth == 0:
+                return False
+            waiting += [(half, depth - 1) for half in box.halved(side)]
+        return True
+
+    def _side_left(self, box: Box, v: list[Number]) -> int:
+        """-1 where the claim holds in the box, else the side to halve."""
+        d, size = self.d, self.d + self.p
+        theta = [ball(a, b) for a, b in zip(box.lower[d:], box.upper[d:], strict=True)]
+        widths = box.widths()
+        try:
+            end, slopes, inside = self.after(v, theta)
+        except (ZeroDivisionError, ValueError):  # balls so wide that a matrix may be singular, or that do not meet
+            end, slopes, inside = [], [], False
+        widest = max(range(d), key=lambda j: widths[j])
+        if not inside:
+            return widest
+        shrinks = 1 - arb(self.rate)
+        middle = [(low + high) / 2 for low, high in zip(box.lower, box.upper, strict=True)]
+        at, _, _ = self.after([arb(value) for value in middle[:d]], [arb(value) for value in middle[d:]])
+        half = [arb(width) / 2 * (1 + arb(1e-12)) for width in widths]
+        now = [
+            end[i].intersection(at[i] + ball(-1, 1) * sum((abs(slopes[i][j]) * half[j] for j in range(size)), arb(0)))
+            for i in range(d)
+        ]
+        distance = sum((value.abs_lower() ** 2 for value in v), arb(0)).sqrt().lower()
+        base = sum((a * a for a in at), arb(0)) - shrinks**2 * sum((arb(value) ** 2 for value in middle[:d]), arb(0))
+        steep = [
+            2 * sum((slopes[i][j] * now[i] for i in range(d)), arb(0)) - (2 * shrinks**2 * v[j] if j < d else 0)
+            for j in range(size)
+        ]
+        bound = base + sum((abs(steep[j]) * half[j] for j in range(size)), arb(0))
+        if bound - 2 * shrinks * self.rate * self.core * distance <= 0:
+            return -1
+        if distance <= 2 * max(widths[:d]) and self._contracts(box, theta):
+            return -1
+        if distance <= 2 * max(widths[:d]):
+            return self._side_at_target(slopes, v, widths)
+        score = [float((steep[j].rad() * half[j]).upper()) for j in range(size)]
+        best = max(range(size), key=lambda j: score[j])
+        return best if widths[best] > 0 else widest
+
+    def _side_at_target(self, slopes: list[list[Number]], v: list[Number], widths: list[float]) -> int:
+        """The side to halve of a box near the target: the one that widens the slopes dv+/dv most.
+
+        There dv+/dtheta is proportional to v, and tells how the slopes change with theta.
+        """
+        d, size = self.d, float(_norm(v))
+        theta = [
+            sum(float(row[d + j].abs_upper()) for row in slopes) * widths[d + j] / (2 * size) for j in range(self.p)
+        ]
+        spread = sum(float(row[j].rad()) for row in slopes for j in range(d)) - sum(theta)
+        largest = max(range(self.p), key=lambda j: theta[j]) if self.p else 0
+        if not self.p or theta[largest] <= spread:
+            return max(range(d), key=lambda j: widths[j])
+        return d + largest
+
+    def _contracts(self, box: Box, theta: list[Number]) -> bool:
+        """Whether |dv+/dv| <= 1 - rate between the box and the target, and v+ of the target is in the core."""
+        d = self.d
+        hull = [ball(min(a, 0.0), max(b, 0.0)) for a, b in zip(box.lower[:d], box.upper[:d], strict=True)]
+        _, slopes, inside = self.after(hull, theta)
+        still, _, known = self.after([arb(0)] * d, theta)
+        if not (inside and known):
+            return False
+        jacobian = arb_mat([row[:d] for row in slopes])
+        square = jacobian.transpose() * jacobian
+        free = arb_mat([[(1 - arb(self.rate)) ** 2 * (i == j) - square[i, j] for j in range(d)] for i in range(d)])
+        return bool(_norm(still) <= self.rate * self.core) and _definite(free)
+
+
+def _outside(v: Sequence[Number]) -> bool:
+    """Whether every vector of balls is longer than 1."""
+    return bool(sum((value.abs_lower() ** 2 for value in v), arb(0)) > 1)
+
+
+def _norm(values: Sequence[Number]) -> Number:
+    """Upper bound of the norm of a vector."""
+    return sum((value.abs_upper() ** 2 for value in values), arb(0)).sqrt().upper()
+
+
+def _sum(terms: Iterator[Dual]) -> Dual:
+    total = next(terms)
+    for term in terms:
+        total = total + term
+    return total
+
+
+def _series(values: Sequence[Number | None], order: int) -> Number:
+    return arb_series([arb(0) if value is None else value for value in values], prec=order + 1)
+
+
+def _shifted(start: Dual, rate: Dual, during: Number) -> Dual:
+    pairs = zip(start.slopes, rate.slopes, strict=True)
+    slopes = [_plus(a, None if b is None else b * during) for a, b in pairs]
+    return Dual(start.value + rate.value * during, slopes)
+
+
+def _inflated(entry: Dual) -> Dual:
+    def wider(value: Number | None) -> Number | None:
+        return None if value is None else value + ball(-1, 1) * (value.rad() * 0.1 + 1e-15 + abs(value) * 1e-15)
+
+    return Dual(wider(entry.value), [wider(slope) for slope in entry.slopes])
+
+
+def _holds(outer: Dual, inner: Dual) -> bool:
+    """Whether an enclosure contains another."""
+    pairs = zip(outer.slopes, inner.slopes, strict=True)
+    return inner.value in outer.value and all(
+        (arb(0) if b is None else b) in (arb(0) if a is None else a) for a, b in pairs
+    )
+
+
+def _definite(matrix: Number) -> bool:
+    """Whether every symmetric matrix of a matrix of balls is positive definite, by elimination of its middle."""
+    d = matrix.nrows()
+    spread = sum((matrix[i, j].rad() ** 2 for i in range(d) for j in range(d)), arb(0)).sqrt()
+    rest = [[(matrix[i, j].mid() + matrix[j, i].mid()) / 2 - spread * (i == j) for j in range(d)] for i in range(d)]
+    for k in range(d):
+        if not rest[k][k] > 0:
+            return False
+        for i in range(k + 1, d):
+            factor = rest[i][k] / rest[k][k]
+            for j in range(k + 1, d):
+                rest[i][j] = rest[i][j] - factor * rest[k][j]
+    return True
+
+
+def _completed(basis: list[list[float]]) -> list[list[float]]:
+    """An orthonormal basis (d, d) that begins with the columns of `basis` (d, r)."""
+    d, r = len(basis), len(basis[0])
+    columns = [[basis[i][j] for i in range(d)] for j in range(r)]
+    for k in range(d):
+        if len(columns) == d:
+            break
+        new = [float(i == k) for i in range(d)]
+        for _ in range(2):
+            for other in columns:
+                along = sum(a * b for a, b in zip(new, other, strict=True))
+                new = [a - along * b for a, b in zip(new, other, strict=True)]
+        size = sum(a * a for a in new) ** 0.5
+        if size > 0.1:
+            columns.append([a / size for a in new])
+    return [[column[i] for column in columns] for i in range(d)]
+
+
+def leaves(tree: Sequence[int], root: Box, free: int, claim_sides: int) -> Iterator[tuple[Box, int]]:
+    """The cells of a tree with their marks. The sides of the file skip `free` coordinates after the first ones."""
+    waiting, places = [root], iter(tree)
+    while waiting:
+        box = waiting.pop()
+        mark = next(places, None)
+        if mark is None or mark >= len(root.lower) - free or mark < EMPTY:
+            raise SolverError("the proof is wrong: its tree of cells is not complete")
+        if mark < 0:
+            yield box, mark
+        else:
+            below, above = box.halved(mark if mark < claim_sides else mark + free)
+            waiting += [above, below]
+    if next(places, None) is not None:
+        raise SolverError("the proof is wrong: its tree has cells that no other one contains")
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Result for one claim."""
+
+    spread: float
+    cells: int  # of the claim
+    checked: int
+    wrong: int  # cells that could not be shown
+    seconds: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether all checked cells hold."""
+        return self.wrong == 0
+
+
+def check(path: Path, every: bool = False, seed: int = 0, generated: str | None = None) -> list[Checked]:
+    """Results for the claims of a proof. Checks all cells, or a random one of SHARE.
+
+    Raises SolverError for a file that is no proof, and for one that is not of this policy, model or parameters.
+    """
+    ctx.prec = BITS
+    proof = read(path, FIELDS)
+    equations = _require_same(proof, generated)
+    return [_checked(ClosedLoop(proof, equations, claim), claim, every, seed) for claim in proof["claims"]]
+
+
+def _checked(loop: ClosedLoop, claim: dict[str, Any], every: bool, seed: int) -> Checked:
+    start, chooser, free = time.process_time(), random.Random(seed), loop.d - loop.r
+    ends = [1.0 + 1e-9] * loop.d
+    share = claim["spread"]
+    theta = [(value - share * abs(value), value + share * abs(value)) for value in loop.proof["parameters"]]
+    root = Box(tuple([-end for end in ends] + [low for low, _ in theta]), tuple(ends + [high for _, high in theta]))
+    cells = list(leaves(claim["tree"], root, free, loop.r))
+    chosen = [cell for cell in cells if every or chooser.randrange(SHARE) == 0] or cells[:1]
+    wrong = 0
+    for box, mark in chosen:
+        if mark == EMPTY:
+            v = [ball(a, b) for a, b in zip(box.lower[: loop.r], box.upper[: loop.r], strict=True)]
+            wrong += not _outside(v)
+        elif mark == HELD:
+            wrong += not loop.verify(box)
+        if wrong:
+            break
+    return Checked(claim["spread"], len(cells), len(chosen), wrong, time.process_time() - start)
+
+
+def _require_same(proof: dict[str, Any], generated: str | None) -> Equations:
+    """Equations of the proof's robot. Raises SolverError unless the proof is of this run and this artifact."""
+
+    def require(same: bool, what: str) -> None:
+        if not same:
+            raise SolverError(f"the proof is refused: {what} is not that of {proof['policy']}")
+
+    folder = Path(proof["policy"])
+    folder = folder if folder.exists() else SHIPPED / folder
+    if not (folder / "run.json").is_file():
+        raise SolverError(f"the proof is of {proof['policy']}, and there is no such run folder or shipped policy")
+    run, checkpoint = json.loads((folder / "run.json").read_text()), folder / "checkpoint.pt"
+    require(sha256(checkpoint) == proof["checkpoint"], "the checkpoint")
+    places = [Path(generated)] if generated else [folder / "artifact", *map(Path, filter(None, [run["generated"]]))]
+    places += [] if generated else [Path("generated"), GENERATED]
+    place = next((place / run["robot"] for place in places if (place / run["robot"] / "manifest.json").is_file()), None)
+    if place is None:
+        raise SolverError(f"there is no artifact of {run['robot']}; run `modelgen build {run['robot']}` first")
+    manifest = json.loads((place / "manifest.json").read_text())
+    program = next(iter(place.glob(f"program_{proof['program'][:12]}.json")), None)
+    require(run["robot"] == proof["robot"], "the robot")
+    require(program is not None and sha256(program) == proof["program"] == manifest["program"], "the model")
+    assert program is not None
+    data = manifest["metadata"]
+    require([p["value"] for p in data["parameters"]] == proof["parameters"], "a parameter")
+    require(data["task"]["target"] == proof["target"], "the target")
+    for name, default in (("limit", None), ("trim", 0.0), ("middle", 0.0)):
+        require([entry.get(name, default) for entry in data["inputs"]] == proof[name], f"the {name} of an input")
+    limits = [
+        math.pi if state["continuous"] else state["limit"] - abs(target)
+        for state, target in zip(data["states"], proof["target"], strict=True)
+    ]
+    require(limits == proof["bound"], "a limit of the states")
+    require(abs(1 / data["task"]["control_rate"] - proof["period"]) < 1e-12, "the control period")
+    periods = run["settings"].get("reaction_periods", 1.0)
+    require(abs(periods * proof["period"] - proof["hold"]) < 1e-12, "the hold of the policy")
+    with zipfile.ZipFile(checkpoint) as stored:
+        parts = [stored.read(name) for name in stored.namelist() if stored.getinfo(name).file_size < 1 << 16]
+    flat = [value for row in proof["cost"] for value in row]
+    require(struct.pack(f"<{len(flat)}f", *flat) in parts, "the quadratic form P")
+    level = struct.pack("<f", proof["level"]), struct.pack(">d", proof["level"]), struct.pack("<d", proof["level"])
+    require(any(part in parts or any(part in whole for whole in parts) for part in level), "the basin's level")
+    return Equations(json.loads(program.read_text()))

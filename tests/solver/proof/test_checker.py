@@ -1,0 +1,112 @@
+"""The independent check of a proof: it accepts what is true, and refuses what was changed."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from solver.cli import main
+from solver.errors import SolverError
+from solver.proof.basin import prove_basin
+from solver.proof.checker import FIELDS, ClosedLoop, Equations, _require_same, check
+from solver.proof.written import HELD, read, write
+
+
+@cache
+def proven() -> dict[str, Any]:
+    """A proof of the nominal pendulum."""
+    proof = prove_basin("pendulum-rfvi", spread=0.0, seconds=10.0)
+    assert proof.nominal is not None
+    return proof.about | {"claims": [proof.nominal.claim(0.0)]}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "proof.json"
+    write(path, proven())
+    return path
+
+
+def test_a_proof_is_accepted(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(file)]) == 0
+    assert "holds" in capsys.readouterr().out
+
+
+def test_every_flipped_digit_is_refused(file: Path) -> None:
+    text, chooser = file.read_text(), random.Random(0)
+    digits = [k for k, letter in enumerate(text) if letter.isdigit()]
+    for _ in range(120):
+        at = chooser.choice(digits)
+        other = chooser.choice([digit for digit in "0123456789" if digit != text[at]])
+        file.write_text(text[:at] + other + text[at + 1 :])
+        with pytest.raises(SolverError):
+            check(file)
+
+
+def _changed(chooser: random.Random) -> dict[str, Any]:
+    """A proof in which one number or name differs, with a digest of its own."""
+    proof = copy.deepcopy(proven())
+    claim = proof["claims"][0]
+    factor = 1 + chooser.choice([-1, 1]) * chooser.uniform(1e-3, 0.5)
+    i, j = chooser.randrange(2), chooser.randrange(2)
+    kind = chooser.randrange(9)
+    if kind == 0:
+        proof["cost"][i][j] *= factor
+    elif kind == 1:
+        proof["level"] *= factor
+    elif kind == 2:
+        claim["shape"][i][j] *= factor
+    elif kind == 3:
+        claim["back"][i] = [factor * entry + 1e-2 for entry in claim["back"][i]]
+    elif kind == 4:
+        proof["hold"] *= factor
+    elif kind == 5:
+        proof["policy"] = chooser.choice(["pendulum-cfvi", "cartpole-rfvi"])
+    elif kind == 6:
+        name = chooser.choice(["program", "checkpoint"])
+        proof[name] = proof[name][::-1]
+    elif kind == 7:
+        proof[chooser.choice(["limit", "parameters", "bound", "target"])][0] += factor
+    else:
+        claim["tree"] = claim["tree"][: -1 - chooser.randrange(3)]
+    return proof
+
+
+def test_a_changed_proof_with_a_right_digest_is_refused(tmp_path: Path) -> None:
+    chooser = random.Random(1)
+    for _ in range(80):
+        write(tmp_path / "proof.json", _changed(chooser))
+        with pytest.raises(SolverError):
+            check(tmp_path / "proof.json")
+
+
+@pytest.mark.parametrize("what", ["rate", "core", "sign"])
+def test_a_false_claim_is_not_shown(what: str, file: Path) -> None:
+    """The hashes would be right: a rate that is too fast, no core, gravity with the wrong sign of another model."""
+    proof = read(file, FIELDS)
+    equations, claim = _require_same(proof, None), copy.deepcopy(proof["claims"][0])
+    if what == "rate":
+        claim["rate"] = 0.2
+    elif what == "core":
+        claim["core"] = 0.0
+    else:
+        nodes = copy.deepcopy(equations.nodes)
+        first = next(k for k, node in enumerate(nodes) if isinstance(node, list) and node[0] == "sin")
+        nodes[first][0] = "cos"  # the target is no equilibrium of this model
+        equations = Equations({"nodes": nodes, "arguments": equations.arguments, "functions": equations.functions})
+    loop = ClosedLoop(proof, equations, claim)
+    around = loop.around_target()
+    assert not loop.verify(around, 6)
+    assert HELD in claim["tree"]
+
+
+def test_another_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text(json.dumps({"format": 7}))
+    with pytest.raises(SolverError, match="no proof"):
+        check(tmp_path / "other.json")
