@@ -256,7 +256,6 @@ function call(x, values) {
 """
 
 
-@pytest.mark.slow
 def test_in_javascript(family: Family, tmp_path: Path) -> None:
     script, context = script_of(family.run, tmp_path), family.solution.problem.context
     assert context is not None
