@@ -38,6 +38,7 @@ SOLVER = {
     "casadi",
     "cma",
     "distributed",
+    "flint",
     "gymnasium",
     "jax",
     "matplotlib",

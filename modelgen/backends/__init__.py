@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, Protocol, cast
 
 from modelgen.metadata import Metadata
@@ -26,7 +27,7 @@ EXPORTS = {
     "casadi": "modelgen.backends.casadi",
     "js": "modelgen.backends.js",
     "fmu": "modelgen.backends.fmu.robot",
-    "fmu2": "modelgen.backends.fmu.robot_2",
+    "fmu2": "modelgen.backends.fmu.robot:Fmi2",
 }
 #: By backend, the operations of a function beyond which `verify` leaves it out, and Numba refuses it: they compile an
 #: operation in milliseconds.
@@ -65,4 +66,4 @@ def backend(name: str) -> Backend:
 
 
 def emitter(name: str) -> Emitter:
-    return cast(Emitter, import_module((BESIDE | EXPORTS)[name]))
+    return cast(Emitter, resolve_name((BESIDE | EXPORTS)[name]))

@@ -22,8 +22,8 @@ from solver.lab.reproduction import certificates, gallery, robustness, table1
 from solver.lab.reproduction.results_page import read_known, read_rows
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT, METRICS, read_metrics, training_seconds
-from solver.training import diagnosis as stall
 from solver.training import lifecycle
+from solver.training.lifecycle import advice
 from solver.training.run import RUN, load_run, load_run_checkpoint
 from solver.training.solution import load_solution
 from tests.modelgen.support.cases import fuzzed
@@ -109,7 +109,7 @@ def test_logs_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: 
     found = read_metrics(folder)
     assert all(math.isfinite(value) for row in found for value in row.values())
     assert math.isfinite(training_seconds(folder))
-    assert "50 %" in stall.diagnosis(EVALUATION, found, -50.0, "pendulum", folder)
+    assert "50 %" in advice(EVALUATION, found, -50.0, "pendulum", folder)
     for row in read_metrics(folder, ("iteration", "return_mean")):
         assert int(row["iteration"]) < 10**301
 

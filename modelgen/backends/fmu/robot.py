@@ -1,4 +1,4 @@
-"""A robot as FMU, for model exchange and co-simulation: the export `fmu`, FMI 3.0; `robot_2` has FMI 2.0."""
+"""A robot as FMU, for model exchange and co-simulation: the exports `fmu`, FMI 3.0, and `fmu2`, FMI 2.0."""
 
 from __future__ import annotations
 
@@ -12,6 +12,15 @@ from modelgen.program.functions import Program
 def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
     """NAME.fmu of FMI 3.0, with machine code for this machine. Raises ModelError without a C compiler."""
     return {f"{robot.name}.fmu": made(program, robot, 3)}
+
+
+class Fmi2:
+    """The export `fmu2`, for older tools."""
+
+    @staticmethod
+    def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
+        """As above, of FMI 2.0."""
+        return {f"{robot.name}.fmu": made(program, robot, 2)}
 
 
 def made(program: Program, robot: Metadata, version: int) -> bytes:

@@ -55,6 +55,7 @@ def test_verification_finds_a_wrong_recursion() -> None:
     assert {"Lagrange's equations hold", "mass matrix is that of the kinetic energy"} <= failed
 
 
+@pytest.mark.slow
 def test_both_derivations_of_small_robots_agree() -> None:
     """Accelerations by the recursion and by Lagrange's equations of the expanded energies."""
     robot = double_pendulum()

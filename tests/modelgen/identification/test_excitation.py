@@ -70,6 +70,7 @@ def test_information_is_that_of_finite_differences(pendulum: CompiledRobot, aske
     np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_an_unseen_combination_keeps_its_width(hanging: CompiledRobot) -> None:
     one = task(hanging)
     found = excite(hanging, one, 2, silent)

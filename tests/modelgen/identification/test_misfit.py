@@ -74,6 +74,7 @@ def test_the_warning_names_the_size_the_width_and_dry_friction(
         assert word in first
 
 
+@pytest.mark.slow
 def test_a_right_model_keeps_the_width_of_its_set(pendulum: CompiledRobot, tmp_path: Path) -> None:
     found = identify(Model(pendulum), recordings(pendulum, tmp_path, TRUTH, 3, NOISE), 0.5, silent)
     assert found.misfit.excess == 0.0

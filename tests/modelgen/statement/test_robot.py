@@ -65,6 +65,7 @@ class TestNames:
         else:
             assert robot.parameter(name, 1, "kg", fixed=True).name == name
 
+    @pytest.mark.slow
     @given(st.text(max_size=8))
     def test_any_text_is_accepted_or_refused_with_a_message(self, name: Any) -> None:
         if name.isidentifier() and name.isascii() and name[0] != "_" and not keyword.iskeyword(name):

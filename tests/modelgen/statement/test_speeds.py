@@ -153,6 +153,7 @@ def test_a_top_with_body_rates_moves_as_a_tree_with_angles(gyro: Robot) -> None:
     np.testing.assert_allclose(rates, x[:, 3:], atol=1e-10)
 
 
+@pytest.mark.slow
 def test_solved_kinematics_divide_only_where_the_angles_are_singular(gyro: Robot) -> None:
     """SymPy's own elimination also divides by cos(yaw)."""
 

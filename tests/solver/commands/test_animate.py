@@ -55,6 +55,7 @@ def test_segments_are_those_of_the_states_at_the_frames(load: Callable[[str], Co
         np.testing.assert_allclose(segments[frame, 0, 1], 1.3 * np.array([np.sin(angle), np.cos(angle)]), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_mistakes_are_named(finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, message in (
         ([str(finished_run), "--out", str(tmp_path / "a.mp4")], "a.gif"),

@@ -39,6 +39,8 @@ from tests.solver.export.test_page_export import LOOP
 from tests.solver.references import lean, leaning_robot
 from tests.solver.small_trainings import quiet
 
+pytestmark = pytest.mark.slow  # a training of a family for every robot
+
 Array = np.ndarray[Any, Any]
 GIVEN = {
     "pendulum": {"mass": (0.5, 1.5), "length": (0.8, 1.2)},  # one input, an angle that wraps, no trim
@@ -117,7 +119,6 @@ def family(
     return Family(run, solution, rows)
 
 
-@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("real", ["double", "float"])
 def test_in_c(family: Family, real: str, tmp_path: Path) -> None:
@@ -220,7 +221,6 @@ def test_the_stated_cost_bounds_a_call_that_is_told_a_context(pendulum: Path, tm
     np.testing.assert_allclose(counts.u, wanted, atol=1e-3 * float(problem.input_limits[0]))
 
 
-@pytest.mark.slow
 @needs_compiler
 def test_a_context_in_c_is_held_within_its_ranges(pendulum: Path, tmp_path: Path) -> None:
     """It says so, and an entry that is not a number counts as nominal."""
@@ -297,7 +297,6 @@ def test_a_page_tells_the_policy_or_not(pendulum: Path) -> None:
     assert '"knows"' in emit([solution])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("periods", ["0", "1"])
 def test_in_onnx(family: Family, periods: str, tmp_path: Path) -> None:
     """Any batch, with a context for each state; the metadata describe it."""
@@ -316,7 +315,6 @@ def test_in_onnx(family: Family, periods: str, tmp_path: Path) -> None:
     assert_close(beyond, session.run(["u"], {"x": family.states[:1], "context": top})[0])
 
 
-@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("words", [(), ("--observer",)])
@@ -342,7 +340,6 @@ def test_in_an_fmu(pendulum: Path, version: int, words: tuple[str, ...], tmp_pat
     fmu.close()
 
 
-@pytest.mark.slow
 @needs_compiler
 def test_an_observer_in_c_estimates_what_a_family_is_told(pendulum: Path, tmp_path: Path, capsys: Any) -> None:
     """It compiles without a warning; the estimates go into the context, and need no shift of the input."""

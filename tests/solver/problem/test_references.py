@@ -34,6 +34,8 @@ from solver.value.network import Ensemble
 from tests.closeness import assert_close
 from tests.solver.references import lean, slide
 
+pytestmark = pytest.mark.slow  # its fixtures train, or fit the basins of a family
+
 Made = tuple[Problem, Ensemble]
 
 
@@ -80,7 +82,6 @@ def riccati(problem: Problem, angle: float = 0.0) -> tuple[np.ndarray, np.ndarra
     return P, (np.linalg.inv(R) @ B.T @ P)[0]
 
 
-@pytest.mark.slow
 def test_the_quadratic_form_and_the_policy_are_those_of_the_shifted_state(sliding: Made) -> None:
     """A mass on a rail is alike everywhere: V(x, c) and u(x, c) depend on x - goal only, as SciPy's solution says."""
     problem, ensemble = sliding
@@ -111,7 +112,6 @@ def test_the_networks_of_a_robot_that_is_alike_everywhere_need_to_learn_nothing_
         assert_close(moved, still, 10)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sliding", "leaning"])
 def test_all_forms_of_the_value_function_agree(request: pytest.FixtureRequest, name: str) -> None:
     problem, ensemble = request.getfixturevalue(name)
@@ -204,7 +204,6 @@ def test_a_value_step_is_that_of_the_robot_with_this_target_and_no_adversary_mov
     assert not torch.equal(move.disturbed.theta, theta)
 
 
-@pytest.mark.slow
 def test_a_jump_changes_target_cost_and_success_at_its_time(sliding: Made) -> None:
     problem, ensemble = sliding
     act, periods = regulated(problem, ensemble), 150
@@ -238,7 +237,6 @@ def test_a_jump_changes_target_cost_and_success_at_its_time(sliding: Made) -> No
     assert again.success.tolist() == [False, True, True]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("longest", [None, 2])
 def test_an_observer_takes_the_jump_too(leaning: Made, longest: int | None) -> None:
     problem, ensemble = leaning
@@ -260,7 +258,6 @@ def test_nobody_estimates_a_reference_and_it_disturbs_nothing(leaning: Made) -> 
     assert_close(largest_disturbance(problem, [0]), 0.1 * problem.input_limits)
 
 
-@pytest.mark.slow
 def test_references_are_given_without_being_asked_for_within_a_smaller_range_if_wanted() -> None:
     assert [entry.name for entry in resolve(slide(), ())] == ["goal"]
     assert [entry.name for entry in resolve(slide(), ["mass"])] == ["goal", "mass"]

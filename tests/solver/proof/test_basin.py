@@ -81,6 +81,22 @@ def test_a_flipped_sign_in_a_corner_is_not_proven(seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("share", [0.02, 0.3])
+def test_a_limit_cycle_around_the_target_is_not_proven(share: float) -> None:
+    """The input has a dead zone, so that the pendulum falls out of it and is pushed back."""
+    searching = copy.copy(search())
+    loop = searching.loop = copy.copy(searching.loop)
+    radius, chord = 0.6 * searching.widest, loop._chord
+    zone = share * radius * float(np.linalg.norm(loop.argument @ searching.back))
+
+    def dead(low: Array, high: Array) -> tuple[Array, Array]:
+        least, largest = chord(low, high)
+        return np.where((np.minimum(abs(low), abs(high)) <= zone) | (low * high <= 0), 0.0, least), largest
+
+    loop._chord = dead  # type: ignore[method-assign]
+    assert searching.prove(radius, 0.0 * loop.nominal, seconds=0.5) is None
+
+
 def test_one_wrong_parameter_at_the_edge_of_a_wide_box_is_not_proven() -> None:
     assert search().prove(0.6 * search().widest, 0.5 * search().loop.nominal, seconds=2.0) is None
 

@@ -49,6 +49,7 @@ def test_a_run_is_evaluated_where_there_is_no_such_robot(
     assert solver.load(away / "run").robot.name == "pendulum"
 
 
+@pytest.mark.slow
 def test_the_robot_of_the_training_is_used_after_another_build(run_copy: Path, house: Path) -> None:
     """The shipped pendulum has another hash than the short one of the run."""
     described = json.loads((run_copy / "run.json").read_text())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from solver.cli import main
-from solver.training.diagnosis import diagnosis
+from solver.training.lifecycle import advice
 
 ROW = {
     "iteration": 4.0,
@@ -32,7 +32,7 @@ def numbers_of(text: str) -> set[str]:
 
 
 def text_of(kept: dict[str, float], *rows: dict[str, float]) -> str:
-    return diagnosis(kept, [{"value_error": 3.0, "target_mean": -1.0}, *rows], -50.0, "robot", Path("run"))
+    return advice(kept, [{"value_error": 3.0, "target_mean": -1.0}, *rows], -50.0, "robot", Path("run"))
 
 
 def test_solved_task_has_no_diagnosis() -> None:
@@ -44,7 +44,7 @@ def test_damaged_metrics_do_not_change_the_success() -> None:
     better = ROW | {"selection_success": 1.0, "success_rate": 1.0}
     damaged: list[list[dict[str, float]]] = [[], [{}], [better], [better, {"iteration": 9.0}]]
     for rows in damaged:
-        assert numbers_of(diagnosis(ROW, rows, -50.0, "r", Path("run"))) >= SUCCESSES
+        assert numbers_of(advice(ROW, rows, -50.0, "r", Path("run"))) >= SUCCESSES
 
 
 @pytest.mark.parametrize(

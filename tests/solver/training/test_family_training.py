@@ -39,6 +39,8 @@ from solver.value.frozen import FrozenValue
 from tests.closeness import assert_close
 from tests.solver.small_trainings import quiet, require_same_after_resume
 
+pytestmark = pytest.mark.slow  # its fixtures train, or fit the basins of a family
+
 GIVEN = {"mass": (0.5, 1.5), "length": (0.8, 1.2)}
 ROBUST = {"state": 0.002, "action": 0.1, "observation": 0.001, "parameters": 0.05}
 
@@ -63,7 +65,6 @@ def family(train: Callable[..., None], tmp_path_factory: pytest.TempPathFactory)
     return folder
 
 
-@pytest.mark.slow
 def test_run_json_names_the_ranges(family: Path) -> None:
     described = json.loads((family / "run.json").read_text())
     ends = [(entry["name"], entry["lower"], entry["upper"]) for entry in described["given"]]
@@ -74,7 +75,6 @@ def test_run_json_names_the_ranges(family: Path) -> None:
     assert run.identity() != replace(run, given=()).identity()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("done", [1, 3])
 def test_a_resumed_family_is_an_uninterrupted_one(
     train: Callable[..., None], family: Path, tmp_path: Path, done: int
@@ -125,7 +125,6 @@ def test_a_policy_without_told_parameters_refuses_them() -> None:
         load_solution("pendulum-rfvi", told={"mass": 1.2})
 
 
-@pytest.mark.slow
 def test_evaluate_tells_the_changed_value_unless_blind(family: Path) -> None:
     told = solver.evaluate(family, parameters={"mass": Relative(1.3)}, episodes=5)
     blind = solver.evaluate(family, parameters={"mass": Relative(1.3)}, episodes=5, blind=True)
@@ -139,7 +138,6 @@ def test_evaluate_tells_the_changed_value_unless_blind(family: Path) -> None:
     assert np.isfinite(observed.statistics["return_mean"])
 
 
-@pytest.mark.slow
 def test_robustness_tells_every_point(family: Path, tmp_path: Path) -> None:
     words = ["robustness", str(family), "--parameter", "mass", "--from", "0.8x", "--to", "1.2x", "--points", "3"]
     words += ["--episodes", "4", "--jobs", "1", "--out"]
@@ -164,7 +162,6 @@ def test_exports_hold_the_policy_of_the_told_robot(family: Path, tmp_path: Path)
     assert main(["export", str(family), "--c", str(tmp_path), "--set", "torque=1"]) == 2
 
 
-@pytest.mark.slow
 def test_a_heavier_robot_hovers_with_more_thrust(tiny: Callable[..., Settings], tmp_path: Path) -> None:
     """The trim of the told robot, in the policy and in its cost."""
     _, run = plan("planar_quadrotor", given={"mass": (0.4, 0.6)})
@@ -199,7 +196,6 @@ def test_the_observation_of_an_environment_ends_with_the_context(short: str) -> 
     assert plain.reset(seed=4)[0].shape == (3,)
 
 
-@pytest.mark.slow
 def test_the_network_of_a_family_does_not_fit_one_robot(family: Path, short: str, tmp_path: Path) -> None:
     with pytest.raises(SolverError, match="does not fit this training: the robot has other states now, or --given"):
         solver.train("pendulum", generated=short, start_from=family, iterations=1, preview=0.0, out=tmp_path / "run")
@@ -216,7 +212,6 @@ def test_told_values_are_the_nominal_ones_of_the_solution(family: Path) -> None:
     assert solution.ensemble.told == 0
 
 
-@pytest.mark.slow
 def test_the_policy_is_told_the_estimates_of_every_row(family: Path) -> None:
     """The true values differ between the rows. The context is the estimate of another observer, held in the range."""
     problem, act, _ = load_rollout_policy(family, contexts=True)
@@ -225,9 +220,14 @@ def test_the_policy_is_told_the_estimates_of_every_row(family: Path) -> None:
     x = torch.tensor([[0.3, 0.0], [2.0, 1.0], [-2.5, 0.5]])
     seen = []
 
+    def excited(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """A torque more, because a robot that hangs at rest does not show its mass."""
+        u, cost = act(rows)
+        return u + 1.0, cost
+
     def spy(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         seen.append(rows)
-        return act(rows)
+        return excited(rows)
 
     plant = make_plant("nominal", problem, theta, (), 0)
     motion = rollouts(problem, spy, problem.told(x, theta), plant, 2.0, observed=True, estimate=["mass"])
@@ -240,7 +240,7 @@ def test_the_policy_is_told_the_estimates_of_every_row(family: Path) -> None:
         masses = ((observer.parameters[:, 0] - 1.0) / 0.5).clamp(-1.0, 1.0)
         lengths = (theta[:, 1] - 1.0) / 0.2
         torch.testing.assert_close(rows, torch.cat([states, torch.stack([masses, lengths], 1)], 1))
-        torch.testing.assert_close(u, observer.compensate(act(rows)[0]))
+        torch.testing.assert_close(u, observer.compensate(excited(rows)[0]))
     torch.testing.assert_close(motion.x[1:, :, 2:], torch.stack(seen)[:, :, 2:])
     torch.testing.assert_close(seen[0][:, 2], torch.zeros(3))
     np.testing.assert_allclose(motion.estimates["mass"][:2], theta[:2, 0], rtol=0.05)
@@ -262,7 +262,6 @@ def test_with_exact_estimates_the_rollout_is_that_of_the_told_policy(family: Pat
     np.testing.assert_allclose(found.returns, expected.returns, rtol=1e-3)
 
 
-@pytest.mark.slow
 def test_interfaces_tell_the_estimates(family: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["evaluate", str(family), "--episodes", "3", "--set", "mass=1.3x", "length=1.1x", "--observer"]
     assert main([*words, "--estimate"]) == 0
@@ -284,7 +283,6 @@ def test_interfaces_tell_the_estimates(family: Path, capsys: pytest.CaptureFixtu
         solver.evaluate("pendulum-rfvi", episodes=3, observer=True, estimate=["told"])
 
 
-@pytest.mark.slow
 def test_robustness_and_certificates_tell_the_estimates(
     family: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -311,7 +309,6 @@ def test_robustness_and_certificates_tell_the_estimates(
     assert float(again.returns) == pytest.approx(worst.total, rel=1e-5)
 
 
-@pytest.mark.slow
 def test_a_controller_is_told_its_estimates_and_starts_at_the_told_value(family: Path) -> None:
     controller, policy = (
         solver.load_controller(family, estimate=["told"], told={"mass": 1.3}),

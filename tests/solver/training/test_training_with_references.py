@@ -26,6 +26,8 @@ from solver.training.solution import load_solution
 from tests.solver.references import slide
 from tests.solver.small_trainings import quiet, require_same_after_resume
 
+pytestmark = pytest.mark.slow  # its fixtures train, or fit the basins of a family
+
 
 @pytest.fixture(scope="module")
 def train(tiny: Callable[..., Settings]) -> Callable[..., None]:
@@ -44,7 +46,6 @@ def run(train: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) ->
     return folder
 
 
-@pytest.mark.slow
 def test_run_json_holds_the_reference_and_no_name_does(run: Path) -> None:
     described = json.loads((run / "run.json").read_text())
     assert described["given"] == [{"name": "goal", "lower": -1.0, "upper": 1.0}]
@@ -53,7 +54,6 @@ def test_run_json_holds_the_reference_and_no_name_does(run: Path) -> None:
     assert (loaded.label, loaded.name, loaded.told_names) == ("slide-rfvi", "slide-rfvi-fast-seed0", ("goal",))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("done", [1, 3])
 def test_a_resumed_training_is_an_uninterrupted_one(
     train: Callable[..., None], run: Path, tmp_path: Path, done: int
@@ -74,7 +74,6 @@ def test_the_policy_is_told_its_goal(run: Path) -> None:
         policy(x, goal=1.4)
 
 
-@pytest.mark.slow
 def test_an_evaluation_draws_sets_and_moves_the_goal(run: Path) -> None:
     drawn = solver.load(run).evaluate(episodes=20)
     assert (drawn.drawn, drawn.told, set(drawn.parameters)) == (("goal",), (), {"mass"})
@@ -121,7 +120,6 @@ def test_robustness_draws_goals_at_every_point(run: Path) -> None:
         measure([run], [ParameterRange("goal", -0.5, 0.5, 3, True)], trial)
 
 
-@pytest.mark.slow
 def test_the_command_says_what_was_drawn(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", str(run), "--episodes", "5", "--jump", "2"]) == 0
     printed = capsys.readouterr().out

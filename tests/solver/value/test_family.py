@@ -22,6 +22,8 @@ from solver.value.fitting import LossGradient, Samples
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
 
+pytestmark = pytest.mark.slow  # its fixtures train, or fit the basins of a family
+
 Load = Callable[[str], CompiledRobot]
 GIVEN = {
     "pendulum": {"mass": (0.5, 2.0), "length": (0.5, 2.0)},
@@ -64,7 +66,6 @@ def test_terms_are_products_of_chebyshev_polynomials() -> None:
     np.testing.assert_allclose(terms(c, degrees), expected, atol=1e-12)
 
 
-@pytest.mark.slow
 def test_every_context_has_its_riccati_solution(made: tuple[Problem, Ensemble], load64: Load) -> None:
     """SciPy's solution with derivatives by finite differences, at contexts that the fit has not seen."""
     problem, ensemble = made
@@ -120,7 +121,6 @@ def test_the_fit_descends_the_loss_of_the_network(made: tuple[Problem, Ensemble]
         parameter.grad = None
 
 
-@pytest.mark.slow
 def test_one_member_of_the_family_is_a_value_function_without_told_parameters(made: tuple[Problem, Ensemble]) -> None:
     problem, ensemble = made
     rows = problem.sample_domain(100, torch.Generator().manual_seed(1))
@@ -144,7 +144,6 @@ def test_the_boundary_of_every_basin_has_its_level(made: tuple[Problem, Ensemble
     torch.testing.assert_close(basin.distance(problem.split(rows)[0]), level, rtol=1e-3, atol=0.0)
 
 
-@pytest.mark.slow
 def test_a_form_that_a_polynomial_misses_is_refused(load: Load) -> None:
     problem = Problem(load("pendulum"), given=(Given("length", 0.01, 50.0),))
     with pytest.raises(SolverError, match=r"changes too fast with length: .* --given length=0\.8x:1\.2x"):

@@ -45,6 +45,7 @@ def test_checkpoint_of_another_run_is_an_error(finished: Path, tmp_path: Path) -
         load_rollout_policy(folder)
 
 
+@pytest.mark.slow
 def test_model_zip_is_never_unpickled(finished: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     (folder / MODEL).write_bytes(b"anything")
