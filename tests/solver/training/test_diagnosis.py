@@ -95,7 +95,7 @@ def test_a_bad_return_is_called_what_it_is(mean: float, words: str) -> None:
 
 
 def test_no_input_that_costs_nothing_has_no_multiple() -> None:
-    assert "It costs more than no input" in diagnosis(ROW, [ROW], 0.0, "robot", Path("run"))
+    assert "It costs more than no input" in advice(ROW, [ROW], 0.0, "robot", Path("run"))
 
 
 def test_two_shares_of_successes_say_what_they_are_of() -> None:
