@@ -164,7 +164,7 @@ def html(robot: CompiledRobot, content: IdentifiedFile, identified: Identified, 
     held = max(identified.held_out, key=lambda each: float(np.nanmax(each.error / robot.state_limits)))
     listed = "".join(f"<li>{escape(line)}</li>" for line in least_known(robot, identified.ellipsoid))
     rows = [
-        map(escape, (f"{name} ({unit})", value, lower, upper, remark))
+        (f"{escape(name)} ({style.unit(unit)})", value, lower, upper, escape(remark))
         for name, value, lower, upper, unit, remark in parameter_rows(robot, content)
     ]
     files = "\n".join(f"{log.path}  {log.seconds:.3g} s  {log.sha256}" for log in content.recordings)

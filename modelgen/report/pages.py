@@ -146,7 +146,7 @@ def _cell(cell: Cell) -> str:
     if isinstance(cell, Letter):
         return _letter(cell)
     if isinstance(cell, Amount):
-        unit = re.sub(r"\^(-?\d+)", r"<sup>\1</sup>", escape(cell.unit))
+        unit = style.unit(cell.unit)
         return f"{escape(cell.text.replace('-', '−'))} {unit}".rstrip()
     return escape(cell)
 
