@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, solve_continuous_are, solve_continuous_lyapunov
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
@@ -67,6 +66,8 @@ def cost_to_go(A: Array, B: Array, Q: Array, R: Array) -> Array | None:
     Requires that `obstacle` finds none. The Riccati equation is solved for the observable part only. None if double
     precision cannot solve it.
     """
+    from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov  # takes 0.2 s, and few commands need it
+
     basis = observable_subspace(A, Q)
     if not basis.shape[1]:
         return np.zeros_like(A)
@@ -77,7 +78,7 @@ def cost_to_go(A: Array, B: Array, Q: Array, R: Array) -> Array | None:
             P_part = solve_continuous_are(A_part, B_part, Q_part, R)
         else:
             P_part = solve_continuous_lyapunov(A_part.T, -Q_part)
-    except (LinAlgError, ValueError):
+    except (np.linalg.LinAlgError, ValueError):
         return None
     if not np.linalg.eigvals(A_part - B_part @ np.linalg.solve(R, B_part.T @ P_part)).real.max() < 0:
         return None

@@ -54,6 +54,11 @@ def table(rows: Iterable[Iterable[str]], head: Iterable[str] = ()) -> str:
     return "\n".join(['<div class="scroll"><table>', *lines, "</table></div>"])
 
 
+def unit(text: str) -> str:
+    """HTML of a unit such as `kg m^2`, with raised exponents."""
+    return re.sub(r"\^(-?\d+)", r"<sup>\1</sup>", escape(text))
+
+
 WIDEST, LOWEST, HIGHEST = 4.6, 2.2, 3.6  # inches of a panel: its words can be read on a phone
 
 

@@ -123,7 +123,9 @@ def _registry(common: Collection[str] | None, undecided: Collection[str]) -> Con
 def _field(field: StructFieldSpec, common: Collection[str] | None, undecided: Collection[str]) -> StructFieldSpec:
     """A field with the specification of its range and its help in one paragraph, or hidden in the help."""
     kind: Any = _ranged(field.type)
-    if field.default in (None, "", (), []) or field.default is False:  # no default that a help text could show
+    base = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    words = field.default is MISSING_NONPROP and get_origin(base) in (list, tuple)  # tyro takes none of them too
+    if words or field.default in (None, "", (), []) or field.default is False:  # no default that a help could show
         kind = Annotated[kind, arg(help_behavior_hint="")]
     if field.name in undecided:
         kind = Annotated[kind, arg(help_behavior_hint="(default: by robot and preset)")]

@@ -247,15 +247,20 @@ def _executed(code: object, path: Path) -> dict[str, object]:
         words = " ".join(traceback.format_exception_only(error)[-1].split())
         line = f", in `{frames[-1].line}`" if frames and frames[-1].line else ""
         hint = ". Import sin, cos, sqrt and similar from sympy, not from math or numpy" if _is_numeric(error) else ""
-        hint = f": {TOO_DEEP}" if isinstance(error, RecursionError) else hint or _keyword(error)
+        hint = f": {TOO_DEEP}" if isinstance(error, RecursionError) else hint or _call(error)
         raise ModelError(f"{words}{line}{hint}", place) from error
     return vars(module)
 
 
-def _keyword(error: BaseException) -> str:
-    """The end of the message for an unknown keyword argument of a method of Robot: the argument that was meant."""
-    match = re.search(r"Robot\.(\w+)\(\) got an unexpected keyword argument '(\w+)'", str(error))
-    return "." + suggestion(match[2], inspect.signature(getattr(Robot, match[1])).parameters) if match else ""
+def _call(error: BaseException) -> str:
+    """The end of the message for a wrong call of a method of Robot: its arguments, and the one that was meant."""
+    match = re.search(r"\w+\.(\w+)\(\) (?:takes|missing|got .* argument '(\w+)')", str(error))
+    method = getattr(Robot, match[1], None) if match else None
+    if match is None or method is None:
+        return ""
+    _, *arguments = inspect.signature(method).parameters.values()
+    words = ", ".join(each.name if each.default is each.empty else f"{each.name}=..." for each in arguments)
+    return f".{suggestion(match[2] or '', [each.name for each in arguments])} Write robot.{match[1]}({words})"
 
 
 def _is_numeric(error: BaseException) -> bool:

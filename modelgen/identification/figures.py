@@ -18,7 +18,7 @@ from modelgen.identification.identified_file import IdentifiedFile
 from modelgen.identification.identify import HeldOut, Identified
 from modelgen.identification.prediction import Outcome
 from modelgen.identification.recordings import Recording
-from modelgen.identification.result import text
+from modelgen.identification.result import contradictions, misfits, parameter_rows, sentences
 from modelgen.loader import CompiledRobot
 from modelgen.style import POLICIES, colour
 
@@ -163,9 +163,15 @@ def html(robot: CompiledRobot, content: IdentifiedFile, identified: Identified, 
     """The page; content: that of `file`."""
     held = max(identified.held_out, key=lambda each: float(np.nanmax(each.error / robot.state_limits)))
     listed = "".join(f"<li>{escape(line)}</li>" for line in least_known(robot, identified.ellipsoid))
+    rows = [
+        (f"{escape(name)} ({style.unit(unit)})", value, lower, upper, escape(remark))
+        for name, value, lower, upper, unit, remark in parameter_rows(robot, content)
+    ]
     files = "\n".join(f"{log.path}  {log.seconds:.3g} s  {log.sha256}" for log in content.recordings)
     body = [
-        f'<pre class="words">{escape(text(robot, content))}</pre>',
+        *(f"<p>{escape(line)}</p>" for line in [*contradictions(robot, content), *misfits(robot, content)]),
+        style.table(rows, ["parameter", "value", "lower", "upper", ""]),
+        f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in sentences(robot, content))}</ul>",
         "<h2>Held-out motion</h2>\n<p>The part with the worst prediction. Every "
         f"window of {identified.windows.seconds:g} s begins at the state that fits it best; the parameters are of the "
         "other parts.</p>",

@@ -140,10 +140,18 @@ def prediction(identified: Identified) -> Prediction | None:
     )
 
 
+UNIDENTIFIED = "not identified: declared bounds"
+
+
 def text(robot: CompiledRobot, content: IdentifiedFile) -> str:
     """The file's main figures for a terminal."""
-    residual = content.residual
-    lines = [*contradictions(robot, content), *misfits(robot, content), *_parameters(robot, content)]
+    warnings = [*contradictions(robot, content), *misfits(robot, content)]
+    return "\n".join([*warnings, *_parameters(robot, content), *sentences(robot, content)])
+
+
+def sentences(robot: CompiledRobot, content: IdentifiedFile) -> list[str]:
+    """What `text` says after its table: a sentence or a list in each line."""
+    residual, lines = content.residual, list[str]()
     for name, effect in content.effects.items():
         note = "" if effect.identified else "  not identified"
         lines.append(f"{name}: {effect.value:.4g} [{effect.lower:.4g}, {effect.upper:.4g}] {effect.unit}{note}")
@@ -167,23 +175,33 @@ def text(robot: CompiledRobot, content: IdentifiedFile) -> str:
         names = robot.input_names if kind == "action" else robot.state_names
         parts = _named(names, getattr(content.radii, kind))
         lines += [f"left unexplained, {kind}: {', '.join(parts)}"] if parts else []
-    return "\n".join(lines)
+    return lines
+
+
+def parameter_rows(robot: CompiledRobot, content: IdentifiedFile) -> list[tuple[str, str, str, str, str, str]]:
+    """Name, value, lower and upper end, unit, and a remark or no text, of every parameter but the references."""
+    rows = []
+    for parameter, (name, entry) in zip(robot.metadata.parameters, content.parameters.items(), strict=True):
+        if name in robot.metadata.references:
+            continue
+        remark = "" if entry.identified else UNIDENTIFIED
+        nearest = min(entry.value - parameter.lower, parameter.upper - entry.value)
+        if entry.identified and nearest < AT_BOUND * (parameter.upper - parameter.lower):
+            remark = "the value is at a declared bound: widen the bounds in the model file"
+        value, lower, upper = (f"{number:.6g}" for number in (entry.value, entry.lower, entry.upper))
+        rows.append((name, value, lower, upper, parameter.unit, remark))
+    return rows
 
 
 def _parameters(robot: CompiledRobot, content: IdentifiedFile) -> list[str]:
     """A line for every parameter, and a line for a value at a bound."""
     wide = max(len(name) for name in robot.parameter_names)
     lines = [f"{'parameter':<{wide}}  {'value':>12}  {'lower':>12}  {'upper':>12}"]
-    for parameter, (name, entry) in zip(robot.metadata.parameters, content.parameters.items(), strict=True):
-        if name in robot.metadata.references:
-            continue
-        note = "" if entry.identified else "  not identified: declared bounds"
-        lines.append(
-            f"{name:<{wide}}  {entry.value:>12.6g}  {entry.lower:>12.6g}  {entry.upper:>12.6g} {parameter.unit}{note}"
-        )
-        nearest = min(entry.value - parameter.lower, parameter.upper - entry.value)
-        if entry.identified and nearest < AT_BOUND * (parameter.upper - parameter.lower):
-            lines.append(f"{'':<{wide}}  the value is at a declared bound: widen the bounds in the model file")
+    for name, value, lower, upper, unit, remark in parameter_rows(robot, content):
+        beside = f"  {remark}" if remark == UNIDENTIFIED else ""
+        lines.append(f"{name:<{wide}}  {value:>12}  {lower:>12}  {upper:>12} {unit}{beside}")
+        if remark and not beside:
+            lines.append(f"{'':<{wide}}  {remark}")
     return lines
 
 

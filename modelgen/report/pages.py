@@ -69,14 +69,14 @@ MOTION = (
 
 
 def picture(drawn: Sequence[Any]) -> str:
-    """An SVG picture of drawings, with the height upward."""
+    """An SVG picture of drawings, the last one strong and the others fainter the earlier, with the height upward."""
     ends = [end for drawing in drawn for segment in drawing for end in segment]
     left, right = min(end[0] for end in ends), max(end[0] for end in ends)
     bottom, top = min(end[1] for end in ends), max(end[1] for end in ends)
     scale = PICTURE / (max(right - left, top - bottom) or 1.0)
     lines = []
     for index, drawing in enumerate(drawn):
-        opacity = 1 if index + 1 == len(drawn) else 0.3
+        opacity = 1 if index + 1 == len(drawn) else round(0.3 * (index + 1) / (len(drawn) - 1), 2)
         points = [[((x - left) * scale, (top - y) * scale) for x, y in segment] for segment in drawing]
         paths = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for (a, b), (c, d) in points)
         lines.append(f'<path d="{paths}" stroke-opacity="{opacity}" stroke-width="7"/>')
@@ -146,7 +146,7 @@ def _cell(cell: Cell) -> str:
     if isinstance(cell, Letter):
         return _letter(cell)
     if isinstance(cell, Amount):
-        unit = re.sub(r"\^(-?\d+)", r"<sup>\1</sup>", escape(cell.unit))
+        unit = style.unit(cell.unit)
         return f"{escape(cell.text.replace('-', '−'))} {unit}".rstrip()
     return escape(cell)
 

@@ -35,6 +35,8 @@ CALLS = {
 #: Functions that a model file may use, by SymPy's class names. tan becomes sin / cos.
 FUNCTIONS = frozenset({*CALLS, "tan"})
 KINKS = (Abs, sign, Max, Min, Heaviside)
+#: Names of symbols by which a model file means time.
+TIME = frozenset({"t", "time"})
 POWER = 100
 LARGEST = 10**300
 LONGEST_NAME = 100
@@ -68,7 +70,7 @@ def _instead(value: object) -> str:
     """What to write where a number is needed."""
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return f"write one number and not {len(value)}"
-    moves = callable(value) or (isinstance(value, Basic) and {str(each) for each in value.free_symbols} & {"t", "time"})
+    moves = callable(value) or (isinstance(value, Basic) and {str(each) for each in value.free_symbols} & TIME)
     return "write a number; a model has no time, and nothing in it is a function of time" if moves else "write a number"
 
 
@@ -269,7 +271,7 @@ def check_symbols(
                 "do not make a Symbol.",
                 place,
             )
-        if name in ("t", "time"):
+        if name in TIME:
             raise ModelError(
                 f"the {what} contains the symbol `{name}`. A model has no time: its equations, its cost and its limits "
                 "are the same at all times. Write them in states, inputs and parameters.",

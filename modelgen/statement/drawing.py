@@ -8,6 +8,7 @@ from typing import Any
 from sympy import Expr, Integer, Matrix, Rational, cos, pi, sin, sqrt
 
 from modelgen.errors import ModelError, Place, suggestion
+from modelgen.statement.checker import shown
 
 PlanePoint = tuple[Expr, Expr]  # across and height (m)
 Line = tuple[PlanePoint, ...]  # drawn from point to point
@@ -17,13 +18,17 @@ CORNERS = 16  # of the polygon that shows a circle
 DEPTH = Rational(7, 20)  # shift to the right and up per metre of y, which points away from the viewer
 
 
-def shape_lines(shape: Mapping[str, Any], term: Term, place: Place) -> list[Line]:
-    """The lines of one shape of `robot.draw(...)`. Raises ModelError unless there is exactly one known shape."""
-    if len(shape) != 1 or not shape.keys() <= SHAPES.keys():
+def shape_lines(unnamed: Sequence[Any], shape: Mapping[str, Any], term: Term, place: Place) -> list[Line]:
+    """The lines of one shape of `robot.draw(...)`. Raises ModelError unless there is exactly one known shape.
+
+    unnamed: values without the name of a shape.
+    """
+    if unnamed or len(shape) != 1 or not shape.keys() <= SHAPES.keys():
         wrong = next((name for name in shape if name not in SHAPES), "")
         hint = suggestion(wrong, SHAPES) if wrong else ""
+        words = [*map(shown, unnamed), *(f"{name}=..." for name in shape)]
         raise ModelError(
-            f"robot.draw({', '.join(f'{name}=...' for name in shape)}) is not one shape.{hint} Write one of "
+            f"robot.draw({', '.join(words)}) is not one shape with its name.{hint} Write one of "
             "robot.draw(line=[point, point, ...]), robot.draw(box=(centre, (width, height), angle)) and "
             "robot.draw(circle=(centre, radius, angle)); the angles are optional.",
             place,

@@ -443,14 +443,14 @@ class Robot(Forces):
         for coordinate, rate in rolling_rates(check, rates).items():
             self._declared.roll(coordinate, rate, check.place)
 
-    def draw(self, **shape: object) -> None:
+    def draw(self, *unnamed: object, **shape: object) -> None:
         """Draw one shape, for `modelgen animate` and renderers. Points are (x, height) or (x, y, height) in m.
 
         line=[point, point, ...]; box=(centre, (width, height), angle); circle=(centre, radius, angle).
         The optional angle leans the shape to the right and gives a circle a spoke.
         """
         check = self._check()
-        lines = shape_lines(shape, lambda value, what: check.term(value, what, "q"), check.place)
+        lines = shape_lines(unnamed, shape, lambda value, what: check.term(value, what, "q"), check.place)
         self.lines += [(line, check.place) for line in lines]
 
     def task(

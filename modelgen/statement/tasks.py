@@ -10,7 +10,7 @@ from sympy import Expr, Float, tanh
 from modelgen.errors import ModelError, Place, calling_place, suggestion
 from modelgen.metadata import NamedActionCost, Reference, Task
 from modelgen.statement.action_costs import ACTION_COSTS, ActionCost, InputCost, check_input_cost
-from modelgen.statement.checker import expression, number, positive
+from modelgen.statement.checker import TIME, expression, number, positive
 from modelgen.statement.declarations import Ball, DeclaredInput, DeclaredParameter, quaternion_of
 
 FASTEST = 20_000  # Hz; no controller of a robot is faster
@@ -187,21 +187,28 @@ def numeric_task(
     )
 
 
+def _no_reference(what: str, found: str, symbol: str, place: Place) -> ModelError:
+    """The error for a target or a start that is neither a number nor an expression of references."""
+    name, why = ("goal", "and a model has no time") if symbol in TIME else (symbol, "which is not a reference")
+    return ModelError(
+        f"the {what} {found}, {why}. Write a number, or an expression of references: {name} = "
+        f'robot.reference("{name}", limit=..., unit="..."), a set-point that changes while the robot runs.',
+        place,
+    )
+
+
 def _affine(
     value: object, what: str, references: Sequence[DeclaredParameter], place: Place
 ) -> tuple[float, tuple[float, ...]]:
     """A number with references at zero, and its slopes in these. Raises ModelError where it is not affine in them."""
     if not isinstance(value, Expr) or not value.free_symbols:
+        if callable(value):
+            raise _no_reference(what, "is a function", "t", place)
         return number(value, what, place), (0.0,) * len(references)
     term, symbols = expression(value, what, place), [each.symbol for each in references]
-    strange = sorted(term.free_symbols - {*symbols}, key=str)
+    strange = sorted(map(str, term.free_symbols - {*symbols}))
     if strange:
-        raise ModelError(
-            f"the {what} contains `{strange[0]}`, which is not a reference. Write a number, or an expression of "
-            f'references: {strange[0]} = robot.reference("{strange[0]}", limit=..., unit="..."), a set-point that '
-            "changes while the robot runs.",
-            place,
-        )
+        raise _no_reference(what, f"contains `{strange[0]}`", strange[0], place)
     slopes = [term.diff(symbol).expand() for symbol in symbols]
     bent = next((symbol for symbol, slope in zip(symbols, slopes, strict=True) if slope.free_symbols), None)
     if bent is not None:

@@ -169,11 +169,11 @@ def over_time(problem: Problem, result: Rollouts, title: str, outcome: str) -> F
         each.set_prop_cycle(color=POLICIES)
     for i, state in enumerate(metadata.states):
         for k in range(result.x.shape[1]):
-            axes[i].plot(*_broken(result.x[:, k, i], state.continuous, time)[::-1], lw=0.8, alpha=0.8)
+            axes[i].plot(*_broken(result.x[:, k, i], state.continuous, time)[::-1], lw=1.2, alpha=0.9)
         _label(axes[i], f"{state.name}\n[{state.unit}]")
     for i, entry in enumerate(metadata.inputs):
         axis = axes[len(metadata.states) + i]
-        axis.plot(time[:-1], result.u[:, :, i], lw=0.8, alpha=0.8, drawstyle="steps-post")
+        axis.plot(time[:-1], result.u[:, :, i], lw=1.2, alpha=0.9, drawstyle="steps-post")
         axis.set_ylim(entry.middle - 1.05 * entry.limit, entry.middle + 1.05 * entry.limit)
         _label(axis, f"{entry.name}\n[{entry.unit}]")
     axes[-1].set_xlabel("time [s]")

@@ -325,7 +325,8 @@ def _remedies(
         remedies.append("Later iterations lost successes: try a smaller --learning-rate, or more --states.")
     if kept["return_mean"] <= idle_return + 0.1 * abs(idle_return):
         cost, idle = -kept["return_mean"], -idle_return
-        much = f"{cost / idle:.2g} times as much as" if cost > 1.1 * idle > 0.0 else "about as much as"
+        more = f"{cost / idle:.2g} times as much as" if idle > 0.0 else "more than"
+        much = more if cost > 1.1 * idle else "about as much as"
         remedies.append(f"It costs {much} no input: `solver limit {robot}` shows the best return.")
     return remedies or [
         "It comes near but does not settle: try more --iterations, or shorter --step-periods at the end."

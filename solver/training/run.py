@@ -62,7 +62,6 @@ class RunDescription(Description):
     def label(self) -> str:
         """Robot and algorithm, and the preset unless it is `fast`."""
         label = f"{self.robot}-{self.settings.algorithm}"
-        label += f" told {' '.join(self.chosen_names)}" if self.chosen_names else ""
         return label if self.preset == "fast" else f"{label}-{self.preset}"
 
     @property

@@ -2,6 +2,9 @@ const $ = (id) => document.getElementById(id);
 const dashes = [[], [7, 3], [2, 3], [9, 3, 2, 3]]; // of policies, as their colours in the style
 const n = facts.states.length, m = facts.inputs.length, q = rules.position.length, steps = Math.round(facts.task.horizon * facts.task.control_rate);
 const signals = [...facts.states, ...facts.inputs, { name: "return", unit: "1", limit: 10 }], heat = [], histograms = [];
+// Units with raised exponents: m^2 as m².
+for (const each of [...facts.states, ...facts.inputs, ...facts.parameters])
+  each.unit = each.unit.replace(/\^(-?\d+)/g, (_, power) => [...power].map((digit) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(digit)]).join(""));
 // What plots and maps show: all but the entries of quaternions. First the coordinate that the task moves most.
 const rotations = facts.rotations ?? [], inRotation = (i) => rotations.some(({ coordinate }) => i >= coordinate && i < coordinate + 4);
 const charted = facts.states.map((_, i) => i).filter((i) => !inRotation(i)), coordinates = charted.filter((i) => i < q);

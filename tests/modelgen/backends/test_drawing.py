@@ -197,6 +197,11 @@ def test_a_wrong_drawing_is_explained(shape: dict[str, Any], words: str) -> None
     assert caught.value.place.file.endswith("test_drawing.py")
 
 
+def test_a_shape_without_its_name_is_explained() -> None:
+    with pytest.raises(ModelError, match=r"draw\(\(0, 0\), \(1, 1\)\) is not one shape.*robot.draw\(line=\[point"):
+        two_rods().draw((0, 0), (1, 1))
+
+
 def test_a_drawing_depends_on_coordinates_and_parameters_only() -> None:
     robot = two_rods()
     with pytest.raises(ModelError, match="contains `torque`"):

@@ -152,6 +152,10 @@ class TestExecuting:
         written(folder, MODEL.replace(f" {right}=", f" {wrong}="))
         rejects(f"'{wrong}'", f"Did you mean `{right}`?")
 
+    def test_a_wrong_call_says_what_the_method_takes(self, folder: Path) -> None:
+        written(folder, MODEL.replace("robot.apply(s, ", "robot.apply("))
+        rejects("missing 1 required positional argument", "Write robot.apply(displacement, force)")
+
     def test_the_working_folder_is_restored(self, folder: Path) -> None:
         written(folder, "import os\nos.chdir(os.sep)\n" + MODEL)
         before = Path.cwd()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sympy import Symbol, cos
+from sympy import Symbol, cos, sin
 
 import modelgen
 from modelgen import ModelError, Robot
@@ -68,6 +68,11 @@ def test_the_cost_is_zero_at_every_target_and_the_motion_depends_on_none() -> No
         ({"target": lambda _, goal: {"s": goal**2}}, ("goal**2", "not affine in the reference `goal`")),
         ({"target": lambda _, goal: {"s": cos(goal) - 1}}, ("not affine in the reference `goal`",)),
         ({"target": lambda *_: {"s": Symbol("gaol")}}, ("target of `s` contains `gaol`", "robot.reference")),
+        (
+            {"target": lambda *_: {"s": sin(Symbol("t"))}},
+            ("target of `s` contains `t`, and a model has no time", 'robot.reference("goal"'),
+        ),
+        ({"target": lambda *_: {"s": cos}}, ("target of `s` is a function", "has no time", 'robot.reference("goal"')),
         (
             {"target": lambda _, goal: {"s": 0.8 + goal}},
             ("target of `s` is 0.8 +- 0.25 by its references", "limit of 1"),

@@ -94,6 +94,10 @@ def test_a_bad_return_is_called_what_it_is(mean: float, words: str) -> None:
     assert words in text_of(ROW | {"return_mean": mean}, ROW)
 
 
+def test_no_input_that_costs_nothing_has_no_multiple() -> None:
+    assert "It costs more than no input" in advice(ROW, [ROW], 0.0, "robot", Path("run"))
+
+
 def test_two_shares_of_successes_say_what_they_are_of() -> None:
     """The rule for limits is told only where a limit was met."""
     text = text_of(ROW | {"success_rate": 0.75, "selection_success": 0.58, "limit_rate": 0.1}, ROW)

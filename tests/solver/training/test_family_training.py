@@ -70,7 +70,7 @@ def test_run_json_names_the_ranges(family: Path) -> None:
     ends = [(entry["name"], entry["lower"], entry["upper"]) for entry in described["given"]]
     assert ends == [("mass", 0.5, 1.5), ("length", 0.8, 1.2)]
     run = load_run(family)
-    assert run.label == "pendulum-rfvi told mass length"
+    assert run.label == "pendulum-rfvi"
     assert run.name == "pendulum-rfvi-fast-mass-length-seed0"
     assert run.identity() != replace(run, given=()).identity()
 
@@ -273,7 +273,7 @@ def test_interfaces_tell_the_estimates(family: Path, capsys: pytest.CaptureFixtu
     assert "length: the policy is told 1.1\n" in text
     assert text.count("(the policy is told its estimate)") == 1
     assert main([*words, "--estimate", "--blind"]) == 0
-    assert "told" not in capsys.readouterr().out.replace("rfvi told mass length", "")
+    assert "told" not in capsys.readouterr().out
     found = solver.evaluate(family, parameters={"mass": 1.9}, episodes=3, observer=True, estimate=["told"])
     assert (found.told, found.told_estimates, found.estimate) == ((), ("mass", "length"), ("mass", "length"))
     assert found.to_json()["told_estimates"] == ["mass", "length"]
