@@ -211,8 +211,14 @@ def test_every_number_of_the_readme_is_one_of_a_result_file() -> None:
         checked += 1
     assert checked == 6
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "none\nof 100 rollouts to the top, the robust policy (right) all of them: `solver animate" in text
+    assert "brings none of 100 rollouts to the top, the robust one (right) all of them" in " ".join(text.split())
     assert [masses["1.5"][k].split(", ")[1] for k in (2, 1)] == ["0 %", "100 %"]
+    contest = (ROOT / "docs/results/realaigym.md").read_text(encoding="utf-8")
+    boards = re.findall(r"(0\.\d{3}) of (0\.\d{3})", text)
+    assert len(boards) == 2
+    for ours, best in boards:
+        board = next(part for part in contest.split("### ") if f"-cfvi** | {ours} |" in part)
+        assert max(re.findall(r"^\| .*? \| (\d\.\d{3}) \|", board, re.M)) == best
 
 
 def test_every_command_of_the_readme_is_one_of_the_docs() -> None:

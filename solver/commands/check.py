@@ -8,7 +8,9 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+from modelgen.commandline import Range
 from solver.commands import FAILED
+from solver.streams import SEEDS
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class Options:
     """File of `solver prove --out`."""
     all: bool = False
     """Check all cells. By default a random tenth."""
-    seed: int = 0
+    seed: Annotated[int, Range(0, SEEDS - 1)] = 0
     """Of the random tenth."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default the one of the training."""

@@ -108,7 +108,7 @@ def test_a_file_that_ignores_the_exception_ends_the_command_with_a_message(folde
     """In a subprocess, because a call that waits cannot be interrupted otherwise."""
     written(folder, "import time\n\ntime.sleep(1000)\n")
     code = (
-        "from modelgen.derivation import supervision\nsupervision.GRACE = 0.2\n"
+        "from modelgen.derivation import model_file\nmodel_file.GRACE = 0.2\n"
         "from modelgen.cli import main\nmain(['build', 'slider'])"
     )
     root = Path(model_file.__file__).parents[2]

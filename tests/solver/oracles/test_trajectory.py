@@ -248,7 +248,7 @@ def test_motion_of_the_last_successful_solve_is_kept(slider: str, searches: int)
         return
     assert best is not None
     assert motion is not None
-    later, cost, _ = program.step.map(program.periods)(motion.x[:-1].T, motion.u.T)
+    later, cost, *_ = program.step.map(program.periods)(motion.x[:-1].T, motion.u.T)
     assert pytest.approx(motion.x[1:], abs=1e-6) == np.asarray(later).T  # a motion of the robot
     assert motion.reward == pytest.approx(-float(np.asarray(cost).sum()), rel=1e-9)  # without the cost of the pull
     assert best.reward - 2.0 < motion.reward < best.reward - 1e-6

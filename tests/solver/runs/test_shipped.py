@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import shutil
@@ -16,6 +17,7 @@ import solver
 from solver.cli import main
 from solver.errors import SolverError
 from solver.oracles import limit
+from solver.oracles.search import search
 from solver.oracles.trajectory import Trajectory
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
@@ -102,7 +104,7 @@ def test_the_limit_takes_a_name(one: Path, monkeypatch: pytest.MonkeyPatch) -> N
     guesses = []
 
     def stop(*about: Any) -> None:
-        guesses.extend(about[-1])
+        guesses.extend(inspect.signature(search).bind(*about).arguments["own"])
         raise KeyError
 
     monkeypatch.setattr(limit, "search", stop)
