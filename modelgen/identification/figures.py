@@ -164,13 +164,13 @@ def html(robot: CompiledRobot, content: IdentifiedFile, identified: Identified, 
     held = max(identified.held_out, key=lambda each: float(np.nanmax(each.error / robot.state_limits)))
     listed = "".join(f"<li>{escape(line)}</li>" for line in least_known(robot, identified.ellipsoid))
     rows = [
-        (f"{escape(name)} ({style.unit(unit)})", value, lower, upper, escape(remark))
-        for name, value, lower, upper, unit, remark in parameter_rows(robot, content)
+        [f"{escape(name)} ({style.unit(unit)})", value, lower, upper, *([escape(remark)] if remark else [])]
+        for name, value, lower, upper, unit, remark in parameter_rows(robot, content, 5)
     ]
     files = "\n".join(f"{log.path}  {log.seconds:.3g} s  {log.sha256}" for log in content.recordings)
     body = [
         *(f"<p>{escape(line)}</p>" for line in [*contradictions(robot, content), *misfits(robot, content)]),
-        style.table(rows, ["parameter", "value", "lower", "upper", ""]),
+        style.table(rows, ["parameter", "value", "lower", "upper"]),
         f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in sentences(robot, content))}</ul>",
         "<h2>Held-out motion</h2>\n<p>The part with the worst prediction. Every "
         f"window of {identified.windows.seconds:g} s begins at the state that fits it best; the parameters are of the "

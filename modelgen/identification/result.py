@@ -178,7 +178,9 @@ def sentences(robot: CompiledRobot, content: IdentifiedFile) -> list[str]:
     return lines
 
 
-def parameter_rows(robot: CompiledRobot, content: IdentifiedFile) -> list[tuple[str, str, str, str, str, str]]:
+def parameter_rows(
+    robot: CompiledRobot, content: IdentifiedFile, digits: int = 6
+) -> list[tuple[str, str, str, str, str, str]]:
     """Name, value, lower and upper end, unit, and a remark or no text, of every parameter but the references."""
     rows = []
     for parameter, (name, entry) in zip(robot.metadata.parameters, content.parameters.items(), strict=True):
@@ -188,7 +190,7 @@ def parameter_rows(robot: CompiledRobot, content: IdentifiedFile) -> list[tuple[
         nearest = min(entry.value - parameter.lower, parameter.upper - entry.value)
         if entry.identified and nearest < AT_BOUND * (parameter.upper - parameter.lower):
             remark = "the value is at a declared bound: widen the bounds in the model file"
-        value, lower, upper = (f"{number:.6g}" for number in (entry.value, entry.lower, entry.upper))
+        value, lower, upper = (f"{number:.{digits}g}" for number in (entry.value, entry.lower, entry.upper))
         rows.append((name, value, lower, upper, parameter.unit, remark))
     return rows
 
