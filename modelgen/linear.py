@@ -66,7 +66,7 @@ def cost_to_go(A: Array, B: Array, Q: Array, R: Array) -> Array | None:
     Requires that `obstacle` finds none. The Riccati equation is solved for the observable part only. None if double
     precision cannot solve it.
     """
-    from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov  # takes 0.2 s, and few commands need it
+    from scipy.linalg import solve_continuous_are, solve_continuous_lyapunov  # few commands need it
 
     basis = observable_subspace(A, Q)
     if not basis.shape[1]:
