@@ -73,7 +73,8 @@ class Session:
             self._restore(checkpoint)
         elif settings.basin and (basin := find_basin(self.problem, settings.reaction_periods)):
             self.value.place(basin)
-            self.value.become_form()
+            if bool(self.problem.fast.any()):
+                self.value.become_form()
             self._begin_with(basin)
         else:
             self._begin_with(None)

@@ -169,7 +169,7 @@ class Ensemble(nn.Module):
         self.scale.div_(torch.where(fast[self.others], LESS, 1.0))
 
     def become_form(self) -> None:
-        """Make V = -|y|^2. Its policy is near the target's regulator, that of random weights anything."""
+        """Make V = -|y|^2, of which `hold` keeps a part. Its policy is near the target's regulator."""
         for member in self.factors:
             member.become_identity()
 
