@@ -51,7 +51,7 @@ class TestTask:
             ({"target": {"speed": 1}}, ("target", "`speed`")),
             ({"target": 0}, ("target is 0", "target=dict(s=...)")),
             ({"target": {"s": (0, 40)}}, ("target of `s` is (0, 40); write one number and not 2",)),
-            ({"target": {"s": lambda t: t}}, ("target of `s`", "nothing in it is a function of time")),
+            ({"target": {"s": lambda t: t}}, ("target of `s`", "a model has no time", "robot.reference")),
             ({"target": {"s": 1.5}}, ("target of `s` is 1.5", "limit of 1")),
             ({"state_cost": Symbol("t") ** 2}, ("symbol `t`", "A model has no time")),
             ({"state_cost": Piecewise((1, Symbol("s") > 0), (0, True))}, ("Piecewise", "Max(0, depth)**p")),
