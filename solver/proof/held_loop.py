@@ -246,6 +246,7 @@ class HeldLoop:
 
     # -- one period --------------------------------------------------------------------------------------------------
 
+    @np.errstate(all="ignore")  # nothing is known of a wide cell, and what is not finite is not shown
     def period(self, cells: Cells, frame: Frame, radius: float, input_error: Array) -> Period:
         """One control period from N cells of |y| <= radius. input_error: bound (m,) of the error of the input."""
         r, m, p = frame.basis.shape[1], len(self.trim), len(self.nominal)
@@ -267,23 +268,21 @@ class HeldLoop:
             drift, beside = ways[:, :, self.bent]
             moving = Moving(e, reached, turn, theta, spread, drift, beside + slack, symbols)
             A, B, mean_A, mean_B = self._along(moving)
-            with np.errstate(all="ignore"):  # nothing is known of a wide cell
-                still = np.minimum(pushed + B.largest @ input_error, 1e30)
-                push = np.minimum((forth.largest @ still[..., None])[..., 0], 1e30) * self.step
-                rates, of_u = A @ to + B @ gain, forth @ B @ gain
-                turning = forth @ A @ to
-                speed = _products((turning + of_u).times(self.step), *where)
-                known = heading.after(speed, turning.largest * self.step, push)
-                found = self._ways(A, rates, still, where, ways)
+            still = np.minimum(pushed + B.largest @ input_error, 1e30)
+            push = np.minimum((forth.largest @ still[..., None])[..., 0], 1e30) * self.step
+            rates, of_u = A @ to + B @ gain, forth @ B @ gain
+            turning = forth @ A @ to
+            speed = _products((turning + of_u).times(self.step), *where)
+            known = heading.after(speed, turning.largest * self.step, push)
+            found = self._ways(A, rates, still, where, ways)
             good = np.asarray((found[1] <= ways[1]).all(1)) & (k > 0)
             if good.all() or k == INFLATIONS - 1:
                 break
             found[1] = np.minimum(1.1 * found[1] + 1e-12, 1e3)
             ways = np.where(good[:, None], ways, found)
-        with np.errstate(all="ignore"):
-            turning, mean = self._straight(moving, (A, mean_A), (turning, forth @ mean_A @ to), forth, to, known)
-            first = (mean + forth @ mean_B @ gain).times(self.step)
-            change, disturbance = self._series(turning, turning + of_u, first, push)
+        turning, mean = self._straight(moving, (A, mean_A), (turning, forth @ mean_A @ to), forth, to, known)
+        first = (mean + forth @ mean_B @ gain).times(self.step)
+        change, disturbance = self._series(turning, turning + of_u, first, push)
         reach = radius * np.linalg.norm(frame.back, axis=1) * (1 + 1e-12)
         within = (reach + np.abs(ways[0]) + ways[1] <= self.bound)[:, self.seen].all(1)
         return Period(change, disturbance, inside & good & within & np.isfinite(change.rest).all((1, 2)))
