@@ -103,6 +103,7 @@ def test_mean_start_beyond_a_limit_is_a_warning_in_place_of_a_preview(short: str
     assert "angle_rate" in warning
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("weight", "dead"), [("8", ("y",)), ("40", ())])
 def test_a_car_that_may_as_well_stop_beside_its_lane_is_warned_of(
     weight: str, dead: tuple[str, ...], tmp_path: Path
