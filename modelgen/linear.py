@@ -91,8 +91,11 @@ def cost_to_go(A: Array, B: Array, Q: Array, R: Array) -> Array | None:
 def gain(A: Array, B: Array, Q: Array, R: Array) -> Array | None:
     """K (m, n) of u = -K x, exactly zero for states that the cost does not see. None as in `cost_to_go`."""
     P = cost_to_go(A, B, Q, R)
-    if P is None:
-        return None
+    return None if P is None else gain_of(P, B, R)
+
+
+def gain_of(P: Array, B: Array, R: Array) -> Array:
+    """K (m, n) of u = -K x, where x' P x is the least cost."""
     return np.asarray(np.linalg.solve(R, B.T @ P), np.float64)
 
 

@@ -21,6 +21,7 @@ from solver.cli import main as solver
         "solver certify nothing --html file/below.html",
         "solver export nothing --c file/below",
         "solver export nothing --onnx file/below.onnx",
+        "solver prove nothing --out file/below.json",
         "solver page nothing --out file/below.html",
         "solver reproduce table1 --robots pendulum --out file/below",
         "solver robustness nothing --parameter mass --from 0.5x --to 1.5x --out file/below",

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
+from modelgen.files import require_writable
 from solver.commands import FAILED
+from solver.errors import SolverError
 
 if TYPE_CHECKING:
     from solver.proof.basin import Ball
@@ -41,6 +43,7 @@ def run(options: Options) -> int:
     """Prove and print."""
     from solver.proof.basin import prove_basin
 
+    require_writable({"--out": options.out}, error=SolverError)
     proof = prove_basin(options.run, options.spread, options.seconds, options.input_error, options.generated)
     if options.out:
         proof.write(options.out)

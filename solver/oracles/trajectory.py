@@ -21,17 +21,19 @@ from typing import Any
 
 import casadi
 import numpy as np
+from scipy.spatial.transform import Rotation as Turned
 from scipy.stats import norm, qmc
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Metadata, Rotation, Tangent, kinematics
+from modelgen.metadata import Metadata, Rotation, Tangent
 from solver.errors import SolverError
 from solver.problem.problem import UNIFORM
 
 INSIDE = 0.99  # of a limit that clips: starts lie within it, so that a motion can start there
 DESIGNS = 256  # random designs, of which the most even one is used
 MOST = 100  # starts
+TINY = 1e-300  # rad
 
 
 def design(metadata: Metadata, count: int) -> Array:
@@ -60,30 +62,17 @@ def design(metadata: Metadata, count: int) -> Array:
         starts[:, i] = np.clip(starts[:, i], -reach, reach) if deviation[place] else mean[i]
     for rotation, places in tangent.rotations:
         entries, size = rotation.quaternion, float(deviation[places][0])
+        turned = Turned.from_quat(starts[:, entries], scalar_first=True)
         if size >= UNIFORM:
-            starts[:, entries] = _uniform(norm.cdf(moved[:, places]))
+            turned = Turned.from_quat(_uniform(norm.cdf(moved[:, places])), scalar_first=True)
         elif size:
-            starts[:, entries] = [turned_by(mean[entries], size * vector) for vector in moved[:, places]]
-        goal, reach = np.array(metadata.task.target)[entries], INSIDE * rotation.limit
-        starts[:, entries] = [turned_by(goal, _shortened(_vector_between(goal, q), reach)) for q in starts[:, entries]]
+            turned = turned * Turned.from_rotvec(size * moved[:, places])
+        goal = Turned.from_quat(np.array(metadata.task.target)[entries], scalar_first=True)
+        away = (goal.inv() * turned).as_rotvec()
+        angle = np.maximum(np.linalg.norm(away, axis=1, keepdims=True), TINY)
+        inside = Turned.from_rotvec(away * np.minimum(1.0, INSIDE * rotation.limit / angle))
+        starts[:, entries] = (goal * inside).as_quat(scalar_first=True)
     return starts
-
-
-def turned_by(q: Array, vector: Array) -> Array:
-    """The unit quaternion (4,) of the rotation q (4,), turned by a rotation vector (3,) in the turned frame."""
-    half = float(np.linalg.norm(vector)) / 2.0
-    return math.cos(half) * q + kinematics(q) @ vector * (np.sinc(half / np.pi) / 2.0)
-
-
-def _vector_between(goal: Array, q: Array) -> Array:
-    """The shortest rotation vector (3,) from one unit quaternion (4,) to another."""
-    apart = kinematics(goal).T @ q
-    length, w = float(np.linalg.norm(apart)), float(goal @ q)
-    return apart * (math.copysign(2.0, w) * math.atan2(length, abs(w)) / max(length, 1e-300))
-
-
-def _shortened(vector: Array, most: float) -> Array:
-    return vector * min(1.0, most / max(float(np.linalg.norm(vector)), 1e-300))
 
 
 def _uniform(share: Array) -> Array:

@@ -21,17 +21,27 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from solver.errors import SolverError
+from solver.proof.balls import (
+    Dual,
+    Equations,
+    Number,
+    arb,
+    arb_mat,
+    ball,
+    contains,
+    ctx,
+    definite,
+    in_time,
+    inflated,
+    largest_norm,
+    shifted,
+    summed,
+)
 from solver.proof.written import EMPTY, HELD, read, sha256
-
-try:
-    from flint import arb, arb_mat, arb_series, ctx
-except ImportError as error:  # pragma: no cover
-    raise SolverError("solver check needs python-flint: pip install 'robust-value-iteration[proof]'") from error
 
 SHIPPED = Path(__file__).resolve().parents[1] / "shipped"
 GENERATED = SHIPPED.parents[1] / "generated"
@@ -46,129 +56,6 @@ FIELDS = (
     *("policy", "robot", "program", "checkpoint", "period", "hold", "target", "cost", "level", "trim", "middle"),
     *("limit", "bound", "parameters", "input_error", "claims"),
 )
-
-Number = Any  # an arb, or an arb_series in time
-
-
-class Dual:
-    """A number and its slopes along k variables; None is a slope of zero."""
-
-    __slots__ = ("slopes", "value")
-
-    def __init__(self, value: Number, slopes: list[Number | None]) -> None:
-        self.value, self.slopes = value, slopes
-
-    def through(self, value: Number, slope: Number) -> Dual:
-        """The value of a function of this number, whose derivative is `slope`."""
-        return Dual(value, [None if s is None else slope * s for s in self.slopes])
-
-    def __add__(self, other: Dual) -> Dual:
-        return Dual(self.value + other.value, [_plus(a, b) for a, b in zip(self.slopes, other.slopes, strict=True)])
-
-    def __neg__(self) -> Dual:
-        return Dual(-self.value, [None if s is None else -s for s in self.slopes])
-
-    def __sub__(self, other: Dual) -> Dual:
-        return self + -other
-
-    def __mul__(self, other: Dual) -> Dual:
-        pairs = zip(self.slopes, other.slopes, strict=True)
-        slopes = [_plus(a if a is None else a * other.value, b if b is None else b * self.value) for a, b in pairs]
-        return Dual(self.value * other.value, slopes)
-
-    def __truediv__(self, other: Dual) -> Dual:
-        inverse = 1 / other.value
-        return self * other.through(inverse, -inverse * inverse)
-
-
-def _plus(a: Number | None, b: Number | None) -> Number | None:
-    return b if a is None else a if b is None else a + b
-
-
-def _square(x: Number) -> Number:
-    """x^2, which is no negative number where x is a ball."""
-    return (x * x).max(arb(0)) if isinstance(x, arb) else x * x
-
-
-UNARY: dict[str, Callable[[Number], tuple[Number, Number]]] = {
-    "sin": lambda x: (x.sin(), x.cos()),
-    "cos": lambda x: (x.cos(), -x.sin()),
-    "exp": lambda x: (x.exp(), x.exp()),
-    "log": lambda x: (x.log(), 1 / x),
-    "sqrt": lambda x: (x.sqrt(), 1 / (2 * x.sqrt())),
-    "atan": lambda x: (x.atan(), 1 / (1 + _square(x))),
-    "tanh": lambda x: (x.tanh(), 1 - _square(x.tanh())),
-}
-
-
-def _chosen(a: Dual, b: Dual, larger: bool) -> Dual:
-    """The larger or smaller of two balls; both slopes where it is not known which."""
-    first, second = (a, b) if larger else (b, a)
-    if first.value >= second.value:
-        return a
-    if first.value <= second.value:
-        return b
-    value = a.value.max(b.value) if larger else a.value.min(b.value)
-    zero = arb(0)
-    pairs = zip(a.slopes, b.slopes, strict=True)
-    return Dual(value, [(zero if s is None else s).union(zero if t is None else t) for s, t in pairs])
-
-
-class Equations:
-    """Functions of a program file, whose format `modelgen.program.stored` describes."""
-
-    def __init__(self, content: dict[str, Any]) -> None:
-        self.nodes, self.arguments, self.functions = content["nodes"], content["arguments"], content["functions"]
-
-    def __call__(self, function: str, known: dict[str, list[Dual]], constant: Callable[[float], Dual]) -> list[Any]:
-        """Entries of each output, at the entries of each argument."""
-        values = {at: entry for name, row in known.items() for at, entry in zip(self.arguments[name], row, strict=True)}
-        outputs = self.functions[function]["outputs"]
-        for at in self._order(function):
-            if at not in values:
-                values[at] = self._value(self.nodes[at], values, constant)
-        return [[values[at] for at in entries] for _, _, entries in outputs]
-
-    @cache  # noqa: B019
-    def _order(self, function: str) -> list[int]:
-        waiting, needed = [at for output in self.functions[function]["outputs"] for at in output[2]], set()
-        while waiting:
-            at = waiting.pop()
-            if at not in needed:
-                needed.add(at)
-                if isinstance(node := self.nodes[at], list):
-                    waiting += node[1:2] if node[0] == "solution" else node[1:]
-        return sorted(needed)
-
-    def _value(self, node: Any, values: dict[int, Dual], constant: Callable[[float], Dual]) -> Dual:
-        if isinstance(node, (int, float)):
-            return constant(float(node))
-        if isinstance(node, str):
-            raise SolverError(f"the equations need the number `{node}`, which the check does not know")
-        kind, a = node[0], values[node[1]]
-        if kind == "solution":
-            return a
-        if kind == "negative":
-            return -a
-        if kind in UNARY:
-            return a.through(*UNARY[kind](a.value))
-        b = values[node[2]]
-        if kind in {"minimum", "maximum"}:
-            return _chosen(a, b, kind == "maximum")
-        if kind == "add":
-            return a + b
-        if kind == "sub":
-            return a - b
-        if kind == "mul":
-            return a * b
-        if kind == "div":
-            return a / b
-        raise SolverError(f"the check has no rule for the operation `{kind}` of the equations")
-
-
-def ball(low: float, high: float) -> Number:
-    """The ball of an interval."""
-    return arb(low).union(arb(high))
 
 
 @dataclass(frozen=True)
@@ -225,7 +112,7 @@ class ClosedLoop:
         P = arb_mat([[self.P[i][j] for j in self.seen] for i in self.seen])
         form = self.back.transpose() * P * self.back
         self.level = arb(self.proof["level"]) * (1 - arb(1e-5))
-        if not _definite(arb_mat([[self.level * (i == j) - form[i, j] for j in range(d)] for i in range(d)])):
+        if not definite(arb_mat([[self.level * (i == j) - form[i, j] for j in range(d)] for i in range(d)])):
             raise SolverError("the proof is wrong: its set is not within the basin, where the policy is known")
         self.form = form
 
@@ -268,10 +155,10 @@ class ClosedLoop:
         nominal = {"x": x, "theta": [constant(value) for value in self.fixed]}
         B = self.equations("affine_dynamics", nominal, constant)[1]
         column = [[B[i * m + a] for i in range(self.n)] for a in range(m)]
-        PB = [[_sum(constant(self.P[i][j]) * c[j] for j in range(self.n)) for i in range(self.n)] for c in column]
-        w = [_sum(e[i] * PB[a][i] for i in range(self.n)) * constant(-2) for a in range(m)]
+        PB = [[summed(constant(self.P[i][j]) * c[j] for j in range(self.n)) for i in range(self.n)] for c in column]
+        w = [summed(e[i] * PB[a][i] for i in range(self.n)) * constant(-2) for a in range(m)]
         twice = constant(2 * hold)
-        H = [[_sum(column[a][i] * PB[b][i] for i in range(self.n)) * twice for b in range(m)] for a in range(m)]
+        H = [[summed(column[a][i] * PB[b][i] for i in range(self.n)) * twice for b in range(m)] for a in range(m)]
         trim, limit = [arb(value) for value in self.proof["trim"]], self.proof["limit"]
         closed, _ = self._conjugate([c.value for c in w])
         inside, size = True, sum((entry * entry for entry in v), arb(0)).min(arb(1))
@@ -291,7 +178,7 @@ class ClosedLoop:
             for a in range(m)
         ]
         steepest = max(float(slope.upper()) for slope in self._conjugate(anywhere)[1])
-        wide = _norm(turned) * steepest
+        wide = largest_norm(turned) * steepest
         d = [start[a] + ball(-1, 1) * (abs(missed[a]).upper() + wide) for a in range(m)]
         d = [d[a].intersection(clipped[a]) for a in range(m)]
         argument = [w[a].value - sum((H[a][b].value * d[b] for b in range(m)), arb(0)) for a in range(m)]
@@ -356,7 +243,7 @@ class ClosedLoop:
         def rates(at: list[Dual], constant: Callable[[float], Dual], lift: Callable[[Dual], Dual]) -> list[Dual]:
             a, B = self.equations("affine_dynamics", {"x": at, "theta": [lift(entry) for entry in theta]}, constant)
             inputs = [lift(entry) for entry in u]
-            return [a[i] + _sum(B[i * self.m + c] * inputs[c] for c in range(self.m)) for i in range(self.n)]
+            return [a[i] + summed(B[i * self.m + c] * inputs[c] for c in range(self.m)) for i in range(self.n)]
 
         def plain(value: float) -> Dual:
             return Dual(arb(value), [None] * k)
@@ -364,11 +251,11 @@ class ClosedLoop:
         wide, reached = x, None
         for _ in range(INFLATIONS):
             speed = rates(wide, plain, lambda entry: entry)
-            found = [_shifted(x[i], speed[i], during) for i in range(self.n)]
-            if wide is not x and all(_holds(wide[i], found[i]) for i in self.seen):
+            found = [shifted(x[i], speed[i], during) for i in range(self.n)]
+            if wide is not x and all(contains(wide[i], found[i]) for i in self.seen):
                 reached = wide
                 break
-            wide = [_inflated(entry) if i in self.seen else x[i] for i, entry in enumerate(found)]
+            wide = [inflated(entry) if i in self.seen else x[i] for i, entry in enumerate(found)]
         if reached is None:
             return x, None
 
@@ -377,12 +264,16 @@ class ClosedLoop:
             rows = [[[entry.value], [[s] for s in entry.slopes]] for entry in at]
             for j in range(last):
                 ctx.cap = j + 1
-                lifted = [Dual(_series(row[0], j), [_series(s, j) for s in row[1]]) for row in rows]
-                flow = rates(
-                    lifted,
-                    lambda value: Dual(_series([arb(value)], j), [None] * k),  # noqa: B023
-                    lambda e: Dual(_series([e.value], j), [None if s is None else _series([s], j) for s in e.slopes]),  # noqa: B023
-                )
+                lifted = [Dual(in_time(row[0], j), [in_time(s, j) for s in row[1]]) for row in rows]
+
+                def constant(value: float, order: int = j) -> Dual:
+                    return Dual(in_time([arb(value)], order), [None] * k)
+
+                def lift(entry: Dual, order: int = j) -> Dual:
+                    slopes = [None if s is None else in_time([s], order) for s in entry.slopes]
+                    return Dual(in_time([entry.value], order), slopes)
+
+                flow = rates(lifted, constant, lift)
                 for row, rate in zip(rows, flow, strict=True):
                     row[0].append(rate.value[j] / (j + 1))
                     for s, slope in zip(row[1], rate.slopes, strict=True):
@@ -469,7 +360,7 @@ class ClosedLoop:
 
         There dv+/dtheta is proportional to v, and tells how the slopes change with theta.
         """
-        d, size = self.d, float(_norm(v))
+        d, size = self.d, float(largest_norm(v))
         theta = [
             sum(float(row[d + j].abs_upper()) for row in slopes) * widths[d + j] / (2 * size) for j in range(self.p)
         ]
@@ -490,64 +381,12 @@ class ClosedLoop:
         jacobian = arb_mat([row[:d] for row in slopes])
         square = jacobian.transpose() * jacobian
         free = arb_mat([[(1 - arb(self.rate)) ** 2 * (i == j) - square[i, j] for j in range(d)] for i in range(d)])
-        return bool(_norm(still) <= self.rate * self.core) and _definite(free)
+        return bool(largest_norm(still) <= self.rate * self.core) and definite(free)
 
 
 def _outside(v: Sequence[Number]) -> bool:
     """Whether every vector of balls is longer than 1."""
     return bool(sum((value.abs_lower() ** 2 for value in v), arb(0)) > 1)
-
-
-def _norm(values: Sequence[Number]) -> Number:
-    """Upper bound of the norm of a vector."""
-    return sum((value.abs_upper() ** 2 for value in values), arb(0)).sqrt().upper()
-
-
-def _sum(terms: Iterator[Dual]) -> Dual:
-    total = next(terms)
-    for term in terms:
-        total = total + term
-    return total
-
-
-def _series(values: Sequence[Number | None], order: int) -> Number:
-    return arb_series([arb(0) if value is None else value for value in values], prec=order + 1)
-
-
-def _shifted(start: Dual, rate: Dual, during: Number) -> Dual:
-    pairs = zip(start.slopes, rate.slopes, strict=True)
-    slopes = [_plus(a, None if b is None else b * during) for a, b in pairs]
-    return Dual(start.value + rate.value * during, slopes)
-
-
-def _inflated(entry: Dual) -> Dual:
-    def wider(value: Number | None) -> Number | None:
-        return None if value is None else value + ball(-1, 1) * (value.rad() * 0.1 + 1e-15 + abs(value) * 1e-15)
-
-    return Dual(wider(entry.value), [wider(slope) for slope in entry.slopes])
-
-
-def _holds(outer: Dual, inner: Dual) -> bool:
-    """Whether an enclosure contains another."""
-    pairs = zip(outer.slopes, inner.slopes, strict=True)
-    return inner.value in outer.value and all(
-        (arb(0) if b is None else b) in (arb(0) if a is None else a) for a, b in pairs
-    )
-
-
-def _definite(matrix: Number) -> bool:
-    """Whether every symmetric matrix of a matrix of balls is positive definite, by elimination of its middle."""
-    d = matrix.nrows()
-    spread = sum((matrix[i, j].rad() ** 2 for i in range(d) for j in range(d)), arb(0)).sqrt()
-    rest = [[(matrix[i, j].mid() + matrix[j, i].mid()) / 2 - spread * (i == j) for j in range(d)] for i in range(d)]
-    for k in range(d):
-        if not rest[k][k] > 0:
-            return False
-        for i in range(k + 1, d):
-            factor = rest[i][k] / rest[k][k]
-            for j in range(k + 1, d):
-                rest[i][j] = rest[i][j] - factor * rest[k][j]
-    return True
 
 
 def _completed(basis: list[list[float]]) -> list[list[float]]:
@@ -609,7 +448,10 @@ def check(path: Path, every: bool = False, seed: int = 0, generated: str | None 
     ctx.prec = BITS
     proof = read(path, FIELDS)
     equations = _require_same(proof, generated)
-    return [_checked(ClosedLoop(proof, equations, claim), claim, every, seed) for claim in proof["claims"]]
+    try:
+        return [_checked(ClosedLoop(proof, equations, claim), claim, every, seed) for claim in proof["claims"]]
+    except (LookupError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise SolverError(f"the proof {path} is wrong: a claim is not one that `solver prove --out` writes") from error
 
 
 def _checked(loop: ClosedLoop, claim: dict[str, Any], every: bool, seed: int) -> Checked:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from modelgen.files import replacing
 from solver.errors import SolverError
 
 FORMAT = 1
@@ -67,10 +68,9 @@ def _digest(proof: dict[str, Any]) -> str:
 
 def write(path: Path, proof: dict[str, Any]) -> None:
     """Write a proof. Raises SolverError where the file cannot be written."""
-    try:
-        path.write_text(json.dumps({"format": FORMAT, "digest": _digest(proof)} | proof, separators=(",", ":")) + "\n")
-    except OSError as error:
-        raise SolverError(f"cannot write the proof to {path}: {error.strerror or error}") from error
+    text = json.dumps({"format": FORMAT, "digest": _digest(proof)} | proof, separators=(",", ":")) + "\n"
+    with replacing(path, SolverError) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
 
 
 def read(path: Path, fields: Sequence[str]) -> dict[str, Any]:

@@ -217,7 +217,7 @@ def regulator(problem: Problem) -> tuple[Array, Array]:
     P = None if linear.obstacle(A, B, Q) else linear.cost_to_go(A, B, Q, R)
     if P is None:
         raise SolverError(f"{problem.robot.name} has no linear-quadratic regulator at its target")
-    gain = np.linalg.solve(R, B.T @ P) * local.input_limits[:, None] / local.limits
+    gain = linear.gain_of(P, B, R) * local.input_limits[:, None] / local.limits
     return gain, P / np.outer(local.limits, local.limits)
 
 
@@ -360,12 +360,9 @@ class MotionDesign:
 
 def motion_controller(problem: Problem, parts: Parts) -> Controller:
     """The regulator of the node from which the cost-to-go is least."""
-    continuous = problem.geometry.continuous
 
     def inputs(x: Tensor) -> Tensor:
-        e = x[:, None] - parts["x"]
-        turns = 2.0 * math.pi * torch.round(e / (2.0 * math.pi))
-        e = torch.where(continuous.bool(), e - turns, e)
+        e = problem.geometry.error(x[:, None], parts["x"])
         nearest = torch.einsum("nki,kij,nkj->nk", e, parts["cost"], e).argmin(1)
         e = e[torch.arange(len(x)), nearest]
         return parts["u"][nearest] - torch.einsum("nmi,ni->nm", parts["gain"][nearest], e)

@@ -296,7 +296,7 @@ def test_a_family_is_told_what_is_found_and_its_target_moves(tiny: Callable[...,
         told = page.evaluate("runs[0].told.entries[0]")  # from -1 to 1
         found = page.evaluate("panes[0].simulation.observer.parameters[0]")
         assert told == pytest.approx((found - 1.0) / 0.5, abs=1e-9)
-        assert abs(told) > 0.01  # the observer moves it; what it finds is compared with Python without a browser
+        assert told > 0.1
         assert page.evaluate("document.documentElement.scrollWidth") == 390
         browser.close()
 

@@ -13,8 +13,9 @@ import pytest
 
 from solver.cli import main
 from solver.errors import SolverError
+from solver.proof.balls import Equations
 from solver.proof.basin import prove_basin
-from solver.proof.checker import FIELDS, ClosedLoop, Equations, _require_same, check
+from solver.proof.checker import FIELDS, ClosedLoop, _require_same, check
 from solver.proof.written import HELD, read, write
 
 
@@ -36,6 +37,15 @@ def file(tmp_path: Path) -> Path:
 def test_a_proof_is_accepted(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(file)]) == 0
     assert "holds" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("damage", ["tree", "basis", "back"])
+def test_a_claim_that_is_none_is_refused(file: Path, damage: str) -> None:
+    proof = copy.deepcopy(proven())
+    del proof["claims"][0][damage]
+    write(file, proof)
+    with pytest.raises(SolverError, match="a claim is not one"):
+        check(file)
 
 
 def test_every_flipped_digit_is_refused(file: Path) -> None:
