@@ -1,11 +1,13 @@
 """A predictive controller on the same model and the same V: what looking ahead in every control period is worth.
 
 python benchmarks/predictive.py cartpole-rfvi --episodes 299 --json
+python benchmarks/predictive.py pendulum-rfvi --nodes 32 --hold 8 --terminal none --set mass=1.3x --json
 
 CasADi plans with the artifact's own functions: --nodes inputs, each held for --hold control periods, by direct multiple
-shooting over the Runge-Kutta method of the evaluation, with -V of the run as the terminal cost and its discount. IPOPT
-solves the plan anew in every control period, from the plan before. Where it finds none, the plan before goes on. The
-functions of the program are compiled by the C compiler `gcc`, for this processor: 2.5 times faster (20 s to build).
+shooting over the Runge-Kutta method of the evaluation. The terminal cost is -V of the run, with the run's discount, or
+none, without a discount. IPOPT or fatrop solves the plan anew in every control period, from the plan before, which moves
+on when an input's hold has ended. Where it finds none, the plan before goes on. The plan has the nominal parameters; --set
+changes those of the plant. The functions of the program are compiled by the C compiler `gcc`, for this processor.
 """
 
 from __future__ import annotations
@@ -25,25 +27,40 @@ from torch import Tensor
 
 from modelgen.loader import load
 from solver.certification.experiment import failure_bound
+from solver.commands.changes import read_changes
 from solver.oracles.trajectory import NonlinearProgram
 from solver.plants.outcome import Rollouts, rollouts, sample_starts, summary
+from solver.plants.plant import Nominal
+from solver.problem.parameters import changed_parameters
 from solver.training.solution import Solution, load_solution
 from solver.value.network import DIAGONAL_FLOOR, Ensemble, Factor
 
 Array = NDArray[np.float64]
 CONFIDENCE = 0.95
 OPTIONS: dict[str, Any] = {
-    "ipopt.print_level": 0,
-    "ipopt.sb": "yes",
     "print_time": False,
-    "ipopt.tol": 1e-4,
-    "ipopt.max_iter": 40,
-    "ipopt.mu_init": 1e-3,
-    "ipopt.warm_start_init_point": "yes",
     "error_on_fail": False,
     "jit": True,
     "compiler": "shell",
     "jit_options": {"flags": ["-O2", "-march=native"]},
+}
+
+SOLVERS: dict[str, dict[str, Any]] = {
+    "ipopt": {
+        "ipopt.print_level": 0,
+        "ipopt.sb": "yes",
+        "ipopt.tol": 1e-4,
+        "ipopt.max_iter": 40,
+        "ipopt.mu_init": 1e-3,
+        "ipopt.warm_start_init_point": "yes",
+    },
+    "fatrop": {
+        "structure_detection": "auto",
+        "fatrop.print_level": 0,
+        "fatrop.tol": 1e-4,
+        "fatrop.max_iter": 40,
+        "fatrop.mu_init": 1e-3,
+    },
 }
 
 
@@ -84,34 +101,40 @@ def _member(member: Factor, z: Any, error: Any) -> Any:
 class Predictive:
     """A controller x (N, n) -> u (N, m) and its cost (N,), with a plan for every row from call to call."""
 
-    def __init__(self, solution: Solution, nodes: int, hold: int) -> None:
-        self.problem, self.nodes = solution.problem, nodes
+    def __init__(self, solution: Solution, nodes: int, hold: int, terminal: str, solver: str) -> None:
+        self.problem, self.nodes, self.hold = solution.problem, nodes, hold
         program = NonlinearProgram(load(solution.run.robot, backend="casadi"))
         self.x_limit, self.u_limit, self.u_middle = program.state_limits, program.input_limits, program.input_middle
         self.bound = np.where(program.clipped, 1.0, np.inf)
         self.cost_to_go = value_function(solution.ensemble)
-        self.solver = self._solver(program, hold)
+        self.solver = self._solver(program, terminal == "value", solver)
         self.plans: dict[int, Array] = {}
+        self.calls: dict[int, int] = {}
         self.seconds: list[float] = []
         self.unsolved = 0
 
-    def _solver(self, program: NonlinearProgram, hold: int) -> Any:
-        """IPOPT on the columns (u_k/limit, x_{k+1}/limit), with the present state as its parameter."""
+    def _solver(self, program: NonlinearProgram, valued: bool, solver: str) -> Any:
+        """Solver of the columns (u_k/limit, x_{k+1}/limit), with the present state as its parameter."""
         n, m = len(self.x_limit), len(self.u_limit)
         w, start = casadi.MX.sym("w", (n + m) * self.nodes), casadi.MX.sym("start", n)
         columns = casadi.reshape(w, n + m, self.nodes)
-        x, total, gaps = start, 0.0, []
-        for k in range(self.nodes):
-            for period in range(hold):
-                x, cost, *_ = program.step(x, casadi.DM(self.u_middle) + casadi.DM(self.u_limit) * columns[:m, k])
-                total += self.problem.discount(k * hold + period) * cost
-            planned = columns[m:, k]
-            gaps.append(x / self.x_limit - planned)
-            x = casadi.DM(self.x_limit) * planned
-        total += self.problem.discount(self.nodes * hold) * self.cost_to_go(x)
-        return casadi.nlpsol(
-            "predictive", "ipopt", {"x": w, "p": start, "f": total, "g": casadi.vertcat(*gaps)}, OPTIONS
-        )
+        discount = self.problem.discount if valued else lambda _: 1.0
+        x, u = casadi.MX.sym("x", n), casadi.MX.sym("u", m)
+        later, cost = casadi.DM(self.x_limit) * x, 0.0
+        for period in range(self.hold):
+            later, part, *_ = program.step(later, casadi.DM(self.u_middle) + casadi.DM(self.u_limit) * u)
+            cost += discount(period) * part
+        held = casadi.Function("held", [x, u], [later / self.x_limit, cost])
+        before = casadi.horzcat(start / self.x_limit, columns[m:, :-1])
+        after, costs = held.map(self.nodes)(before, columns[:m, :])
+        total = costs @ casadi.DM([discount(k * self.hold) for k in range(self.nodes)])
+        if valued:
+            total += discount(self.nodes * self.hold) * self.cost_to_go(casadi.DM(self.x_limit) * columns[m:, -1])
+        plan = {"x": w, "p": start, "f": total, "g": casadi.vec(columns[m:, :] - after)}
+        options = OPTIONS | SOLVERS[solver]
+        if solver == "fatrop":
+            options["equality"] = [True] * (n * self.nodes)
+        return casadi.nlpsol("predictive", solver, plan, options)
 
     def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The first input of every row's plan; one row is solved after the other, and timed."""
@@ -124,14 +147,20 @@ class Predictive:
         m = len(self.u_limit)
         idle = np.tile(np.concatenate([np.zeros(m), start / self.x_limit]), self.nodes)
         upper = np.tile(np.concatenate([np.ones(m), self.bound]), self.nodes)
+        guess = self.plans.get(row, idle)
+        calls = self.calls[row] = self.calls.get(row, -1) + 1
+        if calls and calls % self.hold == 0:
+            size = len(guess) // self.nodes
+            guess = np.concatenate([guess[size:], guess[-size:]])
         begun = time.process_time()  # another job may have the processor
-        found = self.solver(x0=self.plans.get(row, idle), p=start, lbx=-upper, ubx=upper, lbg=0.0, ubg=0.0)
+        found = self.solver(x0=guess, p=start, lbx=-upper, ubx=upper, lbg=0.0, ubg=0.0)
         self.seconds.append(time.process_time() - begun)
         if self.solver.stats()["success"]:
-            self.plans[row] = np.asarray(found["x"]).ravel()
+            guess = np.asarray(found["x"]).ravel()
         else:
             self.unsolved += 1
-        return self.plans.get(row, idle)[:m]
+        self.plans[row] = guess
+        return guess[:m]
 
 
 def main() -> None:
@@ -141,31 +170,36 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=299)
     parser.add_argument("--nodes", type=int, default=20)
     parser.add_argument("--hold", type=int, default=2, help="control periods that a planned input is held")
+    parser.add_argument("--terminal", choices=["value", "none"], default="value", help="terminal cost of a plan")
+    parser.add_argument("--solver", choices=sorted(SOLVERS), default="ipopt")
+    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="changed parameters of the plant")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     options = parser.parse_args()
     torch.set_num_threads(1)
     solution = load_solution(options.run)
-    act = Predictive(solution, options.nodes, options.hold)
+    plant = Nominal(solution.problem, changed_parameters(solution.problem, read_changes(options.set)))
+    act = Predictive(solution, options.nodes, options.hold, options.terminal, options.solver)
     starts = sample_starts(solution.problem, options.episodes, options.seed)
     report: dict[str, Any] = {name: value for name, value in vars(options).items() if name != "json"}
     again = np.array(act.cost_to_go.map(len(starts))(starts.double().numpy().T)).ravel()
     report["value_error"] = float(np.abs(again + solution.value(starts)[0].double().numpy()).max())
-    report |= _outcome(_played(solution, act, starts))
+    report |= _outcome(_played(solution, act, starts, plant))
     milliseconds = 1e3 * np.array(act.seconds)
     report |= {"ms_of_a_period": float(np.median(milliseconds)), "ms_worst": float(milliseconds.max())}
     report["ms_99_percent"] = float(np.quantile(milliseconds, 0.99))
     report |= {"unsolved": act.unsolved / len(act.seconds), "gemm_gflops_fp32": gemm_gflops_fp32()}
-    report["policy"] = _outcome(rollouts(solution.problem, solution.controller(), starts))
+    report["policy"] = _outcome(rollouts(solution.problem, solution.controller(), starts, plant))
     print(json.dumps(report, indent=1) if options.json else report)
 
 
-def _played(solution: Solution, act: Predictive, starts: Tensor) -> Rollouts:
+def _played(solution: Solution, act: Predictive, starts: Tensor, plant: Nominal) -> Rollouts:
     """The rollouts of the planner, one after the other; each is reported on stderr when it has ended."""
     played: list[Rollouts] = []
     for start in starts:
         act.plans.clear()
-        played.append(one := rollouts(solution.problem, act, start[None]))
+        act.calls.clear()
+        played.append(one := rollouts(solution.problem, act, start[None], plant))
         failures = sum(not each.success.item() for each in played)
         print(f"{len(played)} played, {failures} failed, return {one.returns.item():.2f}", file=sys.stderr, flush=True)
 
