@@ -5,9 +5,10 @@ python benchmarks/predictive.py pendulum-rfvi --nodes 32 --hold 8 --terminal non
 
 CasADi plans with the artifact's own functions: --nodes inputs, each held for --hold control periods, by direct multiple
 shooting over the Runge-Kutta method of the evaluation. The terminal cost is -V of the run, with the run's discount, or
-none, without a discount. IPOPT or fatrop solves the plan anew in every control period, from the plan before, which moves
-on when an input's hold has ended. Where it finds none, the plan before goes on. The plan has the nominal parameters; --set
-changes those of the plant. The functions of the program are compiled by the C compiler `gcc`, for this processor.
+none, without a discount. IPOPT or fatrop solves the plan anew in every control period, from the plan before, which
+moves on when an input's hold has ended. Where it finds none, the plan before goes on. The first plan of a rollout is
+the best of --guesses: no input, and random sine waves of full input. The plan has the nominal parameters; --set changes
+those of the plant. The functions of the program are compiled by the C compiler `gcc`, for this processor.
 """
 
 from __future__ import annotations
@@ -101,11 +102,12 @@ def _member(member: Factor, z: Any, error: Any) -> Any:
 class Predictive:
     """A controller x (N, n) -> u (N, m) and its cost (N,), with a plan for every row from call to call."""
 
-    def __init__(self, solution: Solution, nodes: int, hold: int, terminal: str, solver: str) -> None:
+    def __init__(self, solution: Solution, nodes: int, hold: int, terminal: str, solver: str, guesses: int) -> None:
         self.problem, self.nodes, self.hold = solution.problem, nodes, hold
         program = NonlinearProgram(load(solution.run.robot, backend="casadi"))
         self.x_limit, self.u_limit, self.u_middle = program.state_limits, program.input_limits, program.input_middle
-        self.bound = np.where(program.clipped, 1.0, np.inf)
+        self.bound, self.wraps = np.where(program.clipped, 1.0, np.inf), program.wraps
+        self.guesses, self.random = guesses, np.random.default_rng(0)
         self.cost_to_go = value_function(solution.ensemble)
         self.solver = self._solver(program, terminal == "value", solver)
         self.plans: dict[int, Array] = {}
@@ -125,6 +127,7 @@ class Predictive:
             later, part, *_ = program.step(later, casadi.DM(self.u_middle) + casadi.DM(self.u_limit) * u)
             cost += discount(period) * part
         held = casadi.Function("held", [x, u], [later / self.x_limit, cost])
+        self.simulated = casadi.Function("next", [x, u], [later / self.x_limit]).mapaccum(self.nodes)
         before = casadi.horzcat(start / self.x_limit, columns[m:, :-1])
         after, costs = held.map(self.nodes)(before, columns[:m, :])
         total = costs @ casadi.DM([discount(k * self.hold) for k in range(self.nodes)])
@@ -145,22 +148,37 @@ class Predictive:
     def _plan(self, row: int, start: Array) -> Array:
         """The first input/limit (m,) of the plan of a row."""
         m = len(self.u_limit)
-        idle = np.tile(np.concatenate([np.zeros(m), start / self.x_limit]), self.nodes)
-        upper = np.tile(np.concatenate([np.ones(m), self.bound]), self.nodes)
-        guess = self.plans.get(row, idle)
         calls = self.calls[row] = self.calls.get(row, -1) + 1
-        if calls and calls % self.hold == 0:
+        if calls == 0:
+            return self._first(row, start)[:m]
+        guess = self.plans[row]
+        if calls % self.hold == 0:
             size = len(guess) // self.nodes
             guess = np.concatenate([guess[size:], guess[-size:]])
+        turns = np.round((guess[m : m + len(start)] * self.x_limit - start) / (2.0 * np.pi))
+        found = self._solved(start + 2.0 * np.pi * turns * self.wraps, guess)  # the plan's angles do not wrap
+        self.unsolved += found is None
+        self.plans[row] = guess if found is None else found[1]
+        return self.plans[row][:m]
+
+    def _first(self, row: int, start: Array) -> Array:
+        """The best plan (n + m) * nodes from the guesses; without any, the guess of no input."""
+        waves = self.random.uniform([0.2, 0.0], [2.0, 2.0 * np.pi], (self.guesses - 1, len(self.u_limit), 1, 2))
+        t = np.arange(self.nodes) * self.hold * self.problem.control_step
+        shares = [np.zeros((len(self.u_limit), self.nodes))]
+        shares += [np.sin(2.0 * np.pi * wave[..., 0] * t + wave[..., 1]) for wave in waves]
+        plans = [np.vstack([u, np.asarray(self.simulated(start / self.x_limit, u))]).T.ravel() for u in shares]
+        found = [plan for guess in plans if (plan := self._solved(start, guess)) is not None]
+        self.plans[row] = min(found, key=lambda plan: plan[0])[1] if found else plans[0]
+        return self.plans[row]
+
+    def _solved(self, start: Array, guess: Array) -> tuple[float, Array] | None:
+        """Cost and plan from a guess, or None; timed."""
+        upper = np.tile(np.concatenate([np.ones(len(self.u_limit)), self.bound]), self.nodes)
         begun = time.process_time()  # another job may have the processor
         found = self.solver(x0=guess, p=start, lbx=-upper, ubx=upper, lbg=0.0, ubg=0.0)
         self.seconds.append(time.process_time() - begun)
-        if self.solver.stats()["success"]:
-            guess = np.asarray(found["x"]).ravel()
-        else:
-            self.unsolved += 1
-        self.plans[row] = guess
-        return guess[:m]
+        return (float(found["f"]), np.asarray(found["x"]).ravel()) if self.solver.stats()["success"] else None
 
 
 def main() -> None:
@@ -172,6 +190,7 @@ def main() -> None:
     parser.add_argument("--hold", type=int, default=2, help="control periods that a planned input is held")
     parser.add_argument("--terminal", choices=["value", "none"], default="value", help="terminal cost of a plan")
     parser.add_argument("--solver", choices=sorted(SOLVERS), default="ipopt")
+    parser.add_argument("--guesses", type=int, default=16, help="guesses of the first plan of a rollout")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="changed parameters of the plant")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
@@ -179,7 +198,7 @@ def main() -> None:
     torch.set_num_threads(1)
     solution = load_solution(options.run)
     plant = Nominal(solution.problem, changed_parameters(solution.problem, read_changes(options.set)))
-    act = Predictive(solution, options.nodes, options.hold, options.terminal, options.solver)
+    act = Predictive(solution, options.nodes, options.hold, options.terminal, options.solver, options.guesses)
     starts = sample_starts(solution.problem, options.episodes, options.seed)
     report: dict[str, Any] = {name: value for name, value in vars(options).items() if name != "json"}
     again = np.array(act.cost_to_go.map(len(starts))(starts.double().numpy().T)).ravel()
