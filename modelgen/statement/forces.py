@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sympy import Abs, Expr, Max, exp, log, sqrt, tanh
 
-from modelgen.errors import ModelError, calling_place
+from modelgen.errors import mistake
 from modelgen.statement.declarations import Declarations, Energy, Load
 from modelgen.statement.terms import Terms, per
 from modelgen.units import Dimension, divided
@@ -37,14 +37,14 @@ class Forces:
         """
         check = self._check()
         along, span = check.along(displacement, turns=True)
-        self.loads.append(Load(along, check.term(force, "applied force", "qvzu", per("J", span)), check.place))
+        self.loads.append(Load(along, check.term(force, "applied force", "qvzu", per("J", span))))
 
     def damp(self, displacement: object, coefficient: object) -> None:
         """Add viscous friction: the force -coefficient * rate along a coordinate (N s/m or N m s)."""
         check = self._check()
         along, span = check.along(displacement, turns=True)
         resistance = check.coefficient(coefficient, "damping coefficient", "q", per("J s", span, 2))
-        self.loads.append(Load(along, -resistance * check.velocity(along), check.place))
+        self.loads.append(Load(along, -resistance * check.velocity(along)))
 
     def dry_friction(self, displacement: object, force: object, *, smoothing: object) -> None:
         """Add Coulomb friction: `force` (N or N m) against the motion, which fades at rates below `smoothing`.
@@ -56,7 +56,7 @@ class Forces:
         along, span = check.along(displacement, turns=True)
         friction = check.coefficient(force, "friction", "q", per("J", span))
         fading = check.coefficient(smoothing, "smoothing rate", "", per("Hz", span, -1), zero=False)
-        self.loads.append(Load(along, -friction * tanh(check.velocity(along) / fading), check.place))
+        self.loads.append(Load(along, -friction * tanh(check.velocity(along) / fading)))
 
     def spring(self, displacement: object, stiffness: object, rest: object = 0) -> None:
         """Add a linear spring along a coordinate (N/m or N m), relaxed at `rest`."""
@@ -64,7 +64,7 @@ class Forces:
         along, span = check.along(displacement)
         stretch = along - check.term(rest, "rest position", "q", span)
         hardness = check.term(stiffness, "stiffness", "q", per("J", span, 2))
-        self.potential.append(Energy(hardness * stretch**2 / 2, check.place, elastic=True))
+        self.potential.append(Energy(hardness * stretch**2 / 2, elastic=True))
 
     def coupling(
         self, first: object, second: object, *, stiffness: object, ratio: object = 1, damping: object = 0
@@ -79,12 +79,12 @@ class Forces:
         ratio_unit = divided(span, other_span) if span and other_span else None
         gap = one - check.term(ratio, "ratio", "", ratio_unit) * other
         if one == other:
-            raise ModelError(f"{one} is coupled with itself; name two coordinates.", check.place)
+            raise mistake(f"{one} is coupled with itself; name two coordinates.")
         hardness = check.term(stiffness, "stiffness", "q", per("J", span, 2))
         loss = check.coefficient(damping, "damping coefficient", "q", per("J s", span, 2))
-        self.potential.append(Energy(hardness * gap**2 / 2, check.place, elastic=True))
+        self.potential.append(Energy(hardness * gap**2 / 2, elastic=True))
         if loss != 0:
-            self.loads.append(Load(gap, -loss * check.velocity(gap), check.place))
+            self.loads.append(Load(gap, -loss * check.velocity(gap)))
 
     def end_stops(
         self, displacement: object, limit: object, stiffness: object, *, width: object, damping: object = 0
@@ -103,17 +103,16 @@ class Forces:
         bend = check.coefficient(width, "width", "", span, zero=False)
         least, nominal_width = NARROWEST_STOP * float(check.nominal(upper - lower)), float(check.nominal(bend))
         if nominal_width < least:
-            raise ModelError(
+            raise mistake(
                 f"the width {nominal_width:g} is too small for the derivatives of the force; write width={least:.2g} "
-                f"or more, which is {NARROWEST_STOP:g} of the distance between the stops.",
-                check.place,
+                f"or more, which is {NARROWEST_STOP:g} of the distance between the stops."
             )
         for depth in (along - upper, lower - along):
             # log(1 + exp(y / width)) and 1 / (1 + exp(-y / width)) in forms that do not overflow.
             bent = Max(depth, 0) + bend * log(1 + exp(-Abs(depth) / bend))
             contact = (1 + tanh(depth / (2 * bend))) / 2
             push = hardness * bent + loss * contact * check.velocity(depth)
-            self.loads.append(Load(depth, -push, check.place))
+            self.loads.append(Load(depth, -push))
 
     def rotor(self, displacement: object, inertia: object, *, gear: object = 1) -> None:
         """Add the inertia (kg m^2) of a rotor that turns `gear` rad per unit of the displacement.
@@ -124,7 +123,7 @@ class Forces:
         along, span = check.along(displacement)
         speed = _gear_ratio(check, gear, span) * check.velocity(along)
         moment = check.coefficient(inertia, "rotor inertia", "q", "kg m^2")
-        self.kinetic.append(Energy(moment * speed**2 / 2, check.place))
+        self.kinetic.append(Energy(moment * speed**2 / 2))
 
     def motor(
         self,
@@ -188,12 +187,12 @@ class Forces:
         inertia = check.coefficient(rotor_inertia, "rotor inertia", "q", "kg m^2")
         if inertia != 0:
             speed = ratio * check.velocity(along)
-            self.kinetic.append(Energy(passed * inertia * speed**2 / 2, check.place))
-        self.loads.append(Load(along, passed * ratio * shaft_torque, check.place))
+            self.kinetic.append(Energy(passed * inertia * speed**2 / 2))
+        self.loads.append(Load(along, passed * ratio * shaft_torque))
 
     def _check(self) -> Terms:
         """The checker of expressions for the line of the model file that is being executed."""
-        return Terms(self._declared, calling_place())
+        return Terms(self._declared)
 
 
 def _stop_positions(check: Terms, limit: object, span: Dimension | None) -> tuple[Expr, Expr]:
@@ -204,11 +203,9 @@ def _stop_positions(check: Terms, limit: object, span: Dimension | None) -> tupl
     elif len(limit) == 2:
         lower, upper = (check.term(end, "limit", "", span) for end in limit)
     else:
-        raise ModelError(f"the limit of the end stops is {limit!r}; write limit or (lower, upper).", check.place)
+        raise mistake(f"the limit of the end stops is {limit!r}; write limit or (lower, upper).")
     if not check.nominal(upper - lower) > 0:
-        raise ModelError(
-            f"the end stops are at ({lower}, {upper}), the larger first; write (lower, upper).", check.place
-        )
+        raise mistake(f"the end stops are at ({lower}, {upper}), the larger first; write (lower, upper).")
     return lower, upper
 
 
@@ -216,5 +213,5 @@ def _gear_ratio(check: Terms, gear: object, span: Dimension | None) -> Expr:
     """Radians that a shaft turns per unit of a displacement with the dimension `span`."""
     ratio = check.term(gear, "gear", "q", per("1", span))
     if ratio == 0:
-        raise ModelError("the gear is 0, so that the shaft never turns; write its radians per unit.", check.place)
+        raise mistake("the gear is 0, so that the shaft never turns; write its radians per unit.")
     return ratio
