@@ -1,21 +1,19 @@
-"""Rigid bodies and named points of a robot: point masses, planar bodies, links of a kinematic tree.
-
-To add a kind of joint of a link, add an entry to `JOINTS`.
-"""
+"""Rigid bodies and named points of a robot: point masses, planar bodies, links of a kinematic tree."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import mpmath
-from sympy import Basic, Expr, Matrix, S, Symbol, cos, eye, sin, sqrt, srepr, zeros
+from sympy import Basic, Expr, Matrix, S, cos, eye, sin, srepr, zeros
 
 from modelgen.errors import ModelError, Place, calling_place, mistake
 from modelgen.statement.checker import identifier, number
-from modelgen.statement.declarations import Ball, Coordinate, Energy, Floating, Kind, Load
+from modelgen.statement.declarations import Energy, Load
 from modelgen.statement.drawing import Line, rod
+from modelgen.statement.joints import AXES, JOINTS, Ball, BallAxes, Coordinate, Floating, JointAxis, Kind, turn
 from modelgen.statement.terms import Terms
 
 
@@ -59,105 +57,6 @@ def _moving_mass(
     return kinetic, weight, kilograms, centre
 
 
-AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
-
-
-@dataclass(frozen=True)
-class Motion:
-    """One degree of freedom of a joint: a speed, along or about an axis of the link's frame."""
-
-    speed: Symbol
-    turns: bool  # about the axis; False: along it
-    axis: Matrix  # (3, 1), of length one
-    suffix: str = ""  # of names that it gives
-
-
-@dataclass(frozen=True)
-class JointAxis:
-    """One coordinate of a joint: a rotation about an axis of the link's frame, or a translation along it."""
-
-    coordinate: Coordinate
-    kind: Kind
-    axis: Matrix  # (3, 1), of length one
-
-    @property
-    def name(self) -> str:
-        """The coordinate's name."""
-        return str(self.coordinate.name)
-
-    @property
-    def coordinates(self) -> tuple[Coordinate, ...]:
-        """The coordinate."""
-        return (self.coordinate,)
-
-    @property
-    def motions(self) -> tuple[Motion, ...]:
-        """Its one degree of freedom."""
-        return (Motion(self.coordinate.rate, self.kind == "revolute", self.axis),)
-
-    @property
-    def along(self) -> tuple[Coordinate, ...]:
-        """The displacement of each motion, along which a force acts."""
-        return (self.coordinate,)
-
-    @property
-    def rate(self) -> Matrix:
-        """The velocity (3, 1), angular or linear, relative to the frame before it."""
-        return self.axis * self.coordinate.rate
-
-    def placed(self, rotation: Matrix, position: Matrix) -> tuple[Matrix, Matrix]:
-        """The pose of the moved frame, from that at coordinate 0."""
-        if self.kind == "prismatic":
-            return rotation, position + rotation * self.axis * self.coordinate
-        return rotation * turn(self.axis, cos(self.coordinate), sin(self.coordinate)), position
-
-    def statement(self) -> list[str]:
-        """The content as text, for the content hash."""
-        return [self.coordinate.name, self.kind, srepr(self.axis)]
-
-
-@dataclass(frozen=True)
-class BallAxes:
-    """A joint with three rotations."""
-
-    ball: Ball
-    kind: ClassVar[str] = "ball"
-
-    @property
-    def name(self) -> str:
-        """The joint's name."""
-        return self.ball.name
-
-    @property
-    def coordinates(self) -> tuple[Coordinate, ...]:
-        """The quaternion."""
-        return self.ball.quaternion
-
-    @property
-    def motions(self) -> tuple[Motion, ...]:
-        """Turns about the three axes of the link's frame."""
-        rates = zip(self.ball.rate, "xyz", strict=True)
-        return tuple(Motion(rate, True, Matrix(AXES[axis]), f"_{axis}") for rate, axis in rates)
-
-    @property
-    def along(self) -> tuple[Coordinate, ...]:
-        """The turns, along which torques act."""
-        return self.ball.turn
-
-    @property
-    def rate(self) -> Matrix:
-        """The angular velocity (3, 1) relative to the frame before it."""
-        return Matrix(self.ball.rate)
-
-    def placed(self, rotation: Matrix, position: Matrix) -> tuple[Matrix, Matrix]:
-        """The pose of the moved frame, from that of the joint."""
-        return rotation * self.ball.rotation, position
-
-    def statement(self) -> list[str]:
-        """The content as text, for the content hash."""
-        return [self.ball.name, self.kind]
-
-
 @dataclass(frozen=True, eq=False)
 class Link:
     """A rigid link: the pose of its frame in its parent's, the axes of its joint, its inertia in its own frame."""
@@ -183,31 +82,7 @@ class Link:
         return [self.name, self.parent.name if self.parent else None, axes, *map(srepr, self.terms)]
 
 
-def _planar(coordinates: Sequence[Coordinate], axis: Matrix) -> tuple[JointAxis, ...]:
-    """Forward, upward, then a rotation about the axis. With the axis y, this is the plane of (x, height)."""
-    horizontal = (Matrix((1, 0, 0)), Matrix((0, 1, 0)))
-    forward = next((direction for direction in horizontal if axis.dot(direction) == 0), None)
-    forward = axis.cross(Matrix((0, 0, 1))) if forward is None else forward
-    forward = forward / sqrt(forward.dot(forward))
-    upward = axis.cross(forward)
-    upward = -upward if sum(upward) < 0 else upward
-    first, second, angle = coordinates
-    return (
-        JointAxis(first, "prismatic", forward),
-        JointAxis(second, "prismatic", upward),
-        JointAxis(angle, "revolute", axis),
-    )
-
-
 ROUNDING = 1e-9  # a negative principal moment below this share of the largest one is a rounding error
-
-#: The kinds of a joint's coordinates -> a function that makes its axes. Add a kind of joint here.
-JOINTS: dict[tuple[Kind, ...], Callable[[Sequence[Coordinate], Matrix], tuple[JointAxis, ...]]] = {
-    (): lambda _coordinates, _axis: (),
-    ("revolute",): lambda coordinates, axis: (JointAxis(coordinates[0], "revolute", axis),),
-    ("prismatic",): lambda coordinates, axis: (JointAxis(coordinates[0], "prismatic", axis),),
-    ("prismatic", "prismatic", "revolute"): _planar,
-}
 
 
 def make_link(links: Sequence[Link], check: Terms, arguments: Mapping[str, Any]) -> Link:
@@ -272,7 +147,7 @@ def _joint_axes(
     name: str, joint: object, axis: Matrix, links: Sequence[Link], check: Terms
 ) -> tuple[JointAxis | BallAxes, ...]:
     """The axes of the coordinates that move a link. No other link may have the same coordinate."""
-    if isinstance(joint, Ball | Floating):
+    if isinstance(joint, Ball):
         return _spatial(name, joint, links, check)
     coordinates = tuple(joint) if isinstance(joint, tuple | list) else (joint,)
     kinds: dict[object, Kind] = {joint.symbol: joint.kind for joint in check.declared.coordinates}
@@ -298,18 +173,15 @@ def _joint_axes(
     return JOINTS[kind]([coordinate for coordinate in coordinates if isinstance(coordinate, Coordinate)], axis)
 
 
-def _spatial(
-    name: str, joint: Ball | Floating, links: Sequence[Link], check: Terms
-) -> tuple[JointAxis | BallAxes, ...]:
+def _spatial(name: str, joint: Ball, links: Sequence[Link], check: Terms) -> tuple[JointAxis | BallAxes, ...]:
     """The axes of a ball or floating joint."""
-    ball = joint.ball if isinstance(joint, Floating) else joint
-    if not any(ball is declared for declared in check.declared.balls):
-        raise mistake(f"the joint `{ball.name}` of `{name}` belongs to another robot.")
-    mover = next((link.name for link in links for axis in link.axes if ball.quaternion[0] in axis.coordinates), None)
+    if not any(joint is declared for declared in check.declared.balls):
+        raise mistake(f"the joint `{joint.name}` of `{name}` belongs to another robot.")
+    mover = next((link.name for link in links for axis in link.axes if joint.quaternion[0] in axis.coordinates), None)
     if mover:
-        raise mistake(f"the joint `{ball.name}` moves the link `{mover}` already; `{name}` needs its own.")
+        raise mistake(f"the joint `{joint.name}` moves the link `{mover}` already; `{name}` needs its own.")
     slides = zip(joint.position, "xyz", strict=True) if isinstance(joint, Floating) else ()
-    return (*(JointAxis(slide, "prismatic", Matrix(AXES[axis])) for slide, axis in slides), BallAxes(ball))
+    return (*(JointAxis(slide, "prismatic", Matrix(AXES[axis])) for slide, axis in slides), BallAxes(joint))
 
 
 def _axis(axis: object, name: str) -> Matrix:
@@ -357,22 +229,6 @@ def _rotation(turned: Matrix) -> Matrix:
     result = eye(3)
     for axis, angle in zip(("x", "y", "z"), turned, strict=True):
         result = turn(Matrix(AXES[axis]), cos(angle), sin(angle)) * result
-    return result
-
-
-def turn(axis: Matrix, cosine: Expr, sine: Expr) -> Matrix:
-    """The rotation matrix (3, 3) about an axis of length one."""
-    outer = axis * axis.T
-    result: Matrix = outer + cosine * (eye(3) - outer) + sine * skew(axis)
-    return result
-
-
-def skew(vector: Matrix) -> Matrix:
-    """The matrix (3, 3) of the cross product with a vector."""
-    x, y, z = vector
-    result = zeros(3, 3)
-    result[0, 1], result[0, 2], result[1, 2] = -z, y, -x
-    result[1, 0], result[2, 0], result[2, 1] = z, -y, x
     return result
 
 

@@ -2,58 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import cos, pi, sin
-from typing import Literal
+from math import pi
 
-from sympy import Expr, Float, Matrix, Symbol
+from sympy import Expr, Symbol
 
 from modelgen.errors import ModelError, Place, calling_place, mistake
 from modelgen.metadata import RATE, TIME, Task
 from modelgen.statement.action_costs import InputCost
 from modelgen.statement.checker import flag, identifier, number, parameter_range, positive, shown, text
+from modelgen.statement.joints import LARGEST, LARGEST_RATE, RATE_UNITS, Ball, Coordinate, Floating, Joint, Kind, Speed
 from modelgen.units import parse
-
-Kind = Literal["revolute", "prismatic", "quaternion"]
-
-UNITS = {"revolute": "rad", "prismatic": "m", "quaternion": "1"}
-#: Largest limits of coordinates and rates. No robot moves farther, and the solver samples the whole domain.
-LARGEST, LARGEST_RATE = {"revolute": 100.0, "prismatic": 1e6, "quaternion": 1.0}, 1e6
-RATE_UNITS = {"revolute": "rad/s", "prismatic": "m/s", "quaternion": "Hz"}
-
-
-class Coordinate(Symbol):  # type: ignore[misc]
-    """A generalized coordinate: a SymPy symbol with the symbol of its rate."""
-
-    @property
-    def rate(self) -> Symbol:
-        """The symbol of the coordinate's rate, named NAME_rate."""
-        return Symbol(f"{self.name}{RATE}", real=True)
-
-
-@dataclass(frozen=True)
-class Joint:
-    """A declared coordinate."""
-
-    symbol: Coordinate
-    kind: Kind
-    limit: float
-    rate_limit: float | None  # None: its rate is not an entry of the state
-    continuous: bool
-    meaning: str
-    place: Place = field(default_factory=calling_place)
-
-
-@dataclass(frozen=True)
-class Speed:
-    """An entry of v: the rate of a coordinate, or a speed declared for a system of sympy.physics.mechanics."""
-
-    symbol: Symbol
-    unit: str
-    limit: float
-    meaning: str
-    place: Place = field(default_factory=calling_place)
 
 
 @dataclass(frozen=True)
@@ -74,126 +34,6 @@ class Flow:
     state: Symbol
     rate: Expr
     place: Place = field(default_factory=calling_place)
-
-
-@dataclass(frozen=True)
-class Ball:
-    """A joint with three rotations: a unit quaternion (w, x, y, z), and the angular velocity in the moved frame."""
-
-    name: str
-    quaternion: tuple[Coordinate, ...]  # (4,)
-    turn: tuple[Coordinate, ...]  # (3,) small turns about the axes of the moved frame; only their rates are states
-    limit: float  # rad, from the target; pi: any rotation
-    rate_limits: tuple[float, ...]  # (3,) rad/s
-    meaning: str
-    place: Place = field(default_factory=calling_place)
-
-    @property
-    def rate(self) -> tuple[Symbol, ...]:
-        """The angular velocity (3,), rad/s, in the moved frame."""
-        return tuple(turn.rate for turn in self.turn)
-
-    @property
-    def rotation(self) -> Matrix:
-        """The rotation matrix (3, 3) from the moved frame to the frame before it."""
-        w, x, y, z = self.quaternion
-        return Matrix(
-            [
-                [1 - 2 * (y**2 + z**2), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-                [2 * (x * y + w * z), 1 - 2 * (x**2 + z**2), 2 * (y * z - w * x)],
-                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x**2 + y**2)],
-            ]
-        )
-
-    def away(self, target: Sequence[float] = (0, 0, 0)) -> Matrix:
-        """The turn (3, 1) from a target to the joint's rotation, for squares in a state cost.
-
-        target: (roll, pitch, yaw) in rad. Its length is 2 sin(angle / 2), and its sign that of the quaternion.
-        """
-        w, x, y, z = (Float(entry) for entry in quaternion_of(target, f"target of `{self.name}`"))
-        return 2 * Matrix([[-x, w, z, -y], [-y, -z, w, x], [-z, y, -x, w]]) * Matrix(self.quaternion)
-
-    @property
-    def speeds(self) -> tuple[Speed, ...]:
-        """The entries of v."""
-        return tuple(
-            Speed(rate, "rad/s", limit, f"angular velocity of {self.name} about its {axis} axis", self.place)
-            for rate, limit, axis in zip(self.rate, self.rate_limits, "xyz", strict=True)
-        )
-
-    @property
-    def quaternion_rates(self) -> dict[Symbol, Expr]:
-        """Rate of each entry of the quaternion: half its product with the angular velocity."""
-        return dict(
-            zip((entry.rate for entry in self.quaternion), self._kinematics * Matrix(self.rate) / 2, strict=True)
-        )
-
-    @property
-    def spin(self) -> Matrix:
-        """The angular velocity (3, 1) by the rates of the quaternion."""
-        return 2 * self._kinematics.T * Matrix([entry.rate for entry in self.quaternion])
-
-    @property
-    def _kinematics(self) -> Matrix:
-        w, x, y, z = self.quaternion
-        return Matrix([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])
-
-
-@dataclass(frozen=True)
-class Floating:
-    """A joint without restriction: three displacements along the axes of the frame before it, and a rotation."""
-
-    position: tuple[Coordinate, ...]  # (3,)
-    ball: Ball
-
-    @property
-    def name(self) -> str:
-        """The name of the joint."""
-        return self.ball.name
-
-    @property
-    def quaternion(self) -> tuple[Coordinate, ...]:
-        """As of a ball joint."""
-        return self.ball.quaternion
-
-    @property
-    def turn(self) -> tuple[Coordinate, ...]:
-        """As of a ball joint."""
-        return self.ball.turn
-
-    @property
-    def rate(self) -> tuple[Symbol, ...]:
-        """The angular velocity, as of a ball joint."""
-        return self.ball.rate
-
-    @property
-    def velocity(self) -> tuple[Symbol, ...]:
-        """The rates (3,) of the displacements."""
-        return tuple(entry.rate for entry in self.position)
-
-    @property
-    def rotation(self) -> Matrix:
-        """As of a ball joint."""
-        return self.ball.rotation
-
-    def away(self, target: Sequence[float] = (0, 0, 0)) -> Matrix:
-        """As of a ball joint."""
-        return self.ball.away(target)
-
-
-def quaternion_of(angles: object, what: str) -> tuple[float, ...]:
-    """The unit quaternion (4,), w >= 0, of (roll, pitch, yaw): about x, then y, then z, axes of the frame before."""
-    if not isinstance(angles, tuple | list) or len(angles) != 3:
-        raise mistake(f"the {what} is {angles!r}; write (roll, pitch, yaw) in rad.")
-    halves = [number(angle, what) / 2 for angle in angles]
-    (cr, cp, cy), (sr, sp, sy) = map(cos, halves), map(sin, halves)
-    entries = (
-        cr * cp * cy + sr * sp * sy,
-        sr * cp * cy - cr * sp * sy,
-        cr * sp * cy + sr * cp * sy,
-        cr * cp * sy - sr * sp * cy,
-    )
-    return entries if entries[0] >= 0 else tuple(-entry for entry in entries)
 
 
 @dataclass(frozen=True)
@@ -278,11 +118,15 @@ WEAKEST, STRONGEST = 1e-15, 1e15  # limits of inputs
 
 
 class Declarations:
-    """The declarations of one robot. Every method raises ModelError for a value or a name that is not allowed."""
+    """The symbols of one robot, and the methods of `Robot` that declare them.
 
-    def __init__(self, robot: str, place: Place) -> None:
-        self.robot = robot
-        self.place = place
+    Every method raises ModelError for a value or a name that is not allowed.
+    """
+
+    def __init__(self, name: str, description: str = "") -> None:
+        self.place = calling_place()
+        self.name = identifier(name, "robot")
+        self.description = text(description, "description")
         self.joints: list[Joint] = []  # of the coordinates in the state
         self.dependent: list[Joint] = []  # of the coordinates that closed loops determine
         self.ignored: list[Joint] = []  # of the coordinates on which nothing depends; only their rates are in the state
@@ -295,34 +139,43 @@ class Declarations:
         self.lagged: dict[Symbol, Symbol] = {}  # input -> the state with which its forces act
         self.balls: list[Ball] = []
         self.symbols: dict[str, Symbol] = {}  # all symbols that an expression may contain, by name
-        self.task: DeclaredTask | None = None  # declared last, because it needs all states and inputs
+        self.stated_task: DeclaredTask | None = None  # declared last, because it needs all states and inputs
 
     @property
     def declared_task(self) -> DeclaredTask:
         """The task. Raises ModelError if the model file has none."""
-        if self.task is None:
+        if self.stated_task is None:
             raise ModelError(
-                f"robot `{self.robot}` has no task. End the file with robot.task(state_cost=..., "
+                f"robot `{self.name}` has no task. End the file with robot.task(state_cost=..., "
                 "action_cost=LogCos(...), start=dict(...), horizon=..., weight_at_horizon=..., "
                 "control_rate=...).",
                 self.place,
             )
-        return self.task
+        return self.stated_task
 
-    def check_complete(self) -> None:
+    def _check_complete(self) -> None:
         """Raise ModelError for a second task, and for a task without a coordinate before it."""
-        if self.task:
-            raise mistake(f"robot.task(...) is called twice, first at {self.task.place}; keep one of the two.")
+        if self.stated_task:
+            raise mistake(f"robot.task(...) is called twice, first at {self.stated_task.place}; keep one of the two.")
         if not self.joints:
             raise mistake(
-                f"robot `{self.robot}` has no coordinate before robot.task(...); declare it with robot.revolute(...), "
+                f"robot `{self.name}` has no coordinate before robot.task(...); declare it with robot.revolute(...), "
                 "robot.prismatic(...) or robot.floating(...)."
             )
 
     def revolute(
-        self, name: str, limit: float | None, rate_limit: float | None, continuous: bool, meaning: str
+        self,
+        name: str,
+        *,
+        rate_limit: float | None = None,
+        limit: float | None = None,
+        continuous: bool = False,
+        meaning: str = "",
     ) -> Coordinate:
-        """Declare an angle and its rate. A continuous angle has the limit pi."""
+        """Declare an angle (rad). A continuous angle turns without end and has the limit pi.
+
+        rate_limit (rad/s) is left out only where robot.mechanics replaces the rate by another speed.
+        """
         flag(continuous, f"continuous of `{name}`")
         if continuous == (limit is not None):
             raise mistake(
@@ -330,44 +183,61 @@ class Declarations:
             )
         return self._joint(name, "revolute", pi if limit is None else limit, rate_limit, continuous, meaning)
 
-    def prismatic(self, name: str, limit: float, rate_limit: float | None, meaning: str) -> Coordinate:
-        """Declare a displacement and its rate."""
-        return self._joint(name, "prismatic", limit, rate_limit, False, meaning)
+    def prismatic(self, name: str, *, limit: float, rate_limit: float | None = None, meaning: str = "") -> Coordinate:
+        """Declare a displacement (m); rate_limit (m/s) as for an angle."""
+        return self._joint(name, "prismatic", limit, rate_limit, meaning=meaning)
 
-    def ball(self, name: str, limit: float | None, rate_limit: object, meaning: str) -> Ball:
-        """Declare a rotation without restriction, or within `limit` of the target; and its angular velocity."""
+    def ball(self, name: str, *, rate_limit: object, limit: float | None = None, meaning: str = "") -> Ball:
+        """Declare a joint with three rotations, for robot.link: a unit quaternion and an angular velocity.
+
+        rate_limit (rad/s): of the angular velocity, one number or (x, y, z), in the frame that the joint moves.
+        limit (rad): the largest angle from the target's rotation; left out: any rotation.
+        The result has `rotation` (3 by 3), `rate` (the angular velocity), `turn` (along which torques act) and
+        `away(target)`, a turn from a target whose square is a state cost.
+        """
+        self.balls.append(Ball(*self._ball(name, limit, rate_limit, meaning)))
+        return self.balls[-1]
+
+    def floating(
+        self,
+        name: str,
+        *,
+        limit: object,
+        rate_limit: object,
+        turn_rate_limit: object,
+        turn_limit: float | None = None,
+        meaning: str = "",
+    ) -> Floating:
+        """Declare a joint without restriction, for robot.link: three displacements, and the rotations of robot.ball.
+
+        limit (m) and rate_limit (m/s): of the displacements, along the axes of the frame before the joint.
+        turn_limit, turn_rate_limit: limit and rate_limit of robot.ball. Each is one number or (x, y, z).
+        The result has `position` and `velocity` besides what robot.ball gives.
+        """
+        limits, rates = _three(limit, f"limit of `{name}`"), _three(rate_limit, f"rate_limit of `{name}`")
+        position = tuple(
+            self._joint(f"{name}_{axis}", "prismatic", reach, rate)
+            for axis, reach, rate in zip("xyz", limits, rates, strict=True)
+        )
+        made = Floating(*self._ball(name, turn_limit, turn_rate_limit, meaning), position=position)
+        self.balls.append(made)
+        return made
+
+    def _ball(
+        self, name: str, limit: float | None, rate_limit: object, meaning: str
+    ) -> tuple[str, tuple[Coordinate, ...], tuple[Coordinate, ...], float, tuple[float, ...], str]:
+        """The fields of a ball joint, whose quaternion, turns and rates are entered."""
         identifier(name, "joint")
         text(meaning, f"meaning of `{name}`")
         self._enter(name, "joint", Symbol(name))
-        quaternion = [self._joint(f"{name}_q{axis}", "quaternion", 1.0, None, False, "") for axis in "wxyz"]
+        quaternion = tuple(self._joint(f"{name}_q{axis}", "quaternion", 1.0, None) for axis in "wxyz")
         rates, turns = _three(rate_limit, f"rate_limit of `{name}`"), []
         for axis in "xyz":
             turns.append(Coordinate(f"{name}_turn_{axis}", real=True))
             self._enter(turns[-1].name, "turn", turns[-1])
             self._enter(turns[-1].rate.name, "rate", turns[-1].rate)
         reach = pi if limit is None else _limit(limit, f"limit of `{name}`", pi)
-        made = Ball(name, tuple(quaternion), tuple(turns), reach, rates, meaning)
-        self.balls.append(made)
-        return made
-
-    def floating(
-        self,
-        name: str,
-        limit: object,
-        rate_limit: object,
-        turn: float | None,
-        turn_rate: object,
-        meaning: str,
-    ) -> Floating:
-        """Declare three displacements and a rotation."""
-        limits, rates = (
-            _three(value, f"{what} of `{name}`") for what, value in (("limit", limit), ("rate_limit", rate_limit))
-        )
-        position = [
-            self._joint(f"{name}_{axis}", "prismatic", reach, rate, False, "")
-            for axis, reach, rate in zip("xyz", limits, rates, strict=True)
-        ]
-        return Floating(tuple(position), self.ball(name, turn, turn_rate, meaning))
+        return name, quaternion, tuple(turns), reach, rates, meaning
 
     def _joint(
         self,
@@ -375,8 +245,8 @@ class Declarations:
         kind: Kind,
         limit: float,
         rate_limit: float | None,
-        continuous: bool,
-        meaning: str,
+        continuous: bool = False,
+        meaning: str = "",
     ) -> Coordinate:
         coordinate = Coordinate(identifier(name, "coordinate"), real=True)
         text(meaning, f"meaning of `{name}`")
@@ -392,12 +262,17 @@ class Declarations:
         name: str,
         value: float,
         unit: str,
-        bounds: object,
-        tolerance: object,
-        fixed: bool,
-        meaning: str,
+        *,
+        bounds: tuple[float, float] | None = None,
+        tolerance: float | None = None,
+        fixed: bool = False,
+        meaning: str = "",
     ) -> Symbol:
-        """Declare a parameter. Its symbol is positive if its bounds are, which lets SymPy simplify more."""
+        """Declare a physical parameter with its nominal value, and the range of its true value unless it is fixed.
+
+        bounds: (lower, upper). Or tolerance: 0.5 for half to one and a half times the value; below 1. The symbol is
+        positive if its bounds are, which lets SymPy simplify more.
+        """
         self._describe(name, "parameter", unit, meaning)
         flag(fixed, f"fixed of `{name}`")
         nominal = number(value, f"value of `{name}`")
@@ -407,8 +282,12 @@ class Declarations:
         self.parameters.append(DeclaredParameter(symbol, nominal, unit, (lower, upper), fixed, meaning))
         return symbol
 
-    def reference(self, name: str, limit: object, unit: str, meaning: str) -> Symbol:
-        """Declare a set-point from -limit to limit, a parameter whose nominal value is zero."""
+    def reference(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
+        """Declare a set-point from -limit to limit: the policy is told its value whenever it is asked.
+
+        It is used in robot.task: in state_cost, in target, and in mean starts. Targets and starts are affine in it. It
+        is a parameter whose nominal value is zero.
+        """
         symbol = self._bounded(name, "reference", unit, meaning)
         reach = _limit(limit, f"limit of `{name}`", STRONGEST)
         self.parameters.append(DeclaredParameter(symbol, 0.0, unit, (-reach, reach), False, meaning, reference=True))
@@ -419,8 +298,8 @@ class Declarations:
         """The set-points among the parameters."""
         return [parameter for parameter in self.parameters if parameter.reference]
 
-    def input(self, name: str, limit: object, unit: str, meaning: str) -> Symbol:
-        """Declare an input. limit: one number for -limit to limit, or (lower, upper)."""
+    def input(self, name: str, limit: float | tuple[float, float], unit: str, *, meaning: str = "") -> Symbol:
+        """Declare an input u with |u| <= limit, or with lower <= u <= upper where limit is (lower, upper)."""
         symbol = self._bounded(name, "input", unit, meaning)
         middle, reach = _middle_and_half(limit, name)
         if not WEAKEST <= reach <= STRONGEST:
@@ -431,32 +310,20 @@ class Declarations:
         self.inputs.append(DeclaredInput(symbol, unit, reach, meaning, middle=middle))
         return symbol
 
-    def speed(self, name: str, limit: float, unit: str, meaning: str) -> Symbol:
-        """Declare a speed that is not the rate of a coordinate."""
+    def speed(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
+        """Declare a speed other than the rate of a coordinate, for robot.roll or robot.mechanics."""
         symbol = self._bounded(name, "speed", unit, meaning)
         reach = _limit(limit, f"limit of `{name}`", LARGEST_RATE)
         self.speeds.append(Speed(symbol, unit, reach, meaning))
         return symbol
 
-    def state(self, name: str, limit: float, unit: str, meaning: str) -> Symbol:
-        """Declare a state of first order."""
+    def state(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
+        """Declare a state of first order, such as a current, with |state| <= limit. robot.flow gives its rate."""
         symbol = self._bounded(name, "state", unit, meaning)
         self.internal.append(Internal(symbol, unit, _limit(limit, f"limit of `{name}`", STRONGEST), meaning))
         return symbol
 
-    def internal_state(self, symbol: object) -> Internal:
-        """The declared state of a symbol. Raises ModelError for anything else."""
-        known = {each.symbol: each for each in self.internal}
-        if isinstance(symbol, Symbol) and symbol in known:
-            return known[symbol]
-        names = ", ".join(f"`{each}`" for each in known) or "none"
-        raise mistake(
-            f"robot.flow is called for {shown(symbol)}, which is not a state of first order of this robot; it has "
-            f'{names}. Write current = robot.state("current", limit=..., unit="A") first. A coordinate moves by '
-            "forces: robot.apply(coordinate, force)."
-        )
-
-    def velocities(self, own: Mapping[Coordinate, Speed | None]) -> tuple[Speed, ...]:
+    def _velocities(self, own: Mapping[Coordinate, Speed | None]) -> tuple[Speed, ...]:
         """v: the rate of every coordinate or the speed of `own` that replaces it; three for a quaternion.
 
         None in `own`: the rate follows from the other speeds, as those of `rolls` do.
@@ -491,6 +358,11 @@ class Declarations:
         return tuple(result)
 
     @property
+    def turns(self) -> list[Coordinate]:
+        """The small turns of all ball joints, along which torques act."""
+        return [turn for ball in self.balls for turn in ball.turn]
+
+    @property
     def independent(self) -> list[Joint]:
         """The joints of the state, then the ignored ones."""
         return [*self.joints, *self.ignored]
@@ -501,53 +373,22 @@ class Declarations:
         return [*self.independent, *self.dependent]
 
     def ignore(self, coordinate: object) -> None:
-        """Move a coordinate out of the state, and keep its rate there."""
+        """Leave a coordinate on which nothing depends out of the state, such as the angle of a free wheel.
+
+        Its rate stays. Neither forces, inertias and costs nor points may depend on it; drawings show it at zero.
+        """
         joint = next((joint for joint in self.joints if joint.symbol == coordinate), None)
         if joint is None or joint.kind == "quaternion" or joint.symbol in self.rolls:
             raise mistake(
                 f"robot.ignore is called for {shown(coordinate)}. Write the return value of robot.revolute(...) or "
                 "robot.prismatic(...), of a coordinate that no robot.loop and no robot.roll determines."
             )
-        if self.task:
+        if self.stated_task:
             raise mistake(f"`{coordinate}` is ignored after robot.task(...); move the task to the end of the file.")
         if len(self.joints) == 1:
             raise mistake(f"`{coordinate}` is the only coordinate of the state; keep it.")
         self.joints.remove(joint)
         self.ignored.append(replace(joint, place=calling_place()))
-
-    def depend(self, coordinate: Coordinate) -> None:
-        """Move a coordinate out of the state, because a closed loop determines it."""
-        joint = next(joint for joint in self.coordinates if joint.symbol == coordinate)
-        if self.task:
-            raise mistake("a loop is closed after robot.task(...); move the task to the end of the file.")
-        if joint in self.dependent:
-            raise mistake(f"`{coordinate}` is a dependent coordinate of an earlier loop; name it once.")
-        if joint.rate_limit is not None:
-            raise ModelError(
-                f"the coordinate `{coordinate}` has a rate_limit, but the loop determines its rate. Leave rate_limit "
-                "out.",
-                joint.place,
-            )
-        self.joints.remove(joint)
-        self.dependent.append(joint)
-
-    def roll(self, coordinate: Coordinate, rate: Expr) -> None:
-        """Enter the rate of a coordinate of the state. Raises ModelError for one that has a rate already."""
-        joint = next((joint for joint in self.joints if joint.symbol == coordinate), None)
-        if joint is None or joint.kind == "quaternion":
-            raise mistake(
-                f"robot.roll({{{coordinate}: ...}}) is not a coordinate of the state. Write the return value of "
-                "robot.revolute(...) or robot.prismatic(...)."
-            )
-        if coordinate in self.rolls:
-            raise mistake(f"the rate of `{coordinate}` is in an earlier robot.roll already; name it once.")
-        if joint.rate_limit is not None:
-            raise ModelError(
-                f"the coordinate `{coordinate}` has a rate_limit, but its rate follows from other speeds. Leave "
-                "rate_limit out.",
-                joint.place,
-            )
-        self.rolls[coordinate] = Rolling(rate)
 
     def _bounded(self, name: str, what: str, unit: str, meaning: str) -> Symbol:
         self._describe(name, what, unit, meaning)
@@ -564,7 +405,7 @@ class Declarations:
 
     def _enter(self, name: str, what: str, symbol: Symbol) -> None:
         """Enter a symbol under its name. Raises ModelError if the name is taken or the task is already declared."""
-        if self.task:
+        if self.stated_task:
             raise mistake(
                 f"the {what} `{name}` is declared after robot.task(...); move the task to the end of the file."
             )
@@ -574,7 +415,7 @@ class Declarations:
             )
         if name in self.symbols:
             raise mistake(
-                f"the name `{name}` is used twice in robot `{self.robot}`; give the second, a {what}, another name."
+                f"the name `{name}` is used twice in robot `{self.name}`; give the second, a {what}, another name."
             )
         self.symbols[name] = symbol
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 
 from sympy import Expr, Matrix, S, expand
 
-from modelgen.errors import Place, abridged, calling_place, mistake
+from modelgen.errors import ModelError, Place, abridged, calling_place, mistake
 from modelgen.statement.bodies import Link, Point, make_point
 from modelgen.statement.checker import number
-from modelgen.statement.declarations import RATE_UNITS, Coordinate, Joint
+from modelgen.statement.declarations import Declarations, Rolling
+from modelgen.statement.joints import RATE_UNITS, Coordinate, Joint
 from modelgen.statement.terms import Terms
 
 End = Point | Link
@@ -72,8 +73,24 @@ def make_loop(
     if both is not None:
         raise mistake(f"`{both}` is in dependent={{...}} and in at={{...}}; `at` names the independent coordinates.")
     for symbol in values:
-        check.declared.depend(symbol)
+        _depend(check.declared, symbol)
     return Loop(made, values, posture)
+
+
+def _depend(declared: Declarations, coordinate: Coordinate) -> None:
+    """Move a coordinate out of the state, because a closed loop determines it."""
+    joint = next(joint for joint in declared.coordinates if joint.symbol == coordinate)
+    if declared.stated_task:
+        raise mistake("a loop is closed after robot.task(...); move the task to the end of the file.")
+    if joint in declared.dependent:
+        raise mistake(f"`{coordinate}` is a dependent coordinate of an earlier loop; name it once.")
+    if joint.rate_limit is not None:
+        raise ModelError(
+            f"the coordinate `{coordinate}` has a rate_limit, but the loop determines its rate. Leave rate_limit out.",
+            joint.place,
+        )
+    declared.joints.remove(joint)
+    declared.dependent.append(joint)
 
 
 def _end(check: Terms, points: Sequence[Point], links: Sequence[Link], end: object, which: str) -> End:
@@ -124,7 +141,7 @@ def rolling_rates(check: Terms, rates: Mapping[Coordinate, object]) -> dict[Coor
         joint = joints[symbol]
         rate = check.smooth(value, f"rate of `{symbol}`", "qv", RATE_UNITS[joint.kind])
         speeds = {speed.symbol for speed in check.declared.speeds} | {other.rate for other in map(_symbol, joints)}
-        speeds |= {turn.rate for ball in check.declared.balls for turn in ball.turn}
+        speeds |= {turn.rate for turn in check.declared.turns}
         moving = sorted(rate.free_symbols & speeds, key=str)
         follows = next((speed for speed in moving if speed in rolling), None)
         if follows is not None:
@@ -141,6 +158,25 @@ def rolling_rates(check: Terms, rates: Mapping[Coordinate, object]) -> dict[Coor
             )
         result[joint.symbol] = rate
     return result
+
+
+def enter_rate(declared: Declarations, coordinate: Coordinate, rate: Expr) -> None:
+    """Enter the rate of a coordinate of the state. Raises ModelError for one that has a rate already."""
+    joint = next((joint for joint in declared.joints if joint.symbol == coordinate), None)
+    if joint is None or joint.kind == "quaternion":
+        raise mistake(
+            f"robot.roll({{{coordinate}: ...}}) is not a coordinate of the state. Write the return value of "
+            "robot.revolute(...) or robot.prismatic(...)."
+        )
+    if coordinate in declared.rolls:
+        raise mistake(f"the rate of `{coordinate}` is in an earlier robot.roll already; name it once.")
+    if joint.rate_limit is not None:
+        raise ModelError(
+            f"the coordinate `{coordinate}` has a rate_limit, but its rate follows from other speeds. Leave "
+            "rate_limit out.",
+            joint.place,
+        )
+    declared.rolls[coordinate] = Rolling(rate)
 
 
 def _symbol(symbol: object) -> Coordinate:

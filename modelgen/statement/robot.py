@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import pi
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from sympy import Basic, Expr, Float, MatrixBase, S, Symbol
 
@@ -13,32 +13,12 @@ from modelgen.errors import Place, calling_place, mistake, suggestion
 from modelgen.statement import bodies
 from modelgen.statement.action_costs import ActionCost
 from modelgen.statement.bodies import Link, Point, make_link, make_point
-from modelgen.statement.checker import identifier, shown, text
-from modelgen.statement.declarations import (
-    Ball,
-    Commanded,
-    Coordinate,
-    Declarations,
-    DeclaredTask,
-    Energy,
-    Floating,
-    Flow,
-    Internal,
-    Joint,
-    Speed,
-)
+from modelgen.statement.declarations import DeclaredTask, Energy, Internal
 from modelgen.statement.drawing import Line, shape_lines
 from modelgen.statement.forces import Forces
-from modelgen.statement.loops import Loop, make_loop, rolling_rates
+from modelgen.statement.joints import Coordinate, Joint, Speed
+from modelgen.statement.loops import Loop, enter_rate, make_loop, rolling_rates
 from modelgen.statement.tasks import declared_action_cost, numeric_task, with_rotations
-from modelgen.units import dimension, divided
-
-if TYPE_CHECKING:
-    from modelgen.statement.sympy_mechanics import MechanicalSystem
-
-
-UNITS_SECOND = {"revolute": "rad/s^2", "prismatic": "m/s^2"}
-BEYOND_LAG = 1.01  # limit of a lagged input, as a multiple of the input's, so that it is never reached
 
 
 class Robot(Forces):
@@ -49,31 +29,20 @@ class Robot(Forces):
     """
 
     def __init__(self, name: str, description: str = "") -> None:
-        super().__init__()
-        self.place = calling_place()
+        super().__init__(name, description)
         self.file_hash = ""  # of the model file, if it was declared in one
-        self.name = identifier(name, "robot")
-        self.description = text(description, "description")
-        declared = Declarations(name, self.place)
-        self.joints, self.parameters, self.inputs = declared.joints, declared.parameters, declared.inputs
-        self.dependent = declared.dependent  # joints that closed loops determine; not in the state
-        self.ignored = declared.ignored  # joints whose rates only are in the state
-        self.symbols, self.balls, self.rolls = declared.symbols, declared.balls, declared.rolls
-        self.internal, self.flows = declared.internal, declared.flows
         self.links: list[Link] = []
         self.points: list[Point] = []
         self.loops: list[Loop] = []
-        self.system: MechanicalSystem | None = None
-        self.commanded: list[Commanded] = []
         self.downward_acceleration: Expr = Float("9.81")
         self.gravity_place: Place | None = None  # None: the file does not set it
         self.lines: list[tuple[Line, Place]] = []  # drawn by the file; without them, the rods and masses are drawn
         self.rods: list[Line] = []  # one per planar body
         self.masses: list[list[Expr]] = []  # positions of the point masses
-        self._declared = declared
+        self._complete = True
 
     def __setattr__(self, name: str, value: object) -> None:
-        if "_declared" in vars(self) and name not in vars(self):
+        if "_complete" in vars(self) and name not in vars(self):
             known = [method for method in dir(type(self)) if not method.startswith("_")]
             instead = f"Call robot.{name}(...) instead."
             if name not in known:
@@ -97,23 +66,13 @@ class Robot(Forces):
     @property
     def velocities(self) -> tuple[Speed, ...]:
         """v: the rate of each coordinate, or what replaces it: a speed of robot.mechanics, an angular velocity."""
-        return self._declared.velocities(self.system.own if self.system else {})
-
-    @property
-    def independent(self) -> list[Joint]:
-        """The joints of the state, then the ignored ones: all whose motion is free."""
-        return self._declared.independent
+        return self._velocities(self.system.own if self.system else {})
 
     @property
     def limits(self) -> dict[Symbol, float]:
         """The entries of the state x = (q, v, z), each with its limit."""
         entries: list[Joint | Speed | Internal] = [*self.joints, *self.velocities, *self.internal]
         return {entry.symbol: entry.limit for entry in entries}
-
-    @property
-    def turns(self) -> list[Coordinate]:
-        """The small turns of all ball joints, along which torques act."""
-        return [turn for ball in self.balls for turn in ball.turn]
 
     @property
     def rates(self) -> dict[Symbol, Expr]:
@@ -128,164 +87,6 @@ class Robot(Forces):
         symbols = [joint.symbol for joint in self.joints]
         first = [symbols.index(ball.quaternion[0]) for ball in self.balls]
         return [slice(index, index + 4) for index in first]
-
-    @property
-    def declared_task(self) -> DeclaredTask:
-        """The default task. Raises ModelError if the model file has none."""
-        return self._declared.declared_task
-
-    def revolute(
-        self,
-        name: str,
-        *,
-        rate_limit: float | None = None,
-        limit: float | None = None,
-        continuous: bool = False,
-        meaning: str = "",
-    ) -> Coordinate:
-        """Declare an angle (rad). A continuous angle turns without end and has the limit pi.
-
-        rate_limit (rad/s) is left out only where robot.mechanics replaces the rate by another speed.
-        """
-        return self._declared.revolute(name, limit, rate_limit, continuous, meaning)
-
-    def prismatic(self, name: str, *, limit: float, rate_limit: float | None = None, meaning: str = "") -> Coordinate:
-        """Declare a displacement (m); rate_limit (m/s) as for an angle."""
-        return self._declared.prismatic(name, limit, rate_limit, meaning)
-
-    def ball(self, name: str, *, rate_limit: object, limit: float | None = None, meaning: str = "") -> Ball:
-        """Declare a joint with three rotations, for robot.link: a unit quaternion and an angular velocity.
-
-        rate_limit (rad/s): of the angular velocity, one number or (x, y, z), in the frame that the joint moves.
-        limit (rad): the largest angle from the target's rotation; left out: any rotation.
-        The result has `rotation` (3 by 3), `rate` (the angular velocity), `turn` (along which torques act) and
-        `away(target)`, a turn from a target whose square is a state cost.
-        """
-        return self._declared.ball(name, limit, rate_limit, meaning)
-
-    def floating(
-        self,
-        name: str,
-        *,
-        limit: object,
-        rate_limit: object,
-        turn_rate_limit: object,
-        turn_limit: float | None = None,
-        meaning: str = "",
-    ) -> Floating:
-        """Declare a joint without restriction, for robot.link: three displacements, and the rotations of robot.ball.
-
-        limit (m) and rate_limit (m/s): of the displacements, along the axes of the frame before the joint.
-        turn_limit, turn_rate_limit: limit and rate_limit of robot.ball. Each is one number or (x, y, z).
-        The result has `position` and `velocity` besides what robot.ball gives.
-        """
-        return self._declared.floating(name, limit, rate_limit, turn_limit, turn_rate_limit, meaning)
-
-    def parameter(
-        self,
-        name: str,
-        value: float,
-        unit: str,
-        *,
-        bounds: tuple[float, float] | None = None,
-        tolerance: float | None = None,
-        fixed: bool = False,
-        meaning: str = "",
-    ) -> Symbol:
-        """Declare a physical parameter with its nominal value, and the range of its true value unless it is fixed.
-
-        bounds: (lower, upper). Or tolerance: 0.5 for half to one and a half times the value; below 1.
-        """
-        return self._declared.parameter(name, value, unit, bounds, tolerance, fixed, meaning)
-
-    def reference(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
-        """Declare a set-point from -limit to limit: the policy is told its value whenever it is asked.
-
-        It is used in robot.task: in state_cost, in target, and in mean starts. Targets and starts are affine in it.
-        """
-        return self._declared.reference(name, limit, unit, meaning)
-
-    def input(self, name: str, limit: float | tuple[float, float], unit: str, *, meaning: str = "") -> Symbol:
-        """Declare an input u with |u| <= limit, or with lower <= u <= upper where limit is (lower, upper)."""
-        return self._declared.input(name, limit, unit, meaning)
-
-    def speed(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
-        """Declare a speed other than the rate of a coordinate, for robot.roll or robot.mechanics."""
-        return self._declared.speed(name, limit, unit, meaning)
-
-    def state(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
-        """Declare a state of first order, such as a current, with |state| <= limit. robot.flow gives its rate."""
-        return self._declared.state(name, limit, unit, meaning)
-
-    def flow(self, state: object, rate: object) -> None:
-        """Set the rate of change of a state of first order, in its unit per second; affine in the inputs."""
-        check = self._check()
-        declared = self._declared.internal_state(state)
-        earlier = next((flow for flow in self.flows if flow.state == declared.symbol), None)
-        if earlier:
-            raise mistake(f"the flow of `{declared.symbol}` is set twice, first at {earlier.place}; write one sum.")
-        unit = divided(dimension(declared.unit), dimension("s")) if declared.unit else None
-        flow = check.term(rate, f"flow of `{declared.symbol}`", "qvzu", unit)
-        self.flows.append(Flow(declared.symbol, flow))
-
-    def lag(self, command: object, *, seconds: object, name: str | None = None) -> Symbol:
-        """Let an input follow its command with a time constant (s): d state/dt = (command - state) / seconds.
-
-        The result is a state of first order with the input's unit, named NAME_lagged. Every later force that contains
-        the input acts with this state. seconds: a number or a parameter. No force may contain the input before.
-        """
-        check = self._check()
-        declared = next((declared for declared in self.inputs if declared.symbol == command), None)
-        if declared is None:
-            raise mistake(
-                f"robot.lag is called for {shown(command)}, which is not an input. Write the return value of "
-                "robot.input(...)."
-            )
-        if declared.symbol in self._declared.lagged:
-            raise mistake(f"the input `{command}` has a lag already; keep one of the two.")
-        terms = [(load.force, load.place) for load in self.loads] + [(flow.rate, flow.place) for flow in self.flows]
-        terms += [(term, self.system.place) for term in self.system.terms] if self.system else []
-        for term, place in terms:
-            if declared.symbol in term.free_symbols:
-                raise mistake(
-                    f"the input `{command}` acts already at {place}, without the lag. Move robot.lag directly below "
-                    "robot.input."
-                )
-        constant = check.coefficient(seconds, "time constant of the lag", "", "s", zero=False)
-        largest = BEYOND_LAG * max(map(abs, declared.range))
-        meaning = f"{declared.symbol} as it acts, after its lag"
-        chosen = f"{declared.symbol}_lagged" if name is None else name
-        state = self._declared.state(chosen, largest, declared.unit, meaning)
-        self.flows.append(Flow(state, (declared.symbol - state) / constant))
-        self._declared.lagged[declared.symbol] = state
-        return state
-
-    def accelerate(self, coordinate: object, command: object) -> None:
-        """Command the acceleration (m/s^2 or rad/s^2) of a coordinate, as a stepper or a stiff servo does.
-
-        The command is affine in the inputs. The force that the drive needs for it is the function `reaction` of the
-        built robot; whatever force acts along the coordinate changes this force, and not the motion.
-        """
-        check = self._check()
-        joint = next(
-            (joint for joint in self.joints if joint.symbol == coordinate and joint.kind in UNITS_SECOND), None
-        )
-        if joint is None:
-            raise mistake(
-                f"robot.accelerate is called for {shown(coordinate)}. Write the return value of robot.prismatic(...) "
-                "or robot.revolute(...): a coordinate whose acceleration is commanded."
-            )
-        if any(earlier.coordinate == joint.symbol for earlier in self.commanded):
-            raise mistake(f"the acceleration of `{coordinate}` is commanded twice; write one sum.")
-        term = check.term(command, f"acceleration of `{coordinate}`", "qvzu", UNITS_SECOND[joint.kind])
-        self.commanded.append(Commanded(joint.symbol, term))
-
-    def ignore(self, coordinate: object) -> None:
-        """Leave a coordinate on which nothing depends out of the state, such as the angle of a free wheel.
-
-        Its rate stays. Neither forces, inertias and costs nor points may depend on it; drawings show it at zero.
-        """
-        self._declared.ignore(coordinate)
 
     def gravity(self, acceleration: object) -> None:
         """Set the gravitational acceleration (m/s^2, downward, default 9.81). Call it before any body."""
@@ -430,7 +231,7 @@ class Robot(Forces):
         if not isinstance(rates, Mapping) or not rates:
             raise mistake(f"robot.roll gets {rates!r}; write {{coordinate: rate, ...}}.")
         for coordinate, rate in rolling_rates(check, rates).items():
-            self._declared.roll(coordinate, rate)
+            enter_rate(self, coordinate, rate)
 
     def draw(self, *unnamed: object, **shape: object) -> None:
         """Draw one shape, for `modelgen animate` and renderers. Points are (x, height) or (x, y, height) in m.
@@ -467,7 +268,7 @@ class Robot(Forces):
         horizon in s; weight_at_horizon: the discount factor left at the horizon; rates in Hz.
         """
         check = self._check()
-        self._declared.check_complete()
+        self._check_complete()
         bodies.check_gravity(self.gravity_place, [*self.masses, *self.rods, *self.links])
         cost = check.term(state_cost, "state cost", "qvz")
         check.dimensions("state cost", bare=True).check_arguments(cost)
@@ -487,10 +288,10 @@ class Robot(Forces):
             control_rate=control_rate,
             simulation_rate=simulation_rate,
             free=free,
-            references=self._declared.references,
+            references=self.references,
         )
         unstated, unstarted = (frozenset(internal - {*(stated or {})}) for stated in (target, start))
-        self._declared.task = DeclaredTask(cost, input_costs, numbers, unstated=unstated, unstarted=unstarted)
+        self.stated_task = DeclaredTask(cost, input_costs, numbers, unstated=unstated, unstarted=unstarted)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import dynamicsymbols
 
 from modelgen.errors import mistake, suggestion
-from modelgen.statement.declarations import Coordinate, Speed
+from modelgen.statement.joints import Coordinate, Speed
 
 TIME = dynamicsymbols._t
 

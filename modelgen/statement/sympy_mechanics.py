@@ -14,7 +14,8 @@ from sympy import Basic, Expr, Matrix, S, Symbol, diff, simplify, srepr, trigsim
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, ReferenceFrame, System
 
 from modelgen.errors import ModelError, Place, calling_place, mistake
-from modelgen.statement.declarations import Coordinate, Load, Speed
+from modelgen.statement.declarations import Load
+from modelgen.statement.joints import Coordinate, Speed
 from modelgen.statement.sympy_checks import TIME, Names, assigned, refuse_constraints
 from modelgen.statement.sympy_rolling import (
     following_speeds,

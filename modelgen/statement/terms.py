@@ -16,7 +16,8 @@ from sympy import Abs, Add, Expr, Float, Function, Max, Min, Mul, Pow, S, Symbol
 
 from modelgen.errors import abridged, mistake
 from modelgen.statement.checker import check_finite, check_smooth, check_symbols, expression
-from modelgen.statement.declarations import RATE_UNITS, UNITS, Declarations, DeclaredInput, DeclaredParameter, Internal
+from modelgen.statement.declarations import Declarations, DeclaredInput, DeclaredParameter, Internal
+from modelgen.statement.joints import RATE_UNITS, UNITS
 from modelgen.units import Dimension, dimension, divided, multiplied, named, parse, raised
 
 NONE = dimension("1")
@@ -187,11 +188,10 @@ class Terms:
         allowed = {parameter.symbol for parameter in declared.parameters}
         if "q" in may_contain:
             allowed |= {joint.symbol for joint in declared.coordinates}
-        turns = {turn for ball in declared.balls for turn in ball.turn}
         if "t" in may_contain:
-            allowed |= turns
+            allowed |= {*declared.turns}
         if "v" in may_contain:
-            rates = {symbol.rate for symbol in (*turns, *(joint.symbol for joint in declared.coordinates))}
+            rates = {symbol.rate for symbol in (*declared.turns, *(joint.symbol for joint in declared.coordinates))}
             allowed |= rates | {speed.symbol for speed in declared.speeds}
         if "z" in may_contain:
             allowed |= {state.symbol for state in declared.internal}
@@ -253,7 +253,7 @@ class Terms:
 
         turns: whether it may contain turns of ball joints. They are no states, so that nothing may depend on them.
         """
-        turning = {turn for ball in self.declared.balls for turn in ball.turn}
+        turning = {*self.declared.turns}
         along = self.smooth(displacement, "displacement", "qt")
         used = sorted(map(str, along.free_symbols & turning))
         if used and not turns:
@@ -273,8 +273,7 @@ class Terms:
 
     def velocity(self, displacement: Expr) -> Expr:
         """The time derivative of an expression of the coordinates."""
-        symbols = [joint.symbol for joint in self.declared.coordinates]
-        symbols += [turn for ball in self.declared.balls for turn in ball.turn]
+        symbols = [*(joint.symbol for joint in self.declared.coordinates), *self.declared.turns]
         return sum((displacement.diff(symbol) * symbol.rate for symbol in symbols), S.Zero)
 
     def dimensions(self, what: str, bare: bool = False) -> Dimensions:
@@ -285,6 +284,6 @@ class Terms:
         units = {source.symbol: source.unit for source in (*sources, *declared.speeds)}
         for joint in declared.coordinates:
             units[joint.symbol], units[joint.symbol.rate] = UNITS[joint.kind], RATE_UNITS[joint.kind]
-        for turn in (turn for ball in declared.balls for turn in ball.turn):
+        for turn in declared.turns:
             units[turn], units[turn.rate] = "rad", "rad/s"
         return Dimensions(units, frozenset(source.symbol for source in sources), what, bare)
