@@ -113,12 +113,13 @@ def push(check: Terms, links: Sequence[Link], link: object, force: object, at: o
 
     Raises ModelError for something that is not a link of the robot, and for a link that no joint moves.
     """
-    body: Link | None = _require_link(link, links, "the force acts on", "robot.push(LINK, (fx, fy, fz))")
-    name = body.name
+    own = _require_link(link, links, "the force acts on", "robot.push(LINK, (fx, fy, fz))")
+    name = own.name
     f = _vector(force, f"force on `{name}`", "N", check, "qvu")
     t = _vector(torque, f"torque on `{name}`", "N m", check, "qvu")
     t = t + _vector(at, f"point of the force on `{name}`", "m", check).cross(f)
     loads: list[Load] = []
+    body: Link | None = own
     while body:
         axes = body.axes or (None,)
         poses = [(body.rotation, body.position), *[(eye(3), zeros(3, 1))] * (len(axes) - 1)]
