@@ -89,6 +89,7 @@ def test_a_wrong_call_is_explained(robot: CompiledRobot) -> None:
         robot.state_cost(np.zeros((2, 5)))
 
 
+OLDER = tuple(map(int, casadi.__version__.split(".")[:2])) < (3, 8)  # than the CasADi that wrote the shipped files
 FRESH = """
 import sys, casadi, numpy
 f = casadi.Function.load(sys.argv[1])
@@ -115,6 +116,7 @@ def test_an_exported_function_needs_only_casadi(tmp_path: Path) -> None:
     np.testing.assert_allclose(found[:, 1:], slopes.numpy(), rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.skipif(OLDER, reason="a CasADi reads no files of a newer one; kernels are made from the program")
 def test_the_files_of_an_artifact_are_what_casadi_loads() -> None:
     (path,) = (artifact.SHIPPED / "pendulum").glob("dynamics_*.casadi")
     found = casadi.Function.load(str(path))([0.5, 0.0], [1.0], [1.0, 1.0])
