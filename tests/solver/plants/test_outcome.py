@@ -131,9 +131,7 @@ def test_rollout_with_nan_is_not_a_success(load: Load) -> None:
 
 
 def test_summary_has_the_statistics_of_known_rollouts() -> None:
-    result = Rollouts(
-        torch.zeros(1),
-        torch.zeros(1),
+    result = Outcome(
         torch.tensor([-1.0, -3.0]),
         torch.tensor([-0.5, -0.5]),
         torch.tensor([True, False]),
@@ -146,7 +144,7 @@ def test_summary_has_the_statistics_of_known_rollouts() -> None:
 
 def test_return_spread_of_one_rollout_is_zero() -> None:
     one = torch.tensor([-1.0])
-    assert summary(Rollouts(one, one, one, one, one > 0.0, one[None] > 0.0))["return_spread"] == 0.0
+    assert summary(Outcome(one, one, one > 0.0, one[None] > 0.0))["return_spread"] == 0.0
 
 
 @pytest.mark.parametrize(
