@@ -285,6 +285,7 @@ def until_rest(problem: Problem, act: Controller, rows: Tensor, theta: Tensor | 
         rested[active] = torch.where(run.success, rested[active] + 1, 0)
         resting = rested[active] >= RESTS
         left = active[resting]
+        reward *= part / length
         paid[left] += _series(last[left], reward[resting], (periods - done) / part)
         last[active] = reward
         active = active[~resting]

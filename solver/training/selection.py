@@ -46,7 +46,7 @@ from solver.plants.outcome import (
     without_input,
 )
 from solver.problem.problem import Problem
-from solver.streams import EVALUATION_SEED, Purpose, stream
+from solver.streams import SELECTION_SEED, Purpose, stream
 from solver.training.schedule import Schedule
 from solver.training.settings import Settings
 from solver.value.frozen import FrozenValue, ValueFunction
@@ -92,7 +92,7 @@ class Selection:
         self.problem, self.settings, self.value, self.schedule = problem, settings, value, schedule
         self.best: Best | None = None
         self.nominal = -math.inf  # best nominal return of a V with as many successes as the best V
-        self.starts = sample_starts(problem, settings.episodes, stream(EVALUATION_SEED, 0, Purpose.SELECTION))
+        self.starts = sample_starts(problem, settings.episodes, SELECTION_SEED)
         idle = rollouts(problem, without_input(problem), self.starts)
         self.idle_return = float(torch.nan_to_num(idle.returns, nan=-torch.inf).mean())
         self.others: Tensor | None = None  # starts (OTHERS, n + k) and parameters (OTHERS, p) of the other robots

@@ -57,8 +57,8 @@ class FrozenValue:
     """V (N,) and dV/dx (N, n) of an ensemble at the weights that it has now. Later training does not change them.
 
     The affine maps of tanh(y) = 2 sigmoid(2 y) - 1 are folded into copies of the weights. A hidden layer then costs one
-    matrix product and one pass over its outputs. An operation computes all members: for the few states of a rollout, most
-    of the time of an operation is its call.
+    matrix product and one pass over its outputs. An operation computes all members: for the few states of a rollout,
+    most of the time of an operation is its call.
     """
 
     def __init__(self, ensemble: Ensemble) -> None:
