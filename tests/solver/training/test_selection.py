@@ -110,7 +110,7 @@ def test_cfvi_is_judged_by_its_mean_return_on_the_nominal_robot(
     selection = selection_of(load("pendulum"), tiny(algorithm="cfvi"))
     score, nominal = selection.judge(damping(0.1), 0.0)
     result = rollouts(problem, damping(0.1), selection.starts)
-    assert score.value == pytest.approx(float(result.returns.mean()), rel=1e-6)
+    assert score.value == pytest.approx(float(result.returns.mean()), rel=1e-5)
     assert torch.allclose(nominal.returns, result.returns)
 
 
