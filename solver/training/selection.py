@@ -12,8 +12,8 @@ cFVI is compared on the nominal robot. For rFVI the order is:
 4. the size of the adversaries in training;
 5. the mean of the nominal return and of the worst quarter of the other robots.
 
-The other robots are tried while adversaries play. If fewer than three quarters of them succeed, 3 and 4 are ignored,
-and 5 is the nominal return.
+The other robots are tried while adversaries play. Where they are not, or fewer than three quarters of them succeed, 3
+and 4 are ignored, and 5 is the nominal return: the mean from the task's starts and from states in the whole domain.
 
 A rough V is polished at the end of nominal training, with more states and longer fits. A policy follows the slope of V.
 If V is rough, the slope has small errors everywhere: no rollout fails, but the robot pays some per cent too much. Then
@@ -95,7 +95,7 @@ class Selection:
         self.starts = sample_starts(problem, settings.episodes, SELECTION_SEED)
         idle = rollouts(problem, without_input(problem), self.starts)
         self.idle_return = float(torch.nan_to_num(idle.returns, nan=-torch.inf).mean())
-        self.others: Tensor | None = None  # starts (OTHERS, n + k) and parameters (OTHERS, p) of the other robots
+        self.others: Tensor | None = None  # (OTHERS, n + k) starts of the other robots, with the parameters `theta`
         if settings.algorithm == "rfvi":
             generator = torch.Generator(device=settings.device).manual_seed(stream(settings.seed, 0, Purpose.SELECTION))
             self.others = problem.sample_starts(OTHERS, generator)
@@ -105,6 +105,7 @@ class Selection:
             else:  # the adversary plays on the boundary of the ellipsoid
                 spread = ParameterAdversary(1.0).admissible_set(problem, 1.0).extreme_point(share)
             self.theta = spread.clamp(problem.theta_bounds[:, 0], problem.theta_bounds[:, 1])
+            self.anywhere = problem.sample_domain(OTHERS, generator)
 
     def observe(self, iteration: Iteration, row: dict[str, float]) -> None:
         """Evaluate V if due, add its statistics to the row, and keep V if it is the best."""
@@ -141,27 +142,31 @@ class Selection:
         adversary: share of the full radii of the adversaries in training. All rollouts run in one batch, because the
         time of a batch hardly depends on its size.
         """
-        rows, robots = self.starts, None
+        count, cfvi, robots = len(self.starts), self.others is None, None
+        more = self.starts[:0] if cfvi else self.anywhere
         if self.others is not None and adversary > 0.0:
-            robots = torch.cat([self.problem.theta.expand(len(rows), -1), self.theta])
-            rows = torch.cat([rows, self.others])
+            more, robots = self.others, torch.cat([self.problem.theta.expand(count, -1), self.theta])
+        ended = self._ended(policy, torch.cat([self.starts, more]), robots)
+        nominal, rest = ended.part(slice(count)), ended.part(slice(count, None))
+        value = mean = float(_sorted_returns(nominal).mean())
+        quarters = 1.0 if cfvi else 0.0
+        if robots is not None:
+            quarters = math.floor(4.0 * float(rest.success.float().mean())) / 4.0
+            if quarters < 1.0 - WORST:
+                quarters, rest = 0.0, self._ended(policy, self.anywhere)
+        if not cfvi:
+            judged = _sorted_returns(rest)
+            value = (mean + float(judged[: round(WORST * len(judged)) if quarters else None].mean())) / 2.0
+        successes = nominal.success * torch.where((nominal.at_limit & ~self.problem.fast).any(1), HELD, 1.0)
+        return Score(float(successes.mean()), quarters, adversary, value, mean), nominal
+
+    def _ended(self, policy: Controller, rows: Tensor, robots: Tensor | None = None) -> Ended:
+        """Rollouts from the rows (N, n + k), of robots with the parameters (N, p) and the contexts of the rows."""
         context = self.problem.context
         if context is not None:
             theta = self.problem.theta if robots is None else robots
             robots = context.replaced(theta, rows[:, len(self.problem.target) :])
-        ended = until_rest(self.problem, policy, rows, robots)
-        nominal, others = (ended.part(part) for part in (slice(len(self.starts)), slice(len(self.starts), None)))
-        quarters, mean = float(self.others is None), float(_sorted_returns(nominal).mean())
-        value = mean
-        if len(others.success):
-            quarters = math.floor(4.0 * float(others.success.float().mean())) / 4.0
-            if quarters >= 1.0 - WORST:
-                worst = _sorted_returns(others)[: round(WORST * len(others.success))]
-                value = (mean + float(worst.mean())) / 2.0
-            else:
-                quarters = 0.0
-        successes = nominal.success * torch.where((nominal.at_limit & ~self.problem.fast).any(1), HELD, 1.0)
-        return Score(float(successes.mean()), quarters, adversary, value, mean), nominal
+        return until_rest(self.problem, policy, rows, robots)
 
     def restore_best(self) -> None:
         """Copy the weights of the best V into the value function."""

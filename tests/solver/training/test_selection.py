@@ -128,8 +128,10 @@ def test_rfvi_is_judged_by_its_worst_rollouts_over_other_robots(
     returns = [float(rollouts(problem, damping(0.1), x, Nominal(problem, theta)).returns) for x, theta in pairs]
     score, found = selection.judge(damping(0.1), 1.0)
     nominal = rollouts(problem, damping(0.1), selection.starts).returns
-    assert score.quarters == 0.0  # damping swings nothing up, and so the nominal robot decides
-    assert score.value == pytest.approx(float(nominal.mean()), rel=1e-5)
+    anywhere = rollouts(problem, damping(0.1), selection.anywhere).returns
+    assert score.quarters == 0.0  # damping swings nothing up, and so the nominal robot decides, from anywhere too
+    assert score.value == pytest.approx(float(nominal.mean() + anywhere.mean()) / 2.0, rel=1e-5)
+    assert float(selection.anywhere[:, 1].abs().max()) > 6.0  # of a limit of 8 rad/s
     assert torch.allclose(found.returns, nominal)
 
     def partly(*given: Any) -> Ended:
@@ -141,7 +143,8 @@ def test_rfvi_is_judged_by_its_worst_rollouts_over_other_robots(
     assert score.quarters == 0.75
     assert score.value == pytest.approx((sum(sorted(returns)[:2]) / 2 + float(nominal.mean())) / 2, rel=1e-5)
     assert score.adversary == 1.0
-    assert selection.judge(damping(0.1), 0.0)[0].quarters == 0.0  # without adversaries nothing is tried
+    before = selection.judge(damping(0.1), 0.0)[0]
+    assert (before.quarters, before.value) == (0.0, pytest.approx(float(nominal.mean() + anywhere.mean()) / 2.0))
 
 
 def test_starts_of_the_selection_are_not_those_of_the_evaluation(
