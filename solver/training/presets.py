@@ -16,7 +16,6 @@ from solver.training.settings import Settings
 
 STEPS = 8  # value steps in a time scale of the robot
 CROSSING = 5  # value steps in the crossing time, at least
-SMALL = 64  # units of a hidden layer for robots of up to four states
 
 
 def fast(robot: CompiledRobot) -> dict[str, Any]:
@@ -46,14 +45,12 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     }
     if simple:
         radii = {"state": 0.02, "action": round(0.12 * weakest, 9), "observation": 0.001, "parameters": 0.025}
-        return {**common, "states": 3072, "members": 2, "width": SMALL, "adversaries": radii}
-    few = len(metadata.states) <= 4
+        return {**common, "states": 3072, "members": 2, "width": 64, "adversaries": radii}
     radii = {"state": 0.002, "action": round(0.03 * weakest, 9), "observation": 0.001, "parameters": 0.03}
     return {
         **common,
-        "states": 6144 if few else 12288,
+        "states": 6144 if len(metadata.states) <= 4 else 12288,
         "members": 3,
-        **({"width": SMALL} if few else {}),
         "trace_decay": 0.91,
         "learning_rate": 2e-3,
         "input_scale": 4.0,
