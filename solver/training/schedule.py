@@ -29,7 +29,6 @@ class Schedule:
     polished: int = 0  # how many of the added steps polish V
     settled: bool = False  # whether the evaluations of the solved task agreed
     last_phase: float = 0.85  # share of the iterations after which none is skipped, because the learning rate falls
-    coarse_states: float = 0.5  # states while the value steps are long, as a multiple of the setting
     final_learning_rate: float = 1e-5  # of the last step; smaller rates change V no more
     polish_states: int = 6  # states of a polishing step, as a multiple of the setting
     polish_epochs: int = 2  # epochs of a polishing step, as a multiple of the setting
@@ -61,11 +60,9 @@ class Schedule:
         """Step at the current position."""
         s, k = self.settings, self.position
         states, rates, fresh = s.states, s.epochs * (self._learning_rate(),), s.optimiser == "amsgrad"
-        periods = s.step_periods[k * len(s.step_periods) // s.iterations]
-        if periods > s.step_periods[len(s.step_periods) // 2]:  # V is wrong everywhere
-            states = math.ceil(self.coarse_states * states)
         if self.polishing:
             states, rates, fresh = self.polish_states * s.states, self._polish_rates(), True
+        periods = s.step_periods[k * len(s.step_periods) // s.iterations]
         share = self.adversary_share(k)
         return Step(
             number=self.number,
