@@ -340,7 +340,7 @@ def lean(problem: Problem, theta: Tensor, near: Tensor | None = None) -> Tensor:
 
 def leaning(problem: Problem, estimated: Sequence[int]) -> list[int]:
     """Those of the parameters, by index, for which no input holds the target at some end of their bounds."""
-    if not estimated:
+    if not estimated or not problem.held:
         return []
     ends = problem.theta.repeat(1 + 2 * len(estimated), 1)
     for k, i in enumerate(estimated):
