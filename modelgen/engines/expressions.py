@@ -17,7 +17,7 @@ from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.engines.engine import Body, GeneralizedForces, Movement, Tree
 from modelgen.errors import ModelError
 from modelgen.metadata import Tangent
-from modelgen.statement.bodies import BallAxes
+from modelgen.statement.joints import BallAxes
 from modelgen.statement.robot import Robot
 
 

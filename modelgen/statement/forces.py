@@ -1,4 +1,4 @@
-"""Forces, losses and motors: the methods of `Robot` that state what acts on the joints.
+"""Forces, losses, motors and flows: the methods of `Robot` that state what acts on the joints.
 
 To add a kind of actuator, add a method to `Forces`. It checks the units of its arguments with `Terms`, then adds loads
 and energies. A force must be affine in the inputs, and a loss must take energy at every rate.
@@ -6,29 +6,38 @@ and energies. A force must be affine in the inputs, and a loss must take energy 
 
 from __future__ import annotations
 
-from sympy import Abs, Expr, Max, exp, log, sqrt, tanh
+from typing import TYPE_CHECKING
 
-from modelgen.errors import ModelError, calling_place
-from modelgen.statement.declarations import Declarations, Energy, Load
+from sympy import Abs, Expr, Max, Symbol, exp, log, sqrt, tanh
+
+from modelgen.errors import mistake
+from modelgen.statement.checker import shown
+from modelgen.statement.declarations import Commanded, Declarations, Energy, Flow, Load
 from modelgen.statement.terms import Terms, per
-from modelgen.units import Dimension, divided
+from modelgen.units import Dimension, dimension, divided
 
+if TYPE_CHECKING:
+    from modelgen.statement.sympy_mechanics import MechanicalSystem
+
+UNITS_SECOND = {"revolute": "rad/s^2", "prismatic": "m/s^2"}
+BEYOND_LAG = 1.01  # limit of a lagged input, as a multiple of the input's, so that it is never reached
 NARROWEST_STOP = 1e-4  # smallest width of an end stop, as a share of the distance between the two stops
 
 
-class Forces:
+class Forces(Declarations):
     """Energies and loads of a robot, and the methods that add to them. Each call records one line of a model file.
 
     Every method raises ModelError for an argument whose unit or sign is wrong, or which contains a symbol that is not
     allowed there.
     """
 
-    _declared: Declarations  # the symbols that a force may contain
-
-    def __init__(self) -> None:
+    def __init__(self, name: str, description: str = "") -> None:
+        super().__init__(name, description)
         self.kinetic: list[Energy] = []
         self.potential: list[Energy] = []
         self.loads: list[Load] = []
+        self.commanded: list[Commanded] = []
+        self.system: MechanicalSystem | None = None
 
     def apply(self, displacement: object, force: object) -> None:
         """Add a force (N) along a coordinate or displacement, or a torque (N m) along an angle.
@@ -37,14 +46,14 @@ class Forces:
         """
         check = self._check()
         along, span = check.along(displacement, turns=True)
-        self.loads.append(Load(along, check.term(force, "applied force", "qvzu", per("J", span)), check.place))
+        self.loads.append(Load(along, check.term(force, "applied force", "qvzu", per("J", span))))
 
     def damp(self, displacement: object, coefficient: object) -> None:
         """Add viscous friction: the force -coefficient * rate along a coordinate (N s/m or N m s)."""
         check = self._check()
         along, span = check.along(displacement, turns=True)
         resistance = check.coefficient(coefficient, "damping coefficient", "q", per("J s", span, 2))
-        self.loads.append(Load(along, -resistance * check.velocity(along), check.place))
+        self.loads.append(Load(along, -resistance * check.velocity(along)))
 
     def dry_friction(self, displacement: object, force: object, *, smoothing: object) -> None:
         """Add Coulomb friction: `force` (N or N m) against the motion, which fades at rates below `smoothing`.
@@ -56,7 +65,7 @@ class Forces:
         along, span = check.along(displacement, turns=True)
         friction = check.coefficient(force, "friction", "q", per("J", span))
         fading = check.coefficient(smoothing, "smoothing rate", "", per("Hz", span, -1), zero=False)
-        self.loads.append(Load(along, -friction * tanh(check.velocity(along) / fading), check.place))
+        self.loads.append(Load(along, -friction * tanh(check.velocity(along) / fading)))
 
     def spring(self, displacement: object, stiffness: object, rest: object = 0) -> None:
         """Add a linear spring along a coordinate (N/m or N m), relaxed at `rest`."""
@@ -64,7 +73,7 @@ class Forces:
         along, span = check.along(displacement)
         stretch = along - check.term(rest, "rest position", "q", span)
         hardness = check.term(stiffness, "stiffness", "q", per("J", span, 2))
-        self.potential.append(Energy(hardness * stretch**2 / 2, check.place, elastic=True))
+        self.potential.append(Energy(hardness * stretch**2 / 2, elastic=True))
 
     def coupling(
         self, first: object, second: object, *, stiffness: object, ratio: object = 1, damping: object = 0
@@ -79,12 +88,12 @@ class Forces:
         ratio_unit = divided(span, other_span) if span and other_span else None
         gap = one - check.term(ratio, "ratio", "", ratio_unit) * other
         if one == other:
-            raise ModelError(f"{one} is coupled with itself; name two coordinates.", check.place)
+            raise mistake(f"{one} is coupled with itself; name two coordinates.")
         hardness = check.term(stiffness, "stiffness", "q", per("J", span, 2))
         loss = check.coefficient(damping, "damping coefficient", "q", per("J s", span, 2))
-        self.potential.append(Energy(hardness * gap**2 / 2, check.place, elastic=True))
+        self.potential.append(Energy(hardness * gap**2 / 2, elastic=True))
         if loss != 0:
-            self.loads.append(Load(gap, -loss * check.velocity(gap), check.place))
+            self.loads.append(Load(gap, -loss * check.velocity(gap)))
 
     def end_stops(
         self, displacement: object, limit: object, stiffness: object, *, width: object, damping: object = 0
@@ -103,17 +112,16 @@ class Forces:
         bend = check.coefficient(width, "width", "", span, zero=False)
         least, nominal_width = NARROWEST_STOP * float(check.nominal(upper - lower)), float(check.nominal(bend))
         if nominal_width < least:
-            raise ModelError(
+            raise mistake(
                 f"the width {nominal_width:g} is too small for the derivatives of the force; write width={least:.2g} "
-                f"or more, which is {NARROWEST_STOP:g} of the distance between the stops.",
-                check.place,
+                f"or more, which is {NARROWEST_STOP:g} of the distance between the stops."
             )
         for depth in (along - upper, lower - along):
             # log(1 + exp(y / width)) and 1 / (1 + exp(-y / width)) in forms that do not overflow.
             bent = Max(depth, 0) + bend * log(1 + exp(-Abs(depth) / bend))
             contact = (1 + tanh(depth / (2 * bend))) / 2
             push = hardness * bent + loss * contact * check.velocity(depth)
-            self.loads.append(Load(depth, -push, check.place))
+            self.loads.append(Load(depth, -push))
 
     def rotor(self, displacement: object, inertia: object, *, gear: object = 1) -> None:
         """Add the inertia (kg m^2) of a rotor that turns `gear` rad per unit of the displacement.
@@ -124,7 +132,7 @@ class Forces:
         along, span = check.along(displacement)
         speed = _gear_ratio(check, gear, span) * check.velocity(along)
         moment = check.coefficient(inertia, "rotor inertia", "q", "kg m^2")
-        self.kinetic.append(Energy(moment * speed**2 / 2, check.place))
+        self.kinetic.append(Energy(moment * speed**2 / 2))
 
     def motor(
         self,
@@ -180,6 +188,76 @@ class Forces:
         shaft_torque = check.coefficient(efficiency, "efficiency", "q", "1", most=1.0) * constant * current
         self._add_geared(check, along, shaft_torque, ratio, gear_efficiency, rotor_inertia)
 
+    def flow(self, state: object, rate: object) -> None:
+        """Set the rate of change of a state of first order, in its unit per second; affine in the inputs."""
+        check = self._check()
+        declared = next((declared for declared in self.internal if declared.symbol == state), None)
+        if declared is None:
+            names = ", ".join(f"`{known.symbol}`" for known in self.internal) or "none"
+            raise mistake(
+                f"robot.flow is called for {shown(state)}, which is not a state of first order of this robot; it has "
+                f'{names}. Write current = robot.state("current", limit=..., unit="A") first. A coordinate moves by '
+                "forces: robot.apply(coordinate, force)."
+            )
+        earlier = next((flow for flow in self.flows if flow.state == declared.symbol), None)
+        if earlier:
+            raise mistake(f"the flow of `{declared.symbol}` is set twice, first at {earlier.place}; write one sum.")
+        unit = divided(dimension(declared.unit), dimension("s")) if declared.unit else None
+        flow = check.term(rate, f"flow of `{declared.symbol}`", "qvzu", unit)
+        self.flows.append(Flow(declared.symbol, flow))
+
+    def lag(self, command: object, *, seconds: object, name: str | None = None) -> Symbol:
+        """Let an input follow its command with a time constant (s): d state/dt = (command - state) / seconds.
+
+        The result is a state of first order with the input's unit, named NAME_lagged. Every later force that contains
+        the input acts with this state. seconds: a number or a parameter. No force may contain the input before.
+        """
+        check = self._check()
+        declared = next((declared for declared in self.inputs if declared.symbol == command), None)
+        if declared is None:
+            raise mistake(
+                f"robot.lag is called for {shown(command)}, which is not an input. Write the return value of "
+                "robot.input(...)."
+            )
+        if declared.symbol in self.lagged:
+            raise mistake(f"the input `{command}` has a lag already; keep one of the two.")
+        terms = [(load.force, load.place) for load in self.loads] + [(flow.rate, flow.place) for flow in self.flows]
+        terms += [(term, self.system.place) for term in self.system.terms] if self.system else []
+        for term, place in terms:
+            if declared.symbol in term.free_symbols:
+                raise mistake(
+                    f"the input `{command}` acts already at {place}, without the lag. Move robot.lag directly below "
+                    "robot.input."
+                )
+        constant = check.coefficient(seconds, "time constant of the lag", "", "s", zero=False)
+        largest = BEYOND_LAG * max(map(abs, declared.range))
+        meaning = f"{declared.symbol} as it acts, after its lag"
+        chosen = f"{declared.symbol}_lagged" if name is None else name
+        state = self.state(chosen, limit=largest, unit=declared.unit, meaning=meaning)
+        self.flows.append(Flow(state, (declared.symbol - state) / constant))
+        self.lagged[declared.symbol] = state
+        return state
+
+    def accelerate(self, coordinate: object, command: object) -> None:
+        """Command the acceleration (m/s^2 or rad/s^2) of a coordinate, as a stepper or a stiff servo does.
+
+        The command is affine in the inputs. The force that the drive needs for it is the function `reaction` of the
+        built robot; whatever force acts along the coordinate changes this force, and not the motion.
+        """
+        check = self._check()
+        joint = next(
+            (joint for joint in self.joints if joint.symbol == coordinate and joint.kind in UNITS_SECOND), None
+        )
+        if joint is None:
+            raise mistake(
+                f"robot.accelerate is called for {shown(coordinate)}. Write the return value of robot.prismatic(...) "
+                "or robot.revolute(...): a coordinate whose acceleration is commanded."
+            )
+        if any(earlier.coordinate == joint.symbol for earlier in self.commanded):
+            raise mistake(f"the acceleration of `{coordinate}` is commanded twice; write one sum.")
+        term = check.term(command, f"acceleration of `{coordinate}`", "qvzu", UNITS_SECOND[joint.kind])
+        self.commanded.append(Commanded(joint.symbol, term))
+
     def _add_geared(
         self, check: Terms, along: Expr, shaft_torque: Expr, ratio: Expr, gear_efficiency: object, rotor_inertia: object
     ) -> None:
@@ -188,12 +266,12 @@ class Forces:
         inertia = check.coefficient(rotor_inertia, "rotor inertia", "q", "kg m^2")
         if inertia != 0:
             speed = ratio * check.velocity(along)
-            self.kinetic.append(Energy(passed * inertia * speed**2 / 2, check.place))
-        self.loads.append(Load(along, passed * ratio * shaft_torque, check.place))
+            self.kinetic.append(Energy(passed * inertia * speed**2 / 2))
+        self.loads.append(Load(along, passed * ratio * shaft_torque))
 
     def _check(self) -> Terms:
         """The checker of expressions for the line of the model file that is being executed."""
-        return Terms(self._declared, calling_place())
+        return Terms(self)
 
 
 def _stop_positions(check: Terms, limit: object, span: Dimension | None) -> tuple[Expr, Expr]:
@@ -204,11 +282,9 @@ def _stop_positions(check: Terms, limit: object, span: Dimension | None) -> tupl
     elif len(limit) == 2:
         lower, upper = (check.term(end, "limit", "", span) for end in limit)
     else:
-        raise ModelError(f"the limit of the end stops is {limit!r}; write limit or (lower, upper).", check.place)
+        raise mistake(f"the limit of the end stops is {limit!r}; write limit or (lower, upper).")
     if not check.nominal(upper - lower) > 0:
-        raise ModelError(
-            f"the end stops are at ({lower}, {upper}), the larger first; write (lower, upper).", check.place
-        )
+        raise mistake(f"the end stops are at ({lower}, {upper}), the larger first; write (lower, upper).")
     return lower, upper
 
 
@@ -216,5 +292,5 @@ def _gear_ratio(check: Terms, gear: object, span: Dimension | None) -> Expr:
     """Radians that a shaft turns per unit of a displacement with the dimension `span`."""
     ratio = check.term(gear, "gear", "q", per("1", span))
     if ratio == 0:
-        raise ModelError("the gear is 0, so that the shaft never turns; write its radians per unit.", check.place)
+        raise mistake("the gear is 0, so that the shaft never turns; write its radians per unit.")
     return ratio

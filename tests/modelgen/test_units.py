@@ -17,11 +17,8 @@ from sympy import Abs, Rational, Symbol, cos, exp, pi, sin, sqrt, sympify, tanh
 from modelgen import LogCos, ModelError, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.errors import Place
 from modelgen.statement.terms import Dimensions
 from modelgen.units import BASE, dimension, named, parse
-
-PLACE = Place("here.py", 1)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +50,7 @@ PLACE = Place("here.py", 1)
     ],
 )
 def test_units_are_read(unit: str, kg: int, m: int, s: int, A: int) -> None:
-    found = parse(unit, "unit", PLACE)
+    found = parse(unit, "unit")
     assert found is not None
     assert list(found[:4]) == [kg, m, s, A]
 
@@ -99,7 +96,7 @@ def test_other_units_are_refused(unit: str, words: list[str]) -> None:
 @given(st.text(alphabet="kgmsNVAOhrad 1/^*()-2", max_size=12))
 def test_any_text_is_a_unit_or_a_taught_error(text: Any) -> None:
     try:
-        found = parse(text, "unit", PLACE)
+        found = parse(text, "unit")
     except ModelError as error:
         assert str(error)  # noqa: PT017
     else:
@@ -152,7 +149,7 @@ def test_dimensions_say_how_values_scale(expression: Any) -> None:
     """A term that is judged, and all of whose numbers are pure, scales with its units."""
     units = {symbol: UNITS[name] for name, symbol in SYMBOLS.items()}
     try:
-        found = Dimensions(units, frozenset(units), "term", PLACE).of(expression)
+        found = Dimensions(units, frozenset(units), "term").of(expression)
     except ModelError:
         return
     pure = not any(each.is_Add for each in expression.atoms() | set(expression.find(lambda each: each.is_Add)))
@@ -166,7 +163,7 @@ def test_dimensions_say_how_values_scale(expression: Any) -> None:
 def test_sums_scale_too() -> None:
     a, b, c = (SYMBOLS[name] for name in "abc")
     units = {symbol: UNITS[name] for name, symbol in SYMBOLS.items()}
-    dimensions = Dimensions(units, frozenset(units), "term", PLACE)
+    dimensions = Dimensions(units, frozenset(units), "term")
     found, root = dimensions.of(a * (b**2 + 3 * b * c) / 2), dimensions.of(sqrt(b))
     assert found is not None
     assert root is not None

@@ -213,7 +213,7 @@ def test_rolling_in_a_lagrangian_is_refused_or_warned_of() -> None:
     with pytest.raises(ModelError, match=r"the point P .* hides a rolling condition, .* KanesMethod"):
         add(pushed)
     bare = LagrangesMethod(energy, [q1, q2, q3])
-    assert "does not name its bodies" in unseen_bodies(bare, robot.place)
+    assert "does not name its bodies" in unseen_bodies(bare)
     add(bare)
     assert robot.system
     assert "does not name its bodies" in robot.system.warning
