@@ -94,11 +94,8 @@ def make_link(links: Sequence[Link], check: Terms, arguments: Mapping[str, Any])
     parent = arguments["on"]
     if any(link.name == name for link in links):
         raise mistake(f"there are two links named `{name}`; give the second another name.")
-    if parent is not None and not any(link is parent for link in links):
-        raise mistake(
-            f"the link `{name}` stands on {getattr(parent, 'name', repr(parent))}, which is not a link of this robot. "
-            "Write on=LINK with the return value of an earlier robot.link(...), or leave it out for the ground."
-        )
+    if parent is not None:
+        _require_link(parent, links, f"the link `{name}` stands on", "on=LINK, or leave it out for the ground")
     return Link(
         name,
         parent,
@@ -116,17 +113,13 @@ def push(check: Terms, links: Sequence[Link], link: object, force: object, at: o
 
     Raises ModelError for something that is not a link of the robot, and for a link that no joint moves.
     """
-    if not isinstance(link, Link) or not any(link is own for own in links):
-        raise mistake(
-            f"the force acts on {getattr(link, 'name', repr(link))}, which is not a link of this robot. Write "
-            "robot.push(LINK, (fx, fy, fz)) with the return value of robot.link(...)."
-        )
-    name = link.name
+    own = _require_link(link, links, "the force acts on", "robot.push(LINK, (fx, fy, fz))")
+    name = own.name
     f = _vector(force, f"force on `{name}`", "N", check, "qvu")
     t = _vector(torque, f"torque on `{name}`", "N m", check, "qvu")
     t = t + _vector(at, f"point of the force on `{name}`", "m", check).cross(f)
     loads: list[Load] = []
-    body: Link | None = link
+    body: Link | None = own
     while body:
         axes = body.axes or (None,)
         poses = [(body.rotation, body.position), *[(eye(3), zeros(3, 1))] * (len(axes) - 1)]
@@ -141,6 +134,16 @@ def push(check: Terms, links: Sequence[Link], link: object, force: object, at: o
     if not loads:
         raise mistake(f"no joint moves the link `{name}`, so that a force on it has no effect.")
     return [load for load in loads if load.force != 0]
+
+
+def _require_link(link: object, links: Sequence[Link], what: str, write: str) -> Link:
+    """The link. Raises ModelError for what is none of `links`."""
+    if isinstance(link, Link) and any(link is own for own in links):
+        return link
+    raise mistake(
+        f"{what} {getattr(link, 'name', repr(link))}, which is not a link of this robot. Write {write}, with the "
+        "return value of an earlier robot.link(...)."
+    )
 
 
 def _joint_axes(
@@ -253,11 +256,8 @@ def make_point(
     named = identifier(name, "point")
     if named in {point.name for point in points} | {link.name for link in links}:
         raise mistake(f"there is a point or link named `{named}` already; give this point another name.")
-    if on is not None and not any(link is on for link in links):
-        raise mistake(
-            f"the point `{named}` stands on {getattr(on, 'name', repr(on))}, which is not a link of this robot. Write "
-            "on=LINK with the return value of robot.link(...), or leave it out for a position in the world frame."
-        )
+    if on is not None:
+        _require_link(on, links, f"the point `{named}` stands on", "on=LINK, or leave it out for the world frame")
     if not isinstance(position, tuple | list | Matrix) or len(position) not in ((3,) if on is not None else (2, 3)):
         wanted = "(x, y, z) in the link's frame" if on is not None else "(x, height) or (x, y, height)"
         raise mistake(f"the position of `{named}` is {position!r}; write {wanted}.")

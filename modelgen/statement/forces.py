@@ -33,6 +33,7 @@ class Forces(Declarations):
 
     def __init__(self, name: str, description: str = "") -> None:
         super().__init__(name, description)
+        self._check = Terms(self)
         self.kinetic: list[Energy] = []
         self.potential: list[Energy] = []
         self.loads: list[Load] = []
@@ -44,16 +45,14 @@ class Forces(Declarations):
 
         The displacement may be any expression of the coordinates: the work is force * d(displacement).
         """
-        check = self._check()
-        along, span = check.along(displacement, turns=True)
-        self.loads.append(Load(along, check.term(force, "applied force", "qvzu", per("J", span))))
+        along, span = self._check.along(displacement, turns=True)
+        self.loads.append(Load(along, self._check.term(force, "applied force", "qvzu", per("J", span))))
 
     def damp(self, displacement: object, coefficient: object) -> None:
         """Add viscous friction: the force -coefficient * rate along a coordinate (N s/m or N m s)."""
-        check = self._check()
-        along, span = check.along(displacement, turns=True)
-        resistance = check.coefficient(coefficient, "damping coefficient", "q", per("J s", span, 2))
-        self.loads.append(Load(along, -resistance * check.velocity(along)))
+        along, span = self._check.along(displacement, turns=True)
+        resistance = self._check.coefficient(coefficient, "damping coefficient", "q", per("J s", span, 2))
+        self.loads.append(Load(along, -resistance * self._check.velocity(along)))
 
     def dry_friction(self, displacement: object, force: object, *, smoothing: object) -> None:
         """Add Coulomb friction: `force` (N or N m) against the motion, which fades at rates below `smoothing`.
@@ -61,18 +60,16 @@ class Forces(Declarations):
         The force is -force * tanh(rate / smoothing). It is smooth: under a small force the joint creeps and does not
         stick.
         """
-        check = self._check()
-        along, span = check.along(displacement, turns=True)
-        friction = check.coefficient(force, "friction", "q", per("J", span))
-        fading = check.coefficient(smoothing, "smoothing rate", "", per("Hz", span, -1), zero=False)
-        self.loads.append(Load(along, -friction * tanh(check.velocity(along) / fading)))
+        along, span = self._check.along(displacement, turns=True)
+        friction = self._check.coefficient(force, "friction", "q", per("J", span))
+        fading = self._check.coefficient(smoothing, "smoothing rate", "", per("Hz", span, -1), zero=False)
+        self.loads.append(Load(along, -friction * tanh(self._check.velocity(along) / fading)))
 
     def spring(self, displacement: object, stiffness: object, rest: object = 0) -> None:
         """Add a linear spring along a coordinate (N/m or N m), relaxed at `rest`."""
-        check = self._check()
-        along, span = check.along(displacement)
-        stretch = along - check.term(rest, "rest position", "q", span)
-        hardness = check.term(stiffness, "stiffness", "q", per("J", span, 2))
+        along, span = self._check.along(displacement)
+        stretch = along - self._check.term(rest, "rest position", "q", span)
+        hardness = self._check.term(stiffness, "stiffness", "q", per("J", span, 2))
         self.potential.append(Energy(hardness * stretch**2 / 2, elastic=True))
 
     def coupling(
@@ -83,17 +80,16 @@ class Forces(Declarations):
         stiffness (N/m or N m) and damping act along first - ratio * second. A rigid coupling needs no method: write
         ratio * second in place of the first coordinate.
         """
-        check = self._check()
-        (one, span), (other, other_span) = check.along(first), check.along(second)
+        (one, span), (other, other_span) = self._check.along(first), self._check.along(second)
         ratio_unit = divided(span, other_span) if span and other_span else None
-        gap = one - check.term(ratio, "ratio", "", ratio_unit) * other
+        gap = one - self._check.term(ratio, "ratio", "", ratio_unit) * other
         if one == other:
             raise mistake(f"{one} is coupled with itself; name two coordinates.")
-        hardness = check.term(stiffness, "stiffness", "q", per("J", span, 2))
-        loss = check.coefficient(damping, "damping coefficient", "q", per("J s", span, 2))
+        hardness = self._check.term(stiffness, "stiffness", "q", per("J", span, 2))
+        loss = self._check.coefficient(damping, "damping coefficient", "q", per("J s", span, 2))
         self.potential.append(Energy(hardness * gap**2 / 2, elastic=True))
         if loss != 0:
-            self.loads.append(Load(gap, -loss * check.velocity(gap)))
+            self.loads.append(Load(gap, -loss * self._check.velocity(gap)))
 
     def end_stops(
         self, displacement: object, limit: object, stiffness: object, *, width: object, damping: object = 0
@@ -104,23 +100,22 @@ class Forces(Declarations):
         or N m s) acts only in contact. At the depth y beyond the limit, the inward force is
         stiffness * width * log(1 + exp(y / width)) + damping * dy/dt / (1 + exp(-y / width)).
         """
-        check = self._check()
-        along, span = check.along(displacement)
-        lower, upper = _stop_positions(check, limit, span)
-        hardness = check.term(stiffness, "stiffness", "", per("J", span, 2))
-        loss = check.coefficient(damping, "damping coefficient", "", per("J s", span, 2))
-        bend = check.coefficient(width, "width", "", span, zero=False)
-        least, nominal_width = NARROWEST_STOP * float(check.nominal(upper - lower)), float(check.nominal(bend))
-        if nominal_width < least:
+        along, span = self._check.along(displacement)
+        lower, upper = _stop_positions(self._check, limit, span)
+        hardness = self._check.term(stiffness, "stiffness", "", per("J", span, 2))
+        loss = self._check.coefficient(damping, "damping coefficient", "", per("J s", span, 2))
+        bend = self._check.coefficient(width, "width", "", span, zero=False)
+        least = NARROWEST_STOP * float(self._check.nominal(upper - lower))
+        if self._check.nominal(bend) < least:
             raise mistake(
-                f"the width {nominal_width:g} is too small for the derivatives of the force; write width={least:.2g} "
-                f"or more, which is {NARROWEST_STOP:g} of the distance between the stops."
+                f"the width {float(self._check.nominal(bend)):g} is too small for the derivatives of the force; write "
+                f"width={least:.2g} or more, which is {NARROWEST_STOP:g} of the distance between the stops."
             )
         for depth in (along - upper, lower - along):
             # log(1 + exp(y / width)) and 1 / (1 + exp(-y / width)) in forms that do not overflow.
             bent = Max(depth, 0) + bend * log(1 + exp(-Abs(depth) / bend))
             contact = (1 + tanh(depth / (2 * bend))) / 2
-            push = hardness * bent + loss * contact * check.velocity(depth)
+            push = hardness * bent + loss * contact * self._check.velocity(depth)
             self.loads.append(Load(depth, -push))
 
     def rotor(self, displacement: object, inertia: object, *, gear: object = 1) -> None:
@@ -128,10 +123,9 @@ class Forces(Declarations):
 
         Only the spin counts. Where a body carries the rotor, add the rotor's mass to that body.
         """
-        check = self._check()
-        along, span = check.along(displacement)
-        speed = _gear_ratio(check, gear, span) * check.velocity(along)
-        moment = check.coefficient(inertia, "rotor inertia", "q", "kg m^2")
+        along, span = self._check.along(displacement)
+        speed = _gear_ratio(self._check, gear, span) * self._check.velocity(along)
+        moment = self._check.coefficient(inertia, "rotor inertia", "q", "kg m^2")
         self.kinetic.append(Energy(moment * speed**2 / 2))
 
     def motor(
@@ -149,14 +143,13 @@ class Forces(Declarations):
         corner_speed (rad/s, of the shaft): the torque falls by 1 / sqrt(1 + (speed / corner_speed)^2), so that the
         power never exceeds torque * corner_speed. The force stays affine in the input.
         """
-        check = self._check()
-        along, span = check.along(displacement)
-        ratio = _gear_ratio(check, gear, span)
-        shaft_torque = check.term(torque, "torque", "qvzu", "N m")
+        along, span = self._check.along(displacement)
+        ratio = _gear_ratio(self._check, gear, span)
+        shaft_torque = self._check.term(torque, "torque", "qvzu", "N m")
         if corner_speed is not None:
-            corner = check.coefficient(corner_speed, "corner speed", "", "rad/s", zero=False)
-            shaft_torque = shaft_torque / sqrt(1 + (ratio * check.velocity(along) / corner) ** 2)
-        self._add_geared(check, along, shaft_torque, ratio, gear_efficiency, rotor_inertia)
+            corner = self._check.coefficient(corner_speed, "corner speed", "", "rad/s", zero=False)
+            shaft_torque = shaft_torque / sqrt(1 + (ratio * self._check.velocity(along) / corner) ** 2)
+        self._add_geared(along, shaft_torque, ratio, gear_efficiency, rotor_inertia)
 
     def dc_motor(
         self,
@@ -178,19 +171,19 @@ class Forces(Declarations):
         The rotor's inertia takes its share of the torque, and the gear passes the fraction `gear_efficiency` of the
         rest. resistance in Ohm, torque_constant in N m/A, back_emf in V s/rad (default: the torque constant).
         """
-        check = self._check()
-        along, span = check.along(displacement)
-        ratio = _gear_ratio(check, gear, span)
-        constant = check.term(torque_constant, "torque constant", "q", "N m/A")
-        emf = constant if back_emf is None else check.term(back_emf, "back-EMF constant", "q", "V s/rad")
-        ohms = check.coefficient(resistance, "resistance", "", "Ohm", zero=False)
-        current = (check.term(voltage, "voltage", "qvzu", "V") - emf * (ratio * check.velocity(along))) / ohms
-        shaft_torque = check.coefficient(efficiency, "efficiency", "q", "1", most=1.0) * constant * current
-        self._add_geared(check, along, shaft_torque, ratio, gear_efficiency, rotor_inertia)
+        along, span = self._check.along(displacement)
+        ratio = _gear_ratio(self._check, gear, span)
+        constant = self._check.term(torque_constant, "torque constant", "q", "N m/A")
+        emf = constant if back_emf is None else self._check.term(back_emf, "back-EMF constant", "q", "V s/rad")
+        ohms = self._check.coefficient(resistance, "resistance", "", "Ohm", zero=False)
+        across = self._check.term(voltage, "voltage", "qvzu", "V") - emf * (ratio * self._check.velocity(along))
+        shaft_torque = (
+            self._check.coefficient(efficiency, "efficiency", "q", "1", most=1.0) * constant * (across / ohms)
+        )
+        self._add_geared(along, shaft_torque, ratio, gear_efficiency, rotor_inertia)
 
     def flow(self, state: object, rate: object) -> None:
         """Set the rate of change of a state of first order, in its unit per second; affine in the inputs."""
-        check = self._check()
         declared = next((declared for declared in self.internal if declared.symbol == state), None)
         if declared is None:
             names = ", ".join(f"`{known.symbol}`" for known in self.internal) or "none"
@@ -203,7 +196,7 @@ class Forces(Declarations):
         if earlier:
             raise mistake(f"the flow of `{declared.symbol}` is set twice, first at {earlier.place}; write one sum.")
         unit = divided(dimension(declared.unit), dimension("s")) if declared.unit else None
-        flow = check.term(rate, f"flow of `{declared.symbol}`", "qvzu", unit)
+        flow = self._check.term(rate, f"flow of `{declared.symbol}`", "qvzu", unit)
         self.flows.append(Flow(declared.symbol, flow))
 
     def lag(self, command: object, *, seconds: object, name: str | None = None) -> Symbol:
@@ -212,7 +205,6 @@ class Forces(Declarations):
         The result is a state of first order with the input's unit, named NAME_lagged. Every later force that contains
         the input acts with this state. seconds: a number or a parameter. No force may contain the input before.
         """
-        check = self._check()
         declared = next((declared for declared in self.inputs if declared.symbol == command), None)
         if declared is None:
             raise mistake(
@@ -229,7 +221,7 @@ class Forces(Declarations):
                     f"the input `{command}` acts already at {place}, without the lag. Move robot.lag directly below "
                     "robot.input."
                 )
-        constant = check.coefficient(seconds, "time constant of the lag", "", "s", zero=False)
+        constant = self._check.coefficient(seconds, "time constant of the lag", "", "s", zero=False)
         largest = BEYOND_LAG * max(map(abs, declared.range))
         meaning = f"{declared.symbol} as it acts, after its lag"
         chosen = f"{declared.symbol}_lagged" if name is None else name
@@ -244,7 +236,6 @@ class Forces(Declarations):
         The command is affine in the inputs. The force that the drive needs for it is the function `reaction` of the
         built robot; whatever force acts along the coordinate changes this force, and not the motion.
         """
-        check = self._check()
         joint = next(
             (joint for joint in self.joints if joint.symbol == coordinate and joint.kind in UNITS_SECOND), None
         )
@@ -255,23 +246,19 @@ class Forces(Declarations):
             )
         if any(earlier.coordinate == joint.symbol for earlier in self.commanded):
             raise mistake(f"the acceleration of `{coordinate}` is commanded twice; write one sum.")
-        term = check.term(command, f"acceleration of `{coordinate}`", "qvzu", UNITS_SECOND[joint.kind])
+        term = self._check.term(command, f"acceleration of `{coordinate}`", "qvzu", UNITS_SECOND[joint.kind])
         self.commanded.append(Commanded(joint.symbol, term))
 
     def _add_geared(
-        self, check: Terms, along: Expr, shaft_torque: Expr, ratio: Expr, gear_efficiency: object, rotor_inertia: object
+        self, along: Expr, shaft_torque: Expr, ratio: Expr, gear_efficiency: object, rotor_inertia: object
     ) -> None:
         """Add a shaft torque behind a gear. The gear passes a fraction of it and of the rotor's inertial torque."""
-        passed = check.coefficient(gear_efficiency, "gear efficiency", "q", "1", most=1.0)
-        inertia = check.coefficient(rotor_inertia, "rotor inertia", "q", "kg m^2")
+        passed = self._check.coefficient(gear_efficiency, "gear efficiency", "q", "1", most=1.0)
+        inertia = self._check.coefficient(rotor_inertia, "rotor inertia", "q", "kg m^2")
         if inertia != 0:
-            speed = ratio * check.velocity(along)
+            speed = ratio * self._check.velocity(along)
             self.kinetic.append(Energy(passed * inertia * speed**2 / 2))
         self.loads.append(Load(along, passed * ratio * shaft_torque))
-
-    def _check(self) -> Terms:
-        """The checker of expressions for the line of the model file that is being executed."""
-        return Terms(self)
 
 
 def _stop_positions(check: Terms, limit: object, span: Dimension | None) -> tuple[Expr, Expr]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sympy import Expr, Matrix, S, expand
+from sympy import Matrix, S, expand
 
 from modelgen.errors import ModelError, Place, abridged, calling_place, mistake
 from modelgen.statement.bodies import Link, Point, make_point
@@ -123,25 +123,26 @@ def _values(given: object, what: str, check: Terms) -> dict[Coordinate, float]:
     return result
 
 
-def rolling_rates(check: Terms, rates: Mapping[Coordinate, object]) -> dict[Coordinate, Expr]:
-    """The checked rates of one `Robot.roll(...)`.
+def roll(check: Terms, rates: Mapping[Coordinate, object]) -> None:
+    """Enter the rates of one `Robot.roll(...)`.
 
-    Raises ModelError for keys that are not coordinates, and for rates that are not linear in the speeds or contain the
-    rate of a coordinate that rolls itself.
+    Raises ModelError for keys that are not coordinates of the state or have a rate already, and for rates that are not
+    linear in the speeds or contain the rate of a coordinate that rolls itself.
     """
-    joints: dict[object, Joint] = {joint.symbol: joint for joint in check.declared.coordinates}
-    rolling = {symbol.rate for symbol in (*rates, *check.declared.rolls) if isinstance(symbol, Coordinate)}
-    result = {}
+    declared = check.declared
+    joints: dict[object, Joint] = {joint.symbol: joint for joint in declared.joints if joint.kind != "quaternion"}
+    rolling = {symbol.rate for symbol in (*rates, *declared.rolls) if isinstance(symbol, Coordinate)}
+    speeds = {speed.symbol for speed in declared.speeds} | {joint.symbol.rate for joint in declared.coordinates}
+    speeds |= {turn.rate for turn in declared.turns}
+    entered = {}
     for symbol, value in rates.items():
         if symbol not in joints:
             raise mistake(
-                f"robot.roll({{{symbol}: ...}}) is not a coordinate of this robot. Write the return value of "
+                f"robot.roll({{{symbol}: ...}}) is not a coordinate of the state. Write the return value of "
                 "robot.revolute(...) or robot.prismatic(...)."
             )
         joint = joints[symbol]
         rate = check.smooth(value, f"rate of `{symbol}`", "qv", RATE_UNITS[joint.kind])
-        speeds = {speed.symbol for speed in check.declared.speeds} | {other.rate for other in map(_symbol, joints)}
-        speeds |= {turn.rate for turn in check.declared.turns}
         moving = sorted(rate.free_symbols & speeds, key=str)
         follows = next((speed for speed in moving if speed in rolling), None)
         if follows is not None:
@@ -156,29 +157,13 @@ def rolling_rates(check: Terms, rates: Mapping[Coordinate, object]) -> dict[Coor
                 f"the rate of `{symbol}` is {abridged(str(rate))}, which is not linear in the speeds: it must be zero "
                 "at rest and double with them, such as speed * cos(yaw)."
             )
-        result[joint.symbol] = rate
-    return result
-
-
-def enter_rate(declared: Declarations, coordinate: Coordinate, rate: Expr) -> None:
-    """Enter the rate of a coordinate of the state. Raises ModelError for one that has a rate already."""
-    joint = next((joint for joint in declared.joints if joint.symbol == coordinate), None)
-    if joint is None or joint.kind == "quaternion":
-        raise mistake(
-            f"robot.roll({{{coordinate}: ...}}) is not a coordinate of the state. Write the return value of "
-            "robot.revolute(...) or robot.prismatic(...)."
-        )
-    if coordinate in declared.rolls:
-        raise mistake(f"the rate of `{coordinate}` is in an earlier robot.roll already; name it once.")
-    if joint.rate_limit is not None:
-        raise ModelError(
-            f"the coordinate `{coordinate}` has a rate_limit, but its rate follows from other speeds. Leave "
-            "rate_limit out.",
-            joint.place,
-        )
-    declared.rolls[coordinate] = Rolling(rate)
-
-
-def _symbol(symbol: object) -> Coordinate:
-    assert isinstance(symbol, Coordinate)
-    return symbol
+        if joint.symbol in declared.rolls:
+            raise mistake(f"the rate of `{symbol}` is in an earlier robot.roll already; name it once.")
+        if joint.rate_limit is not None:
+            raise ModelError(
+                f"the coordinate `{symbol}` has a rate_limit, but its rate follows from other speeds. Leave rate_limit "
+                "out.",
+                joint.place,
+            )
+        entered[joint.symbol] = Rolling(rate)
+    declared.rolls.update(entered)

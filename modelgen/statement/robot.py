@@ -17,7 +17,7 @@ from modelgen.statement.declarations import DeclaredTask, Energy, Internal
 from modelgen.statement.drawing import Line, shape_lines
 from modelgen.statement.forces import Forces
 from modelgen.statement.joints import Coordinate, Joint, Speed
-from modelgen.statement.loops import Loop, enter_rate, make_loop, rolling_rates
+from modelgen.statement.loops import Loop, make_loop, roll
 from modelgen.statement.tasks import declared_action_cost, numeric_task, with_rotations
 
 
@@ -93,7 +93,7 @@ class Robot(Forces):
         place = calling_place()
         if self.kinetic or self.potential or self.links:
             raise mistake("gravity is set after a body or an energy; move this line above the first of them.")
-        self.downward_acceleration = self._check().coefficient(acceleration, "gravity (downward)", "", "m/s^2")
+        self.downward_acceleration = self._check.coefficient(acceleration, "gravity (downward)", "", "m/s^2")
         self.gravity_place = place
 
     def link(
@@ -120,7 +120,7 @@ class Robot(Forces):
         """
         arguments = dict(name=name, joint=joint, on=on, at=at, turned=turned, axis=axis)
         arguments |= dict(mass=mass, centre=centre, inertia=inertia)
-        link = make_link(self.links, self._check(), arguments)
+        link = make_link(self.links, self._check, arguments)
         self.links.append(link)
         return link
 
@@ -129,8 +129,7 @@ class Robot(Forces):
 
         It is the thrust of a rotor or a nozzle that the link carries.
         """
-        check = self._check()
-        self.loads += bodies.push(check, self.links, link, force, at, torque)
+        self.loads += bodies.push(self._check, self.links, link, force, at, torque)
 
     def point(self, name: str, position: Sequence[object], *, on: Link | None = None) -> Point:
         """Name a point for `robot.loop` and the kernel `forward_kinematics`, which gives its position and Jacobian.
@@ -138,7 +137,7 @@ class Robot(Forces):
         position: (x, height) or (x, y, height) in the world frame, or (x, y, z) in the frame of the link `on`. The
         origin of each link is a point with the link's name already. The equations of motion do not change.
         """
-        point = make_point(self._check(), self.points, self.links, name, position, on)
+        point = make_point(self._check, self.points, self.links, name, position, on)
         self.points.append(point)
         return point
 
@@ -157,35 +156,32 @@ class Robot(Forces):
         not in the state and have no rate_limit. As many as the degrees of freedom that the loop takes.
         at: values of the other coordinates at the starting posture, zero by default.
         """
-        check = self._check()
         if self.system:
             raise mistake("a loop is closed in a robot with robot.mechanics; close it in that system.")
-        self.loops.append(make_loop(check, self.points, self.links, (first, second), dependent, at or {}))
+        self.loops.append(make_loop(self._check, self.points, self.links, (first, second), dependent, at or {}))
 
     def point_mass(self, mass: object, position: Sequence[object]) -> None:
         """Add a mass (kg) at a position (m), (x, height) or (x, y, height), with its weight."""
-        kinetic, weight, centre = bodies.point_mass(self._check(), mass, position, self.downward_acceleration)
+        kinetic, weight, centre = bodies.point_mass(self._check, mass, position, self.downward_acceleration)
         self.kinetic.append(kinetic)
         self.potential.append(weight)
         self.masses.append(centre)
 
     def body(self, mass: object, inertia: object, position: Sequence[object], angle: object) -> None:
         """Add a planar body: mass (kg), inertia about its centre (kg m^2), centre (x, height), angle."""
-        check, gravity = self._check(), self.downward_acceleration
-        kinetic, weight, rod = bodies.planar_body(check, mass, inertia, position, angle, gravity)
+        gravity = self.downward_acceleration
+        kinetic, weight, rod = bodies.planar_body(self._check, mass, inertia, position, angle, gravity)
         self.kinetic += kinetic
         self.potential.append(weight)
         self.rods.append(rod)
 
     def kinetic_energy(self, energy: object) -> None:
         """Add a kinetic energy (J), quadratic in the rates."""
-        check = self._check()
-        self.kinetic.append(Energy(check.smooth(energy, "kinetic energy", "qv", "J")))
+        self.kinetic.append(Energy(self._check.smooth(energy, "kinetic energy", "qv", "J")))
 
     def potential_energy(self, energy: object) -> None:
         """Add a potential energy (J)."""
-        check = self._check()
-        self.potential.append(Energy(check.smooth(energy, "potential energy", "q", "J")))
+        self.potential.append(Energy(self._check.smooth(energy, "potential energy", "q", "J")))
 
     def mechanics(
         self,
@@ -204,7 +200,6 @@ class Robot(Forces):
         """
         from modelgen.statement.sympy_mechanics import make_system  # SymPy's mechanics take a while to import
 
-        check = self._check()
         if self.system:
             raise mistake("robot.mechanics is called twice; a robot has one system.")
         if self.rolls:
@@ -214,7 +209,7 @@ class Robot(Forces):
         if self.loops:
             raise mistake("robot.mechanics and robot.loop do not go together; close it in that system.")
         replaced = {**(parameters or {}), **(inputs or {})}
-        self.system = make_system(check, system, coordinates, speeds or {}, replaced)
+        self.system = make_system(self._check, system, coordinates, speeds or {}, replaced)
 
     def roll(self, rates: Mapping[Coordinate, object]) -> None:
         """Let wheels roll without slip: the rates of some coordinates follow from the speeds of the state.
@@ -223,15 +218,13 @@ class Robot(Forces):
         {x: speed * cos(yaw), y: speed * sin(yaw)}. These coordinates have no rate_limit. The state has fewer speeds
         than coordinates. The forces that prevent slip do no work and are left out.
         """
-        check = self._check()
         if self.system:
             raise mistake(
                 "robot.roll and robot.mechanics do not go together; give the velocity constraints to KanesMethod."
             )
         if not isinstance(rates, Mapping) or not rates:
             raise mistake(f"robot.roll gets {rates!r}; write {{coordinate: rate, ...}}.")
-        for coordinate, rate in rolling_rates(check, rates).items():
-            enter_rate(self, coordinate, rate)
+        roll(self._check, rates)
 
     def draw(self, *unnamed: object, **shape: object) -> None:
         """Draw one shape, for `modelgen animate` and renderers. Points are (x, height) or (x, y, height) in m.
@@ -239,8 +232,7 @@ class Robot(Forces):
         line=[point, point, ...]; box=(centre, (width, height), angle); circle=(centre, radius, angle).
         The optional angle leans the shape to the right and gives a circle a spoke.
         """
-        check = self._check()
-        lines = shape_lines(unnamed, shape, lambda value, what: check.term(value, what, "q"))
+        lines = shape_lines(unnamed, shape, lambda value, what: self._check.term(value, what, "q"))
         self.lines += [(line, calling_place()) for line in lines]
 
     def task(
@@ -267,11 +259,10 @@ class Robot(Forces):
         free: names of states whose final value does not count for success.
         horizon in s; weight_at_horizon: the discount factor left at the horizon; rates in Hz.
         """
-        check = self._check()
         self._check_complete()
         bodies.check_gravity(self.gravity_place, [*self.masses, *self.rods, *self.links])
-        cost = check.term(state_cost, "state cost", "qvz")
-        check.dimensions("state cost", bare=True).check_arguments(cost)
+        cost = self._check.term(state_cost, "state cost", "qvz")
+        self._check.dimensions("state cost", bare=True).check_arguments(cost)
         limits, internal = self.limits, {state.symbol.name for state in self.internal}
         quaternions = {entry for ball in self.balls for entry in ball.quaternion}
         weights, input_costs = declared_action_cost(action_cost, self.inputs)

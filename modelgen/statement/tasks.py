@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sympy import Expr, Float, tanh
@@ -212,12 +212,7 @@ def _free(free: object, names: Sequence[str]) -> tuple[str, ...]:
     """The names of the states that may end anywhere, in the order of the states."""
     if isinstance(free, str) or not isinstance(free, Sequence):
         raise mistake(f"free is {free!r}; write a list of names, such as free=[{names[0]!r}].")
-    for name in free:
-        if name not in names:
-            raise mistake(
-                f"free contains `{name}`, which is not a state of this robot.{suggestion(str(name), names)} "
-                f"The states are {', '.join(names)}."
-            )
+    _require_states(free, names, "free")
     if set(free) == set(names):
         raise mistake("free contains every state, so that any motion would succeed. Leave one out.")
     return tuple(name for name in names if name in free)
@@ -227,13 +222,17 @@ def _checked_states(values: object, names: Sequence[str], what: str) -> Mapping[
     """The mapping. Raises ModelError for a key that is not the name of a state."""
     if not isinstance(values, Mapping):
         raise mistake(f"{what} is {values!r}; write {what}=dict({names[0]}=...).")
-    for name in values:
+    _require_states(values, names, what)
+    return values
+
+
+def _require_states(given: Iterable[object], names: Sequence[str], what: str) -> None:
+    for name in given:
         if name not in names:
             raise mistake(
                 f"{what} contains `{name}`, which is not a state of this robot.{suggestion(str(name), names)} "
                 f"The states are {', '.join(names)}."
             )
-    return values
 
 
 def _start(

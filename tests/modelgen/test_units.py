@@ -298,9 +298,9 @@ def test_costs_weigh_with_plain_numbers_but_arguments_have_no_unit() -> None:
     robot, q, s, mass, length, _ = pendulum()
     task(robot, 3 * s**2 + sin(q / 2) ** 2 + tanh(10 * (s - length)) ** 2 + (s + length * sin(q)) ** 2 + mass * s**2)
     robot, q, s, mass, length, _ = pendulum()
-    with pytest.raises(ModelError, match=r"the state cost contains cos\(mass\), but mass is in kg"):
+    with pytest.raises(ModelError, match=r"cos\(mass\).*kg"):
         task(robot, s**2 + 1 - cos(mass))
-    with pytest.raises(ModelError, match=r"where length is in m .* and mass in kg"):
+    with pytest.raises(ModelError, match=r"length .*m .*mass .*kg"):
         task(robot, s**2 + tanh(s / (length + mass)) ** 2)
 
 
@@ -320,6 +320,6 @@ def test_a_long_term_is_abridged() -> None:
     nested: Any = q
     for _ in range(100):
         nested = sin(nested)
-    with pytest.raises(ModelError, match=r"contains the term mass\*sin\(sin.* \.\.\. .*, which is in kg") as caught:
+    with pytest.raises(ModelError, match=r"mass\*sin\(sin.* \.\.\. .*kg") as caught:
         robot.potential_energy(mass * nested)
     assert len(str(caught.value)) < 500
