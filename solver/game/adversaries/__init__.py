@@ -112,7 +112,7 @@ class ToldAdversary(Adversary):
     """
 
     name: ClassVar[str] = "told"
-    usual: ClassVar[float] = 0.02
+    usual: ClassVar[float] = 0.0  # the paper has no families
     most: ClassVar[float] = 1.0
     radius_in_time: ClassVar[RadiusInTime] = "constant"
 

@@ -70,7 +70,7 @@ class Adversary(ABC):
     """
 
     name: ClassVar[str]
-    usual: ClassVar[float]  # default of alpha
+    usual: ClassVar[float]  # alpha of the preset `paper`
     most: ClassVar[float] = inf  # largest alpha
     radius_in_time: ClassVar[RadiusInTime] = "walk"
 
