@@ -13,7 +13,7 @@ from solver.cuda_graphs import Replayed
 from solver.errors import SolverError
 from solver.game.policies import make_policy
 from solver.observer.observability import UnknownDelay, make_observer
-from solver.observer.observer import Observer
+from solver.observer.observer import Observer, rest_apart
 from solver.plants.plant import Nominal, Plant
 from solver.problem.geometry import conjugate, product
 from solver.problem.problem import Problem
@@ -66,15 +66,18 @@ class Ended(Outcome):
         return replace(self, **{entry.name: getattr(self, entry.name)[rows] for entry in fields(self)})
 
 
-def succeeded(problem: Problem, rows: Tensor) -> Tensor:
+def succeeded(problem: Problem, rows: Tensor, apart: Tensor | None = None) -> Tensor:
     """Mask (N,) of the successes among rollouts through the rows (K, N, n + k), one for every control period.
 
     A success has every coordinate, the angle of every rotation, and their rates within their tolerances of the target
     of its row during the last `settling_periods`, or during all of a shorter rollout, and no state at its limit. States
-    that the task declares free may have any other value.
+    that the task declares free may have any other value. apart: (N, nt) errors from the target at which the robot can
+    rest, in place of zero.
     """
     rows = rows[-1 - settling_periods(problem) :]
     x, target = rows[..., : len(problem.target)], problem.targets(rows)
+    if apart is not None:
+        x = torch.stack([problem.geometry.moved(at, -apart) for at in x])
     states, count = problem.robot.metadata.states, problem.robot.metadata.nq
     position, rate = tolerances(problem)
     error = (x - target)[..., :count].abs()
@@ -229,7 +232,7 @@ def rollouts(
             measured = simulation.measured
             seen = measured if observer is None else observer.estimate(measured[:, :entries])
             if observer is not None and observer.parameters is not None:
-                told = problem.told(seen, observer.parameters)
+                told, seen = problem.told(seen, observer.parameters), observer.upright(seen)
             u, cost = act(problem.join(seen, told))
             if observer is not None:
                 u = observer.compensate(u)
@@ -244,7 +247,8 @@ def rollouts(
     true = x[..., : len(problem.target)]
     at_limit = problem.at_limit(true[1:]).any(0)
     parts = [x] if jumps is None else torch.split(x[1:], jumps.periods)
-    success = torch.stack([succeeded(problem, part) for part in parts]).all(0)
+    apart = rest_apart(problem, plant.theta)
+    success = torch.stack([succeeded(problem, part, apart) for part in parts]).all(0)
     result = Rollouts(state_reward, action_reward, success, at_limit, x, torch.stack(inputs))
     if observer is None:
         return result

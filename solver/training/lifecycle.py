@@ -17,12 +17,14 @@ import torch
 from modelgen.artifact.folder import SHIPPED
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.game.adversaries import ToldAdversary
 from solver.game.adversaries.adversary import Adversary
 from solver.plants.outcome import rollouts, sample_starts, summary, without_input
 from solver.problem.given import GivenRanges, resolve
 from solver.problem.identified import Identified
 from solver.problem.identified import read as read_identified
 from solver.problem.parameters import Change
+from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import artifact, shipped
 from solver.runs.folder import RUN, Report, metrics_log, read_metrics, save_checkpoint
@@ -213,6 +215,8 @@ def plan(
             "--given and --identified are both given: the set of the file belongs to one robot, and not to a family. "
             "Leave one of them out."
         )
+    if radius := chosen.adversaries.get(ToldAdversary.name):
+        ToldAdversary(radius).admissible_set(Problem(robot, given=told), radius)  # its error comes before the training
     begin, references = str(start_from or ""), robot.metadata.references
     return robot, RunDescription(robot.name, robot.hash, generated, chosen, preset, begin, known, told, references)
 
