@@ -11,7 +11,7 @@ from sympy import Expr, Matrix, S, Symbol
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.numeric import compiled_evaluator, samples
 from modelgen.errors import ModelError
-from modelgen.statement.declarations import Joint
+from modelgen.statement.joints import Joint
 from modelgen.statement.robot import Robot
 
 SAMPLES = 64  # states at which a coordinate is moved

@@ -194,7 +194,7 @@ class Observer:
         """
         if self.problem.robot.metadata.rolls:
             return x
-        velocities = self._innovation(x, positions) / self.problem.control_step
+        velocities = self.problem.difference(positions, x) / self.problem.control_step
         others = x[:, self.entries + velocities.shape[1] :]
         return self.problem.confine(torch.cat([x[:, : self.entries], velocities, others], 1))
 
@@ -230,7 +230,7 @@ class Observer:
 
         The entries of y are used one after the other, because their errors are independent.
         """
-        innovation = self._innovation(x, y).double()
+        innovation = self.problem.difference(y, x).double()
         correction, total = torch.zeros_like(covariance[:, 0]), torch.zeros_like(innovation[:, 0])
         log_spread = torch.zeros_like(total)
         for i, variance in enumerate(self.measured):
@@ -245,20 +245,6 @@ class Observer:
         self.normalised_innovation, self.surprise = total, total + log_spread
         # For an unstable robot, a rounding difference between P and P^T would grow until P has negative variances.
         return correction, 0.5 * (covariance + covariance.mT)
-
-    def _innovation(self, x: Tensor, y: Tensor) -> Tensor:
-        """Error (N, k) of the measurement y of the first states, from x (N, n)."""
-        geometry, count = self.problem.geometry, len(self.measured)
-        if not geometry.rotations:
-            return self._turned(y - x[:, : y.shape[1]])
-        whole = self.problem.confine(torch.cat([y, x[:, y.shape[1] :]], 1))
-        return geometry.error(whole, x)[:, :count]
-
-    def _turned(self, difference: Tensor) -> Tensor:
-        """Differences (N, k) of the first states, with continuous angles in [-pi, pi). Changes its argument."""
-        for i in self.problem.continuous:
-            difference[:, i] = torch.remainder(difference[:, i] + math.pi, 2.0 * math.pi) - math.pi
-        return difference
 
 
 class Transition(NamedTuple):

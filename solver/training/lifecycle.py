@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -26,7 +25,7 @@ from solver.problem.identified import read as read_identified
 from solver.problem.parameters import Change
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import artifact, shipped
-from solver.runs.folder import RUN, MetricsLog, Report, read_metrics, save_checkpoint
+from solver.runs.folder import RUN, Report, metrics_log, read_metrics, save_checkpoint
 from solver.runs.kinds import RolloutPolicy, remove_run
 from solver.runs.shipped import run_folder
 from solver.streams import EVALUATION_SEED
@@ -108,17 +107,12 @@ def _session(
 
 def _train(session: Session, run: RunDescription, folder: Path, report: Report) -> None:
     """Iterate to the end, with a checkpoint and a row of metrics after every iteration."""
-    try:
-        with closing(MetricsLog(folder, session.schedule.number, KEYS)) as log, workers_of(session.settings) as workers:
-            for row in session.rows(workers):
-                log.write(row)
-                save_checkpoint(folder, {**session.checkpoint(), RUN: run.results()})
-                report(row)
-    except OSError as error:
-        raise SolverError(
-            f"cannot write metrics to {folder}: {error}. The last checkpoint is whole: free some space and continue "
-            f"with `solver train --resume {folder}`."
-        ) from error
+    log_of_run = metrics_log(folder, session.schedule.number, KEYS, "train")
+    with log_of_run as log, workers_of(session.settings) as workers:
+        for row in session.rows(workers):
+            log.write(row)
+            save_checkpoint(folder, {**session.checkpoint(), RUN: run.results()})
+            report(row)
 
 
 LARGEST = 500_000  # bytes of a shipped checkpoint

@@ -66,7 +66,7 @@ def fast_nominal(robot: CompiledRobot) -> dict[str, Any]:
 
 
 #: Settings that no preset decides. The others have no default without a robot.
-OF_NO_PRESET = ("seed", "final_learning_rate", "evaluate_every", "episodes", "device", "threads")
+OF_NO_PRESET = ("seed", "evaluate_every", "episodes", "device", "threads")
 OF_ROBOT = {field.name for field in dataclasses.fields(Settings)} - {*OF_NO_PRESET}
 
 Preset = Callable[[CompiledRobot], dict[str, Any]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -110,9 +111,9 @@ def test_only_a_coordinate_of_the_state_is_ignored() -> None:
     robot = Robot("alone")
     angle = robot.revolute("angle", limit=1, rate_limit=1)
     for wrong in ("angle", cos(angle), angle.rate):
-        with pytest.raises(ModelError, match="ignore is called for"):
+        with pytest.raises(ModelError, match=rf"robot\.ignore .*{re.escape(str(wrong))}"):
             robot.ignore(wrong)
-    with pytest.raises(ModelError, match="only coordinate"):
+    with pytest.raises(ModelError, match="`angle`"):
         robot.ignore(angle)
 
 
@@ -173,7 +174,7 @@ def test_fuzz_a_wheel_is_ignored_where_nothing_depends_on_its_angle(seed: int, l
     """Accelerations are MuJoCo's at another angle of the wheel; where its angle matters, it is refused."""
     robot = tree(seed, links, spoiled)
     if spoiled:
-        with pytest.raises(ModelError, match="leaves `wheel` out of the state"):
+        with pytest.raises(ModelError, match="`wheel`"):
             equations_of_motion(robot)
         return
     equations = equations_of_motion(robot)

@@ -108,7 +108,6 @@ def test_adversaries_are_objects_or_radii_by_name() -> None:
         ("seed", -1),
         ("learning_rate", 0.0),
         ("learning_rate", math.nan),
-        ("final_learning_rate", math.inf),
         ("trace_decay", 1.0),
         ("trace_floor", 0.0),
         ("adversaries", 0.1),
