@@ -201,13 +201,15 @@ def plan(
         known = read_identified(Path(identified), robot)
         robot = robot.with_nominal(known.nominal)
         changes["adversaries"] = known.adversaries() if algorithm == "rfvi" else {}
+    told = resolve(robot, given)
+    if told and preset == "fast":
+        changes["width"] = Settings.width  # V of a family varies with more than the states
     if adversaries is not None:
         changes["adversaries"] = {**changes.get("adversaries", {}), **radii_of(adversaries)}
     if start_from is not None:
         usual = make_settings(preset, robot, algorithm, **changes)
         changes |= _warm_settings(Path(start_from), robot.name, usual)
     chosen = make_settings(preset, robot, algorithm, **{**changes, **settings})
-    told = resolve(robot, given)
     if known is not None and any(entry.name not in robot.metadata.references for entry in told):
         raise SolverError(
             "--given and --identified are both given: the set of the file belongs to one robot, and not to a family. "

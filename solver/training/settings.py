@@ -95,8 +95,8 @@ class Settings:
     """Radii of the state, action and observation adversary: fixed, or with the paper's Wiener process."""
     evaluate_every: Count = 5
     """Iterations between two evaluations by rollouts. There is always an evaluation after the last iteration."""
-    episodes: Count = 100
-    """Rollouts of an evaluation."""
+    episodes: Count = 64
+    """Rollouts of an evaluation on the nominal robot."""
     convergence: NotNegative = 0.0
     """Largest relative difference of the mean returns of three successful evaluations, at which the training skips
     to its next phase. It then takes every second of the iterations from the growth of the adversaries on. Phases
