@@ -56,10 +56,15 @@ class StaleArtifactWarning(ReliabilityWarning):
     """An artifact that was built from another content of the model file than ./models holds."""
 
 
+def mistake(message: str) -> ModelError:
+    """The error of the line of a model file that is being executed."""
+    return ModelError(message, calling_place())
+
+
 def calling_place() -> Place:
-    """The innermost line of the call stack outside this package: a line of the user."""
+    """The line of the user: the innermost one of the call stack outside this package and SymPy, which it calls."""
     frame = _getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "modelgen":
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("modelgen", "sympy"):
         frame = frame.f_back
     return Place(shortened(Path(frame.f_code.co_filename)), frame.f_lineno)
 

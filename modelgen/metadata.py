@@ -228,8 +228,9 @@ class Metadata:
 
     @property
     def quasi_velocity(self) -> str | None:
-        """The name of the first velocity that is not the rate of a coordinate; None if v = dq/dt."""
+        """The name of the first velocity that is neither the rate of a coordinate nor of a rotation; None without."""
         rates = {f"{name}{RATE}" for name in (*self.coordinates, *self.ignored)}
+        rates |= {state.name for rotation in self.rotations for state in self.states[rotation.speeds]}
         return next((name for name in self.speeds if name not in rates), None)
 
     def rate(self, coordinate: str) -> int | None:

@@ -10,7 +10,7 @@ import re
 from fractions import Fraction
 from functools import cache
 
-from modelgen.errors import ModelError, Place, suggestion
+from modelgen.errors import mistake, suggestion
 
 Dimension = tuple[Fraction, ...]
 
@@ -62,7 +62,7 @@ SUPERSCRIPTS = re.compile("[⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 NAMES = ("N", "J, N m", "W", "V", "Ohm", "N/m", "N s/m", "N m s", "N m/A", "Pa")
 
 
-def parse(unit: str, what: str, place: Place | None) -> Dimension | None:
+def parse(unit: str, what: str) -> Dimension | None:
     """The dimension of a unit: factors with whole exponents, and one `/` before one factor or a group in brackets.
 
     An empty unit gives None: the dimension is not known. Raises ModelError for anything else; `what` names the
@@ -72,21 +72,20 @@ def parse(unit: str, what: str, place: Place | None) -> Dimension | None:
         return None
     above, *below = _plain(unit).split("/")
     if len(below) > 1:
-        raise ModelError(f'the {what} is "{unit}", with two strokes; write one, as in "kg/(m s^2)".', place)
+        raise mistake(f'the {what} is "{unit}", with two strokes; write one, as in "kg/(m s^2)".')
     if any(match and match[1] in INSTEAD for match in map(FACTOR.fullmatch, _factors(above) + _factors(*below))):
-        raise ModelError(f'the {what} is "{unit}"; {_advice(above, *below)} Values are in SI units.', place)
-    result = _product(above, unit, what, place)
+        raise mistake(f'the {what} is "{unit}"; {_advice(above, *below)} Values are in SI units.')
+    result = _product(above, unit, what)
     if below:
         group = below[0].strip()
         inside = _without_brackets(group)
         if inside == group and len(group.split()) > 1:
             first, *rest = group.split()
-            raise ModelError(
+            raise mistake(
                 f'the {what} is "{unit}", which can be read in two ways; write "{above.strip()}/({group})" or '
-                f'"{above.strip()} {" ".join(rest)}/{first}".',
-                place,
+                f'"{above.strip()} {" ".join(rest)}/{first}".'
             )
-        result = divided(result, _product(inside, unit, what, place))
+        result = divided(result, _product(inside, unit, what))
     return result
 
 
@@ -136,7 +135,7 @@ def _advice(above: str, below: str = "") -> str:
     return f'write the value in {whole}, {", ".join(values)}, and "{whole}".' if values else f'write "{whole}".'
 
 
-def _product(text: str, unit: str, what: str, place: Place | None) -> Dimension:
+def _product(text: str, unit: str, what: str) -> Dimension:
     """The dimension of the factors in `text`, a part of `unit`. Raises ModelError for a factor that is not known."""
     result = dimension("1")
     for factor in _factors(text):
@@ -146,10 +145,9 @@ def _product(text: str, unit: str, what: str, place: Place | None) -> Dimension:
             continue
         wrong = match[1] if match else factor
         known = [*BASE, *(name for name in DERIVED if name != "1")]
-        raise ModelError(
+        raise mistake(
             f'the {what} is "{unit}", and `{wrong}` is no unit known here.{suggestion(wrong, known)} Write SI units '
-            f'such as "kg m^2", "N s/m" or "1", made of {", ".join(known)}.',
-            place,
+            f'such as "kg m^2", "N s/m" or "1", made of {", ".join(known)}.'
         )
     return result
 
@@ -160,7 +158,7 @@ def dimension(unit: str) -> Dimension:
     if unit in BASE:
         return tuple(Fraction(unit == base) for base in BASE)
     if unit not in DERIVED:
-        found = parse(unit, "unit", None)
+        found = parse(unit, "unit")
         assert found
         return found
     result = (Fraction(0),) * len(BASE)

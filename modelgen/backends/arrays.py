@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from modelgen.errors import ModelError
+from modelgen.errors import ModelError, suggestion
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Function, Program
 
@@ -51,18 +51,24 @@ def sample_count(shapes: Mapping[str, tuple[int, ...]]) -> int | None:
     return samples
 
 
-class HostKernels(ABC):
-    """Checks and results; a backend adds `_run`, which fills the result arrays."""
+class ProgramKernels(ABC):
+    """The functions of a program and the nominal parameters, which every backend has."""
 
-    def __init__(self, program: Program, robot: Metadata, dtype: str) -> None:
+    def __init__(self, program: Program, robot: Metadata) -> None:
         self._functions = {function.name: function for function in program.functions}
         self._sizes = program.sizes
-        self._dtype: np.dtype[Any] = np.dtype(dtype)
         self._nominal = self.constant([parameter.value for parameter in robot.parameters])
 
-    def constant(self, values: Sequence[Any]) -> Array:
-        """The values as an array of the robot's dtype."""
-        return np.array(values, dtype=self._dtype)
+    @abstractmethod
+    def constant(self, values: Sequence[Any]) -> Any:
+        """The values as an array of this backend's kind and dtype."""
+
+    @abstractmethod
+    def evaluate(self, function: str, arguments: dict[str, Any], out: Sequence[Any] | None) -> tuple[Any, ...]:
+        """The function's outputs; `theta` None means the nominal parameters.
+
+        Without the sample axis in the arguments, the outputs have none either.
+        """
 
     def with_nominal(self, values: Sequence[float]) -> Self:
         """The same functions with other nominal parameters (p,)."""
@@ -70,15 +76,34 @@ class HostKernels(ABC):
         kernels._nominal = self.constant(values)
         return kernels
 
-    def evaluate(self, function: str, arguments: dict[str, Any], out: Sequence[Any] | None) -> tuple[Any, ...]:
-        """The function's outputs; `theta` None means the nominal parameters.
+    def require(self, name: str) -> None:
+        """Raise ModelError for a name that is no function of the program."""
+        if name not in self._functions:
+            known = ", ".join(self._functions)
+            raise ModelError(f"There is no function {name!r}.{suggestion(name, self._functions)} Known: {known}.")
 
-        Without the sample axis in the arguments, the outputs have none either.
-        """
-        arrays = {
-            name: self._nominal if name == "theta" and value is None else self._array(name, value)
+    def _given(self, arguments: Mapping[str, Any], checked: Callable[[str, Any], Any]) -> dict[str, Any]:
+        """The checked arguments by name, with the nominal parameters where `theta` is None."""
+        return {
+            name: self._nominal if name == "theta" and value is None else checked(name, value)
             for name, value in arguments.items()
         }
+
+
+class HostKernels(ProgramKernels):
+    """Checks and results; a backend adds `_run`, which fills the result arrays."""
+
+    def __init__(self, program: Program, robot: Metadata, dtype: str) -> None:
+        self._dtype: np.dtype[Any] = np.dtype(dtype)
+        super().__init__(program, robot)
+
+    def constant(self, values: Sequence[Any]) -> Array:
+        """The values as an array of the robot's dtype."""
+        return np.array(values, dtype=self._dtype)
+
+    def evaluate(self, function: str, arguments: dict[str, Any], out: Sequence[Any] | None) -> tuple[Any, ...]:
+        """As `ProgramKernels.evaluate`, into `out` where it is given."""
+        arrays = self._given(arguments, self._array)
         samples = sample_count({name: array.shape for name, array in arrays.items()})
         rows = () if samples is None else (samples,)
         outputs = self._functions[function].outputs
@@ -93,7 +118,9 @@ class HostKernels(ABC):
             self._run(function, arrays, results, samples)
         if out is not None:
             return tuple(out)
-        return tuple(map(_tensor, results)) if any(map(_is_tensor, arguments.values())) else tuple(results)
+        if any(map(_is_tensor, arguments.values())):
+            return tuple(map(sys.modules["torch"].from_numpy, results))
+        return tuple(results)
 
     @abstractmethod
     def _run(self, function: str, arrays: dict[str, Array], results: Sequence[Array], samples: int) -> None:
@@ -169,10 +196,6 @@ def _not_in_memory(name: str, tensor: Any, error: Exception) -> ModelError:
 def _is_tensor(value: Any) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
-
-
-def _tensor(array: Array) -> Any:
-    return sys.modules["torch"].from_numpy(array)
 
 
 #: Below so many operations a thread, about 0.1 ms, handing work over costs more than it saves.

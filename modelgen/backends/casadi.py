@@ -16,7 +16,6 @@ import casadi
 import numpy as np
 
 from modelgen.backends.arrays import Array, HostKernels, threads
-from modelgen.errors import ModelError, suggestion
 from modelgen.files import kept, sources
 from modelgen.metadata import Metadata
 from modelgen.program import graph
@@ -122,9 +121,7 @@ class CasadiKernels(HostKernels):
 
     def casadi_function(self, name: str) -> Any:
         """The function of one sample, for optimisation problems."""
-        if name not in self._functions:
-            known = ", ".join(self._functions)
-            raise ModelError(f"There is no function {name!r}.{suggestion(name, self._functions)} Known: {known}.")
+        self.require(name)
         return self._compiled(name)
 
     def _map(self, function: str, samples: int) -> Any:

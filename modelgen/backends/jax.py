@@ -6,15 +6,14 @@ derivative that JAX takes is of the nodes, in forward and in reverse mode.
 
 from __future__ import annotations
 
-import copy
 import operator
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from modelgen.backends.arrays import check_shape, sample_count
+from modelgen.backends.arrays import ProgramKernels, check_shape, sample_count
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Function, Program
@@ -75,13 +74,12 @@ def _flat_power(base: Any, exponent: float) -> Any:
     return jnp.where(closed, jnp.power(jnp.where(closed, base, 1.0), exponent), 0.0)
 
 
-class JaxKernels:
+class JaxKernels(ProgramKernels):
     """The functions over JAX arrays of one dtype, or NumPy arrays; the results are JAX arrays."""
 
     def __init__(self, program: Program, robot: Metadata, dtype: str) -> None:
-        self._graph, self._sizes, self._dtype = program.graph, program.sizes, np.dtype(dtype)
-        self._functions = {function.name: function for function in program.functions}
-        self._nominal = self.constant([parameter.value for parameter in robot.parameters])
+        self._graph, self._dtype = program.graph, np.dtype(dtype)
+        super().__init__(program, robot)
         self._compiled = cache(self._compile)
 
     def constant(self, values: Sequence[Any]) -> Any:
@@ -89,26 +87,16 @@ class JaxKernels:
         with self._precision(), jax.ensure_compile_time_eval():
             return jnp.asarray(np.array(values, self._dtype))
 
-    def with_nominal(self, values: Sequence[float]) -> Self:
-        """The same functions with other nominal parameters (p,)."""
-        kernels = copy.copy(self)
-        kernels._nominal = self.constant(values)
-        return kernels
-
     def evaluate(self, function: str, arguments: dict[str, Any], out: Sequence[Any] | None) -> tuple[Any, ...]:
-        """The function's outputs; `theta` None means the nominal parameters.
+        """As `ProgramKernels.evaluate`.
 
-        Without the sample axis in the arguments, the outputs have none either. Raises ModelError for `out`, and for
-        float64 inside a transformation while JAX is set to 32 bits.
+        Raises ModelError for `out`, and for float64 inside a transformation while JAX is set to 32 bits.
         """
         if out is not None:
             raise ModelError("JAX arrays are never written to, so the backend jax takes no `out`. Leave it out.")
         self._require_precision(arguments)
         with self._precision():
-            arrays = {
-                name: self._nominal if name == "theta" and value is None else self._checked(name, value)
-                for name, value in arguments.items()
-            }
+            arrays = self._given(arguments, self._checked)
             samples = sample_count({name: array.shape for name, array in arrays.items()})
             order = [argument.name for argument in self._functions[function].arguments]
             axes = tuple(0 if arrays[name].ndim == 2 else None for name in order)

@@ -24,7 +24,7 @@ import numpy as np
 from modelgen.backends import MOST_OPERATIONS
 from modelgen.backends.arrays import Array, HostKernels
 from modelgen.backends.statements import Assignment, Text, module, statements
-from modelgen.errors import ModelError, suggestion
+from modelgen.errors import ModelError
 from modelgen.files import folders, keep
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Function, Program
@@ -117,9 +117,7 @@ class NumbaKernels(HostKernels):
 
         Raises ModelError for an unknown name and for a function of more than 5 000 operations.
         """
-        if name not in self._functions:
-            known = ", ".join(self._functions)
-            raise ModelError(f"There is no function {name!r}.{suggestion(name, self._functions)} Known: {known}.")
+        self.require(name)
         if self._operations[name] > MOST_OPERATIONS["numba"]:
             raise ModelError(
                 f"`{name}` of {self._robot} has {self._operations[name]} operations, and Numba would compile it for "

@@ -6,7 +6,6 @@ The module that is made imports Torch; this one does not, because the compiler m
 
 from __future__ import annotations
 
-import copy
 import math
 import sys
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from types import ModuleType
 from typing import Any, Self
 
 from modelgen.backends import statements
-from modelgen.backends.arrays import check_shape, sample_count
+from modelgen.backends.arrays import ProgramKernels, check_shape, sample_count
 from modelgen.backends.statements import Assignment, Text, kept_module
 from modelgen.errors import ModelError
 from modelgen.files import sources
@@ -106,16 +105,14 @@ def _is_number(text: str) -> bool:
         return False
 
 
-class TorchKernels:
+class TorchKernels(ProgramKernels):
     """The functions over tensors of one dtype; every tensor of a call is on the device of x."""
 
     def __init__(self, module: ModuleType, program: Program, robot: Metadata, dtype: str) -> None:
         self._module = module
         self._torch: Any = module.torch
-        self._functions = {function.name: function for function in program.functions}
-        self._sizes = program.sizes
         self._dtype = getattr(self._torch, dtype)
-        self._nominal = self.constant([parameter.value for parameter in robot.parameters])
+        super().__init__(program, robot)
         self._elsewhere: dict[Any, Any] = {}  # the same on other devices
 
     def constant(self, values: Sequence[Any]) -> Any:
@@ -124,15 +121,12 @@ class TorchKernels:
 
     def with_nominal(self, values: Sequence[float]) -> Self:
         """The same functions with other nominal parameters (p,)."""
-        kernels = copy.copy(self)
-        kernels._nominal, kernels._elsewhere = self.constant(values), {}
+        kernels = super().with_nominal(values)
+        kernels._elsewhere = {}
         return kernels
 
     def evaluate(self, function: str, arguments: dict[str, Any], out: Sequence[Any] | None) -> tuple[Any, ...]:
-        """The function's outputs; `theta` None means the nominal parameters.
-
-        Without the sample axis in the arguments, the outputs have none either.
-        """
+        """As `ProgramKernels.evaluate`, on the device of the first argument."""
         first = next(iter(arguments.values()))
         if "theta" in arguments and arguments["theta"] is None and self._torch.is_tensor(first):
             arguments = {**arguments, "theta": self._nominal_on(first.device)}

@@ -23,8 +23,8 @@ class Options:
 
 def run(options: Options) -> None:
     """Write the template under the name of the robot. An existing file is never replaced."""
-    from modelgen.statement.checker import identifier
+    from modelgen.statement.checker import robot_name
 
-    name = identifier(options.name.removesuffix(".py"), "robot", None)
+    name = robot_name(options.name.removesuffix(".py"))
     template = Path(__file__).with_name("template.py.txt").read_text(encoding="utf-8")
     write_model_file(options.out, name, template.replace("NAME", name))

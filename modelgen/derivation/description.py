@@ -12,7 +12,7 @@ from modelgen.derivation.derive import generalized_forces
 from modelgen.derivation.frames import sketch
 from modelgen.derivation.trim import task_at_rest
 from modelgen.metadata import Input, Metadata, Parameter, Rotation, State
-from modelgen.statement.declarations import UNITS
+from modelgen.statement.joints import UNITS
 from modelgen.statement.robot import Robot
 
 

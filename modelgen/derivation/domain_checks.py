@@ -15,7 +15,7 @@ from modelgen.derivation.loops import definitions, loop_gap
 from modelgen.derivation.numeric import compiled_evaluator, samples
 from modelgen.derivation.trim import task_at_rest
 from modelgen.errors import ModelError, Place, abridged
-from modelgen.statement.declarations import Joint
+from modelgen.statement.joints import Joint
 from modelgen.statement.robot import Robot, fixed_values, model_expressions
 
 SINGULAR = 1e-10  # smallest eigenvalue of M with its diagonal scaled to ones

@@ -13,8 +13,9 @@ from sympy import Expr, Integer, Matrix, S, Symbol, cos, eye, sin, zeros
 
 from modelgen.derivation.equations import Definition, used
 from modelgen.errors import Place
-from modelgen.statement.bodies import BallAxes, JointAxis, Link, Motion, turn
+from modelgen.statement.bodies import Link
 from modelgen.statement.drawing import PlanePoint, projected
+from modelgen.statement.joints import BallAxes, JointAxis, Motion, turn
 from modelgen.statement.robot import Robot, fixed_values
 
 LETTERS = "xyz"

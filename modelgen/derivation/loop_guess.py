@@ -20,7 +20,7 @@ from modelgen.arrays import Array
 from modelgen.derivation.frames import Intermediates
 from modelgen.derivation.loop_solver import CLOSED, LoopSolver, Mechanism
 from modelgen.errors import ModelError
-from modelgen.statement.declarations import Coordinate, Joint
+from modelgen.statement.joints import Coordinate, Joint
 
 SAMPLES = 384  # postures at which the number of steps is found
 BEYOND = 1.1  # share of the limits up to which the guess is fitted, where the loops close there

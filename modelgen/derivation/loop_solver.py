@@ -12,7 +12,8 @@ from sympy import Matrix, Symbol
 from modelgen.arrays import Array
 from modelgen.derivation.numeric import compiled_evaluator
 from modelgen.errors import ModelError, Place
-from modelgen.statement.declarations import Coordinate, DeclaredParameter, Joint
+from modelgen.statement.declarations import DeclaredParameter
+from modelgen.statement.joints import Coordinate, Joint
 from modelgen.statement.robot import Robot
 
 CLOSED = 1e-9  # m or rad: a larger gap is open

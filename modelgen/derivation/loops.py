@@ -22,8 +22,8 @@ from modelgen.derivation.frames import Intermediates
 from modelgen.derivation.loop_guess import Guess, find_guess
 from modelgen.derivation.loop_solver import Mechanism, independent_rows
 from modelgen.errors import ModelError, Place
-from modelgen.statement.bodies import BallAxes, JointAxis, Link, turn
-from modelgen.statement.declarations import Coordinate
+from modelgen.statement.bodies import Link
+from modelgen.statement.joints import BallAxes, Coordinate, JointAxis, turn
 from modelgen.statement.loops import Loop
 from modelgen.statement.robot import Robot
 

@@ -14,7 +14,8 @@ from sympy import Expr, Matrix, S, zeros
 from modelgen.derivation.equations import Definition, EquationsOfMotion, used
 from modelgen.derivation.frames import Frame, Intermediates, frames_of, world_frames
 from modelgen.errors import ModelError
-from modelgen.statement.bodies import BallAxes, Link, Motion
+from modelgen.statement.bodies import Link
+from modelgen.statement.joints import BallAxes, Motion
 from modelgen.statement.robot import Robot, fixed_values
 
 

@@ -18,8 +18,9 @@ from sympy import Expr, Matrix, S, Symbol, eye, factor_terms, zeros
 from modelgen.derivation.equations import Definition, collapsed, is_expandable, used
 from modelgen.derivation.frames import Frame, Intermediates, frames_of, placement
 from modelgen.errors import ModelError, abridged
-from modelgen.statement.bodies import Link, Motion, skew
+from modelgen.statement.bodies import Link
 from modelgen.statement.declarations import Energy
+from modelgen.statement.joints import Motion, skew
 
 Placements = Sequence[tuple[Matrix, Matrix]]  # per frame: rotation to the parent's frame, position of the origin there
 

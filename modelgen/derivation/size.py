@@ -19,8 +19,7 @@ from modelgen.errors import ModelError
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.functions import MOST_OPERATIONS
 from modelgen.program.mechanics import MECHANICS
-from modelgen.statement.bodies import BallAxes
-from modelgen.statement.declarations import Coordinate
+from modelgen.statement.joints import BallAxes, Coordinate
 from modelgen.statement.loops import Loop
 from modelgen.statement.robot import Robot, entries
 

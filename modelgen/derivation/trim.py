@@ -17,7 +17,8 @@ from sympy import Expr, Float, Matrix, Symbol
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.errors import ModelError
 from modelgen.metadata import Task
-from modelgen.statement.declarations import Internal, Speed
+from modelgen.statement.declarations import Internal
+from modelgen.statement.joints import Speed
 from modelgen.statement.robot import Robot
 
 Array = NDArray[np.float64]

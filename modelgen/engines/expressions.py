@@ -17,8 +17,8 @@ from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.engines.engine import Body, GeneralizedForces, Movement, Tree
 from modelgen.errors import ModelError
 from modelgen.metadata import Tangent
-from modelgen.statement.bodies import BallAxes
-from modelgen.statement.robot import Robot
+from modelgen.statement.joints import BallAxes
+from modelgen.statement.robot import Robot, entries
 
 
 class Expressions:
@@ -35,7 +35,7 @@ class Expressions:
         self._v = [speed.symbol for speed in robot.velocities]
         self._tangent = Tangent(metadata(robot))
         self._parameters = [parameter.symbol for parameter in robot.parameters]
-        terms = [entry for link in robot.links for term in link.terms for entry in _entries(term)]
+        terms = [entry for link in robot.links for term in link.terms for entry in entries(term)]
         numbers = [*terms, *self._rotors(), robot.downward_acceleration]
         self._numbers = numpy_evaluator(self._parameters or [Symbol("none")], Matrix([numbers]))
         potential = sum((energy.value for energy in robot.potential), S.Zero)
@@ -130,7 +130,3 @@ class _AppliedForces:
 
     def _evaluated(self, function: Callable[..., Array], x: Array, u: Array) -> Array:
         return function(*x.T, *u.T, *(np.full(len(x), value) for value in self._parameters))
-
-
-def _entries(term: Expr | Matrix) -> list[Expr]:
-    return list(term) if isinstance(term, Matrix) else [term]

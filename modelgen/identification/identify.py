@@ -15,7 +15,6 @@ from modelgen.identification.confidence import (
     LEVEL,
     Directions,
     Ellipsoid,
-    Scores,
     blocks,
     correlation_seconds,
     covariance,
@@ -238,7 +237,7 @@ def identify(model: Model, recordings: Sequence[Recording], seconds: float, prog
     factor, count = inflation(scored, block, fold, changes), int(block.max()) + 1
     by_noise = C * factor * quantile(len(C), count)
     unexplained = misfit([(part.windows, part.residuals / fitted.deviations) for part in held], fitted.deviations)
-    squared = by_noise + unexplained.excess * np.linalg.pinv(_curvature(scored), hermitian=True)
+    squared = by_noise + unexplained.excess * np.linalg.pinv(scored.curvature.sum(axis=0), hermitian=True)
     _require_arrival(model, fitted, visible, squared, half)
     whole = ellipsoid(fitted.theta, bounds, visible, squared)
     progress("predictions of held-out motion")
@@ -262,11 +261,6 @@ def identify(model: Model, recordings: Sequence[Recording], seconds: float, prog
         fitted.deviations,
         bands(ahead),
     )
-
-
-def _curvature(scored: Scores) -> Array:
-    """The curvature of the loss of all windows, (r, r)."""
-    return np.asarray(scored.curvature.sum(axis=0))
 
 
 def _require_arrival(model: Model, fitted: Fit, visible: Directions, squared: Array, half: Array) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from modelgen.arrays import Array
-from modelgen.statement.declarations import LARGEST
+from modelgen.statement.joints import LARGEST
 
 MOVING = ("revolute", "continuous", "prismatic")
 IN_PLANE = "floating in a plane"

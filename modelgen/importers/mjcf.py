@@ -17,7 +17,7 @@ from modelgen.importers.mjcf_forces import Command, Forces, read_forces
 from modelgen.importers.mjcf_loops import LoopReader
 from modelgen.importers.mjcf_tree import Tree
 from modelgen.importers.writer import Writer
-from modelgen.statement.checker import identifier
+from modelgen.statement.checker import robot_name
 
 LISTED = 5  # lines of a kind of element that are named
 
@@ -57,7 +57,7 @@ def model_file(
     patterns of servos whose input stays their command, although a limit of their force may bind. Raises ModelError for
     a file that MuJoCo cannot read, and for a robot that a model file cannot hold.
     """
-    identifier(name, "robot", None)
+    robot_name(name)
     messages: list[str] = []
     robot = read(path, fixed, planar, passive, command, messages.append)
     text = Writer(robot.mechanism, "MJCF").text(path.name, name, messages.append)

@@ -16,7 +16,7 @@ from modelgen.importers.mechanism import MOVING, Actuator, Coupling, Inertial, J
 from modelgen.importers.urdf_tree import has_effort, tree
 from modelgen.importers.urdf_xml import ValidatedUrdf, validate
 from modelgen.importers.writer import UNITS, Writer
-from modelgen.statement.checker import identifier
+from modelgen.statement.checker import robot_name
 
 
 def model_file(
@@ -33,7 +33,7 @@ def model_file(
     move in the x-z plane of their frame. passive: shell patterns of joints that get no input. Raises ModelError for a
     file that cannot be read, and for a robot that a model file cannot hold.
     """
-    identifier(name, "robot", None)
+    robot_name(name)
     described, validated = _parsed(path, warn)
     place = Place(str(path), 1)
     joints, motors = tree(described, fixed, planar, passive, place, validated)

@@ -42,7 +42,7 @@ from modelgen.importers.model_text import (
 )
 from modelgen.metadata import RATE, TIME
 from modelgen.statement.checker import LONGEST_NAME
-from modelgen.statement.declarations import LARGEST
+from modelgen.statement.joints import LARGEST
 
 Names = dict[tuple[str, str], str]
 

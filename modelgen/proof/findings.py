@@ -22,7 +22,7 @@ from modelgen.proof.guards import Domain, Guard, Quantity, domain, guards, nodes
 from modelgen.proof.loops import EnclosedLoop
 from modelgen.proof.mass_matrix import blocks, prove_block
 from modelgen.proof.search import Minimum, ProofProgress, positive, prove_closed, sampled, search, subdivide
-from modelgen.statement.declarations import Speed
+from modelgen.statement.joints import Speed
 from modelgen.statement.robot import Robot
 
 PROVEN, OPEN, REFUTED = "proven", "no violation found", "refuted"

@@ -26,7 +26,7 @@ from modelgen.program.differentiate import forward
 from modelgen.program.graph import Node
 from modelgen.proof.guards import Domain, Nodes, domain, nodes_of, quantity_of
 from modelgen.proof.search import Boxes, Judge, Judgement, ProofProgress, subdivide
-from modelgen.statement.bodies import BallAxes
+from modelgen.statement.joints import BallAxes
 from modelgen.statement.robot import Robot, fixed_values
 
 FLOATING = 4  # frames with a joint of a floating joint

@@ -18,7 +18,7 @@ from mpmath import mpf
 from sympy import Abs, Dummy, Expr, Float, Max, Min, Rational, Symbol, atan, exp, lambdify, log, sin, srepr, tanh
 from sympy.codegen.cfunctions import log1p
 
-from modelgen.errors import ModelError, Place
+from modelgen.errors import ModelError, mistake
 
 POLE_MARGIN = 1e-3  # from the limit to the pole of LogCos, in units of u, as in the paper's code
 TINY = 1e-30  # replaces zero in a logarithm
@@ -197,7 +197,7 @@ def _log_one_plus(x: Expr, whole: Expr) -> Expr:
 ACTION_COSTS: tuple[type[ActionCost], ...] = (LogCos, Quadratic, Tanh)
 
 
-def check_input_cost(kind: str, cost: InputCost, limit: float, place: Place) -> None:
+def check_input_cost(kind: str, cost: InputCost, limit: float) -> None:
     """Raise ModelError unless g(0) = 0, g is strictly convex, and grad g~ is the inverse of its slope.
 
     Within the limits, the optimal input u of w satisfies w = dg/du (Fenchel-Young equality).
@@ -206,7 +206,7 @@ def check_input_cost(kind: str, cost: InputCost, limit: float, place: Place) -> 
     best, best_cost = _function(cost.w, cost.optimal_input), _function(cost.w, cost.optimal_input_cost)
 
     def wrong(what: str) -> ModelError:
-        return ModelError(f"the action cost {kind} is wrong for the input `{cost.u}`: {what}", place)
+        return mistake(f"the action cost {kind} is wrong for the input `{cost.u}`: {what}")
 
     with mpmath.workdps(CHECK_DIGITS):
         size = abs(g(mpf(limit)))

@@ -1,21 +1,19 @@
-"""Rigid bodies and named points of a robot: point masses, planar bodies, links of a kinematic tree.
-
-To add a kind of joint of a link, add an entry to `JOINTS`.
-"""
+"""Rigid bodies and named points of a robot: point masses, planar bodies, links of a kinematic tree."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import mpmath
-from sympy import Basic, Expr, Matrix, S, Symbol, cos, eye, sin, sqrt, srepr, zeros
+from sympy import Basic, Expr, Matrix, S, cos, eye, sin, srepr, zeros
 
-from modelgen.errors import ModelError, Place
+from modelgen.errors import ModelError, Place, calling_place, mistake
 from modelgen.statement.checker import identifier, number
-from modelgen.statement.declarations import Ball, Coordinate, Energy, Floating, Kind, Load
+from modelgen.statement.declarations import Energy, Load
 from modelgen.statement.drawing import Line, rod
+from modelgen.statement.joints import AXES, JOINTS, Ball, BallAxes, Coordinate, Floating, JointAxis, Kind, turn
 from modelgen.statement.terms import Terms
 
 
@@ -32,7 +30,7 @@ def planar_body(
     kinetic, weight, kilograms, centre = _moving_mass(check, mass, position, gravity)
     turned = check.smooth(angle, "angle of the body", "q", "rad")
     moment = check.never_negative(inertia, "inertia of the body", "q", "kg m^2")
-    spin = Energy(moment * check.velocity(turned) ** 2 / 2, check.place)
+    spin = Energy(moment * check.velocity(turned) ** 2 / 2)
     return [kinetic, spin], weight, rod(kilograms, moment, centre, turned)
 
 
@@ -51,113 +49,12 @@ def _moving_mass(
 ) -> tuple[Energy, Energy, Expr, list[Expr]]:
     """The kinetic energy and the weight's energy of a mass, the mass, and its position."""
     if not isinstance(position, tuple | list | Matrix) or len(position) not in (2, 3):
-        raise ModelError(
-            f"the position is {position!r}; write (x, height) or (x, y, height), the height last.", check.place
-        )
+        raise mistake(f"the position is {position!r}; write (x, height) or (x, y, height), the height last.")
     kilograms = check.never_negative(mass, "mass", "q", "kg")
     centre = [check.smooth(component, "position", "q", "m") for component in position]
-    kinetic = Energy(kilograms * sum(check.velocity(component) ** 2 for component in centre) / 2, check.place)
-    weight = Energy(kilograms * gravity * centre[-1], check.place)
+    kinetic = Energy(kilograms * sum(check.velocity(component) ** 2 for component in centre) / 2)
+    weight = Energy(kilograms * gravity * centre[-1])
     return kinetic, weight, kilograms, centre
-
-
-AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
-
-
-@dataclass(frozen=True)
-class Motion:
-    """One degree of freedom of a joint: a speed, along or about an axis of the link's frame."""
-
-    speed: Symbol
-    turns: bool  # about the axis; False: along it
-    axis: Matrix  # (3, 1), of length one
-    suffix: str = ""  # of names that it gives
-
-
-@dataclass(frozen=True)
-class JointAxis:
-    """One coordinate of a joint: a rotation about an axis of the link's frame, or a translation along it."""
-
-    coordinate: Coordinate
-    kind: Kind
-    axis: Matrix  # (3, 1), of length one
-
-    @property
-    def name(self) -> str:
-        """The coordinate's name."""
-        return str(self.coordinate.name)
-
-    @property
-    def coordinates(self) -> tuple[Coordinate, ...]:
-        """The coordinate."""
-        return (self.coordinate,)
-
-    @property
-    def motions(self) -> tuple[Motion, ...]:
-        """Its one degree of freedom."""
-        return (Motion(self.coordinate.rate, self.kind == "revolute", self.axis),)
-
-    @property
-    def along(self) -> tuple[Coordinate, ...]:
-        """The displacement of each motion, along which a force acts."""
-        return (self.coordinate,)
-
-    @property
-    def rate(self) -> Matrix:
-        """The velocity (3, 1), angular or linear, relative to the frame before it."""
-        return self.axis * self.coordinate.rate
-
-    def placed(self, rotation: Matrix, position: Matrix) -> tuple[Matrix, Matrix]:
-        """The pose of the moved frame, from that at coordinate 0."""
-        if self.kind == "prismatic":
-            return rotation, position + rotation * self.axis * self.coordinate
-        return rotation * turn(self.axis, cos(self.coordinate), sin(self.coordinate)), position
-
-    def statement(self) -> list[str]:
-        """The content as text, for the content hash."""
-        return [self.coordinate.name, self.kind, srepr(self.axis)]
-
-
-@dataclass(frozen=True)
-class BallAxes:
-    """A joint with three rotations."""
-
-    ball: Ball
-    kind: ClassVar[str] = "ball"
-
-    @property
-    def name(self) -> str:
-        """The joint's name."""
-        return self.ball.name
-
-    @property
-    def coordinates(self) -> tuple[Coordinate, ...]:
-        """The quaternion."""
-        return self.ball.quaternion
-
-    @property
-    def motions(self) -> tuple[Motion, ...]:
-        """Turns about the three axes of the link's frame."""
-        rates = zip(self.ball.rate, "xyz", strict=True)
-        return tuple(Motion(rate, True, Matrix(AXES[axis]), f"_{axis}") for rate, axis in rates)
-
-    @property
-    def along(self) -> tuple[Coordinate, ...]:
-        """The turns, along which torques act."""
-        return self.ball.turn
-
-    @property
-    def rate(self) -> Matrix:
-        """The angular velocity (3, 1) relative to the frame before it."""
-        return Matrix(self.ball.rate)
-
-    def placed(self, rotation: Matrix, position: Matrix) -> tuple[Matrix, Matrix]:
-        """The pose of the moved frame, from that of the joint."""
-        return rotation * self.ball.rotation, position
-
-    def statement(self) -> list[str]:
-        """The content as text, for the content hash."""
-        return [self.ball.name, self.kind]
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +69,7 @@ class Link:
     mass: Expr
     centre: Matrix  # (3, 1), of mass
     inertia: Matrix  # (3, 3), about the centre
-    place: Place
+    place: Place = field(default_factory=calling_place)
 
     @property
     def terms(self) -> tuple[Basic, ...]:
@@ -185,31 +82,7 @@ class Link:
         return [self.name, self.parent.name if self.parent else None, axes, *map(srepr, self.terms)]
 
 
-def _planar(coordinates: Sequence[Coordinate], axis: Matrix) -> tuple[JointAxis, ...]:
-    """Forward, upward, then a rotation about the axis. With the axis y, this is the plane of (x, height)."""
-    horizontal = (Matrix((1, 0, 0)), Matrix((0, 1, 0)))
-    forward = next((direction for direction in horizontal if axis.dot(direction) == 0), None)
-    forward = axis.cross(Matrix((0, 0, 1))) if forward is None else forward
-    forward = forward / sqrt(forward.dot(forward))
-    upward = axis.cross(forward)
-    upward = -upward if sum(upward) < 0 else upward
-    first, second, angle = coordinates
-    return (
-        JointAxis(first, "prismatic", forward),
-        JointAxis(second, "prismatic", upward),
-        JointAxis(angle, "revolute", axis),
-    )
-
-
 ROUNDING = 1e-9  # a negative principal moment below this share of the largest one is a rounding error
-
-#: The kinds of a joint's coordinates -> a function that makes its axes. Add a kind of joint here.
-JOINTS: dict[tuple[Kind, ...], Callable[[Sequence[Coordinate], Matrix], tuple[JointAxis, ...]]] = {
-    (): lambda _coordinates, _axis: (),
-    ("revolute",): lambda coordinates, axis: (JointAxis(coordinates[0], "revolute", axis),),
-    ("prismatic",): lambda coordinates, axis: (JointAxis(coordinates[0], "prismatic", axis),),
-    ("prismatic", "prismatic", "revolute"): _planar,
-}
 
 
 def make_link(links: Sequence[Link], check: Terms, arguments: Mapping[str, Any]) -> Link:
@@ -217,27 +90,21 @@ def make_link(links: Sequence[Link], check: Terms, arguments: Mapping[str, Any])
 
     Raises ModelError for a wrong name, parent, joint, axis, vector or inertia.
     """
-    place = check.place
-    name = identifier(arguments["name"], "link", place)
+    name = identifier(arguments["name"], "link")
     parent = arguments["on"]
     if any(link.name == name for link in links):
-        raise ModelError(f"there are two links named `{name}`; give the second another name.", place)
-    if parent is not None and not any(link is parent for link in links):
-        raise ModelError(
-            f"the link `{name}` stands on {getattr(parent, 'name', repr(parent))}, which is not a link of this robot. "
-            "Write on=LINK with the return value of an earlier robot.link(...), or leave it out for the ground.",
-            place,
-        )
+        raise mistake(f"there are two links named `{name}`; give the second another name.")
+    if parent is not None:
+        _require_link(parent, links, f"the link `{name}` stands on", "on=LINK, or leave it out for the ground")
     return Link(
         name,
         parent,
         _vector(arguments["at"], f"position of `{name}`", "m", check),
         _rotation(_vector(arguments["turned"], f"turn of `{name}`", "rad", check)),
-        _joint_axes(name, arguments["joint"], _axis(arguments["axis"], name, place), links, check),
+        _joint_axes(name, arguments["joint"], _axis(arguments["axis"], name), links, check),
         check.coefficient(arguments["mass"], f"mass of `{name}`", "", "kg"),
         _vector(arguments["centre"], f"centre of `{name}`", "m", check),
         _inertia(arguments["inertia"], name, check),
-        place,
     )
 
 
@@ -246,99 +113,96 @@ def push(check: Terms, links: Sequence[Link], link: object, force: object, at: o
 
     Raises ModelError for something that is not a link of the robot, and for a link that no joint moves.
     """
-    if not isinstance(link, Link) or not any(link is own for own in links):
-        raise ModelError(
-            f"the force acts on {getattr(link, 'name', repr(link))}, which is not a link of this robot. Write "
-            "robot.push(LINK, (fx, fy, fz)) with the return value of robot.link(...).",
-            check.place,
-        )
-    name = link.name
+    own = _require_link(link, links, "the force acts on", "robot.push(LINK, (fx, fy, fz))")
+    name = own.name
     f = _vector(force, f"force on `{name}`", "N", check, "qvu")
     t = _vector(torque, f"torque on `{name}`", "N m", check, "qvu")
     t = t + _vector(at, f"point of the force on `{name}`", "m", check).cross(f)
     loads: list[Load] = []
-    body: Link | None = link
+    body: Link | None = own
     while body:
         axes = body.axes or (None,)
         poses = [(body.rotation, body.position), *[(eye(3), zeros(3, 1))] * (len(axes) - 1)]
         for axis, (rotation, position) in zip(reversed(axes), reversed(poses), strict=True):
             if axis:
                 for along, motion in zip(axis.along, axis.motions, strict=True):
-                    loads.append(Load(along, motion.axis.dot(t if motion.turns else f), check.place))
+                    loads.append(Load(along, motion.axis.dot(t if motion.turns else f)))
                 rotation, position = axis.placed(rotation, position)
             f = rotation * f
             t = rotation * t + position.cross(f)
         body = body.parent
     if not loads:
-        raise ModelError(f"no joint moves the link `{name}`, so that a force on it has no effect.", check.place)
+        raise mistake(f"no joint moves the link `{name}`, so that a force on it has no effect.")
     return [load for load in loads if load.force != 0]
+
+
+def _require_link(link: object, links: Sequence[Link], what: str, write: str) -> Link:
+    """The link. Raises ModelError for what is none of `links`."""
+    if isinstance(link, Link) and any(link is own for own in links):
+        return link
+    raise mistake(
+        f"{what} {getattr(link, 'name', repr(link))}, which is not a link of this robot. Write {write}, with the "
+        "return value of an earlier robot.link(...)."
+    )
 
 
 def _joint_axes(
     name: str, joint: object, axis: Matrix, links: Sequence[Link], check: Terms
 ) -> tuple[JointAxis | BallAxes, ...]:
     """The axes of the coordinates that move a link. No other link may have the same coordinate."""
-    if isinstance(joint, Ball | Floating):
+    if isinstance(joint, Ball):
         return _spatial(name, joint, links, check)
     coordinates = tuple(joint) if isinstance(joint, tuple | list) else (joint,)
     kinds: dict[object, Kind] = {joint.symbol: joint.kind for joint in check.declared.coordinates}
     for coordinate in coordinates:
         if coordinate not in kinds:
-            raise ModelError(
+            raise mistake(
                 f"the link `{name}` is moved by {coordinate!r}, which is not a coordinate of this robot. Write the "
-                "return value of robot.revolute(...) or robot.prismatic(...), or () for a fixed link.",
-                check.place,
+                "return value of robot.revolute(...) or robot.prismatic(...), or () for a fixed link."
             )
         mover = next((link.name for link in links for axis in link.axes if coordinate in axis.coordinates), None)
         if mover or coordinates.count(coordinate) > 1:
-            raise ModelError(
+            raise mistake(
                 f"the coordinate `{coordinate}` moves the link `{mover or name}` already; a joint of `{name}` needs a "
-                "coordinate of its own.",
-                check.place,
+                "coordinate of its own."
             )
     kind = tuple(kinds[coordinate] for coordinate in coordinates)
     if kind not in JOINTS:
         known = "; ".join(" and ".join(kinds) or "nothing (fixed)" for kinds in JOINTS)
-        raise ModelError(
+        raise mistake(
             f"the joint of `{name}` has the coordinates {' and '.join(kind)}. Joints are made of: {known}. For other "
-            "joints, put links without mass in between.",
-            check.place,
+            "joints, put links without mass in between."
         )
     return JOINTS[kind]([coordinate for coordinate in coordinates if isinstance(coordinate, Coordinate)], axis)
 
 
-def _spatial(
-    name: str, joint: Ball | Floating, links: Sequence[Link], check: Terms
-) -> tuple[JointAxis | BallAxes, ...]:
+def _spatial(name: str, joint: Ball, links: Sequence[Link], check: Terms) -> tuple[JointAxis | BallAxes, ...]:
     """The axes of a ball or floating joint."""
-    ball = joint.ball if isinstance(joint, Floating) else joint
-    if not any(ball is declared for declared in check.declared.balls):
-        raise ModelError(f"the joint `{ball.name}` of `{name}` belongs to another robot.", check.place)
-    mover = next((link.name for link in links for axis in link.axes if ball.quaternion[0] in axis.coordinates), None)
+    if not any(joint is declared for declared in check.declared.balls):
+        raise mistake(f"the joint `{joint.name}` of `{name}` belongs to another robot.")
+    mover = next((link.name for link in links for axis in link.axes if joint.quaternion[0] in axis.coordinates), None)
     if mover:
-        raise ModelError(
-            f"the joint `{ball.name}` moves the link `{mover}` already; `{name}` needs its own.", check.place
-        )
+        raise mistake(f"the joint `{joint.name}` moves the link `{mover}` already; `{name}` needs its own.")
     slides = zip(joint.position, "xyz", strict=True) if isinstance(joint, Floating) else ()
-    return (*(JointAxis(slide, "prismatic", Matrix(AXES[axis])) for slide, axis in slides), BallAxes(ball))
+    return (*(JointAxis(slide, "prismatic", Matrix(AXES[axis])) for slide, axis in slides), BallAxes(joint))
 
 
-def _axis(axis: object, name: str, place: Place) -> Matrix:
+def _axis(axis: object, name: str) -> Matrix:
     if isinstance(axis, str) and axis in AXES:
         return Matrix(AXES[axis])
     if isinstance(axis, str) or not isinstance(axis, tuple | list | Matrix) or len(axis) != 3:
-        raise ModelError(f"the axis of `{name}` is {axis!r}; write one of {', '.join(AXES)} or (x, y, z).", place)
-    values = [number(component, f"axis of `{name}`", place) for component in axis]
+        raise mistake(f"the axis of `{name}` is {axis!r}; write one of {', '.join(AXES)} or (x, y, z).")
+    values = [number(component, f"axis of `{name}`") for component in axis]
     length = sum(component**2 for component in values) ** 0.5
     if not length:
-        raise ModelError(f"the axis of `{name}` is zero; write a direction such as (0, 0, 1).", place)
+        raise mistake(f"the axis of `{name}` is zero; write a direction such as (0, 0, 1).")
     unit = [component / length for component in values]
     return Matrix([int(component) if component in (-1, 0, 1) else S(component) for component in unit])
 
 
 def _vector(value: object, what: str, unit: str, check: Terms, may_contain: str = "") -> Matrix:
     if not isinstance(value, tuple | list | Matrix) or len(value) != 3:
-        raise ModelError(f"the {what} is {value!r}; write three components, (x, y, z).", check.place)
+        raise mistake(f"the {what} is {value!r}; write three components, (x, y, z).")
     return Matrix([check.term(component, what, may_contain, unit) for component in value])
 
 
@@ -346,10 +210,9 @@ def _inertia(value: object, name: str, check: Terms) -> Matrix:
     what = f"inertia of `{name}`"
     entries = list(value) if isinstance(value, tuple | list) else [value] * 3
     if len(entries) not in (3, 6):
-        raise ModelError(
+        raise mistake(
             f"the {what} has {len(entries)} entries; write (xx, yy, zz), (xx, yy, zz, xy, xz, yz), or one number for "
-            "the same inertia about every axis.",
-            check.place,
+            "the same inertia about every axis."
         )
     xx, yy, zz = (check.coefficient(entry, what, "", "kg m^2") for entry in entries[:3])
     xy, xz, yz = (check.term(entry, what, "", "kg m^2") for entry in entries[3:]) if entries[3:] else [S.Zero] * 3
@@ -357,10 +220,9 @@ def _inertia(value: object, name: str, check: Terms) -> Matrix:
     nominal = inertia.applyfunc(check.nominal).evalf()
     moments = mpmath.eigsy(mpmath.matrix(nominal.tolist()), eigvals_only=True)
     if moments[0] < -ROUNDING * moments[2]:
-        raise ModelError(
+        raise mistake(
             f"the {what} has the principal moment {float(moments[0]):.4g} kg m^2, which cannot be negative. "
-            "Check the signs of xy, xz and yz, and that they are in this order.",
-            check.place,
+            "Check the signs of xy, xz and yz, and that they are in this order."
         )
     return inertia
 
@@ -373,22 +235,6 @@ def _rotation(turned: Matrix) -> Matrix:
     return result
 
 
-def turn(axis: Matrix, cosine: Expr, sine: Expr) -> Matrix:
-    """The rotation matrix (3, 3) about an axis of length one."""
-    outer = axis * axis.T
-    result: Matrix = outer + cosine * (eye(3) - outer) + sine * skew(axis)
-    return result
-
-
-def skew(vector: Matrix) -> Matrix:
-    """The matrix (3, 3) of the cross product with a vector."""
-    x, y, z = vector
-    result = zeros(3, 3)
-    result[0, 1], result[0, 2], result[1, 2] = -z, y, -x
-    result[1, 0], result[2, 0], result[2, 1] = z, -y, x
-    return result
-
-
 @dataclass(frozen=True)
 class Point:
     """A point in the world frame or in the frame of a link."""
@@ -396,7 +242,7 @@ class Point:
     name: str
     position: Matrix  # (3, 1), the height last
     link: Link | None  # None: the world frame
-    place: Place
+    place: Place = field(default_factory=calling_place)
 
     def statement(self) -> str:
         """The content of the line as text, for the content hash."""
@@ -407,23 +253,18 @@ def make_point(
     check: Terms, points: Sequence[Point], links: Sequence[Link], name: object, position: object, on: object
 ) -> Point:
     """The point of one `Robot.point(...)`. Raises ModelError if a point or a link already has its name."""
-    place = check.place
-    named = identifier(name, "point", place)
+    named = identifier(name, "point")
     if named in {point.name for point in points} | {link.name for link in links}:
-        raise ModelError(f"there is a point or link named `{named}` already; give this point another name.", place)
-    if on is not None and not any(link is on for link in links):
-        raise ModelError(
-            f"the point `{named}` stands on {getattr(on, 'name', repr(on))}, which is not a link of this robot. Write "
-            "on=LINK with the return value of robot.link(...), or leave it out for a position in the world frame.",
-            place,
-        )
+        raise mistake(f"there is a point or link named `{named}` already; give this point another name.")
+    if on is not None:
+        _require_link(on, links, f"the point `{named}` stands on", "on=LINK, or leave it out for the world frame")
     if not isinstance(position, tuple | list | Matrix) or len(position) not in ((3,) if on is not None else (2, 3)):
         wanted = "(x, y, z) in the link's frame" if on is not None else "(x, height) or (x, y, height)"
-        raise ModelError(f"the position of `{named}` is {position!r}; write {wanted}.", place)
+        raise mistake(f"the position of `{named}` is {position!r}; write {wanted}.")
     may_contain = "" if on is not None else "q"
     entries: list[Expr] = [
         check.smooth(component, f"position of `{named}`", may_contain, "m") for component in position
     ]
     if len(entries) == 2:
         entries.insert(1, S.Zero)
-    return Point(named, Matrix(entries), on if isinstance(on, Link) else None, place)
+    return Point(named, Matrix(entries), on if isinstance(on, Link) else None)

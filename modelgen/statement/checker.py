@@ -11,7 +11,7 @@ from sympy import Abs, Basic, Expr, Heaviside, I, Max, Min, Symbol, nan, oo, pre
 from sympy.core.function import AppliedUndef
 from sympy.core.sympify import SympifyError
 
-from modelgen.errors import ModelError, Place, suggestion
+from modelgen.errors import ModelError, mistake, suggestion
 
 #: Functions of SymPy, by class name -> operation of the program's graph.
 CALLS = {
@@ -51,7 +51,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-def number(value: object, what: str, place: Place) -> float:
+def number(value: object, what: str) -> float:
     """A finite real number. SymPy constants such as pi/2 are accepted."""
     try:
         if isinstance(value, str | bytes | bool):
@@ -60,9 +60,9 @@ def number(value: object, what: str, place: Place) -> float:
     except OverflowError:
         result = math.inf
     except (TypeError, ValueError):
-        raise ModelError(f"{what} is {shown(value)}; {_instead(value)}.", place) from None
+        raise mistake(f"{what} is {shown(value)}; {_instead(value)}.") from None
     if not math.isfinite(result):
-        raise ModelError(f"{what} is {shown(value)}; write a finite number.", place)
+        raise mistake(f"{what} is {shown(value)}; write a finite number.")
     return result
 
 
@@ -74,100 +74,103 @@ def _instead(value: object) -> str:
     return "write a number; a model has no time, and nothing in it is a function of time" if moves else "write a number"
 
 
-def positive(value: object, what: str, place: Place) -> float:
+def positive(value: object, what: str) -> float:
     """A finite number greater than zero."""
-    result = number(value, what, place)
+    result = number(value, what)
     if result <= 0:
-        raise ModelError(f"{what} is {result:g}; write a number greater than zero.", place)
+        raise mistake(f"{what} is {result:g}; write a number greater than zero.")
     return result
 
 
-def text(value: object, what: str, place: Place) -> str:
+def text(value: object, what: str) -> str:
     """A string that can be written to a file in UTF-8."""
     if not isinstance(value, str):
-        raise ModelError(f"the {what} is {shown(value)}; write a string in quotes.", place)
+        raise mistake(f"the {what} is {shown(value)}; write a string in quotes.")
     if any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise ModelError(f"the {what} is {value!r}, which contains half of a character; write it again.", place)
+        raise mistake(f"the {what} is {value!r}, which contains half of a character; write it again.")
     return value
 
 
-def flag(value: object, what: str, place: Place) -> None:
+def flag(value: object, what: str) -> None:
     """Raise ModelError for a value that is neither True nor False."""
     if not isinstance(value, bool):
-        raise ModelError(f"{what} is {shown(value)}; write True or False.", place)
+        raise mistake(f"{what} is {shown(value)}; write True or False.")
 
 
-def parameter_range(
-    name: str, nominal: float, bounds: object, tolerance: object, fixed: bool, place: Place
-) -> tuple[float, float]:
+def parameter_range(name: str, nominal: float, bounds: object, tolerance: object, fixed: bool) -> tuple[float, float]:
     """The lower and upper bound of a parameter. A fixed parameter needs no bounds.
 
     Raises ModelError for a tolerance of 1 or more, which would let the parameter change its sign.
     """
     if bounds is not None and tolerance is not None:
-        raise ModelError(f"`{name}` has both bounds and a tolerance; write one of them.", place)
+        raise mistake(f"`{name}` has both bounds and a tolerance; write one of them.")
     if tolerance is not None and fixed:
-        raise ModelError(f"`{name}` is fixed and has a tolerance; write one of them.", place)
+        raise mistake(f"`{name}` is fixed and has a tolerance; write one of them.")
     if bounds is not None:
         if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-            raise ModelError(f"bounds of `{name}` are {bounds!r}; write bounds=(lower, upper).", place)
-        lower, upper = (number(bound, f"bound of `{name}`", place) for bound in bounds)
+            raise mistake(f"bounds of `{name}` are {bounds!r}; write bounds=(lower, upper).")
+        lower, upper = (number(bound, f"bound of `{name}`") for bound in bounds)
     elif tolerance is not None:
-        share = positive(tolerance, f"tolerance of `{name}`", place)
+        share = positive(tolerance, f"tolerance of `{name}`")
         if share >= 1:
-            raise ModelError(
+            raise mistake(
                 f"tolerance of `{name}` is {share:g}; write a number below 1: the bounds are value * (1 - tolerance) "
-                "and value * (1 + tolerance). Where the value may change its sign, write bounds=(lower, upper).",
-                place,
+                "and value * (1 + tolerance). Where the value may change its sign, write bounds=(lower, upper)."
             )
         spread = abs(nominal) * share
         lower, upper = nominal - spread, nominal + spread
     elif fixed:
         lower = upper = nominal
     else:
-        raise ModelError(
+        raise mistake(
             f"the parameter `{name}` has no bounds. Write bounds=(lower, upper), the range of its true value, or "
-            "tolerance=0.5 for half to one and a half times the value, or fixed=True to keep it constant.",
-            place,
+            "tolerance=0.5 for half to one and a half times the value, or fixed=True to keep it constant."
         )
     if lower > upper:
-        raise ModelError(
-            f"bounds of `{name}` are ({lower:g}, {upper:g}), the larger first; write bounds=({upper:g}, {lower:g}).",
-            place,
+        raise mistake(
+            f"bounds of `{name}` are ({lower:g}, {upper:g}), the larger first; write bounds=({upper:g}, {lower:g})."
         )
     if not lower <= nominal <= upper:
-        raise ModelError(
+        raise mistake(
             f"the parameter `{name}` is {nominal:g}, outside its bounds ({lower:g}, {upper:g}). Change the "
-            "value or the bounds.",
-            place,
+            "value or the bounds."
         )
     if lower == upper and not fixed:
-        raise ModelError(
-            f"the bounds of `{name}` are equal: both are {lower:g}. Write bounds=(lower, upper) or fixed=True.",
-            place,
+        raise mistake(
+            f"the bounds of `{name}` are equal: both are {lower:g}. Write bounds=(lower, upper) or fixed=True."
         )
     return lower, upper
 
 
-def identifier(name: object, what: str, place: Place | None) -> str:
+def identifier(name: object, what: str) -> str:
     """A name that is valid in emitted code and in file names."""
+    fault = fault_of_name(name, what)
+    if fault:
+        raise mistake(fault)
+    return str(name)
+
+
+def fault_of_name(name: object, what: str) -> str:
+    """What is wrong with a name, and what to write instead; empty for a valid one."""
     if not isinstance(name, str):
-        raise ModelError(f'the name of the {what} is {shown(name)}; write a string such as "mass".', place)
+        return f'the name of the {what} is {shown(name)}; write a string such as "mass".'
     if not (name.isascii() and name.isidentifier()) or name.startswith("_"):
-        raise ModelError(
+        return (
             f"`{name[:200]}` cannot name the {what}: a name has letters, digits and underscores and starts with a "
-            f"letter. Write `{repaired(name)}`, for example.",
-            place,
+            f"letter. Write `{repaired(name)}`, for example."
         )
     if len(name) > LONGEST_NAME:
-        raise ModelError(
-            f"`{name[:20]}...` names the {what} with {len(name)} characters; write at most {LONGEST_NAME}.", place
-        )
+        return f"`{name[:20]}...` names the {what} with {len(name)} characters; write at most {LONGEST_NAME}."
     if iskeyword(name):
-        raise ModelError(
-            f"`{name}` cannot name the {what}: it is a Python keyword. Write `{name}_value` or another word.",
-            place,
-        )
+        return f"`{name}` cannot name the {what}: it is a Python keyword. Write `{name}_value` or another word."
+    return ""
+
+
+def robot_name(name: str) -> str:
+    """A name of a robot that a command takes. Raises ModelError for one that no model file can have."""
+    fault = fault_of_name(name, "robot")
+    if fault:
+        raise ModelError(fault)
     return name
 
 
@@ -179,59 +182,53 @@ def repaired(name: str) -> str:
     return letters if letters[:1].isalpha() else f"value_{letters}".rstrip("_")
 
 
-def expression(value: object, what: str, place: Place) -> Expr:
+def expression(value: object, what: str) -> Expr:
     """A finite real scalar SymPy expression."""
     try:
         result = sympify(value, strict=True)
     except SympifyError:
         result = None
     if not isinstance(result, Expr) or isinstance(value, bool):
-        raise ModelError(
-            f"the {what} is {shown(value)}, a {type(value).__name__}; write a SymPy expression or a number.", place
-        )
+        raise mistake(f"the {what} is {shown(value)}, a {type(value).__name__}; write a SymPy expression or a number.")
     unknown = sorted(str(function) for function in result.atoms(AppliedUndef))
     if unknown:
-        raise ModelError(
+        raise mistake(
             f"the {what} contains the function {unknown[0]}. Coordinates are plain symbols here: write the return "
-            "value of robot.revolute(...) or robot.prismatic(...), and its `.rate` for the velocity.",
-            place,
+            "value of robot.revolute(...) or robot.prismatic(...), and its `.rate` for the velocity."
         )
-    check_finite(result, what, place)
+    check_finite(result, what)
     extreme = next((node for node in preorder_traversal(result) if _is_extreme(node)), None)
     if extreme is not None:
-        raise ModelError(
+        raise mistake(
             f"the {what} contains {shown(extreme)}: kernels cannot compute with numbers of more than 300 digits or "
-            f"powers above {POWER}.",
-            place,
+            f"powers above {POWER}."
         )
     strange = next((node for node in preorder_traversal(result) if not _can_be_evaluated(node)), None)
     if strange is not None:
-        raise ModelError(
+        raise mistake(
             f"the {what} contains {type(strange).__name__} in {strange}, which kernels cannot evaluate. Use only "
             f"+ - * / ** and {', '.join(sorted({*FUNCTIONS, 'sqrt'}))}; replace a Piecewise by a smooth function, "
-            "and a contact by Max(0, depth)**p.",
-            place,
+            "and a contact by Max(0, depth)**p."
         )
     return result
 
 
-def check_finite(term: Expr, what: str, place: Place) -> None:
+def check_finite(term: Expr, what: str) -> None:
     """Raise ModelError for an expression that SymPy knows to be infinite or complex."""
     if term.has(nan, zoo, oo, -oo):
-        raise ModelError(f"the {what} is {term}, which is not finite. Look for a division by zero.", place)
+        raise mistake(f"the {what} is {term}, which is not finite. Look for a division by zero.")
     if term.has(I):
-        raise ModelError(f"the {what} is {term}, which is complex. Write a real expression.", place)
+        raise mistake(f"the {what} is {term}, which is complex. Write a real expression.")
 
 
-def check_smooth(term: Expr, what: str, place: Place) -> None:
+def check_smooth(term: Expr, what: str) -> None:
     """Raise ModelError for an expression with a kink: forces are its derivatives, and would jump there."""
     kink = next((node for node in preorder_traversal(term) if isinstance(node, KINKS)), None)
     if kink is not None:
-        raise ModelError(
+        raise mistake(
             f"the {what} contains {kink}, which has a kink; forces are its derivatives and would jump there. Write a "
             "smooth form: sqrt(y**2 + 1e-6) for Abs(y), tanh(y / 0.01) for sign(y), (y + sqrt(y**2 + 1e-6)) / 2 for "
-            "Max(0, y). Or write the force itself with robot.apply(coordinate, force).",
-            place,
+            "Max(0, y). Or write the force itself with robot.apply(coordinate, force)."
         )
 
 
@@ -252,7 +249,6 @@ def check_symbols(
     allowed: Collection[Symbol],
     declared: Mapping[str, Symbol],
     reason: str,
-    place: Place,
 ) -> None:
     """Raise ModelError for a symbol that the robot does not declare or that is not `allowed`.
 
@@ -263,23 +259,20 @@ def check_symbols(
             continue
         name = str(symbol)
         if declared.get(name) == symbol:
-            raise ModelError(f"the {what} contains `{name}`; {reason}", place)
+            raise mistake(f"the {what} contains `{name}`; {reason}")
         if name in declared:
-            raise ModelError(
+            raise mistake(
                 f"the {what} contains a symbol `{name}` that only has the same name as the one that this robot "
                 f'declares. Use the return value of robot.parameter("{name}", ...), robot.input or the coordinate; '
-                "do not make a Symbol.",
-                place,
+                "do not make a Symbol."
             )
         if name in TIME:
-            raise ModelError(
+            raise mistake(
                 f"the {what} contains the symbol `{name}`. A model has no time: its equations, its cost and its limits "
-                "are the same at all times. Write them in states, inputs and parameters.",
-                place,
+                "are the same at all times. Write them in states, inputs and parameters."
             )
-        raise ModelError(
+        raise mistake(
             f"the {what} contains the symbol `{name}`, which this robot does not declare."
             f"{suggestion(name, declared)} Declare it first, for example "
-            f'{name} = robot.parameter("{name}", value, "unit", bounds=(lower, upper)).',
-            place,
+            f'{name} = robot.parameter("{name}", value, "unit", bounds=(lower, upper)).'
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from sympy import Expr, Integer, Matrix, Rational, cos, pi, sin, sqrt
 
-from modelgen.errors import ModelError, Place, suggestion
+from modelgen.errors import mistake, suggestion
 from modelgen.statement.checker import shown
 
 PlanePoint = tuple[Expr, Expr]  # across and height (m)
@@ -18,7 +18,7 @@ CORNERS = 16  # of the polygon that shows a circle
 DEPTH = Rational(7, 20)  # shift to the right and up per metre of y, which points away from the viewer
 
 
-def shape_lines(unnamed: Sequence[Any], shape: Mapping[str, Any], term: Term, place: Place) -> list[Line]:
+def shape_lines(unnamed: Sequence[Any], shape: Mapping[str, Any], term: Term) -> list[Line]:
     """The lines of one shape of `robot.draw(...)`. Raises ModelError unless there is exactly one known shape.
 
     unnamed: values without the name of a shape.
@@ -27,36 +27,35 @@ def shape_lines(unnamed: Sequence[Any], shape: Mapping[str, Any], term: Term, pl
         wrong = next((name for name in shape if name not in SHAPES), "")
         hint = suggestion(wrong, SHAPES) if wrong else ""
         words = [*map(shown, unnamed), *(f"{name}=..." for name in shape)]
-        raise ModelError(
+        raise mistake(
             f"robot.draw({', '.join(words)}) is not one shape with its name.{hint} Write one of "
             "robot.draw(line=[point, point, ...]), robot.draw(box=(centre, (width, height), angle)) and "
-            "robot.draw(circle=(centre, radius, angle)); the angles are optional.",
-            place,
+            "robot.draw(circle=(centre, radius, angle)); the angles are optional."
         )
     ((name, value),) = shape.items()
-    return SHAPES[name](value, term, place)
+    return SHAPES[name](value, term)
 
 
-def _line(value: Any, term: Term, place: Place) -> list[Line]:
+def _line(value: Any, term: Term) -> list[Line]:
     if not isinstance(value, tuple | list) or len(value) < 2:
-        raise ModelError(f"the line is {value!r}; write at least two points, line=[(x, height), (x, height)].", place)
-    return [tuple(_point(point, term, place) for point in value)]
+        raise mistake(f"the line is {value!r}; write at least two points, line=[(x, height), (x, height)].")
+    return [tuple(_point(point, term) for point in value)]
 
 
-def _box(value: Any, term: Term, place: Place) -> list[Line]:
+def _box(value: Any, term: Term) -> list[Line]:
     form = "box=((x, height), (width, height)) or box=((x, height), (width, height), angle)"
-    centre, size, angle = _parts(value, "box", form, place)
+    centre, size, angle = _parts(value, "box", form)
     if not isinstance(size, tuple | list) or len(size) != 2:
-        raise ModelError(f"the size of the box is {size!r}; write {form}.", place)
+        raise mistake(f"the size of the box is {size!r}; write {form}.")
     across, height = (term(side, "size of a box") / 2 for side in size)
-    middle, lean = _point(centre, term, place), term(angle or 0, "angle of a box")
+    middle, lean = _point(centre, term), term(angle or 0, "angle of a box")
     corners = [_offset(middle, i * across, j * height, lean) for i, j in ((1, 1), (1, -1), (-1, -1), (-1, 1))]
     return [(*corners, corners[0])]
 
 
-def _circle(value: Any, term: Term, place: Place) -> list[Line]:
-    centre, size, angle = _parts(value, "circle", "circle=((x, height), radius) or circle=(..., angle)", place)
-    middle, radius = _point(centre, term, place), term(size, "radius of a circle")
+def _circle(value: Any, term: Term) -> list[Line]:
+    centre, size, angle = _parts(value, "circle", "circle=((x, height), radius) or circle=(..., angle)")
+    middle, radius = _point(centre, term), term(size, "radius of a circle")
     turns = [2 * pi * Rational(k, CORNERS) for k in range(CORNERS)]
     rim = [_offset(middle, radius * sin(turn), radius * cos(turn), Integer(0)) for turn in turns]
     spoke = []
@@ -66,19 +65,19 @@ def _circle(value: Any, term: Term, place: Place) -> list[Line]:
 
 
 #: The shapes of `robot.draw`. To add a shape, add an entry.
-SHAPES: dict[str, Callable[[Any, Term, Place], list[Line]]] = {"line": _line, "box": _box, "circle": _circle}
+SHAPES: dict[str, Callable[[Any, Term], list[Line]]] = {"line": _line, "box": _box, "circle": _circle}
 
 
-def _parts(value: Any, what: str, form: str, place: Place) -> tuple[Any, Any, Any]:
+def _parts(value: Any, what: str, form: str) -> tuple[Any, Any, Any]:
     if not isinstance(value, tuple | list) or len(value) not in (2, 3):
-        raise ModelError(f"the {what} is {value!r}; write {form}.", place)
+        raise mistake(f"the {what} is {value!r}; write {form}.")
     centre, size, *angle = value
     return centre, size, angle[0] if angle else None
 
 
-def _point(value: Any, term: Term, place: Place) -> PlanePoint:
+def _point(value: Any, term: Term) -> PlanePoint:
     if not isinstance(value, tuple | list | Matrix) or len(value) not in (2, 3):
-        raise ModelError(f"the point is {value!r}; write (x, height) or (x, y, height), the height last.", place)
+        raise mistake(f"the point is {value!r}; write (x, height) or (x, y, height), the height last.")
     return projected([term(component, "point of a drawing") for component in value])
 
 

@@ -5,40 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import pi
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from sympy import Basic, Expr, Float, MatrixBase, S, Symbol
 
-from modelgen.errors import ModelError, Place, calling_place, suggestion
+from modelgen.errors import Place, calling_place, mistake, suggestion
 from modelgen.statement import bodies
 from modelgen.statement.action_costs import ActionCost
 from modelgen.statement.bodies import Link, Point, make_link, make_point
-from modelgen.statement.checker import identifier, shown, text
-from modelgen.statement.declarations import (
-    Ball,
-    Commanded,
-    Coordinate,
-    Declarations,
-    DeclaredTask,
-    Energy,
-    Floating,
-    Flow,
-    Internal,
-    Joint,
-    Speed,
-)
+from modelgen.statement.declarations import DeclaredTask, Energy, Internal
 from modelgen.statement.drawing import Line, shape_lines
 from modelgen.statement.forces import Forces
-from modelgen.statement.loops import Loop, make_loop, rolling_rates
+from modelgen.statement.joints import Coordinate, Joint, Speed
+from modelgen.statement.loops import Loop, make_loop, roll
 from modelgen.statement.tasks import declared_action_cost, numeric_task, with_rotations
-from modelgen.units import dimension, divided
-
-if TYPE_CHECKING:
-    from modelgen.statement.sympy_mechanics import MechanicalSystem
-
-
-UNITS_SECOND = {"revolute": "rad/s^2", "prismatic": "m/s^2"}
-BEYOND_LAG = 1.01  # limit of a lagged input, as a multiple of the input's, so that it is never reached
 
 
 class Robot(Forces):
@@ -49,39 +29,25 @@ class Robot(Forces):
     """
 
     def __init__(self, name: str, description: str = "") -> None:
-        super().__init__()
-        self.place = calling_place()
+        super().__init__(name, description)
         self.file_hash = ""  # of the model file, if it was declared in one
-        self.name = identifier(name, "robot", self.place)
-        self.description = text(description, "description", self.place)
-        declared = Declarations(name, self.place)
-        self.joints, self.parameters, self.inputs = declared.joints, declared.parameters, declared.inputs
-        self.dependent = declared.dependent  # joints that closed loops determine; not in the state
-        self.ignored = declared.ignored  # joints whose rates only are in the state
-        self.symbols, self.balls, self.rolls = declared.symbols, declared.balls, declared.rolls
-        self.internal, self.flows = declared.internal, declared.flows
         self.links: list[Link] = []
         self.points: list[Point] = []
         self.loops: list[Loop] = []
-        self.system: MechanicalSystem | None = None
-        self.commanded: list[Commanded] = []
         self.downward_acceleration: Expr = Float("9.81")
         self.gravity_place: Place | None = None  # None: the file does not set it
         self.lines: list[tuple[Line, Place]] = []  # drawn by the file; without them, the rods and masses are drawn
         self.rods: list[Line] = []  # one per planar body
         self.masses: list[list[Expr]] = []  # positions of the point masses
-        self._declared = declared
+        self._complete = True
 
     def __setattr__(self, name: str, value: object) -> None:
-        if "_declared" in vars(self) and name not in vars(self):
+        if "_complete" in vars(self) and name not in vars(self):
             known = [method for method in dir(type(self)) if not method.startswith("_")]
             instead = f"Call robot.{name}(...) instead."
             if name not in known:
                 instead = f"There is no robot.{name}(...).{suggestion(name, known)} It has: {', '.join(known)}."
-            raise ModelError(
-                f"robot.{name} = ... does not declare anything. {instead}",
-                calling_place(),
-            )
+            raise mistake(f"robot.{name} = ... does not declare anything. {instead}")
         super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -100,23 +66,13 @@ class Robot(Forces):
     @property
     def velocities(self) -> tuple[Speed, ...]:
         """v: the rate of each coordinate, or what replaces it: a speed of robot.mechanics, an angular velocity."""
-        return self._declared.velocities(self.system.own if self.system else {})
-
-    @property
-    def independent(self) -> list[Joint]:
-        """The joints of the state, then the ignored ones: all whose motion is free."""
-        return self._declared.independent
+        return self._velocities(self.system.own if self.system else {})
 
     @property
     def limits(self) -> dict[Symbol, float]:
         """The entries of the state x = (q, v, z), each with its limit."""
         entries: list[Joint | Speed | Internal] = [*self.joints, *self.velocities, *self.internal]
         return {entry.symbol: entry.limit for entry in entries}
-
-    @property
-    def turns(self) -> list[Coordinate]:
-        """The small turns of all ball joints, along which torques act."""
-        return [turn for ball in self.balls for turn in ball.turn]
 
     @property
     def rates(self) -> dict[Symbol, Expr]:
@@ -132,176 +88,12 @@ class Robot(Forces):
         first = [symbols.index(ball.quaternion[0]) for ball in self.balls]
         return [slice(index, index + 4) for index in first]
 
-    @property
-    def declared_task(self) -> DeclaredTask:
-        """The default task. Raises ModelError if the model file has none."""
-        return self._declared.declared_task
-
-    def revolute(
-        self,
-        name: str,
-        *,
-        rate_limit: float | None = None,
-        limit: float | None = None,
-        continuous: bool = False,
-        meaning: str = "",
-    ) -> Coordinate:
-        """Declare an angle (rad). A continuous angle turns without end and has the limit pi.
-
-        rate_limit (rad/s) is left out only where robot.mechanics replaces the rate by another speed.
-        """
-        return self._declared.revolute(name, limit, rate_limit, continuous, meaning, calling_place())
-
-    def prismatic(self, name: str, *, limit: float, rate_limit: float | None = None, meaning: str = "") -> Coordinate:
-        """Declare a displacement (m); rate_limit (m/s) as for an angle."""
-        return self._declared.prismatic(name, limit, rate_limit, meaning, calling_place())
-
-    def ball(self, name: str, *, rate_limit: object, limit: float | None = None, meaning: str = "") -> Ball:
-        """Declare a joint with three rotations, for robot.link: a unit quaternion and an angular velocity.
-
-        rate_limit (rad/s): of the angular velocity, one number or (x, y, z), in the frame that the joint moves.
-        limit (rad): the largest angle from the target's rotation; left out: any rotation.
-        The result has `rotation` (3 by 3), `rate` (the angular velocity), `turn` (along which torques act) and
-        `away(target)`, a turn from a target whose square is a state cost.
-        """
-        return self._declared.ball(name, limit, rate_limit, meaning, calling_place())
-
-    def floating(
-        self,
-        name: str,
-        *,
-        limit: object,
-        rate_limit: object,
-        turn_rate_limit: object,
-        turn_limit: float | None = None,
-        meaning: str = "",
-    ) -> Floating:
-        """Declare a joint without restriction, for robot.link: three displacements, and the rotations of robot.ball.
-
-        limit (m) and rate_limit (m/s): of the displacements, along the axes of the frame before the joint.
-        turn_limit, turn_rate_limit: limit and rate_limit of robot.ball. Each is one number or (x, y, z).
-        The result has `position` and `velocity` besides what robot.ball gives.
-        """
-        place = calling_place()
-        return self._declared.floating(name, limit, rate_limit, turn_limit, turn_rate_limit, meaning, place)
-
-    def parameter(
-        self,
-        name: str,
-        value: float,
-        unit: str,
-        *,
-        bounds: tuple[float, float] | None = None,
-        tolerance: float | None = None,
-        fixed: bool = False,
-        meaning: str = "",
-    ) -> Symbol:
-        """Declare a physical parameter with its nominal value, and the range of its true value unless it is fixed.
-
-        bounds: (lower, upper). Or tolerance: 0.5 for half to one and a half times the value; below 1.
-        """
-        return self._declared.parameter(name, value, unit, bounds, tolerance, fixed, meaning, calling_place())
-
-    def reference(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
-        """Declare a set-point from -limit to limit: the policy is told its value whenever it is asked.
-
-        It is used in robot.task: in state_cost, in target, and in mean starts. Targets and starts are affine in it.
-        """
-        return self._declared.reference(name, limit, unit, meaning, calling_place())
-
-    def input(self, name: str, limit: float | tuple[float, float], unit: str, *, meaning: str = "") -> Symbol:
-        """Declare an input u with |u| <= limit, or with lower <= u <= upper where limit is (lower, upper)."""
-        return self._declared.input(name, limit, unit, meaning, calling_place())
-
-    def speed(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
-        """Declare a speed other than the rate of a coordinate, for robot.roll or robot.mechanics."""
-        return self._declared.speed(name, limit, unit, meaning, calling_place())
-
-    def state(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
-        """Declare a state of first order, such as a current, with |state| <= limit. robot.flow gives its rate."""
-        return self._declared.state(name, limit, unit, meaning, calling_place())
-
-    def flow(self, state: object, rate: object) -> None:
-        """Set the rate of change of a state of first order, in its unit per second; affine in the inputs."""
-        check = self._check()
-        declared = self._declared.internal_state(state, check.place)
-        earlier = next((flow for flow in self.flows if flow.state == declared.symbol), None)
-        if earlier:
-            raise ModelError(
-                f"the flow of `{declared.symbol}` is set twice, first at {earlier.place}; write one sum.", check.place
-            )
-        unit = divided(dimension(declared.unit), dimension("s")) if declared.unit else None
-        flow = check.term(rate, f"flow of `{declared.symbol}`", "qvzu", unit)
-        self.flows.append(Flow(declared.symbol, flow, check.place))
-
-    def lag(self, command: object, *, seconds: object, name: str | None = None) -> Symbol:
-        """Let an input follow its command with a time constant (s): d state/dt = (command - state) / seconds.
-
-        The result is a state of first order with the input's unit, named NAME_lagged. Every later force that contains
-        the input acts with this state. seconds: a number or a parameter. No force may contain the input before.
-        """
-        check = self._check()
-        declared = next((declared for declared in self.inputs if declared.symbol == command), None)
-        if declared is None:
-            raise ModelError(
-                f"robot.lag is called for {shown(command)}, which is not an input. Write the return value of "
-                "robot.input(...).",
-                check.place,
-            )
-        if declared.symbol in self._declared.lagged:
-            raise ModelError(f"the input `{command}` has a lag already; keep one of the two.", check.place)
-        terms = [(load.force, load.place) for load in self.loads] + [(flow.rate, flow.place) for flow in self.flows]
-        terms += [(term, self.system.place) for term in self.system.terms] if self.system else []
-        for term, place in terms:
-            if declared.symbol in term.free_symbols:
-                raise ModelError(
-                    f"the input `{command}` acts already at {place}, without the lag. Move robot.lag directly below "
-                    "robot.input.",
-                    check.place,
-                )
-        constant = check.coefficient(seconds, "time constant of the lag", "", "s", zero=False)
-        largest = BEYOND_LAG * max(map(abs, declared.range))
-        meaning = f"{declared.symbol} as it acts, after its lag"
-        chosen = f"{declared.symbol}_lagged" if name is None else name
-        state = self._declared.state(chosen, largest, declared.unit, meaning, check.place)
-        self.flows.append(Flow(state, (declared.symbol - state) / constant, check.place))
-        self._declared.lagged[declared.symbol] = state
-        return state
-
-    def accelerate(self, coordinate: object, command: object) -> None:
-        """Command the acceleration (m/s^2 or rad/s^2) of a coordinate, as a stepper or a stiff servo does.
-
-        The command is affine in the inputs. The force that the drive needs for it is the function `reaction` of the
-        built robot; whatever force acts along the coordinate changes this force, and not the motion.
-        """
-        check = self._check()
-        joint = next(
-            (joint for joint in self.joints if joint.symbol == coordinate and joint.kind in UNITS_SECOND), None
-        )
-        if joint is None:
-            raise ModelError(
-                f"robot.accelerate is called for {shown(coordinate)}. Write the return value of robot.prismatic(...) "
-                "or robot.revolute(...): a coordinate whose acceleration is commanded.",
-                check.place,
-            )
-        if any(earlier.coordinate == joint.symbol for earlier in self.commanded):
-            raise ModelError(f"the acceleration of `{coordinate}` is commanded twice; write one sum.", check.place)
-        term = check.term(command, f"acceleration of `{coordinate}`", "qvzu", UNITS_SECOND[joint.kind])
-        self.commanded.append(Commanded(joint.symbol, term, check.place))
-
-    def ignore(self, coordinate: object) -> None:
-        """Leave a coordinate on which nothing depends out of the state, such as the angle of a free wheel.
-
-        Its rate stays. Neither forces, inertias and costs nor points may depend on it; drawings show it at zero.
-        """
-        self._declared.ignore(coordinate, calling_place())
-
     def gravity(self, acceleration: object) -> None:
         """Set the gravitational acceleration (m/s^2, downward, default 9.81). Call it before any body."""
         place = calling_place()
         if self.kinetic or self.potential or self.links:
-            raise ModelError("gravity is set after a body or an energy; move this line above the first of them.", place)
-        self.downward_acceleration = self._check().coefficient(acceleration, "gravity (downward)", "", "m/s^2")
+            raise mistake("gravity is set after a body or an energy; move this line above the first of them.")
+        self.downward_acceleration = self._check.coefficient(acceleration, "gravity (downward)", "", "m/s^2")
         self.gravity_place = place
 
     def link(
@@ -328,7 +120,7 @@ class Robot(Forces):
         """
         arguments = dict(name=name, joint=joint, on=on, at=at, turned=turned, axis=axis)
         arguments |= dict(mass=mass, centre=centre, inertia=inertia)
-        link = make_link(self.links, self._check(), arguments)
+        link = make_link(self.links, self._check, arguments)
         self.links.append(link)
         return link
 
@@ -337,8 +129,7 @@ class Robot(Forces):
 
         It is the thrust of a rotor or a nozzle that the link carries.
         """
-        check = self._check()
-        self.loads += bodies.push(check, self.links, link, force, at, torque)
+        self.loads += bodies.push(self._check, self.links, link, force, at, torque)
 
     def point(self, name: str, position: Sequence[object], *, on: Link | None = None) -> Point:
         """Name a point for `robot.loop` and the kernel `forward_kinematics`, which gives its position and Jacobian.
@@ -346,7 +137,7 @@ class Robot(Forces):
         position: (x, height) or (x, y, height) in the world frame, or (x, y, z) in the frame of the link `on`. The
         origin of each link is a point with the link's name already. The equations of motion do not change.
         """
-        point = make_point(self._check(), self.points, self.links, name, position, on)
+        point = make_point(self._check, self.points, self.links, name, position, on)
         self.points.append(point)
         return point
 
@@ -365,35 +156,32 @@ class Robot(Forces):
         not in the state and have no rate_limit. As many as the degrees of freedom that the loop takes.
         at: values of the other coordinates at the starting posture, zero by default.
         """
-        check = self._check()
         if self.system:
-            raise ModelError("a loop is closed in a robot with robot.mechanics; close it in that system.", check.place)
-        self.loops.append(make_loop(check, self.points, self.links, (first, second), dependent, at or {}))
+            raise mistake("a loop is closed in a robot with robot.mechanics; close it in that system.")
+        self.loops.append(make_loop(self._check, self.points, self.links, (first, second), dependent, at or {}))
 
     def point_mass(self, mass: object, position: Sequence[object]) -> None:
         """Add a mass (kg) at a position (m), (x, height) or (x, y, height), with its weight."""
-        kinetic, weight, centre = bodies.point_mass(self._check(), mass, position, self.downward_acceleration)
+        kinetic, weight, centre = bodies.point_mass(self._check, mass, position, self.downward_acceleration)
         self.kinetic.append(kinetic)
         self.potential.append(weight)
         self.masses.append(centre)
 
     def body(self, mass: object, inertia: object, position: Sequence[object], angle: object) -> None:
         """Add a planar body: mass (kg), inertia about its centre (kg m^2), centre (x, height), angle."""
-        check, gravity = self._check(), self.downward_acceleration
-        kinetic, weight, rod = bodies.planar_body(check, mass, inertia, position, angle, gravity)
+        gravity = self.downward_acceleration
+        kinetic, weight, rod = bodies.planar_body(self._check, mass, inertia, position, angle, gravity)
         self.kinetic += kinetic
         self.potential.append(weight)
         self.rods.append(rod)
 
     def kinetic_energy(self, energy: object) -> None:
         """Add a kinetic energy (J), quadratic in the rates."""
-        check = self._check()
-        self.kinetic.append(Energy(check.smooth(energy, "kinetic energy", "qv", "J"), check.place))
+        self.kinetic.append(Energy(self._check.smooth(energy, "kinetic energy", "qv", "J")))
 
     def potential_energy(self, energy: object) -> None:
         """Add a potential energy (J)."""
-        check = self._check()
-        self.potential.append(Energy(check.smooth(energy, "potential energy", "q", "J"), check.place))
+        self.potential.append(Energy(self._check.smooth(energy, "potential energy", "q", "J")))
 
     def mechanics(
         self,
@@ -412,18 +200,16 @@ class Robot(Forces):
         """
         from modelgen.statement.sympy_mechanics import make_system  # SymPy's mechanics take a while to import
 
-        check = self._check()
         if self.system:
-            raise ModelError("robot.mechanics is called twice; a robot has one system.", check.place)
+            raise mistake("robot.mechanics is called twice; a robot has one system.")
         if self.rolls:
-            raise ModelError(
-                "robot.mechanics and robot.roll do not go together; give the velocity constraints to KanesMethod.",
-                check.place,
+            raise mistake(
+                "robot.mechanics and robot.roll do not go together; give the velocity constraints to KanesMethod."
             )
         if self.loops:
-            raise ModelError("robot.mechanics and robot.loop do not go together; close it in that system.", check.place)
+            raise mistake("robot.mechanics and robot.loop do not go together; close it in that system.")
         replaced = {**(parameters or {}), **(inputs or {})}
-        self.system = make_system(check, system, coordinates, speeds or {}, replaced)
+        self.system = make_system(self._check, system, coordinates, speeds or {}, replaced)
 
     def roll(self, rates: Mapping[Coordinate, object]) -> None:
         """Let wheels roll without slip: the rates of some coordinates follow from the speeds of the state.
@@ -432,16 +218,13 @@ class Robot(Forces):
         {x: speed * cos(yaw), y: speed * sin(yaw)}. These coordinates have no rate_limit. The state has fewer speeds
         than coordinates. The forces that prevent slip do no work and are left out.
         """
-        check = self._check()
         if self.system:
-            raise ModelError(
-                "robot.roll and robot.mechanics do not go together; give the velocity constraints to KanesMethod.",
-                check.place,
+            raise mistake(
+                "robot.roll and robot.mechanics do not go together; give the velocity constraints to KanesMethod."
             )
         if not isinstance(rates, Mapping) or not rates:
-            raise ModelError(f"robot.roll gets {rates!r}; write {{coordinate: rate, ...}}.", check.place)
-        for coordinate, rate in rolling_rates(check, rates).items():
-            self._declared.roll(coordinate, rate, check.place)
+            raise mistake(f"robot.roll gets {rates!r}; write {{coordinate: rate, ...}}.")
+        roll(self._check, rates)
 
     def draw(self, *unnamed: object, **shape: object) -> None:
         """Draw one shape, for `modelgen animate` and renderers. Points are (x, height) or (x, y, height) in m.
@@ -449,9 +232,8 @@ class Robot(Forces):
         line=[point, point, ...]; box=(centre, (width, height), angle); circle=(centre, radius, angle).
         The optional angle leans the shape to the right and gives a circle a spoke.
         """
-        check = self._check()
-        lines = shape_lines(unnamed, shape, lambda value, what: check.term(value, what, "q"), check.place)
-        self.lines += [(line, check.place) for line in lines]
+        lines = shape_lines(unnamed, shape, lambda value, what: self._check.term(value, what, "q"))
+        self.lines += [(line, calling_place()) for line in lines]
 
     def task(
         self,
@@ -477,15 +259,14 @@ class Robot(Forces):
         free: names of states whose final value does not count for success.
         horizon in s; weight_at_horizon: the discount factor left at the horizon; rates in Hz.
         """
-        check = self._check()
-        self._declared.check_complete(check.place)
+        self._check_complete()
         bodies.check_gravity(self.gravity_place, [*self.masses, *self.rods, *self.links])
-        cost = check.term(state_cost, "state cost", "qvz")
-        check.dimensions("state cost", bare=True).check_arguments(cost)
+        cost = self._check.term(state_cost, "state cost", "qvz")
+        self._check.dimensions("state cost", bare=True).check_arguments(cost)
         limits, internal = self.limits, {state.symbol.name for state in self.internal}
         quaternions = {entry for ball in self.balls for entry in ball.quaternion}
-        weights, input_costs = declared_action_cost(action_cost, self.inputs, check.place)
-        target, start, free = with_rotations(self.balls, target, start, free, check.place)
+        weights, input_costs = declared_action_cost(action_cost, self.inputs)
+        target, start, free = with_rotations(self.balls, target, start, free)
         numbers = numeric_task(
             [symbol.name for symbol in limits],
             list(limits.values()),
@@ -498,11 +279,10 @@ class Robot(Forces):
             control_rate=control_rate,
             simulation_rate=simulation_rate,
             free=free,
-            references=self._declared.references,
-            place=check.place,
+            references=self.references,
         )
         unstated, unstarted = (frozenset(internal - {*(stated or {})}) for stated in (target, start))
-        self._declared.task = DeclaredTask(cost, input_costs, numbers, check.place, unstated, unstarted)
+        self.stated_task = DeclaredTask(cost, input_costs, numbers, unstated=unstated, unstarted=unstarted)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from sympy import Basic, Derivative, Dummy, Expr, Matrix, S, Symbol, simplify
 from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import dynamicsymbols
 
-from modelgen.errors import ModelError, Place, suggestion
-from modelgen.statement.declarations import Coordinate, Speed
+from modelgen.errors import mistake, suggestion
+from modelgen.statement.joints import Coordinate, Speed
 
 TIME = dynamicsymbols._t
 
@@ -19,10 +19,9 @@ TIME = dynamicsymbols._t
 class Names:
     """Replaces the symbols of the system by the robot's. Raises ModelError for a symbol without a replacement."""
 
-    def __init__(self, coordinates: Mapping[Any, Coordinate], replaced: Mapping[Any, Expr], place: Place) -> None:
+    def __init__(self, coordinates: Mapping[Any, Coordinate], replaced: Mapping[Any, Expr]) -> None:
         self.coordinates = coordinates
         self.known: dict[Any, Expr] = {**coordinates, **replaced}
-        self.place = place
         derivatives = [key for key in replaced if isinstance(key, Derivative)]
         #: Specified velocity -> its symbol here, and its acceleration, which is an input.
         self.specified = {_lower(key)[0]: (Dummy(real=True), replaced[key]) for key in derivatives}
@@ -68,16 +67,14 @@ class Names:
         replacements = set().union(*(value.free_symbols for value in self.known.values()))
         for symbol in sorted(result.free_symbols - replacements, key=str):
             if str(symbol) in map(str, self.known):
-                raise ModelError(
+                raise mistake(
                     f"the {what} of the system contains another symbol `{symbol}` than the mappings, in which it is a "
-                    "string or has other assumptions. Write the script's own symbol there.",
-                    self.place,
+                    "string or has other assumptions. Write the script's own symbol there."
                 )
-            raise ModelError(
+            raise mistake(
                 f"the {what} of the system contains `{symbol}`, which the mappings do not replace."
                 f"{suggestion(str(symbol), map(str, self.known))} Write "
-                f'parameters={{{symbol}: robot.parameter("{symbol}", value, "unit", ...)}}, or inputs={{...}}.',
-                self.place,
+                f'parameters={{{symbol}: robot.parameter("{symbol}", value, "unit", ...)}}, or inputs={{...}}.'
             )
         return result
 
@@ -101,7 +98,7 @@ class Names:
                 f'inputs={{{what.func}: robot.input("{what.func}", limit, "unit")}}; if it is a coordinate, pass it to '
                 "the method as one."
             )
-        raise ModelError(f"the {where} of the system {reason}", self.place)
+        raise mistake(f"the {where} of the system {reason}")
 
 
 def _lower(derivative: Derivative) -> list[Expr]:
@@ -111,19 +108,18 @@ def _lower(derivative: Derivative) -> list[Expr]:
 
 
 def assigned(
-    q: Sequence[Expr], u: Sequence[Expr], slopes: Matrix, drift: Matrix, names: Names, speeds: Any, place: Place
+    q: Sequence[Expr], u: Sequence[Expr], slopes: Matrix, drift: Matrix, names: Names, speeds: Any
 ) -> tuple[list[Symbol], dict[Coordinate, Speed | None]]:
     """The robot's symbol for each speed of the system: the rate of a coordinate, or a declared speed.
 
     Also gives the declared speeds by the coordinate whose rate they replace, None where there are fewer. Raises
     ModelError for missing or superfluous coordinates and speeds.
     """
-    _check_keys("coordinates", q, names.coordinates, "robot.revolute(...) or robot.prismatic(...)", place)
+    _check_keys("coordinates", q, names.coordinates, "robot.revolute(...) or robot.prismatic(...)")
     if len(q) < len(u):
-        raise ModelError(
+        raise mistake(
             f"the system has {len(q)} coordinates and {len(u)} speeds; a speed changes a coordinate, so that there are "
-            "no more speeds than coordinates.",
-            place,
+            "no more speeds than coordinates."
         )
     result: list[Symbol | None] = [None] * len(u)
     left = []
@@ -134,36 +130,33 @@ def assigned(
         else:
             left.append(names.coordinates[coordinate])
     missing = [speed for speed, symbol in zip(u, result, strict=True) if symbol is None]
-    _check_keys("speeds", missing, speeds, 'robot.speed(name, limit=..., unit="rad/s")', place)
+    _check_keys("speeds", missing, speeds, 'robot.speed(name, limit=..., unit="rad/s")')
     taken = iter([speeds[speed] for speed in missing])
     own = {coordinate: next(taken, None) for coordinate in left}
     symbols = iter([speeds[speed].symbol for speed in missing])
     return [next(symbols) if symbol is None else symbol for symbol in result], own
 
 
-def _check_keys(what: str, wanted: Sequence[Expr], given: Mapping[Any, Any], write: str, place: Place) -> None:
+def _check_keys(what: str, wanted: Sequence[Expr], given: Mapping[Any, Any], write: str) -> None:
     """Raise ModelError unless the keys are exactly the system's and all values differ."""
     for symbol in wanted:
         if symbol not in given:
-            raise ModelError(f"{what}={{...}} does not contain {symbol} of the system. Add {symbol}: {write}.", place)
+            raise mistake(f"{what}={{...}} does not contain {symbol} of the system. Add {symbol}: {write}.")
     for symbol in given:
         if symbol not in wanted:
             known = ", ".join(map(str, wanted)) or "none"
             why = " A coordinate's rate needs no speed of its own." if what == "speeds" else ""
-            raise ModelError(f"{what}={{...}} contains {symbol}, but the system's are {known}.{why}", place)
+            raise mistake(f"{what}={{...}} contains {symbol}, but the system's are {known}.{why}")
     if len(set(map(str, given.values()))) < len(given):
-        raise ModelError(f"{what}={{...}} has the same value twice, for {', '.join(map(str, given))}.", place)
+        raise mistake(f"{what}={{...}} has the same value twice, for {', '.join(map(str, given))}.")
 
 
-def refuse_constraints(constraints: Iterable[Expr], auxiliary: Iterable[Expr], place: Place) -> None:
+def refuse_constraints(constraints: Iterable[Expr], auxiliary: Iterable[Expr]) -> None:
     """Raise ModelError for the first constraint (an expression that must be 0) or the first auxiliary speed."""
     for constraint in constraints:
-        raise ModelError(
+        raise mistake(
             f"the system has a constraint of its coordinates, {constraint} = 0: a closed loop. Close it by "
-            "robot.loop(...), with the bodies written by robot.body or robot.link, or choose independent coordinates.",
-            place,
+            "robot.loop(...), with the bodies written by robot.body or robot.link, or choose independent coordinates."
         )
     for speed in auxiliary:
-        raise ModelError(
-            f"the system has the auxiliary speed {speed}, which only yields reaction forces; leave it out.", place
-        )
+        raise mistake(f"the system has the auxiliary speed {speed}, which only yields reaction forces; leave it out.")

@@ -7,14 +7,15 @@ Lagrange's equations from the kinetic energy of the system's bodies and the work
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sympy import Basic, Expr, Matrix, S, Symbol, diff, simplify, srepr, trigsimp
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, ReferenceFrame, System
 
-from modelgen.errors import ModelError, Place
-from modelgen.statement.declarations import Coordinate, Load, Speed
+from modelgen.errors import ModelError, Place, calling_place, mistake
+from modelgen.statement.declarations import Load
+from modelgen.statement.joints import Coordinate, Speed
 from modelgen.statement.sympy_checks import TIME, Names, assigned, refuse_constraints
 from modelgen.statement.sympy_rolling import (
     following_speeds,
@@ -41,7 +42,7 @@ class MechanicalSystem:
     kinetic: Expr
     potential: Expr
     loads: tuple[Load, ...]
-    place: Place
+    place: Place = field(default_factory=calling_place)
     rolls: bool = False  # its velocities hide rolling, so that its kinetic energy holds for possible motions only
     warning: str = ""  # about what could not be checked
 
@@ -64,16 +65,15 @@ def make_system(
     Raises ModelError for values that are not the robot's, for units that do not fit, and for a rate_limit of a
     coordinate whose rate is not an entry of the state. Raises also what `read_system` raises.
     """
-    place = check.place
     joints = {joint.symbol for joint in check.declared.joints}
     declared = {speed.symbol: speed for speed in check.declared.speeds}
     for kind, mapping, known in (("coordinates", coordinates, joints), ("speeds", speeds, declared)):
         for key, value in mapping.items():
             if value not in known:
-                raise ModelError(f"{kind}={{{key}: ...}} is {value!r}, which is not one of the robot's {kind}.", place)
+                raise mistake(f"{kind}={{{key}: ...}} is {value!r}, which is not one of the robot's {kind}.")
     terms = {key: check.term(value, f"replacement of {key}", "zu") for key, value in replaced.items()}
     chosen = {key: declared[value] for key, value in speeds.items()}
-    made = read_system(system, dict(coordinates), chosen, terms, place)
+    made = read_system(system, dict(coordinates), chosen, terms)
     check.dimensions("kinetic energy of the system").check(made.kinetic, dimension("J"))
     check.dimensions("potential energy of the system").check(made.potential, dimension("J"))
     for load in made.loads:
@@ -96,56 +96,54 @@ def read_system(
     coordinates: Mapping[Any, Coordinate],
     speeds: Mapping[Any, Speed],
     replaced: Mapping[Any, Expr],
-    place: Place,
 ) -> MechanicalSystem:
     """The system in the robot's symbols. `replaced` maps the system's parameters and inputs to expressions in them.
 
     Raises ModelError for constraints, for symbols without a replacement, and where SymPy fails.
     """
     try:
-        method = _formed(system, place)
+        method = _formed(system)
         if isinstance(method, KanesMethod):
-            return _kane(method, coordinates, speeds, replaced, place)
-        return _lagrange(method, coordinates, speeds, replaced, place)
+            return _kane(method, coordinates, speeds, replaced)
+        return _lagrange(method, coordinates, speeds, replaced)
     except ModelError:
         raise
     except Exception as error:  # the algebra of SymPy may raise any exception
         words = " ".join(str(error).split()) or type(error).__name__
-        raise ModelError(f"SymPy cannot form the equations of this system: {words}", place) from error
+        raise mistake(f"SymPy cannot form the equations of this system: {words}") from error
 
 
-def _formed(system: object, place: Place) -> Any:
+def _formed(system: object) -> Any:
     """The method of the system, with its equations formed. Raises ModelError for constraints."""
     if isinstance(system, System):
-        refuse_constraints(system.holonomic_constraints, system.u_aux, place)
+        refuse_constraints(system.holonomic_constraints, system.u_aux)
         if system.eom_method is None:
             system.form_eoms()
         system = system.eom_method
     if isinstance(system, KanesMethod):
-        refuse_constraints(system._f_h, system._uaux, place)  # SymPy has no public name for them
+        refuse_constraints(system._f_h, system._uaux)  # SymPy has no public name for them
         try:
             system.forcing  # noqa: B018
         except ValueError:
             if not system.bodies:
-                raise ModelError(
-                    "the KanesMethod has no bodies; call kane.kanes_equations(bodies, loads) before this line.", place
+                raise mistake(
+                    "the KanesMethod has no bodies; call kane.kanes_equations(bodies, loads) before this line."
                 ) from None
             system.kanes_equations()
         return system
     if isinstance(system, LagrangesMethod):
-        refuse_rolling_lagrangian(system, place)
+        refuse_rolling_lagrangian(system)
         if system.eom is None:
             system.form_lagranges_equations()
         return system
-    raise ModelError(
+    raise mistake(
         f"the system is {type(system).__name__}; robot.mechanics takes a System, a KanesMethod or a LagrangesMethod "
-        "of sympy.physics.mechanics.",
-        place,
+        "of sympy.physics.mechanics."
     )
 
 
 def _kane(
-    method: Any, coordinates: Mapping[Any, Coordinate], speeds: Mapping[Any, Speed], replaced: Any, place: Place
+    method: Any, coordinates: Mapping[Any, Coordinate], speeds: Mapping[Any, Speed], replaced: Any
 ) -> MechanicalSystem:
     """Kane's equations of the independent speeds, with their kinematics qdot = G(q) v + drift solved and simplified."""
     q, u = list(method.q), list(method.u)
@@ -158,7 +156,7 @@ def _kane(
         slopes = slopes.applyfunc(lambda entry: simplify(trigsimp(entry)))
     drift = kinematics.xreplace(dict.fromkeys(u, S.Zero)).applyfunc(simplify)
     explicit = slopes * Matrix(u) + drift
-    follow = following_speeds(method, place)
+    follow = following_speeds(method)
     if explicit != kinematics:
         equations = [coordinate.diff(TIME) - rate for coordinate, rate in zip(q, explicit, strict=True)]
         bodies, loads = method.bodies, method.loads
@@ -167,9 +165,9 @@ def _kane(
         method = KanesMethod(method._inertial, q, u[:free], kd_eqs=equations, **held)
         method.kanes_equations(bodies, loads)
     every = Matrix.eye(free).col_join(follow)  # all speeds by the independent ones
-    names = Names(coordinates, replaced, place)
+    names = Names(coordinates, replaced)
     v, own = assigned(
-        q, u[:free], (slopes * every).applyfunc(simplify) if follow.rows else slopes, drift, names, speeds, place
+        q, u[:free], (slopes * every).applyfunc(simplify) if follow.rows else slopes, drift, names, speeds
     )
     names.known |= dict(zip(u[:free], v, strict=True))
     states = [names.coordinates[coordinate] for coordinate in q]
@@ -189,9 +187,8 @@ def _kane(
         forcing.applyfunc(lambda entry: names(entry.xreplace(rates_of).xreplace(reduced), "forces")),
         names.at_rest(kinetic),
         S.Zero,
-        (*_loads(method.loads or (), frame, states, in_rates, place), *_specified(kinetic, states, names, place)),
-        place,
-        len(u) < len(q) or hidden_rolling(method.bodies, method.loads, frame, q, u, slopes) is not None,
+        (*_loads(method.loads or (), frame, states, in_rates), *_specified(kinetic, states, names)),
+        rolls=len(u) < len(q) or hidden_rolling(method.bodies, method.loads, frame, q, u, slopes) is not None,
     )
 
 
@@ -219,13 +216,13 @@ def _in_rates(
 
 
 def _lagrange(
-    method: Any, coordinates: Mapping[Any, Coordinate], speeds: Mapping[Any, Speed], replaced: Any, place: Place
+    method: Any, coordinates: Mapping[Any, Coordinate], speeds: Mapping[Any, Speed], replaced: Any
 ) -> MechanicalSystem:
     """Lagrange's equations, whose speeds are the rates of the coordinates."""
     q = list(method.q)
     qdot = [coordinate.diff(TIME) for coordinate in q]
-    names = Names(coordinates, replaced, place)
-    v, own = assigned(q, qdot, Matrix.eye(len(q)), Matrix.zeros(len(q), 1), names, speeds, place)
+    names = Names(coordinates, replaced)
+    v, own = assigned(q, qdot, Matrix.eye(len(q)), Matrix.zeros(len(q), 1), names, speeds)
     names.known |= dict(zip(qdot, v, strict=True))
     states = [names.coordinates[coordinate] for coordinate in q]
     moving = names.moving(method._L[0], "Lagrangian")  # SymPy has no public name for it
@@ -241,15 +238,14 @@ def _lagrange(
         energy - still,
         -still,
         (
-            *_loads(method.loads or (), method.inertial, states, names.moving, place),
-            *_specified(moving, states, names, place),
+            *_loads(method.loads or (), method.inertial, states, names.moving),
+            *_specified(moving, states, names),
         ),
-        place,
-        warning=unseen_bodies(method, place),
+        warning=unseen_bodies(method),
     )
 
 
-def _specified(energy: Expr, states: Sequence[Coordinate], names: Names, place: Place) -> Iterator[Load]:
+def _specified(energy: Expr, states: Sequence[Coordinate], names: Names) -> Iterator[Load]:
     """The inertial forces of specified accelerations, -d2T/(dqdot dv) vdot, for an energy at rest velocities v.
 
     The equations do not depend on v. So Lagrange's equations at v = 0 need these loads besides that energy.
@@ -258,11 +254,11 @@ def _specified(energy: Expr, states: Sequence[Coordinate], names: Names, place: 
         along = [energy.diff(state.rate, v) * acceleration for v, acceleration in names.specified.values()]
         force = names.at_rest(-sum(along, S.Zero))
         if force != 0:
-            yield Load(state, force, place)
+            yield Load(state, force)
 
 
 def _loads(
-    loads: Iterable[Any], frame: Any, states: Sequence[Coordinate], names: Callable[[Expr, str], Expr], place: Place
+    loads: Iterable[Any], frame: Any, states: Sequence[Coordinate], names: Callable[[Expr, str], Expr]
 ) -> tuple[Load, ...]:
     """The generalized force of every load along every coordinate."""
     result = []
@@ -275,5 +271,5 @@ def _loads(
         for state in states:
             force = sum((diff(speed, state.rate) * push for speed, push in components), S.Zero)
             if force != 0:
-                result.append(Load(state, force, place))
+                result.append(Load(state, force))
     return tuple(result)

@@ -13,7 +13,7 @@ from sympy import Expr, Float, Matrix, Symbol, simplify, trigsimp
 from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import Point, ReferenceFrame
 
-from modelgen.errors import ModelError, Place
+from modelgen.errors import calling_place, mistake
 from modelgen.statement.sympy_checks import TIME
 
 DIGITS = 50
@@ -21,7 +21,7 @@ ATTEMPTS = 3  # sets of random numbers at which the velocities are examined
 ROUNDING = 1e-20  # a smaller difference is a rounding error
 
 
-def following_speeds(method: Any, place: Place) -> Matrix:
+def following_speeds(method: Any) -> Matrix:
     """A (dependent, independent) with u_dependent = A u_independent, by the velocity constraints of a KanesMethod.
 
     Raises ModelError for constraints that are not homogeneous, and for dependent speeds that do not follow.
@@ -34,15 +34,14 @@ def following_speeds(method: Any, place: Place) -> Matrix:
     k, f = method._k_nh, method._f_nh
     if any(simplify(entry) != 0 for entry in f):
         conditions = ", ".join(str(entry) for entry in k * method.u + f)
-        raise ModelError(
+        raise mistake(
             f"the velocity constraints {conditions} = 0 do not vanish at rest; a model file holds constraints that "
-            "are linear in the speeds, without a part of their own.",
-            place,
+            "are linear in the speeds, without a part of their own."
         )
     own = k[:, free:]
     if simplify(own.det()) == 0:
         names = ", ".join(map(str, method._udep))
-        raise ModelError(f"the dependent speeds {names} do not follow from the constraints; choose others.", place)
+        raise mistake(f"the dependent speeds {names} do not follow from the constraints; choose others.")
     solved: Matrix = -own.inv(method="ADJ") * k[:, :free]
     return solved.applyfunc(lambda entry: simplify(trigsimp(entry)))
 
@@ -130,25 +129,25 @@ def _hides(velocity: Matrix, turns: bool, q: Sequence[Expr], u: Sequence[Expr], 
     return False
 
 
-def unseen_bodies(method: Any, place: Place) -> str:
+def unseen_bodies(method: Any) -> str:
     """A warning about a LagrangesMethod of several coordinates that does not name its bodies; empty for others."""
     if len(method.q) < 2 or (method.inertial is not None and getattr(method, "_bodies", None)):
         return ""
     return (
-        f"{place}: the LagrangesMethod does not name its bodies, so that their velocities cannot be checked. If one of "
-        "them rolls without slip, Lagrange's equations are wrong: write it as a KanesMethod. If none does, write "
-        "LagrangesMethod(..., bodies=[...], frame=N) to have it checked."
+        f"{calling_place()}: the LagrangesMethod does not name its bodies, so that their velocities cannot be checked. "
+        "If one of them rolls without slip, Lagrange's equations are wrong: write it as a KanesMethod. If none does, "
+        "write LagrangesMethod(..., bodies=[...], frame=N) to have it checked."
     )
 
 
-def refuse_rolling_lagrangian(method: Any, place: Place) -> None:
+def refuse_rolling_lagrangian(method: Any) -> None:
     """Raise ModelError for a LagrangesMethod with constraints, or with velocities that hide a rolling condition."""
     advice = (
         "Write the system as a KanesMethod, with u_dependent=[...] and velocity_constraints=[...]; or write its bodies "
         "by robot.body or robot.link, and the rolling by robot.roll(...)."
     )
     for constraint in method.coneqs:
-        raise ModelError(f"the LagrangesMethod has a constraint, {constraint} = 0. {advice}", place)
+        raise mistake(f"the LagrangesMethod has a constraint, {constraint} = 0. {advice}")
     frame = method.inertial
     if frame is None:
         return
@@ -156,8 +155,7 @@ def refuse_rolling_lagrangian(method: Any, place: Place) -> None:
     u = [coordinate.diff(TIME) for coordinate in q]
     what = hidden_rolling(getattr(method, "_bodies", None) or (), method.forcelist, frame, q, u, Matrix.eye(len(q)))
     if what:
-        raise ModelError(
+        raise mistake(
             f"the velocity of {what} is not the rate of a position or rotation in these coordinates: it hides a "
-            f"rolling condition, with which Lagrange's equations are wrong. {advice}",
-            place,
+            f"rolling condition, with which Lagrange's equations are wrong. {advice}"
         )

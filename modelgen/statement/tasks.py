@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sympy import Expr, Float, tanh
 
-from modelgen.errors import ModelError, Place, calling_place, suggestion
+from modelgen.errors import ModelError, mistake, suggestion
 from modelgen.metadata import NamedActionCost, Reference, Task
 from modelgen.statement.action_costs import ACTION_COSTS, ActionCost, InputCost, check_input_cost
 from modelgen.statement.checker import TIME, expression, number, positive
-from modelgen.statement.declarations import Ball, DeclaredInput, DeclaredParameter, quaternion_of
+from modelgen.statement.declarations import DeclaredInput, DeclaredParameter
+from modelgen.statement.joints import Ball, quaternion_of
 
 FASTEST = 20_000  # Hz; no controller of a robot is faster
 FASTEST_SIMULATION = 1_000_000  # Hz
@@ -26,19 +27,18 @@ def smooth_barrier(x: object, limit: object, height: object) -> Expr:
     It is height (sigmoid(20 (x - limit)) + sigmoid(20 (-x - limit))) minus its value at x = 0, so that a cost that is
     zero at the target stays zero there. It is written with tanh, which cannot overflow in single precision.
     """
-    place = calling_place()
-    at = expression(x, "coordinate of the barrier", place)
-    edge = expression(limit, "limit of the barrier", place)
-    rise = expression(height, "height of the barrier", place)
+    at = expression(x, "coordinate of the barrier")
+    edge = expression(limit, "limit of the barrier")
+    rise = expression(height, "height of the barrier")
     if edge.is_number:
-        edge = Float(positive(edge, "limit of the barrier", place))
+        edge = Float(positive(edge, "limit of the barrier"))
     if rise.is_number:
-        rise = Float(positive(rise, "height of the barrier", place))
+        rise = Float(positive(rise, "height of the barrier"))
     return rise / 2 * (tanh(10 * (at - edge)) - tanh(10 * (at + edge)) + 2 * tanh(10 * edge))
 
 
 def declared_action_cost(
-    cost: object, inputs: Sequence[DeclaredInput], place: Place
+    cost: object, inputs: Sequence[DeclaredInput]
 ) -> tuple[NamedActionCost, tuple[InputCost, ...]]:
     """The name and weights of an action cost, and its expressions for each input, about the middle of its range.
 
@@ -49,33 +49,29 @@ def declared_action_cost(
         return NamedActionCost("none", ()), ()
     if not isinstance(cost, ActionCost):
         known = " or ".join(f"{cost_class.__name__}(weight)" for cost_class in ACTION_COSTS)
-        raise ModelError(f"action_cost is {cost!r}; write {known}, or an instance of your own ActionCost class.", place)
+        raise mistake(f"action_cost is {cost!r}; write {known}, or an instance of your own ActionCost class.")
     kind = type(cost).__name__
     given = list(cost.weights) if isinstance(cost.weights, tuple | list) else [cost.weights] * len(inputs)
     if len(given) != len(inputs):
-        raise ModelError(
+        raise mistake(
             f"action_cost has {len(given)} weights, but the robot has {len(inputs)} inputs. "
-            f"Write {kind}([...]) with {len(inputs)} weights, or one number for all inputs.",
-            place,
+            f"Write {kind}([...]) with {len(inputs)} weights, or one number for all inputs."
         )
-    weights = tuple(positive(weight, f"weight of {kind}", place) for weight in given)
+    weights = tuple(positive(weight, f"weight of {kind}") for weight in given)
     costs = []
     for declared, weight in zip(inputs, weights, strict=True):
         u, limit = declared.symbol, declared.limit
         if not SMALLEST <= weight * limit**2 <= 1 / SMALLEST:
-            raise ModelError(
+            raise mistake(
                 f"the weight of {kind} is {weight:g} for the input `{u}`; write {SMALLEST / limit**2:.2g} to "
-                f"{1 / SMALLEST / limit**2:.2g}, with which single precision can compute costs.",
-                place,
+                f"{1 / SMALLEST / limit**2:.2g}, with which single precision can compute costs."
             )
         costs.append(cost.of_input(u, limit, weight))
-        check_input_cost(kind, costs[-1], limit, place)
+        check_input_cost(kind, costs[-1], limit)
     return NamedActionCost(cost.name, weights), tuple(costs)
 
 
-def with_rotations(
-    balls: Sequence[Ball], target: object, start: object, free: object, place: Place
-) -> tuple[Any, Any, Any]:
+def with_rotations(balls: Sequence[Ball], target: object, start: object, free: object) -> tuple[Any, Any, Any]:
     """Target, start and free states in which quaternions stand for the rotations of ball joints.
 
     Raises ModelError for a rotation that is not (roll, pitch, yaw), and for entries of quaternions written alone.
@@ -90,18 +86,18 @@ def with_rotations(
         for mapping in (targets, starts):
             wrong = next((name for name in entries if isinstance(mapping, Mapping) and name in mapping), None)
             if wrong:
-                raise ModelError(f"`{wrong}` has a value alone; write {ball.name}=... with (roll, pitch, yaw).", place)
-        goal = quaternion_of((0, 0, 0), "", place)
+                raise mistake(f"`{wrong}` has a value alone; write {ball.name}=... with (roll, pitch, yaw).")
+        goal = quaternion_of((0, 0, 0), "")
         if isinstance(targets, dict):
-            goal = quaternion_of(targets.pop(ball.name, (0, 0, 0)), f"target of `{ball.name}`", place)
+            goal = quaternion_of(targets.pop(ball.name, (0, 0, 0)), f"target of `{ball.name}`")
             targets |= dict(zip(entries, goal, strict=True))
         if isinstance(starts, dict) and ball.name in starts:
             pair = starts.pop(ball.name)
             if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise ModelError(
-                    f"the start of `{ball.name}` is {pair!r}; write {ball.name}=((roll, pitch, yaw), deviation).", place
+                raise mistake(
+                    f"the start of `{ball.name}` is {pair!r}; write {ball.name}=((roll, pitch, yaw), deviation)."
                 )
-            mean = quaternion_of(pair[0], f"start of `{ball.name}`", place)
+            mean = quaternion_of(pair[0], f"start of `{ball.name}`")
             starts |= {name: (value, pair[1]) for name, value in zip(entries, mean, strict=True)}
         if isinstance(names, list) and ball.name in names:
             names[names.index(ball.name) : names.index(ball.name) + 1] = entries
@@ -122,16 +118,15 @@ def numeric_task(
     simulation_rate: object | None,
     free: object,
     references: Sequence[DeclaredParameter] = (),
-    place: Place,
 ) -> Task:
     """The numbers of the task. Raises ModelError unless they fit the robot's state names and limits.
 
     spreads: largest standard deviation of each start, its limit or pi for an entry of a quaternion.
     references: with which targets and mean starts may move.
     """
-    targets = _checked_states({} if target is None else target, names, "target", place)
-    moving = [_affine(targets.get(name, 0), f"target of `{name}`", references, place) for name in names]
-    begins, deviations = _start(_checked_states(start, names, "start", place), names, moving, references, place)
+    targets = _checked_states({} if target is None else target, names, "target")
+    moving = [_affine(targets.get(name, 0), f"target of `{name}`", references) for name in names]
+    begins, deviations = _start(_checked_states(start, names, "start"), names, moving, references)
     goal, means = (tuple(value for value, _ in entries) for entries in (moving, begins))
     reach = [each.bounds[1] for each in references]
     spread = [(deviation, ()) for deviation in deviations]
@@ -140,31 +135,27 @@ def numeric_task(
         for name, (value, slopes), limit in zip(names, entries, largest, strict=True):
             away = sum(abs(slope) * most for slope, most in zip(slopes, reach, strict=False))
             if abs(value) + away > limit * (1 + 1e-12):
-                raise ModelError(
+                raise mistake(
                     f"the {what} of `{name}` is {value:g}{f' +- {away:g} by its references' if away else ''}, outside "
-                    f"its limit of {limit:g}. Give a {what} within {limit:g} of zero, or widen the limit.",
-                    place,
+                    f"its limit of {limit:g}. Give a {what} within {limit:g} of zero, or widen the limit."
                 )
-    weight = number(weight_at_horizon, "weight_at_horizon", place)
+    weight = number(weight_at_horizon, "weight_at_horizon")
     if not 0 < weight < 1:
-        raise ModelError(
+        raise mistake(
             f"weight_at_horizon is {weight:g}; it is the discount factor left at the horizon. "
-            "Give a number between 0 and 1, both excluded, such as 0.65.",
-            place,
+            "Give a number between 0 and 1, both excluded, such as 0.65."
         )
-    control, simulation = _rates(control_rate, simulation_rate, place)
-    seconds = positive(horizon, "horizon", place)
+    control, simulation = _rates(control_rate, simulation_rate)
+    seconds = positive(horizon, "horizon")
     if seconds * control < 1:
-        raise ModelError(
+        raise mistake(
             f"a horizon of {seconds:g} s is shorter than one control step at {control} Hz. "
-            f"Give a horizon of at least {1 / control:g} s.",
-            place,
+            f"Give a horizon of at least {1 / control:g} s."
         )
     if seconds * control > LONGEST:
-        raise ModelError(
+        raise mistake(
             f"a horizon of {seconds:g} s at {control} Hz has {seconds * control:g} control periods. Give a horizon of "
-            f"at most {LONGEST / control:g} s: a little more than the robot needs to reach its target.",
-            place,
+            f"at most {LONGEST / control:g} s: a little more than the robot needs to reach its target."
         )
     return Task(
         goal,
@@ -175,7 +166,7 @@ def numeric_task(
         weight,
         control,
         simulation,
-        free=_free(free, names, place),
+        free=_free(free, names),
         references=tuple(
             Reference(
                 each.symbol.name,
@@ -187,68 +178,61 @@ def numeric_task(
     )
 
 
-def _no_reference(what: str, found: str, symbol: str, place: Place) -> ModelError:
+def _no_reference(what: str, found: str, symbol: str) -> ModelError:
     """The error for a target or a start that is neither a number nor an expression of references."""
     name, why = ("goal", "and a model has no time") if symbol in TIME else (symbol, "which is not a reference")
-    return ModelError(
+    return mistake(
         f"the {what} {found}, {why}. Write a number, or an expression of references: {name} = "
-        f'robot.reference("{name}", limit=..., unit="..."), a set-point that changes while the robot runs.',
-        place,
+        f'robot.reference("{name}", limit=..., unit="..."), a set-point that changes while the robot runs.'
     )
 
 
-def _affine(
-    value: object, what: str, references: Sequence[DeclaredParameter], place: Place
-) -> tuple[float, tuple[float, ...]]:
+def _affine(value: object, what: str, references: Sequence[DeclaredParameter]) -> tuple[float, tuple[float, ...]]:
     """A number with references at zero, and its slopes in these. Raises ModelError where it is not affine in them."""
     if not isinstance(value, Expr) or not value.free_symbols:
         if callable(value):
-            raise _no_reference(what, "is a function", "t", place)
-        return number(value, what, place), (0.0,) * len(references)
-    term, symbols = expression(value, what, place), [each.symbol for each in references]
+            raise _no_reference(what, "is a function", "t")
+        return number(value, what), (0.0,) * len(references)
+    term, symbols = expression(value, what), [each.symbol for each in references]
     strange = sorted(map(str, term.free_symbols - {*symbols}))
     if strange:
-        raise _no_reference(what, f"contains `{strange[0]}`", strange[0], place)
+        raise _no_reference(what, f"contains `{strange[0]}`", strange[0])
     slopes = [term.diff(symbol).expand() for symbol in symbols]
     bent = next((symbol for symbol, slope in zip(symbols, slopes, strict=True) if slope.free_symbols), None)
     if bent is not None:
-        raise ModelError(
+        raise mistake(
             f"the {what} is {term}, which is not affine in the reference `{bent}`. Write a number plus numbers times "
-            "references; declare the curved term itself as the reference.",
-            place,
+            "references; declare the curved term itself as the reference."
         )
-    at_zero = number(term.xreplace(dict.fromkeys(symbols, Float(0))), what, place)
-    return at_zero, tuple(number(slope, what, place) for slope in slopes)
+    at_zero = number(term.xreplace(dict.fromkeys(symbols, Float(0))), what)
+    return at_zero, tuple(number(slope, what) for slope in slopes)
 
 
-def _free(free: object, names: Sequence[str], place: Place) -> tuple[str, ...]:
+def _free(free: object, names: Sequence[str]) -> tuple[str, ...]:
     """The names of the states that may end anywhere, in the order of the states."""
     if isinstance(free, str) or not isinstance(free, Sequence):
-        raise ModelError(f"free is {free!r}; write a list of names, such as free=[{names[0]!r}].", place)
-    for name in free:
-        if name not in names:
-            raise ModelError(
-                f"free contains `{name}`, which is not a state of this robot.{suggestion(str(name), names)} "
-                f"The states are {', '.join(names)}.",
-                place,
-            )
+        raise mistake(f"free is {free!r}; write a list of names, such as free=[{names[0]!r}].")
+    _require_states(free, names, "free")
     if set(free) == set(names):
-        raise ModelError("free contains every state, so that any motion would succeed. Leave one out.", place)
+        raise mistake("free contains every state, so that any motion would succeed. Leave one out.")
     return tuple(name for name in names if name in free)
 
 
-def _checked_states(values: object, names: Sequence[str], what: str, place: Place) -> Mapping[str, object]:
+def _checked_states(values: object, names: Sequence[str], what: str) -> Mapping[str, object]:
     """The mapping. Raises ModelError for a key that is not the name of a state."""
     if not isinstance(values, Mapping):
-        raise ModelError(f"{what} is {values!r}; write {what}=dict({names[0]}=...).", place)
-    for name in values:
-        if name not in names:
-            raise ModelError(
-                f"{what} contains `{name}`, which is not a state of this robot.{suggestion(str(name), names)} "
-                f"The states are {', '.join(names)}.",
-                place,
-            )
+        raise mistake(f"{what} is {values!r}; write {what}=dict({names[0]}=...).")
+    _require_states(values, names, what)
     return values
+
+
+def _require_states(given: Iterable[object], names: Sequence[str], what: str) -> None:
+    for name in given:
+        if name not in names:
+            raise mistake(
+                f"{what} contains `{name}`, which is not a state of this robot.{suggestion(str(name), names)} "
+                f"The states are {', '.join(names)}."
+            )
 
 
 def _start(
@@ -256,7 +240,6 @@ def _start(
     names: Sequence[str],
     goal: Sequence[tuple[float, tuple[float, ...]]],
     references: Sequence[DeclaredParameter],
-    place: Place,
 ) -> tuple[list[tuple[float, tuple[float, ...]]], tuple[float, ...]]:
     """Mean, with its slopes in the references, and standard deviation of each state.
 
@@ -265,38 +248,34 @@ def _start(
     means, deviations = list(goal), [0.0] * len(names)
     for name, pair in start.items():
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise ModelError(f"the start of `{name}` is {pair!r}; write {name}=(mean, standard_deviation).", place)
-        means[names.index(name)] = _affine(pair[0], f"start mean of `{name}`", references, place)
-        deviation = number(pair[1], f"start standard deviation of `{name}`", place)
+            raise mistake(f"the start of `{name}` is {pair!r}; write {name}=(mean, standard_deviation).")
+        means[names.index(name)] = _affine(pair[0], f"start mean of `{name}`", references)
+        deviation = number(pair[1], f"start standard deviation of `{name}`")
         if deviation < 0:
-            raise ModelError(f"the start standard deviation of `{name}` is {deviation:g}; write a number >= 0.", place)
+            raise mistake(f"the start standard deviation of `{name}` is {deviation:g}; write a number >= 0.")
         deviations[names.index(name)] = deviation
     return means, tuple(deviations)
 
 
-def _rates(control_rate: object, simulation_rate: object | None, place: Place) -> tuple[int, int]:
+def _rates(control_rate: object, simulation_rate: object | None) -> tuple[int, int]:
     """Both rates in whole Hz. The simulation rate is a multiple of the control rate."""
-    control = positive(control_rate, "control_rate", place)
+    control = positive(control_rate, "control_rate")
     default = control * max(1, round(SIMULATION_RATE / control))
-    simulation = default if simulation_rate is None else positive(simulation_rate, "simulation_rate", place)
+    simulation = default if simulation_rate is None else positive(simulation_rate, "simulation_rate")
     for name, value in (("control_rate", control), ("simulation_rate", simulation)):
         if value != int(value):
-            raise ModelError(f"{name} is {value:g} Hz; write a whole number of hertz.", place)
+            raise mistake(f"{name} is {value:g} Hz; write a whole number of hertz.")
     if control > FASTEST:
-        raise ModelError(
+        raise mistake(
             f"control_rate is {control:g} Hz; write at most {FASTEST} Hz. It is how often the controller acts, such as "
-            "125 or 1000.",
-            place,
+            "125 or 1000."
         )
     if simulation > FASTEST_SIMULATION:
-        raise ModelError(
-            f"simulation_rate is {simulation:g} Hz; write at most {FASTEST_SIMULATION} Hz, or leave it out.", place
-        )
+        raise mistake(f"simulation_rate is {simulation:g} Hz; write at most {FASTEST_SIMULATION} Hz, or leave it out.")
     if simulation % control:
         nearest = control * max(1, round(simulation / control))
-        raise ModelError(
+        raise mistake(
             f"simulation_rate is {simulation:g} Hz and control_rate {control:g} Hz; the input is held over a "
-            f"whole number of simulation steps. Write a multiple, such as simulation_rate={nearest:g}.",
-            place,
+            f"whole number of simulation steps. Write a multiple, such as simulation_rate={nearest:g}."
         )
     return int(control), int(simulation)

@@ -14,9 +14,10 @@ from math import inf
 
 from sympy import Abs, Add, Expr, Float, Function, Max, Min, Mul, Pow, S, Symbol, atan2, exp, sign
 
-from modelgen.errors import ModelError, Place, abridged
+from modelgen.errors import abridged, mistake
 from modelgen.statement.checker import check_finite, check_smooth, check_symbols, expression
-from modelgen.statement.declarations import RATE_UNITS, UNITS, Declarations, DeclaredInput, DeclaredParameter, Internal
+from modelgen.statement.declarations import Declarations, DeclaredInput, DeclaredParameter, Internal
+from modelgen.statement.joints import RATE_UNITS, UNITS
 from modelgen.units import Dimension, dimension, divided, multiplied, named, parse, raised
 
 NONE = dimension("1")
@@ -42,13 +43,11 @@ class Dimensions:
         units: Mapping[Symbol, str],
         vouching: frozenset[Symbol],
         what: str,
-        place: Place,
         bare: bool = False,
     ) -> None:
         self.units = units
         self.vouching = vouching
         self.what = what
-        self.place = place
         self.bare = bare
         self._seen: dict[Expr, Found | None] = {}
 
@@ -68,11 +67,10 @@ class Dimensions:
         for term in Add.make_args(expression):
             found = self.of(term)
             if found and found.sure and found.dimension != expected:
-                raise ModelError(
+                raise mistake(
                     f"the {self.what} contains the term {_short(term)}, which is in {named(found.dimension)}"
                     f"{self._named(term)}; it should be in {named(expected)}. Correct the term or a unit. A number "
-                    "with a unit of its own is a parameter with fixed=True, or has a decimal point: 2.0 * ...",
-                    self.place,
+                    "with a unit of its own is a parameter with fixed=True, or has a decimal point: 2.0 * ..."
                 )
 
     def check_arguments(self, expression: Expr) -> None:
@@ -87,7 +85,7 @@ class Dimensions:
 
     def _found(self, expression: Expr) -> Found | None:
         if isinstance(expression, Symbol):
-            own = parse(self.units[expression], "unit", self.place)
+            own = parse(self.units[expression], "unit")
             return None if own is None else Found(own, expression in self.vouching and own != NONE)
         if expression.is_number:
             unknown = expression.has(Float) or (self.bare and expression not in (1, -1))
@@ -118,12 +116,11 @@ class Dimensions:
         for term, found in sure[1:]:
             first, other = sure[0]
             if found.dimension != other.dimension:
-                raise ModelError(
+                raise mistake(
                     f"the {self.what} contains {_short(expression)}, where {_short(first)} is in "
                     f"{named(other.dimension)}{self._named(first)} and {_short(term)} in {named(found.dimension)}"
                     f"{self._named(term)}. "
-                    "Correct a term or a unit.",
-                    self.place,
+                    "Correct a term or a unit."
                 )
         if sure:
             return sure[0][1]
@@ -141,11 +138,10 @@ class Dimensions:
         for argument in expression.args:
             found = self.of(argument)
             if found and found.sure and found.dimension != NONE:
-                raise ModelError(
+                raise mistake(
                     f"the {self.what} contains {_short(expression)}, but {_short(argument)} is in "
                     f"{named(found.dimension)}{self._named(argument)}, and {type(expression).__name__} takes an angle "
-                    "or a plain number. Divide it by a quantity of its kind.",
-                    self.place,
+                    "or a plain number. Divide it by a quantity of its kind."
                 )
         return Found(NONE, False)
 
@@ -182,37 +178,35 @@ class Terms:
     `unit` is the unit of each of its terms. Every method raises ModelError with the line.
     """
 
-    def __init__(self, declared: Declarations, place: Place) -> None:
+    def __init__(self, declared: Declarations) -> None:
         self.declared = declared
-        self.place = place
 
     def term(self, value: object, what: str, may_contain: str, unit: Unit = None) -> Expr:
         """A finite real expression."""
-        term = expression(value, what, self.place)
+        term = expression(value, what)
         declared = self.declared
         allowed = {parameter.symbol for parameter in declared.parameters}
         if "q" in may_contain:
             allowed |= {joint.symbol for joint in declared.coordinates}
-        turns = {turn for ball in declared.balls for turn in ball.turn}
         if "t" in may_contain:
-            allowed |= turns
+            allowed |= {*declared.turns}
         if "v" in may_contain:
-            rates = {symbol.rate for symbol in (*turns, *(joint.symbol for joint in declared.coordinates))}
+            rates = {symbol.rate for symbol in (*declared.turns, *(joint.symbol for joint in declared.coordinates))}
             allowed |= rates | {speed.symbol for speed in declared.speeds}
         if "z" in may_contain:
             allowed |= {state.symbol for state in declared.internal}
         if "u" in may_contain:
             allowed |= {declared_input.symbol for declared_input in declared.inputs}
-        check_symbols(term, what, allowed, declared.symbols, ALLOWED.get(may_contain, ""), self.place)
+        check_symbols(term, what, allowed, declared.symbols, ALLOWED.get(may_contain, ""))
         fixed = {parameter.symbol: Float(parameter.value) for parameter in declared.parameters if parameter.fixed}
-        check_finite(term.xreplace(fixed), what, self.place)
+        check_finite(term.xreplace(fixed), what)
         if unit is not None and not term.is_number:
             self.dimensions(what).check(term, dimension(unit) if isinstance(unit, str) else unit)
         return term.xreplace(declared.lagged)
 
     def smooth(self, value: object, what: str, may_contain: str, unit: Unit = None) -> Expr:
         """An expression without kinks. Forces are its derivatives."""
-        check_smooth(expression(value, what, self.place), what, self.place)
+        check_smooth(expression(value, what), what)
         return self.term(value, what, may_contain, unit)
 
     def coefficient(
@@ -240,9 +234,9 @@ class Terms:
         if least < 0 or (least == 0 and not zero):
             value_text = f"may be {least:g} by the bounds of `{term}`" if uncertain else f"is {least:g}"
             wanted = "must not be negative" if zero else "must be greater than zero"
-            raise ModelError(f"the {what} {value_text}; it {wanted}.", self.place)
+            raise mistake(f"the {what} {value_text}; it {wanted}.")
         if float(nominal) > most:
-            raise ModelError(f"the {what} is {float(nominal):g}; it must not exceed {most:g}.", self.place)
+            raise mistake(f"the {what} is {float(nominal):g}; it must not exceed {most:g}.")
         return term
 
     def nominal(self, term: Expr) -> Expr:
@@ -251,7 +245,7 @@ class Terms:
 
     def never_negative(self, value: object, what: str, may_contain: str, unit: Unit) -> Expr:
         """A smooth expression that is never negative, such as a mass. See `coefficient`."""
-        check_smooth(expression(value, what, self.place), what, self.place)
+        check_smooth(expression(value, what), what)
         return self.coefficient(value, what, may_contain, unit)
 
     def along(self, displacement: object, *, turns: bool = False) -> tuple[Expr, Dimension | None]:
@@ -259,32 +253,27 @@ class Terms:
 
         turns: whether it may contain turns of ball joints. They are no states, so that nothing may depend on them.
         """
-        turning = {turn for ball in self.declared.balls for turn in ball.turn}
+        turning = {*self.declared.turns}
         along = self.smooth(displacement, "displacement", "qt")
         used = sorted(map(str, along.free_symbols & turning))
         if used and not turns:
-            raise ModelError(
+            raise mistake(
                 f"a force or inertia depends on the turn `{used[0]}`, which is no state: three turns are not three "
                 "angles. Write robot.apply, robot.damp or robot.dry_friction along it, or a robot.potential_energy of "
-                "the joint's `rotation`.",
-                self.place,
+                "the joint's `rotation`."
             )
         if any(along.diff(turn).free_symbols & turning for turn in turning):
-            raise ModelError(
-                f"the displacement {along} is not linear in the turn `{used[0]}`; write the turn alone.", self.place
-            )
+            raise mistake(f"the displacement {along} is not linear in the turn `{used[0]}`; write the turn alone.")
         if not along.free_symbols & ({joint.symbol for joint in self.declared.coordinates} | turning):
-            raise ModelError(
+            raise mistake(
                 f"a force is applied along {along}, which contains no coordinate. "
-                "Write the coordinate first: robot.apply(coordinate, force), robot.spring(coordinate, stiffness).",
-                self.place,
+                "Write the coordinate first: robot.apply(coordinate, force), robot.spring(coordinate, stiffness)."
             )
         return along, self.dimensions("displacement").span(along)
 
     def velocity(self, displacement: Expr) -> Expr:
         """The time derivative of an expression of the coordinates."""
-        symbols = [joint.symbol for joint in self.declared.coordinates]
-        symbols += [turn for ball in self.declared.balls for turn in ball.turn]
+        symbols = [*(joint.symbol for joint in self.declared.coordinates), *self.declared.turns]
         return sum((displacement.diff(symbol) * symbol.rate for symbol in symbols), S.Zero)
 
     def dimensions(self, what: str, bare: bool = False) -> Dimensions:
@@ -295,6 +284,6 @@ class Terms:
         units = {source.symbol: source.unit for source in (*sources, *declared.speeds)}
         for joint in declared.coordinates:
             units[joint.symbol], units[joint.symbol.rate] = UNITS[joint.kind], RATE_UNITS[joint.kind]
-        for turn in (turn for ball in declared.balls for turn in ball.turn):
+        for turn in declared.turns:
             units[turn], units[turn.rate] = "rad", "rad/s"
-        return Dimensions(units, frozenset(source.symbol for source in sources), what, self.place, bare)
+        return Dimensions(units, frozenset(source.symbol for source in sources), what, bare)

@@ -1,12 +1,51 @@
 """The commands of `solver`, one file each: each with a dataclass `Options` and a function `run`. cli.py lists them."""
 
-import sys
+from __future__ import annotations
 
+import sys
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from tyro.conf import arg
+
+from modelgen.commandline import Range
 from modelgen.commandline.program import FAILED, INTERRUPTED, USAGE
+from solver.plants import PlantName
+from solver.streams import SEEDS
 
 MOST_JOBS = 1024  # processes at once
 
-__all__ = ["FAILED", "INTERRUPTED", "MOST_JOBS", "USAGE", "announce"]
+__all__ = ["FAILED", "INTERRUPTED", "MOST_JOBS", "USAGE", "PlantOptions", "announce"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlantOptions:
+    """The plant of the rollouts, and what the policies are told there."""
+
+    plant: PlantName = "nominal"
+    """`nominal` is the model, `euler` the model with the authors' integrator, `harsh` the model with the drive and the
+    sensors of a small laboratory robot, `mujoco` another engine."""
+    harsh: Annotated[list[str], arg(metavar="EFFECT[=MULTIPLEx] ...")] = field(default_factory=list)
+    """Effects of the harsh plant: delay, saturation, backlash, stiction, encoder, noise; noise=2x doubles the noise. By
+    default all effects."""
+    observer: bool = False
+    """Estimate the state from measurements and inputs, and predict it over the delay. Without an observer the policy
+    gets the measurements: on the harsh plant, encoder positions and their filtered differences."""
+    estimate: Annotated[list[str] | None, arg(metavar="[NAME ...]")] = None
+    """Parameters that the observer estimates beside the state, with --observer: their names, or `all`. A run of `solver
+    train --given` is told the estimates in every control period; without names, all parameters that it is told are
+    estimated."""
+    blind: bool = False
+    """Tell the policy the nominal parameters, and not the changed ones. It matters for runs of `solver train --given`
+    only."""
+    reaction_periods: Annotated[float | None, Range(0.0, 100.0)] = None
+    """Control periods that an input acts before the next one can: 1 for a zero-order hold, 2 with one period of sensor
+    delay. The policy takes this time into account. 0 is the closed form of continuous time. By default as in
+    training."""
+    seed: Annotated[int | None, Range(0, SEEDS - 1)] = None
+    """Seed of the starts and of the noise of the harsh plant. By default the seed of the evaluations in training."""
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
+    """Folder of artifacts. By default the one of the training."""
 
 
 def announce(text: str) -> None:

@@ -11,14 +11,13 @@ from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
 from modelgen.commandline.program import warn
-from solver.plants import PlantName
-from solver.streams import SEEDS
+from solver.commands import PlantOptions
 
 COMMON = ("run", "episodes", "changes", "blind", "plant", "harsh", "observer", "estimate", "seed", "json")
 
 
-@dataclass(frozen=True)
-class Options:
+@dataclass(frozen=True, kw_only=True)
+class Options(PlantOptions):
     """The policy does not know what is changed in the plant, apart from the parameters that its training gave."""
 
     run: Annotated[Path, Positional]
@@ -27,38 +26,14 @@ class Options:
     """Rollouts from the task's start distribution."""
     changes: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
     """Changed parameters of the plant: mass=1.3x multiplies, mass=+0.05 adds, mass=1.1 replaces. Units are SI."""
-    blind: bool = False
-    """Tell the policy the nominal parameters, and not the changed ones. It matters for runs of `solver train --given`
-    only."""
-    plant: PlantName = "nominal"
-    """`nominal` is the model, `euler` the model with the authors' integrator, `harsh` the model with the drive and the
-    sensors of a small laboratory robot, `mujoco` another engine."""
-    harsh: Annotated[list[str], arg(metavar="EFFECT[=MULTIPLEx] ...")] = field(default_factory=list)
-    """Effects of the harsh plant: delay, saturation, backlash, stiction, encoder, noise; noise=2x doubles the noise. By
-    default all effects."""
-    observer: bool = False
-    """Estimate the state from measurements and inputs, and predict it over the delay. Without an observer the policy
-    gets the measurements: on the harsh plant, encoder positions and their filtered differences."""
     longest_delay: Annotated[int | None, Range(0, 1000)] = None
     """Upper bound of the delay in control periods, with --observer. The observer estimates the delay. By default it
     knows the delay."""
-    estimate: Annotated[list[str] | None, arg(metavar="[NAME ...]")] = None
-    """Parameters that the observer estimates beside the state, with --observer: their names, or `all`. A run of `solver
-    train --given` is told the estimates in every control period; without names, all parameters that it is told are
-    estimated."""
     jump: Annotated[float | None, Range(0.01, 10000.0)] = None
     """Seconds after which the references of the model file jump to other random values, three times in a rollout. A
     success reaches every target."""
-    reaction_periods: Annotated[float | None, Range(0.0, 100.0)] = None
-    """Control periods that an input acts before the next one can: 1 for a zero-order hold, 2 with one period of sensor
-    delay. The policy takes this time into account. 0 is the closed form of continuous time. By default as in
-    training."""
-    seed: Annotated[int | None, Range(0, SEEDS - 1)] = None
-    """Seed of the starts and of the noise of the harsh plant. By default the seed of the evaluations in training."""
     json: bool = False
     """Print JSON instead of a line."""
-    generated: Annotated[str | None, arg(metavar="DIR")] = None
-    """Folder of artifacts. By default the one of the training."""
 
 
 def run(options: Options) -> None:

@@ -13,18 +13,16 @@ from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
 from modelgen.files import require_writable
-from solver.commands import MOST_JOBS, announce
+from solver.commands import MOST_JOBS, PlantOptions, announce
 from solver.errors import SolverError
-from solver.plants import PlantName
-from solver.streams import SEEDS
 
 if TYPE_CHECKING:
     from solver.evaluation.statistics import ParameterRange
 COMMON = ("runs", "parameter", "start", "end", "points", "plant", "observer", "estimate", "episodes", "out", "jobs")
 
 
-@dataclass(frozen=True)
-class Options:
+@dataclass(frozen=True, kw_only=True)
+class Options(PlantOptions):
     """The policies do not know what is changed, apart from the parameters that their training gave. Prints the lowest
     result of every group of runs, and writes a figure and a JSON file with all results."""
 
@@ -41,22 +39,8 @@ class Options:
     """Last change of the range, in the same form: 1.5x or +0.1."""
     points: list[Annotated[int, Range(2, 10_000)]] = field(default_factory=list)
     """Points of the range, one number for all parameters or one for each. By default 21, or 11 for each of two."""
-    plant: PlantName = "nominal"
-    """The plant, as in `solver evaluate`."""
-    harsh: Annotated[list[str], arg(metavar="EFFECT[=MULTIPLEx] ...")] = field(default_factory=list)
-    """Effects of the harsh plant, as in `solver evaluate`."""
-    observer: bool = False
-    """Give the policies the states of an observer, as in `solver evaluate`."""
-    estimate: Annotated[list[str] | None, arg(metavar="[NAME ...]")] = None
-    """Parameters that the observer estimates, with --observer, as in `solver evaluate`."""
-    blind: bool = False
-    """Tell the policies the nominal parameters, as in `solver evaluate`."""
-    reaction_periods: Annotated[float | None, Range(0.0, 100.0)] = None
-    """Control periods that an input acts, as in `solver evaluate`, for every run."""
     episodes: Annotated[int, Range(1, 100_000)] = 100
     """Rollouts of every run at every point."""
-    seed: Annotated[int | None, Range(0, SEEDS - 1)] = None
-    """Seed of the starts and of the noise of the harsh plant. By default the seed of the evaluations in training."""
     out: Path | None = None
     """Figure and JSON file without their endings. By default
     runs/robustness-ROBOT-PLANT[-EFFECTS][-observer][-estimate-NAMES][-blind][-reactionK]-PARAMETERS."""
@@ -64,8 +48,6 @@ class Options:
     """Processes of the rollouts on this machine. The results do not depend on it."""
     cluster: Annotated[str | None, arg(metavar="ADDRESS")] = None
     """Address of a Dask scheduler whose workers make the rollouts, as in `solver sweep`."""
-    generated: Annotated[str | None, arg(metavar="DIR")] = None
-    """Folder of artifacts. By default the one of the training."""
 
     def ranges(self) -> list[ParameterRange]:
         """The ranges of the parameters; none without --parameter. Raises SolverError for changes that do not match."""

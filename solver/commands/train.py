@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from tyro.conf import Positional, arg
+from tyro.conf import arg
 
 from modelgen.commandline import Range
 from modelgen.commandline.program import warn
-from solver.commands.training import require_alone
+from solver.commands.training import RunOptions, require_alone
 from solver.errors import SolverError
 from solver.training.presets import Algorithm
 from solver.training.settings import Settings
@@ -33,20 +33,14 @@ COMMON = (
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(RunOptions):
     """The defaults of the settings depend on the robot and the preset. The help shows the defaults of the robot that it
     is called with: `solver train ROBOT --preset paper --help`."""
 
-    robot: Annotated[str, Positional] = ""
-    """Name of a robot built with `modelgen build`."""
     preset: Annotated[str, arg(metavar="NAME")] = "fast"
     """`fast` (minutes on two cores) or `paper` (the authors' settings). Every setting below overrides it."""
     algorithm: Algorithm = "rfvi"
     """`rfvi` plays against the adversaries of the preset, `cfvi` without adversaries."""
-    out: Annotated[Path | None, arg(metavar="DIR")] = None
-    """Run folder. By default runs/ROBOT-ALGORITHM-PRESET-seedN."""
-    overwrite: bool = False
-    """Replace a run that is already in the folder."""
     start_from: Annotated[Path | None, arg(metavar="DIR")] = None
     """Start from the value function of this run, for example after a change of the model file. This takes a quarter of
     the iterations."""
@@ -57,15 +51,11 @@ class Options:
     """Parameters that the policy is told, for one training of a whole family of robots. The range is by default the
     bounds of the model file: mass=0.8:1.2 in SI units, or mass=0.5x:1.5x of the nominal value. `all`: every parameter
     that changes the motion."""
-    resume: Annotated[Path | None, arg(metavar="DIR")] = None
-    """Continue the run in this folder with its own settings. Give no other option."""
     preview: Annotated[float, Range(0.0, 86_400.0)] = 20.0
     """Seconds of a search for a motion to the target before the training, which warns of an impossible task. The
     training does not depend on it. 0: no search."""
     unheld_target: bool = False
     """Train for a target that no input within the limits holds."""
-    generated: Annotated[str | None, arg(metavar="DIR")] = None
-    """Folder of artifacts. By default ./generated, then the one shipped with the package."""
     settings: Settings = field(default_factory=Settings)
 
 

@@ -10,19 +10,48 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from tyro.conf import Positional, arg
 
 from modelgen.commandline.program import warn
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.runs import kinds
 from solver.runs.folder import CHECKPOINT, Report, pace, read_metrics
-from solver.runs.kinds import Description, Kind, kind_of
+from solver.runs.kinds import Description, Kind, kind_of, kind_that_trains
 from solver.runs.shipped import require_no_shipped
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the commands that write a run folder have in common."""
+
+    robot: Annotated[str, Positional] = ""
+    """Name of a robot built with `modelgen build`."""
+    out: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Run folder. By default runs/NAME, with the robot, the algorithm, what else differs, and the seed in the name."""
+    overwrite: bool = False
+    """Replace a run that is already in the folder."""
+    resume: Annotated[Path | None, arg(metavar="DIR")] = None
+    """Continue the run in this folder with its own settings. Give no other option."""
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
+    """Folder of artifacts. By default ./generated, then the one shipped with the package."""
+
+
+def begin(command: str, options: RunOptions, describe: Callable[[], Description]) -> None:
+    """Resume the run that the options name, or start the described one. Raises SolverError for neither."""
+    if options.resume is not None:
+        resume(options.resume)
+    elif options.robot:
+        run = describe()
+        start(kind_that_trains(run.settings.algorithm), run, options.out, options.overwrite)
+    else:
+        raise SolverError(f"name a robot, for example `solver {command} pendulum`, or a run with --resume DIR")
 
 
 def require_alone(given: Mapping[str, Any]) -> None:

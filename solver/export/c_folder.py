@@ -96,7 +96,8 @@ def replay(problem: Problem, act: Controller, close: float) -> dict[str, object]
     generator = torch.Generator().manual_seed(0)
     x, n = problem.sample_domain(CANDIDATES * (INSIDE + OUTSIDE), generator), len(problem.target)
     beyond = x[: CANDIDATES * OUTSIDE].clone()
-    ends = [i for i in range(n) if problem.clipped[i] and i not in _quaternions(problem)]
+    quaternions = {i for rotation in problem.geometry.rotations for i in range(n)[rotation.quaternion]}
+    ends = [i for i in range(n) if problem.clipped[i] and i not in quaternions]
     if ends:
         beyond[:, ends[-1]] = 1.01 * problem.bound[ends[-1]]
     inside = _steady(problem, act, x[CANDIDATES * OUTSIDE :], INSIDE, generator)
@@ -113,10 +114,6 @@ def replay(problem: Problem, act: Controller, close: float) -> dict[str, object]
         "replayed_inputs": _rows(act(rows)[0]),
         "input_limits": listed(problem.input_limits.tolist()),
     }
-
-
-def _quaternions(problem: Problem) -> set[int]:
-    return {i for rotation in problem.geometry.rotations for i in range(len(problem.target))[rotation.quaternion]}
 
 
 def _steady(problem: Problem, act: Controller, x: torch.Tensor, count: int, generator: torch.Generator) -> torch.Tensor:

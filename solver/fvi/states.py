@@ -48,9 +48,9 @@ class StateSource:
     basin: Basin | BasinFamily | None = None  # its metric scales the states around the target
     start_spread: float = 0.05  # standard deviation added to starts, as a share of the state limits
     target_spread: float = 0.15  # the largest around the target where there is no basin, likewise
-    new_rollouts: int = 16  # in an iteration
-    parts: int = 16  # of the horizon; a rollout for the buffer lasts one part
-    buffer: int = 100_000  # largest number of visited states
+    new_rollouts: int = 8  # in an iteration
+    parts: int = 32  # of the horizon; a rollout for the buffer lasts one part
+    buffer: int = 50_000  # largest number of visited states
     noise: float = 0.2  # standard deviation of the noise on their inputs, as a share of the input limits
     noise_seconds: float = 0.1  # correlation time of this noise: white noise averages out within a swing
     visited: Tensor = field(init=False)

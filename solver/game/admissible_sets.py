@@ -79,31 +79,9 @@ class Ellipsoid:
             raise SolverError("the matrix of an ellipsoid is symmetric and positive semidefinite, and this one is not")
         return Ellipsoid(centre, (vectors * values.clamp_min(0.0).sqrt()).to(centre))
 
-    @property
-    def half_widths(self) -> Tensor:
-        """Half widths sqrt(P_ii) (d,): extent of the ellipsoid from its centre along every axis."""
-        widths: Tensor = torch.linalg.vector_norm(self.factor, dim=1)
-        return widths
-
     def extreme_point(self, z: Tensor) -> Tensor:
         """centre - P z/sqrt(z^T P z)."""
         return self.centre - unit_rows(z @ self.factor) @ self.factor.T
-
-    def scaled_into(self, lower: Tensor, upper: Tensor, about: Tensor | None = None) -> Ellipsoid:
-        """Largest copy, scaled by at most 1, that lies within lower <= xi <= upper, both (d,).
-
-        about (d,): the fixed point of the scaling, by default the centre. Raises SolverError if it is out of bounds.
-        """
-        fixed = self.centre if about is None else about
-        if bool(((fixed < lower) | (fixed > upper)).any()):
-            raise SolverError(
-                f"an ellipsoid cannot be scaled about {fixed.tolist()}, which lies outside the bounds "
-                f"{lower.tolist()} to {upper.tolist()}; scale it about a point within them"
-            )
-        offset, widths = self.centre - fixed, self.half_widths
-        reach, room = torch.cat([widths + offset, widths - offset]), torch.cat([upper - fixed, fixed - lower])
-        share = float(torch.where(reach > room, room / reach, 1.0).min())
-        return Ellipsoid(fixed + share * offset, share * self.factor)
 
 
 def unit_rows(z: Tensor) -> Tensor:

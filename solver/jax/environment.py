@@ -154,16 +154,13 @@ class Environment:
             for share in (0.5, 0.5, 1.0):
                 stages.append(x + share * self._seconds * rates[-1])
                 rates.append(self.robot.dynamics(stages[-1], u, theta))
-            costs = [self._state_cost(stage) for stage in stages]
+            turned = [jnp.where(self._unwrapped, _turned(stage), stage) for stage in stages]
+            costs = [self.robot.state_cost(stage)[0] for stage in turned]
             slope, mean = ((e[0] + 2.0 * e[1] + 2.0 * e[2] + e[3]) / 6.0 for e in (rates, costs))
             return self._confined(x + self._seconds * slope), total + self._seconds * mean
 
         x, cost = jax.lax.fori_loop(0, self._steps, advance, (x, cost))
         return x, cost + self.robot.action_cost(u)[0] * (self._seconds * self._steps)
-
-    def _state_cost(self, x: Any) -> Any:
-        """State cost at the nominal parameters; angles in which the model's cost is not periodic are wrapped."""
-        return self.robot.state_cost(jnp.where(self._unwrapped, _turned(x), x))[0]
 
     def _confined(self, x: Any) -> Any:
         """x (n,) with angles in [-pi, pi) and other states within their limits."""

@@ -117,7 +117,7 @@ class Sensors:
     """
 
     def __init__(self, problem: Problem, encoder: float, noise: float, seed: Seeds, x: Tensor) -> None:
-        self.noise, self.period, self.geometry = noise, problem.control_step, problem.geometry
+        self.noise, self.period, self.problem, self.geometry = noise, problem.control_step, problem, problem.geometry
         self.coordinates, self.continuous = problem.robot.metadata.nq, problem.continuous
         seeds = [seed] if isinstance(seed, int) else seed
         self.generators = [torch.Generator(device=x.device).manual_seed(number) for number in seeds]
@@ -132,7 +132,7 @@ class Sensors:
         """Measured states (N, n) at the true states x (N, n), one control period after the last reading."""
         positions, rates = self._measure(x)
         if self.count is not None:
-            moved = self._wrapped(positions - self.positions) / self.period
+            moved = self.problem.difference(positions, self.measured) / self.period
             size = moved.shape[1]
             filtered = self.kept * self.rates[:, :size] + (1.0 - self.kept) * moved
             rates = torch.cat([filtered, rates[:, size:]], 1)
@@ -145,14 +145,17 @@ class Sensors:
         return torch.cat([self.positions, self.rates], 1)
 
     def _measure(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Positions (N, q) and rates (N, n - q) with noise. Positions are rounded to whole counts."""
+        """Positions (N, q) and rates (N, n - q) with noise. Positions are rounded to whole counts.
+
+        Of a rotation, the three entries of its rotation vector are rounded.
+        """
         if self.noise:
             shape = len(x) // len(self.generators), self.geometry.size
             white = [torch.randn(shape, generator=generator, device=x.device) for generator in self.generators]
             x = self.geometry.spread(x, self.deviation * torch.cat(white))
         positions, rates = x[:, : self.coordinates], x[:, self.coordinates :]
         if self.count is not None:
-            positions = torch.round(positions / self.count) * self.count
+            positions = self.geometry.rounded(x, self.count)[:, : self.coordinates]
         return self._wrapped(positions), rates
 
     def _wrapped(self, positions: Tensor) -> Tensor:
@@ -267,14 +270,14 @@ class Harsh:
 
     def _require_rates(self) -> None:
         """Raises SolverError if an effect needs a rate that is not a state, or a noise of unknown size."""
-        other = self.problem.robot.metadata.quasi_velocity
+        metadata = self.problem.robot.metadata
+        other = metadata.quasi_velocity
         for effect in ("encoder", "stiction"):
             if other is not None and getattr(self.harshness, effect):
                 raise SolverError(
                     f"{other} of {self.problem.robot.name} is not the rate of a coordinate, so {effect} cannot be "
                     "computed; name the other effects, for example --harsh delay saturation backlash noise"
                 )
-        metadata = self.problem.robot.metadata
         moving = Tangent(metadata).entries[: metadata.pose + metadata.nv]  # without states of first order
         unit = next((unit for _, unit, _ in moving if unit not in NOISE), None)
         if unit is not None and self.harshness.noise:

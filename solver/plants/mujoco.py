@@ -130,6 +130,11 @@ class MuJoCoPlant:
                 "not have; use another plant, such as nominal or harsh"
             )
         other = robot.metadata.quasi_velocity
+        if turning := robot.metadata.rotations:
+            raise SolverError(
+                f"{turning[0].name} of {robot.name} is a rotation, which the plant mujoco does not have; use "
+                "--plant nominal or --plant harsh"
+            )
         if other is not None:
             raise SolverError(
                 f"{other} of {robot.name} is not the rate of a coordinate, but MuJoCo's velocities are rates; use "

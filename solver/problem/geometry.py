@@ -84,6 +84,14 @@ def exponential(vector: Tensor) -> Tensor:
     return torch.cat([torch.cos(half), share * vector], -1)
 
 
+def logarithm(q: Tensor) -> Tensor:
+    """Rotation vectors (..., 3) of unit quaternions (..., 4), of at most half a turn."""
+    w, size = q[..., :1], torch.linalg.vector_norm(q[..., 1:], dim=-1, keepdim=True)
+    share = torch.where(size > 1e-6, 2.0 * torch.atan2(size, w.abs()) / size.clamp_min(SMALLEST), 2.0)
+    vector: Tensor = torch.where(w < 0.0, -share, share) * q[..., 1:]
+    return vector
+
+
 def uniform(size: int, generator: torch.Generator) -> Tensor:
     """Unit quaternions (size, 4), uniform over all rotations."""
     q = torch.randn(size, 4, generator=generator, device=generator.device)
@@ -191,6 +199,18 @@ class Geometry:
         result[:, states] += e[:, places]
         for entries, turn in self._places:
             result[:, entries] = product(result[:, entries], exponential(e[:, turn]))
+        return result
+
+    def rounded(self, x: Tensor, count: Tensor) -> Tensor:
+        """States (N, n) at x (N, n) whose first errors are whole multiples of count (k,); of rotations, the vector."""
+        states, places = self._plain
+        result = x.clone()
+        for i, place in zip(states, places, strict=True):
+            if place < len(count):
+                result[:, i] = torch.round(x[:, i] / count[place]) * count[place]
+        for entries, turn in self._places:
+            vector = torch.round(logarithm(x[:, entries]) / count[turn]) * count[turn]
+            result[:, entries] = exponential(vector)
         return result
 
     def basis(self, x: Tensor) -> Tensor:

@@ -293,6 +293,18 @@ class Problem:
         """Discount factor exp(-rho t) after a number of control periods."""
         return math.exp(-self.discount_rate * self.control_step * periods)
 
+    def difference(self, y: Tensor, x: Tensor) -> Tensor:
+        """Errors (N, k) of the first entries y (N, j) of a state from those of x (N, n).
+
+        Continuous angles are in [-pi, pi); every rotation has three errors for its four entries.
+        """
+        if self.geometry.rotations:
+            whole = self.geometry.normalised(torch.cat([y, x[:, y.shape[1] :]], 1))
+            return self.geometry.error(whole, x)[:, : y.shape[1] - len(self.geometry.rotations)]
+        difference = y - x[:, : y.shape[1]]
+        self._wrap_in_place(difference, self.continuous)
+        return difference
+
     def confine(self, x: Tensor) -> Tensor:
         """Copy of x (N, n) within the domain.
 

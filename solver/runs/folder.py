@@ -15,7 +15,7 @@ import shutil
 import warnings
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -31,6 +31,7 @@ from solver.errors import SolverError
 CHECKPOINT, METRICS, FIGURES, LOCK = "checkpoint.pt", "metrics.jsonl", "figures", ".lock"
 RUN = "run"  # entry of a checkpoint: what its results depend on, as the description beside it has it
 COUNTS = ("iteration", "steps")  # entries of a checkpoint that are whole numbers
+RETIRED = {"final_learning_rate": 1e-5}  # settings of earlier runs, with the value that they always have today
 Described = TypeVar("Described")
 
 
@@ -55,6 +56,9 @@ def load_description(path: Path, kind: type[Described]) -> Described:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if "settings" in content:  # another version may have other defaults
+            for name, value in RETIRED.items():
+                if content["settings"].get(name) == value:
+                    del content["settings"][name]
             known = {entry.name for entry in dataclasses.fields(get_type_hints(kind)["settings"])}
             if missing := known - content["settings"].keys():
                 raise KeyError(f"it has no setting {', '.join(sorted(missing))}")
@@ -220,12 +224,25 @@ FLUSH = 1
 Report = Callable[[dict[str, float]], None]
 
 
-class MetricsLog:
-    """Open log of a training.
+@contextmanager
+def metrics_log(folder: Path, first: int, keys: Sequence[str], command: str) -> Iterator[MetricsLog]:
+    """Open log of a training of `solver COMMAND`. Raises SolverError where it cannot be written.
 
     keys: of every row; the first is the counter of iterations or actions. A resumed run drops the rows after its
     checkpoint: all rows with a counter of `first` or more.
     """
+    try:
+        with closing(MetricsLog(folder, first, keys)) as log:
+            yield log
+    except OSError as error:
+        raise SolverError(
+            f"cannot write metrics to {folder}: {error}. The last checkpoint is whole: free some space and continue "
+            f"with `solver {command} --resume {folder}`."
+        ) from error
+
+
+class MetricsLog:
+    """The files of an open log, see `metrics_log`."""
 
     def __init__(self, folder: Path, first: int, keys: Sequence[str]) -> None:
         from torch.utils.tensorboard import SummaryWriter

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,15 +17,17 @@ import torch
 from modelgen.artifact.folder import SHIPPED
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.game.adversaries import ToldAdversary
 from solver.game.adversaries.adversary import Adversary
 from solver.plants.outcome import rollouts, sample_starts, summary, without_input
 from solver.problem.given import GivenRanges, resolve
 from solver.problem.identified import Identified
 from solver.problem.identified import read as read_identified
 from solver.problem.parameters import Change
+from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import artifact, shipped
-from solver.runs.folder import RUN, MetricsLog, Report, read_metrics, save_checkpoint
+from solver.runs.folder import RUN, Report, metrics_log, read_metrics, save_checkpoint
 from solver.runs.kinds import RolloutPolicy, remove_run
 from solver.runs.shipped import run_folder
 from solver.streams import EVALUATION_SEED
@@ -108,17 +109,12 @@ def _session(
 
 def _train(session: Session, run: RunDescription, folder: Path, report: Report) -> None:
     """Iterate to the end, with a checkpoint and a row of metrics after every iteration."""
-    try:
-        with closing(MetricsLog(folder, session.schedule.number, KEYS)) as log, workers_of(session.settings) as workers:
-            for row in session.rows(workers):
-                log.write(row)
-                save_checkpoint(folder, {**session.checkpoint(), RUN: run.results()})
-                report(row)
-    except OSError as error:
-        raise SolverError(
-            f"cannot write metrics to {folder}: {error}. The last checkpoint is whole: free some space and continue "
-            f"with `solver train --resume {folder}`."
-        ) from error
+    log_of_run = metrics_log(folder, session.schedule.number, KEYS, "train")
+    with log_of_run as log, workers_of(session.settings) as workers:
+        for row in session.rows(workers):
+            log.write(row)
+            save_checkpoint(folder, {**session.checkpoint(), RUN: run.results()})
+            report(row)
 
 
 LARGEST = 500_000  # bytes of a shipped checkpoint
@@ -205,18 +201,22 @@ def plan(
         known = read_identified(Path(identified), robot)
         robot = robot.with_nominal(known.nominal)
         changes["adversaries"] = known.adversaries() if algorithm == "rfvi" else {}
+    told = resolve(robot, given)
+    if told and preset == "fast":
+        changes["width"] = Settings.width  # V of a family varies with more than the states
     if adversaries is not None:
         changes["adversaries"] = {**changes.get("adversaries", {}), **radii_of(adversaries)}
     if start_from is not None:
         usual = make_settings(preset, robot, algorithm, **changes)
         changes |= _warm_settings(Path(start_from), robot.name, usual)
     chosen = make_settings(preset, robot, algorithm, **{**changes, **settings})
-    told = resolve(robot, given)
     if known is not None and any(entry.name not in robot.metadata.references for entry in told):
         raise SolverError(
             "--given and --identified are both given: the set of the file belongs to one robot, and not to a family. "
             "Leave one of them out."
         )
+    if radius := chosen.adversaries.get(ToldAdversary.name):
+        ToldAdversary(radius).admissible_set(Problem(robot, given=told), radius)  # its error comes before the training
     begin, references = str(start_from or ""), robot.metadata.references
     return robot, RunDescription(robot.name, robot.hash, generated, chosen, preset, begin, known, told, references)
 

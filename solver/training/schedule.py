@@ -29,6 +29,7 @@ class Schedule:
     polished: int = 0  # how many of the added steps polish V
     settled: bool = False  # whether the evaluations of the solved task agreed
     last_phase: float = 0.85  # share of the iterations after which none is skipped, because the learning rate falls
+    final_learning_rate: float = 1e-5  # of the last step; smaller rates change V no more
     polish_states: int = 6  # states of a polishing step, as a multiple of the setting
     polish_epochs: int = 2  # epochs of a polishing step, as a multiple of the setting
     polish_rate: float = 1.5  # first learning rate of a polishing step, as a multiple of the setting
@@ -137,13 +138,13 @@ class Schedule:
         if s.optimiser == "amsgrad":
             return s.learning_rate
         share = 0.5 * (1.0 + math.cos(math.pi * self.position / max(1, s.iterations - 1)))
-        return s.final_learning_rate + (s.learning_rate - s.final_learning_rate) * share
+        return self.final_learning_rate + (s.learning_rate - self.final_learning_rate) * share
 
     def _polish_rates(self) -> tuple[float, ...]:
         """Learning rates of the epochs of a polishing fit (half cosine)."""
         s, epochs = self.settings, self.polish_epochs * self.settings.epochs
         shares = (0.5 * (1.0 + math.cos(math.pi * i / epochs)) for i in range(epochs))
-        first, last = self.polish_rate * s.learning_rate, s.final_learning_rate
+        first, last = self.polish_rate * s.learning_rate, self.final_learning_rate
         return tuple(last + (first - last) * share for share in shares)
 
     def state(self) -> dict[str, Any]:

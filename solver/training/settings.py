@@ -5,27 +5,19 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from modelgen.commandline import Range
 from modelgen.errors import suggestion
 from solver.errors import SolverError
-from solver.fvi.states import MIXTURES
 from solver.game.adversaries import ADVERSARIES
-from solver.problem.integrator import SCHEMES, SchemeName
+from solver.problem.integrator import SchemeName
 from solver.streams import require_seed
 
 Device = Literal["cpu", "cuda"]
 Modulation = Literal["wiener", "stationary"]
 OptimiserName = Literal["soap", "amsgrad"]
 Sampling = Literal["mixture", "domain", "uniform", "rollouts", "spread-rollouts"]
-CHOICES = {
-    "device": get_args(Device),
-    "modulation": get_args(Modulation),
-    "optimiser": get_args(OptimiserName),
-    "sampling": tuple(MIXTURES),
-    "integrator": tuple(SCHEMES),
-}
 MOST = 10**9  # upper bound of all counts
 MOST_THREADS = 512
 MOST_WEIGHTS = 10**8  # of all networks: 400 MB, as much for each moment of Adam, and four times as much for SOAP
@@ -58,9 +50,7 @@ class Settings:
     """Optimiser of the fit. `soap` keeps its moments between iterations, and its learning rate falls. `amsgrad` is the
     paper's Adam: it is new in every iteration and has a constant learning rate."""
     learning_rate: LearningRate = 3e-3
-    """Learning rate of the first iteration."""
-    final_learning_rate: LearningRate = 1e-5
-    """Learning rate of `soap` in the last iteration. It falls on a half cosine."""
+    """Learning rate of the first iteration. With `soap` it falls to 1e-5 on a half cosine."""
     loss_scale: NotNegative = 0.2
     """Weight of a state in the fit: c/(c + |V_tar|), where c is this share of the mean |V| at the task's starts. A
     small share makes V precise near the target. 0 gives all states the same weight, as in the paper."""
@@ -96,7 +86,8 @@ class Settings:
     adversaries: dict[str, float] = field(default_factory=dict, hash=False)
     """Radii of the adversaries, by name. `state`: SI units of the state per second (stationary) or per root second.
     `action`: units of the input. `observation`: units of the state. `parameters`: share of every nominal parameter or,
-    with identified parameters, share of the semi-axes of their set."""
+    with identified parameters, share of the semi-axes of their set. `told`: share of every nominal parameter that the
+    policy is told."""
     adversary_ramp: tuple[float, float] = (0.0, 0.0)
     """Begin and end of the ramp on which all radii grow from zero, as shares of the iterations. 0 0: full radii from
     the first iteration."""
@@ -104,8 +95,8 @@ class Settings:
     """Radii of the state, action and observation adversary: fixed, or with the paper's Wiener process."""
     evaluate_every: Count = 5
     """Iterations between two evaluations by rollouts. There is always an evaluation after the last iteration."""
-    episodes: Count = 100
-    """Rollouts of an evaluation."""
+    episodes: Count = 64
+    """Rollouts of an evaluation on the nominal robot."""
     convergence: NotNegative = 0.0
     """Largest relative difference of the mean returns of three successful evaluations, at which the training skips
     to its next phase. It then takes every second of the iterations from the growth of the adversaries on. Phases
@@ -123,12 +114,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Raises SolverError for the first setting that has another type or is out of its range."""
-        for name, kind in get_type_hints(type(self), include_extras=True).items():
-            numbers = next(iter(getattr(kind, "__metadata__", ())), None)
-            _require_type(name, getattr(kind, "__origin__", kind), getattr(self, name))
-            if numbers is not None:
-                _require(name, numbers.holds(getattr(self, name)), numbers.words, self)
-        require_seed(self.seed, "setting seed")
+        require_fields(self)
         steps = self.step_periods
         whole = isinstance(steps, tuple) and steps and all(type(count) is int and count >= 1 for count in steps)
         _require("step_periods", bool(whole), "whole control periods, for example 4 2 1", self)
@@ -146,7 +132,18 @@ class Settings:
         return "rfvi" if any(radius > 0.0 for radius in self.adversaries.values()) else "cfvi"
 
 
-def _require(name: str, right: bool, wanted: str, settings: Settings) -> None:
+def require_fields(settings: Any) -> None:
+    """Raises SolverError for the first field of a dataclass that has another type than its annotation, or is outside of
+    the `Range` there; and for a field `seed` that no stream takes."""
+    for name, annotation in get_type_hints(type(settings), include_extras=True).items():
+        kind, *ranges = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+        _require_type(name, kind, getattr(settings, name))
+        for numbers in ranges:
+            _require(name, numbers.holds(getattr(settings, name)), numbers.words, settings)
+    require_seed(settings.seed, "setting seed")
+
+
+def _require(name: str, right: bool, wanted: str, settings: Any) -> None:
     """Raises SolverError with the value and the valid values, unless `right`."""
     if not right:
         raise SolverError(f"setting {name} is {getattr(settings, name)}; give {wanted}")
@@ -154,8 +151,8 @@ def _require(name: str, right: bool, wanted: str, settings: Settings) -> None:
 
 def _require_type(name: str, kind: object, value: object) -> None:
     """Raises SolverError unless a setting from Python or run.json has the annotated type."""
-    if name in CHOICES and value not in CHOICES[name]:
-        raise SolverError(f"setting {name} is {value!r}; choices are {', '.join(CHOICES[name])}")
+    if get_origin(kind) is Literal and value not in get_args(kind):
+        raise SolverError(f"setting {name} is {value!r}; choices are {', '.join(get_args(kind))}")
     if kind is int and type(value) is not int:
         raise SolverError(f"setting {name} is {value!r}; give a whole number")
     if kind is float and (type(value) not in (int, float) or not math.isfinite(value)):  # type: ignore[arg-type]

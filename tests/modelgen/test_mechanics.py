@@ -169,7 +169,7 @@ def test_a_new_point_changes_only_the_folder_of_mechanics(built: Path, tmp_path:
     pendulum = modelgen.load("pendulum", directory=tmp_path)
     assert pendulum.hash == before
     assert pendulum.bias(np.zeros((1, 2))).shape == (1, 1)
-    with pytest.raises(ArtifactError, match=r"without `mass_matrix`.*--functions bias,mass_matrix"):
+    with pytest.raises(ArtifactError, match=r"`mass_matrix`.*--functions bias,mass_matrix"):
         pendulum.mass_matrix(np.zeros((1, 2)))
 
 
@@ -180,10 +180,10 @@ def modelgen_file(name: str) -> Robot:
 
 
 def test_a_function_that_is_not_built_is_named_with_its_command(built: Path, tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"`reel` was built without `jacobians`. Run `modelgen build reel --functi"):
+    with pytest.raises(ArtifactError, match=r"`reel` .*`jacobians`.*`modelgen build reel --functi"):
         modelgen.load("reel", directory=built).jacobians(np.zeros((1, 4)))
     shutil.copytree(built / "reel", tmp_path / "reel", ignore=shutil.ignore_patterns(artifact.ON_REQUEST))
-    with pytest.raises(ArtifactError, match=r"on request. Run `modelgen build reel --functions mechanics`"):
+    with pytest.raises(ArtifactError, match="`modelgen build reel --functions mechanics`"):
         modelgen.load("reel", directory=tmp_path).bias(np.zeros((1, 4)))
     shutil.copytree(built / "reel" / artifact.ON_REQUEST, tmp_path / "reel" / artifact.ON_REQUEST)
     manifest = tmp_path / "reel" / artifact.MANIFEST
@@ -195,7 +195,7 @@ def test_a_function_that_is_not_built_is_named_with_its_command(built: Path, tmp
 def test_mechanics_selects_all_of_its_functions() -> None:
     assert selected(None) == FUNCTIONS
     assert set(selected("bias, mechanics")) >= set(MECHANICS)
-    with pytest.raises(ModelError, match="Did you mean `mass_matrix`"):
+    with pytest.raises(ModelError, match="`mass_matrix`"):
         selected("mass_matrx")
 
 
@@ -217,7 +217,7 @@ def test_a_system_without_a_potential_energy_has_no_gravity_function() -> None:
     values = outputs(robot, x, [])
     assert values.keys().isdisjoint({"U", "gravity"})
     np.testing.assert_allclose(values["T"], np.einsum("ni,nij,nj->n", x[:, 3:], values["M"], x[:, 3:]) / 2)
-    with pytest.raises(ModelError, match="no `gravity` of this robot: the weights of a system"):
+    with pytest.raises(ModelError, match="`gravity`"):
         outputs(robot, x, [], ("gravity",))
 
 

@@ -17,11 +17,8 @@ from sympy import Abs, Rational, Symbol, cos, exp, pi, sin, sqrt, sympify, tanh
 from modelgen import LogCos, ModelError, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.errors import Place
 from modelgen.statement.terms import Dimensions
 from modelgen.units import BASE, dimension, named, parse
-
-PLACE = Place("here.py", 1)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +50,7 @@ PLACE = Place("here.py", 1)
     ],
 )
 def test_units_are_read(unit: str, kg: int, m: int, s: int, A: int) -> None:
-    found = parse(unit, "unit", PLACE)
+    found = parse(unit, "unit")
     assert found is not None
     assert list(found[:4]) == [kg, m, s, A]
 
@@ -99,7 +96,7 @@ def test_other_units_are_refused(unit: str, words: list[str]) -> None:
 @given(st.text(alphabet="kgmsNVAOhrad 1/^*()-2", max_size=12))
 def test_any_text_is_a_unit_or_a_taught_error(text: Any) -> None:
     try:
-        found = parse(text, "unit", PLACE)
+        found = parse(text, "unit")
     except ModelError as error:
         assert str(error)  # noqa: PT017
     else:
@@ -152,7 +149,7 @@ def test_dimensions_say_how_values_scale(expression: Any) -> None:
     """A term that is judged, and all of whose numbers are pure, scales with its units."""
     units = {symbol: UNITS[name] for name, symbol in SYMBOLS.items()}
     try:
-        found = Dimensions(units, frozenset(units), "term", PLACE).of(expression)
+        found = Dimensions(units, frozenset(units), "term").of(expression)
     except ModelError:
         return
     pure = not any(each.is_Add for each in expression.atoms() | set(expression.find(lambda each: each.is_Add)))
@@ -166,7 +163,7 @@ def test_dimensions_say_how_values_scale(expression: Any) -> None:
 def test_sums_scale_too() -> None:
     a, b, c = (SYMBOLS[name] for name in "abc")
     units = {symbol: UNITS[name] for name, symbol in SYMBOLS.items()}
-    dimensions = Dimensions(units, frozenset(units), "term", PLACE)
+    dimensions = Dimensions(units, frozenset(units), "term")
     found, root = dimensions.of(a * (b**2 + 3 * b * c) / 2), dimensions.of(sqrt(b))
     assert found is not None
     assert root is not None
@@ -301,9 +298,9 @@ def test_costs_weigh_with_plain_numbers_but_arguments_have_no_unit() -> None:
     robot, q, s, mass, length, _ = pendulum()
     task(robot, 3 * s**2 + sin(q / 2) ** 2 + tanh(10 * (s - length)) ** 2 + (s + length * sin(q)) ** 2 + mass * s**2)
     robot, q, s, mass, length, _ = pendulum()
-    with pytest.raises(ModelError, match=r"the state cost contains cos\(mass\), but mass is in kg"):
+    with pytest.raises(ModelError, match=r"cos\(mass\).*kg"):
         task(robot, s**2 + 1 - cos(mass))
-    with pytest.raises(ModelError, match=r"where length is in m .* and mass in kg"):
+    with pytest.raises(ModelError, match=r"length .*m .*mass .*kg"):
         task(robot, s**2 + tanh(s / (length + mass)) ** 2)
 
 
@@ -323,6 +320,6 @@ def test_a_long_term_is_abridged() -> None:
     nested: Any = q
     for _ in range(100):
         nested = sin(nested)
-    with pytest.raises(ModelError, match=r"contains the term mass\*sin\(sin.* \.\.\. .*, which is in kg") as caught:
+    with pytest.raises(ModelError, match=r"mass\*sin\(sin.* \.\.\. .*kg") as caught:
         robot.potential_energy(mass * nested)
     assert len(str(caught.value)) < 500

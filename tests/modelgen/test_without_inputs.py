@@ -133,7 +133,7 @@ def test_a_free_decay_is_identified(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_the_solver_refuses_a_robot_without_inputs(tmp_path: Path) -> None:
     build_artifact(rod(), tmp_path)
-    with pytest.raises(SolverError, match=r"rod has no input.*robot.input"):
+    with pytest.raises(SolverError, match=r"rod .*robot\.input"):
         load_robot("rod", "cpu", str(tmp_path))
 
 
@@ -141,5 +141,5 @@ def test_a_robot_with_inputs_needs_an_action_cost() -> None:
     robot = Robot("cart")
     s = robot.prismatic("s", limit=1, rate_limit=1)
     robot.input("force", 1, "N")
-    with pytest.raises(modelgen.ModelError, match="action_cost is None; write LogCos"):
+    with pytest.raises(modelgen.ModelError, match=r"action_cost is None.*LogCos"):
         robot.task(state_cost=s**2, start={}, horizon=1, weight_at_horizon=0.5, control_rate=100)

@@ -109,7 +109,7 @@ def _units(root: Element, unit: Unit) -> None:
     names = sorted({variable.unit for variable in unit.variables if _has_unit(variable)} | {"s"})
     definitions = SubElement(root, "UnitDefinitions")
     for name in names:
-        dimension = parse(name, "unit", None) or ()
+        dimension = parse(name, "unit") or ()
         exponents = {base: str(int(power)) for base, power in zip(BASE, dimension, strict=True) if power}
         if name.split("/")[0] == "rad":  # an angle has no dimension in modelgen, and one in FMI
             exponents["rad"] = "1"

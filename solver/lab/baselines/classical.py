@@ -15,10 +15,9 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -27,6 +26,7 @@ from torch import Tensor
 import modelgen
 from modelgen import linear
 from modelgen.arrays import Array
+from modelgen.commandline import Range
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.local.linearization import linearization
@@ -38,16 +38,17 @@ from solver.problem.robots import load_robot, require_current, require_same_arti
 from solver.runs import artifact
 from solver.runs.folder import (
     RUN,
-    MetricsLog,
     Report,
     load_checkpoint,
     load_description,
+    metrics_log,
     require_own_checkpoint,
     save_checkpoint,
     save_description,
 )
 from solver.runs.kinds import Description, RolloutPolicy, kind_of, remove_run
-from solver.streams import EVALUATION_SEED, Purpose, require_seed, serial_torch, stream
+from solver.streams import EVALUATION_SEED, Purpose, serial_torch, stream
+from solver.training.settings import require_fields
 
 ClassicalAlgorithm = Literal["energy", "tvlqr"]
 TRIES: dict[ClassicalAlgorithm, int] = {"energy": 64, "tvlqr": 4}
@@ -65,20 +66,16 @@ class ClassicalSettings:
     algorithm: ClassicalAlgorithm = "tvlqr"
     """`energy`: energy shaping and a linear-quadratic regulator, for a pendulum and for one on a driven joint. `tvlqr`:
     time-varying linear-quadratic regulators along the best known motions."""
-    tries: int = 0
+    tries: Annotated[int, Range(0, 10**6)] = 0
     """Controllers that are tried. 0: 64 gains of energy shaping, or 4 searches of motions."""
-    episodes: int = 100
+    episodes: Annotated[int, Range(1, 10**6)] = 100
     """Rollouts of an evaluation."""
     seed: int = 0
     """Seed of the tries."""
 
     def __post_init__(self) -> None:
-        if self.algorithm not in get_args(ClassicalAlgorithm):
-            raise SolverError(f"unknown algorithm '{self.algorithm}'; give {' or '.join(get_args(ClassicalAlgorithm))}")
-        for name, least in (("tries", 0), ("episodes", 1)):
-            if type(getattr(self, name)) is not int or getattr(self, name) < least:
-                raise SolverError(f"--{name} is {getattr(self, name)}; give a whole number of at least {least}")
-        require_seed(self.seed)
+        """Raises SolverError for the first setting that has another type or is out of its range."""
+        require_fields(self)
 
 
 @dataclass(frozen=True)
@@ -173,7 +170,7 @@ def _tune(
     propose, make = _designer(run, problem), CONTROLLERS[s.algorithm]
     x = sample_starts(problem, s.episodes, EVALUATION_SEED)
     selection = sample_starts(problem, s.episodes, stream(s.seed, 0, Purpose.SELECTION))
-    with closing(MetricsLog(folder, done + 1, KEYS)) as log, serial_torch():
+    with metrics_log(folder, done + 1, KEYS, "classical") as log, serial_torch():
         for number in range(done, s.tries):
             started = time.perf_counter()
             parts = propose(np.random.default_rng([s.seed, number]))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,9 +42,9 @@ from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import artifact
 from solver.runs.folder import (
     RUN,
-    MetricsLog,
     Report,
     load_checkpoint,
+    metrics_log,
     require_own_checkpoint,
     save_checkpoint,
     save_description,
@@ -184,29 +183,23 @@ def _train(
     s, problem, action_seconds = run.settings, environments.problem, environments.episodes.seconds
     x = sample_starts(problem, s.episodes, EVALUATION_SEED)
     selection = sample_starts(problem, s.episodes, stream(s.seed, 0, Purpose.SELECTION))
-    try:
-        with closing(MetricsLog(folder, model.num_timesteps + 1, KEYS)) as log, serial_torch():
-            while model.num_timesteps < s.steps:
-                started = time.perf_counter()
-                _learn(model, min(s.evaluate_every, s.steps - model.num_timesteps), s, action_seconds)
-                row = {"steps": float(model.num_timesteps), "seconds": time.perf_counter() - started}
-                losses = model.logger.name_to_value.items()
-                row |= {name.removeprefix("train/"): float(v) for name, v in losses if name.startswith("train/")}
-                act = controller(problem, model, s.input_share)
-                row |= summary(rollouts(problem, act, x))
-                selected = summary(rollouts(problem, act, selection))
-                rates = selected["success_rate"], selected["return_mean"]
-                last = BestPolicy(model.num_timesteps, *rates, _policy(model))
-                best = last if last.is_better(best) else best
-                row["kept"] = float(best.steps)
-                log.write(row)
-                _save(folder, model, run, best)
-                report(row)
-    except OSError as error:
-        raise SolverError(
-            f"cannot write metrics to {folder}: {error}. The last checkpoint is whole: free some space and continue "
-            f"with `solver baseline --resume {folder}`."
-        ) from error
+    with metrics_log(folder, model.num_timesteps + 1, KEYS, "baseline") as log, serial_torch():
+        while model.num_timesteps < s.steps:
+            started = time.perf_counter()
+            _learn(model, min(s.evaluate_every, s.steps - model.num_timesteps), s, action_seconds)
+            row = {"steps": float(model.num_timesteps), "seconds": time.perf_counter() - started}
+            losses = model.logger.name_to_value.items()
+            row |= {name.removeprefix("train/"): float(v) for name, v in losses if name.startswith("train/")}
+            act = controller(problem, model, s.input_share)
+            row |= summary(rollouts(problem, act, x))
+            selected = summary(rollouts(problem, act, selection))
+            rates = selected["success_rate"], selected["return_mean"]
+            last = BestPolicy(model.num_timesteps, *rates, _policy(model))
+            best = last if last.is_better(best) else best
+            row["kept"] = float(best.steps)
+            log.write(row)
+            _save(folder, model, run, best)
+            report(row)
 
 
 def _learn(model: BaseAlgorithm, steps: int, settings: BaselineSettings, action_seconds: float) -> None:

@@ -6,8 +6,9 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
+from modelgen.commandline import Range
 from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
@@ -16,20 +17,16 @@ from solver.problem.robots import require_current
 from solver.runs import artifact
 from solver.runs.folder import RUN, load_description
 from solver.runs.kinds import Description, kind_of
-from solver.streams import require_seed
+from solver.training.settings import require_fields
 
 BaselineAlgorithm = Literal["sac", "ddpg", "ppo"]
-CHOICES = {"algorithm": get_args(BaselineAlgorithm), "start": get_args(StartDistribution)}
-LEAST = {"steps": 0, "hold": 0, "environments": 1, "minibatch": 2, "layers": 1, "width": 1}
-LEAST |= {"evaluate_every": 1, "episodes": 1}
-SHARES = ("target_share", "input_share", "episode_share")
-NOT_ZERO = ("input_share", "episode_share")
-ENTROPIES = ("entropy", "last_entropy")
+AtLeastZero = Annotated[int, Range(0, 10**12)]
+Count = Annotated[int, Range(1, 10**9)]
+Share = Annotated[float, Range(0.0, 1.0)]
+PositiveShare = Annotated[float, Range(1e-12, 1.0)]
+Positive = Annotated[float, Range(1e-300, math.inf)]
 #: Letters of the start distributions in the paper's tables. The paper has no starts in the whole domain.
 LETTERS: dict[StartDistribution, str] = {"gaussian": "N", "angle": "U", "uniform": "domain"}
-BELOW = {"randomize_share": 1.0}
-POSITIVE = ("lookahead", "last_lookahead", "loss_scale", "learning_rate", "position_scale", "rate_scale")
-BELOW |= dict.fromkeys(POSITIVE, math.inf)
 
 
 @dataclass(frozen=True)
@@ -41,80 +38,60 @@ class BaselineSettings:
     start: StartDistribution = "angle"
     """Start distribution in training: `gaussian`, the task's (N in the paper); `angle`, the task's with uniform angles
     where an angle wraps (U in the paper); or `uniform` in the state domain."""
-    target_share: float = 0.5
+    target_share: Share = 0.5
     """Share of the episodes that start near the target."""
     randomize: bool = False
     """Uniform domain randomisation: every episode has its own parameters."""
-    randomize_share: float = 0.15
+    randomize_share: Annotated[float, Range(1e-12, 0.999)] = 0.15
     """Parameters are drawn within this share of their nominal values. The default is the authors' admissible set."""
-    steps: int = 0
+    steps: AtLeastZero = 0
     """Number of actions in all environments. 0: the default of the algorithm, which is 100 000 for each entry of the
     robot's state with SAC and DDPG."""
-    hold: int = 0
+    hold: AtLeastZero = 0
     """Control periods of an action in training. Evaluations act in every period. 0: a quarter of the robot's time scale
     at its target, which is 8 periods for the pendulum, 4 for the cart-pole and 2 for Furuta."""
-    episode_share: float = 1.0
+    episode_share: PositiveShare = 1.0
     """Length of a training episode as a share of the task's horizon, at least 16 actions. The value at its end is
     learned."""
-    lookahead: float = 3.2
+    lookahead: Positive = 3.2
     """Time constant of the discount in seconds: gamma of an action is exp(-seconds of the action / lookahead)."""
-    input_share: float = 0.85
+    input_share: PositiveShare = 0.85
     """Largest input of the policy, as a share of the limit."""
     entropy: float = -2.0
     """Entropy in nats of each input: the target of SAC, and the entropy of PPO's Gaussian. 0 is about the entropy of an
     input with a uniform distribution over its range."""
     last_entropy: float = -3.5
     """Entropy at the end of the training. It falls linearly in the second half."""
-    last_lookahead: float = 6.0
+    last_lookahead: Positive = 6.0
     """Lookahead of SAC and DDPG in the second half of the training."""
-    loss_scale: float = 1.0
+    loss_scale: Positive = 1.0
     """Return c in the weight c/(c + |target|) of the critics' errors in SAC and DDPG. A small c makes values precise
     near the target. A very large c weights all errors equally, as in Stable-Baselines3. PPO learns returns divided
     by c."""
     seed: int = 0
     """Seed of the weights, the starts, the parameters and the exploration. Evaluations have their own starts."""
-    environments: int = 64
+    environments: Count = 64
     """Number of parallel episodes."""
-    learning_rate: float = 1e-3
+    learning_rate: Positive = 1e-3
     """Step size of Adam in the first segment; it falls linearly to a tenth."""
-    minibatch: int = 256
+    minibatch: Annotated[int, Range(2, 10**9)] = 256
     """Samples per gradient step."""
-    layers: int = 2
+    layers: Count = 2
     """Hidden layers of every network."""
-    width: int = 128
+    width: Count = 128
     """Units in each hidden layer."""
-    position_scale: float = 2.0
+    position_scale: Positive = 2.0
     """Network input of a position that does not wrap: position_scale * q/limit."""
-    rate_scale: float = 4.0
+    rate_scale: Positive = 4.0
     """Network input of a rate: rate_scale * v/limit."""
-    evaluate_every: int = 25_000
+    evaluate_every: Count = 25_000
     """Actions between two evaluations. Each evaluation writes a checkpoint, and new episodes start after it."""
-    episodes: int = 100
+    episodes: Count = 100
     """Rollouts per evaluation."""
 
     def __post_init__(self) -> None:
         """Raises SolverError for the first setting that has another type or is out of its range."""
-        for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise SolverError(f"setting {name} is {getattr(self, name)!r}; choices are {', '.join(choices)}")
-        if type(self.randomize) is not bool:
-            raise SolverError(f"setting randomize is {self.randomize!r}; give True or False")
-        require_seed(self.seed, "setting seed")
-        for name, least in LEAST.items():
-            if type(getattr(self, name)) is not int or getattr(self, name) < least:
-                raise SolverError(f"setting {name} is {getattr(self, name)!r}; give a whole number of at least {least}")
-        for name in SHARES:
-            value, more = getattr(self, name), ", and not 0" if name in NOT_ZERO else ""
-            if type(value) not in (int, float) or not 0.0 <= value <= 1.0 or (more and value == 0.0):
-                raise SolverError(f"setting {name} is {value!r}; give a number from 0 to 1{more}")
-        for name in ENTROPIES:
-            value = getattr(self, name)
-            if type(value) not in (int, float) or not math.isfinite(value):
-                raise SolverError(f"setting {name} is {value!r}; give a finite number")
-        for name, below in BELOW.items():
-            value = getattr(self, name)
-            if type(value) not in (int, float) or not 0.0 < value < below:
-                raise SolverError(f"setting {name} is {value!r}; give a number between 0 and {below:g}, both excluded")
+        require_fields(self)
 
 
 STEPS_A_STATE = 100_000  # default number of actions of SAC and DDPG for each entry of the state

@@ -74,7 +74,7 @@ def write_table1(page: Page, runs: Runs, announce: Callable[[str], None]) -> Non
         "figures with Euler only: this is the paper's integrator, which adds energy. The limit is the best return of "
         "trajectory optimisation from exactly downward. The gap is the limit minus the return."
     )
-    rows, now = known_rows(page), _settings_now(plan)
+    rows, now = known_rows(page), {(t.method, t.robot): settings_hash(t.run) for t in plan.trainings}
     for robot in plan.robots:
         for method, plant in product(plan.methods, PLANTS):
             announce(f"evaluating {method.name}, {robot}, {plant}")
@@ -98,11 +98,6 @@ def write_table1(page: Page, runs: Runs, announce: Callable[[str], None]) -> Non
         )
     content = {"rows": [dataclasses.asdict(rows[key]) for key in sorted(rows)]}
     page.keep(json.dumps(content, indent=1, allow_nan=False) + "\n", ".json")
-
-
-def _settings_now(plan: Plan) -> dict[tuple[str, str], str]:
-    """`settings_hash` of every planned method on every robot."""
-    return {(t.method, t.robot): settings_hash(t.run) for t in plan.trainings}
 
 
 def measure(plan: Plan, runs: Runs, method: str, robot: str, plant: PlantName, settings: str) -> TableRow | None:

@@ -105,7 +105,7 @@ def test_a_program_of_another_robot_is_explained(folder: Path, artifacts: Path) 
     content = _file(artifacts / "dense", "program").read_bytes()
     _file(folder, "program").write_bytes(content)
     forged(folder)
-    with pytest.raises(ArtifactError, match=r"the argument x has 6 entries, and the robot has 2"):
+    with pytest.raises(ArtifactError, match=r"\bx .*6 .*2"):
         modelgen.load("pendulum", directory=folder.parent)
 
 
@@ -189,7 +189,7 @@ def test_another_model_content_and_a_strange_file_are_found(folder: Path) -> Non
 
 
 def test_an_artifact_that_is_not_there_gets_a_suggestion(folder: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"no artifact 'pendulm'.*Did you mean `pendulum`\?.*modelgen build"):
+    with pytest.raises(ArtifactError, match=r"'pendulm'.*`pendulum`.*modelgen build"):
         artifact.find("pendulm", folder.parent)
     assert artifact.check("furuta", folder.parent)
     for name in ("", ".", "..", "../pendulum", "a/b"):

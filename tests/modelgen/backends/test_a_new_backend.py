@@ -64,11 +64,9 @@ def test_a_new_backend_computes_the_50_digit_values(
 
 def test_a_new_backend_explains_a_wrong_call(interpreted: Path) -> None:
     robot = modelgen.load("dense", backend="interpreted", directory=interpreted)
-    with pytest.raises(ModelError, match=r"`x` has shape \(5,\); it must be \(N, 6\)"):
+    with pytest.raises(ModelError, match=r"`x` .*\(5,\).*\(N, 6\)"):
         robot.affine_dynamics(np.zeros(5))
-    with pytest.raises(
-        ModelError, match="casadi_function belongs to the casadi backend, and this robot uses interpreted"
-    ):
+    with pytest.raises(ModelError, match=r"casadi_function .*casadi .*interpreted"):
         robot.casadi_function("dynamics")
 
 

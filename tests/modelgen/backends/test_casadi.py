@@ -80,12 +80,12 @@ def test_tensors_in_tensors_out_and_no_samples(robot: CompiledRobot) -> None:
 
 
 def test_an_unknown_function_gets_a_suggestion(robot: CompiledRobot) -> None:
-    with pytest.raises(ModelError, match="Did you mean `jacobians`"):
+    with pytest.raises(ModelError, match="`jacobians`"):
         robot.casadi_function("jacobian")
 
 
 def test_a_wrong_call_is_explained(robot: CompiledRobot) -> None:
-    with pytest.raises(ModelError, match=r"`x` has shape \(2, 5\)"):
+    with pytest.raises(ModelError, match=r"`x` .*\(2, 5\)"):
         robot.state_cost(np.zeros((2, 5)))
 
 

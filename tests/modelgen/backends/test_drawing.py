@@ -198,7 +198,7 @@ def test_a_wrong_drawing_is_explained(shape: dict[str, Any], words: str) -> None
 
 
 def test_a_shape_without_its_name_is_explained() -> None:
-    with pytest.raises(ModelError, match=r"draw\(\(0, 0\), \(1, 1\)\) is not one shape.*robot.draw\(line=\[point"):
+    with pytest.raises(ModelError, match=r"draw\(\(0, 0\), \(1, 1\)\).*robot\.draw\(line="):
         two_rods().draw((0, 0), (1, 1))
 
 
@@ -209,7 +209,7 @@ def test_a_drawing_depends_on_coordinates_and_parameters_only() -> None:
 
 
 def test_a_wrong_state_is_explained() -> None:
-    with pytest.raises(ModelError, match=r"`x` has shape \(3,\)"):
+    with pytest.raises(ModelError, match=r"`x` .*\(3,\)"):
         shipped("pendulum").drawing.segments(np.zeros(3))
-    with pytest.raises(ModelError, match="`theta` has 2 rows"):
+    with pytest.raises(ModelError, match=r"`theta` .*2"):
         shipped("pendulum").drawing.segments(np.zeros((3, 2)), np.ones((2, 2)))

@@ -186,19 +186,19 @@ def test_out_and_tensors_share_their_memory(load: Callable[..., CompiledRobot]) 
 
 
 def test_an_unknown_function_gets_a_suggestion(load: Callable[..., CompiledRobot]) -> None:
-    with pytest.raises(ModelError, match=r"no function 'dynamic'.*Did you mean `dynamics`"):
+    with pytest.raises(ModelError, match=r"'dynamic'.*`dynamics`"):
         load().numba_function("dynamic")
 
 
 def test_the_functions_belong_to_this_backend(artifacts: Path) -> None:
-    with pytest.raises(ModelError, match=r"belongs to the numba backend, and this robot uses llvm.*backend='numba'"):
+    with pytest.raises(ModelError, match=r"llvm.*backend='numba'"):
         modelgen.load("pendulum", directory=artifacts).numba_function("dynamics")
 
 
 def test_a_long_function_is_refused(load: Callable[..., CompiledRobot], monkeypatch: pytest.MonkeyPatch) -> None:
     robot = load()
     monkeypatch.setitem(MOST_OPERATIONS, "numba", robot.operations["jacobians"] - 1)
-    with pytest.raises(ModelError, match=r"`jacobians` of pendulum has \d+ operations.*backend='llvm'"):
+    with pytest.raises(ModelError, match=r"`jacobians` .*pendulum .*\d+ .*backend='llvm'"):
         robot.numba_function("jacobians")
     with pytest.raises(ModelError, match="backend='llvm'"):
         robot.jacobians(batch()[0])

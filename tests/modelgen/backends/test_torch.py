@@ -170,7 +170,7 @@ def test_tensors_of_another_dtype_are_converted(robot: CompiledRobot) -> None:
 
 def test_a_wrong_out_is_explained(robot: CompiledRobot) -> None:
     x, u = torch.zeros(3, 6, dtype=torch.float64), torch.zeros(3, 2, dtype=torch.float64)
-    with pytest.raises(ModelError, match="must be a tuple of 1"):
+    with pytest.raises(ModelError, match=r"`out` .*1"):
         robot.dynamics(x, u, out=())
-    with pytest.raises(ModelError, match="`out` for xdot"):
+    with pytest.raises(ModelError, match=r"`out` .*xdot"):
         robot.dynamics(x, u, out=(torch.zeros(3, 5, dtype=torch.float64),))

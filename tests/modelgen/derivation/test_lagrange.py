@@ -143,14 +143,14 @@ def test_kinetic_energy_with_parts_linear_in_the_rates_and_free_of_them() -> Non
 def test_a_sine_of_an_input_is_refused() -> None:
     robot, s, force = block()
     robot.apply(s, sin(1.0 * force))
-    with pytest.raises(ModelError, match=r"test_lagrange\.py:\d+: .*sin\(1.0\*force\).*`force`"):
+    with pytest.raises(ModelError, match=r"test_lagrange\.py:\d+: .*`force`"):
         derived(robot, s**2)
 
 
 def test_a_product_of_inputs_is_refused() -> None:
     robot, s, force = block()
     robot.apply(s, force * robot.input("second", 1, "1"))
-    with pytest.raises(ModelError, match="not affine"):
+    with pytest.raises(ModelError, match="`force`"):
         derived(robot, s**2)
 
 

@@ -318,13 +318,13 @@ def four_bar(
 
 def test_a_loop_that_cannot_close_says_its_gap_in_metres() -> None:
     # 0.2 + 0.1 + 0.1 m cannot span 0.5 m: 0.1 m are missing at the crank's angle 0
-    with pytest.raises(ModelError, match=r"cannot close at the starting posture, crank = 0: a gap of 0\.1 m"):
+    with pytest.raises(ModelError, match=r"crank = 0: .*0\.1 m"):
         equations_of_motion(four_bar(lengths=(0.2, 0.1, 0.1, 0.5)))
 
 
 def test_a_loop_that_opens_in_the_domain_says_where() -> None:
     # the crank of 0.4 m reaches 0.9 m away from the far bearing, the other two bars 0.8 m
-    with pytest.raises(ModelError, match=r"cannot close at crank = -?\d\.\d+: a gap of 0\.\d+ m"):
+    with pytest.raises(ModelError, match=r"crank = -?\d\.\d+: .*0\.\d+ m"):
         equations_of_motion(four_bar(lengths=(0.4, 0.4, 0.4, 0.5)))
 
 
@@ -338,7 +338,7 @@ def test_a_loop_that_becomes_singular_says_where() -> None:
     robot.point_mass(robot.parameter("mass", 1, "kg", tolerance=0.3), (slider, 0))
     robot.apply(slider, robot.input("force", 1, "N"))
     task(robot, slider)
-    with pytest.raises(ModelError, match=r"(singular near|cannot close at) slider = -?0\.\d+"):
+    with pytest.raises(ModelError, match=r"slider = -?0\.\d+"):
         equations_of_motion(robot)
 
 
@@ -352,7 +352,7 @@ def test_too_few_dependent_coordinates_say_the_degrees_of_freedom() -> None:
     robot.point_mass(robot.parameter("mass", 1, "kg", tolerance=0.3), tip)
     robot.apply(crank, robot.input("torque", 1, "N m"))
     task(robot, crank)
-    with pytest.raises(ModelError, match=r"takes 2 of their 3 degrees of freedom, which leaves 1; .* names 1\. Name 2"):
+    with pytest.raises(ModelError, match=r"2 of their 3 .*1; .*1\. Name 2"):
         equations_of_motion(robot)
 
 
@@ -366,17 +366,17 @@ def test_too_many_dependent_coordinates_say_the_degrees_of_freedom() -> None:
     robot.point_mass(robot.parameter("mass", 1, "kg", tolerance=0.3), (base, 0))
     robot.apply(base, robot.input("force", 1, "N"))
     task(robot, base)
-    with pytest.raises(ModelError, match=r"takes 2 of their 3 degrees of freedom, which leaves 1; .* names 3\. Name 2"):
+    with pytest.raises(ModelError, match=r"2 of their 3 .*1; .*3\. Name 2"):
         equations_of_motion(robot)
 
 
 def test_a_dependent_coordinate_has_no_rate_limit() -> None:
-    with pytest.raises(ModelError, match="`rocker` has a rate_limit, but the loop determines its rate"):
+    with pytest.raises(ModelError, match=r"`rocker` .*rate_limit"):
         four_bar(rate_limit=10)
 
 
 def test_a_dependent_coordinate_beyond_its_limit_says_where() -> None:
-    with pytest.raises(ModelError, match=r"takes `rocker` to .* at crank = .*, beyond its limit of 1\.5"):
+    with pytest.raises(ModelError, match=r"`rocker` .*crank = .* 1\.5"):
         equations_of_motion(four_bar(bound=1, limit=1.5))
 
 
@@ -384,13 +384,13 @@ def test_ends_are_points_or_links() -> None:
     robot = Robot("ends")
     angle = robot.revolute("angle", limit=1)
     link = robot.link("bar", angle, mass=1)
-    with pytest.raises(ModelError, match="the second end of the loop is 'nowhere'"):
+    with pytest.raises(ModelError, match="'nowhere'"):
         robot.loop((0, 0), "nowhere", dependent={angle: 0})
-    with pytest.raises(ModelError, match="joins a point and a link"):
+    with pytest.raises(ModelError, match=r"robot\.point\(.*on=link"):
         robot.loop((0, 0), link, dependent={angle: 0})
-    with pytest.raises(ModelError, match="names no dependent coordinates"):
+    with pytest.raises(ModelError, match=r"dependent=\{coordinate: value\}"):
         robot.loop((0, 0), (0, 1), dependent={})
-    with pytest.raises(ModelError, match="is not a coordinate of this robot"):
+    with pytest.raises(ModelError, match=r"dependent=\{angle: \.\.\.\}"):
         robot.loop((0, 0), (0, 1), dependent={"angle": 0})  # type: ignore[dict-item]
     lever = Robot("lever")
     first, other = lever.revolute("first", limit=1), lever.revolute("other", limit=1, rate_limit=1)
@@ -398,7 +398,7 @@ def test_ends_are_points_or_links() -> None:
     lever.point_mass(lever.parameter("mass", 1, "kg", tolerance=0.3), (sin(other), cos(other)))
     lever.apply(other, lever.input("torque", 1, "N m"))
     task(lever, other)
-    with pytest.raises(ModelError, match="does not move the ends"):
+    with pytest.raises(ModelError, match="`first`"):
         equations_of_motion(lever)
 
 

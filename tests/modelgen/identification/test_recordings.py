@@ -128,15 +128,15 @@ def test_a_mistake_in_a_recording_is_named(
 
 def test_too_few_rows_and_no_file(pendulum: CompiledRobot, tmp_path: Path) -> None:
     where = columns((), pendulum.metadata)
-    with pytest.raises(ModelError, match="has 9 rows below its header"):
+    with pytest.raises(ModelError, match=r"\b9 rows"):
         read(written(tmp_path, list(ROWS[:9])), pendulum.metadata, where)
-    with pytest.raises(ModelError, match="cannot read"):
+    with pytest.raises(ModelError, match=r"gone\.csv"):
         read(tmp_path / "gone.csv", pendulum.metadata, where)
     (tmp_path / "empty.csv").write_bytes(b"")
-    with pytest.raises(ModelError, match="no column `time`"):
+    with pytest.raises(ModelError, match="`time`"):
         read(tmp_path / "empty.csv", pendulum.metadata, where)
     (tmp_path / "picture.csv").write_bytes(bytes(range(256)))
-    with pytest.raises(ModelError, match="comma-separated values"):
+    with pytest.raises(ModelError, match=r"picture\.csv .*CSV"):
         read(tmp_path / "picture.csv", pendulum.metadata, where)
 
 
@@ -152,7 +152,7 @@ def test_an_expression_that_has_no_value_is_refused(pendulum: CompiledRobot, tmp
 
 
 def test_a_quantity_is_named_once(pendulum: CompiledRobot) -> None:
-    with pytest.raises(ModelError, match="twice: angle=a and angle=b"):
+    with pytest.raises(ModelError, match="angle=a and angle=b"):
         columns(["angle=a", "angle=b"], pendulum.metadata)
 
 
@@ -171,5 +171,5 @@ def test_a_velocity_in_another_unit_than_its_position(pendulum: CompiledRobot, t
         if scale == 1.0:
             assert np.isnan(read(path, pendulum.metadata, where).states[50, 1])
             continue
-        with pytest.raises(ModelError, match=r"`angle_rate`.* times the slope of `angle`.*angle_rate=angle_rate\*-1"):
+        with pytest.raises(ModelError, match=r"`angle_rate`.*`angle`.*angle_rate=angle_rate\*-1"):
             read(path, pendulum.metadata, where)

@@ -121,7 +121,7 @@ def test_a_pattern_that_matches_no_moving_joint_is_refused(written: Callable[...
 
 
 def test_a_robot_whose_joints_are_all_passive_is_refused(written: Callable[..., Path]) -> None:
-    with pytest.raises(ModelError, match="`arm`, `lambda` have an effort and are passive"):
+    with pytest.raises(ModelError, match="`arm`, `lambda`"):
         model_file(written(*ROBOT), "machine", passive=["*"])
-    with pytest.raises(ModelError, match="have an effort and are passive"):
+    with pytest.raises(ModelError, match="`arm`, `lambda`"):
         model_file(written(*ROBOT, control("arm", "")), "machine")

@@ -68,7 +68,7 @@ def test_a_robot_that_a_model_file_cannot_hold_is_refused(
 def test_a_missing_file_and_an_unknown_joint_are_refused(written: Callable[..., Path], tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"none\.urdf"):
         model_file(tmp_path / "none.urdf", "none")
-    with pytest.raises(ModelError, match="Did you mean `rail`"):
+    with pytest.raises(ModelError, match="`rail`"):
         model_file(written(*ROBOT), "machine", ["rails"])
 
 
@@ -94,7 +94,7 @@ def test_invalid_numbers_are_reported_at_once_with_their_lines(written: Callable
     heavy = BASE.replace('ixx="0.2"', 'ixx="-0.2"')
     upside = RAIL.replace('lower="-1" upper="1"', 'lower="1" upper="-1"')
     path = written(heavy, ARM, *(f"\n{part}" for part in (TOOL, SLIDER, WHEEL, SHOULDER, MOUNT, upside)), SPIN)
-    with pytest.raises(ModelError, match=r"urdf:1: .*`base-plate` .*\n.*urdf:\d+: the lower limit of `rail`"):
+    with pytest.raises(ModelError, match=r"urdf:1: .*`base-plate` .*\n.*urdf:\d+: .*`rail`"):
         model_file(path, "machine")
 
 

@@ -13,7 +13,7 @@ from sympy import Abs, Function, I, Max, Min, Symbol, cos, log, pi, sign, sin, s
 
 from modelgen import ModelError, Robot
 from modelgen.derivation.description import metadata
-from modelgen.statement.declarations import Coordinate
+from modelgen.statement.joints import Coordinate
 from tests.modelgen.support.declared import TASK, cart, rejects
 
 

@@ -146,9 +146,9 @@ def test_what_a_task_must_not_say(changes: dict[str, Any], words: str) -> None:
 
 
 def test_three_limits_are_one_number_or_three() -> None:
-    with pytest.raises(ModelError, match="write one number, or three"):
+    with pytest.raises(ModelError, match=r"`attitude` .*2 "):
         Robot("body").ball("attitude", rate_limit=(1, 2))
     robot = Robot("body")
     robot.prismatic("base_x", limit=1, rate_limit=1)
-    with pytest.raises(ModelError, match="the name `base_x` is used twice"):
+    with pytest.raises(ModelError, match="`base_x`"):
         robot.floating("base", limit=1, rate_limit=1, turn_rate_limit=1)

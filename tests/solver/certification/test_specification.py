@@ -67,7 +67,7 @@ def test_samples_of_an_identified_set_are_uniform_in_its_ellipsoid(problem: Prob
     content = identified(problem.robot, nominal, matrix)
     (tmp_path / "found.json").write_text(json.dumps(content))
     (tmp_path / "other.json").write_text(json.dumps(content | {"model_hash": "0" * 64}))
-    with pytest.raises(SolverError, match=r"identified .*000000000000, and the built one is pendulum"):
+    with pytest.raises(SolverError, match=r"000000000000.*pendulum"):
         drawn(problem, written(tmp_path, 'parameters = {identified = "other.json"}'))
     _, theta = drawn(problem, written(tmp_path, 'parameters = {identified = "found.json"}'))
     away = theta - nominal

@@ -99,7 +99,7 @@ def test_the_observer_gets_measured_rates_only_where_there_are(
     assert ("reset" in calls) == (rates != "raw")
     found = [call for call in calls if call != "reset"]
     np.testing.assert_allclose(found, expected if rates == "raw" else expected[::2], atol=1e-12)
-    with pytest.raises(ValueError, match="write measured, positions or raw"):
+    with pytest.raises(ValueError, match="measured, positions or raw"):
         adapter.load("acrobot", "runs/any", "guessed")
 
 

@@ -259,7 +259,7 @@ def test_an_observer_takes_its_part_of_the_budget(gallery_run: Path) -> None:
         assert widest(problem, read_budget(f"{2 * needed}us@1MHz"), observer) == width
     with pytest.raises(SolverError, match=rf"{observer} .*{2 * needed}us@1MHz"):
         widest(problem, read_budget(f"{2 * needed - 2}us@1MHz"), observer)
-    with pytest.raises(SolverError, match=rf"the observer of pendulum needs {observer}"):
+    with pytest.raises(SolverError, match=rf"pendulum .*{observer}"):
         widest(problem, read_budget(f"{2 * observer - 2}us@1MHz"), observer)
 
 

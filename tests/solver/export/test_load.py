@@ -117,7 +117,7 @@ def test_wrong_shape_is_an_error_with_the_right_one(finished_run: Path, shape: t
 
 @pytest.mark.parametrize("x", ["abc", [["a", "b"]], [[1j, 0.0]], None, [[0.0], [0.0, 1.0]]])
 def test_object_that_is_no_array_of_numbers_is_an_error(finished_run: Path, x: Any) -> None:
-    with pytest.raises(SolverError, match=r"x is not an array of real numbers: .*give \(N, 2\) floats"):
+    with pytest.raises(SolverError, match=r"\(N, 2\)"):
         solver.load_policy(finished_run)(x)
 
 
@@ -163,7 +163,7 @@ def test_run_of_another_artifact_is_an_error(run_copy: Path) -> None:
 
 
 def test_missing_artifact_is_an_error(run_copy: Path, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="There is no artifact 'pendulum'"):
+    with pytest.raises(ModelError, match="'pendulum'"):
         solver.load_policy(run_copy, generated=str(tmp_path))
 
 
@@ -180,7 +180,7 @@ def test_checkpoint_of_another_robot_is_an_error(run_copy: Path) -> None:
     path = run_copy / CHECKPOINT
     content = torch.load(path, weights_only=True)
     torch.save(content | {"run": content["run"] | {"artifact_hash": "another"}}, path)
-    with pytest.raises(SolverError, match=r"artifact_hash is .* another in its checkpoint"):
+    with pytest.raises(SolverError, match="artifact_hash"):
         load_solution(run_copy)
 
 

@@ -122,7 +122,7 @@ def test_exploration_noise_has_its_deviation_and_correlation(load: Load) -> None
 
 
 def test_a_buffer_of_another_robot_is_refused(load: Load) -> None:
-    with pytest.raises(SolverError, match=r"buffer has shape \(5, 4\); give \(N, 2\)"):
+    with pytest.raises(SolverError, match=r"buffer .*\(5, 4\).*\(N, 2\)"):
         source(load).restore(torch.zeros(5, 4))
 
 

@@ -93,34 +93,6 @@ def test_extreme_point_for_a_zero_gradient_is_the_centre(admissible_set: Ball | 
     torch.testing.assert_close(ellipsoid.extreme_point(torch.zeros(2, 3)), CENTRE.expand(2, 3))
 
 
-@pytest.mark.parametrize("about", [None, torch.tensor([0.5, -0.5, 0.9])])
-def test_scaled_ellipsoid_lies_within_the_bounds_and_touches_them(about: Tensor | None) -> None:
-    lower, upper = torch.tensor([0.1, -3.0, 0.0]), torch.tensor([1.0, 0.1, 3.0])
-    ellipsoid = Ellipsoid.from_matrix(CENTRE, P)
-    assert not bool(((ellipsoid_boundary() >= lower) & (ellipsoid_boundary() <= upper)).all())
-    scaled = ellipsoid.scaled_into(lower, upper, about)
-    ends = torch.stack([scaled.centre - scaled.half_widths, scaled.centre + scaled.half_widths])
-    assert bool(((ends >= lower - 1e-6) & (ends <= upper + 1e-6)).all())
-    assert float(torch.minimum(ends - lower, upper - ends).min()) == pytest.approx(0.0, abs=1e-6)
-    fixed = CENTRE if about is None else about
-    share = (scaled.factor.norm() / ellipsoid.factor.norm()).item()
-    torch.testing.assert_close(scaled.centre, fixed + share * (CENTRE - fixed))  # a scaled copy, not a clipped one
-    torch.testing.assert_close(scaled.factor, share * ellipsoid.factor)
-    highest = ellipsoid_boundary(100000).amax(0)
-    torch.testing.assert_close(ellipsoid.centre + ellipsoid.half_widths, highest, rtol=0.0, atol=1e-2)
-
-
-def test_ellipsoid_within_the_bounds_is_not_scaled() -> None:
-    ellipsoid = Ellipsoid.from_matrix(CENTRE, P)
-    scaled = ellipsoid.scaled_into(torch.full((3,), -5.0), torch.full((3,), 5.0))
-    assert torch.equal(scaled.factor, ellipsoid.factor)
-
-
-def test_scaling_about_a_point_out_of_bounds_is_an_error() -> None:
-    with pytest.raises(SolverError, match=r"0\.400.*0\.5"):
-        Ellipsoid.from_matrix(CENTRE, P).scaled_into(CENTRE + 0.1, CENTRE + 1.0)
-
-
 @pytest.mark.parametrize(
     ("matrix", "match"),
     [

@@ -249,7 +249,7 @@ def test_reset_with_options_or_another_number_of_seeds_is_an_error() -> None:
     env = RobotVectorEnv("pendulum", 2)
     with pytest.raises(SolverError, match="state"):
         env.reset(options={"state": 1})
-    with pytest.raises(SolverError, match="3 seeds for 2"):
+    with pytest.raises(SolverError, match=r"3 .*2"):
         env.reset(seed=[1, 2, 3])
 
 

@@ -102,5 +102,5 @@ def test_options_out_of_range_are_explained(options: dict[str, Any], words: str)
 def test_an_action_of_another_shape_is_explained() -> None:
     env = Environment("pendulum")
     state, _ = env.reset(jax.random.key(0), 3)
-    with pytest.raises(SolverError, match=r"action has shape \(2, 1\); give \(3, 1\)"):
+    with pytest.raises(SolverError, match=r"action .*\(2, 1\).*\(3, 1\)"):
         env.step(state, np.zeros((2, 1)))

@@ -78,7 +78,7 @@ def test_networks_with_other_inputs_are_refused() -> None:
 
 def test_wrong_calls_are_explained() -> None:
     run = solver.load("pendulum-rfvi")
-    with pytest.raises(SolverError, match=r"x has shape \(3,\); give one state \(2,\)"):
+    with pytest.raises(SolverError, match=r"\(3,\).*\(2,\)"):
         run.to_jax().value(np.zeros(3))
     with jax.enable_x64(True):
         exact = run.to_jax("float64")

@@ -56,15 +56,15 @@ def test_two_processes_give_the_numbers_of_one(finished_run: Path, tmp_path: Pat
 def test_another_checkpoint_or_version_is_refused(finished_run: Path, tmp_path: Path) -> None:
     told = policy_reference(finished_run)
     older = dataclasses.replace(told, versions=(("solver", "0" * 12), *told.versions[1:]))
-    with pytest.raises(SolverError, match=r"has solver \w{12} in place of 0{12}; install the same"):
+    with pytest.raises(SolverError, match=r"solver \w{12} .*0{12}"):
         older.load()
     copy = Path(shutil.copytree(finished_run, tmp_path / "run"))
     told = policy_reference(copy)
     (copy / CHECKPOINT).write_bytes(b"another")
-    with pytest.raises(SolverError, match=f"in place of {told.checkpoint[:12]}: the run is being trained"):
+    with pytest.raises(SolverError, match=told.checkpoint[:12]):
         told.load()
     (copy / CHECKPOINT).unlink()
-    with pytest.raises(SolverError, match=r"holds no checkpoint\.pt"):
+    with pytest.raises(SolverError, match=r"checkpoint\.pt"):
         told.load()
 
 

@@ -107,10 +107,10 @@ def test_wrong_names_and_ranges_are_refused(load: Load, words: list[str], messag
 
 
 def test_a_parameter_without_effect_and_one_that_no_input_holds_are_refused(odd: CompiledRobot, load: Load) -> None:
-    with pytest.raises(SolverError, match="--given load: no input within the limits holds the target of odd with load"):
+    with pytest.raises(SolverError, match=r"--given load: .*odd"):
         resolve(odd, ["load"])
     assert resolve(odd, {"load": (0.0, 0.5)}) == (Given("load", 0.0, 0.5),)
-    with pytest.raises(SolverError, match="--given wall: it changes neither motion nor cost"):
+    with pytest.raises(SolverError, match="--given wall"):
         resolve(odd, ["wall"])
     with pytest.raises(SolverError, match="at most 5"):
         resolve(load("furuta"), load("furuta").parameter_names)
@@ -198,7 +198,7 @@ def test_values_beyond_the_range_are_refused(load: Load) -> None:
     context = Problem(load("pendulum"), given=BOTH).context
     assert context is not None
     context.require_within(torch.tensor([1.5, 0.8]))
-    with pytest.raises(SolverError, match=r"told mass = 1\.6, but it was trained for 0\.5 to 1\.5"):
+    with pytest.raises(SolverError, match=r"mass = 1\.6, .*0\.5 to 1\.5"):
         context.require_within(torch.tensor([1.6, 1.0]))
 
 

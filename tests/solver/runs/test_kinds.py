@@ -179,7 +179,7 @@ def test_a_third_kind_is_one_module_and_one_line(tmp_path: Path, capsys: Capture
     assert main(["evaluate", str(folder), "--episodes", "5", "--seed", "7", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == found.to_json()
 
-    with pytest.raises(SolverError, match=r"already holds a run.*solver damp --resume"):
+    with pytest.raises(SolverError, match="solver damp --resume"):
         solver.train("pendulum", algorithm="damping", out=folder)
     solver.train("pendulum", algorithm="damping", out=folder, overwrite=True)
     assert load_rollout_policy(folder)[2] == "pendulum-damping"
@@ -188,7 +188,7 @@ def test_a_third_kind_is_one_module_and_one_line(tmp_path: Path, capsys: Capture
 def test_a_run_of_another_kind_is_named(third_kind: Kind, tmp_path: Path) -> None:
     solver.train("pendulum", algorithm="damping", out=tmp_path / "run")
     for call in (solver.load_value, load_run):
-        with pytest.raises(SolverError, match=r"holds a run of `solver damp`, and this needs one of `solver train`"):
+        with pytest.raises(SolverError, match=r"`solver damp`.*`solver train`"):
             call(tmp_path / "run")
     assert kind_of(tmp_path / "run") == third_kind
 
@@ -250,14 +250,14 @@ def test_damaged_metrics_of_a_finished_run_do_not_change_its_diagnosis(run_copy:
 
 
 def test_an_unknown_algorithm_and_an_empty_folder(tmp_path: Path) -> None:
-    with pytest.raises(SolverError, match=r"unknown algorithm 'rfv'\. Did you mean `rfvi`"):
+    with pytest.raises(SolverError, match=r"'rfv'.*`rfvi`"):
         solver.train("pendulum", algorithm="rfv", out=tmp_path)
     assert not holds_run(tmp_path)
     assert kinds.kind_in(tmp_path) is None
-    with pytest.raises(SolverError, match=r"not a run folder: it has no run\.json or baseline\.json"):
+    with pytest.raises(SolverError, match=r"run\.json or baseline\.json"):
         load_rollout_policy(tmp_path)
 
 
 def test_a_baseline_refuses_arguments_of_value_iteration(tmp_path: Path) -> None:
-    with pytest.raises(SolverError, match="sac takes no adversaries"):
+    with pytest.raises(SolverError, match=r"sac .*adversaries"):
         solver.train("pendulum", algorithm="sac", adversaries=[solver.Action(0.1)], out=tmp_path)

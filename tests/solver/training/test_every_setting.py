@@ -47,7 +47,6 @@ CHANGED: dict[str, Any] = {
     "minibatch": 40,
     "optimiser": "amsgrad",
     "learning_rate": 1e-3,
-    "final_learning_rate": 1e-3,
     "loss_scale": 0.5,
     "limit_cost": 2.0,
     "reaction_periods": 0.0,

@@ -121,7 +121,7 @@ def test_wrong_values_are_refused(family: Path, told: dict[str, Any], message: s
 def test_a_policy_without_told_parameters_refuses_them() -> None:
     with pytest.raises(SolverError, match="is told no parameter"):
         solver.load("pendulum-rfvi").policy([0.1, 0.0], mass=1.2)
-    with pytest.raises(SolverError, match="cannot be told mass"):
+    with pytest.raises(SolverError, match="mass"):
         load_solution("pendulum-rfvi", told={"mass": 1.2})
 
 
@@ -197,12 +197,12 @@ def test_the_observation_of_an_environment_ends_with_the_context(short: str) -> 
 
 
 def test_the_network_of_a_family_does_not_fit_one_robot(family: Path, short: str, tmp_path: Path) -> None:
-    with pytest.raises(SolverError, match="does not fit this training: the robot has other states now, or --given"):
+    with pytest.raises(SolverError, match="--given"):
         solver.train("pendulum", generated=short, start_from=family, iterations=1, preview=0.0, out=tmp_path / "run")
 
 
 def test_a_baseline_takes_no_told_parameters() -> None:
-    with pytest.raises(SolverError, match="sac takes no given"):
+    with pytest.raises(SolverError, match=r"sac .*given"):
         solver.train("pendulum", algorithm="sac", given=["mass"])
 
 
@@ -277,9 +277,9 @@ def test_interfaces_tell_the_estimates(family: Path, capsys: pytest.CaptureFixtu
     found = solver.evaluate(family, parameters={"mass": 1.9}, episodes=3, observer=True, estimate=["told"])
     assert (found.told, found.told_estimates, found.estimate) == ((), ("mass", "length"), ("mass", "length"))
     assert found.to_json()["told_estimates"] == ["mass", "length"]
-    with pytest.raises(SolverError, match=r"length = 1\.5, but it was trained for 0.8 to 1.2"):
+    with pytest.raises(SolverError, match=r"length = 1\.5, .*0\.8 to 1\.2"):
         solver.evaluate(family, parameters={"length": 1.5}, episodes=3, observer=True, estimate=["mass"])
-    with pytest.raises(SolverError, match="pendulum-rfvi is told no parameter"):
+    with pytest.raises(SolverError, match="pendulum-rfvi"):
         solver.evaluate("pendulum-rfvi", episodes=3, observer=True, estimate=["told"])
 
 
@@ -320,7 +320,7 @@ def test_a_controller_is_told_its_estimates_and_starts_at_the_told_value(family:
     for _ in range(50):
         controller([3.1])
     assert controller.parameters["mass"] != pytest.approx(1.3, abs=1e-4)
-    with pytest.raises(SolverError, match="cannot be told torque"):
+    with pytest.raises(SolverError, match="torque"):
         solver.load_controller(family, estimate=["mass"], told={"torque": 1.0})
 
 
@@ -341,7 +341,7 @@ def test_every_robot_of_a_family_has_the_time_of_the_slowest(family: Path) -> No
     assert found.horizon == whole.horizon
     assert solver.evaluate(family, episodes=2, seconds=0.2).statistics["return_mean"] > found.statistics["return_mean"]
     assert solver.simulate(family).t[-1] == pytest.approx(whole.horizon, abs=0.05)  # whole control periods
-    with pytest.raises(SolverError, match=r"seconds is -1; give a time"):
+    with pytest.raises(SolverError, match="seconds is -1"):
         solver.evaluate(family, seconds=-1)
 
 

@@ -118,13 +118,13 @@ def test_states_beyond_all_and_none() -> None:
 
 def test_wrong_calls_are_explained() -> None:
     policy = solver.load_policy("pendulum-rfvi")
-    with pytest.raises(SolverError, match=r"x has shape \(3,\); give one state \(2,\)"):
+    with pytest.raises(SolverError, match=r"\(3,\).*\(2,\)"):
         vmap(policy)(torch.zeros(4, 3))
     for second in (jacrev(jacrev(policy)), jacfwd(jacrev(policy))):
         with pytest.raises(SolverError, match="can be differentiated once"):
             second(torch.zeros(2))
     problem = load_solution("pendulum-rfvi").problem
     idle, x = Policy(without_input(problem), problem.robot, "idle"), torch.zeros(2, requires_grad=True)
-    with pytest.raises(SolverError, match="idle has no value function"):
+    with pytest.raises(SolverError, match="idle"):
         idle(x).sum().backward()
     assert_close(vmap(idle)(torch.ones(3, 2)), torch.zeros(3, 1))

@@ -165,7 +165,7 @@ def test_the_learning_rate_falls_on_a_half_cosine_and_the_authors_stays() -> Non
 
 
 def test_the_rates_of_a_polish_fall_to_the_end_in_twice_the_epochs() -> None:
-    schedule = Schedule(Settings(epochs=3, learning_rate=2e-3, final_learning_rate=1e-5), polished=1)
+    schedule = Schedule(Settings(epochs=3, learning_rate=2e-3), polished=1)
     schedule.position = schedule.nominal_end - 1
     rates = schedule.step().learning_rates
     assert len(rates) == 6

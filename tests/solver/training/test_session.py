@@ -167,7 +167,7 @@ def test_ctrl_c_says_how_to_go_on(tiny_options: list[str], tmp_path: Path) -> No
 
 
 def test_a_folder_with_a_run_is_not_written_over(train_tiny: TrainTiny, run_copy: Path, finished_run: Path) -> None:
-    with pytest.raises(SolverError, match=r"already holds a run.*--resume.*--overwrite"):
+    with pytest.raises(SolverError, match=r"--resume.*--overwrite"):
         train_tiny(run_copy)
     assert identical(finished_run, run_copy)
 
@@ -203,7 +203,7 @@ def test_resuming_against_another_artifact_is_refused(run_copy: Path) -> None:
     (run_copy / RUN).write_text(json.dumps(content))
     path = run_copy / CHECKPOINT
     torch.save(torch.load(path, weights_only=True) | {"artifact_hash": "0" * 64}, path)
-    with pytest.raises(SolverError, match=r"0{64} in the description"):
+    with pytest.raises(SolverError, match=r"0{64}"):
         resume(run_copy, lambda _: None)
 
 

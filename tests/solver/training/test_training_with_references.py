@@ -70,7 +70,7 @@ def test_the_policy_is_told_its_goal(run: Path) -> None:
         rows = torch.cat([torch.from_numpy(x), torch.full((3, 1), goal)], 1)
         np.testing.assert_allclose(policy(x, goal=goal), act(rows)[0], rtol=1e-3, atol=1e-3)
     assert solver.load(run).policy([0.5, 0.0], goal=0.5) == pytest.approx(0.0, abs=1e-3)
-    with pytest.raises(SolverError, match=r"the reference goal is 1\.4, outside the range of the training, -1 to 1"):
+    with pytest.raises(SolverError, match=r"goal is 1\.4, .*-1 to 1"):
         policy(x, goal=1.4)
 
 
@@ -102,7 +102,7 @@ def test_jumps_and_goals_that_cannot_be_are_refused(run: Path, options: dict[str
 
 
 def test_a_policy_without_references_cannot_jump(finished_run: Path) -> None:
-    with pytest.raises(SolverError, match=r"the policy is told no reference; declare one with robot\.reference"):
+    with pytest.raises(SolverError, match=r"robot\.reference"):
         solver.load(finished_run).evaluate(jump=2.0)
 
 

@@ -132,12 +132,12 @@ def test_without_fused_operations_a_kernel_computes_what_plain_python_does(monke
 
 def test_an_unknown_level_gets_a_suggestion(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CPU, "x86-64-v33")
-    with pytest.raises(ModelError, match=r"MODELGEN_CPU is 'x86-64-v33'.*Did you mean `x86-64-v3`\?.*native, x86-64"):
+    with pytest.raises(ModelError, match=r"MODELGEN_CPU .*'x86-64-v33'.*`x86-64-v3`.*native"):
         target()
 
 
 def test_a_level_beyond_this_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(CPU, "x86-64-v3")
     monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: {"fma": False})
-    with pytest.raises(ModelError, match=r"cannot run: it lacks .*avx2.*fma"):
+    with pytest.raises(ModelError, match=r"avx2.*fma"):
         target()

@@ -81,7 +81,7 @@ def test_regulators_along_a_robot_at_rest_are_the_discrete_one_of_scipy() -> Non
 
 @pytest.mark.parametrize("robot", ["acrobot", "planar_quadrotor", "double_pendulum"])
 def test_energy_shaping_refuses_other_robots(robot: str) -> None:
-    with pytest.raises(SolverError, match="Use --algorithm tvlqr"):
+    with pytest.raises(SolverError, match="--algorithm tvlqr"):
         EnergyDesign(problem_of(robot))
 
 

@@ -100,9 +100,9 @@ def test_mistake_in_a_baseline_command_exits_2(command: list[str], message: str,
 def test_unknown_algorithm_is_an_error(capsys: Capture) -> None:
     assert main(["baseline", "pendulum", "--algorithm", "td3"]) == 2
     assert "ppo" in capsys.readouterr().err
-    with pytest.raises(SolverError, match="choices are sac, ddpg, ppo"):
+    with pytest.raises(SolverError, match="sac, ddpg, ppo"):
         baseline_settings("td3")
-    with pytest.raises(SolverError, match="Did you mean `width`"):
+    with pytest.raises(SolverError, match="`width`"):
         baseline_settings("sac", widht=3)
 
 

@@ -103,7 +103,7 @@ def test_seed_and_randomisation_change_the_policy(train: Train, tmp_path: Path) 
 
 
 def test_divergence_keeps_the_last_checkpoint(train: Train, tmp_path: Path) -> None:
-    with pytest.raises(DivergenceError, match="smaller --learning-rate than 1e"):
+    with pytest.raises(DivergenceError, match=r"--learning-rate .*1e"):
         train(tmp_path, learning_rate=1e30)
     assert load_checkpoint(tmp_path, keys=["steps"])["steps"] == 0
 

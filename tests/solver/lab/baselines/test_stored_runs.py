@@ -41,7 +41,7 @@ def test_checkpoint_of_another_run_is_an_error(finished: Path, tmp_path: Path) -
     folder = Path(shutil.copytree(finished, tmp_path / "run"))
     content = torch.load(folder / CHECKPOINT, weights_only=True)
     torch.save(content | {RUN: content[RUN] | {"artifact_hash": "another"}}, folder / CHECKPOINT)
-    with pytest.raises(SolverError, match=r"artifact_hash is .* another in its checkpoint"):
+    with pytest.raises(SolverError, match="artifact_hash"):
         load_rollout_policy(folder)
 
 
@@ -72,9 +72,9 @@ def test_solver_evaluate_evaluates_a_baseline(finished: Path, capsys: Capture) -
 
 
 def test_functions_of_a_value_function_refuse_a_baseline(finished: Path) -> None:
-    with pytest.raises(SolverError, match="holds a run of `solver baseline`, and this needs one of `solver train`"):
+    with pytest.raises(SolverError, match=r"`solver baseline`.*`solver train`"):
         load_run(finished)
-    with pytest.raises(SolverError, match="holds a baseline, which has no value function"):
+    with pytest.raises(SolverError, match="--reaction-periods"):
         kinds.load_rollout_policy(finished, reaction_periods=1.0)
 
 

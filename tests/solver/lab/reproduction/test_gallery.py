@@ -160,7 +160,7 @@ def test_seeds_of_a_robot_share_a_line_and_notes_stay(
     assert text.startswith("# Mine\n\n<!-- made by solver reproduce: gallery -->\n## Every robot")
     assert text.endswith("<!-- end of gallery -->\n\nA note.\n")
     page.write_text(text.replace("<!-- end of gallery -->", ""))
-    with pytest.raises(SolverError, match="lacks the line '<!-- end of gallery -->'"):
+    with pytest.raises(SolverError, match="'<!-- end of gallery -->'"):
         made.write()
 
 

@@ -172,7 +172,7 @@ def test_failed_training_does_not_stop_the_others(tmp_path: Path, capsys: Captur
     assert [training.method for training in runs.folders] == ["rFVI"]
 
     options = Options("fig-value", runs=tmp_path / "diverged", out=tmp_path / "out", jobs=2)
-    bad = choice(seeds=(0,), overrides={"learning_rate": 1e30, "final_learning_rate": 1e30}, methods=("cFVI",))
+    bad = choice(seeds=(0,), overrides={"learning_rate": 1e30}, methods=("cFVI",))
     assert carry_out(options, bad) == 1
     assert re.search(rf"error: cFVI, pendulum, seed 0 failed \(1\): .*{LOG}", capsys.readouterr().err)
     text = (tmp_path / "out" / "paper.md").read_text()
