@@ -33,13 +33,14 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=100)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=["told"], help="of runs that are told parameters")
     parser.add_argument("--plant", choices=PLANTS, default="nominal", help="with an observer for all if harsh")
+    parser.add_argument("--seconds", type=float, help="of a rollout, in place of the horizon of the first run")
     options = parser.parse_args()
     names, factors = zip(*(word.split("=") for word in options.points), strict=True)
     grid = list(product(*([float(number) for number in entry.split(",")] for entry in factors)))
     columns = [(run, way) for run in options.runs for way in (options.ways if told_among(run, names) else ["blind"])]
     heads = [f"{run} {way}" if told_among(run, names) else run for run, way in columns]
     print("| " + " | ".join([*names, *heads]) + " |\n|" + "---|" * (len(names) + len(columns)))
-    seconds = load_rollout_policy(options.runs[0]).problem.horizon
+    seconds = options.seconds or load_rollout_policy(options.runs[0]).problem.horizon
     totals = {column: [0.0, 0.0] for column in columns}
     for point in grid:
         cells = [f"{factor:g}" for factor in point]

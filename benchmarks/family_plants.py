@@ -1,10 +1,10 @@
 """A family on random robots: every rollout draws all told parameters and references, which may jump.
 
-    python benchmarks/family_plants.py RUN [--episodes 200] [--jump 4] [--unknown pull=-0.1:0.1]
+    python benchmarks/family_plants.py RUN [--episodes 200] [--jump 4] [--unknown pull_x pull_y pull_z]
 
 Prints two lines for each way: the family is told the true values, or the estimates of an observer that measures
-positions and starts at the nominal values. --unknown: a force that nobody knows, uniform in this range of the weight of
-each robot.
+positions and starts at the nominal values. --unknown: the components of a constant force that nobody knows, of SHARE of
+the weight of each robot in a random direction. --estimate: parameters that the observer estimates beside the told ones.
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ from solver.problem.problem import Problem
 from solver.runs.kinds import TOLD, told_names
 
 WAYS: dict[str, tuple[str, ...]] = {"told": (), "estimated": (TOLD,)}
-GRAVITY = 9.81
+GRAVITY, SHARE = 9.81, 0.1
 
 
-def unknown(problem: Problem, robots: Tensor, words: str, seed: int) -> None:
-    """Give the robots (N, p) a random force."""
-    name, ends = words.split("=")
-    lower, upper = map(float, ends.split(":"))
-    share = torch.rand(len(robots), generator=torch.Generator().manual_seed(seed))
-    weight = GRAVITY * robots[:, problem.robot.parameter_names.index("mass")]
-    robots[:, problem.robot.parameter_names.index(name)] = (lower + (upper - lower) * share) * weight
+def unknown(problem: Problem, robots: Tensor, names: list[str], seed: int) -> None:
+    """Give the robots (N, p) a force in a random direction."""
+    direction = torch.randn(len(robots), len(names), generator=torch.Generator().manual_seed(seed))
+    weight = GRAVITY * robots[:, problem.robot.parameter_names.index("mass"), None]
+    columns = [problem.robot.parameter_names.index(name) for name in names]
+    robots[:, columns] = SHARE * weight * torch.nn.functional.normalize(direction)
 
 
 def main() -> None:
@@ -38,7 +37,8 @@ def main() -> None:
     parser.add_argument("run")
     parser.add_argument("--episodes", type=int, default=200)
     parser.add_argument("--jump", type=float)
-    parser.add_argument("--unknown", metavar="NAME=LOWER:UPPER")
+    parser.add_argument("--unknown", nargs="+", default=[], metavar="NAME")
+    parser.add_argument("--estimate", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     options = parser.parse_args()
     source, names = source_of(options.run, None, None, None), told_names(options.run)
@@ -50,7 +50,7 @@ def main() -> None:
         return starts, robots
 
     for way in options.ways:
-        estimate = WAYS[way]
+        estimate = (*WAYS[way], *options.estimate) if WAYS[way] else ()
         conditions = Conditions({}, "nominal", (), bool(estimate), None, estimate, None, False, options.jump)
         found = roll_out(source, conditions, begin, None, source.references)
         result = found.result

@@ -8,18 +8,32 @@ right to a few per cent of itself, because the policy follows its slope from the
 
 With `--cost` a row has what an iteration of cFVI costs with the preset `fast`, in products of the networks alone:
 docs/concepts/performance.md.
+
+With `--follow` a table shows which policies follow the motion of `solver limit` from the mean start to the target, if V
+is right: a second-order expansion of the cost to go along it, with IPOPT's exact derivatives. Rows are policies,
+columns the share of 32 rollouts that arrive, from angles off by some rad at some time.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 
+import casadi
+import numpy as np
+import torch
 from networks import WEIGHTS, evaluations
+from torch import Tensor
 
+from modelgen.loader import CompiledRobot
 from solver.fvi.step import Lookahead
+from solver.game.policies import HeldInputPolicy, Response, make_policy
 from solver.local.basin import find_basin
 from solver.local.linearization import linearization, unstable_directions
-from solver.plants.outcome import rollouts, sample_starts, without_input
+from solver.oracles.search import search
+from solver.oracles.trajectory import design
+from solver.plants.outcome import Controller, controller, rollouts, sample_starts, without_input
+from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.training.presets import make_settings
@@ -67,13 +81,130 @@ def cost(name: str, generated: str | None) -> str:
     return f"| `{name}` | {' | '.join(map(str, numbers))} |"
 
 
+class Along:
+    """Expansion of V along a motion of K periods, as a value function that moves on with every period.
+
+    Behind its end, V is the quadratic form of the basin. robot: with the backend casadi.
+    """
+
+    def __init__(self, robot: CompiledRobot, problem: Problem, basin: Basin, seconds: float) -> None:
+        found = search(robot, None, design(robot.metadata, 1), 0, 0, [], seconds)
+        motion, program = found.motions()[0], found.program
+        n, m, periods = len(problem.target), len(problem.input_limits), len(motion.u)
+        x, u, slope = (casadi.SX.sym(name, size) for name, size in (("x", n), ("u", m), ("slope", n)))
+        later, cost = program.step(x, u)[:2]
+        z, discount = casadi.vertcat(x, u), problem.discount(1)
+        both = cost + discount * casadi.dot(slope, later)
+        outputs = [casadi.jacobian(later, z), casadi.gradient(both, z), casadi.hessian(both, z)[0], cost]
+        expansion = casadi.Function("expansion", [x, u, slope], outputs)
+        form = 2.0 * basin.cost.double().numpy()
+        slopes, forms, gains = np.zeros((periods + 1, n)), np.zeros((periods + 1, n, n)), np.zeros((periods, m, n))
+        costs = np.zeros(periods + 1)
+        forms[-1], slopes[-1] = form, form @ (motion.x[-1] - problem.target.numpy())
+        for k in reversed(range(periods)):
+            jacobian, first, second, paid = (np.asarray(v) for v in expansion(motion.x[k], motion.u[k], slopes[k + 1]))
+            second, first = second + discount * jacobian.T @ forms[k + 1] @ jacobian, first.ravel()
+            gains[k] = -np.linalg.solve(second[n:, n:], second[n:, :n])
+            forms[k], slopes[k] = second[:n, :n] + second[:n, n:] @ gains[k], first[:n] + gains[k].T @ first[n:]
+            costs[k] = float(paid.ravel()[0]) + discount * costs[k + 1]
+        self.x, self.u, self.gains, self.forms, self.slopes, self.costs = (
+            torch.tensor(v, dtype=torch.float32) for v in (motion.x, motion.u, gains, forms, slopes, costs)
+        )
+        self.problem, self.basin, self.periods, self.now = problem, basin, periods, 0
+
+    def _error(self, x: Tensor, k: int) -> Tensor:
+        e = x - self.x[k]
+        turns = torch.where(self.problem.geometry.continuous, torch.round(e / (2.0 * math.pi)), 0.0)
+        return e - 2.0 * math.pi * turns
+
+    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """V (N,) and dV/dx (N, n) at x (N, n)."""
+        if self.now >= self.periods:
+            return self.basin.quadratic(x)[:2]
+        e, slope = self._error(x, self.now), self.slopes[self.now]
+        along = e @ self.forms[self.now]
+        return -(self.costs[self.now] + e @ slope + 0.5 * (along * e).sum(1)), -(slope + along)
+
+    def feedback(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The linear feedback of the expansion, a controller."""
+        if self.now >= self.periods:
+            return controller(self.problem, self, 1.0)(x)
+        u = self.u[self.now] + self._error(x, self.now) @ self.gains[self.now].T
+        room = 0.999 * self.problem.input_limits
+        u = self.problem.input_middle + (u - self.problem.input_middle).clamp(-room, room)
+        return u, self.problem.action_cost.cost(u)
+
+    def moving(self, act: Controller, k: int, ahead: int) -> Controller:
+        """The controller, with this V at the time k + ahead at first, and a period later at every call."""
+        self.now = k + ahead
+
+        def moved(x: Tensor) -> tuple[Tensor, Tensor]:
+            result = act(x)
+            self.now += 1
+            return result
+
+        return moved
+
+
+class ThroughFlow(HeldInputPolicy):
+    """Policy that maximises -h g(u) + V(F(x, u)) with the integrated period F. B: slope of F in u, by a chord."""
+
+    def respond(self, x: Tensor, costate: Tensor) -> Response:  # noqa: ARG002
+        """As in the base class. costate: unused."""
+        problem, cost = self.problem, self.problem.action_cost
+        trim = problem.trim.expand(len(x), -1).contiguous()
+        after, columns = integrate_period(problem, x, trim).x, []
+        for k, limit in enumerate(problem.input_limits.tolist()):
+            chord = torch.zeros_like(trim)
+            chord[:, k] = 0.25 * limit
+            moved = problem.geometry.error(integrate_period(problem, x, trim + chord).x, after)
+            columns.append(moved / (0.25 * limit * self.seconds))
+        matrix = torch.stack(columns, 2)
+        w = torch.einsum("bnm,bn->bm", matrix, self.value(after)[1])
+        argument = self._argument(after, matrix, w, cost)
+        return Response(cost.policy(argument), cost.cost_of_policy(argument), w)
+
+
+def follow(name: str, generated: str | None, seconds: float) -> None:
+    """Print the table of a robot."""
+    problem = Problem(load_robot(name, "cpu", generated))
+    basin = find_basin(problem, 1.0)
+    assert isinstance(basin, Basin)
+    along = Along(problem.robot.with_kernels("casadi"), problem, basin, seconds)
+    through = ThroughFlow(problem, along, problem.control_step)
+    held = make_policy(problem, along, 1.0)
+    policies: dict[str, tuple[Controller, int]] = {
+        "linear feedback": (along.feedback, 0),
+        "held input": (lambda x: held.respond(x, along(x)[1])[:2], 0),
+        "through the flow": (lambda x: through.respond(x, x)[:2], 1),
+    }
+    places = [(at, off) for at in (0.0, 0.2, 0.5) for off in (1e-4, 1e-2)]
+    times = " | ".join(f"at {at * seconds:g} s, off {off:g}" for at, off in places)
+    print(f"| {name} | {times} |\n|{(1 + len(places)) * '---|'}")
+    for title, (act, ahead) in policies.items():
+        cells = []
+        for at, off in places:
+            k = round(at * along.periods)
+            draw = torch.randn(STARTS // 2, len(problem.target), generator=torch.Generator().manual_seed(0))
+            draw = torch.where(problem.geometry.continuous, off, 0.0) * draw
+            starts = problem.confine(along.x[k] + draw)
+            result = rollouts(problem, along.moving(act, k, ahead), starts, seconds=(1.0 - at) * seconds + 2.0)
+            cells.append(f"{100.0 * float(result.success.float().mean()):.0f} %")
+        print(f"| {title} | {' | '.join(cells)} |", flush=True)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("robots", nargs="+")
     parser.add_argument("--generated")
     parser.add_argument("--cost", action="store_true", help="what an iteration costs, in place of what is hard")
+    parser.add_argument("--follow", type=float, metavar="SECONDS", help="follow a motion of this time instead")
     options = parser.parse_args()
+    if options.follow:
+        for name in options.robots:
+            follow(name, options.generated, options.follow)
+        return
     columns, line = (COSTS, cost) if options.cost else (COLUMNS, row)
     print(f"| {' | '.join(columns)} |\n{len(columns) * '|---'}|")
     for name in options.robots:

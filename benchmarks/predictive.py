@@ -226,7 +226,7 @@ def _played(solution: Solution, act: Predictive, starts: Tensor, plant: Nominal)
         return torch.cat([getattr(one, name) for one in played], axis)
 
     rewards = joined("state_reward"), joined("action_reward")
-    return Rollouts(joined("x", 1), joined("u", 1), *rewards, joined("success"), joined("at_limit"))
+    return Rollouts(*rewards, joined("success"), joined("at_limit"), joined("x", 1), joined("u", 1))
 
 
 def _outcome(result: Rollouts) -> dict[str, float]:

@@ -75,7 +75,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", metavar="FAMILY [RUN ...]")
     parser.add_argument("--parameters", nargs="+", required=True)
-    parser.add_argument("--shares", nargs="+", type=float, default=[0.0, 0.1, 0.2, 0.3, 0.4, 0.5])
+    parser.add_argument("--shares", nargs="+", type=float, default=[0.1 * share for share in range(7)])
     parser.add_argument("--episodes", type=int, default=200)
     parser.add_argument("--figure", required=True)
     options = parser.parse_args()

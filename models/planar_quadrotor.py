@@ -14,15 +14,13 @@ mass = robot.parameter("mass", 0.486, "kg", tolerance=0.3, meaning="of the body 
 inertia = robot.parameter("inertia", 3.83e-3, "kg m^2", tolerance=0.3, meaning="about the centre of mass")
 arm = robot.parameter("arm", 0.25, "m", tolerance=0.1, meaning="centre to rotor")
 drag = robot.parameter("drag", 0.1, "N s/m", tolerance=0.5, meaning="of the air, along either axis")
-# A rotor can only push. An input is its thrust minus the thrust that carries half of the nominal weight.
-trim = robot.parameter("trim", 0.486 * 9.81 / 2, "N", fixed=True)
 
-right = robot.input("right", 2.3, "N", meaning="thrust of the right rotor above its trim")
-left = robot.input("left", 2.3, "N", meaning="thrust of the left rotor above its trim")
+right = robot.input("right", (0, 4.7), "N", meaning="thrust of the right rotor, which only pushes")
+left = robot.input("left", (0, 4.7), "N", meaning="thrust of the left rotor, which only pushes")
 
 robot.body(mass, inertia, (across, height), pitch)
 
-thrust = 2 * trim + right + left
+thrust = right + left
 robot.apply(across, thrust * sin(pitch))
 robot.apply(height, thrust * cos(pitch))
 robot.apply(pitch, arm * (left - right))

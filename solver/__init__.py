@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from solver.game.adversaries import ObservationAdversary as Observation
     from solver.game.adversaries import ParameterAdversary as Parameters
     from solver.game.adversaries import StateAdversary as State
+    from solver.game.adversaries import ToldAdversary as Told
     from solver.game.adversaries.adversary import Adversary
     from solver.game.game import Game
     from solver.interface import Run, load, page, plot, resume, train
@@ -44,6 +45,7 @@ _NAMES = {
     "Run": "interface.Run",
     "Settings": "training.settings.Settings",
     "State": "game.adversaries.StateAdversary",
+    "Told": "game.adversaries.ToldAdversary",
     "Value": "policy.Value",
     "evaluate": "evaluation.evaluation.evaluate",
     "load": "interface.load",
@@ -76,6 +78,7 @@ __all__ = [
     "Settings",
     "SolverError",
     "State",
+    "Told",
     "Trajectory",
     "Value",
     "evaluate",

@@ -283,7 +283,7 @@ class PositionController:
                 f"the measurement is {array.tolist()}; give {len(self._names)} finite numbers: {', '.join(self._names)}"
             )
         x, theta = self._observer.estimate(torch.from_numpy(array)[None]), self._observer.parameters
-        rows = self._problem.told(x, self._problem.theta if theta is None else theta)
+        rows = self._problem.told(self._observer.upright(x), self._problem.theta if theta is None else theta)
         u = self._observer.compensate(self._act(rows)[0])
         self._observer.sent(u)
         result: NDArray[np.float32] = u[0].numpy()

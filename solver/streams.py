@@ -12,6 +12,7 @@ import torch
 from solver.errors import SolverError
 
 EVALUATION_SEED = 20210725  # all runs have the same starts, so that their returns can be compared
+SELECTION_SEED = EVALUATION_SEED + 1  # of the evaluations within a training, which choose among its value functions
 SEEDS = 2**32  # seeds are below it, because every generator accepts those
 
 

@@ -9,11 +9,10 @@ robot = Robot("holding", "A rod that a strong motor is to hold at sixty degrees 
 angle = robot.revolute("angle", continuous=True, rate_limit=10, meaning="angle of the rod, 0 upright")
 mass = robot.parameter("mass", 1.0, "kg", tolerance=0.3, meaning="mass of the rod")
 length = robot.parameter("length", 0.5, "m", tolerance=0.3, meaning="length of the rod")
-trim = robot.parameter("trim", 9.81 * 0.25 * 3**0.5 / 2, "N m", fixed=True)  # holds the nominal rod at its target
-torque = robot.input("torque", 1.8, "N m", meaning="motor torque beyond the trim")
+torque = robot.input("torque", (-3.9, 0), "N m", meaning="of the motor, against gravity")
 
 robot.body(mass, mass * length**2 / 12, (length / 2 * sin(angle), length / 2 * cos(angle)), angle)
-robot.apply(angle, torque - trim)
+robot.apply(angle, torque)
 robot.draw(line=[(0, 0), (length * sin(angle), length * cos(angle))])
 
 robot.task(

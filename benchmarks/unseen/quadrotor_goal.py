@@ -18,14 +18,13 @@ inertia = robot.parameter("inertia", 3.83e-3, "kg m^2", tolerance=0.3, meaning="
 arm = robot.parameter("arm", 0.25, "m", tolerance=0.1, meaning="centre to rotor")
 drag = robot.parameter("drag", 0.1, "N s/m", tolerance=0.5, meaning="of the air, along either axis")
 pull = robot.parameter("pull", 0.0, "N", bounds=(-0.62, 0.62), meaning="force that nobody knows, upwards")
-trim = robot.parameter("trim", 0.486 * 9.81 / 2, "N", fixed=True)
 
-right = robot.input("right", 2.3, "N", meaning="thrust of the right rotor above its trim")
-left = robot.input("left", 2.3, "N", meaning="thrust of the left rotor above its trim")
+right = robot.input("right", (0, 4.7), "N", meaning="thrust of the right rotor, which only pushes")
+left = robot.input("left", (0, 4.7), "N", meaning="thrust of the left rotor, which only pushes")
 
 robot.body(mass, inertia, (across, height), pitch)
 
-thrust = 2 * trim + right + left
+thrust = right + left
 robot.apply(across, thrust * sin(pitch))
 robot.apply(height, thrust * cos(pitch) + pull)
 robot.apply(pitch, arm * (left - right))

@@ -23,7 +23,7 @@ def moved_by(robot: Robot, equations: EquationsOfMotion, joints: Sequence[Joint]
 
     Each coordinate is moved at random states. A quantity that is not finite counts as one that does not depend.
     """
-    named = dict(_quantities(equations))
+    named = dict(_quantities(robot, equations))
     x, theta = samples(robot, SAMPLES, seed=5)
     outside = [joint for joint in joints if joint.symbol not in equations.state]
     symbols = [*equations.state, *equations.parameters, *(joint.symbol for joint in outside)]
@@ -35,6 +35,8 @@ def moved_by(robot: Robot, equations: EquationsOfMotion, joints: Sequence[Joint]
     function = compiled_evaluator(symbols, entries, equations.definitions)
     before, result = function(at)[..., 0], {}
     size = np.abs(np.where(np.isfinite(before), before, 0.0)).max(axis=0)
+    for name in named:  # an entry that cancels up to rounding is as large as the others of its row
+        size[owners == name] = size[owners == name].max(initial=0.0)
     for joint in joints:
         other = at.copy()
         other[:, symbols.index(joint.symbol)] = random.uniform(-joint.limit, joint.limit, len(at))
@@ -45,20 +47,29 @@ def moved_by(robot: Robot, equations: EquationsOfMotion, joints: Sequence[Joint]
     return result
 
 
-def _quantities(equations: EquationsOfMotion) -> list[tuple[str, list[Expr]]]:
-    """Every quantity of the motion and the cost, with its name in a message."""
+def _quantities(robot: Robot, equations: EquationsOfMotion) -> list[tuple[str, list[Expr]]]:
+    """Every quantity of the motion and the cost, with its name in a message.
+
+    The entries of one have about the same unit: a force is beside the largest forces of its inputs.
+    """
     rows = list(enumerate(equations.velocities))
+    largest = [max(map(abs, entry.range)) for entry in robot.inputs]
     rates = zip(equations.coordinates, equations.coordinate_rates, strict=True)
     named = [(f"the rate of `{q}`", [rate]) for q, rate in rates]
     named += [(f"the inertia along `{speed}`", list(equations.mass_matrix.row(row))) for row, speed in rows]
     named += [
-        (f"the force along `{speed}`", [equations.force[row], *equations.input_matrix.row(row)]) for row, speed in rows
+        (f"the force along `{speed}`", [equations.force[row], *_scaled(equations.input_matrix.row(row), largest)])
+        for row, speed in rows
     ]
     named += [
-        (f"the flow of `{z}`", [equations.flow[row], *equations.flow_matrix.row(row)])
+        (f"the flow of `{z}`", [equations.flow[row], *_scaled(equations.flow_matrix.row(row), largest)])
         for row, z in enumerate(equations.internal)
     ]
     return [*named, ("the state cost", [equations.state_cost])]
+
+
+def _scaled(row: Matrix, sizes: Sequence[float]) -> list[Expr]:
+    return [entry * size for entry, size in zip(row, sizes, strict=True)]
 
 
 def without_ignored(robot: Robot, equations: EquationsOfMotion) -> EquationsOfMotion:

@@ -63,12 +63,27 @@ def kernel_checks(
             what = f"{call}: {name}" + (", one theta" if points.theta.ndim == 1 else "")
             expected = reference[name].reshape(result.shape)
             least = 0.0 if other is None else ROUNDING / limit * abs(other - result).max(axis=0)
+            least = np.maximum(least, _of_zero(name, expected, reference, points.theta))
             error = relative_error(result, expected, least)
             check = Check(what, case, error, limit)
             checks.append(
                 check if check.passed else replace(check, where=_worst(result, expected, points, least, limit))
             )
     return checks
+
+
+def _of_zero(name: str, expected: Array, reference: dict[str, Array], theta: Array) -> Array | float:
+    """The scale of derivatives by theta if all are zero, such as those of the weight over the mass; else zero.
+
+    It is the size of what is differentiated over that of the parameter, because such terms cancel up to rounding.
+    """
+    of = name.removesuffix("_dtheta").removeprefix("d")
+    if not name.endswith("_dtheta") or of not in reference or np.abs(expected).max() > ZERO:
+        return 0.0
+    size = np.abs(reference[of]).max(axis=0).reshape(-1, 1)
+    parameter = np.abs(theta).reshape(-1, theta.shape[-1]).max(axis=0)
+    scale = np.divide(size, parameter, out=np.zeros((len(size), len(parameter))), where=parameter > 0)
+    return np.asarray(scale.reshape(expected.shape[1:]))
 
 
 def _worst(got: Array, expected: Array, points: Points, least: Array | float, limit: float) -> str:

@@ -231,6 +231,6 @@ def play_adversaries(experiment: Experiment, solution: Solution, seed: int) -> O
     path = torch.stack(states)
     at_limit = problem.at_limit(path[1:]).any(0)
     success = succeeded(problem, path)
-    result = Rollouts(path, torch.stack(inputs), reward, torch.zeros_like(reward), success, at_limit)
+    result = Rollouts(reward, torch.zeros_like(reward), success, at_limit, path, torch.stack(inputs))
     failures = int(spec.failure.failed(result).sum())
     return Opposed(tuple(adversary.name for adversary in adversaries), EPISODES, failures, float(reward.min()))

@@ -97,6 +97,12 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
     _require_told(problem, estimate)
     estimated = estimated_parameters(problem, sensing, estimate)
     observer, parameters = Observer(problem, sensing, estimated), len(problem.theta)
+    if observer.leaning:
+        raise SolverError(
+            f"--estimate {robot.parameter_names[observer.leaning[0]]}: no input balances it at the target, so that the "
+            "robot must rest in another pose, and the observer in C has none. Leave it out, or use "
+            "solver.policy.load_controller"
+        )
     others = [i for i in range(parameters) if i not in estimated]
     lower, upper = problem.theta_bounds[estimated].T.tolist() if estimated else ([], [])
     largest = observer.largest.tolist()

@@ -125,8 +125,10 @@ class Game:
             choice = choices[adversary.name] = admissible.extreme_point(z)
             disturbed = adversary.disturb(disturbed, choice)
         context = self.problem.context
-        if context is not None and disturbed.theta is not None:  # no adversary moves what is told
+        if context is not None and disturbed.theta is not None:  # only the adversary `told` moves what is told
             told = context.replaced(disturbed.theta, x[:, len(self.problem.target) :])
+            if disturbed.mistold is not None:
+                told = torch.clamp(told + disturbed.mistold, *self.problem.theta_bounds.T)
             disturbed = replace(disturbed, theta=told)
         return Move(u, cost, choices, disturbed)
 

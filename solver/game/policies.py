@@ -101,13 +101,13 @@ class HeldInputPolicy(ClosedFormPolicy):
 
     def _slope(self, closed: Tensor, x: Tensor, control_matrix: Tensor, w: Tensor) -> Tensor:
         """P = -dw/dd (N, m, m), made symmetric and positive semidefinite, as it is for a concave V."""
-        limits, columns, (states, _) = self.problem.input_limits, [], self.problem.split(x)
-        for k in range(len(limits)):
-            step = torch.zeros_like(w)
-            step[:, k] = torch.copysign(closed[:, k].abs().clamp_min(SHORTEST * limits[k]), closed[:, k])
-            moved = torch.add(states, torch.einsum("bnm,bm->bn", control_matrix, step), alpha=self.seconds)
+        columns, (states, _) = [], self.problem.split(x)
+        steps = torch.copysign(torch.maximum(closed.abs(), SHORTEST * self.problem.input_limits), closed)
+        for k in range(w.shape[1]):
+            step = steps[:, k : k + 1]
+            moved = torch.add(states, control_matrix[:, :, k] * step, alpha=self.seconds)
             w_moved = torch.einsum("bnm,bn->bm", control_matrix, self.value(self.problem.join(moved, x))[1])
-            columns.append((w - w_moved) / step[:, k : k + 1])
+            columns.append((w - w_moved) / step)
         return _semidefinite(torch.stack(columns, 2))
 
 
@@ -138,6 +138,8 @@ def _semidefinite(p: Tensor) -> Tensor:
     It is L L^T of a Cholesky decomposition in which negative pivots become 0, and every entry l_ij is clipped to
     |l_ij| <= sqrt(p_ii), the bound that holds in a semidefinite matrix.
     """
+    if p.shape[1] == 1:
+        return p.clamp_min(0.0)
     rest, columns = 0.5 * (p + p.mT), []
     for j in range(p.shape[1]):
         pivots = rest.diagonal(dim1=1, dim2=2)
@@ -224,7 +226,7 @@ def solved(a: list[list[Any]], b: list[Any]) -> list[Any]:
 
 def _converged(now: Tensor, last: Tensor) -> bool:
     """Whether iterations have converged. Always False on a GPU: to read the answer would wait for the device."""
-    return now.device.type == "cpu" and torch.allclose(now, last, rtol=CONVERGED, atol=0.0)
+    return now.device.type == "cpu" and bool(((now - last).abs() <= CONVERGED * last.abs()).all())
 
 
 def require_reaction_periods(periods: float) -> None:

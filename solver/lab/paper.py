@@ -23,7 +23,7 @@ def paper(robot: CompiledRobot) -> dict[str, Any]:
         "integrator": "euler",
         "basin": False,
         "modulation": "wiener",
-        "adversaries": {kind.name: kind.usual for kind in ADVERSARIES},
+        "adversaries": {kind.name: kind.usual for kind in ADVERSARIES if kind.usual > 0.0},
     }
     if robot.metadata.nq == 1:
         own = {"iterations": 150, "trace_decay": 0.85, "layers": 3, "width": 96, "minibatch": 256}

@@ -162,6 +162,10 @@ class UnknownDelay:
         found = [observer.parameters for observer in self.observers if observer.parameters is not None]
         return self._likeliest(found) if found else None
 
+    def upright(self, x: Tensor) -> Tensor:
+        """States (N, n) for the policy, as in `Observer`."""
+        return self._likeliest([observer.upright(x) for observer in self.observers])
+
     def compensate(self, u: Tensor) -> Tensor:
         """Input (N, m) to send so that the policy's input u (N, m) acts, as in `Observer`."""
         return self._likeliest([observer.compensate(u) for observer in self.observers])

@@ -88,6 +88,9 @@ def make_sensing(
 DRIVE = 0.1  # of the input limit: largest disturbance of an input that no parameter explains
 FOUND = 0.5  # s, in which a disturbance crosses its bounds: as short as friction changes its sign
 PARAMETERS_CHANGE = 10.0  # s, in which an estimated parameter crosses its bounds
+NEWTON = 3  # steps to a pose that leans: a force of a tenth of the weight is then balanced to rounding
+REDUNDANT = 1e-3  # of the largest singular value: smaller ones are directions in which the pose changes no acceleration
+UPRIGHT = 1e-3  # of the state limits: a smaller lean is none
 PUSH = 0.01  # of a velocity's limit: standard deviation of its unmodelled change in one second
 
 
@@ -104,6 +107,8 @@ class Observer:
     at_start: bool  # velocities are unknown: they are not measured, and there is only one measurement
     disturbance: Tensor  # (N, m) in units of the inputs, added to the input
     parameters: Tensor | None  # (N, p), of which the estimated ones change; None for the nominal ones
+    leaning: list[int]  # the estimated parameters that no input holds at the target, see `lean`
+    _lean: Tensor | None  # (N, nt) of the last `upright`
     covariance: Tensor  # (N, nt + m + e, nt + m + e) of the errors of `x`, `disturbance`, estimated parameters
     normalised_innovation: Tensor  # (N,) e^T S^-1 e of the last innovation e; its mean is k if the model is right
     surprise: Tensor  # (N,) e^T S^-1 e + log det S: -2 log likelihood of the last y, up to a constant
@@ -119,6 +124,7 @@ class Observer:
         slow = self.errors[self.estimated] ** 2
         self.errors[self.estimated] = 0.0
         self.largest = largest_disturbance(problem, self.estimated)  # (m,)
+        self.leaning = leaning(problem, self.estimated)
         drive = self.largest.double() ** 2 / 3.0
         pushes = PUSH**2 * problem.control_step * velocities**2
         #: Variances (nt + m + e,) that a control period adds, and variances at the start.
@@ -133,7 +139,7 @@ class Observer:
         """Start again: the next measurement is the first, and velocities that are not measured are unknown."""
         self.x: Tensor | None = None  # (N, n) at the time of the last measurement
         self.waiting: list[Tensor] = []  # delayed inputs (N, m), the oldest first
-        self.parameters = None
+        self.parameters = self._lean = None
 
     def know(self, theta: Tensor) -> None:
         """Take theta (p,) or (N, p) for the nominal parameters at the next start. The estimated ones change then."""
@@ -159,6 +165,13 @@ class Observer:
             x = integrate_period(self.problem, x, u + self.disturbance, self.parameters).x
         return x
 
+    def upright(self, x: Tensor) -> Tensor:
+        """States (N, n) for the policy: x (N, n) less the `lean` that the estimated parameters need at rest."""
+        if not self.leaning or self.parameters is None:
+            return x
+        self._lean = lean(self.problem, self.parameters, self._lean)  # the estimates change little in a period
+        return self.problem.confine(self.problem.geometry.moved(x, -self._lean))
+
     def compensate(self, u: Tensor) -> Tensor:
         """Input (N, m) to send so that the policy's input u (N, m) acts: u minus the disturbance, within the limits.
 
@@ -166,7 +179,7 @@ class Observer:
         """
         u = u - self.disturbance
         if self.parameters is not None:
-            u = u - shift(self.problem, self.parameters)
+            u = u - shift(self.problem, self.parameters, self._lean)
         return torch.clamp(u, self.problem.lower_input, self.problem.upper_input)
 
     def sent(self, u: Tensor) -> None:
@@ -256,23 +269,79 @@ class Transition(NamedTuple):
     by_parameter: Tensor  # (N, nt, p)
 
 
-def shift(problem: Problem, theta: Tensor) -> Tensor:
+def shift(problem: Problem, theta: Tensor, apart: Tensor | None = None) -> Tensor:
     """Disturbances (N, m) of the inputs that have the effect of the parameters theta (N, p) at the target.
 
     With the trim plus such a disturbance, the robot that the policy knows has the accelerations of the robot with theta
     and the trim, in least squares in units of the state limits. It is the nominal robot, but with the told parameters
-    of theta where a policy is told some.
+    of theta where a policy is told some. apart: (N, nt) errors from the target at which the robot with theta rests.
     """
-    x, u = problem.targets_of(theta), problem.trim.expand(len(theta), -1).contiguous()
-    nominal = problem.theta.expand(len(theta), -1).contiguous()
-    if problem.context is not None:
-        nominal = problem.context.known(theta, problem.theta)
-        u = problem.trim_of(nominal) if problem.moving_trim else u
+    target = problem.targets_of(theta)
+    nominal, u = _policy_holds(problem, theta)
+    x = target if apart is None else problem.geometry.moved(target, apart)
     errors, limits = problem.geometry.projection(x), problem.tangent_limits
     control_matrix = errors @ problem.robot.affine_dynamics(x, theta)[1] / limits[:, None]
-    change = problem.robot.dynamics(x, u, theta) - problem.robot.dynamics(x, u, nominal)
+    change = problem.robot.dynamics(x, u, theta) - problem.robot.dynamics(target, u, nominal)
     change = torch.einsum("bij,bj->bi", errors, change) / limits
     return torch.einsum("bmn,bn->bm", torch.linalg.pinv(control_matrix), change)
+
+
+def _policy_holds(problem: Problem, theta: Tensor) -> tuple[Tensor, Tensor]:
+    """Parameters (N, p) that the policy knows of theta (N, p), and the trims (N, m) with which it holds the target."""
+    trim = problem.trim.expand(len(theta), -1).contiguous()
+    if problem.context is None:
+        return problem.theta.expand(len(theta), -1).contiguous(), trim
+    nominal = problem.context.known(theta, problem.theta)
+    return nominal, problem.trim_of(nominal) if problem.moving_trim else trim
+
+
+def lean(problem: Problem, theta: Tensor, near: Tensor | None = None) -> Tensor:
+    """Errors (N, nt) from the target at which robots with theta (N, p) can rest, zero where an input holds the target.
+
+    A force that no input can balance, such as wind across a quadrotor, is balanced by another pose. Of all rest poses
+    it is the nearest one in units of the state limits, so that coordinates which balance nothing keep their targets
+    (target calculator of offset-free control). Newton's method on the accelerations that the best input leaves; from
+    `near` (N, nt), one step.
+    """
+    geometry, pose, limits = problem.geometry, problem.robot.metadata.pose, problem.tangent_limits
+    rows = [i - len(problem.target) + geometry.size for i in problem.held]
+    target, (_, u) = problem.targets_of(theta), _policy_holds(problem, theta)
+    apart = target.new_zeros(len(target), geometry.size) if near is None else near
+    for _ in range(NEWTON if near is None else 1):
+        x = geometry.moved(target, apart)
+        a, B, a_by_x, B_by_x, _, _ = problem.robot.jacobians(x, theta)
+        errors = geometry.projection(x)[:, rows] / limits[rows, None]
+        gain = errors @ B
+        inverse = torch.linalg.pinv(gain)
+        left = torch.eye(len(rows)).to(gain) - gain @ inverse
+        rest = errors @ (a[..., None] + B @ u[..., None])
+        u = u - (inverse @ rest)[..., 0]
+        slope = errors @ (a_by_x + torch.einsum("bnmk,bm->bnk", B_by_x, u)) @ geometry.basis(x)[..., :pose]
+        slope = left @ slope * limits[:pose]
+        shares = slope @ (apart[:, :pose] / limits[:pose])[..., None] - left @ rest
+        apart = torch.zeros_like(apart)
+        apart[:, :pose] = (torch.linalg.pinv(slope, rtol=REDUNDANT) @ shares)[..., 0] * limits[:pose]
+    return apart
+
+
+def leaning(problem: Problem, estimated: Sequence[int]) -> list[int]:
+    """Those of the parameters, by index, for which no input holds the target at some end of their bounds."""
+    if not estimated or not problem.held:
+        return []
+    ends = problem.theta.repeat(1 + 2 * len(estimated), 1)
+    for k, i in enumerate(estimated):
+        ends[1 + 2 * k : 3 + 2 * k, i] = problem.theta_bounds[i]
+    most = (lean(problem, ends) / problem.tangent_limits).abs().amax(1)
+    if float(most[0]) > UPRIGHT:  # no input holds even the target of the nominal robot
+        return []
+    return [i for k, i in enumerate(estimated) if float(most[1 + 2 * k : 3 + 2 * k].max()) > UPRIGHT]
+
+
+def rest_apart(problem: Problem, theta: Tensor | None) -> Tensor | None:
+    """The `lean` (N, nt) of robots with theta (p,) or (N, p), None where no bounds of parameters need one."""
+    if theta is None or not leaning(problem, range(len(problem.theta))):
+        return None
+    return lean(problem, theta.reshape(-1, len(problem.theta)))
 
 
 def largest_disturbance(problem: Problem, estimated: Sequence[int] = ()) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from solver.cuda_graphs import Replayed
 from solver.errors import SolverError
 from solver.game.policies import make_policy
 from solver.observer.observability import UnknownDelay, make_observer
-from solver.observer.observer import Observer
+from solver.observer.observer import Observer, rest_apart
 from solver.plants.plant import Nominal, Plant
 from solver.problem.geometry import conjugate, product
 from solver.problem.problem import Problem
@@ -26,40 +26,58 @@ SHARE = 0.05  # or this share of the limit if that is larger
 
 
 @dataclass(frozen=True)
-class Rollouts:
-    """N rollouts of T control periods."""
+class Outcome:
+    """What N rollouts were paid, and where they came to."""
 
-    x: Tensor  # (T + 1, N, n + k) true states, with the contexts that the policy was told
-    u: Tensor  # (T, N, m) inputs of the policy
     state_reward: Tensor  # (N,) minus the undiscounted state cost
     action_reward: Tensor  # (N,) minus the undiscounted action cost
     success: Tensor  # (N,) bool
     at_limit: Tensor  # (N, n) bool, True for states that were at their limit at any time
-    estimates: Mapping[str, Tensor] = field(default_factory=dict)  # (N,) the observer's last, by parameter
-    innovation: Tensor | None = None  # (N,) the observer's mean normalised innovation for each measured number
 
     @property
     def returns(self) -> Tensor:
         """Returns (N,): undiscounted sums of the reward."""
         return self.state_reward + self.action_reward
 
-    def part(self, rows: slice) -> Rollouts:
+
+@dataclass(frozen=True)
+class Rollouts(Outcome):
+    """N rollouts of T control periods."""
+
+    x: Tensor  # (T + 1, N, n + k) true states, with the contexts that the policy was told
+    u: Tensor  # (T, N, m) inputs of the policy
+    estimates: Mapping[str, Tensor] = field(default_factory=dict)  # (N,) the observer's last, by parameter
+    innovation: Tensor | None = None  # (N,) the observer's mean normalised innovation for each measured number
+
+
+@dataclass(frozen=True)
+class Ended(Outcome):
+    """N rollouts, each of which ended when its robot had come to rest at the target, or at the horizon.
+
+    The rewards are those of the whole horizon, see `until_rest`.
+    """
+
+    discounted: Tensor  # (N,) reward to the end, discounted
+    end: Tensor  # (N, n + k) last states
+    seconds: Tensor  # (N,) their times
+
+    def part(self, rows: slice) -> Ended:
         """Rollouts of a slice of the starts."""
-        rewards = self.state_reward[rows], self.action_reward[rows]
-        estimates = {name: found[rows] for name, found in self.estimates.items()}
-        found = estimates, None if self.innovation is None else self.innovation[rows]
-        return Rollouts(self.x[:, rows], self.u[:, rows], *rewards, self.success[rows], self.at_limit[rows], *found)
+        return replace(self, **{entry.name: getattr(self, entry.name)[rows] for entry in fields(self)})
 
 
-def succeeded(problem: Problem, rows: Tensor) -> Tensor:
+def succeeded(problem: Problem, rows: Tensor, apart: Tensor | None = None) -> Tensor:
     """Mask (N,) of the successes among rollouts through the rows (K, N, n + k), one for every control period.
 
     A success has every coordinate, the angle of every rotation, and their rates within their tolerances of the target
     of its row during the last `settling_periods`, or during all of a shorter rollout, and no state at its limit. States
-    that the task declares free may have any other value.
+    that the task declares free may have any other value. apart: (N, nt) errors from the target at which the robot can
+    rest, in place of zero.
     """
     rows = rows[-1 - settling_periods(problem) :]
     x, target = rows[..., : len(problem.target)], problem.targets(rows)
+    if apart is not None:
+        x = torch.stack([problem.geometry.moved(at, -apart) for at in x])
     states, count = problem.robot.metadata.states, problem.robot.metadata.nq
     position, rate = tolerances(problem)
     error = (x - target)[..., :count].abs()
@@ -102,7 +120,7 @@ def tolerances(problem: Problem) -> tuple[Tensor, Tensor]:
     return position, torch.maximum(SHARE * problem.largest_rates, RATE * torch.tensor(turns, device=device))
 
 
-def summary(result: Rollouts) -> dict[str, float]:
+def summary(result: Outcome) -> dict[str, float]:
     """Statistics of N rollouts, with the names of metrics.jsonl (docs/reference/run-folder.md)."""
     spread = 1.96 * result.returns.std() if len(result.returns) > 1 else torch.zeros(())
     return {
@@ -214,7 +232,7 @@ def rollouts(
             measured = simulation.measured
             seen = measured if observer is None else observer.estimate(measured[:, :entries])
             if observer is not None and observer.parameters is not None:
-                told = problem.told(seen, observer.parameters)
+                told, seen = problem.told(seen, observer.parameters), observer.upright(seen)
             u, cost = act(problem.join(seen, told))
             if observer is not None:
                 u = observer.compensate(u)
@@ -229,13 +247,60 @@ def rollouts(
     true = x[..., : len(problem.target)]
     at_limit = problem.at_limit(true[1:]).any(0)
     parts = [x] if jumps is None else torch.split(x[1:], jumps.periods)
-    success = torch.stack([succeeded(problem, part) for part in parts]).all(0)
-    result = Rollouts(x, torch.stack(inputs), state_reward, action_reward, success, at_limit)
+    apart = rest_apart(problem, plant.theta)
+    success = torch.stack([succeeded(problem, part, apart) for part in parts]).all(0)
+    result = Rollouts(state_reward, action_reward, success, at_limit, x, torch.stack(inputs))
     if observer is None:
         return result
     names, theta = problem.robot.parameter_names, observer.parameters
     estimates = {names[i]: theta[:, i] for i in observer.estimated} if theta is not None else {}
     return replace(result, estimates=estimates, innovation=innovation)
+
+
+SMALLEST_FALL = 1e-4  # of a term of a series to the next one
+RESTS = 2  # parts of the time for which a success stays at the target
+
+
+@torch.no_grad()
+def until_rest(problem: Problem, act: Controller, rows: Tensor, theta: Tensor | None = None) -> Ended:
+    """Rollouts of the nominal plant with theta (N, p) from the rows (N, n + k), each until it rests.
+
+    A robot rests when it has fulfilled the rule of success for the time that the rule asks for. Most of a horizon
+    belongs to robots at rest, and tells nothing new: what is left of it is paid as a geometric series, whose ratio is
+    that of the last two parts, at most 1.
+    """
+    periods, rate = round(problem.horizon / problem.control_step), 1.0 / problem.control_step
+    part = max(1, math.ceil(settling_periods(problem) / RESTS))
+    paid, last = rows.new_zeros(len(rows), 2), rows.new_zeros(len(rows), 2)  # state and action reward; in the last part
+    discounted, seconds, end = torch.zeros_like(paid[:, 0]), torch.zeros_like(paid[:, 0]), rows.clone()
+    rested = torch.zeros(len(rows), dtype=torch.long, device=rows.device)  # parts
+    at_limit = torch.zeros_like(rows[:, : len(problem.target)], dtype=torch.bool)
+    active, done = torch.arange(len(rows), device=rows.device), 0
+    while len(active) and done < periods:
+        length = part + (periods % part if done == 0 else 0)
+        of_active = None if theta is None else theta.expand(len(rows), -1)[active]
+        run = rollouts(problem, act, end[active], Nominal(problem, of_active), seconds=length / rate)
+        reward = torch.stack([run.state_reward, run.action_reward], 1)
+        paid[active] += reward
+        discounted[active] += problem.discount(done + 0.5 * length) * run.returns
+        done += length
+        end[active], seconds[active] = run.x[-1], done / rate
+        at_limit[active] |= run.at_limit
+        rested[active] = torch.where(run.success, rested[active] + 1, 0)
+        resting = rested[active] >= RESTS
+        left = active[resting]
+        reward *= part / length
+        paid[left] += _series(last[left], reward[resting], (periods - done) / part)
+        last[active] = reward
+        active = active[~resting]
+    return Ended(paid[:, 0], paid[:, 1], rested >= RESTS, at_limit, discounted, end, seconds)
+
+
+def _series(before: Tensor, now: Tensor, parts: float) -> Tensor:
+    """Sum over the next `parts` terms of the geometric series with the terms `before` and `now`, whose ratio is held
+    within 0 and 1."""
+    ratio = (now / before).nan_to_num(0.0).clamp(0.0, 1.0 - SMALLEST_FALL)
+    return now * ratio * (1.0 - ratio**parts) / (1.0 - ratio)
 
 
 def _jumped(problem: Problem, rows: Tensor, plant: Plant, observer: Observer | UnknownDelay | None) -> Tensor:

@@ -152,7 +152,9 @@ def preflight(
         )
     motion, warnings = previewed(robot, preview)
     lines += [motion] if motion else []
-    return Preflight(tuple(lines), (*forewarnings(robot, settings, identified), *weak_corners(robot, given), *warnings))
+    return Preflight(
+        tuple(lines), (*forewarnings(robot, settings, identified, given), *weak_corners(robot, given), *warnings)
+    )
 
 
 def _require_held_target(robot: CompiledRobot) -> None:

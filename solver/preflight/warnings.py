@@ -16,6 +16,7 @@ from solver.game.adversaries.adversary import Adversary, Hamiltonian
 from solver.local.basin import REST
 from solver.local.linearization import crossing_time, linearization, time_scale, unstable_directions
 from solver.plants.outcome import ANGLE, tolerances
+from solver.problem.context import Given
 from solver.problem.identified import Identified
 from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
@@ -34,10 +35,12 @@ FREE = 0.01  # a state costs nothing below this share of the cost at the toleran
 DEAREST = 12  # powers of ten by which the action cost is raised until the regulator is slow enough
 
 
-def forewarnings(robot: CompiledRobot, settings: Settings, identified: Identified | None = None) -> list[str]:
+def forewarnings(
+    robot: CompiledRobot, settings: Settings, identified: Identified | None = None, given: tuple[Given, ...] = ()
+) -> list[str]:
     """Warnings, a paragraph each: the mistake, the number that shows it, and the change to make.
 
-    robot: with float32 kernels on the CPU.
+    robot: with float32 kernels on the CPU. given: parameters that the policy is told.
     """
     problem = Problem(robot, identified=identified)
     texts = [
@@ -50,7 +53,7 @@ def forewarnings(robot: CompiledRobot, settings: Settings, identified: Identifie
         _beyond_a_regulator(problem),
         _other_targets(problem),
     ]
-    texts += _unstable_directions(problem, settings)
+    texts += _unstable_directions(Problem(robot, identified=identified, given=given), settings)
     return [text for text in texts if text]
 
 

@@ -17,12 +17,14 @@ import torch
 from modelgen.artifact.folder import SHIPPED
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.game.adversaries import ToldAdversary
 from solver.game.adversaries.adversary import Adversary
 from solver.plants.outcome import rollouts, sample_starts, summary, without_input
 from solver.problem.given import GivenRanges, resolve
 from solver.problem.identified import Identified
 from solver.problem.identified import read as read_identified
 from solver.problem.parameters import Change
+from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import artifact, shipped
 from solver.runs.folder import RUN, Report, metrics_log, read_metrics, save_checkpoint
@@ -199,18 +201,22 @@ def plan(
         known = read_identified(Path(identified), robot)
         robot = robot.with_nominal(known.nominal)
         changes["adversaries"] = known.adversaries() if algorithm == "rfvi" else {}
+    told = resolve(robot, given)
+    if told and preset == "fast":
+        changes["width"] = Settings.width  # V of a family varies with more than the states
     if adversaries is not None:
         changes["adversaries"] = {**changes.get("adversaries", {}), **radii_of(adversaries)}
     if start_from is not None:
         usual = make_settings(preset, robot, algorithm, **changes)
         changes |= _warm_settings(Path(start_from), robot.name, usual)
     chosen = make_settings(preset, robot, algorithm, **{**changes, **settings})
-    told = resolve(robot, given)
     if known is not None and any(entry.name not in robot.metadata.references for entry in told):
         raise SolverError(
             "--given and --identified are both given: the set of the file belongs to one robot, and not to a family. "
             "Leave one of them out."
         )
+    if radius := chosen.adversaries.get(ToldAdversary.name):
+        ToldAdversary(radius).admissible_set(Problem(robot, given=told), radius)  # its error comes before the training
     begin, references = str(start_from or ""), robot.metadata.references
     return robot, RunDescription(robot.name, robot.hash, generated, chosen, preset, begin, known, told, references)
 

@@ -45,7 +45,7 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     }
     if simple:
         radii = {"state": 0.02, "action": round(0.12 * weakest, 9), "observation": 0.001, "parameters": 0.025}
-        return {**common, "states": 3072, "members": 2, "adversaries": radii}
+        return {**common, "states": 3072, "members": 2, "width": 64, "adversaries": radii}
     radii = {"state": 0.002, "action": round(0.03 * weakest, 9), "observation": 0.001, "parameters": 0.03}
     return {
         **common,

@@ -12,8 +12,8 @@ cFVI is compared on the nominal robot. For rFVI the order is:
 4. the size of the adversaries in training;
 5. the mean of the nominal return and of the worst quarter of the other robots.
 
-If fewer than three quarters of the other robots succeed, 3 and 4 are ignored, and 5 is the nominal return: the mean
-from the task's starts and from states in the whole domain.
+The other robots are tried while adversaries play. Where they are not, or fewer than three quarters of them succeed, 3
+and 4 are ignored, and 5 is the nominal return: the mean from the task's starts and from states in the whole domain.
 
 A rough V is polished at the end of nominal training, with more states and longer fits. A policy follows the slope of V.
 If V is rough, the slope has small errors everywhere: no rollout fails, but the robot pays some per cent too much. Then
@@ -27,7 +27,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
-from itertools import accumulate, pairwise
 from typing import Any
 
 import torch
@@ -35,16 +34,25 @@ from torch import Tensor
 
 from solver.fvi.algorithm import Iteration
 from solver.game.adversaries import ParameterAdversary
-from solver.plants.outcome import Controller, Rollouts, controller, rollouts, sample_starts, summary, without_input
-from solver.plants.plant import Nominal
+from solver.plants.outcome import (
+    Controller,
+    Ended,
+    Outcome,
+    controller,
+    rollouts,
+    sample_starts,
+    summary,
+    until_rest,
+    without_input,
+)
 from solver.problem.problem import Problem
-from solver.streams import EVALUATION_SEED, Purpose, stream
+from solver.streams import SELECTION_SEED, Purpose, stream
 from solver.training.schedule import Schedule
 from solver.training.settings import Settings
 from solver.value.frozen import FrozenValue, ValueFunction
 from solver.value.network import Ensemble
 
-ROLLOUTS = 64
+OTHERS = 64  # rollouts on other robots
 SPREAD = 0.15  # half width of the parameter box of other robots, as a share, if the robot is not identified
 PRICE = 0.05  # largest loss of nominal return by robustness, as a share of the gain over the idle robot
 HELD = 2.0 / 3.0  # weight of a success with a state at its limit
@@ -57,7 +65,7 @@ class Score:
     """Quality of a value function."""
 
     successes: float  # weighted share of successes on the nominal robot
-    quarters: float  # share of successes on other robots: 0, 0.75 or 1; 1 without other robots
+    quarters: float  # share of successes on other robots: 0, 0.75 or 1; 1 for cFVI
     adversary: float  # share of the full radii of the adversaries in training
     value: float  # mean return in the last place of the order
     nominal: float  # mean return on the nominal robot
@@ -84,32 +92,32 @@ class Selection:
         self.problem, self.settings, self.value, self.schedule = problem, settings, value, schedule
         self.best: Best | None = None
         self.nominal = -math.inf  # best nominal return of a V with as many successes as the best V
-        generator = torch.Generator(device=settings.device).manual_seed(stream(settings.seed, 0, Purpose.SELECTION))
-        self.starts = problem.sample_starts(ROLLOUTS, generator)
+        self.starts = sample_starts(problem, settings.episodes, SELECTION_SEED)
         idle = rollouts(problem, without_input(problem), self.starts)
         self.idle_return = float(torch.nan_to_num(idle.returns, nan=-torch.inf).mean())
-        self.theta: Tensor | None = None  # (ROLLOUTS, p) of the other robots
+        self.others: Tensor | None = None  # (OTHERS, n + k) starts of the other robots, with the parameters `theta`
         if settings.algorithm == "rfvi":
-            share = 2.0 * torch.rand(ROLLOUTS, len(problem.theta), generator=generator, device=settings.device) - 1.0
+            generator = torch.Generator(device=settings.device).manual_seed(stream(settings.seed, 0, Purpose.SELECTION))
+            self.others = problem.sample_starts(OTHERS, generator)
+            share = 2.0 * torch.rand(OTHERS, len(problem.theta), generator=generator, device=settings.device) - 1.0
             if problem.identified is None:
                 spread = problem.theta + SPREAD * share * problem.theta.abs()
             else:  # the adversary plays on the boundary of the ellipsoid
                 spread = ParameterAdversary(1.0).admissible_set(problem, 1.0).extreme_point(share)
             self.theta = spread.clamp(problem.theta_bounds[:, 0], problem.theta_bounds[:, 1])
-            self.anywhere = problem.sample_domain(ROLLOUTS, generator)
+            self.anywhere = problem.sample_domain(OTHERS, generator)
 
     def observe(self, iteration: Iteration, row: dict[str, float]) -> None:
         """Evaluate V if due, add its statistics to the row, and keep V if it is the best."""
         if not self.schedule.due:
             return
-        x = sample_starts(self.problem, self.settings.episodes, EVALUATION_SEED)
         value = FrozenValue(self.value)
         policy = controller(self.problem, value.sparing, self.settings.reaction_periods)
-        score, result = self.judge(policy, x, iteration.step.adversary_share)
+        score, result = self.judge(policy, iteration.step.adversary_share)
         self._keep(score)
         assert self.best is not None
         row |= summary(result) | {
-            "value_mismatch": value_mismatch(self.problem, value, result, self.idle_return),
+            "value_mismatch": value_mismatch(self.problem, value, self.starts, result, self.idle_return),
             "selection_success": score.successes,
             "selection_quarters": score.quarters,
             "selection_return": score.value,
@@ -128,37 +136,37 @@ class Selection:
             weights = {name: values.clone() for name, values in self.value.state_dict().items()}
             self.best = Best(self.schedule.number, score, weights)
 
-    def judge(self, policy: Controller, x: Tensor, adversary: float) -> tuple[Score, Rollouts]:
-        """Score of a policy, and its rollouts from more rows x (K, n + k) on the robots that they describe.
+    def judge(self, policy: Controller, adversary: float) -> tuple[Score, Ended]:
+        """Score of a policy, and its rollouts on the nominal robot.
 
         adversary: share of the full radii of the adversaries in training. All rollouts run in one batch, because the
         time of a batch hardly depends on its size.
         """
-        begin = [x, self.starts]
-        robots = None
-        if self.theta is not None:
-            begin.append(self.anywhere)
-            robots = torch.cat([self.problem.theta.expand(sum(map(len, begin)), -1), self.theta])
-            begin.append(self.starts)
-        rows, context = torch.cat(begin), self.problem.context
+        count, cfvi, robots = len(self.starts), self.others is None, None
+        more = self.starts[:0] if cfvi else self.anywhere
+        if self.others is not None and adversary > 0.0:
+            more, robots = self.others, torch.cat([self.problem.theta.expand(count, -1), self.theta])
+        ended = self._ended(policy, torch.cat([self.starts, more]), robots)
+        nominal, rest = ended.part(slice(count)), ended.part(slice(count, None))
+        value = mean = float(_sorted_returns(nominal).mean())
+        quarters = 1.0 if cfvi else 0.0
+        if robots is not None:
+            quarters = math.floor(4.0 * float(rest.success.float().mean())) / 4.0
+            if quarters < 1.0 - WORST:
+                quarters, rest = 0.0, self._ended(policy, self.anywhere)
+        if not cfvi:
+            judged = _sorted_returns(rest)
+            value = (mean + float(judged[: round(WORST * len(judged)) if quarters else None].mean())) / 2.0
+        successes = nominal.success * torch.where((nominal.at_limit & ~self.problem.fast).any(1), HELD, 1.0)
+        return Score(float(successes.mean()), quarters, adversary, value, mean), nominal
+
+    def _ended(self, policy: Controller, rows: Tensor, robots: Tensor | None = None) -> Ended:
+        """Rollouts from the rows (N, n + k), of robots with the parameters (N, p) and the contexts of the rows."""
+        context = self.problem.context
         if context is not None:
             theta = self.problem.theta if robots is None else robots
             robots = context.replaced(theta, rows[:, len(self.problem.target) :])
-        result = rollouts(self.problem, policy, rows, Nominal(self.problem, robots))
-        ends = accumulate(map(len, begin), initial=0)
-        evaluated, nominal, *rest = (result.part(slice(*rows)) for rows in pairwise(ends))
-        quarters, mean = 1.0, float(_sorted_returns(nominal).mean())
-        value = mean
-        if rest:
-            anywhere, others = rest
-            quarters = math.floor(4.0 * float(others.success.float().mean())) / 4.0
-            if quarters >= 1.0 - WORST:
-                worst = _sorted_returns(others)[: round(WORST * len(self.starts))]
-                value = (value + float(worst.mean())) / 2.0
-            else:
-                quarters, value = 0.0, (value + float(_sorted_returns(anywhere).mean())) / 2.0
-        successes = nominal.success * torch.where((nominal.at_limit & ~self.problem.fast).any(1), HELD, 1.0)
-        return Score(float(successes.mean()), quarters, adversary, value, mean), evaluated
+        return until_rest(self.problem, policy, rows, robots)
 
     def restore_best(self) -> None:
         """Copy the weights of the best V into the value function."""
@@ -177,26 +185,20 @@ class Selection:
             self.best = Best(**best | {"score": Score(*best["score"])})
 
 
-def _sorted_returns(result: Rollouts) -> Tensor:
+def _sorted_returns(result: Outcome) -> Tensor:
     """Returns of rollouts in ascending order; NaN is the lowest."""
     return torch.nan_to_num(result.returns, nan=-torch.inf).sort().values
 
 
 @torch.no_grad()
-def value_mismatch(problem: Problem, value: ValueFunction, result: Rollouts, idle_return: float) -> float:
-    """Mean |V(x_0) - J(x_0)| of rollouts on the nominal robot, as a share of their gain over the idle robot.
+def value_mismatch(problem: Problem, value: ValueFunction, x: Tensor, result: Ended, idle_return: float) -> float:
+    """Mean |V - J| of rollouts on the nominal robot from x (K, n + k), as a share of their gain over the idle robot.
 
-    J: discounted reward of the rollout plus V at its end. The state cost of a period is the cost at its beginning.
+    J: discounted reward of the rollout plus V at its end.
     """
-    periods = len(result.u)
-    elapsed = problem.control_step * torch.arange(periods, device=result.u.device)
-    weight = torch.exp(-problem.discount_rate * elapsed) * problem.control_step  # (T,)
-    paid = torch.zeros_like(result.returns)
-    for rows, u, share in zip(result.x, result.u, weight, strict=False):  # x has one period more: the end
-        paid -= share * (problem.state_cost(*problem.split(rows)) + problem.cost_at(rows).cost(u))
-    paid += math.exp(-problem.discount_rate * problem.control_step * periods) * value(result.x[-1])[0]
+    paid = result.discounted + torch.exp(-problem.discount_rate * result.seconds) * value(result.end)[0]
     gain = max(float(result.returns.mean()) - idle_return, LEAST_GAIN * abs(idle_return))
-    return float((value(result.x[0])[0] - paid).abs().mean()) / gain
+    return float((value(x)[0] - paid).abs().mean()) / gain
 
 
 @dataclass

@@ -86,7 +86,8 @@ class Settings:
     adversaries: dict[str, float] = field(default_factory=dict, hash=False)
     """Radii of the adversaries, by name. `state`: SI units of the state per second (stationary) or per root second.
     `action`: units of the input. `observation`: units of the state. `parameters`: share of every nominal parameter or,
-    with identified parameters, share of the semi-axes of their set."""
+    with identified parameters, share of the semi-axes of their set. `told`: share of every nominal parameter that the
+    policy is told."""
     adversary_ramp: tuple[float, float] = (0.0, 0.0)
     """Begin and end of the ramp on which all radii grow from zero, as shares of the iterations. 0 0: full radii from
     the first iteration."""
@@ -94,8 +95,8 @@ class Settings:
     """Radii of the state, action and observation adversary: fixed, or with the paper's Wiener process."""
     evaluate_every: Count = 5
     """Iterations between two evaluations by rollouts. There is always an evaluation after the last iteration."""
-    episodes: Count = 100
-    """Rollouts of an evaluation."""
+    episodes: Count = 64
+    """Rollouts of an evaluation on the nominal robot."""
     convergence: NotNegative = 0.0
     """Largest relative difference of the mean returns of three successful evaluations, at which the training skips
     to its next phase. It then takes every second of the iterations from the growth of the adversaries on. Phases

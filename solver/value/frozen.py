@@ -6,6 +6,7 @@ products, without autograd.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -30,34 +31,34 @@ class ValueFunction(Protocol):
 
 @dataclass(frozen=True)
 class Workspace:
-    """Buffers for one batch size. Calls and members reuse them, so that they stay in the cache.
+    """Buffers of E members for one batch size. Calls reuse them, so that they stay in the cache.
 
-    A hidden layer is (N, width). Arrays with few features are transposed, (n_z, N) or (K, N), because BLAS multiplies a
-    tall matrix by one with few columns several times slower than its transpose.
+    A hidden layer is (E, N, width). Arrays with few features are transposed, (E, n_z, N) or (E, K, N), because BLAS
+    multiplies a tall matrix by one with few columns several times slower than its transpose.
     """
 
-    hidden: tuple[Tensor, ...]  # (N, width) for every hidden layer
-    adjoint: tuple[Tensor, Tensor]  # (N, width), read and written in turn
-    entries: Tensor  # (K, N) entries of L
-    outer: Tensor  # (K, N) derivative of V with respect to the entries of L
-    direct: Tensor  # (K, N) derivative of V with respect to y, spread over the entries of L
-    y: Tensor  # (n_z, N) L^T y
+    hidden: tuple[Tensor, ...]  # (E, N, width) for every hidden layer
+    adjoint: tuple[Tensor, Tensor]  # (E, N, width), read and written in turn
+    entries: Tensor  # (E, K, N) entries of L
+    outer: Tensor  # (E, K, N) derivative of V with respect to the entries of L
+    y: Tensor  # (E, n_z, N) L^T y
 
 
 @dataclass(frozen=True)
-class FoldedFactor:
-    """Fixed weights of a member, with the affine maps of its activations folded in."""
+class FoldedFactors:
+    """Fixed weights of E members, with the affine maps of their activations folded in."""
 
-    weights: list[Tensor]  # (in, out)
-    biases: list[Tensor]  # (out,), the last one (K, 1)
-    transposed: list[Tensor]  # (out, in) of all weights except the first
+    weights: list[Tensor]  # (E, in, out)
+    biases: list[Tensor]  # (E, 1, out), the last one (E, K, 1)
+    transposed: list[Tensor]  # (E, out, in)
 
 
 class FrozenValue:
     """V (N,) and dV/dx (N, n) of an ensemble at the weights that it has now. Later training does not change them.
 
     The affine maps of tanh(y) = 2 sigmoid(2 y) - 1 are folded into copies of the weights. A hidden layer then costs one
-    matrix product and one pass over its outputs. Members are evaluated one after the other in the same buffers.
+    matrix product and one pass over its outputs. An operation computes all members: for the few states of a rollout,
+    most of the time of an operation is its call.
     """
 
     def __init__(self, ensemble: Ensemble) -> None:
@@ -65,24 +66,23 @@ class FrozenValue:
         self.features, self.basin = ensemble.features, ensemble.basin
         first = ensemble.factors[0]
         self.rows, self.columns, self.diagonal = first.rows, first.columns, first.diagonal.nonzero()[:, 0]
-        self.sum_into_columns = first.column_sum.T.contiguous()
+        self.sum_into_columns = first.column_sum.T.contiguous().expand(len(ensemble.factors), -1, -1)
         self.sum_into_rows = torch.eye(self.features.size).to(first.column_sum)[:, first.rows].contiguous()
-        self.members = [_folded(member) for member in ensemble.factors]
+        self.members = _folded(ensemble.factors)
 
     def buffered(self, size: int) -> ValueFunction:
         """Function for batches of `size` states with buffers that it reuses. Only one thread may call it."""
         return partial(self, space=self._workspace(size))
 
     def _workspace(self, size: int) -> Workspace:
-        weights = self.members[0].weights
-        features, entries, new = self.features.size, weights[-1].shape[1], weights[0].new_empty
+        weights, new = self.members.weights, self.members.weights[0].new_empty
+        members, features, entries = len(weights[0]), self.features.size, weights[-1].shape[2]
         return Workspace(
-            hidden=tuple(new(size, w.shape[1]) for w in weights[:-1]),
-            adjoint=(new(size, weights[0].shape[1]), new(size, weights[0].shape[1])),
-            entries=new(entries, size),
-            outer=new(entries, size),
-            direct=new(entries, size),
-            y=new(features, size),
+            hidden=tuple(new(members, size, w.shape[2]) for w in weights[:-1]),
+            adjoint=(new(members, size, weights[0].shape[2]), new(members, size, weights[0].shape[2])),
+            entries=new(members, entries, size),
+            outer=new(members, entries, size),
+            y=new(members, features, size),
         )
 
     @torch.no_grad()
@@ -115,57 +115,53 @@ class FrozenValue:
         z = features(x)
         error, inputs = features.error(z), self.frame.inputs(z, rows)
         factor = error.T.index_select(0, self.rows)
-        value = torch.zeros_like(z[:, 0])
-        dz = torch.zeros_like(inputs.T)
-        space.direct.zero_()
-        for member in self.members:
-            _forward(member, inputs, space)
-            entries, outer, y = space.entries, space.outer, space.y
-            diagonal = entries.index_select(0, self.diagonal)
-            entries.index_copy_(0, self.diagonal, softplus(diagonal) + DIAGONAL_FLOOR)
-            torch.mm(self.sum_into_columns, torch.mul(entries, factor, out=outer), out=y)
-            value += (y * y).sum(0)
-            torch.index_select(y, 0, self.columns, out=outer)  # dV/d(entries * factor), without the factor -2/E
-            space.direct.addcmul_(outer, entries)
-            outer.mul_(factor)
-            steepness = torch.sigmoid(diagonal).mul_(outer.index_select(0, self.diagonal))
-            outer.index_copy_(0, self.diagonal, steepness)
-            _reverse(member, dz, space)
-        factor_of_mean = -2.0 / len(self.members)
-        direct = (self.sum_into_rows @ space.direct).mul_(factor_of_mean)
-        dz = dz.mul_(factor_of_mean)[: features.size]
-        dx = features.pull_back(x, z, error, dz.T, direct.T)
-        return value.div_(-len(self.members)), dx
+        _forward(self.members, inputs, space)
+        entries, outer, y = space.entries, space.outer, space.y
+        diagonal = entries.index_select(1, self.diagonal)
+        entries.index_copy_(1, self.diagonal, softplus(diagonal) + DIAGONAL_FLOOR)
+        torch.bmm(self.sum_into_columns, torch.mul(entries, factor, out=outer), out=y)
+        value = (y * y).sum((0, 1))
+        torch.index_select(y, 1, self.columns, out=outer)  # dV/d(entries * factor), without the factor -2/E
+        direct = self.sum_into_rows @ entries.mul_(outer).sum(0)
+        outer.mul_(factor)
+        steepness = torch.sigmoid(diagonal).mul_(outer.index_select(1, self.diagonal))
+        outer.index_copy_(1, self.diagonal, steepness)
+        factor_of_mean = -2.0 / len(outer)
+        dz = _reverse(self.members, space).mul_(factor_of_mean)[: features.size]
+        dx = features.pull_back(x, z, error, dz.T, direct.mul_(factor_of_mean).T)
+        return value.div_(-len(outer)), dx
 
 
-def _folded(member: Factor) -> FoldedFactor:
-    """Weights of a member with sigmoid activations: the affine maps of tanh(y) = 2 sigmoid(2 y) - 1 are folded in."""
+def _folded(members: Sequence[Factor]) -> FoldedFactors:
+    """Weights of members with sigmoid activations: the affine maps of tanh(y) = 2 sigmoid(2 y) - 1 are folded in."""
     weights, biases = [], []
-    for i, (weight, bias) in enumerate(zip(member.weights, member.biases, strict=True)):
-        w, b = weight.detach().clone(), bias.detach().clone()
+    last = len(members[0].weights) - 1
+    for i in range(last + 1):
+        w = torch.stack([member.weights[i].detach() for member in members])
+        b = torch.stack([member.biases[i].detach() for member in members])[:, None]
         if i > 0:
-            b -= w.sum(0)
+            b -= w.sum(1, keepdim=True)
             w *= 2.0
-        outer = 1.0 if i == len(member.weights) - 1 else 2.0
+        outer = 1.0 if i == last else 2.0
         weights.append(w * outer)
         biases.append(b * outer)
-    biases[-1] = biases[-1][:, None]
-    return FoldedFactor(weights, biases, [w.T.contiguous() for w in weights[1:]])
+    biases[-1] = biases[-1].mT
+    return FoldedFactors(weights, biases, [w.mT.contiguous() for w in weights])
 
 
-def _forward(member: FoldedFactor, z: Tensor, space: Workspace) -> None:
+def _forward(members: FoldedFactors, z: Tensor, space: Workspace) -> None:
     """Write the entries of L at the inputs z (N, n_z + k) to space.entries, before the softplus on the diagonal."""
-    h = z
-    for weight, bias, hidden in zip(member.weights, member.biases, space.hidden, strict=False):
-        h = torch.addmm(bias, h, weight, out=hidden).sigmoid_()
-    torch.addmm(member.biases[-1], member.transposed[-1], h.T, out=space.entries)
+    h = z.expand(len(space.y), -1, -1)
+    for weight, bias, hidden in zip(members.weights, members.biases, space.hidden, strict=False):
+        h = torch.baddbmm(bias, h, weight, out=hidden).sigmoid_()
+    torch.baddbmm(members.biases[-1], members.transposed[-1], h.mT, out=space.entries)
 
 
-def _reverse(member: FoldedFactor, dz: Tensor, space: Workspace) -> None:
-    """Add to dz (n_z + k, N) the derivatives by reverse sweep of space.outer through the member's network."""
-    gradient = space.outer.T
+def _reverse(members: FoldedFactors, space: Workspace) -> Tensor:
+    """Derivatives (n_z + k, N) by reverse sweep of space.outer through the networks, summed over the members."""
+    gradient = space.outer.mT
     product, adjoint = space.adjoint
-    for transposed, hidden in zip(reversed(member.transposed), reversed(space.hidden), strict=True):
-        torch.mm(gradient, transposed, out=product)
+    for transposed, hidden in zip(reversed(members.transposed[1:]), reversed(space.hidden), strict=True):
+        torch.bmm(gradient, transposed, out=product)
         gradient = torch.ops.aten.sigmoid_backward.grad_input(product, hidden, grad_input=adjoint)
-    dz.addmm_(member.weights[0], gradient.T)
+    return torch.bmm(members.weights[0], gradient.mT).sum(0)

@@ -205,7 +205,7 @@ def test_planar_arm3(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
 
 def test_planar_quadrotor(sampled: Callable[[str], tuple[np.ndarray, ...]]) -> None:
     (_, _, pitch, across_rate, height_rate, _), (right, left), (m, J, arm, drag), vdot = sampled("planar_quadrotor")
-    lift = right + left + 0.486 * g
+    lift = right + left
     across = (lift * np.sin(pitch) - drag * across_rate) / m
     height = (lift * np.cos(pitch) - drag * height_rate) / m - g
     close(vdot, np.stack([across, height, arm * (left - right) / J], axis=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,8 @@ from torch import Tensor
 
 from modelgen.cli import main as modelgen
 from solver.lab.baselines.settings import BaselineRun, BaselineSettings
-from solver.plants.outcome import rollouts
+from solver.plants.outcome import Controller, Ended, rollouts, until_rest
+from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
 from solver.runs.folder import Report, read_metrics
@@ -57,7 +59,16 @@ def start(
 def start_unjudged(robot: str, settings: Settings, folder: Path) -> None:
     """Train a new run of a shipped robot whose weights matter and whose quality does not: its rollouts take 0.2 s of
     the robot's time, and not seconds."""
-    with mock.patch("solver.training.selection.rollouts", partial(rollouts, seconds=0.2)):
+
+    def briefly(problem: Problem, act: Controller, rows: Tensor, theta: Tensor | None = None) -> Ended:
+        problem = copy.copy(problem)
+        problem.horizon = 0.2
+        return until_rest(problem, act, rows, theta)
+
+    with (
+        mock.patch("solver.training.selection.rollouts", partial(rollouts, seconds=0.2)),
+        mock.patch("solver.training.selection.until_rest", briefly),
+    ):
         start(robot, "fast", settings, folder)
 
 

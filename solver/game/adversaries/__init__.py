@@ -1,4 +1,5 @@
-"""The four adversaries of the paper (Theorems 1-4), and the table of all, which settings, radii and game follow."""
+"""The four adversaries of the paper (Theorems 1-4), one of families, and the table of all, which settings, radii and
+game follow."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from solver.errors import SolverError
 from solver.game.admissible_sets import AdmissibleSet, Box, Ellipsoid
 from solver.game.adversaries.adversary import Adversary, Disturbed, Hamiltonian, RadiusInTime
 from solver.problem.problem import Problem
@@ -101,8 +103,50 @@ class ParameterAdversary(Adversary):
         return replace(disturbed, theta=choice)
 
 
+@dataclass(frozen=True)
+class ToldAdversary(Adversary):
+    """Error of what the policy of a family is told (Theorem 4 about each context): the robot has theta(c) + xi (N, p).
+
+    alpha: share of the nominal value of every told parameter, such as the remaining error of an observer's estimate.
+    References are known.
+    """
+
+    name: ClassVar[str] = "told"
+    usual: ClassVar[float] = 0.0  # the paper has no families
+    most: ClassVar[float] = 1.0
+    radius_in_time: ClassVar[RadiusInTime] = "constant"
+
+    def direction(self, hamiltonian: Hamiltonian) -> Tensor:
+        """dH/dtheta (N, p)."""
+        return hamiltonian.dH_dtheta
+
+    def admissible_set(self, problem: Problem, radius: Tensor | float) -> AdmissibleSet:
+        """Box about zero. Raises SolverError if the policy is told nothing."""
+        context = problem.context
+        columns = [] if context is None else context.columns.tolist()
+        known = [i for k, i in enumerate(columns) if context is not None and k not in context.references]
+        if not known:
+            raise SolverError(
+                "the adversary told plays on the parameters that a policy is told, and this one is told none; give "
+                "--given, or leave the adversary out"
+            )
+        wide = torch.zeros_like(problem.theta)
+        wide[known] = radius * problem.theta[known].abs()
+        return Box(-wide, wide, torch.zeros_like(wide))
+
+    def disturb(self, disturbed: Disturbed, choice: Tensor) -> Disturbed:
+        """Add xi (N, p) to the parameters of the context."""
+        return replace(disturbed, mistold=choice)
+
+
 #: Every class of adversary, in the order in which they draw random numbers and disturb the robot.
-ADVERSARIES: list[type[Adversary]] = [StateAdversary, ActionAdversary, ObservationAdversary, ParameterAdversary]
+ADVERSARIES: list[type[Adversary]] = [
+    StateAdversary,
+    ActionAdversary,
+    ObservationAdversary,
+    ParameterAdversary,
+    ToldAdversary,
+]
 
 
 def make_adversaries(radii: Mapping[str, float]) -> tuple[Adversary, ...]:

@@ -57,6 +57,7 @@ class Disturbed:
     u: Tensor  # (N, m) input that reaches the robot
     theta: Tensor | None = None  # (p,) or (N, p) parameters, nominal by default
     offset: Tensor | None = None  # (N, n) added to the state at which the dynamics are evaluated
+    mistold: Tensor | None = None  # (N, p) added to the parameters of the contexts
     displacement: Tensor | None = None  # (N, n) added to the state at the end of the step
 
 
@@ -69,7 +70,7 @@ class Adversary(ABC):
     """
 
     name: ClassVar[str]
-    usual: ClassVar[float]  # default of alpha
+    usual: ClassVar[float]  # alpha of the preset `paper`
     most: ClassVar[float] = inf  # largest alpha
     radius_in_time: ClassVar[RadiusInTime] = "walk"
 

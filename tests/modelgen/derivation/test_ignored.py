@@ -190,3 +190,32 @@ def test_fuzz_a_wheel_is_ignored_where_nothing_depends_on_its_angle(seed: int, l
     scale = np.abs(expected).max() * np.linalg.cond(values[:, :, :size]).max()
     found = np.linalg.solve(values[:, :, :size], right[..., None])[..., 0]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * scale)
+
+
+def test_wheels_on_oblique_axes_of_a_cube_on_its_corner_are_ignored() -> None:
+    """A wheel is symmetric about its axis up to rounding of the numbers: entries that cancel do not count."""
+    robot = Robot("cube", "A cube on its corner with three wheels")
+    corner = robot.ball("corner", rate_limit=5, limit=0.5)
+    cube = robot.link("cube", corner, mass=1.2, centre=(0, 0, 0.13), inertia=2e-3)
+    for k, angle in enumerate((0.0, 2 * np.pi / 3, -2 * np.pi / 3)):
+        axis = (np.sqrt(2 / 3) * np.cos(angle), np.sqrt(2 / 3) * np.sin(angle), np.sqrt(1 / 3))
+        wheel = robot.revolute(f"wheel{k}", continuous=True, rate_limit=400)
+        robot.link(f"disc{k}", wheel, axis=axis, on=cube, at=tuple(0.1 * c for c in axis), mass=0.15, inertia=3e-4)
+        robot.apply(wheel, robot.input(f"torque{k}", 0.3, "N m"))
+        robot.ignore(wheel)
+    robot.task(
+        state_cost=corner.away().dot(corner.away()),
+        action_cost=Quadratic(1.0),
+        start=dict(corner=((0, 0, 0), 0.05)),
+        horizon=3,
+        weight_at_horizon=0.65,
+        control_rate=100,
+    )
+    equations = equations_of_motion(robot)
+    assert len(equations.state) == 4 + 3 + 3
+    M = compiled_evaluator(list(equations.state), equations.mass_matrix, equations.definitions)
+    # Of the whole body about the corner, and of a wheel about its own axis.
+    at = np.array([[1.0, 0, 0, 0, 0, 0, 0, 0, 0, 0]])
+    whole = 2e-3 + 1.2 * 0.13**2 + 3 * (3e-4 + 0.15 * 0.1**2) - 0.15 * 0.1**2
+    assert M(at)[0].reshape(6, 6)[0, 0] == pytest.approx(whole, rel=1e-9)
+    assert M(at)[0].reshape(6, 6)[3, 3] == pytest.approx(3e-4, rel=1e-9)

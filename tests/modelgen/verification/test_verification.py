@@ -340,6 +340,19 @@ class TestPowerBalance:
         assert not power_balance(*stiff, self.two_joints(stiff[1], 1 + 1e-9)).passed
 
 
+def test_derivatives_that_cancel_by_a_parameter_are_zero_up_to_rounding(
+    points: Points, reference: dict[str, np.ndarray]
+) -> None:
+    """The weight over the mass: g m / m has a derivative by m that only rounding keeps from zero."""
+    zero = np.zeros_like(reference["da_dtheta"])
+    size = np.abs(reference["a"]).max() / np.abs(points.theta).max()
+    for error, fails in ((1e-15 * size, set()), (1e-7 * size, {"da_dtheta"})):
+        wrong = zero.copy()
+        wrong[:, np.abs(reference["a"]).max(axis=0).argmax() * points.theta.shape[-1]] = error
+        kernels = Kernels({**reference, "da_dtheta": wrong})
+        assert failed(kernel_checks(kernels, "c", {**reference, "da_dtheta": zero}, points, 1e-9)) == fails
+
+
 def test_functions_that_are_too_long_for_a_backend_are_skipped(
     points: Points, reference: dict[str, np.ndarray]
 ) -> None:

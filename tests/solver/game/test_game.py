@@ -16,16 +16,19 @@ from scipy.integrate import solve_ivp
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
 from solver.game.adversaries import (
     ActionAdversary,
     ObservationAdversary,
     ParameterAdversary,
     StateAdversary,
+    ToldAdversary,
     make_adversaries,
 )
 from solver.game.adversaries.adversary import Disturbed
 from solver.game.game import Game, Modulation, Move
 from solver.game.policies import ClosedFormPolicy
+from solver.problem.context import Given
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from tests.closeness import assert_close
@@ -152,6 +155,32 @@ def test_model_adversary_stays_within_the_parameter_bounds(load: Load) -> None:
     _, _, move = played(game)
     assert float(move.choices["parameters"].min()) == pytest.approx(0.5)
     assert float(move.choices["parameters"].max()) == pytest.approx(1.9)
+
+
+def test_the_adversary_of_told_parameters_plays_about_each_context(load: Load) -> None:
+    """Each told parameter is wrong by 10 % of its nominal value, in the direction of the worse Hamiltonian."""
+    problem = Problem(load("pendulum"), given=(Given("mass", 0.6, 1.4),))
+    game = Game(problem, [ParameterAdversary(0.2), ToldAdversary(0.1)])
+    rows = problem.sample_domain(64, torch.Generator().manual_seed(1))
+    costate = torch.randn(64, 2, generator=torch.Generator().manual_seed(2))
+    modulation = Modulation("stationary", 0.05, torch.Generator())
+    move = game.move(rows, costate, ClosedFormPolicy(problem), modulation)
+    theta, (x, told) = move.disturbed.theta, problem.split(rows)
+    assert theta is not None
+    assert told is not None
+    torch.testing.assert_close((theta - told)[:, 0].abs(), torch.full((64,), 0.1))
+    torch.testing.assert_close((theta / problem.theta)[:, 1].sub(1.0).abs(), torch.full((64,), 0.2))
+    other = 2.0 * told[:, :1] - theta[:, :1]
+    worst, better = (
+        (costate * problem.robot.dynamics(x, move.u, torch.cat([mass, told[:, 1:]], 1))).sum(1)
+        for mass in (theta[:, :1], other)
+    )
+    assert bool((worst <= better).all())
+    alone = Game(problem, [ParameterAdversary(0.2)]).move(rows, costate, ClosedFormPolicy(problem), modulation)
+    assert alone.disturbed.theta is not None
+    torch.testing.assert_close(alone.disturbed.theta[:, 0], told[:, 0])
+    with pytest.raises(SolverError, match="told none"):
+        Game(Problem(load("pendulum")), [ToldAdversary(0.1)])
 
 
 def test_worst_parameters_are_the_same_for_a_robot_written_in_negated_parameters(load: Load) -> None:

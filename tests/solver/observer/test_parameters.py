@@ -27,6 +27,8 @@ from solver.observer.observer import (
     Observer,
     Sensing,
     largest_disturbance,
+    lean,
+    leaning,
     make_sensing,
     shift,
     usual_counts,
@@ -184,8 +186,39 @@ def test_largest_disturbance_of_a_quadrotor_carries_its_heaviest_load(load: Load
     torch.testing.assert_close(told.compensate(u), u + beyond)
     told.parameters = torch.where(heavy == heavy[0], 0.55, heavy)[None]
     torch.testing.assert_close(told.compensate(u), u)
-    np.testing.assert_allclose(largest_disturbance(problem).numpy(), 0.1 * 2.3 + lift, rtol=1e-4)
-    np.testing.assert_allclose(largest_disturbance(problem, [0]).numpy(), 0.23, rtol=1e-4)
+    np.testing.assert_allclose(largest_disturbance(problem).numpy(), 0.1 * 2.35 + lift, rtol=1e-4)
+    np.testing.assert_allclose(largest_disturbance(problem, [0]).numpy(), 0.235, rtol=1e-4)
+
+
+UNSEEN = Path(__file__).parents[3] / "benchmarks" / "unseen"
+
+
+@pytest.mark.slow
+def test_a_quadrotor_leans_against_the_wind(tmp_path: Path) -> None:
+    """Its thrust is the weight less the wind, by size and direction. The policy sees a level robot."""
+    assert modelgen_main(["build", str(UNSEEN / "quadrotor_space_goal.py"), "--generated", str(tmp_path)]) == 0
+    robot = load_robot("quadrotor_space_goal", "cpu", str(tmp_path))
+    problem = Problem(robot, given=tuple(Given(f"goal_{axis}", -1.5, 1.5) for axis in "xyz"))
+    names = problem.robot.parameter_names
+    assert [names[i] for i in leaning(problem, range(len(names)))] == ["pull_x", "pull_y"]
+    theta = problem.theta.repeat(2, 1)
+    wind = torch.tensor([[0.4, -0.3, 0.2], [0.0, 0.5, -0.1]])
+    theta[:, [names.index(f"pull_{axis}") for axis in "xyz"]] = wind
+    theta[:, names.index("goal_x")] = torch.tensor([1.2, -0.7])
+    thrust = torch.tensor([0.0, 0.0, 0.5 * 9.81]) - wind
+    apart = lean(problem, theta)
+    rest = problem.geometry.moved(problem.targets_of(theta), apart)
+    torch.testing.assert_close(rest[:, :3], theta[:, [names.index(f"goal_{axis}") for axis in "xyz"]])
+    w, x, y, z = rest[:, 3:7].unbind(1)
+    axis = torch.stack([2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)], 1)
+    torch.testing.assert_close(axis, torch.nn.functional.normalize(thrust), rtol=0.0, atol=2e-5)
+    send = problem.trim - shift(problem, theta, apart)
+    torch.testing.assert_close(send.sum(1), torch.linalg.vector_norm(thrust, dim=1), rtol=1e-5, atol=0.0)
+    observer = Observer(problem, usual(problem), [names.index(f"pull_{axis}") for axis in "xyz"])
+    observer.know(theta)
+    observer.estimate(rest[:, : problem.robot.metadata.nq])
+    torch.testing.assert_close(observer.upright(rest), problem.targets_of(theta), rtol=0.0, atol=1e-5)
+    torch.testing.assert_close(observer.compensate(problem.trim.expand(2, -1)), send)
 
 
 @pytest.mark.slow

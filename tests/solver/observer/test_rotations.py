@@ -46,7 +46,7 @@ class SatelliteFilter:
     def after(self, error: Array, u: Array) -> tuple[Rotation, Array]:
         """Rotation and rate after a period, from the errors (9,) before it."""
         turned, rate = self.turned * Rotation.from_rotvec(error[:3]), self.rate + error[3:6]
-        u, steps = u + self.disturbance + error[6:], 200
+        u, steps = u + self.disturbance + error[6:], 20
         for _ in range(steps):
             h = self.period / steps
             middle = rate + 0.5 * h * (u - np.cross(rate, INERTIA * rate)) / INERTIA
@@ -92,7 +92,7 @@ def test_observer_of_a_satellite_is_the_error_state_filter(rates: bool, load: Lo
     theirs, draw = SatelliteFilter(observer, rates), np.random.default_rng(5)
     true, rate = Rotation.from_rotvec([1.0, -2.0, 0.4]), np.array([0.9, -0.5, 0.7])
     u = np.zeros(3)
-    for k in range(60):
+    for k in range(40):
         turned = true * Rotation.from_rotvec(TURN * draw.normal(size=3))
         measured = rate + GYRO * draw.normal(size=3)
         y = np.concatenate([quaternion(turned) * draw.choice([-1, 1]), measured if rates else []])

@@ -13,8 +13,18 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Metadata, Task
-from solver.plants.outcome import Rollouts, decimals, succeeded, summary
+from solver.plants.outcome import (
+    Outcome,
+    decimals,
+    rollouts,
+    sample_starts,
+    succeeded,
+    summary,
+    until_rest,
+)
+from solver.plants.plant import Nominal
 from solver.problem.problem import Problem
+from solver.training.solution import load_solution
 
 Load = Callable[[str], CompiledRobot]
 
@@ -131,9 +141,7 @@ def test_rollout_with_nan_is_not_a_success(load: Load) -> None:
 
 
 def test_summary_has_the_statistics_of_known_rollouts() -> None:
-    result = Rollouts(
-        torch.zeros(1),
-        torch.zeros(1),
+    result = Outcome(
         torch.tensor([-1.0, -3.0]),
         torch.tensor([-0.5, -0.5]),
         torch.tensor([True, False]),
@@ -146,7 +154,7 @@ def test_summary_has_the_statistics_of_known_rollouts() -> None:
 
 def test_return_spread_of_one_rollout_is_zero() -> None:
     one = torch.tensor([-1.0])
-    assert summary(Rollouts(one, one, one, one, one > 0.0, one[None] > 0.0))["return_spread"] == 0.0
+    assert summary(Outcome(one, one, one > 0.0, one[None] > 0.0))["return_spread"] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -160,3 +168,17 @@ def test_returns_of_any_size_are_printed_with_three_digits(value: float, text: s
 
 def test_return_that_is_nan_is_printed() -> None:
     assert f"{float('nan'):.{decimals(float('nan'))}f}" == "nan"
+
+
+@pytest.mark.parametrize("policy", ["planar_arm2-cfvi", "ball_on_beam-cfvi"])
+def test_rollouts_until_rest_are_paid_as_those_of_the_whole_horizon(policy: str) -> None:
+    """On robots with other masses, which rest beside the target or arrive later."""
+    solution = load_solution(policy)
+    problem, act, starts = solution.problem, solution.controller(), sample_starts(solution.problem, 16, 3)
+    theta = problem.theta * torch.linspace(0.9, 1.1, 16)[:, None]
+    whole, found = rollouts(problem, act, starts, Nominal(problem, theta)), until_rest(problem, act, starts, theta)
+    assert torch.equal(found.success, whole.success)
+    assert bool(found.success.all())
+    assert float(found.seconds.mean()) < 0.6 * problem.horizon
+    assert float(found.returns.mean()) == pytest.approx(float(whole.returns.mean()), rel=1e-3)
+    assert torch.allclose(found.returns, whole.returns, rtol=0.0, atol=0.01 * float(whole.returns.abs().max()))

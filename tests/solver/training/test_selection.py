@@ -13,7 +13,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.fvi.algorithm import Iteration
-from solver.plants.outcome import Rollouts, rollouts, sample_starts
+from solver.plants.outcome import Ended, rollouts, sample_starts, until_rest
 from solver.plants.plant import Nominal
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
@@ -57,21 +57,21 @@ def test_a_success_that_a_limit_braked_counts_for_less(
     """A person who stands up after a push always arrives, and touches the limit of a rate in half of the rollouts. A
     policy that falls in a fourth of them, and touches it in another fourth, is worse.
     """
-    selection = selection_of(load("pendulum"), tiny(algorithm="cfvi"))
+    selection = selection_of(load("pendulum"), tiny(algorithm="cfvi", episodes=8))
 
     def successes(falls: int, touches: int) -> float:
         """Of four rollouts so many."""
 
-        def held(*given: Any) -> Rollouts:
-            result = rollouts(*given)
+        def held(*given: Any) -> Ended:
+            result = until_rest(*given)
             at_limit, success = torch.zeros_like(result.at_limit), torch.ones_like(result.success)
             for k in range(4):
                 success[k::4] = k >= falls
                 at_limit[k::4, 1] = falls <= k < falls + touches
             return replace(result, success=success, at_limit=at_limit)
 
-        monkeypatch.setattr(selection_module, "rollouts", held)
-        return selection.judge(damping(0.1), selection.starts[:4], 0.0)[0].successes
+        monkeypatch.setattr(selection_module, "until_rest", held)
+        return selection.judge(damping(0.1), 0.0)[0].successes
 
     assert successes(0, 0) == 1.0
     assert successes(0, 1) > successes(1, 0)  # a touch is better than a fall,
@@ -86,7 +86,7 @@ def test_robustness_may_cost_a_share_of_the_gain(
     """A hanging pendulum pays pi^2 a second, 49.35 in 5 s: of a gain of 19.35, 5 % are 0.97."""
     selection = selection_of(load("pendulum"), tiny(episodes=1, evaluate_every=1))
     assert selection.idle_return == pytest.approx(-49.35, abs=0.3)
-    short = rollouts(selection.problem, damping(0.1), selection.starts[:1], seconds=0.1)
+    short = until_rest(selection.problem, damping(0.1), selection.starts)
     kept = []
     for score in (
         Score(0.5, 0.75, 0.0, -28.0, -28.0),  # fewer successes: its return is no measure
@@ -97,7 +97,7 @@ def test_robustness_may_cost_a_share_of_the_gain(
     ):
         monkeypatch.setattr(selection, "judge", lambda *_, score=score: (score, short))
         step = next(iter(selection.schedule))
-        selection.observe(Iteration(step, short.x[0], short.returns, 0.0, 0.0, 0.0), {})
+        selection.observe(Iteration(step, selection.starts, short.returns, 0.0, 0.0, 0.0), {})
         assert selection.best is not None
         kept.append(selection.best.iteration)
     assert kept == [1, 2, 3, 3, 5]
@@ -108,10 +108,10 @@ def test_cfvi_is_judged_by_its_mean_return_on_the_nominal_robot(
 ) -> None:
     problem = Problem(load("pendulum"))
     selection = selection_of(load("pendulum"), tiny(algorithm="cfvi"))
-    score, others = selection.judge(damping(0.1), selection.starts[:5], 0.0)
+    score, nominal = selection.judge(damping(0.1), 0.0)
     result = rollouts(problem, damping(0.1), selection.starts)
-    assert score.value == pytest.approx(float(result.returns.mean()), rel=1e-6)
-    assert torch.allclose(others.returns, result.returns[:5])
+    assert score.value == pytest.approx(float(result.returns.mean()), rel=1e-5)
+    assert torch.allclose(nominal.returns, result.returns)
 
 
 @pytest.mark.slow
@@ -120,24 +120,31 @@ def test_rfvi_is_judged_by_its_worst_rollouts_over_other_robots(
 ) -> None:
     problem = Problem(load("pendulum"))
     selection = selection_of(load("pendulum"), tiny())
-    assert selection.theta is not None
+    assert selection.others is not None
     change = (selection.theta / problem.theta - 1.0).abs()
     assert 0.5 * SPREAD < float(change.max()) <= SPREAD * (1 + 1e-5)
-    pairs = list(zip(selection.starts.split(1), selection.theta, strict=True))[:8]
-    selection.starts, selection.theta = selection.starts[:8], selection.theta[:8]
+    selection.others, selection.theta = selection.others[:8], selection.theta[:8]
+    pairs = list(zip(selection.others.split(1), selection.theta, strict=True))
     returns = [float(rollouts(problem, damping(0.1), x, Nominal(problem, theta)).returns) for x, theta in pairs]
-    score, others = selection.judge(damping(0.1), selection.starts[:2], 1.0)
+    score, found = selection.judge(damping(0.1), 1.0)
     nominal = rollouts(problem, damping(0.1), selection.starts).returns
     anywhere = rollouts(problem, damping(0.1), selection.anywhere).returns
     assert score.quarters == 0.0  # damping swings nothing up, and so the nominal robot decides, from anywhere too
     assert score.value == pytest.approx(float(nominal.mean() + anywhere.mean()) / 2.0, rel=1e-5)
     assert float(selection.anywhere[:, 1].abs().max()) > 6.0  # of a limit of 8 rad/s
-    assert torch.allclose(others.returns, nominal[:2])
-    monkeypatch.setattr("solver.plants.outcome.succeeded", lambda _, x: torch.arange(x.shape[1]) % 5 > 0)
-    score, _ = selection.judge(damping(0.1), selection.starts[:2], 1.0)
+    assert torch.allclose(found.returns, nominal)
+
+    def partly(*given: Any) -> Ended:
+        result = until_rest(*given)
+        return replace(result, success=torch.arange(len(result.success)) % 5 > 0)
+
+    monkeypatch.setattr(selection_module, "until_rest", partly)
+    score, _ = selection.judge(damping(0.1), 1.0)
     assert score.quarters == 0.75
     assert score.value == pytest.approx((sum(sorted(returns)[:2]) / 2 + float(nominal.mean())) / 2, rel=1e-5)
     assert score.adversary == 1.0
+    before = selection.judge(damping(0.1), 0.0)[0]
+    assert (before.quarters, before.value) == (0.0, pytest.approx(float(nominal.mean() + anywhere.mean()) / 2.0))
 
 
 def test_starts_of_the_selection_are_not_those_of_the_evaluation(
