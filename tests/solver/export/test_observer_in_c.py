@@ -84,11 +84,13 @@ def test_the_c_observer_is_torchs(
     for _ in range(PERIODS):
         y = motion.measured[:, : len(plant.sensing.deviation)]
         x = observer.estimate(y)[0].tolist()
-        limits = problem.input_limits
-        disturbance = ((0.1 * limits - observer.compensate(0.1 * limits[None])[0]) / limits).tolist()
+        limits, u = problem.input_limits, problem.input_middle + 0.1 * problem.input_limits
+        disturbance = ((u - observer.compensate(u[None])[0]) / limits).tolist()
         found = 0 if longest is None else int(observer.delay[0])  # type: ignore[index]
         expected.append([*x, *disturbance, float(observer.normalised_innovation[0]), found])
-        u = 0.3 * problem.input_limits * (2.0 * torch.rand(1, len(problem.input_limits), generator=generator) - 1.0)
+        u = problem.input_middle + 0.3 * problem.input_limits * (
+            2.0 * torch.rand(1, len(problem.input_limits), generator=generator) - 1.0
+        )
         rows.append([*y[0].tolist(), *u[0].tolist()])
         observer.sent(u)
         motion.step(u)

@@ -222,14 +222,14 @@ def test_the_trim_of_every_context_holds_the_target(load: Load, odd: CompiledRob
 def test_an_action_cost_about_another_trim_is_a_bregman_distance(load: Load, load64: Load, name: str) -> None:
     """Zero at the trim, of the kernel's curvature, and least at the policy's input, by a search on a grid."""
     problem, exact = Problem(load(name)), Problem(load(name)).action_cost
-    m, limits = len(problem.trim), problem.input_limits
-    trims = torch.linspace(-0.4, 0.4, 5)[:, None] * limits
+    m, limits, middle = len(problem.trim), problem.input_limits, problem.input_middle
+    trims = middle + torch.linspace(-0.4, 0.4, 5)[:, None] * limits
     cost = exact.about(trims)
     assert_close(cost.cost(trims), torch.zeros(5))
     first, second = cost.slopes(trims)
     assert float(first.abs().max()) < 1e-5 * float(second.max())
     assert_close(second, exact.slopes(trims)[1])
-    u = (torch.rand(5, m, generator=torch.Generator().manual_seed(0)) - 0.5) * limits
+    u = middle + (torch.rand(5, m, generator=torch.Generator().manual_seed(0)) - 0.5) * limits
     kernel = load64(name)
     g, g0 = (np.asarray(kernel.action_cost(values.double().numpy())[0]) for values in (u, trims))
     slope = np.asarray(kernel.action_cost(trims.double().numpy())[1])
@@ -243,7 +243,7 @@ def test_an_action_cost_about_another_trim_is_a_bregman_distance(load: Load, loa
     for step in (-0.01, 0.01):
         for i in range(m):
             other = best.clone()
-            other[:, i] = (other[:, i] + step * limits[i]).clamp(-limits[i], limits[i])
+            other[:, i] = (other[:, i] + step * limits[i]).clamp(problem.lower_input[i], problem.upper_input[i])
             assert bool(((w * other).sum(1) - cost.cost(other) < reward + 1e-5).all())
 
 
