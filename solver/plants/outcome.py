@@ -193,6 +193,7 @@ def rollouts(
     longest_delay: int | None = None,
     estimate: Sequence[str] = (),
     jumps: Jumps | None = None,
+    leaning: bool = True,
 ) -> Rollouts:
     """Rollouts of a controller from the rows x (N, n + k). Its input is held for one control period at a time.
 
@@ -201,7 +202,8 @@ def rollouts(
     seconds: by default the problem's horizon. observed: the controller gets the estimates of an observer instead of the
     plant's measured states. longest_delay: in control periods; if given, the observer does not know the plant's delay
     and estimates it up to this one. estimate: names of parameters that the observer estimates too, or `all`. jumps: of
-    the references in `plant.theta` (N, p), which is changed; they also give the time. A success reaches every target.
+    the references in `plant.theta` (N, p), which is changed; they also give the time. A success reaches every target,
+    or, if leaning, the nearest pose in which a robot can rest that no input holds there.
 
     The state reward is computed from the true states. The action reward is computed from the inputs of the controller,
     even if the plant delays or limits them.
@@ -247,7 +249,7 @@ def rollouts(
     true = x[..., : len(problem.target)]
     at_limit = problem.at_limit(true[1:]).any(0)
     parts = [x] if jumps is None else torch.split(x[1:], jumps.periods)
-    apart = rest_apart(problem, plant.theta)
+    apart = rest_apart(problem, plant.theta) if leaning else None
     success = torch.stack([succeeded(problem, part, apart) for part in parts]).all(0)
     result = Rollouts(state_reward, action_reward, success, at_limit, x, torch.stack(inputs))
     if observer is None:
@@ -267,7 +269,7 @@ def until_rest(problem: Problem, act: Controller, rows: Tensor, theta: Tensor | 
 
     A robot rests when it has fulfilled the rule of success for the time that the rule asks for. Most of a horizon
     belongs to robots at rest, and tells nothing new: what is left of it is paid as a geometric series, whose ratio is
-    that of the last two parts, at most 1.
+    that of the last two parts, at most 1. Rest is rest at the target: no observer tells the controller to lean.
     """
     periods, rate = round(problem.horizon / problem.control_step), 1.0 / problem.control_step
     part = max(1, math.ceil(settling_periods(problem) / RESTS))
@@ -279,7 +281,8 @@ def until_rest(problem: Problem, act: Controller, rows: Tensor, theta: Tensor | 
     while len(active) and done < periods:
         length = part + (periods % part if done == 0 else 0)
         of_active = None if theta is None else theta.expand(len(rows), -1)[active]
-        run = rollouts(problem, act, end[active], Nominal(problem, of_active), seconds=length / rate)
+        plant = Nominal(problem, of_active)
+        run = rollouts(problem, act, end[active], plant, seconds=length / rate, leaning=False)
         reward = torch.stack([run.state_reward, run.action_reward], 1)
         paid[active] += reward
         discounted[active] += problem.discount(done + 0.5 * length) * run.returns

@@ -217,7 +217,8 @@ class Geometry:
         """dx/de (N, n, nt) for errors from x (N, n)."""
         states, places = self._plain
         result = x.new_zeros(len(x), x.shape[1], self.size)
-        result[:, states, places] = 1.0
+        for state, place in zip(states, places, strict=True):
+            result[:, state, place] = 1.0
         for entries, turn in self._places:
             columns = [product(x[:, entries], pure(axis.expand(len(x), 3))) for axis in torch.eye(3).to(x)]
             result[:, entries, turn] = 0.5 * torch.stack(columns, 2)

@@ -51,7 +51,7 @@ def test_a_training_ends_with_the_hint_however_often_it_is_pressed(times: int, s
     words = [*TRAIN, "--generated", short, "--out", str(tmp_path)]
     code, err = pressed(SOLVER, words, lambda: metrics.exists() and metrics.stat().st_size > 0, pauses)
     assert (code, err.splitlines()[-1]) == (130, f"interrupted; continue with: solver train --resume {tmp_path}")
-    assert all(line.startswith(("warning: ", "interrupted; ")) for line in err.splitlines())
+    assert all(line.startswith(("warning: ", "iteration ", "interrupted; ")) for line in err.splitlines())
     assert main(["evaluate", str(tmp_path), "--episodes", "2"]) == 0  # the checkpoint is whole
 
 

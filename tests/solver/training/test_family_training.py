@@ -171,8 +171,8 @@ def test_a_heavier_robot_hovers_with_more_thrust(tiny: Callable[..., Settings], 
         start(KINDS[0], run, tmp_path / "run", quiet)
     for mass in (0.486, 0.6):
         solution = load_solution(tmp_path / "run", told={"mass": mass})
-        problem, added = solution.problem, (mass - 0.486) * 9.81 / 2
-        np.testing.assert_allclose(problem.trim, [added, added], atol=1e-4)
+        problem, thrust = solution.problem, mass * 9.81 / 2
+        np.testing.assert_allclose(problem.trim, [thrust, thrust], atol=1e-4)
         u, cost = solution.controller()(problem.target[None])
         np.testing.assert_allclose(u[0], problem.trim, atol=1e-3)
         assert float(cost) == pytest.approx(0.0, abs=1e-6)
