@@ -267,9 +267,9 @@ RESTS = 2  # parts of the time for which a success stays at the target
 def until_rest(problem: Problem, act: Controller, rows: Tensor, theta: Tensor | None = None) -> Ended:
     """Rollouts of the nominal plant with theta (N, p) from the rows (N, n + k), each until it rests.
 
-    A robot rests when it has fulfilled the rule of success for the time that the rule asks for. Most of a horizon
-    belongs to robots at rest, and tells nothing new: what is left of it is paid as a geometric series, whose ratio is
-    that of the last two parts, at most 1. Rest is rest at the target: no observer tells the controller to lean.
+    A robot rests when it has fulfilled the rule of success for the time that the rule asks for, and would go on to
+    fulfil it if it drifted as it does until the horizon. Most of a horizon belongs to robots at rest, and tells nothing
+    new: what is left of it is paid as a geometric series, whose ratio is that of the last two parts, at most 1. Rest is rest at the target: no observer tells the controller to lean.
     """
     periods, rate = round(problem.horizon / problem.control_step), 1.0 / problem.control_step
     part = max(1, math.ceil(settling_periods(problem) / RESTS))
@@ -289,7 +289,8 @@ def until_rest(problem: Problem, act: Controller, rows: Tensor, theta: Tensor | 
         done += length
         end[active], seconds[active] = run.x[-1], done / rate
         at_limit[active] |= run.at_limit
-        rested[active] = torch.where(run.success, rested[active] + 1, 0)
+        stays = run.success & _stays(problem, run.x, (periods - done) / length)
+        rested[active] = torch.where(stays, rested[active] + 1, 0)
         resting = rested[active] >= RESTS
         left = active[resting]
         reward *= part / length
@@ -297,6 +298,13 @@ def until_rest(problem: Problem, act: Controller, rows: Tensor, theta: Tensor | 
         last[active] = reward
         active = active[~resting]
     return Ended(paid[:, 0], paid[:, 1], rested >= RESTS, at_limit, discounted, end, seconds)
+
+
+def _stays(problem: Problem, rows: Tensor, parts: float) -> Tensor:
+    """Mask (N,) of the robots at their targets after the change over the rows (K, N, n + k) came `parts` times more."""
+    begin, end = rows[0, :, : len(problem.target)], rows[-1, :, : len(problem.target)]
+    ahead = problem.geometry.moved(end, parts * problem.difference(end, begin))
+    return succeeded(problem, problem.join(ahead, rows[-1])[None])
 
 
 def _series(before: Tensor, now: Tensor, parts: float) -> Tensor:

@@ -21,6 +21,7 @@ from solver.plants.outcome import (
     succeeded,
     summary,
     until_rest,
+    without_input,
 )
 from solver.plants.plant import Nominal
 from solver.problem.problem import Problem
@@ -182,3 +183,13 @@ def test_rollouts_until_rest_are_paid_as_those_of_the_whole_horizon(policy: str)
     assert float(found.seconds.mean()) < 0.6 * problem.horizon
     assert float(found.returns.mean()) == pytest.approx(float(whole.returns.mean()), rel=1e-3)
     assert torch.allclose(found.returns, whole.returns, rtol=0.0, atol=0.01 * float(whole.returns.abs().max()))
+
+
+def test_a_robot_that_drifts_away_slowly_does_not_rest(load: Load) -> None:
+    """A satellite without torque turns at a constant rate: by 0.03 rad and by 0.3 rad in its 15 s."""
+    problem = Problem(load("satellite"))
+    x = problem.target.repeat(3, 1)
+    x[:, 4] = torch.tensor([0.0, 0.002, 0.02])
+    whole, found = rollouts(problem, without_input(problem), x), until_rest(problem, without_input(problem), x)
+    assert whole.success.tolist() == found.success.tolist() == [True, True, False]
+    assert found.seconds[0] < found.seconds[2] == pytest.approx(problem.horizon)
