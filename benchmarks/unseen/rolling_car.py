@@ -29,7 +29,7 @@ robot.damp(steer, 0.03)
 robot.draw(line=[(x, y), (x + 0.3 * cos(yaw), y + 0.3 * sin(yaw))])
 
 robot.task(
-    state_cost=x**2 + 40 * y**2 + 2 * yaw**2 + 0.5 * steer**2 + 0.1 * speed**2 + 0.02 * steer.rate**2,
+    state_cost=x**2 + 8 * y**2 + 2 * yaw**2 + 0.5 * steer**2 + 0.1 * speed**2 + 0.02 * steer.rate**2,
     action_cost=LogCos([0.005, 5]),
     start=dict(x=(-2, 0.2), y=(0.4, 0.1)),
     horizon=6,

@@ -109,7 +109,7 @@ def test_a_car_that_may_as_well_stop_beside_its_lane_is_warned_of(
     weight: str, dead: tuple[str, ...], tmp_path: Path
 ) -> None:
     """Standing 0.094 m beside the lane for 6 s costs weight * 6 * 0.094^2, the manoeuvre about 0.6 and 1.1."""
-    text = (UNSEEN / "rolling_car.py").read_text().replace("40 * y**2", f"{weight} * y**2")
+    text = (UNSEEN / "rolling_car.py").read_text().replace("8 * y**2", f"{weight} * y**2")
     (tmp_path / "rolling_car.py").write_text(text)
     robot = modelgen.compile(model_file.load(str(tmp_path / "rolling_car.py")), dtype="float32")
     result = preview(robot, SECONDS)
