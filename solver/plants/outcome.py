@@ -269,7 +269,8 @@ def until_rest(problem: Problem, act: Controller, rows: Tensor, theta: Tensor | 
 
     A robot rests when it has fulfilled the rule of success for the time that the rule asks for, and would go on to
     fulfil it if it drifted as it does until the horizon. Most of a horizon belongs to robots at rest, and tells nothing
-    new: what is left of it is paid as a geometric series, whose ratio is that of the last two parts, at most 1. Rest is rest at the target: no observer tells the controller to lean.
+    new: what is left of it is paid as a geometric series, whose ratio is that of the last two parts, at most 1. Rest is
+    rest at the target: no observer tells the controller to lean.
     """
     periods, rate = round(problem.horizon / problem.control_step), 1.0 / problem.control_step
     part = max(1, math.ceil(settling_periods(problem) / RESTS))
