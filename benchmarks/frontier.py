@@ -17,7 +17,6 @@ columns the share of 32 rollouts that arrive, from angles off by some rad at som
 from __future__ import annotations
 
 import argparse
-import math
 
 import casadi
 import numpy as np
@@ -113,9 +112,7 @@ class Along:
         self.problem, self.basin, self.periods, self.now = problem, basin, periods, 0
 
     def _error(self, x: Tensor, k: int) -> Tensor:
-        e = x - self.x[k]
-        turns = torch.where(self.problem.geometry.continuous, torch.round(e / (2.0 * math.pi)), 0.0)
-        return e - 2.0 * math.pi * turns
+        return self.problem.geometry.error(x, self.x[k])
 
     def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """V (N,) and dV/dx (N, n) at x (N, n)."""

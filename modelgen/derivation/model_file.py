@@ -252,9 +252,6 @@ def _executed(code: object, path: Path) -> dict[str, object]:
     return vars(module)
 
 
-LATE = re.compile("time|delay|lag|bandwidth")  # in an argument that no method has, such as time_constant of a motor
-
-
 def _call(error: BaseException) -> str:
     """The end of the message for a wrong call of a method of Robot: its arguments, and the one that was meant."""
     match = re.search(r"\w+\.(\w+)\(\) (?:takes|missing|got .* argument '(\w+)')", str(error))
@@ -263,8 +260,7 @@ def _call(error: BaseException) -> str:
         return ""
     _, *arguments = inspect.signature(method).parameters.values()
     words = ", ".join(each.name if each.default is each.empty else f"{each.name}=..." for each in arguments)
-    late = ". An input that acts late is robot.lag(input, seconds=...)" if LATE.search(match[2] or "") else ""
-    return f".{suggestion(match[2] or '', [each.name for each in arguments])} Write robot.{match[1]}({words}){late}"
+    return f".{suggestion(match[2] or '', [each.name for each in arguments])} Write robot.{match[1]}({words})"
 
 
 def _is_numeric(error: BaseException) -> bool:

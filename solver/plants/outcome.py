@@ -286,7 +286,7 @@ def until_rest(problem: Problem, act: Controller, rows: Tensor, theta: Tensor | 
         run = rollouts(problem, act, end[active], plant, seconds=length / rate, leaning=False)
         reward = torch.stack([run.state_reward, run.action_reward], 1)
         paid[active] += reward
-        discounted[active] += problem.discount(done + 0.5 * length) * run.returns
+        discounted[active] += problem.discount(done) * _discounted(problem, run)
         done += length
         end[active], seconds[active] = run.x[-1], done / rate
         at_limit[active] |= run.at_limit
@@ -304,8 +304,17 @@ def until_rest(problem: Problem, act: Controller, rows: Tensor, theta: Tensor | 
 def _stays(problem: Problem, rows: Tensor, parts: float) -> Tensor:
     """Mask (N,) of the robots at their targets after the change over the rows (K, N, n + k) came `parts` times more."""
     begin, end = rows[0, :, : len(problem.target)], rows[-1, :, : len(problem.target)]
-    ahead = problem.geometry.moved(end, parts * problem.difference(end, begin))
+    ahead = problem.geometry.moved(end, parts * problem.geometry.error(end, begin))
     return succeeded(problem, problem.join(ahead, rows[-1])[None])
+
+
+def _discounted(problem: Problem, run: Rollouts) -> Tensor:
+    """Discounted reward (N,) of rollouts. The state cost of a period is the cost at its beginning."""
+    rows, u = run.x[:-1].flatten(0, 1), run.u.flatten(0, 1)
+    cost = problem.state_cost(*problem.split(rows)) + problem.cost_at(rows).cost(u)
+    elapsed = problem.control_step * torch.arange(len(run.u), device=u.device)
+    weight = problem.control_step * torch.exp(-problem.discount_rate * elapsed)
+    return -(weight[:, None] * cost.view(len(run.u), -1)).sum(0)
 
 
 def _series(before: Tensor, now: Tensor, parts: float) -> Tensor:

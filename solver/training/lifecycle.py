@@ -109,8 +109,10 @@ def _session(
 
 def _train(session: Session, run: RunDescription, folder: Path, report: Report) -> None:
     """Iterate to the end, with a checkpoint and a row of metrics after every iteration."""
-    log_of_run = metrics_log(folder, session.schedule.number, KEYS, "train")
-    with log_of_run as log, workers_of(session.settings) as workers:
+    with (
+        metrics_log(folder, session.schedule.number, KEYS, "train") as log,
+        workers_of(session.settings) as workers,
+    ):
         for row in session.rows(workers):
             log.write(row)
             save_checkpoint(folder, {**session.checkpoint(), RUN: run.results()})

@@ -178,8 +178,7 @@ def test_rollouts_until_rest_are_paid_as_those_of_the_whole_horizon(policy: str)
     problem, act, starts = solution.problem, solution.controller(), sample_starts(solution.problem, 16, 3)
     theta = problem.theta * torch.linspace(0.9, 1.1, 16)[:, None]
     whole, found = rollouts(problem, act, starts, Nominal(problem, theta)), until_rest(problem, act, starts, theta)
-    assert torch.equal(found.success, whole.success)
-    assert bool(found.success.all())
+    assert bool(whole.success.all() and found.success.all())
     assert float(found.seconds.mean()) < 0.6 * problem.horizon
     assert float(found.returns.mean()) == pytest.approx(float(whole.returns.mean()), rel=1e-3)
     assert torch.allclose(found.returns, whole.returns, rtol=0.0, atol=0.01 * float(whole.returns.abs().max()))
