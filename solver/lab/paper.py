@@ -14,15 +14,12 @@ def paper(robot: CompiledRobot) -> dict[str, Any]:
         "states": 51200,
         "sampling": "uniform",
         "epochs": 20,
-        "optimiser": "amsgrad",
-        "loss_scale": 0.0,
+        "authors": True,
         "step_periods": (1,),
         "reaction_periods": 0.0,
         "limit_cost": 0.0,
         "input_scale": 0.0,
-        "integrator": "euler",
         "basin": False,
-        "modulation": "wiener",
         "adversaries": {kind.name: kind.usual for kind in ADVERSARIES if kind.usual > 0.0},
     }
     if robot.metadata.nq == 1:

@@ -58,7 +58,6 @@ def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path)
         sampling="domain",
         iterations=5,
         states=2048,
-        optimiser="soap",
         epochs=40,
         minibatch=128,
         members=1,
