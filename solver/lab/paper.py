@@ -20,6 +20,7 @@ def paper(robot: CompiledRobot) -> dict[str, Any]:
         "limit_cost": 0.0,
         "input_scale": 0.0,
         "basin": False,
+        "modulation": "wiener",
         "adversaries": {kind.name: kind.usual for kind in ADVERSARIES if kind.usual > 0.0},
     }
     if robot.metadata.nq == 1:

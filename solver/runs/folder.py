@@ -36,7 +36,6 @@ RETIRED: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "final_learning_rate": ((1e-5,), (1e-5,)),
     "optimiser": (("soap",), ("amsgrad",)),
     "loss_scale": ((0.2,), (0.0,)),
-    "modulation": (("stationary",), ("wiener",)),
     "integrator": (("rk4",), ("euler",)),
     "polish": ((0, 6), (0,)),
 }

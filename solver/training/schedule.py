@@ -63,12 +63,12 @@ class Schedule:
         if self.polishing:
             states, rates, fresh = self.polish_states * s.states, self._polish_rates(), True
         periods = s.step_periods[k * len(s.step_periods) // s.iterations]
-        share, modulation = self.adversary_share(k), "wiener" if s.authors else "stationary"
+        share = self.adversary_share(k)
         return Step(
             number=self.number,
             run_seed=s.seed,
             states=states,
-            lookahead=Lookahead(s.trace_decay, s.trace_floor, periods, s.reaction_periods, modulation),
+            lookahead=Lookahead(s.trace_decay, s.trace_floor, periods, s.reaction_periods, s.modulation),
             adversaries=make_adversaries({name: share * radius for name, radius in s.adversaries.items()}),
             minibatch=s.minibatch,
             learning_rates=rates,

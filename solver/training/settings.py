@@ -14,6 +14,7 @@ from solver.game.adversaries import ADVERSARIES
 from solver.streams import require_seed
 
 Device = Literal["cpu", "cuda"]
+Modulation = Literal["wiener", "stationary"]
 Sampling = Literal["mixture", "domain", "uniform", "rollouts", "spread-rollouts"]
 MOST = 10**9  # upper bound of all counts
 MOST_THREADS = 512
@@ -22,7 +23,7 @@ Count = Annotated[int, Range(1, MOST)]
 LearningRate = Annotated[float, Range(1e-12, math.inf)]
 NotNegative = Annotated[float, Range(0.0, math.inf)]
 #: Settings without effect if there is no adversary.
-ADVERSARY = ("adversaries", "adversary_ramp")
+ADVERSARY = ("adversaries", "adversary_ramp", "modulation")
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class Settings:
     """States in a gradient step."""
     authors: bool = False
     """The parts of the authors: Adam with AMSGrad, new in every iteration; a fit in which all states have the same
-    weight; radii that follow a Wiener process; explicit Euler steps, which add energy. Otherwise: SOAP, which keeps its
-    moments; a fit that is precise near the target; fixed radii; the classical Runge-Kutta method."""
+    weight; explicit Euler steps, which add energy. Otherwise: SOAP, which keeps its moments; a fit that is precise near
+    the target; the classical Runge-Kutta method."""
     learning_rate: LearningRate = 3e-3
     """Learning rate of the first iteration. It falls to 1e-5 on a half cosine, or is constant with `authors`."""
     trace_decay: Annotated[float, Range(0.0, 0.9999)] = 0.94
@@ -76,13 +77,15 @@ class Settings:
     target, and measure errors in its metric. A network alone is not precise enough near the target of a robot that
     must balance."""
     adversaries: dict[str, float] = field(default_factory=dict, hash=False)
-    """Radii of the adversaries, by name. `state`: SI units of the state per second, or per root second with `authors`.
+    """Radii of the adversaries, by name. `state`: SI units of the state per second (stationary) or per root second.
     `action`: units of the input. `observation`: units of the state. `parameters`: share of every nominal parameter or,
     with identified parameters, share of the semi-axes of their set. `told`: share of every nominal parameter that the
     policy is told."""
     adversary_ramp: tuple[float, float] = (0.0, 0.0)
     """Begin and end of the ramp on which all radii grow from zero, as shares of the iterations. 0 0: full radii from
     the first iteration."""
+    modulation: Modulation = "stationary"
+    """Radii of the state, action and observation adversary: fixed, or with the paper's Wiener process."""
     evaluate_every: Count = 5
     """Iterations between two evaluations by rollouts. There is always an evaluation after the last iteration."""
     episodes: Count = 64

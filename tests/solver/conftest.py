@@ -27,6 +27,7 @@ TINY: dict[str, Any] = {
     "limit_cost": 0.0,
     "reaction_periods": 0.0,
     "basin": False,
+    "modulation": "wiener",
     "adversaries": {"state": 0.025, "action": 0.1, "observation": 0.025, "parameters": 0.15},
     "epochs": 2,
     "minibatch": 50,

@@ -69,7 +69,7 @@ def test_rfvi_with_zero_radii_is_cfvi(train_tiny: TrainTiny, tmp_path: Path) -> 
 @pytest.mark.slow
 def test_an_adversary_lowers_the_targets(load: Load, tiny: Callable[..., Settings], radii: dict[str, float]) -> None:
     def target_mean(adversaries: dict[str, float]) -> float:
-        settings = tiny(adversaries=adversaries, states=4000, iterations=1, authors=False)
+        settings = tiny(adversaries=adversaries, states=4000, iterations=1, modulation="stationary")
         with workers_of(settings) as workers:
             (row,) = Session(load("furuta"), settings).rows(workers)
         return row["target_mean"]

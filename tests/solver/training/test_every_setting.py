@@ -34,6 +34,7 @@ BASE: dict[str, Any] = {
     "reaction_periods": 1.0,
     "basin": False,
     "adversaries": {"state": 0.025, "action": 0.1, "observation": 0.025, "parameters": 0.15},
+    "modulation": "wiener",
 }
 CHANGED: dict[str, Any] = {
     "seed": 1,
@@ -56,6 +57,7 @@ CHANGED: dict[str, Any] = {
     "basin": True,
     "adversaries": {"state": 0.5},
     "adversary_ramp": (0.5, 1.0),
+    "modulation": "stationary",
 }
 IDLE: dict[str, Any] = {"convergence": 0.1, "evaluate_every": 2, "episodes": 7, "threads": 2}
 

@@ -173,5 +173,3 @@ def test_a_checkpoint_with_another_type_for_a_number_does_not_fit(
     content = Session(robot, settings).checkpoint()
     with pytest.raises(SolverError, match="does not fit"):
         Session(robot, settings, content | {name: "x"})
-
-

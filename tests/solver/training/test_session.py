@@ -113,7 +113,7 @@ def test_interrupted_between_metrics_and_checkpoint(
     assert identical(finished_run, tmp_path / "run")
 
 
-@pytest.mark.parametrize("changes", [{"authors": False}, {"sampling": "mixture"}])
+@pytest.mark.parametrize("changes", [{"authors": False}, {"modulation": "stationary"}, {"sampling": "mixture"}])
 def test_resuming_other_settings(train_tiny: TrainTiny, tmp_path: Path, changes: dict[str, Any]) -> None:
     def interrupt(row: dict[str, float]) -> None:
         if row["iteration"] == 2:

@@ -114,7 +114,7 @@ def test_adversaries_are_objects_or_radii_by_name() -> None:
         ("step_periods", ()),
         ("step_periods", (2, 0)),
         ("step_periods", (1.5,)),
-        ("authors", "none"),
+        ("modulation", "none"),
         ("device", "gpu"),
         ("states", 10**400),
         ("width", 64.0),
@@ -166,6 +166,7 @@ CHANGES = st.fixed_dictionaries(
         "trace_decay": st.floats(0.0, 0.99).map(lambda x: float(f"{x:.6f}")),
         "step_periods": st.lists(st.integers(1, 8), min_size=1, max_size=4).map(tuple),
         "authors": st.booleans(),
+        "modulation": st.sampled_from(["wiener", "stationary"]),
         "sampling": st.sampled_from(["uniform", "spread-rollouts"]),
         "basin": st.booleans(),
         "adversaries": st.dictionaries(

@@ -87,7 +87,7 @@ def test_runs_are_reused_with_other_threads_and_from_other_folders(copied: Path)
 
 
 def test_cfvi_runs_are_reused_with_other_adversary_settings(copied: Path) -> None:
-    plan = make_plan("fig-value", "small", choice(overrides={"adversary_ramp": (0.1, 0.2)}))
+    plan = make_plan("fig-value", "small", choice(overrides={"modulation": "wiener"}))
     runs = run_plan(plan, copied, 1, quiet, train=False)
     assert {training.method for training in runs.folders} == {"cFVI"}
 
