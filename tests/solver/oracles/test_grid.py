@@ -53,7 +53,6 @@ def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path)
     settings = Settings(
         basin=False,
         limit_cost=0.0,
-        loss_scale=0.0,
         reaction_periods=0.0,
         sampling="domain",
         iterations=5,
