@@ -87,6 +87,25 @@ class HeldInputPolicy(ClosedFormPolicy):
         super().__init__(problem)
         self.value, self.seconds = value, seconds
 
+    def respond(self, x: Tensor, costate: Tensor) -> Response:
+        """Input at the rows x (N, n + k): that of the states to which the trim brings them within the hold."""
+        w = torch.einsum("bnm,bn->bm", self._control_matrix(x), costate)
+        later = self._later(x)
+        response = super().respond(later, self.value(later)[1])
+        return Response(response.u, response.cost, w)
+
+    def argument(self, x: Tensor, costate: Tensor) -> Tensor:  # noqa: ARG002
+        """As in the base class. costate: unused."""
+        later = self._later(x)
+        return super().argument(later, self.value(later)[1])
+
+    def _later(self, x: Tensor) -> Tensor:
+        states, _ = self.problem.split(x)
+        drift, matrix = self.problem.robot.affine_dynamics(*self.problem.split(x))
+        trim = self.problem.cost_at(x).trim.expand(len(x), -1)
+        rate = drift + torch.einsum("bnm,bm->bn", matrix, trim)
+        return self.problem.join(torch.add(states, rate, alpha=self.seconds), x)
+
     def _argument(self, x: Tensor, control_matrix: Tensor, w: Tensor, cost: TensorActionCost) -> Tensor:
         """w(d) (N, m) with u = u0 + d = grad g~(w(d)), from w = w(0) (N, m)."""
         closed = cost.policy(w) - cost.trim
@@ -94,6 +113,8 @@ class HeldInputPolicy(ClosedFormPolicy):
 
     def equation(self, x: Tensor, costate: Tensor) -> tuple[Tensor, Tensor | None]:
         """w (N, m) and P (N, m, m)."""
+        x = self._later(x)
+        costate = self.value(x)[1]
         control_matrix = self._control_matrix(x)
         w = torch.einsum("bnm,bn->bm", control_matrix, costate)
         cost = self.problem.cost_at(x)
