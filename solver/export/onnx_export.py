@@ -86,6 +86,7 @@ class _Policy:
         self._solution, self._robot, self._frame = solution, robot, frame
         problem = solution.problem
         self._limits = [entry.limit for entry in robot.metadata.inputs]
+        self._drift = solution.run.settings.drift
         self._seconds = held_seconds(problem, solution.run.settings.reaction_periods)
         self._optimal = partial(entries, robot.casadi_function("optimal_input"))
         cost, u = robot.casadi_function("action_cost"), casadi.SX.sym("u", len(self._limits))
@@ -129,21 +130,34 @@ class _Policy:
         return columns, [slope if slope is not None else columns[0] * 0.0 for slope in slopes]
 
     def __call__(self, x: OnnxTensor, gradient: OnnxTensor) -> OnnxTensor:
-        b = self._control_matrix(x)
+        b, drift = self._dynamics(x)
+        if self._drift and self._seconds:
+            x = self._drifted(x, b, drift)
+            b, gradient = self._dynamics(x)[0], value_of(self._solution, self._frame, x)[1]
         w = self._gain(b, gradient)
         argument = self._held(x, b, w) if self._seconds else w
         return joined(self._closed(argument))
 
-    def _control_matrix(self, x: OnnxTensor) -> list[list[OnnxTensor | None]]:
-        """B(x) as m columns of n entries (N, 1)."""
+    def _drifted(self, x: OnnxTensor, b: list[list[OnnxTensor | None]], drift: list[OnnxTensor | None]) -> OnnxTensor:
+        """States (N, n) that the trim reaches within the hold."""
+        moved = []
+        for i, entry in enumerate(drift):
+            parts = [column[i] * trim for column, trim in zip(b, self._trim, strict=True) if column[i] is not None]
+            parts += [] if entry is None else [entry]
+            moved.append(summed(parts) * self._seconds if parts else x.picked([i]) * 0.0)
+        return _normalised(_confined(x + joined(moved)), self._solution.problem.geometry.rotations, len(drift))
+
+    def _dynamics(self, x: OnnxTensor) -> tuple[list[list[OnnxTensor | None]], list[OnnxTensor | None]]:
+        """B(x) as m columns of n entries (N, 1), and a(x) as n entries."""
         n, m, values = len(self._robot.metadata.states), len(self._limits), self._frame.values
         state, theta = casadi.SX.sym("x", n), self._robot.nominal_parameters
         if values is not None:
             context = casadi.SX.sym("context", len(self._solution.run.given))
             state, theta, x = casadi.vertcat(state, context), self._theta(context), x | values
-        matrix = casadi.sparsify(self._robot.casadi_function("affine_dynamics")(state[:n], theta)[1])
+        a, matrix = map(casadi.sparsify, self._robot.casadi_function("affine_dynamics")(state[:n], theta))
         flat = entries(casadi.Function("control_matrix", [state], [matrix]), x)
-        return [flat[k * n : (k + 1) * n] for k in range(m)]
+        drift = entries(casadi.Function("drift", [state], [a]), x) if self._drift else []
+        return [flat[k * n : (k + 1) * n] for k in range(m)], drift
 
     def _gain(self, b: list[list[OnnxTensor | None]], gradient: OnnxTensor) -> list[OnnxTensor]:
         """w = B^T dV/dx as m columns."""

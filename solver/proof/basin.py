@@ -149,6 +149,11 @@ def prove_basin(
             f"the joint {turning[0].name} of {solution.problem.robot.name} is a rotation; only robots of angles and "
             "lengths can be proven"
         )
+    if solution.run.settings.drift:
+        raise SolverError(
+            f"the policy of {solution.label} counts on the drift within the hold (setting drift), which the enclosure of "
+            "its input does not have; train with drift off to prove it"
+        )
     loop = HeldLoop(solution)
     search = BasinSearch(loop, input_error * loop.limit)
     nominal = search.largest(np.zeros_like(loop.nominal), seconds)

@@ -39,6 +39,8 @@ RETIRED: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "integrator": (("rk4",), ("euler",)),
     "polish": ((0, 6), (0,)),
 }
+#: Settings that earlier runs lack, and the values by which these were trained.
+ADDED: dict[str, Any] = {"drift": False}
 Described = TypeVar("Described")
 
 
@@ -64,7 +66,8 @@ def load_description(path: Path, kind: type[Described]) -> Described:
         content = json.loads(path.read_text(encoding="utf-8"))
         if "settings" in content:  # another version may have other defaults
             known = {entry.name for entry in dataclasses.fields(get_type_hints(kind)["settings"])}
-            content["settings"] = _renewed(content["settings"], known)
+            added = {name: value for name, value in ADDED.items() if name in known}
+            content["settings"] = added | _renewed(content["settings"], known)
             if missing := known - content["settings"].keys():
                 raise KeyError(f"it has no setting {', '.join(sorted(missing))}")
         return cast(Described, typed(kind, content, path.name))
