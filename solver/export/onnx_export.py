@@ -143,8 +143,8 @@ class _Policy:
         moved = []
         for i, entry in enumerate(drift):
             parts = [column[i] * trim for column, trim in zip(b, self._trim, strict=True) if column[i] is not None]
-            parts += [] if entry is None else [entry]
-            moved.append(summed(parts) * self._seconds if parts else x.picked([i]) * 0.0)
+            own = [] if entry is None else [entry]
+            moved.append(summed([x.picked([i]) * 0.0, *own, *parts]) * self._seconds)  # a constant has one row
         return _normalised(_confined(x + joined(moved)), self._solution.problem.geometry.rotations, len(drift))
 
     def _dynamics(self, x: OnnxTensor) -> tuple[list[list[OnnxTensor | None]], list[OnnxTensor | None]]:

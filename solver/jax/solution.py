@@ -60,7 +60,9 @@ def make(solution: Solution, dtype: str = "float32") -> JaxSolution:
     seconds = held_seconds(solution.problem, settings.reaction_periods)
     nominal = {} if told is None else {one.name: one.value for one in told.parameters}
     wrap = _Checked(robot, np.dtype(dtype), nominal, frame)
-    return JaxSolution(robot, solution.label, wrap(_policy(robot, value, seconds, settings.drift)), wrap(value), wrap(jax.grad(value)))
+    return JaxSolution(
+        robot, solution.label, wrap(_policy(robot, value, seconds, settings.drift)), wrap(value), wrap(jax.grad(value))
+    )
 
 
 class _Frame(NamedTuple):

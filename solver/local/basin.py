@@ -189,7 +189,12 @@ def _inverse_root(problem: Problem, basin: Basin) -> Tensor:
 
 
 def _arrives(
-    problem: Problem, family: Basin | BasinFamily, seconds: float, reaction_periods: float, drift: bool, negligible: float
+    problem: Problem,
+    family: Basin | BasinFamily,
+    seconds: float,
+    reaction_periods: float,
+    drift: bool,
+    negligible: float,
 ) -> bool:
     """Whether the policy of the quadratic form brings the robot from the basin's boundary to the target.
 

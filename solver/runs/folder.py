@@ -66,8 +66,7 @@ def load_description(path: Path, kind: type[Described]) -> Described:
         content = json.loads(path.read_text(encoding="utf-8"))
         if "settings" in content:  # another version may have other defaults
             known = {entry.name for entry in dataclasses.fields(get_type_hints(kind)["settings"])}
-            added = {name: value for name, value in ADDED.items() if name in known}
-            content["settings"] = added | _renewed(content["settings"], known)
+            content["settings"] = _renewed(content["settings"], known)
             if missing := known - content["settings"].keys():
                 raise KeyError(f"it has no setting {', '.join(sorted(missing))}")
         return cast(Described, typed(kind, content, path.name))
@@ -82,6 +81,7 @@ def _renewed(settings: dict[str, Any], known: Collection[str]) -> dict[str, Any]
 
     Raises ValueError for values that no setting of this version gives.
     """
+    settings = {name: value for name, value in ADDED.items() if name in known} | settings
     earlier = {name: settings[name] for name in RETIRED if name in settings and name not in known}
     kept = {name: value for name, value in settings.items() if name not in earlier}
     if not earlier or "authors" in kept:
