@@ -151,8 +151,8 @@ def prove_basin(
         )
     if solution.run.settings.drift:
         raise SolverError(
-            f"the policy of {solution.label} counts on the drift within the hold (setting `drift`), and the enclosure of "
-            "its input does not; train without `drift` to prove it"
+            f"the policy of {solution.label} counts on the drift within the hold (setting `drift`), and the enclosure "
+            "of its input does not; train without `drift` to prove it"
         )
     loop = HeldLoop(solution)
     search = BasinSearch(loop, input_error * loop.limit)
