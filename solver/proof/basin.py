@@ -149,11 +149,6 @@ def prove_basin(
             f"the joint {turning[0].name} of {solution.problem.robot.name} is a rotation; only robots of angles and "
             "lengths can be proven"
         )
-    if solution.run.settings.drift:
-        raise SolverError(
-            f"the policy of {solution.label} counts on the drift within the hold (setting `drift`), and the enclosure "
-            "of its input does not; train without `drift` to prove it"
-        )
     loop = HeldLoop(solution)
     search = BasinSearch(loop, input_error * loop.limit)
     nominal = search.largest(np.zeros_like(loop.nominal), seconds)
