@@ -135,8 +135,8 @@ class HeldLoop:
         problem, basin = solution.problem, solution.ensemble.basin
         if solution.run.settings.drift:
             raise SolverError(
-                f"the policy of {solution.label} counts on the drift within the hold (setting `drift`), and the enclosure "
-                "of its input does not; train without `drift` to prove it"
+                f"the policy of {solution.label} counts on the drift within the hold (setting `drift`), and the "
+                "enclosure of its input does not; train without `drift` to prove it"
             )
         self.robot: CompiledRobot = problem.robot
         self.nominal = np.asarray(self.robot.nominal_parameters, np.float64)
