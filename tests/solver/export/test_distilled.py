@@ -251,7 +251,7 @@ def test_the_widest_network_that_fits_is_taken(gallery_run: Path) -> None:
     for width in WIDTHS:
         needed = cost(problem, width).instructions
         assert widest(problem, read_budget(f"{2 * needed}us@1MHz")) == width
-    with pytest.raises(SolverError, match="give at least"):
+    with pytest.raises(SolverError, match=rf"{2 * needed - 2}us@1MHz .* {2 * needed}us"):
         widest(problem, read_budget(f"{2 * needed - 2}us@1MHz"))
 
 
@@ -340,7 +340,7 @@ def test_the_header_states_what_is_counted(finished_run: Path, tmp_path: Path, m
         return made
 
     monkeypatch.setattr(export, "kernels", wrong)
-    with pytest.raises(SolverError, match="the emulated board does not compute the inputs of this run"):
+    with pytest.raises(SolverError, match="--budget"):
         exported()
 
 
