@@ -217,7 +217,7 @@ def play_adversaries(experiment: Experiment, solution: Solution, seed: int) -> O
     if not adversaries:
         return None
     value, game = solution.value.sparing, Game(problem, adversaries)
-    policy = make_policy(problem, value, settings.reaction_periods)
+    policy = make_policy(problem, value, settings.reaction_periods, drift=settings.drift)
     number = stream(seed, 0, Purpose.ADVERSARY)
     x, _ = spec.distribution(problem, spec.distribution.sample(EPISODES, number))
     modulation = Modulation("stationary", problem.control_step, torch.Generator().manual_seed(number))

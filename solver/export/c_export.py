@@ -65,6 +65,8 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     held = "one_input.c" if len(robot.metadata.inputs) == 1 else "several_inputs.c"
     act = ("held_input.c", held) if seconds else ("closed_form.c",)
     fields["act"] = "\n".join(filled(template, fields) for template in act)
+    settings = solution.run.settings
+    fields["drift"] = filled("drift.c", fields) if seconds and settings.drift else ""
     fields["context_struct"] = "" if told is None else filled("told.h", fields)
     fields |= header(robot, "`solver export`", " and the value function behind it", NOTE, filled("value.h", fields))
     fields |= replay(solution.problem, solution.controller(), CLOSE)

@@ -97,6 +97,7 @@ def numbers(solution: Solution) -> dict[str, object]:
             "turns": basin.continuous.tolist(),
             "cost": basin.cost.tolist(),
         },
+        "drift": settings.drift,
         "seconds": held_seconds(solution.problem, settings.reaction_periods),
         "farthest": FARTHEST,
         "shortest": SHORTEST,

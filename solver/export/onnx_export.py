@@ -37,7 +37,8 @@ def emit(solution: Solution, label: str) -> bytes:
         context = graph.input("context", inputs["context"])
         rows = torch.cat([rows, ((context - told.context.middle) / told.context.half).clamp(-1.0, 1.0)], 1)
     value = partial(value_of, solution)
-    policy = make_policy(problem, value, solution.run.settings.reaction_periods)
+    settings = solution.run.settings
+    policy = make_policy(problem, value, settings.reaction_periods, drift=settings.drift)
     V, gradient = value(rows)
     outputs = {"u": policy.respond(rows, gradient).u, "V": V[:, None], "dV_dx": gradient}
     content: bytes = graph.model(inputs, outputs, facts).SerializeToString()

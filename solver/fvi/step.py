@@ -36,11 +36,12 @@ class Lookahead:
     floor: float  # of the weight of the last return, which sets the number of steps
     step_periods: int  # control periods of a value step, in which both players hold their moves
     reaction_periods: float = 0.0  # control periods that an input acts before the next one can; 0: the closed form
+    drift: bool = False  # whether the policy counts on the drift within the hold
     modulation: str = "stationary"  # of the adversaries' radii, see `solver.game.game`
 
     def policy(self, problem: Problem, value: ValueFunction) -> ClosedFormPolicy:
         """Policy of V in a value step."""
-        return make_policy(problem, value, self.reaction_periods, self.step_periods)
+        return make_policy(problem, value, self.reaction_periods, self.step_periods, self.drift)
 
     @property
     def steps(self) -> int:

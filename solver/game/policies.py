@@ -11,6 +11,9 @@ It tends to the closed form as h goes to zero. The code replaces w(d) by w(0) - 
 chords of w, one for each input, from d = 0 to the closed form. They are exact if V is quadratic.
 
 h is the reaction time of the controller: the setting `reaction_periods`, in control periods.
+
+The robot drifts within the hold, too. With the setting `drift` the policy is the one above, but at the state
+x + h (a(x) + B(x) u0) that the trim reaches, with B and dV/dx there.
 """
 
 from __future__ import annotations
@@ -81,11 +84,35 @@ class ClosedFormPolicy:
 
 
 class HeldInputPolicy(ClosedFormPolicy):
-    """Policy of an input that is held for `seconds`. A call evaluates the gradient of `value` m times."""
+    """Policy of an input that is held for `seconds`. A call evaluates the gradient of `value` m times.
 
-    def __init__(self, problem: Problem, value: ValueFunction, seconds: float) -> None:
+    drift: whether it counts on the drift within the hold, which takes one evaluation more.
+    """
+
+    def __init__(self, problem: Problem, value: ValueFunction, seconds: float, drift: bool = False) -> None:
         super().__init__(problem)
-        self.value, self.seconds = value, seconds
+        self.value, self.seconds, self.drift = value, seconds, drift
+
+    def respond(self, x: Tensor, costate: Tensor) -> Response:
+        """As in the base class. w is that of the states x also with the drift."""
+        if not self.drift:
+            return super().respond(x, costate)
+        u, cost, _ = super().respond(*self._drifted(x))
+        return Response(u, cost, torch.einsum("bnm,bn->bm", self._control_matrix(x), costate))
+
+    def argument(self, x: Tensor, costate: Tensor) -> Tensor:
+        """As in the base class."""
+        return super().argument(*(self._drifted(x) if self.drift else (x, costate)))
+
+    def _drifted(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows (N, n + k) that the trim reaches within the hold, by Euler's method, and dV/dx (N, n) there."""
+        states, theta = self.problem.split(x)
+        drift, control_matrix = self.problem.robot.affine_dynamics(states, theta)
+        trim = self.problem.cost_at(x).trim.expand(len(x), -1)
+        rate = drift + torch.einsum("bnm,bm->bn", control_matrix, trim)
+        moved = self.problem.geometry.normalised(torch.add(states, rate, alpha=self.seconds))
+        rows = self.problem.join(moved, x)
+        return rows, self.value(rows)[1]
 
     def _argument(self, x: Tensor, control_matrix: Tensor, w: Tensor, cost: TensorActionCost) -> Tensor:
         """w(d) (N, m) with u = u0 + d = grad g~(w(d)), from w = w(0) (N, m)."""
@@ -94,6 +121,8 @@ class HeldInputPolicy(ClosedFormPolicy):
 
     def equation(self, x: Tensor, costate: Tensor) -> tuple[Tensor, Tensor | None]:
         """w (N, m) and P (N, m, m)."""
+        if self.drift:
+            x, costate = self._drifted(x)
         control_matrix = self._control_matrix(x)
         w = torch.einsum("bnm,bn->bm", control_matrix, costate)
         cost = self.problem.cost_at(x)
@@ -121,15 +150,17 @@ def make_policy(
     value: ValueFunction,
     reaction_periods: float = 0.0,
     step_periods: int = 1,
+    drift: bool = False,
 ) -> ClosedFormPolicy:
     """Policy of a value function: for a held input, or the closed form if reaction_periods is 0.
 
     reaction_periods: control periods until the next input acts: 1, or 2 with a period of delay.
     step_periods: control periods for which a value step holds the input; 1 outside of training.
+    drift: as in `HeldInputPolicy`.
     """
     if reaction_periods == 0.0:
         return ClosedFormPolicy(problem)
-    return HeldInputPolicy(problem, value, held_seconds(problem, reaction_periods, step_periods))
+    return HeldInputPolicy(problem, value, held_seconds(problem, reaction_periods, step_periods), drift)
 
 
 def _semidefinite(p: Tensor) -> Tensor:

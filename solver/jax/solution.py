@@ -56,10 +56,13 @@ def make(solution: Solution, dtype: str = "float32") -> JaxSolution:
     with jax.ensure_compile_time_eval():  # a first call may lie in a transformation, whose values must not be kept
         frame = _frame(solution, robot, told, np.dtype(dtype))
     value = _value(solution.ensemble, np.dtype(dtype))
-    seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
+    settings = solution.run.settings
+    seconds = held_seconds(solution.problem, settings.reaction_periods)
     nominal = {} if told is None else {one.name: one.value for one in told.parameters}
     wrap = _Checked(robot, np.dtype(dtype), nominal, frame)
-    return JaxSolution(robot, solution.label, wrap(_policy(robot, value, seconds)), wrap(value), wrap(jax.grad(value)))
+    return JaxSolution(
+        robot, solution.label, wrap(_policy(robot, value, seconds, settings.drift)), wrap(value), wrap(jax.grad(value))
+    )
 
 
 class _Frame(NamedTuple):
@@ -235,8 +238,11 @@ def _value(ensemble: Ensemble, dtype: np.dtype[Any]) -> Function:
     return network if basin.level == 0.0 else overlaid
 
 
-def _policy(robot: CompiledRobot, value: Function, seconds: float) -> Function:
-    """Input (m,) of one state (n,) and a frame: the closed form, or the one that is held for `seconds`."""
+def _policy(robot: CompiledRobot, value: Function, seconds: float, drift: bool) -> Function:
+    """Input (m,) of one state (n,) and a frame: the closed form, or the one that is held for `seconds`.
+
+    drift: as in `solver.game.policies.HeldInputPolicy`.
+    """
     gradient = jax.grad(value)
 
     def closed_form(x: Any, frame: _Frame) -> Any:
@@ -244,7 +250,10 @@ def _policy(robot: CompiledRobot, value: Function, seconds: float) -> Function:
         return robot.optimal_input(w + frame.slope)
 
     def held(x: Any, frame: _Frame) -> Any:
-        B = robot.affine_dynamics(x, frame.theta)[1]
+        a, B = robot.affine_dynamics(x, frame.theta)
+        if drift:
+            x = x + seconds * (a + B @ frame.trim)
+            B = robot.affine_dynamics(x, frame.theta)[1]
         w = gradient(x, frame) @ B
         closed = robot.optimal_input(w + frame.slope) - frame.trim
         least = SHORTEST * robot.input_limits

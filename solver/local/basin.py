@@ -64,12 +64,14 @@ def _cost_to_go(local: Linearization, discount_rate: float) -> tuple[Array, floa
     return P / np.outer(limits, limits), float(slowest)
 
 
-def find_basin(problem: Problem, reaction_periods: float, negligible: float = NEGLIGIBLE) -> Basin | BasinFamily | None:
+def find_basin(
+    problem: Problem, reaction_periods: float, negligible: float = NEGLIGIBLE, drift: bool = False
+) -> Basin | BasinFamily | None:
     """Basin of a problem, or None. Bisection with rollouts finds its level.
 
     With told parameters it is the family of the basins of all contexts, whose level holds in every one of them.
-    reaction_periods: of the policy, as in `Settings`. negligible: error of the cost that is allowed, as a share of the
-    cost of the task from its starts. Raises SolverError if P changes too fast with the context.
+    reaction_periods, drift: of the policy, as in `Settings`. negligible: error of the cost that is allowed, as a share
+    of the cost of the task from its starts. Raises SolverError if P changes too fast with the context.
     """
     found = _quadratic_form(problem)
     if found is None:
@@ -85,7 +87,7 @@ def find_basin(problem: Problem, reaction_periods: float, negligible: float = NE
     good, bad = -HALVINGS, 0  # exponents
     while bad - good > 1:
         between = (good + bad) // 2
-        if _arrives(problem, basin(between), seconds, reaction_periods, allowed):
+        if _arrives(problem, basin(between), seconds, reaction_periods, drift, allowed):
             good = between
         else:
             bad = between
@@ -187,7 +189,12 @@ def _inverse_root(problem: Problem, basin: Basin) -> Tensor:
 
 
 def _arrives(
-    problem: Problem, family: Basin | BasinFamily, seconds: float, reaction_periods: float, negligible: float
+    problem: Problem,
+    family: Basin | BasinFamily,
+    seconds: float,
+    reaction_periods: float,
+    drift: bool,
+    negligible: float,
 ) -> bool:
     """Whether the policy of the quadratic form brings the robot from the basin's boundary to the target.
 
@@ -203,7 +210,7 @@ def _arrives(
     def value(at: Tensor) -> tuple[Tensor, Tensor]:
         return basin.quadratic(problem.split(at)[0])[:2]
 
-    result = rollouts(problem, controller(problem, value, reaction_periods), rows, seconds=seconds)
+    result = rollouts(problem, controller(problem, value, reaction_periods, drift), rows, seconds=seconds)
     arrived = basin.distance(problem.split(result.x[-1])[0]) < ARRIVED * basin.level
     paid = -result.returns < cost + (COST_ERROR * cost).clamp_min(negligible)
     return bool((arrived & paid & ~(result.at_limit & ~problem.fast).any(-1)).all())

@@ -144,9 +144,11 @@ MOST_EPISODES = 100_000  # at once, because states and inputs of all periods are
 Controller = Callable[[Tensor], tuple[Tensor, Tensor]]  # from rows (N, n + k) to u (N, m) and its action cost (N,)
 
 
-def controller(problem: Problem, value: ValueFunction, reaction_periods: float = 0.0) -> Controller:
-    """Controller from the policy of a value function. reaction_periods: see `solver.game.policies.make_policy`."""
-    policy = make_policy(problem, value, reaction_periods)
+def controller(
+    problem: Problem, value: ValueFunction, reaction_periods: float = 0.0, drift: bool = False
+) -> Controller:
+    """Controller from the policy of a value function. reaction_periods, drift: see `make_policy`."""
+    policy = make_policy(problem, value, reaction_periods, drift=drift)
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
         return policy.respond(x, value(x)[1])[:2]

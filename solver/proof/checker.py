@@ -510,6 +510,7 @@ def _require_same(proof: dict[str, Any], generated: str | None) -> Equations:
     require(abs(1 / data["task"]["control_rate"] - proof["period"]) < 1e-12, "the control period")
     periods = run["settings"].get("reaction_periods", 1.0)
     require(abs(periods * proof["period"] - proof["hold"]) < 1e-12, "the hold of the policy")
+    require(not run["settings"].get("drift", False), "the formula of the policy")
     with zipfile.ZipFile(checkpoint) as stored:
         parts = [stored.read(name) for name in stored.namelist() if stored.getinfo(name).file_size < 1 << 16]
     flat = [value for row in proof["cost"] for value in row]

@@ -30,6 +30,7 @@ from modelgen.program.differentiate import reverse
 from modelgen.program.enclosure import affine
 from modelgen.program.functions import Program
 from modelgen.program.graph import Graph, Node
+from solver.errors import SolverError
 from solver.game.policies import SHORTEST, held_seconds
 from solver.proof.affine import TINY, Affine
 from solver.proof.affine import known as known_of
@@ -127,11 +128,16 @@ class Period:
 class HeldLoop:
     """Closed loop of a trained policy in its basin. The policy knows the nominal parameters.
 
-    solution: the run, whose basin has a level above zero.
+    solution: the run, whose basin has a level above zero. Raises SolverError if its policy counts on the drift.
     """
 
     def __init__(self, solution: Solution) -> None:
         problem, basin = solution.problem, solution.ensemble.basin
+        if solution.run.settings.drift:
+            raise SolverError(
+                f"the policy of {solution.label} counts on the drift within the hold (setting `drift`), and the "
+                "enclosure of its input does not; train without `drift` to prove it"
+            )
         self.robot: CompiledRobot = problem.robot
         self.nominal = np.asarray(self.robot.nominal_parameters, np.float64)
         self.step = problem.control_step

@@ -39,6 +39,8 @@ RETIRED: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "integrator": (("rk4",), ("euler",)),
     "polish": ((0, 6), (0,)),
 }
+#: Settings that earlier runs lack, and the values by which these were trained.
+ADDED: dict[str, Any] = {"drift": False}
 Described = TypeVar("Described")
 
 
@@ -79,6 +81,7 @@ def _renewed(settings: dict[str, Any], known: Collection[str]) -> dict[str, Any]
 
     Raises ValueError for values that no setting of this version gives.
     """
+    settings = {name: value for name, value in ADDED.items() if name in known} | settings
     earlier = {name: settings[name] for name in RETIRED if name in settings and name not in known}
     kept = {name: value for name, value in settings.items() if name not in earlier}
     if not earlier or "authors" in kept:

@@ -38,7 +38,8 @@ class Gain:
         own, problem.action_cost = problem.action_cost.slope, TensorActionCost(problem.robot)
         if own is not None:
             problem.hold(problem.trim)
-        self._policy = make_policy(problem, self._value, solution.run.settings.reaction_periods)
+        settings = solution.run.settings
+        self._policy = make_policy(problem, self._value, settings.reaction_periods, drift=settings.drift)
 
     def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs u (N, m) and their derivatives du/dx (N, m, n) at the states x (N, n)."""

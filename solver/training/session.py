@@ -71,7 +71,7 @@ class Session:
         ]
         if checkpoint:
             self._restore(checkpoint)
-        elif settings.basin and (basin := find_basin(self.problem, settings.reaction_periods)):
+        elif settings.basin and (basin := find_basin(self.problem, settings.reaction_periods, drift=settings.drift)):
             self.value.place(basin)
             if bool(self.problem.fast.any()):
                 self.value.become_form()

@@ -71,7 +71,8 @@ class Solution:
 
     def controller(self) -> Controller:
         """Policy of the run."""
-        return controller(self.problem, self.value.sparing, self.run.settings.reaction_periods)
+        settings = self.run.settings
+        return controller(self.problem, self.value.sparing, settings.reaction_periods, settings.drift)
 
     @property
     def label(self) -> str:

@@ -57,7 +57,7 @@ def distil(
 ) -> SmallNetwork:
     """Trained network of the distilled policy. Equal arguments give equal networks on one machine."""
     problem, settings = solution.problem, solution.run.settings
-    teacher = make_policy(problem, solution.value, settings.reaction_periods)
+    teacher = make_policy(problem, solution.value, settings.reaction_periods, drift=settings.drift)
 
     def generator(purpose: Purpose, number: int = 0) -> torch.Generator:
         return torch.Generator().manual_seed(stream(seed, number, purpose))

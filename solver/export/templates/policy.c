@@ -133,7 +133,7 @@ ${name}_watchdog ${name}_policy(${to}const real *state, real *u) {
     const int finite = is_finite(state);
     confine(state, x);
     ${name}_affine_dynamics(x, $parameters, a, B);
-    slope(${pass}x, B, w);
+$drift    slope(${pass}x, B, w);
     act(${pass}x, B, w, u);
     for (int k = 0; k < INPUTS; k++)
         if (!finite || isnan(u[k])) u[k] = ${of}trim[k];

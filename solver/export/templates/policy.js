@@ -28,7 +28,7 @@ function rotationMatrix(q, at) {
 // The policy and V of a run, `run` its numbers, on `robot`, the functions of one sample. Formulas as in policy.c.
 function makePolicy(robot, facts, nominal, run) {
   const n = facts.states.length, m = facts.inputs.length;
-  const { sizes, angles, others, scale, rotations, atTarget, floor, basin, seconds, farthest, shortest, small, told } = run;
+  const { sizes, angles, others, scale, rotations, atTarget, floor, basin, seconds, drift, farthest, shortest, small, told } = run;
   let { metric, bend, trim, slope: slopeAtTrim, cost: costAtTrim } = run, parameters = nominal;
   let shift = null; // of the target, by references
   const turning = angles.length, features = atTarget.length, layers = sizes.length - 2;
@@ -260,6 +260,11 @@ function makePolicy(robot, facts, nominal, run) {
   function policy(state, u) {
     const x = confined(state);
     robot.affine_dynamics(x, parameters, a, B);
+    if (drift && seconds > 0) { // the state that the trim reaches within the hold
+      for (let i = 0; i < n; i++) x[i] += seconds * trim.reduce((rate, each, k) => rate + B[i * m + k] * each, a[i]);
+      x.set(confined(x));
+      robot.affine_dynamics(x, parameters, a, B);
+    }
     slope(x, w);
     if (seconds > 0) held(x);
     else at.set(w);

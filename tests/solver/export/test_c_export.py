@@ -53,13 +53,15 @@ def with_watchdog(driver: Path, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]
 
 
 @needs_compiler
-@pytest.mark.parametrize("sampled", [0.0, 2.0])
+@pytest.mark.parametrize(("sampled", "drift"), [(0.0, False), (2.0, False), (2.0, True)])
 @pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum", "planar_arm3", "ball_on_beam"])
 @pytest.mark.slow
-def test_the_c_policy_is_torchs(name: str, sampled: float, tiny: Callable[..., Settings], tmp_path: Path) -> None:
+def test_the_c_policy_is_torchs(
+    name: str, sampled: float, drift: bool, tiny: Callable[..., Settings], tmp_path: Path
+) -> None:
     """One input and several, robots with joints that wrap and without, trained a little so that V has a shape."""
     run = tmp_path / "run"
-    start_unjudged(name, tiny(iterations=2, algorithm="cfvi"), run)
+    start_unjudged(name, tiny(iterations=2, algorithm="cfvi", drift=drift), run)
     driver = compiled(run, name, tmp_path, "--reaction-periods", str(sampled))
     solution = load_solution(run)
     x = 0.8 * solution.problem.sample_domain(200, torch.Generator().manual_seed(1)).numpy()

@@ -29,14 +29,15 @@ Array = np.ndarray[Any, Any]
 
 
 @pytest.fixture(scope="module")
-def trained(tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def trained(tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Runs of many robots, trained a little so that V has a shape."""
     parent = tmp_path_factory.mktemp("onnx")
 
-    def run(name: str) -> Path:
-        if not (parent / name).exists():
-            start_unjudged(name, tiny(iterations=2, algorithm="cfvi"), parent / name)
-        return parent / name
+    def run(name: str, drift: bool = False) -> Path:
+        folder = parent / f"{name}-{drift}"
+        if not folder.exists():
+            start_unjudged(name, tiny(iterations=2, algorithm="cfvi", drift=drift), folder)
+        return folder
 
     return run
 
@@ -64,12 +65,14 @@ def compare(run: Path, policy: Any, x: Array, periods: float, most: float = 1e-5
     return expected / limits
 
 
-@pytest.mark.parametrize("periods", [0.0, 2.0])
+@pytest.mark.parametrize(("periods", "drift"), [(0.0, False), (2.0, False), (2.0, True)])
 @pytest.mark.parametrize("name", ["pendulum", "furuta", "planar_arm2"])
 @pytest.mark.slow
-def test_onnx_policy_equals_torch(name: str, periods: float, trained: Callable[[str], Path], tmp_path: Path) -> None:
+def test_onnx_policy_equals_torch(
+    name: str, periods: float, drift: bool, trained: Callable[..., Path], tmp_path: Path
+) -> None:
     """One input and two, joints that wrap and joints that do not, closed form and held input, any batch."""
-    run = trained(name)
+    run = trained(name, drift)
     policy = exported(run, tmp_path, "--reaction-periods", str(periods))
     x = 0.8 * load_solution(run).problem.sample_domain(200, torch.Generator().manual_seed(1)).numpy()
     most = 1e-4 if periods else 1e-5  # a held input divides the rounding of the gradient by the length of a chord

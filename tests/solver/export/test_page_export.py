@@ -55,13 +55,16 @@ def in_float64(solution: Solution) -> tuple[Problem, FrozenValue]:
     return problem, FrozenValue(copy.deepcopy(solution.ensemble).double())
 
 
-@pytest.mark.parametrize(("name", "reaction"), [("pendulum", 1.0), ("pendulum", 0.0), ("planar_arm2", 1.0)])
+@pytest.mark.parametrize(
+    ("name", "reaction", "drift"),
+    [("pendulum", 1.0, False), ("pendulum", 0.0, False), ("pendulum", 1.0, True), ("planar_arm2", 1.0, True)],
+)
 def test_javascript_rollout_equals_python(
-    name: str, reaction: float, tiny: Callable[..., Settings], tmp_path: Path
+    name: str, reaction: float, drift: bool, tiny: Callable[..., Settings], tmp_path: Path
 ) -> None:
     """Three seconds in float64, another parameter than the nominal one, and the same again after a push."""
     racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
-    start_unjudged(name, tiny(iterations=2, algorithm="cfvi"), tmp_path / "run")
+    start_unjudged(name, tiny(iterations=2, algorithm="cfvi", drift=drift), tmp_path / "run")
     solution = load_solution(tmp_path / "run", None, reaction)
     problem, value = in_float64(solution)
     script = racer.MiniRacer()
@@ -73,7 +76,7 @@ def test_javascript_rollout_equals_python(
         for push in (0.0, 0.5):
             x[:, x.shape[1] // 2 :] += push
             plant = Nominal(problem, torch.as_tensor(theta, dtype=torch.float64))
-            expected = rollouts(problem, controller(problem, value, reaction), x, plant, seconds=3.0)
+            expected = rollouts(problem, controller(problem, value, reaction, drift), x, plant, seconds=3.0)
             found = json.loads(script.eval(f"roll({x[0].tolist()}, {theta.tolist()}, {periods}, 0)"))
             np.testing.assert_allclose(found["states"], expected.x[1:, 0].numpy(), atol=1e-6)
             assert found["result"] == pytest.approx(float(expected.returns[0]), rel=1e-6)

@@ -46,25 +46,32 @@ class Valley:
         return -self.steepness * (off * off).sum(1), -2.0 * self.steepness * torch.cat([self.slope * off, off], 1)
 
 
-def worth(game: Game, value: Valley, x: Tensor, u: Tensor, periods: float = 1.0) -> Tensor:
-    """Objective -h g(u) + V(x + h B u) of an input that is held for a number of control periods."""
+def worth(game: Game, value: Valley, x: Tensor, u: Tensor, periods: float = 1.0, drift: bool = False) -> Tensor:
+    """Objective -h g(u) + V(x + h B u) of an input that is held for a number of control periods.
+
+    drift: B is that of x + h f(x, 0), from which the input moves the state.
+    """
     h = periods * game.problem.control_step
+    if drift:
+        x = x + h * game.problem.robot.dynamics(x, torch.zeros_like(u))
     moved = x + h * torch.einsum("bnm,bm->bn", game.problem.robot.affine_dynamics(x)[1], u)
     return value(moved)[0] - h * game.problem.action_cost.cost(u)
 
 
-@pytest.mark.parametrize("periods", [1.0, 2.0])
+@pytest.mark.parametrize(("periods", "drift"), [(1.0, False), (2.0, False), (2.0, True)])
 @pytest.mark.parametrize(("name", "nodes"), [("pendulum", 4001), ("furuta", 4001), ("double_pendulum", 161)])
-def test_held_input_is_the_best_on_a_grid_of_inputs(load: Load, name: str, nodes: int, periods: float) -> None:
+def test_held_input_is_the_best_on_a_grid_of_inputs(
+    load: Load, name: str, nodes: int, periods: float, drift: bool
+) -> None:
     game, value = Game(Problem(load(name))), Valley(5.0)
     x = 0.02 * game.problem.sample_domain(12, torch.Generator().manual_seed(1))
     axes = [torch.linspace(-0.99, 0.99, nodes) * limit for limit in game.problem.input_limits]
     inputs = torch.cartesian_prod(*axes).reshape(-1, len(axes))
-    held, closed = (controller(game.problem, value, reaction_periods)(x)[0] for reaction_periods in (periods, 0.0))
+    held, closed = (controller(game.problem, value, hold, drift)(x)[0] for hold in (periods, 0.0))
     for i in range(len(x)):
-        best = worth(game, value, x[i : i + 1].repeat(len(inputs), 1), inputs, periods).max()
-        idle = worth(game, value, x[i : i + 1], torch.zeros_like(held[:1]), periods)[0]
-        reached, other = (worth(game, value, x[i : i + 1], u[i : i + 1], periods)[0] for u in (held, closed))
+        best = worth(game, value, x[i : i + 1].repeat(len(inputs), 1), inputs, periods, drift).max()
+        idle = worth(game, value, x[i : i + 1], torch.zeros_like(held[:1]), periods, drift)[0]
+        reached, other = (worth(game, value, x[i : i + 1], u[i : i + 1], periods, drift)[0] for u in (held, closed))
         assert best - reached < 0.02 * (best - idle), i
         assert best - reached < best - other + 1e-3 * (best - idle), i
 

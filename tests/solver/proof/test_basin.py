@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -148,3 +149,10 @@ def test_a_basin_that_does_not_reach_the_next_period_is_refused() -> None:
     loop.level = 1e-6
     with pytest.raises(SolverError, match="outside it"):
         BasinSearch(loop, 1e-5 * loop.limit)
+
+
+def test_a_policy_that_counts_on_the_drift_is_refused() -> None:
+    solution = load_solution("pendulum-rfvi")
+    drifting = replace(solution.run.settings, drift=True)
+    with pytest.raises(SolverError, match="counts on the drift"):
+        HeldLoop(replace(solution, run=replace(solution.run, settings=drifting)))

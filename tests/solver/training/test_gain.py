@@ -65,7 +65,9 @@ def test_the_derivative_is_that_of_differences(run: str, periods: float | None) 
 @pytest.mark.slow
 def test_of_a_robot_with_a_rotation(tmp_path: Path) -> None:
     """Quaternions are scaled to length one, so the derivative along them is 0."""
-    start_unjudged("quadrotor", Settings(**TINY | {"adversaries": {}, "iterations": 1}), tmp_path / "run")
+    start_unjudged(
+        "quadrotor", Settings(**TINY | {"adversaries": {}, "iterations": 1, "drift": True}), tmp_path / "run"
+    )
     require_equal_to_differences(tmp_path / "run", 1)
     x = states(load_solution(tmp_path / "run"))
     along = torch.zeros_like(x)
