@@ -104,7 +104,7 @@ class Linear:
         return self.middle - bent, self.middle + bent
 
 
-def chosen(first: Array, a: Linear, b: Linear) -> Linear:
+def chosen(first: Mask, a: Linear, b: Linear) -> Linear:
     """a where first (N,) is set, else b."""
     here = first[:, None]
     return Linear(
@@ -240,6 +240,17 @@ def _waves(a: Quadratic) -> tuple[Quadratic, Quadratic]:
     return sine, a.through(c, -s, -c, np.minimum(1.0, np.abs(s) + bend))
 
 
+def _positive(x: Linear) -> Linear:
+    """max(x, 0); the line between both answers where the sign is not known."""
+    low, high = x.ends
+    above, below = low >= 0, high <= 0
+    extra = 0.25 * np.maximum(high, -low)
+    middle = np.where(above, x.middle, np.where(below, 0.0, 0.5 * x.middle + extra))
+    share = np.where(above, 1.0, np.where(below, 0.0, 0.5))
+    rest = share * x.rest + np.where(above | below, 0.0, extra) * (1 + 1e-12)
+    return Linear(middle, share * x.slopes, rest)
+
+
 class Slope:
     """dV/dx of a run over boxes."""
 
@@ -263,8 +274,8 @@ class Slope:
         self.cost = 0.5 * (self.cost + self.cost.T)
         self.level, self.continuous = float(basin.level), basin.continuous.numpy()
 
-    def both(self, x: Linear):
-        """(form, network) and whether each may hold."""
+    def both(self, x: Linear) -> tuple[tuple[Linear, Linear], tuple[Mask, Mask]]:
+        """dV/dx of the form and of the networks, and whether (N,) the state may be where each is used."""
         e = x.plus(-self.target)
         turns = np.where(self.continuous, np.round(e.middle / (2 * np.pi)), 0.0) * (2 * np.pi)
         e = e.plus(-turns)
@@ -339,7 +350,8 @@ class HeldPolicy:
         loop = self.loop
         b = loop.bent
         middle = x.middle[:, b] - loop.target[b]
-        values, widths = loop._box(middle, x.bend[:, b], loop.nominal, 0.0)
+        slack = 1e-15 * (np.abs(x.middle[:, b]) + np.abs(loop.target[b]))
+        values, widths = loop._box(middle, x.bend[:, b] + slack, loop.nominal, 0.0)
         n = len(loop.target)
         m, s, r = _evaluated(loop._kernels[0], values, widths)
         m, s, r = m[:, n * n :], s[:, n * n :, : len(b)], r[:, n * n :]
@@ -366,20 +378,18 @@ class HeldPolicy:
             return self._clipped(closed)
         closed = closed.plus(-self.trim)
         low, high = (end[:, 0] for end in closed.ends)
-        result = None
+        count, d = len(low), x.slopes.shape[0]
+        result = Linear(np.zeros((count, 1)), np.zeros((d, count, 1)), np.zeros((count, 1)))
+        known = np.zeros(count, bool)
         for sign, may in ((1.0, high >= 0), (-1.0, low <= 0)):
             if not may.any():
                 continue
-            part = self._one_side(x.rows(may), B.rows(may), w.rows(may), closed.rows(may), sign)
-            if result is None:
-                n, d = len(low), x.slopes.shape[0]
-                result = Linear(np.zeros((n, 1)), np.zeros((d, n, 1)), np.zeros((n, 1)))
-                known = np.zeros(n, bool)
+            part = self._one_side(x.rows(may), B.rows(may), closed.rows(may), sign)
             old = result.rows(may)
             new = chosen(known[may], old.joined(part), part)
             result.middle[may], result.slopes[:, may], result.rest[may] = new.middle, new.slopes, new.rest
             known |= may
-        assert result is not None
+        result.rest[~known] = np.inf
         return self._clipped(result.plus(self.trim))
 
     def _clipped(self, u: Linear) -> Linear:
@@ -391,7 +401,7 @@ class HeldPolicy:
         middle = np.where(flat, 0.5 * (inside[0] + inside[1]), u.middle)
         return Linear(middle, np.where(flat, 0.0, u.slopes), np.where(flat, half * (1 + 1e-12) + 1e-15, u.rest))
 
-    def _one_side(self, x: Linear, B: Linear, w: Linear, closed: Linear, sign: float) -> Linear:
+    def _one_side(self, x: Linear, B: Linear, closed: Linear, sign: float) -> Linear:
         """d (N, 1) where the closed form has the sign; any box of its states may have another one."""
         shortest, hold = SHORTEST * self.limit, self.loop.hold
         low, high = closed.ends
@@ -404,11 +414,12 @@ class HeldPolicy:
         n = B.middle.shape[1]
         step = Linear(np.repeat(size.middle, n, 1), np.repeat(size.slopes, n, 2), np.repeat(size.rest, n, 1))
         moved = x + (B * step).times(sign * hold)
-        more = moved.rest.max(1, keepdims=True)
-        of_step = np.divide(moved.rest, more, out=np.zeros_like(moved.rest), where=more > 0)
-        own = np.concatenate([moved.slopes, (of_step * more)[None]])
-        whole = Linear(moved.middle, own, np.zeros_like(moved.rest))
-        ones, result = np.ones((n, 1)), None
+        largest = np.arange(n) == moved.rest.argmax(1)[:, None]  # the largest rest becomes a symbol of its own
+        own = np.concatenate([moved.slopes, np.where(largest, moved.rest, 0.0)[None]])
+        whole = Linear(moved.middle, own, np.where(largest, 0.0, moved.rest))
+        ones, count, d = np.ones((n, 1)), len(x.middle), x.slopes.shape[0]
+        result = Linear(np.zeros((count, 1)), np.zeros((d, count, 1)), np.zeros((count, 1)))
+        known = np.zeros(count, bool)
         B_own = Linear(B.middle, np.concatenate([B.slopes, np.zeros_like(B.slopes[:1])]), B.rest)
         here, there = self.slope.both(x), self.slope.both(whole)
         for first, can in zip(*here, strict=True):
@@ -420,64 +431,36 @@ class HeldPolicy:
                 w_moved = Linear(found.middle, found.slopes[:-1], found.rest + np.abs(found.slopes[-1]))
                 w_now = (B.rows(rows) * first.rows(rows)).to(ones)
                 part = self._answer(w_now, w_moved, size.rows(rows), sign)
-                if result is None:
-                    count, d = len(can), x.slopes.shape[0]
-                    result = Linear(np.zeros((count, 1)), np.zeros((d, count, 1)), np.zeros((count, 1)))
-                    known = np.zeros(count, bool)
                 new = chosen(known[rows], result.rows(rows).joined(part), part)
                 result.middle[rows], result.slopes[:, rows], result.rest[rows] = new.middle, new.slopes, new.rest
                 known |= rows
+        result.rest[~known] = np.inf
         return result
 
     def _answer(self, w: Linear, w_moved: Linear, size: Linear, sign: float) -> Linear:
-        shortest = SHORTEST * self.limit
-        drop = (w - w_moved).times(sign)  # P |step|
-        low, high = drop.ends
-        # max(drop, 0)
-        positive, negative = low >= 0, high <= 0
-        middle = np.where(
-            positive, drop.middle, np.where(negative, 0.0, 0.5 * drop.middle + 0.25 * np.maximum(high, -low))
-        )
-        share = np.where(positive, 1.0, np.where(negative, 0.0, 0.5))
-        extra = np.where(positive | negative, 0.0, 0.25 * np.maximum(high, -low))
-        drop = Linear(middle, share * drop.slopes, share * drop.rest + extra * (1 + 1e-12) + 1e-300)
-        # d = grad g~(w - drop d sign/size)
+        """d (N, 1) of a side, by w at the state and at the moved one, and the size of the step."""
+        drop = _positive((w - w_moved).times(sign))  # P |step|
         at = size.middle
-        d = self._solved(w.middle, drop.middle / at)
         P = drop.middle / at
-        arg = Linear(w.middle - P * d, np.zeros((0, len(d), 1)), np.zeros_like(d))
-        _, S = self.conjugate(arg)
-        S = S.middle
+        d = self._solved(w.middle, P)
+        still = Linear(w.middle - P * d, np.zeros((0, len(d), 1)), np.zeros_like(d))
+        S = self.conjugate(still)[1].middle
         P_slopes = drop.slopes / at - P / at * size.slopes
         slopes = S / (1 + S * P) * (w.slopes - d * P_slopes)
         guess = Linear(d, slopes, np.zeros_like(d))
-        # share of the step: guess / size, in [0, 1] for the true d
-        inverse = size.through(1 / at, -1 / at**2, 2 / np.maximum(at - size.bend, 0.5 * shortest) ** 3)
-        bound = np.full_like(d, np.inf)
-        P_of = drop * inverse
-        P_low, P_high = P_of.ends
-        P_low = np.maximum(P_low, 0.0)
-        for turn in range(2):
-            argument = w - P_of * guess
-            value, _ = self.conjugate(argument)
-            residual = guess - value.plus(-self.trim)
-            missed = np.abs(residual.middle) + residual.bend
-            if turn == 0:
-                bound = missed
-                continue
-            bound = np.minimum(bound, missed)
+        least = np.maximum(at - size.bend, 0.5 * SHORTEST * self.limit)
+        P_of = drop * size.through(1 / at, -1 / at**2, 2 / least**3)
+        P_low = np.maximum(P_of.ends[0], 0.0)
+        residual = guess - self.conjugate(w - P_of * guess)[0].plus(-self.trim)
+        bound = np.abs(residual.middle) + residual.bend
         # slope of the left side between the guess and the truth
-        wide = Linear(guess.middle, guess.slopes, bound)
-        argument = w - P_of * wide
-        _, steep = self.conjugate(argument)
+        steep = self.conjugate(w - P_of * Linear(guess.middle, guess.slopes, bound))[1]
         s_low = np.maximum(steep.ends[0], 0.0)
         bound = bound / (1 + s_low * P_low) * (1 + 1e-12) + 1e-15
         # the argument is between w and w - drop, as |d| <= size
         half = drop.times(0.5 * sign)
         between = w - half
-        between = Linear(
-            between.middle, between.slopes, between.rest + np.maximum(np.abs(half.middle) + half.bend, 0.0)
-        )
+        between = Linear(between.middle, between.slopes, between.rest + np.abs(half.middle) + half.bend)
         other = self.conjugate(between)[0].plus(-self.trim)
         return chosen((bound <= other.rest)[:, 0], Linear(d, slopes, bound), other)
 

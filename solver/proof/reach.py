@@ -58,6 +58,12 @@ class Reach:
         """Proven share of the domain's volume."""
         return float(self.proven.mean())
 
+    def to_json(self) -> dict[str, Any]:
+        """Content of `solver prove --reach --json`; `proven` has a row of 0 and 1 for every box of the first state."""
+        rows = ["".join("01"[value] for value in row) for row in self.proven.tolist()]
+        ends = {"lower": self.lower.tolist(), "upper": self.upper.tolist()}
+        return {"share": self.share, "seconds": self.seconds} | ends | {"proven": rows}
+
     def within(self, share: float) -> float:
         """Proven share of the states whose parts other than angles are within a share of their limits."""
         kept, (k, n) = self.proven, (len(self.proven), self.proven.ndim)
@@ -107,8 +113,8 @@ class Step:
             end = [graph.add(end[i], graph.mul(graph.constant(factor), powers[k][i])) for i in range(n)]
         rest = [graph.mul(graph.constant(factor * loop.step / (ORDER + 1)), value) for value in powers[ORDER + 1]]
         whole, places = Program(graph, (), digest=program.digest), [*x, u, *theta]
-        end, flow, rest = (loop.robot.compiled(affine(whole, roots, places)) for roots in (end, flow, rest))
-        return end, flow, rest
+        first, second, third = (loop.robot.compiled(affine(whole, roots, places)) for roots in (end, flow, rest))
+        return first, second, third
 
     @np.errstate(all="ignore")  # nothing is known of a wide box, and what is not finite is not shown
     def __call__(self, x: Linear) -> tuple[Linear, Mask]:
@@ -321,7 +327,7 @@ def within(lower: Array, upper: Array, target: Array, shape: Array, k: int) -> M
     """Boxes (k, .., k) of a domain that are within {e' shape e < 1}, by their corners."""
     ticks = [np.linspace(low, high, k + 1) for low, high in zip(lower, upper, strict=True)]
     e = np.stack(np.meshgrid(*ticks, indexing="ij"), -1) - target
-    inside = np.einsum("...i,ij,...j->...", e, shape, e) < 1 - 1e-9
+    inside: Mask = np.einsum("...i,ij,...j->...", e, shape, e) < 1 - 1e-9
     for axis in range(len(target)):
         inside = np.logical_and(np.take(inside, range(k), axis), np.take(inside, range(1, k + 1), axis))
     return inside
