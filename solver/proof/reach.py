@@ -41,6 +41,7 @@ GRID = 128  # boxes a state in the first grid
 FINEST = 2048  # and in the last one
 PERIODS = 24  # after which a box waits for its halves
 WIDEST = 0.25  # half width of an image, by the domain's, beyond which it is not followed
+PIECES = 4  # of the range of each parameter: the bounds of a period are of second order in its width
 SMALL = 1e-6  # largest error of a numerical inverse
 
 
@@ -90,7 +91,7 @@ class Step:
         if len(loop.trim) != 1:
             raise SolverError(f"{loop.robot.name} has {len(loop.trim)} inputs; --reach proves robots of one input")
         self.loop, self.policy, self.input_error = loop, HeldPolicy(solution, loop), input_error
-        self.spread, self.n = spread, len(loop.target)
+        self.pieces, self.n = _pieces(loop.nominal, spread), len(loop.target)
         self.end, self.rates, self.remainder = self._kernels()
 
     def _kernels(self) -> tuple[Any, Any, Any]:
@@ -121,21 +122,23 @@ class Step:
         """The boxes after a period, and whether (N,) that is known."""
         u = self.policy(x)
         u = Linear(u.middle, u.slopes, u.rest + self.input_error)
-        count = len(x.middle)
-        theta, spread = (np.broadcast_to(part, (count, len(part))) for part in (self.loop.nominal, self.spread))
-        middle = np.hstack([x.middle, u.middle, theta])
-        radius = np.hstack([x.bend, u.bend, spread * (1 + 1e-12)])
+        parts = [self._moved(x, u, theta, spread) for theta, spread in self.pieces]
+        found = _hull([image for image, _ in parts])
+        return found, np.logical_and.reduce([known for _, known in parts]) & np.isfinite(found.bend).all(1)
+
+    def _moved(self, x: Linear, u: Linear, theta: Array, spread: Array) -> tuple[Linear, Mask]:
+        """x after a period with u held and parameters theta +- spread (p,), and whether (N,) that is known."""
+        n, count = self.n, len(x.middle)
+        theta, spread = (np.broadcast_to(part, (count, len(part))) for part in (theta, spread))
+        middle, radius = np.hstack([x.middle, u.middle, theta]), np.hstack([x.bend, u.bend, spread])
         centre, half, known = self._during(middle, radius)
         beyond = _box(self.remainder, centre, half)
         value, slopes, rest = _evaluated(self.end, middle, radius)
-        n = self.n
-        parts = np.concatenate([x.slopes, u.slopes], 2)  # (d, N, n + 1)
-        by_symbols = np.einsum("nij,dnj->dni", slopes[:, :, : n + 1], parts)
-        loose = np.hstack([x.rest, u.rest, spread])
-        steep = np.abs(slopes)
-        wide = (steep @ (loose + 1e-14 * radius)[..., None])[..., 0] + rest + 1e-13 * np.abs(value)
-        found = Linear(value + beyond[0], by_symbols, wide + beyond[1])
-        return found, known & np.isfinite(found.bend).all(1)
+        symbols = np.concatenate([x.slopes, u.slopes], 2)  # (d, N, n + 1)
+        by_symbols = np.einsum("nij,dnj->dni", slopes[:, :, : n + 1], symbols)
+        loose = np.hstack([x.rest, u.rest, spread]) + 1e-14 * radius
+        wide = (np.abs(slopes) @ loose[..., None])[..., 0] + rest + 1e-13 * np.abs(value)
+        return Linear(value + beyond[0], by_symbols, wide + beyond[1]), known
 
     def _during(self, middle: Array, radius: Array) -> tuple[Array, Array, Mask]:
         """Boxes of (x, u, theta) over a whole period, and whether (N,) they hold it and are within the limits."""
@@ -157,6 +160,22 @@ class Step:
         states, e = self.loop.robot.metadata.states, np.abs(centre[:, :n] - self.loop.target) + half[:, :n]
         lengths = [i for i, state in enumerate(states) if not state.continuous]
         return centre, half, inside & (e[:, lengths] <= self.loop.bound[lengths]).all(1)
+
+
+def _pieces(nominal: Array, spread: Array) -> list[tuple[Array, Array]]:
+    """Middles and half widths (p,) of boxes that cover the box of parameters, PIECES along each that has a spread."""
+    half = spread / PIECES * (1 + 1e-12) + 1e-15 * np.abs(nominal) * (spread > 0)
+    ticks = (2 * np.arange(PIECES) + 1) / PIECES - 1
+    sides = [nominal[k] + spread[k] * ticks if spread[k] > 0 else nominal[k : k + 1] for k in range(len(nominal))]
+    return [(np.array(middle), half) for middle in itertools.product(*sides)]
+
+
+def _hull(parts: list[Linear]) -> Linear:
+    """What holds all of some sets of the same symbols."""
+    middles, slopes = np.stack([part.middle for part in parts]), np.stack([part.slopes for part in parts])
+    middle, slope = 0.5 * (middles.min(0) + middles.max(0)), slopes.mean(0)
+    apart = np.abs(middles - middle) + np.abs(slopes - slope).sum(1) + np.stack([part.rest for part in parts])
+    return Linear(middle, slope, apart.max(0) + 1e-14 * np.abs(middle))
 
 
 def _box(kernels: Any, middle: Array, radius: Array) -> tuple[Array, Array]:
