@@ -65,21 +65,6 @@ class Reach:
         ends = {"lower": self.lower.tolist(), "upper": self.upper.tolist()}
         return {"share": self.share, "seconds": self.seconds} | ends | {"proven": rows}
 
-    def within(self, share: float) -> float:
-        """Proven share of the states whose parts other than angles are within a share of their limits."""
-        kept, (k, n) = self.proven, (len(self.proven), self.proven.ndim)
-        middle = (np.arange(k) + 0.5) / k * 2 - 1
-        for axis in range(n):
-            if self.upper[axis] != np.pi:
-                kept = np.compress(np.abs(middle) < share, kept, axis)
-        return float(kept.mean())
-
-    def holds_at(self, x: Array) -> Mask:
-        """Whether states (N, n) of the domain are in proven boxes."""
-        k = len(self.proven)
-        at = np.floor((x - self.lower) / (self.upper - self.lower) * k).astype(np.int64) % k
-        return np.asarray(self.proven[tuple(at.T)])
-
 
 class Step:
     """One control period of boxes, for parameters within `spread` (p,) of the nominal ones.
