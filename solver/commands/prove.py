@@ -31,8 +31,11 @@ class Options:
     """Processor time for one set. About twelve sets of different sizes are tried."""
     input_error: Annotated[float, Range(0.0, 0.1)] = 1e-5
     """Bound of the error of the computed input, as a share of its range. It stands for rounding in float32."""
+    reach: Annotated[float, Range(0.0, 86400.0)] = 0.0
+    """Processor time for each set of states that is proven to enter the basin, for robots of two states and one input.
+    No such set if 0."""
     out: Annotated[Path | None, arg(metavar="FILE")] = None
-    """File of the proof as data, for `solver check`."""
+    """File of the proof as data, for `solver check`: the basin, without what --reach proves."""
     json: bool = False
     """Print JSON instead of lines."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
@@ -44,7 +47,9 @@ def run(options: Options) -> int:
     from solver.proof.basin import prove_basin
 
     require_writable({"--out": options.out}, error=SolverError)
-    proof = prove_basin(options.run, options.spread, options.seconds, options.input_error, options.generated)
+    proof = prove_basin(
+        options.run, options.spread, options.seconds, options.input_error, options.generated, options.reach
+    )
     if options.out:
         proof.write(options.out)
     if options.json:
@@ -54,6 +59,12 @@ def run(options: Options) -> int:
     print(f"{'nominal':<12}{_text(proof.nominal, proof.state_names, proof.period)}")
     wrong = proof.reason or _text(proof.wrong, proof.state_names, proof.period)
     print(f"{f'+-{100 * proof.spread:g} %':<12}{wrong}")
+    for name, reach in zip(("nominal", f"+-{100 * proof.spread:g} %"), proof.reached, strict=True):
+        if reach is not None:
+            print(
+                f"{name:<12}from {100 * reach.share:.3g} % of the states within the limits, every trajectory enters "
+                f"that set ({len(reach.proven)} boxes a state, {reach.seconds:.1f} s)"
+            )
     print(
         f"{'assumed':<12}the equations of the model, the exact state at every control period of {1e3 * proof.period:g} "
         f"ms, and an input whose error is at most {', '.join(f'{error:.2g}' for error in proof.input_error)}"

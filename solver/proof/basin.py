@@ -29,6 +29,7 @@ from modelgen.files import page
 from solver.errors import SolverError
 from solver.proof.affine import TINY, Affine
 from solver.proof.held_loop import Cells, Frame, HeldLoop
+from solver.proof.reach import Reach, prove_reach
 from solver.proof.written import EMPTY, HELD, Tree, sha256, write
 from solver.runs.folder import CHECKPOINT
 from solver.runs.shipped import run_folder
@@ -106,6 +107,7 @@ class BasinProof:
     wrong: Ball | None  # for the parameters of the spread
     about: dict[str, Any]  # the loop, as in `solver.proof.written`
     reason: str | None = None  # why there is no set for the spread, where it is known
+    reached: tuple[Reach | None, Reach | None] = (None, None)  # what is proven to enter `nominal`, and `wrong`
 
     @property
     def holds(self) -> bool:
@@ -117,7 +119,9 @@ class BasinProof:
         balls = {
             name: None if (ball := getattr(self, name)) is None else ball.to_json() for name in ("nominal", "wrong")
         }
-        return {name: value for name, value in vars(self).items() if name != "about"} | balls | {"holds": self.holds}
+        reached = [None if reach is None else reach.to_json() for reach in self.reached]
+        kept = {name: value for name, value in vars(self).items() if name != "about"}
+        return kept | balls | {"reached": reached, "holds": self.holds}
 
     def write(self, path: Path) -> None:
         """Write the proof as data. Raises SolverError where nothing is proven or the file cannot be written."""
@@ -134,12 +138,14 @@ def prove_basin(
     seconds: float = 60.0,
     input_error: float = 1e-5,
     generated: str | None = None,
+    reach: float = 0.0,
 ) -> BasinProof:
     """Proof about the basin of a run, or of a shipped policy by its name.
 
     spread: share by which every parameter may differ from its nominal value. seconds: processor time for one ball, of
     which up to about twelve are tried. input_error: bound of the error of the computed input, as a share of the input's
-    range; it stands for the rounding of the exported policy. Raises SolverError for a run without a value function or
+    range; it stands for the rounding of the exported policy. reach: processor time for the states from which every
+    trajectory enters a ball (`solver.proof.reach`), none if 0. Raises SolverError for a run without a value function or
     without a basin, and where the linearised loop does not contract.
     """
     solution = load_solution(run, generated)
@@ -159,7 +165,14 @@ def prove_basin(
         wrong = search.largest(spread * np.abs(loop.nominal), seconds) if nominal is not None else None
     except SolverError as error_of_spread:
         return BasinProof(*known, None, about, str(error_of_spread))
-    return BasinProof(*known, wrong, about)
+    if not reach:
+        return BasinProof(*known, wrong, about)
+    sets, most = ((nominal, 0.0), (wrong, spread)), float(input_error * loop.limit[0])
+    reached = [
+        None if ball is None else prove_reach(solution, loop, ball.shape, share * np.abs(loop.nominal), most, reach)
+        for ball, share in sets
+    ]
+    return BasinProof(*known, wrong, about, reached=(reached[0], reached[1]))
 
 
 def _about(run: str | Path, loop: HeldLoop, input_error: Array) -> dict[str, Any]:

@@ -1,0 +1,337 @@
+"""States from which every trajectory of the sampled closed loop enters the proven basin, on a grid of boxes.
+
+A box is proven if its image after some periods lies within boxes that are proven already; the first ones are those
+within the proven basin. So every trajectory from a proven box enters the basin after a finite number of periods. Where
+nothing more can be proven, all open boxes are halved. One period of N boxes, with the input u held, is
+
+    x+ = x + T F + T^2/2 F' F + T^3/6 (F' F)' F + T^4/24 R,   F = a(x, theta) + B(x, theta) u,
+
+by kernels that `modelgen.program.enclosure` makes of the model, R enclosed over all states of the period. Parameters
+may be any of their box, other ones in every period.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelgen.arrays import Array
+from modelgen.program.differentiate import forward
+from modelgen.program.enclosure import affine
+from modelgen.program.functions import Program
+from modelgen.program.graph import Graph, Node
+from solver.errors import SolverError
+from solver.proof.held_loop import HeldLoop, _evaluated
+from solver.proof.outside import HeldPolicy, Linear
+from solver.training.solution import Solution
+
+Mask = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
+
+ORDER = 3  # of Taylor's formula
+INFLATIONS = 4  # of the enclosure of the motion in a period
+BATCH = 1500  # boxes at once
+GRID = 128  # boxes a state in the first grid
+FINEST = 2048  # and in the last one
+PERIODS = 24  # after which a box waits for its halves
+WIDEST = 0.25  # half width of an image, by the domain's, beyond which it is not followed
+PIECES = 4  # of the range of each parameter: the bounds of a period are of second order in its width
+SMALL = 1e-6  # largest error of a numerical inverse
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Result: a grid over the domain, and which of its boxes are proven."""
+
+    lower: Array  # (n,) of the domain
+    upper: Array
+    proven: Mask  # (k, .., k)
+    seconds: float  # processor time
+
+    @property
+    def share(self) -> float:
+        """Proven share of the domain's volume."""
+        return float(self.proven.mean())
+
+    def to_json(self) -> dict[str, Any]:
+        """Content of `solver prove --reach --json`; `proven` has a row of 0 and 1 for every box of the first state."""
+        rows = ["".join("01"[value] for value in row) for row in self.proven.tolist()]
+        ends = {"lower": self.lower.tolist(), "upper": self.upper.tolist()}
+        return {"share": self.share, "seconds": self.seconds} | ends | {"proven": rows}
+
+
+class Step:
+    """One control period of boxes, for parameters within `spread` (p,) of the nominal ones.
+
+    input_error: largest error (SI units) of the input that the robot's controller computes.
+    """
+
+    def __init__(self, solution: Solution, loop: HeldLoop, spread: Array, input_error: float) -> None:
+        if len(loop.trim) != 1:
+            raise SolverError(f"{loop.robot.name} has {len(loop.trim)} inputs; --reach proves robots of one input")
+        self.loop, self.policy, self.input_error = loop, HeldPolicy(solution, loop), input_error
+        self.pieces, self.n = _pieces(loop.nominal, spread), len(loop.target)
+        self.end, self.rates, self.remainder = self._kernels()
+
+    def _kernels(self) -> tuple[Any, Any, Any]:
+        """Kernels of x+ without its remainder, of F, and of R, all by (x, u, theta)."""
+        loop, n, graph = self.loop, self.n, Graph()
+        x, theta = loop._inputs(graph, n, "x"), loop._inputs(graph, len(loop.nominal), "p")
+        u, program = graph.input("u0"), loop.robot.program
+        known = dict(zip(program.arguments["x"].entries, x, strict=True))
+        known |= dict(zip(program.arguments["theta"].entries, theta, strict=True))
+        outputs = {output.name: output.entries for output in program.function("affine_dynamics").outputs}
+        a, B = (graph.absorb(program.graph, outputs[name], known) for name in ("a", "B"))
+        flow = [graph.add(a[i], graph.mul(B[i], u)) for i in range(n)]
+        powers: list[list[Node]] = [x, flow]
+        for _ in range(ORDER):
+            slopes = [forward(graph, powers[-1], place) for place in x]
+            powers.append([graph.sum(graph.mul(slopes[j][i], flow[j]) for j in range(n)) for i in range(n)])
+        factor, end = 1.0, list(x)
+        for k in range(1, ORDER + 1):
+            factor *= loop.step / k
+            end = [graph.add(end[i], graph.mul(graph.constant(factor), powers[k][i])) for i in range(n)]
+        rest = [graph.mul(graph.constant(factor * loop.step / (ORDER + 1)), value) for value in powers[ORDER + 1]]
+        whole, places = Program(graph, (), digest=program.digest), [*x, u, *theta]
+        first, second, third = (loop.robot.compiled(affine(whole, roots, places)) for roots in (end, flow, rest))
+        return first, second, third
+
+    @np.errstate(all="ignore")  # nothing is known of a wide box, and what is not finite is not shown
+    def __call__(self, x: Linear) -> tuple[Linear, Mask]:
+        """The boxes after a period, and whether (N,) that is known."""
+        u = self.policy(x)
+        u = Linear(u.middle, u.slopes, u.rest + self.input_error)
+        parts = [self._moved(x, u, theta, spread) for theta, spread in self.pieces]
+        found = _hull([image for image, _ in parts])
+        return found, np.logical_and.reduce([known for _, known in parts]) & np.isfinite(found.bend).all(1)
+
+    def _moved(self, x: Linear, u: Linear, theta: Array, spread: Array) -> tuple[Linear, Mask]:
+        """x after a period with u held and parameters theta +- spread (p,), and whether (N,) that is known."""
+        n, count = self.n, len(x.middle)
+        theta, spread = (np.broadcast_to(part, (count, len(part))) for part in (theta, spread))
+        middle, radius = np.hstack([x.middle, u.middle, theta]), np.hstack([x.bend, u.bend, spread])
+        centre, half, known = self._during(middle, radius)
+        beyond = _box(self.remainder, centre, half)
+        value, slopes, rest = _evaluated(self.end, middle, radius)
+        symbols = np.concatenate([x.slopes, u.slopes], 2)  # (d, N, n + 1)
+        by_symbols = np.einsum("nij,dnj->dni", slopes[:, :, : n + 1], symbols)
+        loose = np.hstack([x.rest, u.rest, spread]) + 1e-14 * radius
+        wide = (np.abs(slopes) @ loose[..., None])[..., 0] + rest + 1e-13 * np.abs(value)
+        return Linear(value + beyond[0], by_symbols, wide + beyond[1]), known
+
+    def _during(self, middle: Array, radius: Array) -> tuple[Array, Array, Mask]:
+        """Boxes of (x, u, theta) over a whole period, and whether (N,) they hold it and are within the limits."""
+        n, T = self.n, self.loop.step
+        centre, half = middle.copy(), radius.copy()
+        inside = np.zeros(len(middle), bool)
+        for k in range(INFLATIONS):
+            speed, spare = _box(self.rates, centre, half)
+            move = np.stack([np.minimum(T * (speed - spare), 0.0), np.maximum(T * (speed + spare), 0.0)])
+            low, high = middle[:, :n] - radius[:, :n] + move[0], middle[:, :n] + radius[:, :n] + move[1]
+            low, high = low - 1e-13 * (1 + np.abs(low)), high + 1e-13 * (1 + np.abs(high))
+            inside = (low >= centre[:, :n] - half[:, :n]).all(1) & (high <= centre[:, :n] + half[:, :n]).all(1)
+            if k == INFLATIONS - 1:
+                break
+            grown = 0.02 * (high - low) + 1e-12
+            next_c, next_h = 0.5 * (low + high), 0.5 * (high - low) + grown
+            centre[:, :n] = np.where(inside[:, None], centre[:, :n], next_c)
+            half[:, :n] = np.where(inside[:, None], half[:, :n], next_h)
+        states, e = self.loop.robot.metadata.states, np.abs(centre[:, :n] - self.loop.target) + half[:, :n]
+        lengths = [i for i, state in enumerate(states) if not state.continuous]
+        return centre, half, inside & (e[:, lengths] <= self.loop.bound[lengths]).all(1)
+
+
+def _pieces(nominal: Array, spread: Array) -> list[tuple[Array, Array]]:
+    """Middles and half widths (p,) of boxes that cover the box of parameters, PIECES along each that has a spread."""
+    half = spread / PIECES * (1 + 1e-12) + 1e-15 * np.abs(nominal) * (spread > 0)
+    ticks = (2 * np.arange(PIECES) + 1) / PIECES - 1
+    sides = [nominal[k] + spread[k] * ticks if spread[k] > 0 else nominal[k : k + 1] for k in range(len(nominal))]
+    return [(np.array(middle), half) for middle in itertools.product(*sides)]
+
+
+def _hull(parts: list[Linear]) -> Linear:
+    """What holds all of some sets of the same symbols."""
+    middles, slopes = np.stack([part.middle for part in parts]), np.stack([part.slopes for part in parts])
+    middle, slope = 0.5 * (middles.min(0) + middles.max(0)), slopes.mean(0)
+    apart = np.abs(middles - middle) + np.abs(slopes - slope).sum(1) + np.stack([part.rest for part in parts])
+    return Linear(middle, slope, apart.max(0) + 1e-14 * np.abs(middle))
+
+
+def _box(kernels: Any, middle: Array, radius: Array) -> tuple[Array, Array]:
+    """Middles and radii (N, k) of a kernel over boxes."""
+    value, slopes, rest = _evaluated(kernels, middle, radius)
+    return value, (np.abs(slopes) @ radius[..., None])[..., 0] * (1 + 1e-13) + rest + 1e-15 * np.abs(value)
+
+
+def parallelotope(x: Linear) -> Linear:
+    """A set without a rest that holds x: the symbols take it up, or new ones of a box where that is smaller."""
+    G = np.moveaxis(x.slopes, 0, 2)  # (N, n, d)
+    n = G.shape[1]
+    regular = np.abs(np.linalg.det(G)) > 1e-14 * np.prod(np.abs(G).sum(2) + 1e-300, 1)
+    inverse = np.linalg.inv(np.where(regular[:, None, None], G, np.eye(n)))
+    error = np.abs(np.eye(n) - G @ inverse).sum(2).max(1) + 1e-13  # e = G inverse (1 - E)^-1 e
+    rest = x.rest + (error / (1 - np.minimum(error, 0.5)) * x.rest.max(1))[:, None]
+    more = (np.abs(inverse) @ rest[..., None])[..., 0] * (1 + 1e-12)
+    grown = x.slopes * (1 + more.T[:, :, None]) * (1 + 1e-14)
+    b = x.bend * (1 + 1e-12)
+    box = np.zeros_like(x.slopes)
+    box[range(n), :, range(n)] = b.T
+    smaller = b.prod(1) < np.abs(np.linalg.det(G)) * (1 + more).prod(1)
+    use = ~regular | (error > SMALL) | smaller
+    return Linear(x.middle, np.where(use[:, None], box, grown), np.zeros_like(x.rest))
+
+
+class Grid:
+    """Boxes of a domain, k a state, some of which are proven."""
+
+    def __init__(self, lower: Array, upper: Array, around: Mask, proven: Mask) -> None:
+        self.lower, self.upper, self.around, self.proven = lower, upper, around, proven
+        self.k, self.n = len(proven), proven.ndim
+        self.width = (upper - lower) / self.k
+
+    def boxes(self, at: Numbers) -> Linear:
+        """Boxes of indices (N, n)."""
+        half = 0.5 * self.width * (1 + 1e-12) + 1e-14
+        slopes = np.zeros((self.n, len(at), self.n))
+        slopes[range(self.n), :, range(self.n)] = half[:, None]
+        return Linear(self.lower + (at + 0.5) * self.width, slopes, np.zeros((len(at), self.n)))
+
+    def span(self, x: Linear, known: Mask) -> Numbers:
+        """First and last indices (N, 2, n) of the boxes that hold each set; first = -1 where there are none."""
+        bend = x.bend * (1 + 1e-12)
+        ends = np.stack([x.middle - bend, x.middle + bend], 1)
+        good = known & np.isfinite(ends).all((1, 2))
+        at = np.floor((np.where(good[:, None, None], ends, 0.0) - self.lower) / self.width + [[-1e-9], [1e-9]])
+        turns = np.where(self.around, np.floor(at[:, :1] / self.k) * self.k, 0.0)
+        at = at - turns
+        good &= (at[:, 0] >= 0).all(1) & (at[:, 1] < np.where(self.around, 2, 1) * self.k).all(1)
+        good &= (at[:, 1] - at[:, 0] < self.k).all(1)
+        return np.where(good[:, None, None], at, -1).astype(np.int64)
+
+    def table(self) -> Array:
+        """Sums of the proven boxes below every corner, with angles twice."""
+        sums = self.proven.astype(np.int64)
+        for axis in range(self.n):
+            sums = np.concatenate([sums, sums], axis) if self.around[axis] else sums
+        for axis in range(self.n):
+            sums = sums.cumsum(axis)
+        return np.pad(sums, [(1, 0)] * self.n)
+
+    def share(self, span: Numbers, table: Array) -> Array:
+        """Proven share (N,) of the boxes of each span."""
+        total = np.zeros(len(span), np.int64)
+        ends = np.stack([span[:, 0], span[:, 1] + 1], 1)
+        for corner in itertools.product((0, 1), repeat=self.n):
+            at = tuple(ends[:, c, i] for i, c in enumerate(corner))
+            total += (-1) ** (self.n - sum(corner)) * table[at]
+        count = (ends[:, 1] - ends[:, 0]).prod(1)
+        return np.where(span[:, 0, 0] >= 0, total / np.maximum(count, 1), 0.0)
+
+    def halved(self) -> Grid:
+        """The same set on a grid of half the width."""
+        proven = self.proven
+        for axis in range(self.n):
+            proven = proven.repeat(2, axis)
+        return Grid(self.lower, self.upper, self.around, proven)
+
+
+class Search:
+    """Backward fixed point on one grid."""
+
+    def __init__(self, step: Callable[[Linear], tuple[Linear, Mask]], grid: Grid) -> None:
+        self.step, self.grid = step, grid
+        self.at = np.argwhere(~grid.proven)
+        count = len(self.at)
+        self.done, self.lost = np.zeros(count, bool), np.zeros(count, bool)
+        self.periods = np.zeros(count, np.int64)
+        self.image = grid.boxes(self.at)
+        near = grid.span(self.image, np.ones(count, bool))
+        room = np.minimum(np.maximum(near + np.array([[-3], [3]]), 0), np.where(grid.around, 2 * grid.k, grid.k) - 1)
+        self.near = room
+        self.spans: list[tuple[Numbers, Numbers]] = []  # rows of boxes, and what holds one of their images
+
+    def round(self) -> int:
+        """Follow every open box that touches the proven set by one period. Gives their number."""
+        table = self.grid.table()
+        touching = np.where(self.periods == 0, self.grid.share(self.near, table), 0.0)
+        for rows, span in self.spans:
+            touching[rows] = self.grid.share(span, table)
+        rows = np.flatnonzero(~self.done & ~self.lost & (touching > 0) & (self.periods < PERIODS))
+        wide = WIDEST * 0.5 * (self.grid.upper - self.grid.lower)
+        for first in range(0, len(rows), BATCH):
+            part = rows[first : first + BATCH]
+            x, known = self.step(self.image.rows(part))
+            known = known & (x.bend < wide).all(1)
+            x = parallelotope(x.rows(known))
+            self.lost[part[~known]] = True
+            part = part[known]
+            self.image.middle[part], self.image.slopes[:, part], self.image.rest[part] = x.middle, x.slopes, x.rest
+            self.periods[part] += 1
+            self.spans.append((part, self.grid.span(x, np.ones(len(part), bool))))
+        return len(rows)
+
+    def sweep(self) -> None:
+        """Enter the boxes whose images are proven, until there are no more."""
+        new = True
+        while new:
+            table, new, left = self.grid.table(), False, []
+            for rows, span in self.spans:
+                open_ = ~self.done[rows]
+                rows, span = rows[open_], span[open_]
+                found = rows[self.grid.share(span, table) == 1.0]
+                if len(found):
+                    self.done[found] = new = True
+                    self.grid.proven[tuple(self.at[found].T)] = True
+                if len(rows):
+                    left.append((rows, span))
+            self.spans = left
+
+
+def prove_reach(
+    solution: Solution,
+    loop: HeldLoop,
+    shape: Array,
+    spread: Array,
+    input_error: float,
+    seconds: float,
+    report: Callable[[str], None] = lambda _: None,
+) -> Reach:
+    """States that are proven to enter the basin {e: e' shape e <= 1} within `seconds` of processor time.
+
+    spread: (p,) by which parameters may differ. Raises SolverError for robots of other than two states and one input.
+    """
+    start = time.process_time()
+    around = np.array([state.continuous for state in loop.robot.metadata.states])
+    if len(around) != 2:
+        raise SolverError(f"{loop.robot.name} has {len(around)} states; --reach cuts two states into boxes, not more")
+    if (~np.isfinite(loop.bound)).any():
+        raise SolverError("a state of this robot has no limit, so that its domain has no volume")
+    step = Step(solution, loop, spread, input_error)
+    lower, upper = np.where(around, -np.pi, loop.target - loop.bound), np.where(around, np.pi, loop.target + loop.bound)
+    grid = Grid(lower, upper, around, within(lower, upper, loop.target, shape, GRID))
+    while True:
+        search = Search(step, grid)
+        while (moved := search.round()) and time.process_time() - start < seconds:
+            search.sweep()
+        search.sweep()
+        spent = time.process_time() - start
+        report(f"{spent:7.0f} s  {grid.k} boxes a state, {100 * grid.proven.mean():.2f} % proven")
+        if moved or spent >= seconds or grid.k >= FINEST or grid.proven.all():
+            return Reach(lower, upper, grid.proven, spent)
+        grid = grid.halved()
+
+
+def within(lower: Array, upper: Array, target: Array, shape: Array, k: int) -> Mask:
+    """Boxes (k, .., k) of a domain that are within {e' shape e < 1}, by their corners."""
+    ticks = [np.linspace(low, high, k + 1) for low, high in zip(lower, upper, strict=True)]
+    e = np.stack(np.meshgrid(*ticks, indexing="ij"), -1) - target
+    inside: Mask = np.einsum("...i,ij,...j->...", e, shape, e) < 1 - 1e-9
+    for axis in range(len(target)):
+        inside = np.logical_and(np.take(inside, range(k), axis), np.take(inside, range(1, k + 1), axis))
+    return inside

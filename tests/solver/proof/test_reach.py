@@ -1,0 +1,64 @@
+"""States that enter the basin: SciPy's integrator lies within one period's bounds, a known set is found, no more is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from modelgen.arrays import Array
+from solver.proof.held_loop import HeldLoop
+from solver.proof.outside import Linear
+from solver.proof.reach import Grid, Mask, Search, Step, within
+from solver.training.solution import load_solution
+from tests.solver.proof.test_held_loop import after, commanded
+
+COUNT = 40
+
+
+@pytest.mark.parametrize("share", [1 / 128, 1 / 1024])
+def test_trajectories_of_wrong_robots_lie_within_one_period(share: float) -> None:
+    solution, generator = load_solution("pendulum-rfvi"), np.random.default_rng(0)
+    loop = HeldLoop(solution)
+    robot, spread = solution.problem.robot.with_kernels(), 0.15 * loop.nominal
+    step = Step(solution, loop, spread, 1e-5 * float(loop.limit[0]))
+    centre = generator.uniform(-1, 1, (COUNT, 2)) * loop.bound * 0.95
+    centre[::4] *= 0.1  # the policy changes at the basin's edge
+    radius, t = share * loop.bound, generator.uniform(-1, 1, (COUNT, 2))
+    slopes = np.zeros((2, COUNT, 2))
+    slopes[0, :, 0], slopes[1, :, 1] = radius
+    found, known = step(Linear(centre, slopes, np.zeros((COUNT, 2))))
+    assert known.mean() > 0.9
+    x = centre + radius * t
+    u, theta = commanded(solution, x), loop.nominal + spread * generator.choice([-1, 1], (COUNT, len(spread)))
+    ends = np.array([after(robot, x[k], u[k], theta[k], loop.step) for k in range(COUNT)])
+    missed = np.abs(ends - found.middle - np.einsum("dni,nd->ni", found.slopes, t))
+    assert (missed[known] <= found.rest[known] + 1e-12).all()
+    assert np.median(found.rest[known]) < 0.1
+
+
+def cycle(sign: float, x: Linear) -> tuple[Linear, Mask]:
+    """r + h sign r (r^2 - 1): with sign 1, all states within the limit cycle r = 1 go to 0, and no other."""
+    square = (x * x).to(np.ones((2, 2)))
+    return x + (x * square.plus(-1.0)).times(0.2 * sign), np.ones(len(x.middle), bool)
+
+
+def proven(sign: float, around: bool) -> tuple[Mask, Array]:
+    lower, upper = np.full(2, -1.5), np.full(2, 1.5)
+    start = within(lower, upper, np.zeros(2), np.eye(2) / 0.2**2, 128)
+    grid = Grid(lower, upper, np.full(2, around), start)
+    search = Search(lambda x: cycle(sign, x), grid)
+    while search.round():
+        search.sweep()
+    middle = (np.arange(128) + 0.5) / 128 * 3 - 1.5
+    return grid.proven, np.hypot(*np.meshgrid(middle, middle, indexing="ij"))
+
+
+def test_all_within_a_limit_cycle_is_proven_and_no_state_beyond_it() -> None:
+    found, radius = proven(1.0, around=False)
+    assert not found[radius > 1.0].any()
+    assert found[radius < 0.9].all()
+
+
+def test_nothing_more_is_proven_where_the_target_is_left() -> None:
+    found, radius = proven(-1.0, around=True)
+    assert not found[radius > 0.2].any()
