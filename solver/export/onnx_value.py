@@ -50,14 +50,31 @@ def frame_of_contexts(told: Told, context: OnnxTensor) -> Frame:
         column = joined([each.picked([i]) for each in chebyshev])
         powers.append(column.picked(told.degrees[:, i].tolist()))
     product = reduce(operator.mul, powers)
-    level = product @ told.level.numpy()[:, None]
-    used = bool(told.level.abs().sum() > 0.0)
-    form, cost = (
-        [product @ matrix[:, :, j].numpy() for j in range(matrix.shape[-1])] for matrix in (told.form, told.cost)
-    )
-    bend = context.graph.constant(1.0) / (level * REACH) if used else 0.0
+    numbers = product @ told.polynomial.numpy()
+    level, cost = numbers.graph.apply("Exp", numbers.picked([0])) * told.share, _composed(numbers, told.errors)
+    triangle = [cost[j].picked([i]) for i in range(told.errors) for j in range(i + 1)]
+    sums = joined([one.picked([0]), level, *triangle]) @ told.form.numpy()
+    places = _triangle(told.features)
+    form = [sums.picked([places[max(i, j)][min(i, j)] for i in range(told.features)]) for j in range(told.features)]
+    bend = context.graph.constant(1.0) / (level * REACH) if told.share else 0.0
     shift = None if told.context.shift is None else c @ told.context.shift.numpy()
-    return Frame(_cholesky(form), bend, cost, level if used else 0.0, c, c * half + middle, shift)
+    return Frame(_cholesky(form), bend, cost, level if told.share else 0.0, c, c * half + middle, shift)
+
+
+def _triangle(size: int) -> list[list[int]]:
+    """Places of the entries of a lower triangle, row by row."""
+    return [[i * (i + 1) // 2 + j for j in range(i + 1)] for i in range(size)]
+
+
+def _composed(numbers: OnnxTensor, size: int) -> list[OnnxTensor]:
+    """Columns (N, nt) of the forms that `solver.value.family.composed` makes of the numbers after the first one."""
+    lower = np.tril(np.ones((size, size), np.float32), -1)
+    places = [[1 + row[j] if j < i else 0 for i, row in enumerate(_triangle(size))] for j in range(size)]
+    factor = [numbers.picked(places[j]) * lower[:, j] + np.eye(size, dtype=np.float32)[j] for j in range(size)]
+    pivots = numbers.graph.apply("Exp", numbers.picked([1 + row[-1] for row in _triangle(size)]))
+    return [
+        summed([factor[l] * (pivots.picked([l]) * factor[l].picked([j])) for l in range(j + 1)]) for j in range(size)
+    ]
 
 
 def _cholesky(form: list[OnnxTensor]) -> list[OnnxTensor]:
