@@ -257,7 +257,8 @@ def _told(problem: Problem, told: Told, name: str) -> dict[str, Any]:
     )
     fields = told_fields(problem, told.context, name, told.degrees, told.polynomial)
     rows = ",\n".join(f"        {{{listed(row)}}}" for row in told.form.tolist())
-    unpacked = filled("told_form.c", {"parts": len(told.form), "reach": repr(REACH), "share": repr(told.share), "form": rows})
+    of_form = {"parts": len(told.form), "reach": repr(REACH), "share": repr(told.share), "form": rows}
+    unpacked = filled("told_form.c", of_form)
     return fields | {"members_of_form": form, "of_product": of_product, "unpacked": unpacked}
 
 

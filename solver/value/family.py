@@ -9,9 +9,9 @@ The quadratic form of every context: P(c), a polynomial in c, and the features a
 Where a context has references, the target moves: features and basin of a row are those of its own target.
 
 P(c) solves the Riccati equation of the robot with the told parameters of c. It is P = M diag(exp d) M^T with ones on
-the diagonal of the lower triangle M, and Chebyshev polynomials of moderate degree give M and d for thousands of contexts
-in a millisecond. `solver.local.basin` fits them. P itself needs a far higher degree for the same error, because its
-directions differ by factors of a million, and could become indefinite.
+the diagonal of the lower triangle M, and Chebyshev polynomials of moderate degree give M and d for thousands of
+contexts in a millisecond. `solver.local.basin` fits them. P itself needs a far higher degree for the same error,
+because its directions differ by factors of a million, and could become indefinite.
 """
 
 from __future__ import annotations
@@ -112,12 +112,12 @@ def terms(c: Tensor, degrees: Tensor) -> Tensor:
 
 
 def factored(forms: Tensor) -> Tensor:
-    """Numbers (N, n (n + 1)/2) of N positive definite forms M diag(exp d) M^T: row by row of the lower triangle, M, and d
-    on its diagonal."""
-    root = torch.linalg.cholesky(forms)
+    """Numbers (N, n (n + 1)/2) of N positive definite forms M diag(exp d) M^T: M row by row of the lower triangle, and
+    d on its diagonal."""
+    root: Tensor = torch.linalg.cholesky(forms)
     pivots = root.diagonal(dim1=-2, dim2=-1)
     rows, columns = torch.tril_indices(*forms.shape[-2:])
-    unit = root / pivots[..., None, :] - torch.diag_embed(1.0 - 2.0 * pivots.log())
+    unit: Tensor = root / pivots[..., None, :] - torch.diag_embed(1.0 - 2.0 * pivots.log())
     return unit[..., rows, columns]
 
 
