@@ -173,9 +173,8 @@ def test_a_training_is_on_all_boards_where_it_was_scored_on_every_one(tmp_path: 
 @pytest.mark.parametrize("robot", ["acrobot", "pendubot"])
 def test_the_performance_boards_robot_is_the_gallerys_with_other_costs(robot: str) -> None:
     """Four lines differ: the name, both angles' costs, and the torque's."""
-    models = imported("performance_models")
     text = (FOLDER.parents[1] / "models" / f"realaigym_{robot}.py").read_text(encoding="utf-8").splitlines()
-    made = models.replaced(robot, "performance", models.PERFORMANCE).splitlines()
+    made = imported("performance_models").performance_model(robot).splitlines()
     assert len(text) == len(made)
     changed = [new.strip() for old, new in zip(text, made, strict=True) if old != new]
     assert [line.split("(")[0] for line in changed] == [
