@@ -243,11 +243,16 @@ def _fixed(solution: Solution) -> dict[str, Any]:
 
 def _told(problem: Problem, told: Told, name: str) -> dict[str, Any]:
     """Fields of a policy that is told a context, and of the basin and the metric that depend on it."""
-    errors, features = told.cost.shape[-1], told.form.shape[-1]
+    errors, features = told.errors, told.features
     form = f"level, cost[{errors}][{errors}], bend, metric[{features}][{features}]"
-    of_product = "the level of the basin, its cost and the form of the errors, row by row of\n * their lower triangles"
+    of_product = (
+        "the logarithm of the largest level of the basin, and the factors of its cost, row by row of\n"
+        " * the lower triangle, with logarithms of the pivots on the diagonal"
+    )
     fields = told_fields(problem, told.context, name, told.degrees, told.polynomial)
-    unpacked = filled("told_form.c", {"reach": repr(REACH)})
+    rows = ",\n".join(f"        {{{listed(row)}}}" for row in told.form.tolist())
+    of_form = {"parts": len(told.form), "reach": repr(REACH), "share": repr(told.share), "form": rows}
+    unpacked = filled("told_form.c", of_form)
     return fields | {"members_of_form": form, "of_product": of_product, "unpacked": unpacked}
 
 

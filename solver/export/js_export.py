@@ -119,6 +119,8 @@ def _told(solution: Solution) -> dict[str, object] | None:
         "degree": int(told.degrees.max()),
         "degrees": told.degrees.tolist(),
         "polynomial": told.polynomial.tolist(),
+        "share": told.share,
+        "form": told.form.tolist(),
         "reach": REACH,
         "shift": None if told.context.shift is None else told.context.shift.tolist(),
         "held": problem.held if problem.moving_trim else None,

@@ -35,15 +35,29 @@ def value_of(solution: Solution, rows: Tensor) -> tuple[Tensor, Tensor]:
 
 def _of_context(features: Features, basin: Basin, told: Told, c: Tensor) -> tuple[Features, Basin]:
     """Features and basin of the contexts c (N, k)."""
-    shares = terms(c, told.degrees)
-    if not bool(told.level.abs().sum() > 0.0):
+    if not told.share:
         return features, basin
-    cost, form = (torch.einsum("nb,bij->nij", shares, matrix.float()) for matrix in (told.cost, told.form))
-    level = (shares @ told.level.float()[:, None])[:, 0]
+    numbers = terms(c, told.degrees) @ told.polynomial.float()
+    level, size = torch.exp(numbers[:, 0]) * told.share, told.errors
+    factor = numbers[:, [1 + i for i in _mirrored(size)]].reshape(-1, size, size)
+    unit, pivots = (
+        factor * torch.tril(torch.ones(size, size), -1) + torch.eye(size),
+        torch.exp(factor.diagonal(dim1=1, dim2=2)),
+    )
+    cost = (unit * pivots[:, None, :]) @ unit.mT
+    rows, columns = torch.tril_indices(size, size)
+    triangle = cost.reshape(-1, size * size)[:, (size * rows + columns).tolist()]
+    sums = torch.cat([level[:, None], triangle], 1) @ told.form[1:].float()
+    form = sums[:, _mirrored(told.features)].reshape(-1, told.features, told.features)
     metric = _cholesky(form, features.size)
     return replace(features, metric=metric, bend=(1.0 / (level * REACH))[:, None]), replace(
         basin, cost=cost, level=level
     )
+
+
+def _mirrored(size: int) -> list[int]:
+    """Places of the entries of a symmetric matrix, row by row, in its lower triangle."""
+    return [max(i, j) * (max(i, j) + 1) // 2 + min(i, j) for i in range(size) for j in range(size)]
 
 
 def _cholesky(form: Tensor, size: int) -> Tensor:

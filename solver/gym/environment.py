@@ -82,7 +82,7 @@ class Episodes:
         self.theta = problem.theta.repeat(size, 1)
         self.state_cost, self.action_cost = torch.zeros(size), torch.zeros(size)  # integrals over the last action
         self.success = np.zeros(size, bool)  # of the episodes that have ended
-        self.recent = deque([self.x], 1 + min(settling_periods(problem), self.length * self.hold))  # x at period ends
+        self.recent = deque([self.rows], 1 + min(settling_periods(problem), self.length * self.hold))  # at period ends
         self.taken = np.full(size, -1)  # actions so far in the current episode; -1 before the first episode
 
     @property
@@ -90,11 +90,16 @@ class Episodes:
         """Length of an action in seconds."""
         return 1.0 / self.rate
 
+    @property
+    def rows(self) -> Tensor:
+        """States with their contexts (N, n + k)."""
+        return torch.cat([self.x, self.c], 1) if self.c.shape[1] else self.x
+
     def restart(self, rows: Sequence[int], generators: Sequence[np.random.Generator]) -> None:
         """Start new episodes in the given rows. generators: one for every row of the N, source of starts and
         parameters."""
         problem = self.problem
-        self.x = self.x.clone()  # the old one is among the recent states
+        self.x = self.x.clone()  # without contexts, the old one is among the recent rows
         for row in rows:
             generator = torch.Generator().manual_seed(int(generators[row].integers(2**62)))
             drawn, n = self._draw(generator), self.x.shape[1]
@@ -106,7 +111,7 @@ class Episodes:
             if problem.context is not None:
                 self.theta[row] = problem.context.replaced(self.theta[row], self.c[row, None])[0]
             self.taken[row] = 0
-        self.recent[-1] = self.x
+        self.recent[-1] = self.rows
 
     def _draw(self, generator: torch.Generator) -> Tensor:
         """Start and context (n + k,) of an episode."""
@@ -142,7 +147,7 @@ class Episodes:
             self.x, state_cost = integrate_period(problem, self.x, u, theta)
             reward -= state_cost + cost * problem.control_step
             self.state_cost += state_cost
-            self.recent.append(self.x)
+            self.recent.append(self.rows)
         if not bool(torch.isfinite(self.x).all()):
             raise SolverError(
                 f"the states of {problem.robot.name} became infinite or NaN within a control period; raise the task's "
@@ -150,7 +155,10 @@ class Episodes:
             )
         self.taken += 1
         ended = self.taken >= self.length
-        self.success = ended & (succeeded(problem, torch.stack(list(self.recent))).numpy() if ended.any() else False)
+        if ended.any():
+            self.success = ended & succeeded(problem, torch.stack(list(self.recent)), theta).numpy()
+        else:
+            self.success = ended
         return reward.double().numpy(), ended
 
     @property

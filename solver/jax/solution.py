@@ -105,7 +105,8 @@ def _frame(solution: Solution, robot: CompiledRobot, told: Told | None, dtype: n
         return lambda _: constant
     degrees, places = told.degrees.numpy(), told.context.columns.tolist()
     middle, half = fixed(told.context.middle), fixed(told.context.half)
-    level, cost, form = fixed(told.level), fixed(told.cost), fixed(told.form)
+    polynomial, form, lower = fixed(told.polynomial), fixed(told.form), np.tril_indices(told.errors)
+    across = np.tril_indices(told.features)
     shift = told.context.shift
     moved = jnp.zeros((len(places), len(problem.target)), dtype) if shift is None else fixed(shift)
 
@@ -115,12 +116,18 @@ def _frame(solution: Solution, robot: CompiledRobot, told: Told | None, dtype: n
         for _ in range(int(degrees.max()) - 1):
             powers.append(2.0 * c * powers[-1] - powers[-2])
         terms = jnp.stack(powers)[degrees, np.arange(len(places))].prod(1)
-        here, own = terms @ level, theta.at[np.array(places)].set(middle + half * c)
+        numbers, own = terms @ polynomial, theta.at[np.array(places)].set(middle + half * c)
+        here = told.share * jnp.exp(numbers[0])
+        factor = jnp.zeros((told.errors, told.errors), dtype).at[lower].set(numbers[1:])
+        unit = jnp.tril(factor, -1) + jnp.eye(told.errors, dtype=dtype)
+        cost = (unit * jnp.exp(jnp.diagonal(factor))) @ unit.T
+        triangle = jnp.concatenate([jnp.stack([jnp.ones_like(here), here]), cost[lower]]) @ form
+        full = jnp.zeros((told.features, told.features), dtype).at[across].set(triangle)
         bend = jnp.where(here > 0.0, 1.0 / jnp.where(here > 0.0, REACH * here, 1.0), 0.0)
-        metric = jnp.linalg.cholesky(jnp.einsum("b,bij->ij", terms, form))
+        metric = jnp.linalg.cholesky(full, symmetrize_input=False)  # it reads the lower triangle
         target = fixed(told.context.target) + c @ moved
         held, there = _held_trim(problem, robot, own, target) if problem.moving_trim else (trim, slope)
-        return _Frame(metric, bend, jnp.einsum("b,bij->ij", terms, cost), here, c @ moved, c, own, held, there)
+        return _Frame(metric, bend, cost, here, c @ moved, c, own, held, there)
 
     return of
 

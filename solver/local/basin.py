@@ -20,7 +20,7 @@ from solver.errors import SolverError
 from solver.local.linearization import Linearization, holding, linearization, linearize
 from solver.plants.outcome import controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
-from solver.value.family import Basin, BasinFamily, exponents, terms
+from solver.value.family import Basin, BasinFamily, composed, exponents, factored, terms
 from solver.value.features import times
 
 REST = 1e-6  # limits per second: a slower drift at the target is an equilibrium
@@ -37,6 +37,7 @@ NEAREST, SPREAD = 0.1, 3000.0  # smallest level of `near_target` by the basin's,
 SEED = 0
 FITTED, CHECKED = 3, 200  # contexts of the fit of P(c) for each coefficient, and contexts at which it is checked
 MISFIT = 0.01  # largest error of P(c), as a share of it in any direction
+REGULAR = 1e-9  # of that cost is added to every form: a state that costs nothing would make it singular
 UNRESOLVED = 1e-6  # of the cost with every state at its limit: smaller forms count as zero
 
 
@@ -113,12 +114,13 @@ def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | 
     if found is None:
         return None
     forms, decay = found
-    P, design = torch.as_tensor(forms), terms(c, degrees)
-    numbers = torch.cat([P.flatten(1), (P.diagonal(dim1=1, dim2=2) * limits.cpu().double() ** 2).sum(1)[:, None]], 1)
+    P, design, squares = torch.as_tensor(forms), terms(c, degrees), limits.cpu().double() ** 2
+    most = (P.diagonal(dim1=1, dim2=2) * squares).sum(1)[:, None]
+    numbers = torch.cat([factored(P + REGULAR * torch.diag_embed(most / squares)), most.log()], 1)
     # NumPy's solution has the same bits in every call. That of Torch depends on where MKL finds the numbers in memory.
     fitted = np.linalg.lstsq(design[:size].numpy(), numbers[:size].numpy(), rcond=None)[0]
     coefficients = torch.from_numpy(np.ascontiguousarray(fitted))
-    _require_smooth(problem, P[size:], (design[size:] @ coefficients)[:, :-1].reshape(-1, *P.shape[1:]))
+    _require_smooth(problem, P[size:], composed((design[size:] @ coefficients)[:, :-1], len(squares)))
     family = degrees.to(target.device), coefficients.float().to(target.device), problem.context.shift
     nothing, middle = torch.zeros_like(P[0], dtype=torch.float32, device=target.device), problem.context.target
     return 1.0, lambda share: BasinFamily(Basin(middle, continuous, nothing, share, rotations), *family), decay

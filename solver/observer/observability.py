@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import torch
 from torch import Tensor
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
-from solver.observer.observer import Observer, Sensing, transition
+from solver.observer.observer import Observer, Sensing, make_sensing, transition, usual_counts
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
@@ -70,8 +71,28 @@ def estimated_parameters(problem: Problem, sensing: Sensing, names: Sequence[str
 def uncertainty(problem: Problem, sensing: Sensing, estimated: Sequence[int]) -> Tensor:
     """Standard deviations (e,) of the estimated parameters after a motion of SECONDS, as shares of those at the start.
 
-    The motion starts at random states, and the inputs are random. The result is the mean over ROLLOUTS motions of the
-    nominal robot without delay, whose observer has exact measurements and the variances of `sensing`.
+    The result is the mean over the rollouts of `_after_motion`.
+    """
+    covariance, unknown = _after_motion(problem, sensing, estimated)
+    return (covariance.diagonal(dim1=1, dim2=2) / unknown).sqrt().mean(0)
+
+
+@lru_cache(maxsize=1)
+def remaining_error(problem: Problem, estimated: tuple[int, ...]) -> Tensor:
+    """Covariance (e, e) that the filter gives its estimates after a motion of SECONDS, in units of the parameters.
+
+    The sensors are usual encoders. It is nearly constant by then, because the parameters that are not estimated and the
+    disturbances keep it up. The result is the mean over the rollouts of `_after_motion`.
+    """
+    covariance, _ = _after_motion(problem, make_sensing(problem, usual_counts(problem)), estimated)
+    return covariance.mean(0)
+
+
+def _after_motion(problem: Problem, sensing: Sensing, estimated: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Covariances (ROLLOUTS, e, e) of the estimated parameters after a motion of SECONDS, and variances (e,) before.
+
+    The motion starts at random states, and the inputs are random. The robot is the nominal one without delay, whose
+    observer has exact measurements and the variances of `sensing`.
     """
     generator = torch.Generator(device=problem.device).manual_seed(SEED)
     x = 0.5 * problem.split(problem.sample_domain(ROLLOUTS, generator))[0]
@@ -84,8 +105,7 @@ def uncertainty(problem: Problem, sensing: Sensing, estimated: Sequence[int]) ->
         observer.estimate(x[:, : sensing.entries])
         observer.sent(u)
         x = integrate_period(problem, x, u).x
-    left = observer.covariance.diagonal(dim1=1, dim2=2)[:, first:] / observer.unknown[first:]
-    return left.sqrt().mean(0)
+    return observer.covariance[:, first:, first:], observer.unknown[first:]
 
 
 def _effects(problem: Problem) -> Tensor:

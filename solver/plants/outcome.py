@@ -66,26 +66,26 @@ class Ended(Outcome):
         return replace(self, **{entry.name: getattr(self, entry.name)[rows] for entry in fields(self)})
 
 
-def succeeded(problem: Problem, rows: Tensor, apart: Tensor | None = None) -> Tensor:
+def succeeded(problem: Problem, rows: Tensor, theta: Tensor | None = None) -> Tensor:
     """Mask (N,) of the successes among rollouts through the rows (K, N, n + k), one for every control period.
 
     A success has every coordinate, the angle of every rotation, and their rates within their tolerances of the target
     of its row during the last `settling_periods`, or during all of a shorter rollout, and no state at its limit. States
-    that the task declares free may have any other value. apart: (N, nt) errors from the target at which the robot can
-    rest, in place of zero.
+    that the task declares free may have any other value. theta: parameters (p,) or (N, p) of the robots; where no input
+    holds one at the target, a success rests in the nearest pose in which it can.
     """
     rows = rows[-1 - settling_periods(problem) :]
     x, target = rows[..., : len(problem.target)], problem.targets(rows)
-    if apart is not None:
+    if (apart := rest_apart(problem, theta)) is not None:
         x = torch.stack([problem.geometry.moved(at, -apart) for at in x])
     states, count = problem.robot.metadata.states, problem.robot.metadata.nq
     position, rate = tolerances(problem)
     error = (x - target)[..., :count].abs()
     turned = torch.where(problem.clipped[:count], error, torch.minimum(error, 2.0 * math.pi - error))
     for rotation in problem.robot.metadata.rotations:
-        apart = product(conjugate(problem.target[rotation.quaternion]), x[..., rotation.quaternion])
-        sine = torch.linalg.vector_norm(apart[..., 1:], dim=-1, keepdim=True)
-        turned[..., rotation.quaternion] = 2.0 * torch.atan2(sine, apart[..., :1].abs())
+        turn = product(conjugate(problem.target[rotation.quaternion]), x[..., rotation.quaternion])
+        sine = torch.linalg.vector_norm(turn[..., 1:], dim=-1, keepdim=True)
+        turned[..., rotation.quaternion] = 2.0 * torch.atan2(sine, turn[..., :1].abs())
     still = problem.rates(target.reshape(-1, len(states))).view(*target.shape[:-1], -1)
     speed = (problem.rates(x.reshape(-1, len(states))).view(*x.shape[:-1], -1) - still).abs()
     near = torch.cat([turned <= position, speed <= rate], -1)
@@ -251,8 +251,7 @@ def rollouts(
     true = x[..., : len(problem.target)]
     at_limit = problem.at_limit(true[1:]).any(0)
     parts = [x] if jumps is None else torch.split(x[1:], jumps.periods)
-    apart = rest_apart(problem, plant.theta) if leaning else None
-    success = torch.stack([succeeded(problem, part, apart) for part in parts]).all(0)
+    success = torch.stack([succeeded(problem, part, plant.theta if leaning else None) for part in parts]).all(0)
     result = Rollouts(state_reward, action_reward, success, at_limit, x, torch.stack(inputs))
     if observer is None:
         return result

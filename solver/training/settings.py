@@ -82,8 +82,8 @@ class Settings:
     adversaries: dict[str, float] = field(default_factory=dict, hash=False)
     """Radii of the adversaries, by name. `state`: SI units of the state per second (stationary) or per root second.
     `action`: units of the input. `observation`: units of the state. `parameters`: share of every nominal parameter or,
-    with identified parameters, share of the semi-axes of their set. `told`: share of every nominal parameter that the
-    policy is told."""
+    with identified parameters, share of the semi-axes of their set. `told`: standard deviations of an observer's
+    estimates of what the policy is told, by its filter."""
     adversary_ramp: tuple[float, float] = (0.0, 0.0)
     """Begin and end of the ramp on which all radii grow from zero, as shares of the iterations. 0 0: full radii from
     the first iteration."""

@@ -112,7 +112,7 @@ class Ensemble(nn.Module):
     metric: Tensor  # (n_z, n_z)
     bend: Tensor  # ()
     degrees: Tensor  # (b, k) and
-    coefficients: Tensor  # (b, nt^2 + 1) of `BasinFamily`, only with told parameters
+    coefficients: Tensor  # (b, nt (nt + 1)/2 + 1) of `BasinFamily`, only with told parameters
 
     def __init__(
         self,
@@ -150,7 +150,8 @@ class Ensemble(nn.Module):
         if told:
             degrees = exponents(told, shift)
             self.register_buffer("degrees", degrees, persistent=False)
-            self.register_buffer("coefficients", torch.zeros(len(degrees), self.basin_cost.numel() + 1))
+            errors = len(self.basin_cost)
+            self.register_buffer("coefficients", torch.zeros(len(degrees), errors * (errors + 1) // 2 + 1))
 
     @property
     def factors(self) -> list[Factor]:

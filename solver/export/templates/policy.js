@@ -302,14 +302,26 @@ function makePolicy(robot, facts, nominal, run) {
       const term = degrees.reduce((product, d, i) => product * powers[i][d], 1);
       told.polynomial[t].forEach((each, j) => { sums[j] += term * each; });
     });
+    basin.level = told.share * Math.exp(sums[0]);
+    bend = basin.level > 0 ? 1 / (told.reach * basin.level) : 0;
     let next = 1;
-    basin.level = sums[0];
-    bend = sums[0] > 0 ? 1 / (told.reach * sums[0]) : 0;
-    for (let i = 0; i < errors; i++) for (let j = 0; j <= i; j++) basin.cost[i][j] = basin.cost[j][i] = sums[next++];
+    const parts = [1, basin.level], pivots = [], factor = basin.cost.map(() => []);
+    for (let i = 0; i < errors; i++) {
+      for (let j = 0; j < i; j++) factor[i][j] = sums[next++];
+      factor[i][i] = 1;
+      pivots.push(Math.exp(sums[next++]));
+      for (let j = 0; j <= i; j++) {
+        const entry = pivots.slice(0, j + 1).reduce((sum, pivot, l) => sum + factor[i][l] * factor[j][l] * pivot, 0);
+        basin.cost[i][j] = basin.cost[j][i] = entry;
+        parts.push(entry);
+      }
+    }
+    const form = told.form[0].map((_, k) => parts.reduce((sum, part, p) => sum + part * told.form[p][k], 0));
+    next = 0;
     metric = atTarget.map(() => atTarget.map(() => 0));
     for (let i = 0; i < features; i++) // Cholesky's decomposition of the form
       for (let j = 0; j <= i; j++) {
-        let rest = sums[next++];
+        let rest = form[next++];
         for (let l = 0; l < j; l++) rest -= metric[i][l] * metric[j][l];
         metric[i][j] = j === i ? Math.sqrt(rest) : rest / metric[j][j];
       }

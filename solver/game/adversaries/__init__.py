@@ -13,6 +13,7 @@ from torch import Tensor
 from solver.errors import SolverError
 from solver.game.admissible_sets import AdmissibleSet, Box, Ellipsoid
 from solver.game.adversaries.adversary import Adversary, Disturbed, Hamiltonian, RadiusInTime
+from solver.observer.observability import remaining_error
 from solver.problem.problem import Problem
 
 
@@ -107,13 +108,12 @@ class ParameterAdversary(Adversary):
 class ToldAdversary(Adversary):
     """Error of what the policy of a family is told (Theorem 4 about each context): the robot has theta(c) + xi (N, p).
 
-    alpha: share of the nominal value of every told parameter, such as the remaining error of an observer's estimate.
-    References are known.
+    alpha: semi-axes of the set, in standard deviations that an observer's filter gives its estimates of what is told
+    (`remaining_error`). References are known.
     """
 
     name: ClassVar[str] = "told"
     usual: ClassVar[float] = 0.0  # the paper has no families
-    most: ClassVar[float] = 1.0
     radius_in_time: ClassVar[RadiusInTime] = "constant"
 
     def direction(self, hamiltonian: Hamiltonian) -> Tensor:
@@ -121,7 +121,7 @@ class ToldAdversary(Adversary):
         return hamiltonian.dH_dtheta
 
     def admissible_set(self, problem: Problem, radius: Tensor | float) -> AdmissibleSet:
-        """Box about zero. Raises SolverError if the policy is told nothing."""
+        """Ellipsoid about zero. Raises SolverError if the policy is told nothing."""
         context = problem.context
         columns = [] if context is None else context.columns.tolist()
         known = [i for k, i in enumerate(columns) if context is not None and k not in context.references]
@@ -130,9 +130,9 @@ class ToldAdversary(Adversary):
                 "the adversary told plays on the parameters that a policy is told, and this one is told none; give "
                 "--given, or leave the adversary out"
             )
-        wide = torch.zeros_like(problem.theta)
-        wide[known] = radius * problem.theta[known].abs()
-        return Box(-wide, wide, torch.zeros_like(wide))
+        wide = problem.theta.new_zeros(len(problem.theta), len(known))
+        wide[known] = torch.linalg.cholesky(remaining_error(problem, tuple(known))).to(wide)
+        return Ellipsoid(torch.zeros_like(problem.theta), radius * wide)
 
     def disturb(self, disturbed: Disturbed, choice: Tensor) -> Disturbed:
         """Add xi (N, p) to the parameters of the context."""

@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from sympy import cos, sin
 
 import modelgen
+from modelgen import Quadratic, Robot
 from modelgen.builder import build_artifact
 from modelgen.derivation.model_file import load as load_model
 from modelgen.loader import CompiledRobot
 from solver.cli import main
+from solver.errors import SolverError
 from solver.export.c_export import emit_observer
 from solver.export.c_folder import kernels
 from solver.export.c_templates import listed
@@ -171,3 +174,28 @@ def test_export_writes_it_on_request(finished_run: Path, tmp_path: Path) -> None
     for words, count in (([], 8), (["--observer"], 11)):
         assert main(["export", str(finished_run), "--c", str(tmp_path / str(count)), *words]) == 0
         assert len(list((tmp_path / str(count)).iterdir())) == count
+
+
+def test_a_force_that_moves_the_pose_at_rest_is_refused() -> None:
+    """Wind across the load of a crane: no input of the trolley balances it, so the rope leans."""
+    robot = Robot("crane")
+    trolley = robot.prismatic("trolley", limit=1, rate_limit=2)
+    rope = robot.revolute("rope", limit=1, rate_limit=3)
+    wind = robot.parameter("wind", 0, "N", bounds=(-2, 2))
+    robot.point_mass(2, (trolley, 0))
+    robot.point_mass(1, (trolley + sin(rope), -cos(rope)))
+    robot.apply(trolley, robot.input("drive", 10, "N"))
+    robot.apply(trolley + sin(rope), wind)
+    robot.damp(rope, 0.1)
+    robot.draw(line=[(trolley, 0), (trolley + sin(rope), -cos(rope))])
+    cost = trolley**2 + rope**2 + trolley.rate**2 + rope.rate**2
+    robot.task(
+        state_cost=cost,
+        action_cost=Quadratic(0.1),
+        start=dict(trolley=(0.5, 0.1)),
+        horizon=5,
+        weight_at_horizon=0.5,
+        control_rate=50,
+    )
+    with pytest.raises(SolverError, match="--estimate wind: no input balances it at the target"):
+        emit_observer(Problem(modelgen.compile(robot, dtype="float32")), ["wind"])

@@ -28,6 +28,7 @@ from solver.game.adversaries import (
 from solver.game.adversaries.adversary import Disturbed
 from solver.game.game import Game, Modulation, Move
 from solver.game.policies import ClosedFormPolicy
+from solver.observer.observability import remaining_error
 from solver.problem.context import Given
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
@@ -158,9 +159,10 @@ def test_model_adversary_stays_within_the_parameter_bounds(load: Load) -> None:
 
 
 def test_the_adversary_of_told_parameters_plays_about_each_context(load: Load) -> None:
-    """Each told parameter is wrong by 10 % of its nominal value, in the direction of the worse Hamiltonian."""
+    """The told mass is wrong by half a standard deviation of the filter, in the direction of a worse Hamiltonian."""
     problem = Problem(load("pendulum"), given=(Given("mass", 0.6, 1.4),))
-    game = Game(problem, [ParameterAdversary(0.2), ToldAdversary(0.1)])
+    game = Game(problem, [ParameterAdversary(0.2), ToldAdversary(0.5)])
+    deviation = float(remaining_error(problem, (0,))[0, 0]) ** 0.5
     rows = problem.sample_domain(64, torch.Generator().manual_seed(1))
     costate = torch.randn(64, 2, generator=torch.Generator().manual_seed(2))
     modulation = Modulation("stationary", 0.05, torch.Generator())
@@ -168,7 +170,7 @@ def test_the_adversary_of_told_parameters_plays_about_each_context(load: Load) -
     theta, (x, told) = move.disturbed.theta, problem.split(rows)
     assert theta is not None
     assert told is not None
-    torch.testing.assert_close((theta - told)[:, 0].abs(), torch.full((64,), 0.1))
+    torch.testing.assert_close((theta - told)[:, 0].abs(), torch.full((64,), 0.5 * deviation))
     torch.testing.assert_close((theta / problem.theta)[:, 1].sub(1.0).abs(), torch.full((64,), 0.2))
     other = 2.0 * told[:, :1] - theta[:, :1]
     worst, better = (

@@ -19,6 +19,7 @@ from modelgen.loader import CompiledRobot
 from solver.certification.experiment import Experiment
 from solver.cli import main
 from solver.errors import SolverError
+from solver.gym.environment import Episodes
 from solver.jobs.engines import policy_reference
 from solver.observer.observability import UNKNOWN, estimated_parameters
 from solver.observer.observer import (
@@ -33,6 +34,7 @@ from solver.observer.observer import (
     shift,
     usual_counts,
 )
+from solver.plants.outcome import succeeded
 from solver.problem.context import Given
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
@@ -219,6 +221,18 @@ def test_a_quadrotor_leans_against_the_wind(tmp_path: Path) -> None:
     observer.estimate(rest[:, : problem.robot.metadata.nq])
     torch.testing.assert_close(observer.upright(rest), problem.targets_of(theta), rtol=0.0, atol=1e-5)
     torch.testing.assert_close(observer.compensate(problem.trim.expand(2, -1)), send)
+    still = problem.told(rest, theta).expand(60, -1, -1)
+    assert succeeded(problem, still, theta).all()
+    assert not succeeded(problem, still).any()
+    episodes = Episodes(problem, 2, "gaussian", 0.0, 1.0, 1)
+    episodes.restart([0, 1], [np.random.default_rng(0)] * 2)
+    episodes.theta, episodes.x, episodes.c = theta, rest, problem.told(rest, theta)[:, rest.shape[1] :]
+    ended = [
+        episodes.advance(((send - problem.input_middle) / problem.input_limits).numpy())[1]
+        for _ in range(episodes.length)
+    ]
+    assert ended[-1].all()
+    assert episodes.success.all()
 
 
 @pytest.mark.slow
