@@ -28,14 +28,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--robot", default="pendulum")
     parser.add_argument("--preset", default="paper", choices=[*PRESETS])
-    parser.add_argument("--optimiser", choices=["amsgrad", "soap"], help="in place of the preset's")
+    parser.add_argument("--soap", action="store_true", help="in place of the preset's optimiser")
     parser.add_argument("--states", type=int, default=16_384)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     options = parser.parse_args()
     robot = load_robot(options.robot, "cpu", None)
-    changes = {"optimiser": options.optimiser} if options.optimiser else {}
+    changes = {"authors": False} if options.soap else {}
     settings = make_settings(options.preset, robot, threads=options.threads, **changes)
     ensemble = make_ensemble(robot, settings)
     optimisers = [make_optimiser(member, settings) for member in ensemble.factors]
@@ -48,7 +48,7 @@ def main() -> None:
     report = {
         "robot": options.robot,
         "preset": options.preset,
-        "optimiser": settings.optimiser,
+        "optimiser": "amsgrad" if settings.authors else "soap",
         "minibatch": settings.minibatch,
         "threads": options.threads,
         "us_per_sample_gradient": per_sample,

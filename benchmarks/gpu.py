@@ -77,7 +77,7 @@ def trained(name: str, algorithm: str, device: str, changes: dict[str, Any]) -> 
         rows = read_metrics(folder)
         problem, act, _ = training.load_rollout_policy(folder)
         found = summary(rollouts(problem, act, sample_starts(problem, run.settings.episodes, EVALUATION_SEED)))
-    problem = Problem(load_robot(name, device, None), device, run.settings.integrator)
+    problem = Problem(load_robot(name, device, None), device, "euler" if run.settings.authors else "rk4")
     settings, steps = run.settings, [row["steps"] for row in rows]
     made, fits = ([row[key] for row in rows] for key in ("seconds_targets", "seconds_fit"))
     per_step = 1e6 * statistics.median(t / (n * settings.states) for t, n in zip(made, steps, strict=True))

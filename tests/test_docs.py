@@ -104,7 +104,6 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
         "members": 1,
         "width": 8,
         "episodes": 4,
-        "polish": 0,
     }
     monkeypatch.setattr(solver, "train", partial(solver.train, preview=0, threads=1, **short))
     monkeypatch.chdir(tmp_path)

@@ -58,10 +58,13 @@ def _places(directory: str | Path | None) -> list[Path]:
 
 
 def _text(value: object, what: str) -> str:
-    """A name or a path as text. Raises ModelError for anything else."""
+    """A name or a path as text. Raises ModelError for anything else, and for what no file system takes."""
     if not isinstance(value, str | os.PathLike):
         raise ModelError(f"the {what} is {value!r}; give text or a pathlib.Path, such as 'cartpole'.")
-    return os.fspath(value)
+    text = os.fspath(value)
+    if what == "directory" and any(len(part.encode("utf-8", "replace")) > LONGEST_NAME for part in Path(text).parts):
+        raise ModelError(f"the directory {text[:40]!r}... has a name of more than {LONGEST_NAME} characters.")
+    return text
 
 
 def read(folder: Path) -> Manifest:

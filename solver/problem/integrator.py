@@ -1,6 +1,6 @@
 """Integration schemes: one step of xdot = f(x) and of the cost along it, and a control period of such steps.
 
-To add a scheme, write a subclass of `Scheme` in this file and a line in SCHEMES.
+To add a scheme, write a subclass of `Scheme` in this file, its name in `SchemeName` and a line in SCHEMES.
 
 Value targets, rollouts, plants, the observer and the Gymnasium environment all call `integrate_period`.
 """
@@ -83,12 +83,9 @@ class Euler(Scheme):
         return costs[0]
 
 
-SCHEMES: dict[str, Scheme] = {"rk4": RungeKutta(), "euler": Euler()}
+SCHEMES: dict[SchemeName, Scheme] = {"rk4": RungeKutta(), "euler": Euler()}
 
-if TYPE_CHECKING:
-    SchemeName = str
-else:
-    SchemeName = Literal[tuple(SCHEMES)]  # tyro reads the choices of the command line from it
+SchemeName = Literal["rk4", "euler"]
 
 
 class Period(NamedTuple):

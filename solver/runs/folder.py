@@ -31,7 +31,14 @@ from solver.errors import SolverError
 CHECKPOINT, METRICS, FIGURES, LOCK = "checkpoint.pt", "metrics.jsonl", "figures", ".lock"
 RUN = "run"  # entry of a checkpoint: what its results depend on, as the description beside it has it
 COUNTS = ("iteration", "steps")  # entries of a checkpoint that are whole numbers
-RETIRED = {"final_learning_rate": 1e-5}  # settings of earlier runs, with the value that they always have today
+#: Settings of earlier runs: the values that this version has without and with the setting `authors`.
+RETIRED: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
+    "final_learning_rate": ((1e-5,), (1e-5,)),
+    "optimiser": (("soap",), ("amsgrad",)),
+    "loss_scale": ((0.2,), (0.0,)),
+    "integrator": (("rk4",), ("euler",)),
+    "polish": ((0, 6), (0,)),
+}
 Described = TypeVar("Described")
 
 
@@ -56,10 +63,8 @@ def load_description(path: Path, kind: type[Described]) -> Described:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         if "settings" in content:  # another version may have other defaults
-            for name, value in RETIRED.items():
-                if content["settings"].get(name) == value:
-                    del content["settings"][name]
             known = {entry.name for entry in dataclasses.fields(get_type_hints(kind)["settings"])}
+            content["settings"] = _renewed(content["settings"], known)
             if missing := known - content["settings"].keys():
                 raise KeyError(f"it has no setting {', '.join(sorted(missing))}")
         return cast(Described, typed(kind, content, path.name))
@@ -67,6 +72,21 @@ def load_description(path: Path, kind: type[Described]) -> Described:
         raise SolverError(
             f"{path} is damaged or from another version ({error}). Train again into a new folder."
         ) from error
+
+
+def _renewed(settings: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Settings of an earlier run under the names `known` of today.
+
+    Raises ValueError for values that no setting of this version gives.
+    """
+    earlier = {name: settings[name] for name in RETIRED if name in settings and name not in known}
+    kept = {name: value for name, value in settings.items() if name not in earlier}
+    if not earlier or "authors" in kept:
+        return settings
+    for authors in (False, True):
+        if all(value in RETIRED[name][authors] for name, value in earlier.items()):
+            return {**kept, "authors": authors}
+    raise ValueError(f"this version has no run with {', '.join(f'{k} = {v}' for k, v in earlier.items())}")
 
 
 def save_checkpoint(folder: Path, checkpoint: dict[str, Any]) -> None:
@@ -120,6 +140,8 @@ def require_own_checkpoint(checkpoint: dict[str, Any], description: Mapping[str,
     """
     try:
         trained = dict(json.loads(json.dumps(checkpoint[RUN])))
+        if isinstance(trained.get("settings"), dict):
+            trained["settings"] = _renewed(trained["settings"], description.get("settings", {}))
     except (TypeError, ValueError, RecursionError):
         raise SolverError(f"the checkpoint in {folder} is damaged: it does not say which run it is of") from None
     for name, stated in _flat(description).items():

@@ -308,7 +308,7 @@ def _roughness(evaluated: Sequence[dict[str, float]], folder: Path) -> str:
     return (
         f"the task is solved, but V is rough: it differs from the return of its policy by {100 * nominal[-1]:.0f} % of "
         "the policy's gain over the idle robot. The policy may cost that much more than necessary. `solver limit "
-        f"{folder}` searches better motions; train with a larger --polish, or with more --states."
+        f"{folder}` searches better motions; train with more --states."
     )
 
 

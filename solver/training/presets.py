@@ -37,7 +37,6 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     common = {
         "iterations": 100,
         "convergence": 0.01,
-        "polish": 6,
         "step_periods": (2 * hold, *8 * (hold,), max(1, hold // 2)),
         "minibatch": 256,
         "epochs": 8,

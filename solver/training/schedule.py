@@ -59,7 +59,7 @@ class Schedule:
     def step(self) -> Step:
         """Step at the current position."""
         s, k = self.settings, self.position
-        states, rates, fresh = s.states, s.epochs * (self._learning_rate(),), s.optimiser == "amsgrad"
+        states, rates, fresh = s.states, s.epochs * (self._learning_rate(),), s.authors
         if self.polishing:
             states, rates, fresh = self.polish_states * s.states, self._polish_rates(), True
         periods = s.step_periods[k * len(s.step_periods) // s.iterations]
@@ -133,9 +133,9 @@ class Schedule:
         return [math.ceil(stage * self.settings.iterations / len(steps)) for stage in changes]
 
     def _learning_rate(self) -> float:
-        """Learning rate of the next fit: a half cosine over the iterations, or constant with `amsgrad`."""
+        """Learning rate of the next fit: a half cosine over the iterations, or constant with `authors`."""
         s = self.settings
-        if s.optimiser == "amsgrad":
+        if s.authors:
             return s.learning_rate
         share = 0.5 * (1.0 + math.cos(math.pi * self.position / max(1, s.iterations - 1)))
         return self.final_learning_rate + (s.learning_rate - self.final_learning_rate) * share

@@ -203,11 +203,14 @@ def value_mismatch(problem: Problem, value: ValueFunction, x: Tensor, result: En
 
 @dataclass
 class Polish:
-    """Adds up to `most` polishing steps to the schedule while V is rough and the task is solved."""
+    """Adds up to `most` polishing steps to the schedule while V is rough and the task is solved.
+
+    The setting `convergence` switches it on and off, as it does for all that follows from evaluations.
+    """
 
     schedule: Schedule
     selection: Selection
-    most: int
+    most: int = 6
     solved: float = 0.98  # least share of successes of the best V
     rough: float = 0.03  # mismatch of V above which it is rough
     mismatch: float = 0.0  # of V at the last evaluation
@@ -217,7 +220,7 @@ class Polish:
         schedule, best = self.schedule, self.selection.best
         self.mismatch = row.get("value_mismatch", self.mismatch)
         solved = best is not None and best.score.successes >= self.solved
-        rough = self.mismatch > self.rough and schedule.polished < self.most
+        rough = self.mismatch > self.rough and schedule.polished < self.most and schedule.settings.convergence > 0.0
         if schedule.position == schedule.nominal_end and solved and rough:
             schedule.go_to(schedule.position - 1)
             schedule.polished += 1

@@ -55,19 +55,19 @@ class Session:
     ) -> None:
         """Begin a training, or continue from a checkpoint. Raises SolverError if the checkpoint does not fit."""
         self.robot, self.settings = robot, settings
-        self.problem = Problem(robot, settings.device, settings.integrator, identified, given)
+        self.problem = Problem(robot, settings.device, "euler" if settings.authors else "rk4", identified, given)
         self.game = Game(self.problem, limit_cost=settings.limit_cost)
         self.value = make_ensemble(robot, settings, self.problem.context).to(settings.device)
         if settings.basin:
             self.value.see_less_of(self.problem.fast)
         self.states = StateSource(self.problem, MIXTURES[settings.sampling])
-        self.fitter = Fitter(self.game, partial(make_optimiser, settings=settings), settings.loss_scale)
+        self.fitter = Fitter(self.game, partial(make_optimiser, settings=settings), 0.0 if settings.authors else 0.2)
         self.schedule = Schedule(settings)
         self.selection = Selection(self.problem, settings, self.value, self.schedule)
         self.observers: list[Observer] = [
             self.selection,
             Convergence(self.schedule, settings.convergence),
-            Polish(self.schedule, self.selection, settings.polish),
+            Polish(self.schedule, self.selection),
         ]
         if checkpoint:
             self._restore(checkpoint)

@@ -11,12 +11,10 @@ from modelgen.commandline import Range
 from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.game.adversaries import ADVERSARIES
-from solver.problem.integrator import SchemeName
 from solver.streams import require_seed
 
 Device = Literal["cpu", "cuda"]
 Modulation = Literal["wiener", "stationary"]
-OptimiserName = Literal["soap", "amsgrad"]
 Sampling = Literal["mixture", "domain", "uniform", "rollouts", "spread-rollouts"]
 MOST = 10**9  # upper bound of all counts
 MOST_THREADS = 512
@@ -46,14 +44,12 @@ class Settings:
     """Passes over the states in a fit."""
     minibatch: Count = 512
     """States in a gradient step."""
-    optimiser: OptimiserName = "soap"
-    """Optimiser of the fit. `soap` keeps its moments between iterations, and its learning rate falls. `amsgrad` is the
-    paper's Adam: it is new in every iteration and has a constant learning rate."""
+    authors: bool = False
+    """The parts of the authors: Adam with AMSGrad, new in every iteration; a fit in which all states have the same
+    weight; explicit Euler steps, which add energy. Otherwise: SOAP, which keeps its moments; a fit that is precise near
+    the target; the classical Runge-Kutta method."""
     learning_rate: LearningRate = 3e-3
-    """Learning rate of the first iteration. With `soap` it falls to 1e-5 on a half cosine."""
-    loss_scale: NotNegative = 0.2
-    """Weight of a state in the fit: c/(c + |V_tar|), where c is this share of the mean |V| at the task's starts. A
-    small share makes V precise near the target. 0 gives all states the same weight, as in the paper."""
+    """Learning rate of the first iteration. It falls to 1e-5 on a half cosine, or is constant with `authors`."""
     trace_decay: Annotated[float, Range(0.0, 0.9999)] = 0.94
     """lambda of the n-step targets for one value step. A larger value looks further ahead."""
     trace_floor: Annotated[float, Range(1e-12, 1.0)] = 0.3
@@ -68,9 +64,6 @@ class Settings:
     limit_cost: NotNegative = 1.0
     """Cost per second while the simulation holds a state at its limit, as a multiple of the state cost with all states
     at their limits. With 0 a limit is a wall without cost, and a policy may learn to use it as a brake."""
-    integrator: SchemeName = "rk4"
-    """Integrator of targets and rollouts: `rk4`, the classical Runge-Kutta method, or `euler`, the paper's explicit
-    Euler method with its sum of the cost, which adds energy."""
     members: Count = 4
     """Number of networks in the ensemble."""
     layers: Count = 3
@@ -102,11 +95,8 @@ class Settings:
     to its next phase. It then takes every second of the iterations from the growth of the adversaries on. Phases
     are the step lengths, the growth of the adversaries, and the last iterations with small learning rates. If the
     evaluations do not agree, the growth of the adversaries (or the last step length without adversaries) waits for at
-    most half as many iterations again. 0: no skipping and no waiting."""
-    polish: Annotated[int, Range(0, MOST)] = 0
-    """Most polishing iterations at the end of nominal training. Each has 6 times the states and twice the epochs. They
-    run only if the task is solved and V is rough: V differs from the return of its policy by more than 3 % of the
-    policy's gain over the idle robot."""
+    most half as many iterations again. A solved task whose V is rough gets up to six polishing iterations at the end
+    of nominal training. 0: none of these."""
     device: Device = "cpu"
     """Device of Torch: the CPU, or a GPU with CUDA."""
     threads: Annotated[int, Range(1, MOST_THREADS)] = field(default_factory=lambda: os.cpu_count() or 1)

@@ -54,9 +54,9 @@ def make_ensemble(robot: CompiledRobot, settings: Settings, context: Context | N
 
 def make_optimiser(member: Factor, settings: Settings) -> Optimiser:
     """Fresh optimiser of a member of the ensemble."""
-    if settings.optimiser == "soap":
-        return Soap(member, settings.learning_rate, WEIGHT_DECAY, member.held)
-    return Adam(member, settings.learning_rate, WEIGHT_DECAY, True, member.held)
+    if settings.authors:
+        return Adam(member, settings.learning_rate, WEIGHT_DECAY, True, member.held)
+    return Soap(member, settings.learning_rate, WEIGHT_DECAY, member.held)
 
 
 @dataclass(frozen=True)

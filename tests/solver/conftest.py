@@ -23,8 +23,7 @@ TINY: dict[str, Any] = {
     "iterations": 5,
     "states": 192,
     "sampling": "uniform",
-    "optimiser": "amsgrad",
-    "loss_scale": 0.0,
+    "authors": True,
     "limit_cost": 0.0,
     "reaction_periods": 0.0,
     "basin": False,
@@ -142,7 +141,7 @@ def words_of(name: str, value: Any) -> list[str]:
 @pytest.fixture(scope="session")
 def tiny_options(short: str) -> list[str]:
     """The same settings, and the short pendulum, as words on the command line."""
-    words = ["--generated", short, "--preview", "0", "--polish", "0", "--convergence", "0"]
+    words = ["--generated", short, "--preview", "0", "--convergence", "0"]
     for name, value in TINY.items():
         words += words_of(name, value)
     return words

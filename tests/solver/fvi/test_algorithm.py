@@ -44,7 +44,7 @@ def test_the_loop_alone_trains_what_a_session_trains(load: Load, tiny: Callable[
     session = Session(load("pendulum"), settings)
     with workers_of(settings) as workers:
         list(session.rows(workers))
-    game = Game(Problem(load("pendulum")))
+    game = Game(Problem(load("pendulum"), scheme="euler"))
     value = make_ensemble(load("pendulum"), settings)
     states, fitter = (
         StateSource(game.problem, MIXTURES["mixture"]),

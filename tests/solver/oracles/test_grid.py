@@ -53,12 +53,10 @@ def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path)
     settings = Settings(
         basin=False,
         limit_cost=0.0,
-        loss_scale=0.0,
         reaction_periods=0.0,
         sampling="domain",
         iterations=5,
         states=2048,
-        optimiser="soap",
         epochs=40,
         minibatch=128,
         members=1,

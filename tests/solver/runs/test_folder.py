@@ -7,6 +7,7 @@ import json
 import os
 import random
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,20 @@ def test_edited_settings_in_run_json(run_copy: Path, change: dict[str, Any]) -> 
     (run_copy / RUN).write_text(json.dumps(content))
     with pytest.raises(SolverError, match=next(iter(change))):
         load_run(run_copy)
+
+
+@pytest.mark.parametrize(
+    ("optimiser", "loss_scale", "authors"), [("soap", 0.2, False), ("amsgrad", 0.0, True), ("soap", 0.0, None)]
+)
+def test_run_json_of_the_version_before_authors(
+    run_copy: Path, optimiser: str, loss_scale: float, authors: bool | None
+) -> None:
+    content = json.loads((run_copy / RUN).read_text())
+    del content["settings"]["authors"]
+    content["settings"] |= {"optimiser": optimiser, "loss_scale": loss_scale, "polish": 0}
+    (run_copy / RUN).write_text(json.dumps(content))
+    with nullcontext() if authors is not None else pytest.raises(SolverError, match=r"soap.*0\.0"):
+        assert load_run(run_copy).settings.authors is authors
 
 
 @pytest.mark.parametrize("value", [None, 7, -1.5, [], {}, True])

@@ -200,7 +200,7 @@ def test_training_from_python_is_training_from_the_command(
     monkeypatch.chdir(tmp_path)
     assert main(["train", "pendulum", *tiny_options, "--iterations", "2", "--seed", "4", "--out", "command"]) == 0
     choices = {name: value for name, value in vars(tiny(iterations=2)).items() if name in TINY}
-    folder = solver.train("pendulum", generated=short, seed=4, preview=0, convergence=0.0, polish=0, **choices).folder
+    folder = solver.train("pendulum", generated=short, seed=4, preview=0, convergence=0.0, **choices).folder
     assert folder == Path("runs/pendulum-rfvi-fast-seed4")
     assert load_run(folder) == load_run(Path("command"))
     ours, theirs = (load_checkpoint(path, ["ensemble"])["ensemble"] for path in (folder, Path("command")))

@@ -23,7 +23,6 @@ BASE: dict[str, Any] = {
     "sampling": "domain",
     "epochs": 2,
     "minibatch": 30,
-    "optimiser": "soap",  # of amsgrad the first steps are signs, and a small change of the targets leaves the signs
     "step_periods": (2, 1),
     "trace_decay": 0.8,
     "trace_floor": 0.1,
@@ -32,7 +31,6 @@ BASE: dict[str, Any] = {
     "width": 8,
     "threads": 1,
     "limit_cost": 1.0,
-    "loss_scale": 0.2,
     "reaction_periods": 1.0,
     "basin": False,
     "adversaries": {"state": 0.025, "action": 0.1, "observation": 0.025, "parameters": 0.15},
@@ -45,9 +43,8 @@ CHANGED: dict[str, Any] = {
     "sampling": "mixture",
     "epochs": 3,
     "minibatch": 40,
-    "optimiser": "amsgrad",
+    "authors": True,
     "learning_rate": 1e-3,
-    "loss_scale": 0.5,
     "limit_cost": 2.0,
     "reaction_periods": 0.0,
     "trace_decay": 0.5,
@@ -61,9 +58,8 @@ CHANGED: dict[str, Any] = {
     "adversaries": {"state": 0.5},
     "adversary_ramp": (0.5, 1.0),
     "modulation": "stationary",
-    "integrator": "euler",
 }
-IDLE: dict[str, Any] = {"convergence": 0.1, "polish": 3, "evaluate_every": 2, "episodes": 7, "threads": 2}
+IDLE: dict[str, Any] = {"convergence": 0.1, "evaluate_every": 2, "episodes": 7, "threads": 2}
 
 
 @pytest.fixture(scope="module")

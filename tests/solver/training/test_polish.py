@@ -22,7 +22,6 @@ from solver.problem.problem import Problem
 from solver.runs.folder import read_metrics
 from solver.training import selection as selection_module
 from solver.training.lifecycle import resume
-from solver.training.presets import make_settings
 from solver.training.run import load_run_checkpoint
 from solver.training.selection import Best, Score, Selection, value_mismatch
 from solver.training.session import Session
@@ -30,8 +29,8 @@ from solver.training.settings import Settings
 from tests.solver.small_trainings import tensors
 
 TrainTiny = Callable[..., None]
-NOMINAL = {"iterations": 4, "step_periods": (2, 2, 2, 1), "polish": 2}
-ROBUST = {"iterations": 6, "step_periods": (2, 2, 2, 2, 1, 1), "polish": 2, "adversary_ramp": (0.5, 1.0)}
+NOMINAL = {"iterations": 4, "step_periods": (2, 2, 2, 1), "convergence": 1e3}
+ROBUST = {"iterations": 6, "step_periods": (2, 2, 2, 2, 1, 1), "convergence": 1e3, "adversary_ramp": (0.5, 1.0)}
 
 
 def test_mismatch_is_what_v_errs_by_as_a_share_of_the_gain(load: Callable[[str], CompiledRobot]) -> None:
@@ -94,7 +93,7 @@ def rough(monkeypatch: pytest.MonkeyPatch, mismatch: list[float], solved: float 
 @pytest.mark.parametrize(
     ("mismatch", "solved", "times"),
     [
-        ([0.5], 1.0, [1, 1, 1, 1, 6, 6]),  # rough to the end: as often as the setting says
+        ([0.5], 1.0, [1, 1, 1, 1, *[6] * 6]),  # rough to the end: six times
         ([0.5, 0.5, 0.01], 1.0, [1, 1, 1, 1, 6]),  # evaluated at 2, 4 and after the polish
         ([0.01], 1.0, [1, 1, 1, 1]),  # fine
         ([0.5], 0.5, [1, 1, 1, 1]),  # not solved
@@ -113,7 +112,7 @@ def test_cfvi_is_polished_in_the_end(
     train_tiny(tmp_path / "run", algorithm="cfvi", evaluate_every=2, **NOMINAL)
     assert drawn == times
     rows = read_metrics(tmp_path / "run")
-    assert [row["waited"] for row in rows] == [0, 0, 0, 0, 1, 2][: len(times)]
+    assert [row["waited"] for row in rows] == [0, 0, 0, 0, 1, 2, 3, 4, 5, 6][: len(times)]
     assert all("return_mean" in row for row in rows[4:])
     assert [row["step_periods"] for row in rows[3:]] == [1.0] * len(rows[3:])
 
@@ -124,10 +123,10 @@ def test_rfvi_is_polished_before_its_adversaries_grow(
 ) -> None:
     """They begin to grow at iteration 3 of 6, and what comes after is not polished, however rough."""
     drawn = rough(monkeypatch, [0.5])
-    train_tiny(tmp_path / "run", evaluate_every=1, **ROBUST)
+    train_tiny(tmp_path / "run", evaluate_every=2, **ROBUST)
     rows = read_metrics(tmp_path / "run")
-    assert drawn == [1, 1, 1, 6, 6, 1, 1, 1]
-    assert [row["adversary"] > 0.0 for row in rows] == [*[False] * 6, True, True]
+    assert drawn == [1, 1, 1, *[6] * 6, 1, 1, 1]
+    assert [row["adversary"] > 0.0 for row in rows] == [*[False] * 10, True, True]
     assert rows[3]["learning_rate"] == pytest.approx(1.5 * 3e-3)
 
 
@@ -155,7 +154,7 @@ def test_a_polish_is_resumed_bit_for_bit(
             shutil.copytree(whole, tmp_path / f"{row['iteration']:.0f}")
 
     rough(monkeypatch, [0.5])
-    train_tiny(whole, keep, evaluate_every=1, **ROBUST)
+    train_tiny(whole, keep, evaluate_every=2, **ROBUST)
     expected = list(tensors(load_run_checkpoint(whole)))
     for stop in stops:
         folder = tmp_path / str(stop)
@@ -163,7 +162,7 @@ def test_a_polish_is_resumed_bit_for_bit(
         resume(folder, lambda _: None)
         found = list(tensors(load_run_checkpoint(folder)))
         assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
-        assert len(read_metrics(folder)) == 8
+        assert len(read_metrics(folder)) == 12
 
 
 @pytest.mark.parametrize("name", ["mismatch", "nominal", "evaluations"])
@@ -174,8 +173,3 @@ def test_a_checkpoint_with_another_type_for_a_number_does_not_fit(
     content = Session(robot, settings).checkpoint()
     with pytest.raises(SolverError, match="does not fit"):
         Session(robot, settings, content | {name: "x"})
-
-
-def test_the_presets_of_the_paper_are_not_polished(load: Callable[[str], CompiledRobot]) -> None:
-    robot = load("pendulum")
-    assert [make_settings(preset, robot).polish for preset in ("fast", "paper")] == [6, 0]

@@ -31,7 +31,7 @@ class Training:
         best = SimpleNamespace(best=SimpleNamespace(score=SimpleNamespace(successes=kept)), restore_best=lambda: None)
         self.schedule = Schedule(settings)
         self.convergence = Convergence(self.schedule, settings.convergence)
-        self.polish = Polish(self.schedule, cast(Any, best), settings.polish)
+        self.polish = Polish(self.schedule, cast(Any, best))
 
     def observe(self, row: dict[str, float]) -> None:
         for observer in (self.convergence, self.polish):
@@ -127,7 +127,7 @@ def test_a_settled_training_follows_the_ramp_in_half_as_many_steps_until_it_fail
 
 @pytest.mark.parametrize(("kept", "mismatch", "polished"), [(1.0, 0.1, 6), (0.9, 0.1, 0), (1.0, 0.01, 0)])
 def test_a_rough_v_of_a_solved_task_is_polished_at_the_end(kept: float, mismatch: float, polished: int) -> None:
-    settings = make_settings("fast", load_robot("pendulum", "cpu", None), algorithm="cfvi", convergence=0.0)
+    settings = make_settings("fast", load_robot("pendulum", "cpu", None), algorithm="cfvi", evaluate_every=40)
     rows = followed(settings, [(1.0, -9.9, mismatch)], kept)
     assert [row["polishing"] for row in rows] == [False] * settings.iterations + [True] * polished
     if polished:
@@ -149,7 +149,7 @@ def test_every_training_ends_and_a_restored_one_alike(
     robot = load_robot("pendulum", "cpu", None)
     settings = make_settings("fast", robot, algorithm=algorithm, iterations=40, evaluate_every=every)
     rows = followed(settings, looks, kept)
-    assert len(rows) <= 40 + 0.5 * 40 + settings.polish
+    assert len(rows) <= 40 + 0.5 * 40 + 6
     done = [row["done"] for row in rows]
     assert done == sorted(set(done))
     assert followed(settings, looks, kept, stored_at) == rows
@@ -160,7 +160,7 @@ def test_the_learning_rate_falls_on_a_half_cosine_and_the_authors_stays() -> Non
     assert rates[0] == pytest.approx(3e-3)
     assert rates[4] == pytest.approx((3e-3 + 1e-5) / 2.0)
     assert rates[-1] == pytest.approx(1e-5)
-    constant = Settings(iterations=9, learning_rate=3e-3, optimiser="amsgrad")
+    constant = Settings(iterations=9, learning_rate=3e-3, authors=True)
     assert {row["rate"] for row in followed(constant, [(0.0, -1.0, 0.0)])} == {3e-3}
 
 

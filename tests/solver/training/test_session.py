@@ -55,7 +55,7 @@ def test_another_seed_gives_another_run(train_tiny: TrainTiny, finished_run: Pat
 
 
 def test_a_callback_stops_a_training_that_resume_continues(short: str, tmp_path: Path) -> None:
-    settings = {**TINY, "iterations": 4, "polish": 0, "convergence": 0}
+    settings = {**TINY, "iterations": 4, "convergence": 0}
     rows: list[float] = []
 
     def stop(row: dict[str, float]) -> bool:
@@ -113,7 +113,7 @@ def test_interrupted_between_metrics_and_checkpoint(
     assert identical(finished_run, tmp_path / "run")
 
 
-@pytest.mark.parametrize("changes", [{"optimiser": "soap"}, {"modulation": "stationary"}, {"sampling": "mixture"}])
+@pytest.mark.parametrize("changes", [{"authors": False}, {"modulation": "stationary"}, {"sampling": "mixture"}])
 def test_resuming_other_settings(train_tiny: TrainTiny, tmp_path: Path, changes: dict[str, Any]) -> None:
     def interrupt(row: dict[str, float]) -> None:
         if row["iteration"] == 2:
@@ -188,7 +188,7 @@ def test_full_disk_during_training_keeps_the_checkpoint(
     assert load_run_checkpoint(tmp_path)["iteration"] == 2
 
 
-@pytest.mark.parametrize(("name", "value"), [("width", 9), ("loss_scale", 0.5), ("seed", 7), ("step_periods", [1])])
+@pytest.mark.parametrize(("name", "value"), [("width", 9), ("trace_floor", 0.5), ("seed", 7), ("step_periods", [1])])
 def test_run_json_edited_before_resuming(run_copy: Path, name: str, value: Any) -> None:
     content = json.loads((run_copy / RUN).read_text())
     content["settings"][name] = value

@@ -47,9 +47,9 @@ def test_paper_preset_has_the_authors_numbers() -> None:
         (0.90, 4, 64, 4, 250, 20, 51200, 512, 1e-4),
     ]
     for settings in (pendulum, cartpole):
-        assert (settings.optimiser, settings.sampling, settings.step_periods) == ("amsgrad", "uniform", (1,))
+        assert (settings.authors, settings.sampling, settings.step_periods) == (True, "uniform", (1,))
         assert settings.adversaries == {"state": 0.025, "action": 0.1, "observation": 0.025, "parameters": 0.15}
-        assert (settings.polish, settings.convergence, settings.basin) == (0, 0.0, False)
+        assert (settings.convergence, settings.basin) == (0.0, False)
 
 
 def test_the_paper_preset_knows_no_robot_by_its_name(slider: str) -> None:
@@ -96,7 +96,7 @@ def test_adversaries_are_objects_or_radii_by_name() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("optimiser", "sgd"),
+        ("sampling", "grid"),
         ("adversary_ramp", (0.6, 0.2)),
         ("adversary_ramp", (0.6,)),
         ("adversary_ramp", (0.0, 1.5)),
@@ -165,6 +165,7 @@ CHANGES = st.fixed_dictionaries(
         "learning_rate": st.floats(1e-6, 1.0).map(lambda x: float(f"{x:.6g}")),
         "trace_decay": st.floats(0.0, 0.99).map(lambda x: float(f"{x:.6f}")),
         "step_periods": st.lists(st.integers(1, 8), min_size=1, max_size=4).map(tuple),
+        "authors": st.booleans(),
         "modulation": st.sampled_from(["wiener", "stationary"]),
         "sampling": st.sampled_from(["uniform", "spread-rollouts"]),
         "basin": st.booleans(),
@@ -201,5 +202,5 @@ def test_fast_follows_the_size_and_the_time_scale() -> None:
         if name in seconds:
             assert hold == pytest.approx(seconds[name] / 0.008 / 8.0, abs=0.5)
         assert (s.step_periods[0], s.step_periods[-1]) == (2 * hold, max(1, hold // 2))
-        assert (s.basin, s.reaction_periods, s.limit_cost, s.loss_scale) == (True, 1.0, 1.0, 0.2)
+        assert (s.basin, s.reaction_periods, s.limit_cost, s.authors) == (True, 1.0, 1.0, False)
         assert s.sampling == "mixture"
