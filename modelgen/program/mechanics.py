@@ -1,15 +1,21 @@
-"""The functions of mechanics that are built on request: M, bias, gravity, S, energies and the positions of points.
+"""Functions that no artifact holds from the start: those of mechanics, built on request, and the trim u0(theta).
 
 M(q) vdot + bias(q, v) = S(q) u are the equations of motion with v = (v_1, ...), whose rates of coordinates are
 qdot = G(q) v; for most robots qdot = v. Gradients are formed on the graph.
+
+The trim is made of the nodes of an artifact when it is asked for, so that artifacts and their hashes stay as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+import hashlib
+import sys
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 
 from modelgen.errors import ModelError
+from modelgen.files import sources
+from modelgen.metadata import Metadata
 from modelgen.program.differentiate import forward, reverse
 from modelgen.program.functions import SIGNATURES, Argument, Function, Output, Program
 from modelgen.program.graph import Graph, Node
@@ -129,3 +135,118 @@ def program(mechanics: Mechanics, names: Collection[str]) -> Program:
         elif not MECHANICS.keys() <= set(names):
             raise ModelError(f"there is no `{name}` of this robot: {UNSTATED[name]}.")
     return Program(mechanics.graph, tuple(functions))
+
+
+REGULAR = 1e-10  # weight of the size of the inputs in a trim, which makes redundant ones small
+SMALLEST = 1e-12  # of that weight, for inputs without an effect
+ROUNDS = 3  # of the search for the inputs that a trim has at a limit, beside one for each input
+
+
+def trims(program: Program, robot: Metadata) -> Program:
+    """`trim`, a function (x, theta) -> u0 (m,): the smallest inputs within the limits that hold a target x.
+
+    Where no input holds it, they come nearest to it. Inputs are measured in units of half their range, and rates in
+    units of the limits of the states. `trim_slopes` gives du0_dtheta (m, p) too, by the implicit function theorem on
+    the Jacobians of the dynamics; without them in the program it is left out.
+
+    The inputs at a limit are found by a primal-dual active set method; of its rounds the best one counts. (M.
+    Hintermueller, K. Ito, K. Kunisch: The primal-dual active set strategy as a semismooth Newton method, 2002.)
+    """
+    graph, known = program.graph, {function.name: function for function in program.functions}
+    x, theta = known["affine_dynamics"].arguments
+    a, B = (output.entries for output in known["affine_dynamics"].outputs)
+    m, half = len(robot.inputs), [entry.limit for entry in robot.inputs]
+    scales = [(i, 1.0 / robot.states[i].limit) for i in robot.held]
+
+    def rows(by_input: Sequence[Node]) -> list[list[Node]]:
+        """Rates (h, m) of the held states by shares of the inputs, in units of their limits."""
+        return [[graph.mul(graph.constant(s * half[k]), by_input[i * m + k]) for k in range(m)] for i, s in scales]
+
+    A, drift = rows(B), [graph.mul(graph.constant(s), a[i]) for i, s in scales]
+    columns = [list(column) for column in zip(*A, strict=True)] or [[] for _ in range(m)]
+    N = [[graph.dot(one, other) for other in columns] for one in columns]
+    size = graph.call("maximum", graph.sum(N[k][k] for k in range(m)), graph.constant(SMALLEST))
+    for k in range(m):
+        N[k][k] = graph.add(N[k][k], graph.mul(graph.constant(REGULAR), size))
+    wanted = [graph.negative(graph.dot(column, drift)) for column in columns]
+    z, free = _bounded(
+        graph, N, wanted, [(entry.lower / entry.limit, entry.upper / entry.limit) for entry in robot.inputs]
+    )
+    u0 = Output("u0", (m,), tuple(graph.mul(graph.constant(h), share) for h, share in zip(half, z, strict=True)))
+    made = [Function("trim", (x, theta), (u0,))]
+    if "jacobians" in known:
+        of = {output.name: output.entries for output in known["jacobians"].outputs}
+        p, rest = len(theta.entries), [graph.add(graph.dot(row, z), each) for row, each in zip(A, drift, strict=True)]
+        slopes = []
+        for j in range(p):
+            dA = rows(of["dB_dtheta"][j::p])
+            moved = [
+                graph.add(graph.dot(row, z), graph.mul(graph.constant(s), of["da_dtheta"][i * p + j]))
+                for row, (i, s) in zip(dA, scales, strict=True)
+            ]
+            right = [
+                graph.negative(graph.add(graph.dot(column, moved), graph.dot([row[k] for row in dA], rest)))
+                for k, column in enumerate(columns)
+            ]
+            slopes.append(
+                graph.solve(_masked(graph, N, free), [graph.mul(f, r) for f, r in zip(free, right, strict=True)])
+            )
+        by_theta = tuple(graph.mul(graph.constant(half[k]), slopes[j][k]) for k in range(m) for j in range(p))
+        made.append(Function("trim_slopes", (x, theta), (u0, Output("du0_dtheta", (m, p), by_theta))))
+    digest = hashlib.sha256(f"{program.digest} {sources(sys.modules[__name__])}".encode()).hexdigest()
+    return replace(program, functions=tuple(made), drawing=None, segments=(), digest=digest)
+
+
+def _masked(graph: Graph, N: list[list[Node]], free: Sequence[Node]) -> list[list[Node]]:
+    """N (m, m) among the free entries, and the unit matrix among the others."""
+    m = len(free)
+    held = [graph.sub(graph.one, each) for each in free]
+    return [
+        [
+            graph.add(graph.mul(graph.mul(free[i], free[k]), N[i][k]), held[i] if i == k else graph.zero)
+            for k in range(m)
+        ]
+        for i in range(m)
+    ]
+
+
+def _bounded(
+    graph: Graph, N: list[list[Node]], wanted: Sequence[Node], bounds: Sequence[tuple[float, float]]
+) -> tuple[list[Node], list[Node]]:
+    """The z (m,) with the least z' N z/2 - wanted' z within bounds; 1 for its entries that are free, 0 for others."""
+    m, sides = len(wanted), [(graph.constant(low), graph.constant(high)) for low, high in bounds]
+
+    def beyond(a: Node, b: Node) -> Node:
+        """1 where a > b, otherwise 0."""
+        return graph.call("maximum", graph.zero, graph.call("sign", graph.sub(a, b)))
+
+    def chosen(mask: Node, a: Node, b: Node) -> Node:
+        return graph.add(graph.mul(mask, a), graph.mul(graph.sub(graph.one, mask), b))
+
+    tried, least = list(graph.solve(N, wanted)), graph.zero
+    best: list[Node] = []
+    loose: list[Node] = []
+    for _ in range(m + ROUNDS if m > 1 else 1):
+        above = [beyond(t, high) for t, (_, high) in zip(tried, sides, strict=True)]
+        below = [beyond(low, t) for t, (low, _) in zip(tried, sides, strict=True)]
+        free = [graph.sub(graph.one, graph.add(up, down)) for up, down in zip(above, below, strict=True)]
+        fixed = [
+            graph.add(graph.mul(up, high), graph.mul(down, low))
+            for up, down, (low, high) in zip(above, below, sides, strict=True)
+        ]
+        right = [chosen(free[k], graph.sub(wanted[k], graph.dot(N[k], fixed)), fixed[k]) for k in range(m)]
+        z = graph.solve(_masked(graph, N, free), right)
+        pull = [graph.sub(wanted[k], graph.dot(N[k], z)) for k in range(m)]
+        tried = [
+            graph.add(z[k], graph.mul(graph.sub(graph.one, free[k]), graph.div(pull[k], N[k][k]))) for k in range(m)
+        ]
+        within = [graph.call("minimum", graph.call("maximum", z[k], sides[k][0]), sides[k][1]) for k in range(m)]
+        cost = graph.sub(
+            graph.mul(graph.constant(0.5), graph.dot(within, [graph.dot(row, within) for row in N])),
+            graph.dot(wanted, within),
+        )
+        better = beyond(least, cost) if best else graph.one
+        best = [chosen(better, new, old) for new, old in zip(within, best, strict=True)] if best else within
+        loose = [chosen(better, new, old) for new, old in zip(free, loose, strict=True)] if loose else free
+        least = chosen(better, cost, least) if better != graph.one else cost
+    return best, loose

@@ -16,12 +16,13 @@ from typing import Any
 import casadi
 import numpy as np
 
+from modelgen.backends.casadi import compiled
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Rotation
 from solver.export.onnx_graph import OnnxGraph, OnnxTensor, entries, where
 from solver.export.onnx_value import Frame, frame_of, frame_of_contexts, joined, summed, value_of
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
-from solver.problem.problem import FARTHEST, REGULAR
+from solver.problem.problem import FARTHEST
 from solver.training.solution import Solution
 from solver.value.told import told_by
 
@@ -107,22 +108,17 @@ class _Policy:
         return theta
 
     def _moving_trim(self) -> tuple[list[Any], list[Any]]:
-        """Trims, and slopes of the kernel's cost there, as m columns each; the formula of `Problem.trim_of`."""
+        """Trims, and slopes of the kernel's cost there, as m columns each."""
         problem, values = self._solution.problem, self._frame.values
         assert problem.context is not None
         assert values is not None
-        context, m = casadi.SX.sym("context", len(problem.context)), len(self._limits)
+        context, m = casadi.SX.sym("context", len(problem.context)), len(self._trim)
         target = casadi.SX(problem.context.target.tolist())
         if problem.context.shift is not None:
             c = (context - problem.context.middle.numpy()) / problem.context.half.numpy()
             target += casadi.mtimes(problem.context.shift.numpy().T, c)
-        a, B = self._robot.casadi_function("affine_dynamics")(target, self._theta(context))
-        limits = problem.state_limits[problem.held].numpy()
-        A = casadi.mtimes(casadi.mtimes(casadi.diag(1.0 / limits), B[problem.held, :]), casadi.diag(self._limits))
-        normal, wanted = casadi.mtimes(A.T, A), casadi.mtimes(A.T, -a[problem.held] / limits)
-        normal += REGULAR * casadi.fmax(casadi.trace(normal), 1e-12) * casadi.SX.eye(m)
-        share = solved([[normal[i, k] for k in range(m)] for i in range(m)], [wanted[i] for i in range(m)])
-        trim = casadi.vertcat(*share) * self._limits
+        program = self._robot.trim_program
+        trim = compiled(program.graph, program.function("trim"), self._robot.name)(target, self._theta(context))
         found = entries(casadi.Function("trim", [context], [casadi.densify(trim)]), values)
         columns = [entry for entry in found if entry is not None]
         slopes = entries(self._slopes, joined(columns))[:m]
