@@ -139,7 +139,10 @@ def program(mechanics: Mechanics, names: Collection[str]) -> Program:
 
 REGULAR = 1e-10  # weight of the size of the inputs in a trim, which makes redundant ones small
 SMALLEST = 1e-12  # of that weight, for inputs without an effect
-ROUNDS = 3  # of the search for the inputs that a trim has at a limit, beside one for each input
+ROUNDS = 16  # steps of the interior point method for trims of several inputs
+CENTRED = 0.1  # of the mean product of room and multiplier, which a step aims at
+NOT_YET = 0.99  # of the way to the nearest limit, which no step exceeds
+NEAREST = 1e-12  # to a limit, in shares of an input
 
 
 def trims(program: Program, robot: Metadata) -> Program:
@@ -149,8 +152,8 @@ def trims(program: Program, robot: Metadata) -> Program:
     units of the limits of the states. `trim_slopes` gives du0_dtheta (m, p) too, by the implicit function theorem on
     the Jacobians of the dynamics; without them in the program it is left out.
 
-    The inputs at a limit are found by a primal-dual active set method; of its rounds the best one counts. (M.
-    Hintermueller, K. Ito, K. Kunisch: The primal-dual active set strategy as a semismooth Newton method, 2002.)
+    Where several inputs would leave their limits, an interior point method finds those at a limit, and the equations
+    of the others are solved again (S. Wright: Primal-Dual Interior-Point Methods, 1997).
     """
     graph, known = program.graph, {function.name: function for function in program.functions}
     x, theta = known["affine_dynamics"].arguments
@@ -214,39 +217,101 @@ def _bounded(
     graph: Graph, N: list[list[Node]], wanted: Sequence[Node], bounds: Sequence[tuple[float, float]]
 ) -> tuple[list[Node], list[Node]]:
     """The z (m,) with the least z' N z/2 - wanted' z within bounds; 1 for its entries that are free, 0 for others."""
-    m, sides = len(wanted), [(graph.constant(low), graph.constant(high)) for low, high in bounds]
+    m, alone = len(wanted), list(graph.solve(N, wanted))
+    low, high = ([graph.constant(each[side]) for each in bounds] for side in (0, 1))
+    free = [_between(graph, t, a, b) for t, a, b in zip(alone, low, high, strict=True)]
+    if m == 1:
+        return [_clipped(graph, alone[0], low[0], high[0])], free
+    inside = graph.one
+    for each in free:
+        inside = graph.mul(inside, each)
+    z, below, above = _interior(graph, N, wanted, low, high)
+    loose = [_between(graph, z[k], graph.add(low[k], below[k]), graph.sub(high[k], above[k])) for k in range(m)]
+    ends = [_chosen(graph, _beyond(graph, below[k], above[k]), low[k], high[k]) for k in range(m)]
+    fixed = [graph.mul(graph.sub(graph.one, loose[k]), ends[k]) for k in range(m)]
+    right = [_chosen(graph, loose[k], graph.sub(wanted[k], graph.dot(N[k], fixed)), fixed[k]) for k in range(m)]
+    polished = [
+        _clipped(graph, *entries)
+        for entries in zip(graph.solve(_masked(graph, N, loose), right), low, high, strict=True)
+    ]
+    worse = _beyond(graph, *(_quadratic(graph, N, wanted, each) for each in (polished, z)))
+    limited = [_chosen(graph, worse, one, other) for one, other in zip(z, polished, strict=True)]
+    return (
+        [_chosen(graph, inside, one, other) for one, other in zip(alone, limited, strict=True)],
+        [_chosen(graph, inside, graph.one, each) for each in loose],
+    )
 
-    def beyond(a: Node, b: Node) -> Node:
-        """1 where a > b, otherwise 0."""
-        return graph.call("maximum", graph.zero, graph.call("sign", graph.sub(a, b)))
 
-    def chosen(mask: Node, a: Node, b: Node) -> Node:
-        return graph.add(graph.mul(mask, a), graph.mul(graph.sub(graph.one, mask), b))
-
-    tried, least = list(graph.solve(N, wanted)), graph.zero
-    best: list[Node] = []
-    loose: list[Node] = []
-    for _ in range(m + ROUNDS if m > 1 else 1):
-        above = [beyond(t, high) for t, (_, high) in zip(tried, sides, strict=True)]
-        below = [beyond(low, t) for t, (low, _) in zip(tried, sides, strict=True)]
-        free = [graph.sub(graph.one, graph.add(up, down)) for up, down in zip(above, below, strict=True)]
-        fixed = [
-            graph.add(graph.mul(up, high), graph.mul(down, low))
-            for up, down, (low, high) in zip(above, below, sides, strict=True)
+def _interior(
+    graph: Graph, N: list[list[Node]], wanted: Sequence[Node], low: Sequence[Node], high: Sequence[Node]
+) -> tuple[list[Node], list[Node], list[Node]]:
+    """z (m,) of `_bounded` up to rounding, and the multipliers of both limits by the trace of N."""
+    m = len(wanted)
+    size = graph.call("maximum", graph.sum(N[k][k] for k in range(m)), graph.constant(SMALLEST))
+    z = [graph.mul(graph.constant(0.5), graph.add(a, b)) for a, b in zip(low, high, strict=True)]
+    pulls = [[size] * m, [size] * m]  # multipliers of the lower and of the upper limits
+    share = graph.constant(CENTRED / (2 * m))
+    for _ in range(ROUNDS):
+        rooms = [
+            [
+                graph.call("maximum", graph.sub(b, a), graph.constant(NEAREST))
+                for a, b in zip(ends[0], ends[1], strict=True)
+            ]
+            for ends in ((low, z), (z, high))
         ]
-        right = [chosen(free[k], graph.sub(wanted[k], graph.dot(N[k], fixed)), fixed[k]) for k in range(m)]
-        z = graph.solve(_masked(graph, N, free), right)
-        pull = [graph.sub(wanted[k], graph.dot(N[k], z)) for k in range(m)]
-        tried = [
-            graph.add(z[k], graph.mul(graph.sub(graph.one, free[k]), graph.div(pull[k], N[k][k]))) for k in range(m)
+        mu = graph.mul(share, graph.add(*(graph.dot(room, pull) for room, pull in zip(rooms, pulls, strict=True))))
+        stiff = [
+            [graph.div(l, s) for l, s in zip(pull, room, strict=True)] for pull, room in zip(pulls, rooms, strict=True)
         ]
-        within = [graph.call("minimum", graph.call("maximum", z[k], sides[k][0]), sides[k][1]) for k in range(m)]
-        cost = graph.sub(
-            graph.mul(graph.constant(0.5), graph.dot(within, [graph.dot(row, within) for row in N])),
-            graph.dot(wanted, within),
-        )
-        better = beyond(least, cost) if best else graph.one
-        best = [chosen(better, new, old) for new, old in zip(within, best, strict=True)] if best else within
-        loose = [chosen(better, new, old) for new, old in zip(free, loose, strict=True)] if loose else free
-        least = chosen(better, cost, least) if better != graph.one else cost
-    return best, loose
+        push = [[graph.div(mu, s) for s in room] for room in rooms]
+        matrix = [
+            [graph.add(N[i][k], graph.add(stiff[0][k], stiff[1][k])) if i == k else N[i][k] for k in range(m)]
+            for i in range(m)
+        ]
+        right = [
+            graph.add(graph.sub(wanted[k], graph.dot(N[k], z)), graph.sub(push[0][k], push[1][k])) for k in range(m)
+        ]
+        step = graph.solve(matrix, right)
+        towards = [step, [graph.negative(each) for each in step]]  # growth of the room to either limit
+        changes = [
+            [
+                graph.sub(graph.sub(push[side][k], pulls[side][k]), graph.mul(stiff[side][k], towards[side][k]))
+                for k in range(m)
+            ]
+            for side in (0, 1)
+        ]
+        most = graph.constant(NOT_YET)
+        for side in (0, 1):
+            for k in range(m):
+                most = graph.call("maximum", most, graph.negative(graph.div(towards[side][k], rooms[side][k])))
+                most = graph.call("maximum", most, graph.negative(graph.div(changes[side][k], pulls[side][k])))
+        length = graph.div(graph.constant(NOT_YET), most)
+        z = [graph.add(each, graph.mul(length, change)) for each, change in zip(z, step, strict=True)]
+        pulls = [
+            [graph.add(each, graph.mul(length, change)) for each, change in zip(pull, changed, strict=True)]
+            for pull, changed in zip(pulls, changes, strict=True)
+        ]
+    return z, *([graph.div(each, size) for each in pull] for pull in pulls)  # type: ignore[return-value]
+
+
+def _beyond(graph: Graph, a: Node, b: Node) -> Node:
+    """1 where a > b, otherwise 0."""
+    return graph.call("maximum", graph.zero, graph.call("sign", graph.sub(a, b)))
+
+
+def _between(graph: Graph, z: Node, low: Node, high: Node) -> Node:
+    """1 where z is within the limits, otherwise 0."""
+    return graph.sub(graph.one, graph.call("maximum", _beyond(graph, low, z), _beyond(graph, z, high)))
+
+
+def _chosen(graph: Graph, mask: Node, a: Node, b: Node) -> Node:
+    return graph.add(graph.mul(mask, a), graph.mul(graph.sub(graph.one, mask), b))
+
+
+def _clipped(graph: Graph, z: Node, low: Node, high: Node) -> Node:
+    return graph.call("minimum", graph.call("maximum", z, low), high)
+
+
+def _quadratic(graph: Graph, N: list[list[Node]], wanted: Sequence[Node], z: Sequence[Node]) -> Node:
+    squares = graph.dot(z, [graph.dot(row, z) for row in N])
+    return graph.sub(graph.mul(graph.constant(0.5), squares), graph.dot(wanted, z))
