@@ -336,35 +336,48 @@ class Tangent:
         return np.array([limit for _, _, limit in self.entries])
 
     def basis(self, x: Array) -> Array:
-        """dx/de (n, nt) at x (n,)."""
-        result = np.zeros((len(x), self.size))
-        result[self.plain] = 1.0
+        """dx/de (..., n, nt) at x (..., n)."""
+        result = np.zeros((*x.shape, self.size))
+        states, errors = self.plain
+        result[..., states, errors] = 1.0
         for rotation, places in self.rotations:
-            result[rotation.quaternion, places] = kinematics(x[rotation.quaternion]) / 2.0
+            result[..., rotation.quaternion, places] = kinematics(x[..., rotation.quaternion]) / 2.0
         return result
 
     def projection(self, x: Array) -> Array:
-        """de/dx (nt, n) at x (n,), the left inverse of `basis`."""
-        result = self.basis(x).T
+        """de/dx (..., nt, n) at x (..., n), the left inverse of `basis`."""
+        result = self.basis(x).swapaxes(-1, -2)
         for rotation, places in self.rotations:
-            result[places, rotation.quaternion] *= 4.0
+            result[..., places, rotation.quaternion] *= 4.0
         return result
 
     def moved(self, x: Array, e: Array) -> Array:
-        """The state (n,) at the error e (nt,) from x (n,). A rotation is moved by half a turn at most."""
+        """States (..., n) at the errors e (..., nt) from x (..., n). A rotation is moved by half a turn at most."""
         states, places = self.plain
         result = x.copy()
-        result[states] += e[places]
+        result[..., states] += e[..., places]
         for rotation, turn in self.rotations:
-            half = e[turn] / 2.0
-            half = half / max(1.0, float(np.linalg.norm(half)))
-            w = math.sqrt(max(0.0, 1.0 - float(half @ half)))
-            q = x[rotation.quaternion]
-            result[rotation.quaternion] = w * q + kinematics(q) @ half
+            half = e[..., turn] / 2.0
+            half = half / np.maximum(1.0, np.linalg.norm(half, axis=-1, keepdims=True))
+            w = np.sqrt(np.maximum(0.0, 1.0 - (half**2).sum(axis=-1, keepdims=True)))
+            q = x[..., rotation.quaternion]
+            result[..., rotation.quaternion] = w * q + (kinematics(q) @ half[..., None])[..., 0]
         return result
 
 
 def kinematics(q: Array) -> Array:
-    """K (4, 3) of a quaternion (4,): K h is the product of q with the pure quaternion of h."""
-    w, x, y, z = q
-    return np.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])
+    """K (..., 4, 3) of quaternions (..., 4): K h is the product of q with the pure quaternion of h."""
+    w, x, y, z = np.moveaxis(q, -1, 0)
+    rows = ((-x, -y, -z), (w, -z, y), (z, w, -x), (-y, x, w))
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def turn_between(p: Array, q: Array) -> tuple[Array, Array]:
+    """Errors e = 2 sign(w) v (..., 3) of rotations q (..., 4) from p (..., 4), where (w, v) is conj(p) q; and de by a
+    small turn of q (..., 3, 3)."""
+    w, v = (p * q).sum(axis=-1), (kinematics(p).swapaxes(-1, -2) @ q[..., None])[..., 0]
+    sign = np.where(w < 0.0, -1.0, 1.0)[..., None]
+    x, y, z = np.moveaxis(v, -1, 0)
+    rows = ((w, -z, y), (z, w, -x), (-y, x, w))
+    slopes = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    return 2.0 * sign * v, sign[..., None] * slopes

@@ -24,7 +24,6 @@ from modelgen.identification import identified_file
 from modelgen.identification.confidence import LEVEL, in_words
 from modelgen.identification.fit import Progress, eliminated
 from modelgen.identification.model import FINER, simulate
-from modelgen.identification.recordings import require_no_rotation
 from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import TIME
@@ -71,7 +70,12 @@ def excite(robot: CompiledRobot, task: Task, generations: int, progress: Progres
 
     Raises ModelError where the robot leaves its limits without an input, or with all inputs that were tried.
     """
-    require_no_rotation(robot.metadata)
+    if robot.metadata.rotations:
+        raise ModelError(
+            f"the joint `{robot.metadata.rotations[0].name}` of `{robot.name}` is a rotation, and `modelgen excite` "
+            "designs inputs for angles and lengths only. Record inputs of your own that turn the robot about all axes, "
+            "and write `modelgen identify`."
+        )
     rate = robot.metadata.task.control_rate
     count = max(round(task.seconds * rate), 1)
     thetas = _robots(robot, task)

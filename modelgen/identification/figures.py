@@ -20,6 +20,7 @@ from modelgen.identification.prediction import Outcome
 from modelgen.identification.recordings import Recording
 from modelgen.identification.result import contradictions, misfits, parameter_rows, sentences
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Tangent
 from modelgen.style import POLICIES, colour
 
 SHOWN = 6.0  # s of a held-out recording
@@ -30,7 +31,8 @@ MEASURED, PREDICTED = colour("soft"), POLICIES[0]
 def prediction(robot: CompiledRobot, held: HeldOut) -> Figure:
     """Measured and predicted states of the recording in `held` that was predicted worst, and their difference."""
     windows = held.windows
-    power = (held.residuals / robot.state_limits) ** 2
+    tangent = Tangent(robot.metadata)
+    power = (held.residuals / tangent.limits) ** 2
     owners = np.unique(windows.recording)
     worst = owners[np.argmax([power[:, windows.recording == each].mean() for each in owners])]
     begin = windows.begin[windows.recording == worst].min()
@@ -47,9 +49,9 @@ def prediction(robot: CompiledRobot, held: HeldOut) -> Figure:
             predicted = (measured[..., index] + difference)[rows, number]
             above.plot(time[rows, number], predicted, color=PREDICTED, label=None if number else "predicted")
             below.plot(time[rows, number], difference[rows, number], color=PREDICTED)
-        state = robot.metadata.states[index]
-        above.set(ylabel=f"{state.name} [{state.unit}]")
-        below.set(ylabel=f"predicted - measured [{state.unit}]")
+        name, unit, _ = tangent.entries[index]
+        above.set(ylabel=f"{name} [{unit}]")
+        below.set(ylabel=f"predicted - measured [{unit}]")
         below.axhline(0.0, color=MEASURED, linewidth=0.8)
         above.legend(loc="best")
     for axes in figure.axes[-2:]:
@@ -63,10 +65,10 @@ def forecast(robot: CompiledRobot, bands: Bands) -> Figure:
     states = np.flatnonzero(~np.isnan(bands.half_width).any(axis=0))
     figure = Figure(figsize=(8.0, 2.6 * len(states)), layout="constrained")
     for index, axes in zip(states, figure.subplots(len(states), 1, squeeze=False, sharex=True).ravel(), strict=True):
-        errors, state = bands.largest[..., index], robot.metadata.states[index]
+        errors, (name, unit, _) = bands.largest[..., index], Tangent(robot.metadata).entries[index]
         axes.plot(np.repeat(bands.seconds, errors.shape[1]), errors.ravel(), ".", markersize=3, color=MEASURED)
         axes.plot(bands.seconds, bands.half_width[:, index], color=PREDICTED, label="half width of the band")
-        axes.set(ylabel=f"error of {state.name} [{state.unit}]", ylim=(0.0, None))
+        axes.set(ylabel=f"error of {name} [{unit}]", ylim=(0.0, None))
         axes.legend(loc="upper left")
     figure.axes[-1].set(xlabel="time ahead [s]")
     return figure
@@ -74,18 +76,22 @@ def forecast(robot: CompiledRobot, bands: Bands) -> Figure:
 
 def worst(robot: CompiledRobot, recordings: Sequence[Recording], outcomes: Sequence[Outcome]) -> Figure:
     """The worst prediction of every state: what was measured, what was predicted, and the band."""
+    tangent = Tangent(robot.metadata)
+    turned = {i for _, places in tangent.rotations for i in range(places.start, places.stop)}
     figure = Figure(figsize=(8.0, 2.6 * len(outcomes)), layout="constrained")
     for each, axes in zip(outcomes, figure.subplots(len(outcomes), 1, squeeze=False).ravel(), strict=True):
-        found, state = each.worst, robot.metadata.states[each.state]
+        found, (name, unit, _) = each.worst, tangent.entries[each.state]
         recording, time = recordings[found.recording], found.begin + found.lead
         shown = (recording.time >= found.begin - PAST) & (recording.time <= time[-1] + 1e-9)
-        measured = recording.states[shown, each.state]
+        measured = recording.states[shown, tangent.states[each.state]]
+        if each.state in turned:  # the turn from what was measured
+            measured = np.where(np.isnan(measured), np.nan, 0.0)
         predicted = np.interp(time, recording.time[shown], measured) + found.error
         axes.plot(recording.time[shown], measured, ".", markersize=3, color=MEASURED, label="measured")
         axes.plot(time, predicted, color=PREDICTED, label="predicted")
         band = predicted - found.half_width, predicted + found.half_width
         axes.fill_between(time, *band, color=PREDICTED, alpha=0.2, linewidth=0.0, label="band")
-        axes.set(ylabel=f"{state.name} [{state.unit}]", xlabel=f"time in {recording.path.name} [s]")
+        axes.set(ylabel=f"{name} [{unit}]", xlabel=f"time in {recording.path.name} [s]")
         axes.legend(loc="best")
     return figure
 
@@ -94,13 +100,13 @@ def spectra(robot: CompiledRobot, found: Identified) -> Figure:
     """Power of the residual over frequency by Welch's method, and of white noise of the same size."""
     windows, figure = found.windows, Figure(figsize=(8.0, 3.2), layout="constrained")
     axes = figure.subplots()
-    for index, state in enumerate(robot.metadata.states):
+    for index, (name, unit, _) in enumerate(Tangent(robot.metadata).entries):
         known = ~np.isnan(windows.measured[..., index])
         if not known.any():
             continue
         frequency, power = welched(found.residuals[..., index].T[known.T], windows.period)
         shade = POLICIES[index % len(POLICIES)]
-        axes.loglog(frequency[1:], power[1:], color=shade, label=f"{state.name} [{state.unit}²/Hz]")
+        axes.loglog(frequency[1:], power[1:], color=shade, label=f"{name} [{unit}²/Hz]")
         axes.axhline(2 * windows.period * float(found.residual[index] ** 2), color=shade, linestyle=":")
     axes.axvline(1 / windows.seconds, color=MEASURED, linestyle="--", label="one window")
     axes.set(xlabel="frequency [Hz]", ylabel="power of the residual")
@@ -161,7 +167,7 @@ NAMED = 3  # directions of the set that are listed
 
 def html(robot: CompiledRobot, content: IdentifiedFile, identified: Identified, file: str) -> str:
     """The page; content: that of `file`."""
-    held = max(identified.held_out, key=lambda each: float(np.nanmax(each.error / robot.state_limits)))
+    held = max(identified.held_out, key=lambda each: float(np.nanmax(each.error / Tangent(robot.metadata).limits)))
     listed = "".join(f"<li>{escape(line)}</li>" for line in least_known(robot, identified.ellipsoid))
     rows = [
         [f"{escape(name)} ({style.unit(unit)})", value, lower, upper, *([escape(remark)] if remark else [])]

@@ -4,6 +4,8 @@ Every window has a start of its own, so that N small problems are solved side by
 left of the residual's derivative by theta when the starts follow is the variable projection of G. Golub and V. Pereyra
 ("The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate", SIAM J. Numer.
 Anal. 10, 1973) in the approximation of L. Kaufman (BIT 15, 1975).
+
+Residuals and deviations are of the nt numbers of a `Model`; a start is moved by small errors.
 """
 
 from __future__ import annotations
@@ -21,7 +23,6 @@ from modelgen.errors import ModelError
 from modelgen.identification.model import Model, Motion
 from modelgen.identification.recordings import Recording
 from modelgen.identification.windows import Windows
-from modelgen.loader import CompiledRobot
 
 ROBUST = 3.0  # standard deviations beyond which a residual counts by its size, not by its square
 ITERATIONS = 40
@@ -35,10 +36,10 @@ class Settled:
     """N windows with their best starts. Residuals are in standard deviations, zero where nothing was measured."""
 
     starts: Array  # (N, n)
-    residuals: Array  # (K, N, n), simulated minus measured
-    sensitivity: Array  # (K, N, n, p), the residuals' derivatives by theta while the starts follow
-    starts_by_theta: Array  # (N, n, p)
-    pushed: Array  # (K, N, n, l), like `sensitivity` for constant disturbances
+    residuals: Array  # (K, N, nt), simulated minus measured
+    sensitivity: Array  # (K, N, nt, p), the residuals' derivatives by theta while the starts follow
+    starts_by_theta: Array  # (N, nt, p)
+    pushed: Array  # (K, N, nt, l), like `sensitivity` for constant disturbances
 
 
 def weights(residuals: Array, robust: bool) -> Array:
@@ -70,11 +71,11 @@ def settle(
     robust: bool,
     pushes: Array | None = None,
 ) -> Settled:
-    """The best starts from a guess (N, n). deviations: (n,) of the sensors; pushes: (n, l) as in `simulate`.
+    """The best starts from a guess (N, n). deviations: (nt,) of the sensors; pushes: (n, l) as in `simulate`.
 
     Where a motion does not stay finite, the residuals are not finite either.
     """
-    known, limits = ~np.isnan(windows.measured), np.asarray(model.robot.state_limits)
+    known, limits, moved = ~np.isnan(windows.measured), model.tangent.limits, model.tangent.moved
     measured = np.where(known, windows.measured, 0.0)
     weigh = known / deviations
 
@@ -91,28 +92,28 @@ def settle(
         if not np.isfinite(step).all() or last.all():
             break
         left = np.flatnonzero(~last)  # few of many, where motion is chaotic
-        tried = model.simulate(windows.chosen(left), starts[left] + step[left], theta, pushes)
+        tried = model.simulate(windows.chosen(left), moved(starts[left], step[left]), theta, pushes)
         there = residuals(tried.x, left)
         with np.errstate(invalid="ignore", over="ignore"):
             better = cost(there, robust) <= cost(found[:, left], robust) * (1 + 1e-12)
         which, damped = left[better], damping[left]
-        starts[which] += step[which]
+        starts[which] = moved(starts[which], step[which])
         for all_windows, new in zip(motion, tried, strict=True):
             all_windows[:, which] = new[:, better]
         damping[left] = np.where(better, np.maximum(damped / 10, DAMPING), np.maximum(damped * 10, 1e-3))
     step = np.where(np.abs(step) < CLOSE * limits, step, 0.0)
     with np.errstate(invalid="ignore", over="ignore"):
         found = residuals(motion.x + np.einsum("kwij,wj->kwi", motion.dx_dstart, step))
-        return eliminated(motion, starts + step, found, weigh, robust)
+        return eliminated(motion, moved(starts, step), found, weigh, robust)
 
 
 def _normal(J: Array, weight: Array) -> Array:
-    """The sum of J' W J of every window, (N, n, n)."""
+    """The sum of J' W J of every window, (N, nt, nt)."""
     return np.asarray(np.einsum("kwia,kwi,kwib->wab", J, weight, J, optimize=True))
 
 
 def _step(motion: Motion, found: Array, weigh: Array, damping: Array, robust: bool) -> tuple[Array, Array]:
-    """Damped Gauss-Newton (Levenberg and Marquardt) for every start, (N, n), and the expected gain, (N,)."""
+    """Damped Gauss-Newton (Levenberg and Marquardt) for every start, (N, nt), and the expected gain, (N,)."""
     with np.errstate(invalid="ignore", over="ignore"):
         J, weight = motion.dx_dstart * weigh[..., None], weights(found, robust)
         normal, gradient = _normal(J, weight), np.einsum("kwia,kwi->wa", J, weight * found)
@@ -125,12 +126,12 @@ def _step(motion: Motion, found: Array, weigh: Array, damping: Array, robust: bo
 
 
 def eliminated(motion: Motion, starts: Array, found: Array, weigh: Array, robust: bool) -> Settled:
-    """Residuals `found` (K, N, n) of a motion, with derivatives from which the starts are eliminated."""
+    """Residuals `found` (K, N, nt) of a motion, with derivatives from which the starts are eliminated."""
     by_start = motion.dx_dstart * weigh[..., None]
     others = np.concatenate([motion.dx_dtheta, motion.dx_dpush], axis=3) * weigh[..., None]
     weight, p = weights(found, robust), motion.dx_dtheta.shape[3]
     if not (np.isfinite(others).all() and np.isfinite(by_start).all() and np.isfinite(found).all()):
-        follow = np.zeros((*starts.shape, others.shape[3]))
+        follow = np.zeros((len(starts), by_start.shape[3], others.shape[3]))
     else:
         mixed = np.einsum("kwia,kwi,kwib->wab", by_start, weight, others, optimize=True)
         follow = -np.linalg.pinv(_normal(by_start, weight), hermitian=True) @ mixed
@@ -157,7 +158,7 @@ class Fit:
     """Parameters that fit the windows best."""
 
     theta: Array  # (p,)
-    deviations: Array  # (n,) standard deviations of the residuals; 1 where a state is not measured
+    deviations: Array  # (nt,) standard deviations of the residuals; 1 where a state is not measured
     settled: Settled
     remaining: Array  # (p,) the next Newton step, which is zero at the minimum
 
@@ -169,26 +170,26 @@ def fit(model: Model, recordings: Sequence[Recording], seconds: float, progress:
     """
     short = _shortest(model, recordings, seconds)
     progress(f"first fit, {short.steps.shape[1]} windows of {short.seconds:.3g} s")
-    deviations = _first_deviations(model.robot, short)
+    deviations = _first_deviations(model, short)
     short = model.resolved(short, short.starts, model.nominal, deviations)
     fitted = fit_windows(model, short, model.nominal, short.starts, deviations, robust=False)
     windows = model.cut(recordings, seconds)
     theta, starts = fitted.theta, windows.starts
-    deviations = _deviations(model.robot, windows, fitted.settled.residuals * deviations, short)
+    deviations = _deviations(model, windows, fitted.settled.residuals * deviations, short)
     for number in range(REFITS):
         progress(f"fit {number + 1} of {REFITS}, {windows.steps.shape[1]} windows of {seconds:g} s")
         windows = model.resolved(windows, starts, theta, deviations)
         fitted = fit_windows(model, windows, theta, starts, deviations, robust=True)
         theta, starts = fitted.theta, fitted.settled.starts
         residuals = fitted.settled.residuals * deviations
-        last, deviations = deviations, _deviations(model.robot, windows, residuals, windows)
+        last, deviations = deviations, _deviations(model, windows, residuals, windows)
         if np.allclose(last, deviations, rtol=0.02):
             break
     return windows, fitted
 
 
 def fit_windows(model: Model, windows: Windows, theta: Array, starts: Array, deviations: Array, robust: bool) -> Fit:
-    """Fit from theta (p,) and starts (N, n), with given deviations (n,). Raises ModelError for an infinite motion.
+    """Fit from theta (p,) and starts (N, n), with given deviations (nt,). Raises ModelError for an infinite motion.
 
     Combinations that the motion hardly shows stay near the model file's values: the noise would drive a fit without
     them to a bound. The search counts in half ranges from where it begins. SciPy's first trust region has the size of
@@ -209,7 +210,7 @@ def fit_windows(model: Model, windows: Windows, theta: Array, starts: Array, dev
         nonlocal best, at, last, last_at
         new = first + half * z
         if not np.array_equal(new, last_at):
-            guess = best.starts + best.starts_by_theta @ (new - at)
+            guess = model.tangent.moved(best.starts, best.starts_by_theta @ (new - at))
             last, last_at = settle(model, windows, guess, new, deviations, robust), new
             # The starts of a step that was too long lead nowhere: the next evaluation begins from the best one.
             better = cost(last.residuals, robust).sum() <= cost(best.residuals, robust).sum()
@@ -259,19 +260,19 @@ def _shortest(model: Model, recordings: Sequence[Recording], seconds: float) -> 
         return model.cut(recordings, seconds)
 
 
-def _first_deviations(robot: CompiledRobot, windows: Windows) -> Array:
-    """Deviations of the measurements from a straight line through their neighbours, (n,)."""
-    bend = windows.measured[1:-1] - (windows.measured[:-2] + windows.measured[2:]) / 2
-    return _floored(robot, windows, spread_of(bend, ~np.isnan(bend)))
+def _first_deviations(model: Model, windows: Windows) -> Array:
+    """Deviations of the measurements from a straight line through their neighbours, (nt,)."""
+    bend = np.diff(windows.changes, axis=0) / 2
+    return _floored(model, windows, spread_of(bend, ~np.isnan(bend)))
 
 
-def _deviations(robot: CompiledRobot, windows: Windows, residuals: Array, of: Windows) -> Array:
-    """Deviations (n,) of the residuals (K, N, n) of the windows `of`."""
-    return _floored(robot, windows, spread_of(residuals, ~np.isnan(of.measured)))
+def _deviations(model: Model, windows: Windows, residuals: Array, of: Windows) -> Array:
+    """Deviations (nt,) of the residuals (K, N, nt) of the windows `of`."""
+    return _floored(model, windows, spread_of(residuals, ~np.isnan(of.measured)))
 
 
 def spread_of(values: Array, known: NDArray[np.bool_]) -> Array:
-    """The standard deviation of every state, (n,), from the size that MOST of its values stay below.
+    """The standard deviation of every state, (nt,), from the size that MOST of its values stay below.
 
     Outliers do not move it much. Nor does a joint that stands still for most of a recording, which moves the median.
     """
@@ -279,7 +280,7 @@ def spread_of(values: Array, known: NDArray[np.bool_]) -> Array:
     return np.array([np.quantile(size, MOST) / chi.ppf(MOST, 1) if len(size) else 0.0 for size in sizes])
 
 
-def _floored(robot: CompiledRobot, windows: Windows, deviations: Array) -> Array:
+def _floored(model: Model, windows: Windows, deviations: Array) -> Array:
     """Deviations of at least a share of the limits; 1 where a state is not measured."""
     measured = ~np.isnan(windows.measured).all(axis=(0, 1))
-    return np.where(measured, np.maximum(deviations, FLOOR * np.asarray(robot.state_limits)), 1.0)
+    return np.where(measured, np.maximum(deviations, FLOOR * model.tangent.limits), 1.0)

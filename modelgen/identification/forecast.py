@@ -96,7 +96,7 @@ def forecasts(
     """Forecasts at theta (p,), one every OFTEN s. deviations: (n,) of the sensors. shape: that of the ellipsoid of the
     robot's own parameters. within: only in the stretches of these windows. A recording without a stretch that is long
     enough has none."""
-    none = np.zeros((0, 0, len(model.robot.state_names)))
+    none = np.zeros((0, 0, model.tangent.size))
     nothing = Forecasts(none[..., 0], none, none, np.zeros(0, np.intp), np.zeros(0))
     seconds = needed(model, recordings)
     past = seconds - AHEAD
@@ -110,7 +110,7 @@ def forecasts(
     chosen = lead.max(axis=0) > AHEAD * (1 - 1 / LEADS)
     if within is not None:
         chosen &= _inside(windows, within)
-    chosen &= _measured_before(windows, lead > 1e-9, model.robot.metadata.nq)
+    chosen &= _measured_before(windows, lead > 1e-9, model.robot.metadata.pose)
     windows, lead = windows.chosen(chosen), lead[:, chosen]
     if not chosen.any():
         return nothing
@@ -118,7 +118,11 @@ def forecasts(
     rows = int(ahead.argmax(axis=0).max())
     measured = np.where(ahead[..., None], np.nan, windows.measured)
     before = replace(
-        windows, steps=windows.steps[: rows - 1], inputs=windows.inputs[: rows - 1], measured=measured[:rows]
+        windows,
+        steps=windows.steps[: rows - 1],
+        inputs=windows.inputs[: rows - 1],
+        measured=measured[:rows],
+        attitudes=tuple((places, q[:rows]) for places, q in windows.attitudes),
     )
     begun = settle(model, before, before.starts, theta, deviations, robust=True)
     motion = model.simulate(windows, begun.starts, theta)

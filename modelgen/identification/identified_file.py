@@ -17,6 +17,7 @@ from modelgen.artifact.manifest import typed
 from modelgen.errors import ModelError
 from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Tangent
 
 Numbers = tuple[float, ...]
 OrNull = tuple[float | None, ...]  # null where a state is not measured
@@ -210,7 +211,7 @@ def _integer(text: str) -> int:
 
 def _check(content: IdentifiedFile, robot: CompiledRobot) -> None:
     """Raise ValueError for names and sizes that are not the robot's."""
-    names, states, p = robot.parameter_names, robot.state_names, len(robot.parameter_names)
+    names, states, p = robot.parameter_names, Tangent(robot.metadata).names, len(robot.parameter_names)
     region, radii, residual = content.ellipsoid, content.radii, content.residual
     if content.robot != robot.name:
         raise ValueError(f"its robot is {content.robot!r}")

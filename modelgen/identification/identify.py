@@ -63,7 +63,7 @@ def misfit(parts: Sequence[tuple[Windows, Array]], deviations: Array) -> Misfit:
         total += loss(residuals).sum(axis=(0, 1), where=known)
         pairs += both.sum(axis=(0, 1))
         change += loss(np.diff(residuals, axis=0) / np.sqrt(2)).sum(axis=(0, 1), where=both)
-        steps = np.abs(np.diff(windows.measured, axis=0)) / deviations
+        steps = np.abs(windows.changes) / deviations
         least = np.minimum(least, np.min(steps, axis=(0, 1), where=both & (steps > 1e-6), initial=np.inf))
     rounding = np.where(np.isfinite(least), least, 0.0) ** 2 / 12
     noise = np.maximum(change / np.maximum(pairs, 1), np.minimum(rounding, 1.0))
@@ -87,8 +87,9 @@ class Radii:
 def radii(model: Model, windows: Windows, fit: Fit) -> Radii:
     """Estimate one constant disturbance of the velocities' rates for each window, and split it by the range of B."""
     robot = model.robot
-    n, v = len(robot.state_names), robot.metadata.velocities
-    pushes = np.eye(n)[:, v]
+    metadata, v = robot.metadata, robot.metadata.velocities
+    rates = slice(metadata.pose, metadata.pose + metadata.nv)  # of the nt numbers
+    pushes = np.eye(len(robot.state_names))[:, v]
     settled = settle(model, windows, fit.settled.starts, fit.theta, fit.deviations, robust=True, pushes=pushes)
     J, weight = settled.pushed, weights(settled.residuals, robust=True)
     inverse = np.linalg.pinv(np.einsum("kwia,kwi,kwib->wab", J, weight, J, optimize=True), hermitian=True)
@@ -100,10 +101,10 @@ def radii(model: Model, windows: Windows, fit: Fit) -> Radii:
     rest[np.abs(rest) < ROUNDING] = 0.0  # where the inputs reach all that moves, nothing is left for the state
     state = _typical(np.einsum("wab,wb->wa", rest, push), rest @ inverse @ rest.transpose(0, 2, 1))
     action = _typical(np.einsum("wab,wb->wa", to_action, push), to_action @ inverse @ to_action.transpose(0, 2, 1))
-    motion = model.simulate(windows, settled.starts, fit.theta).x[..., v]
+    motion = model.simulate(windows, settled.starts, fit.theta).x[..., rates]
     causes = _causes(model, windows, motion, push, np.einsum("wab,wb->wa", to_action, push))
-    whole = np.zeros(n)
-    whole[v] = state
+    whole = np.zeros(model.tangent.size)
+    whole[rates] = state
     return Radii(whole, action, _repeatability(windows, fit), causes)
 
 

@@ -6,6 +6,9 @@ rounding (E. Hairer, S. Norsett, G. Wanner, Solving Ordinary Differential Equati
 
 Delay, offsets of encoders and gains of inputs are fitted together with the parameters of the robot. They follow them
 in theta.
+
+A state is compared with its measurement in the tangent space (`modelgen.metadata.Tangent`), with nt numbers. Those of a
+rotation are its turn from the measured one. Derivatives by a start are by small errors of it.
 """
 
 from __future__ import annotations
@@ -19,21 +22,22 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.arrays import Array
+from modelgen.arrays import Array, on_sphere
 from modelgen.errors import ModelError
 from modelgen.identification.recordings import Recording
 from modelgen.identification.windows import Windows, cut
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Tangent, turn_between
 
 STAGES = ((1 / 6, 1 / 2), (1 / 3, 1 / 2), (1 / 3, 1.0), (1 / 6, 0.0))  # weight of a slope; share of h to the next one
 FINER = 2  # times as many steps as `modelgen build` finds to be enough
 
 
 class Motion(NamedTuple):
-    """States of N windows at K samples and their derivatives."""
+    """States of N windows at K samples and their derivatives. Of a `Model`, nt numbers stand for the n states."""
 
     x: Array  # (K, N, n)
-    dx_dstart: Array  # (K, N, n, n)
+    dx_dstart: Array  # (K, N, n, nt)
     dx_dtheta: Array  # (K, N, n, p)
     dx_dpush: Array  # (K, N, n, l), by constants that are added to xdot along `pushes`
     dx_dgain: Array  # (K, N, n, g), by factors of the inputs `driven`, at 1
@@ -53,19 +57,21 @@ def simulate(
     A motion that does not stay finite is returned as it is, with infinite or NaN entries.
     """
     N, n, p = *starts.shape, len(theta)
+    tangent = Tangent(robot.metadata)
     pushes = np.zeros((n, 0)) if pushes is None else pushes
     longest, inputs = windows.longest or safe_step(robot), np.array(driven, np.intp)
     others = p + pushes.shape[1] + len(inputs)
-    z = np.concatenate([starts[..., None], np.tile(np.eye(n), (N, 1, 1)), np.zeros((N, n, others))], axis=2)
+    z = np.concatenate([starts[..., None], tangent.basis(starts), np.zeros((N, n, others))], axis=2)
     samples = [z]
     with np.errstate(over="ignore", invalid="ignore"):
         for steps, u in zip(windows.steps, windows.inputs, strict=True):
             parts = max(1, math.ceil(steps.max() / longest - 1e-9))
             for _ in range(parts):
                 z = _step(robot, z, np.ascontiguousarray(u), theta, steps / parts, pushes, inputs)
+                on_sphere(z[..., 0], [rotation.quaternion for rotation in robot.metadata.rotations])
             samples.append(z)
     motion = np.stack(samples)
-    return Motion(motion[..., 0], *np.split(motion[..., 1:], np.cumsum([n, p, pushes.shape[1]]), axis=3))
+    return Motion(motion[..., 0], *np.split(motion[..., 1:], np.cumsum([tangent.size, p, pushes.shape[1]]), axis=3))
 
 
 def safe_step(robot: CompiledRobot) -> float:
@@ -102,7 +108,7 @@ def _stage(
     ahead: float,
     end: Array,
 ) -> Array:
-    """Add h * weight * slope to `end`, in place, and return begin + h * ahead * slope, (N, n, 1 + n + p + l + g).
+    """Add h * weight * slope to `end`, in place, and return begin + h * ahead * slope, (N, n, 1 + nt + p + l + g).
 
     The first column of such an array is the state. The others are its derivatives by the start, theta, pushes and
     gains. The slope is taken at `here`. a to dB_dtheta: (N, n), (N, n, m), (N, n, n), (N, n, m, n), (N, n, p),
@@ -110,19 +116,20 @@ def _stage(
     """
     N, n, m = B.shape
     p, others = da_dtheta.shape[2], pushes.shape[1]
+    first = here.shape[2] - p - others - len(driven)  # column of the first parameter
     slope, following = np.empty(here.shape[1:]), np.empty_like(begin)
     for w in range(N):
         for i in range(n):
             slope[i, 0] = a[w, i]
-            slope[i, 1 : 1 + n] = 0.0
-            slope[i, 1 + n : 1 + n + p] = da_dtheta[w, i]
-            slope[i, 1 + n + p : 1 + n + p + others] = pushes[i]
+            slope[i, 1:first] = 0.0
+            slope[i, first : first + p] = da_dtheta[w, i]
+            slope[i, first + p : first + p + others] = pushes[i]
             for c in range(m):
                 slope[i, 0] += B[w, i, c] * u[w, c]
                 for b in range(p):
-                    slope[i, 1 + n + b] += dB_dtheta[w, i, c, b] * u[w, c]
+                    slope[i, first + b] += dB_dtheta[w, i, c, b] * u[w, c]
             for b in range(len(driven)):
-                slope[i, 1 + n + p + others + b] = B[w, i, driven[b]] * u[w, driven[b]]
+                slope[i, first + p + others + b] = B[w, i, driven[b]] * u[w, driven[b]]
             for j in range(n):
                 df_dx = da_dx[w, i, j]
                 for c in range(m):
@@ -180,9 +187,9 @@ class Effect:
 class Model:
     """A model of the recordings: theta (p,) holds the robot's parameters, then the effects.
 
-    The recorded positions are those of the robot `delay` seconds before, plus `offset`; the recorded inputs act `gain`
-    times as strongly. Only the sum of a sensor's delay and a motor's dead time shows in a recording. known_delay: s,
-    of a delay that is not estimated.
+    The recorded positions are those of the robot `delay` seconds before, plus `offset` (of a rotation, turned by it);
+    the recorded inputs act `gain` times as strongly. Only the sum of a sensor's delay and a motor's dead time shows in
+    a recording. known_delay: s, of a delay that is not estimated.
     """
 
     def __init__(
@@ -193,6 +200,7 @@ class Model:
         known_delay: float = 0.0,
     ) -> None:
         self.robot, self.known_delay = robot, known_delay
+        self.tangent = Tangent(robot.metadata)
         self.effects = tuple(
             each for kind in KINDS if kind in estimate for each in _effects(robot, kind, longest_delay)
         )
@@ -205,7 +213,7 @@ class Model:
         self._size = len(robot.parameter_names)
         #: Indices of set-points, which no recording shows and nobody identifies: they stay nominal.
         self.references = [robot.parameter_names.index(name) for name in robot.metadata.references]
-        self._offsets = [robot.state_names.index(each.of) for each in self.effects if each.kind == "offset"]
+        self._offsets = [self.tangent.names.index(each.of) for each in self.effects if each.kind == "offset"]
         self._driven = [robot.input_names.index(each.of) for each in self.effects if each.kind == "gain"]
 
     @property
@@ -244,10 +252,7 @@ class Model:
         return replace(windows, longest=finest)
 
     def simulate(self, windows: Windows, starts: Array, theta: Array, pushes: Array | None = None) -> Motion:
-        """The recorded states at the samples of the windows and their derivatives, as `simulation.simulate`."""
-        if not self.effects:
-            motion = simulate(self.robot, windows, starts, theta, pushes)
-            return _delayed(self.robot, windows, motion, theta, self.known_delay)[0] if self.known_delay else motion
+        """The nt numbers of the recorded states at the samples of the windows, and their derivatives."""
         own, extra = theta[: self._size], dict(zip(self.effects, theta[self._size :], strict=True))
         gains = np.ones(windows.inputs.shape[2])
         gains[self._driven] = [value for effect, value in extra.items() if effect.kind == "gain"]
@@ -260,6 +265,9 @@ class Model:
             if effect.kind == "delay":
                 motion, by_delay = _delayed(self.robot, windows, motion, own, value)
                 columns.append(by_delay)
+        motion, columns = self._compared(windows, motion, columns)
+        if not self.effects:
+            return motion
         x, offsets = motion.x.copy(), [value for effect, value in extra.items() if effect.kind == "offset"]
         x[..., self._offsets] += offsets
         columns += [np.broadcast_to(np.eye(x.shape[2])[index], x.shape) for index in self._offsets]
@@ -267,16 +275,28 @@ class Model:
         dx_dtheta = np.concatenate([motion.dx_dtheta, *(column[..., None] for column in columns)], axis=3)
         return motion._replace(x=x, dx_dtheta=dx_dtheta)
 
+    def _compared(self, windows: Windows, motion: Motion, columns: list[Array]) -> tuple[Motion, list[Array]]:
+        """The motion in nt numbers, and further derivatives (K, N, n) likewise."""
+        if not windows.attitudes:
+            return motion, columns
+        inward, x = self.tangent.projection(motion.x), np.empty((*motion.x.shape[:2], self.tangent.size))
+        states, places = self.tangent.plain
+        x[..., places] = motion.x[..., states]
+        for (rotation, turned), (_, measured) in zip(self.tangent.rotations, windows.attitudes, strict=True):
+            x[..., turned], slopes = turn_between(measured, motion.x[..., rotation.quaternion])
+            inward[..., turned, :] = slopes @ inward[..., turned, :]
+        return Motion(x, *(inward @ D for D in motion[1:])), [(inward @ each[..., None])[..., 0] for each in columns]
+
 
 def _effects(robot: CompiledRobot, kind: Kind, longest_delay: float) -> list[Effect]:
     if kind == "delay":
         return [Effect(kind, "", "s", 0.0, longest_delay, FIRST * longest_delay)]
     if kind == "gain":
         return [Effect(kind, each.name, "", *GAINS, 1.0) for each in robot.metadata.inputs]
-    effects = []
-    for state in robot.metadata.states[: robot.metadata.nq]:
-        largest = ANGLE if state.continuous else SHARE * state.limit
-        effects.append(Effect(kind, state.name, state.unit, -largest, largest, 0.0))
+    effects, tangent, metadata = [], Tangent(robot.metadata), robot.metadata
+    for (name, unit, limit), i in zip(tangent.entries[: metadata.pose], tangent.states, strict=False):
+        largest = ANGLE if metadata.states[i].continuous or i in metadata.turning else SHARE * limit
+        effects.append(Effect(kind, name, unit, -largest, largest, 0.0))
     return effects
 
 
@@ -302,6 +322,7 @@ def _delayed(
     a, b = motion.x[left, many], motion.x[left + 1, many]
     fa, fb = h * rate(a), h * rate(b)
     x = (1 + 2 * s) * (1 - s) ** 2 * a + s * (1 - s) ** 2 * fa + s**2 * (3 - 2 * s) * b + s**2 * (s - 1) * fb
+    on_sphere(x.reshape(-1, x.shape[2]), [rotation.quaternion for rotation in robot.metadata.rotations])
     slope = 6 * s * (1 - s) * (b - a) + (1 - s) * (1 - 3 * s) * fa + s * (3 * s - 2) * fb
 
     def line(S: Array) -> Array:

@@ -17,6 +17,7 @@ from modelgen.identification.forecast import AHEAD, LEADS, Bands, Forecasts, for
 from modelgen.identification.model import KINDS, Model
 from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Tangent
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def read(path: Path, robot: CompiledRobot) -> Predictor:
     Raises ModelError as `identified_file.read` does, and for a file without predictions or with another time ahead.
     """
     content, _ = identified_file.read(path, robot)
-    ahead, names = content.prediction, robot.state_names
+    ahead, names = content.prediction, Tangent(robot.metadata).names
     if ahead is None:
         raise ModelError(
             f"{path} has no bands about the motion ahead: no recording had a stretch without a gap that is long "
@@ -114,25 +115,25 @@ class Comparison:
 
     def results(self) -> dict[str, Any]:
         """The content of `modelgen predict --json`; half widths of a band without width are null."""
-        robot, states = self.predictor.model.robot, {}
+        robot, names, states = self.predictor.model.robot, self.predictor.model.tangent.names, {}
         for each in self.outcomes:
             worst = each.worst.results(self.recordings)
             worst["half_widths"] = worst["half_widths"] if np.isfinite(worst["half_widths"]) else None
-            states[robot.state_names[each.state]] = dict(predictions=each.predictions, share=each.share, worst=worst)
+            states[names[each.state]] = dict(predictions=each.predictions, share=each.share, worst=worst)
         whole = {"robot": robot.name, "content": self.predictor.content, "holds": self.holds}
         return whole | {"states": states, "left_out": [str(each.path) for each in self.left_out]}
 
     def text(self) -> str:
         """A line for every state, and where its prediction was worst; a line for every recording left out."""
-        lines, states = [], self.predictor.model.robot.metadata.states
+        lines, states = [], self.predictor.model.tangent.entries
         content, least = self.predictor.content, needed(self.predictor.model, self.recordings)
         for each in self.outcomes:
-            state, worst = states[each.state], each.worst.results(self.recordings)
+            (name, unit, _), worst = states[each.state], each.worst.results(self.recordings)
             lines.append(
-                f"{state.name}: {each.share:.1%} of the samples of {each.predictions} predictions are within the band"
+                f"{name}: {each.share:.1%} of the samples of {each.predictions} predictions are within the band"
                 f"{'' if each.share >= content else f', fewer than the {content:.0%} that the file states'}; "
                 f"worst in {worst['recording']} at {worst['seconds']:.3g} s, {worst['ahead']:.2g} s ahead: "
-                f"off by {worst['off']:.3g} {state.unit}, {worst['half_widths']:.3g} half widths"
+                f"off by {worst['off']:.3g} {unit}, {worst['half_widths']:.3g} half widths"
             )
         lines += [f"{each.path} is left out: no stretch of {least:.3g} s without a gap" for each in self.left_out]
         return "\n".join(lines)

@@ -12,16 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modelgen.arrays import Array
 from modelgen.errors import ModelError, Place, suggestion
 from modelgen.identification.columns import NUMBER, Expression, columns, expression
-from modelgen.metadata import TIME, Metadata
+from modelgen.metadata import TIME, Metadata, Rotation, State, Tangent, turn_between
 
 ROWS = 10  # fewest rows of a recording
 BEYOND = 10.0  # a value this many times its limit is in another unit
 ALIKE, FACTOR = 0.8, 2.0  # correlation of a velocity with its position's slope above which their ratio must be below
 SPAN = 0.1  # s over which a coordinate's mean rate is taken, so that the sensor's noise does not count
+INVERSE = np.array([1.0, -1.0, -1.0, -1.0])  # of a rotation: these times its quaternion
+OFF_SPHERE = 0.02  # a quaternion whose length differs from one by more is no rotation
 COMMENT = "#"
 EMPTY = ("", "nan", "na")
 #: Usual other units of a quantity by its unit in the model file: what to append, its factor, its name.
@@ -41,7 +44,7 @@ class Recording:
     path: Path
     sha256: str  # of the file
     time: Array  # (K,) s, increasing
-    states: Array  # (K, n), NaN where not measured; angles that wrap are unwrapped
+    states: Array  # (K, n), NaN where not measured; angles that wrap are unwrapped, quaternions have length one
     inputs: Array  # (K, m)
 
 
@@ -68,7 +71,6 @@ def read_all(paths: Sequence[Path], pairs: Sequence[str], robot: Metadata) -> li
         raise ModelError(
             f"no recording is named: the command needs LOG.csv, as in `modelgen identify {robot.name} a.csv`."
         )
-    require_no_rotation(robot)
     where = columns(pairs, robot)
     recordings = [read(path, robot, where) for path in paths]
     hashes = [recording.sha256 for recording in recordings]
@@ -77,15 +79,6 @@ def read_all(paths: Sequence[Path], pairs: Sequence[str], robot: Metadata) -> li
             same = recordings[hashes.index(recording.sha256)].path
             raise ModelError(f"{recording.path} has the same content as {same}. Name it once.")
     return recordings
-
-
-def require_no_rotation(robot: Metadata) -> None:
-    """Raise ModelError for a robot with a rotation, whose recordings are not supported."""
-    if robot.rotations:
-        raise ModelError(
-            f"the joint `{robot.rotations[0].name}` of `{robot.name}` is a rotation, and recordings hold angles and "
-            "lengths only. Identify the robot on a stand that leaves it one axis, with a model file of its own."
-        )
 
 
 def read(path: Path, robot: Metadata, where: Mapping[str, str]) -> Recording:
@@ -112,10 +105,14 @@ def read(path: Path, robot: Metadata, where: Mapping[str, str]) -> Recording:
     states = np.stack([values.get(state.name, missing) for state in robot.states], axis=1)
     inputs = np.array([values[entry.name] for entry in robot.inputs]).reshape(-1, len(table.rows)).T
     recording = Recording(path, hashlib.sha256(content).hexdigest(), values[TIME], states, inputs)
+    for rotation in robot.rotations:
+        _normalise(table, states[:, rotation.quaternion], rotation.name)
     _check_units(recording, robot, where)  # before degrees are unwrapped as if they were radians
     for index, state in enumerate(robot.states):
         if state.continuous:
             states[:, index] = _unwrapped(states[:, index])
+    for rotation in robot.rotations:
+        _check_frame(recording, rotation)
     _check_rates(recording, robot, where)
     return recording
 
@@ -258,6 +255,22 @@ def _check_whole(table: _Table, values: Mapping[str, Array], robot: Metadata) ->
     )
 
 
+def _normalise(table: _Table, quaternions: Array, name: str) -> None:
+    """Scale quaternions (K, 4) to length one, in place; NaN where one entry was not measured.
+
+    Raises ModelError for one that is no rotation.
+    """
+    length = np.linalg.norm(quaternions, axis=1)
+    bad = np.flatnonzero(np.abs(length - 1.0) > OFF_SPHERE)
+    if len(bad):
+        raise ModelError(
+            f"the quaternion of `{name}` has the length {length[bad[0]]:.4g}, and that of a rotation is 1. Give "
+            f"{name}_qw, {name}_qx, {name}_qy and {name}_qz the columns of w, x, y and z by --columns.",
+            table.place(int(bad[0])),
+        )
+    quaternions /= length[:, None]
+
+
 def _unwrapped(angle: Array) -> Array:
     """An angle without jumps of a turn; NaN stays where it was not measured."""
     result, known = angle.copy(), ~np.isnan(angle)
@@ -269,41 +282,77 @@ def _check_units(recording: Recording, robot: Metadata, where: Mapping[str, str]
     """Raise ModelError for values far beyond the model's limits, the usual sign of another unit."""
     largest = {state.name: _largest(recording.states[:, i]) for i, state in enumerate(robot.states)}
     largest |= {entry.name: _largest(recording.inputs[:, i]) for i, entry in enumerate(robot.inputs)}
-    limits = [(each.name, each.limit, each.unit) for each in robot.states if not each.continuous]
+    bounded = [each for i, each in enumerate(robot.states) if not each.continuous and i not in robot.turning]
+    limits = [(each.name, each.limit, each.unit) for each in bounded]
     limits += [(each.name, max(abs(each.lower), abs(each.upper)), each.unit) for each in robot.inputs]
     for name, limit, unit in limits:
         if largest[name] > BEYOND * limit:
             raise _other_unit(recording, where[name], name, name, largest[name], limit, unit)
-    if robot.quasi_velocity:
-        return
-    for index, (position, rate) in enumerate(zip(robot.states, robot.states[robot.velocities], strict=False)):
-        speed = _largest(_mean_rates(recording.time, recording.states[:, index]))
-        if speed > BEYOND * rate.limit:
-            raise _other_unit(
-                recording, where[position.name], position.name, f"{position.name}'s rate", speed, rate.limit, rate.unit
-            )
+    for position, rate, slope in _slopes(recording, robot):
+        speed, text = _largest(slope), where.get(position, position)
+        if speed > BEYOND * rate.limit and position in where:
+            raise _other_unit(recording, text, position, f"{position}'s rate", speed, rate.limit, rate.unit)
 
 
 def _check_rates(recording: Recording, robot: Metadata, where: Mapping[str, str]) -> None:
     """Raise ModelError for a column of a velocity that follows the slope of its position by another factor than 1."""
-    count = robot.nq
-    if robot.quasi_velocity:
-        return
-    for index, rate in enumerate(robot.states[robot.velocities]):
-        slope = _mean_rates(recording.time, recording.states[:, index])
-        mean = _means(recording.time, recording.states[:, count + index])
+    names = [state.name for state in robot.states]
+    for position, rate, slope in _slopes(recording, robot):
+        mean = _means(recording.time, recording.states[:, names.index(rate.name)])
         known = np.isfinite(slope) & np.isfinite(mean)
         if known.sum() < ROWS or not slope[known].std() > 0.0 < mean[known].std():
             continue
         alike = float(np.corrcoef(slope[known], mean[known])[0, 1])
         factor = alike * float(mean[known].std() / slope[known].std())
         if abs(alike) > ALIKE and not 1 / FACTOR < factor < FACTOR:
-            position, text = robot.states[index].name, _bracketed(where[rate.name])
+            text = _bracketed(where[rate.name])
             raise ModelError(
                 f"{recording.path}: `{rate.name}`, read from `{where[rate.name]}`, is {factor:.3g} times the slope of "
                 f"`{position}`. Convert it, for example --columns {rate.name}={text}*-1 for the other sign, or "
                 f"{rate.name}={text}*pi/180 for degrees; or correct `{position}`."
             )
+
+
+def _check_frame(recording: Recording, rotation: Rotation) -> None:
+    """Raise ModelError for a rotation whose measured rates are those of its inverse, or in the frame before it."""
+    time, q = recording.time, recording.states[:, rotation.quaternion]
+    first, last = _spans(time)
+    rates = np.stack([_means(time, each) for each in recording.states[:, rotation.speeds].T], axis=1)
+    away = turn_between(q[first] * INVERSE, q[last] * INVERSE)[0] / (time[last] - time[first])[:, None]
+    known = np.isfinite(rates).all(axis=1) & np.isfinite(away).all(axis=1)
+    if known.sum() < ROWS:
+        return
+    own = turn_between(q[first], q[last])[0] / (time[last] - time[first])[:, None]
+    size = float(np.square(rates[known]).sum())
+    off = [float(np.square((rates - slope)[known]).sum()) for slope in (own, away, -away)]
+    if size == 0.0 or min(off[1:]) > (1.0 - ALIKE) * size or off[0] < 0.5 * size:
+        return
+    columns = " ".join(f"{rotation.name}_q{axis}=COLUMN*-1" for axis in "xyz")
+    found = f"is the inverse of what it should be. Write --columns {columns}"
+    if off[2] < off[1]:
+        found = "is right, and its rates are about the axes of the frame before it. Turn them into the moved frame"
+    raise ModelError(
+        f"{recording.path}: the quaternion of `{rotation.name}` {found}. It maps the moved frame to the frame before "
+        "it, and the rates are about the axes of the moved frame."
+    )
+
+
+def _slopes(recording: Recording, robot: Metadata) -> list[tuple[str, State, Array]]:
+    """Name, state of the rate, and mean rates over SPAN of every coordinate, and of every turn of a rotation.
+
+    A robot whose speeds are no rates has none.
+    """
+    if robot.quasi_velocity:
+        return []
+    tangent, (first, last) = Tangent(robot), _spans(recording.time)
+    states, places = tangent.plain
+    changes = np.empty((len(first), tangent.size))
+    changes[:, places] = recording.states[last][:, states] - recording.states[first][:, states]
+    for rotation, turned in tangent.rotations:
+        q = recording.states[:, rotation.quaternion]
+        changes[:, turned] = turn_between(q[first], q[last])[0]
+    slopes = changes / (recording.time[last] - recording.time[first])[:, None]
+    return list(zip(tangent.names[: robot.pose], robot.states[robot.velocities], slopes.T, strict=False))
 
 
 def _largest(values: Array) -> float:
@@ -312,21 +361,19 @@ def _largest(values: Array) -> float:
     return float(np.quantile(known, 0.95)) if len(known) else 0.0
 
 
-def _mean_rates(time: Array, values: Array) -> Array:
-    """Mean rates over SPAN, (<= K,)."""
+def _spans(time: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The rows at which a span of SPAN begins and ends."""
     later = np.searchsorted(time, time + SPAN)
     first = np.flatnonzero(later < len(time))
-    return np.asarray((values[later[first]] - values[first]) / (time[later[first]] - time[first]))
+    return first, later[first]
 
 
 def _means(time: Array, values: Array) -> Array:
-    """Means over SPAN, of the same rows as `_mean_rates`, by the trapezoidal rule."""
+    """Means over SPAN, of the same rows as `_slopes`, by the trapezoidal rule."""
     pieces = np.diff(time) * (values[1:] + values[:-1]) / 2
     missing = np.concatenate([[0], np.cumsum(np.isnan(pieces))])
     areas = np.concatenate([[0.0], np.cumsum(np.nan_to_num(pieces))])
-    later = np.searchsorted(time, time + SPAN)
-    first = np.flatnonzero(later < len(time))
-    last = later[first]
+    first, last = _spans(time)
     means = (areas[last] - areas[first]) / (time[last] - time[first])
     return np.asarray(np.where(missing[last] > missing[first], np.nan, means))
 

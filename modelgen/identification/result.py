@@ -24,6 +24,7 @@ from modelgen.identification.identified_file import (
 from modelgen.identification.identify import Identified
 from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Tangent
 
 AT_BOUND = 1e-4  # of a range: a value this near to a bound is at it
 WIDER = 1.05  # a set that is wider by a smaller factor is as it was
@@ -48,16 +49,16 @@ def content(robot: CompiledRobot, recordings: Sequence[Recording], identified: I
         fix=tuple(robot.parameter_names[index] for index in deciding(region.unidentified)),
         radii=Sizes(tuple(radii.state.tolist()), tuple(radii.action.tolist()), _or_null(radii.observation)),
         prediction=prediction(identified),
-        residual=_residual(robot, recordings, identified),
+        residual=_residual(recordings, identified),
         recordings=tuple(
             Source(str(log.path), log.sha256, len(log.time), float(log.time[-1] - log.time[0])) for log in recordings
         ),
     )
 
 
-def _residual(robot: CompiledRobot, recordings: Sequence[Recording], identified: Identified) -> Residual:
+def _residual(recordings: Sequence[Recording], identified: Identified) -> Residual:
     return Residual(
-        states=robot.state_names,
+        states=tuple(identified.model.tangent.names),
         root_mean_square=_or_null(identified.residual),
         correlation_seconds=identified.correlation,
         condition=identified.condition,
@@ -123,7 +124,7 @@ def prediction(identified: Identified) -> Prediction | None:
     missing = np.isnan(bands.half_width)
 
     def by_state(values: Array) -> dict[str, tuple[float, ...] | None]:
-        columns = zip(model.robot.state_names, np.where(missing, np.nan, values).T, strict=True)
+        columns = zip(model.tangent.names, np.where(missing, np.nan, values).T, strict=True)
         return {name: None if np.isnan(column).any() else tuple(column.tolist()) for name, column in columns}
 
     return Prediction(
@@ -134,7 +135,7 @@ def prediction(identified: Identified) -> Prediction | None:
         half_width=by_state(bands.half_width),
         spread=by_state(bands.spread),
         fit=dict(zip(model.names, identified.theta.tolist(), strict=True)),
-        deviations=dict(zip(model.robot.state_names, identified.deviations.tolist(), strict=True)),
+        deviations=dict(zip(model.tangent.names, identified.deviations.tolist(), strict=True)),
         known_delay=model.known_delay,
         longest_delay=model.blind,
     )
@@ -172,7 +173,7 @@ def sentences(robot: CompiledRobot, content: IdentifiedFile) -> list[str]:
     )
     lines += _ahead(robot, content.prediction)
     for kind in ("state", "action", "observation"):
-        names = robot.input_names if kind == "action" else robot.state_names
+        names = robot.input_names if kind == "action" else Tangent(robot.metadata).names
         parts = _named(names, getattr(content.radii, kind))
         lines += [f"left unexplained, {kind}: {', '.join(parts)}"] if parts else []
     return lines
@@ -211,7 +212,7 @@ def _ahead(robot: CompiledRobot, ahead: Prediction | None) -> list[str]:
     """The bands at the end of a forecast."""
     if ahead is None:
         return []
-    units = {state.name: state.unit for state in robot.metadata.states}
+    units = {name: unit for name, unit, _ in Tangent(robot.metadata).entries}
     listed = (f"{name} +- {row[-1]:.3g} {units[name]}" for name, row in ahead.half_width.items() if row is not None)
     return [
         f"motion {ahead.seconds[-1]:g} s ahead is within {', '.join(listed)} of a usual prediction in "
@@ -237,10 +238,10 @@ def misfits(robot: CompiledRobot, content: IdentifiedFile) -> list[str]:
     residual = content.residual
     if residual.widened <= WIDER:
         return []
-    sizes = zip(robot.metadata.states, residual.noise_ratio, residual.noise, strict=True)
+    sizes = zip(Tangent(robot.metadata).entries, residual.noise_ratio, residual.noise, strict=True)
     listed = (
-        f"that of `{state.name}` is {ratio:.3g} times its sensor's noise of {noise:.2g} {state.unit}"
-        for state, ratio, noise in sizes
+        f"that of `{name}` is {ratio:.3g} times its sensor's noise of {noise:.2g} {unit}"
+        for (name, unit, _), ratio, noise in sizes
         if ratio is not None and noise is not None
     )
     causes = "; ".join(residual.causes) or (

@@ -13,6 +13,7 @@ from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Tangent, turn_between
 
 GAP = 5.0  # a pause this many times the median one is a gap, over which the input is not known
 SAMPLES = 8  # fewest rows of a window
@@ -25,13 +26,14 @@ class Windows:
 
     steps: Array  # (K - 1, N) s
     inputs: Array  # (K - 1, N, m), held over a step
-    measured: Array  # (K, N, n), NaN where not measured
+    measured: Array  # (K, N, nt), NaN where not measured; zero for a measured rotation
     starts: Array  # (N, n), a first guess of the state at the first sample
     recording: NDArray[np.intp]  # (N,)
     begin: Array  # (N,) s, the time of the first sample in its recording
     seconds: float  # the longest window
     period: float  # s between samples, the median
     longest: float = 0.0  # s, of a Runge-Kutta step; 0: that of a training, halved
+    attitudes: tuple[tuple[slice, Array], ...] = ()  # of each rotation: its place in nt, measured quaternions (K, N, 4)
 
     @property
     def time(self) -> Array:
@@ -50,7 +52,16 @@ class Windows:
             self.seconds,
             self.period,
             self.longest,
+            tuple((places, q[:, which]) for places, q in self.attitudes),
         )
+
+    @property
+    def changes(self) -> Array:
+        """Changes of what is measured from sample to sample, (K - 1, N, nt)."""
+        result = np.diff(self.measured, axis=0)
+        for places, q in self.attitudes:
+            result[..., places] += turn_between(q[:-1], q[1:])[0]
+        return result
 
 
 def cut(robot: CompiledRobot, recordings: Sequence[Recording], seconds: float, every: float | None = None) -> Windows:
@@ -71,16 +82,30 @@ def cut(robot: CompiledRobot, recordings: Sequence[Recording], seconds: float, e
     length = max(part.stop - part.start for _, part in parts)
     steps = np.zeros((length - 1, len(parts)))
     inputs = np.zeros((length - 1, len(parts), len(robot.input_names)))
-    measured = np.full((length, len(parts), len(robot.state_names)), np.nan)
+    recorded = np.full((length, len(parts), len(robot.state_names)), np.nan)
     for place, (recording, part) in enumerate(parts):
         size = part.stop - part.start
         steps[: size - 1, place] = np.diff(recording.time[part])
         inputs[: size - 1, place] = recording.inputs[part][:-1]
-        measured[:size, place] = recording.states[part]
-    starts = _starts(robot, steps, measured)
+        recorded[:size, place] = recording.states[part]
+    starts = _starts(robot, steps, recorded)
     period = float(np.median(np.concatenate([np.diff(each.time) for each in recordings])))
     begin = np.array([recording.time[part.start] for recording, part in parts])
-    return Windows(steps, inputs, measured, starts, np.array(owners), begin, seconds, period)
+    measured, attitudes = _compared(robot, recorded)
+    return Windows(steps, inputs, measured, starts, np.array(owners), begin, seconds, period, attitudes=attitudes)
+
+
+def _compared(robot: CompiledRobot, recorded: Array) -> tuple[Array, tuple[tuple[slice, Array], ...]]:
+    """`measured` and `attitudes` of a `Windows` from recorded states (K, N, n)."""
+    tangent, attitudes = Tangent(robot.metadata), []
+    measured, (states, places) = np.zeros((*recorded.shape[:2], tangent.size)), tangent.plain
+    measured[..., places] = recorded[..., states]
+    for rotation, turned in tangent.rotations:
+        q = recorded[..., rotation.quaternion]
+        known = ~np.isnan(q).any(axis=-1, keepdims=True)
+        attitudes.append((turned, np.where(known, q, [1.0, 0.0, 0.0, 0.0])))
+        measured[..., turned] = np.where(known, 0.0, np.nan)
+    return measured, tuple(attitudes)
 
 
 def _parts(recording: Recording, seconds: float, every: float | None) -> Iterator[slice]:
@@ -103,24 +128,44 @@ def _enough(positions: Array) -> bool:
     return bool(((~np.isnan(positions)).sum(axis=0) >= SAMPLES).all())
 
 
-def _starts(robot: CompiledRobot, steps: Array, measured: Array) -> Array:
+def _starts(robot: CompiledRobot, steps: Array, recorded: Array) -> Array:
     """Positions and their rates by a parabola through the first samples of each window; velocities from them.
 
-    States of first order that are not measured start as at the target.
+    Of a rotation, it goes through its turns from the first one. States of first order that are not measured start as at
+    the target.
     """
-    count, v, window_count = robot.metadata.nq, robot.metadata.velocities, measured.shape[1]
-    time = np.concatenate([np.zeros((1, window_count)), np.cumsum(steps, axis=0)])
-    states, rates = np.zeros((window_count, measured.shape[2])), np.zeros((window_count, count))
-    states[:, v.stop :] = robot.metadata.task.target[v.stop :]
+    metadata, tangent, window_count = robot.metadata, Tangent(robot.metadata), recorded.shape[1]
+    v, time = metadata.velocities, np.concatenate([np.zeros((1, window_count)), np.cumsum(steps, axis=0)])
+    states, rates = np.zeros((window_count, recorded.shape[2])), np.zeros((window_count, metadata.pose))
+    states[:, v.stop :] = metadata.task.target[v.stop :]
     for window in range(window_count):
-        for index in range(count):
-            known = np.flatnonzero(~np.isnan(measured[:, window, index]))
-            near = known[: max(5, int((time[known, window] <= time[known[0], window] + SMOOTH).sum()))]
-            curve = np.polyfit(time[near, window], measured[near, window, index], 2)
-            states[window, index], rates[window, index] = curve[2], curve[1]
-    # qdot = T(q) v, so T is the derivative of qdot by v; the identity where every velocity is a coordinate's rate.
-    transform = np.asarray(robot.jacobians(states)[2])[:, :count, v]
+        begins, errors = _errors(tangent, recorded[:, window])
+        curves = np.array([_parabola(time[:, window], errors[:, index]) for index in range(metadata.pose)])
+        moved = np.zeros(tangent.size)
+        moved[: metadata.pose], rates[window] = curves.T
+        states[window, : v.start] = tangent.moved(begins, moved)[: v.start]
+    # The errors of qdot are T(q) v, so T is their derivative by v; the identity where every velocity is a rate.
+    transform = tangent.projection(states)[:, : metadata.pose] @ np.asarray(robot.jacobians(states)[2])[:, :, v]
     states[:, v] = np.linalg.solve(transform, rates[..., None])[..., 0]
-    first = measured[0, :, count:]
-    states[:, count:] = np.where(np.isnan(first), states[:, count:], first)
+    first = recorded[0, :, v.start :]
+    states[:, v.start :] = np.where(np.isnan(first), states[:, v.start :], first)
     return states
+
+
+def _errors(tangent: Tangent, recorded: Array) -> tuple[Array, Array]:
+    """A state (n,) with the first measured rotations and zeros, and the errors (K, nt) of recorded states from it."""
+    begins, (states, places) = np.zeros(recorded.shape[1]), tangent.plain
+    errors = np.zeros((len(recorded), tangent.size))
+    errors[:, places] = recorded[:, states]
+    for rotation, turned in tangent.rotations:
+        q = recorded[:, rotation.quaternion]
+        begins[rotation.quaternion] = q[np.flatnonzero(~np.isnan(q).any(axis=1))[0]]
+        errors[:, turned] = turn_between(begins[rotation.quaternion], q)[0]
+    return begins, errors
+
+
+def _parabola(time: Array, values: Array) -> Array:
+    """Value and slope (2,) at the window's beginning of a parabola through the first measured samples (K,)."""
+    known = np.flatnonzero(~np.isnan(values))
+    near = known[: max(5, int((time[known] <= time[known[0]] + SMOOTH).sum()))]
+    return np.polyfit(time[near], values[near], 2)[:0:-1]

@@ -1,4 +1,4 @@
-"""The text of a model file: numbers, vectors and axes in a readable form, and the parts in order.
+"""The text of a model file: numbers, vectors, axes and names in a readable form, and the parts in order.
 
 Messages about what a model file guesses, because the imported file does not say it.
 """
@@ -9,10 +9,14 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain, count
+from keyword import iskeyword
 
 import numpy as np
 
 from modelgen.arrays import Array
+from modelgen.metadata import RATE, TIME
+from modelgen.statement.checker import LONGEST_NAME
 
 AXES = {(1, 0, 0): "x", (0, 1, 0): "y", (0, 0, 1): "z", (-1, 0, 0): "-x", (0, -1, 0): "-y", (0, 0, -1): "-z"}
 CONTROL_RATE = 250  # Hz, of the task in the file
@@ -157,3 +161,30 @@ def guesses(written: ModelLines, format: str) -> Iterator[str]:
             f"{', '.join(written.coupled)} follow other joints ({follow}); the stiffness and damping that couple "
             f"them are guesses. Correct them, or hold the joints with {hold}."
         )
+
+
+#: Names that mean something else in the written file.
+TAKEN = (TIME, "robot", "pi", "sin", "cos", "LogCos", "Quadratic", "Robot")
+#: Endings of the names that belong to a joint or link.
+TURNED = tuple(f"{kind}{axis}" for kind in ("turn_", "q") for axis in ("w", "x", "y", "z"))
+MOVED = ("x", "y", "z", "turn", "height", "pitch", *TURNED)
+OF_JOINTS = ("rate", "effort", "damping", "friction", "armature", "mass", "away")
+ADDED = (*MOVED, *(f"{word}{RATE}" for word in MOVED), *OF_JOINTS)
+LONGEST = LONGEST_NAME - 22  # characters of a name, which gets an ending and, if it is taken, `_joint_99`
+
+
+def identifiers(*kinds: tuple[str, Iterable[str]]) -> dict[tuple[str, str], str]:
+    """Identifiers by ("joint", "link" or "input", name). All differ, also with the endings in `ADDED`."""
+    result: dict[tuple[str, str], str] = {}
+    used: set[str] = set(TAKEN)
+    for kind, name in ((kind, name) for kind, names in kinds for name in names):
+        plain = re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "part"
+        start = (plain if plain[0].isalpha() else f"part_{plain}")[:LONGEST]
+        others = chain([start, f"{start}_{kind}"], (f"{start}_{kind}_{number}" for number in count(2)))
+        for plain in others:
+            made = [plain, *(f"{plain}_{word}" for word in ADDED if kind != "input")]
+            if not (iskeyword(plain) or used & set(made)):
+                break
+        used.update(made)
+        result[kind, name] = plain
+    return result

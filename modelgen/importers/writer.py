@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count
-from keyword import iskeyword
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -35,44 +33,16 @@ from modelgen.importers.model_text import (
     axis,
     decimal,
     guesses,
+    identifiers,
     model_file_text,
     number,
     roll_pitch_yaw,
     vector,
 )
-from modelgen.metadata import RATE, TIME
-from modelgen.statement.checker import LONGEST_NAME
 from modelgen.statement.joints import LARGEST
 
-Names = dict[tuple[str, str], str]
-
-TAKEN = (
-    TIME,
-    "robot",
-    "pi",
-    "sin",
-    "cos",
-    "LogCos",
-    "Quadratic",
-    "Robot",
-)  # names that mean something else in the written file
 UNITS = {"prismatic": ("N", "N s/m", "kg"), "revolute": ("N m", "N m s", "kg m^2")}
 UNITS["continuous"] = UNITS["revolute"]
-#: Endings of the names that belong to a joint or link.
-TURNED = tuple(f"{kind}{axis}" for kind in ("turn_", "q") for axis in ("w", "x", "y", "z"))
-MOVED = ("x", "y", "z", "turn", "height", "pitch", *TURNED)
-ADDED = (
-    *MOVED,
-    *(f"{word}{RATE}" for word in MOVED),
-    "rate",
-    "effort",
-    "damping",
-    "friction",
-    "armature",
-    "mass",
-    "away",
-)
-LONGEST = LONGEST_NAME - 22  # characters of a name, which gets an ending and, if it is taken, `_joint_99`
 RATES = {"revolute": 10.0, "continuous": 10.0, "prismatic": 1.0}  # rad/s, m/s, if a file has no velocity
 WEIGHT = 0.4  # of the action cost of an input in half ranges: a second at half of them costs 0.1
 RESOLVED = 32.0  # per control period: half of the steps that a build takes at most
@@ -91,7 +61,7 @@ class Writer:
         moving = [joint.name for joint in mechanism.joints if joint.type != "fixed"]
         own = {actuator.name: actuator.along[0][0] for actuator in mechanism.actuators if actuator.along}
         own = {name: joint for name, joint in own.items() if name == f"{joint}_effort"}
-        self.names = _names(
+        self.names = identifiers(
             ("joint", moving),
             ("link", [link.name for link in mechanism.links]),
             ("input", [actuator.name for actuator in mechanism.actuators if actuator.name not in own]),
@@ -458,20 +428,3 @@ def _offset(gap: float) -> str:
 
 def _fixed(name: str, value: float, unit: str) -> str:
     return f'{name} = robot.parameter("{name}", {number(value)}, "{unit}", fixed=True)'
-
-
-def _names(*kinds: tuple[str, Iterable[str]]) -> Names:
-    """Identifiers by ("joint", "link" or "input", name). All differ, also with the endings in `ADDED`."""
-    result: Names = {}
-    used: set[str] = set(TAKEN)
-    for kind, name in ((kind, name) for kind, names in kinds for name in names):
-        plain = re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "part"
-        start = (plain if plain[0].isalpha() else f"part_{plain}")[:LONGEST]
-        others = chain([start, f"{start}_{kind}"], (f"{start}_{kind}_{number}" for number in count(2)))
-        for plain in others:
-            made = [plain, *(f"{plain}_{word}" for word in ADDED if kind != "input")]
-            if not (iskeyword(plain) or used & set(made)):
-                break
-        used.update(made)
-        result[kind, name] = plain
-    return result

@@ -82,6 +82,42 @@ def positive(value: object, what: str) -> float:
     return result
 
 
+def limit_of(value: object, what: str, largest: float) -> float:
+    """A limit of the state domain. Raises ModelError if it is above `largest`."""
+    if isinstance(value, tuple | list):
+        raise mistake(
+            f"the {what} is {shown(value)}; write one number: the domain is from -limit to limit. Measure a coordinate "
+            "from the middle of its range."
+        )
+    limit = positive(value, what)
+    if limit > largest:
+        raise mistake(
+            f"the {what} is {limit:g}; write {largest:g} at most, in SI units (180 degrees are pi). The solver learns "
+            "on the whole domain, so the limit should be what the robot can reach."
+        )
+    return limit
+
+
+def three(value: object, what: str, largest: float) -> tuple[float, ...]:
+    """Three limits of at most `largest`, from one number or three."""
+    given = value if isinstance(value, tuple | list) else (value,) * 3
+    if len(given) != 3:
+        raise mistake(f"the {what} has {len(given)} entries; write one number, or three (x, y, z).")
+    return tuple(limit_of(entry, what, largest) for entry in given)
+
+
+def middle_and_half(limit: object, name: str) -> tuple[float, float]:
+    """The middle and half of the range of an input. Raises ModelError for limits that are not a range."""
+    if not isinstance(limit, tuple | list):
+        return 0.0, positive(limit, f"limit of `{name}`")
+    if len(limit) != 2:
+        raise mistake(f"the limits of `{name}` are {limit!r}; write (lower, upper), or one number.")
+    lower, upper = (number(value, f"limit of `{name}`") for value in limit)
+    if lower >= upper:
+        raise mistake(f"the limits of `{name}` are {lower:g} and {upper:g}; write the lower one first.")
+    return (lower + upper) / 2, (upper - lower) / 2
+
+
 def text(value: object, what: str) -> str:
     """A string that can be written to a file in UTF-8."""
     if not isinstance(value, str):

@@ -11,7 +11,17 @@ from sympy import Expr, Symbol
 from modelgen.errors import ModelError, Place, calling_place, mistake
 from modelgen.metadata import RATE, TIME, Task
 from modelgen.statement.action_costs import InputCost
-from modelgen.statement.checker import flag, identifier, number, parameter_range, positive, shown, text
+from modelgen.statement.checker import (
+    flag,
+    identifier,
+    limit_of,
+    middle_and_half,
+    number,
+    parameter_range,
+    shown,
+    text,
+    three,
+)
 from modelgen.statement.joints import LARGEST, LARGEST_RATE, RATE_UNITS, Ball, Coordinate, Floating, Joint, Kind, Speed
 from modelgen.units import parse
 
@@ -214,7 +224,10 @@ class Declarations:
         turn_limit, turn_rate_limit: limit and rate_limit of robot.ball. Each is one number or (x, y, z).
         The result has `position` and `velocity` besides what robot.ball gives.
         """
-        limits, rates = _three(limit, f"limit of `{name}`"), _three(rate_limit, f"rate_limit of `{name}`")
+        limits, rates = (
+            three(limit, f"limit of `{name}`", LARGEST_RATE),
+            three(rate_limit, f"rate_limit of `{name}`", LARGEST_RATE),
+        )
         position = tuple(
             self._joint(f"{name}_{axis}", "prismatic", reach, rate)
             for axis, reach, rate in zip("xyz", limits, rates, strict=True)
@@ -231,12 +244,12 @@ class Declarations:
         text(meaning, f"meaning of `{name}`")
         self._enter(name, "joint", Symbol(name))
         quaternion = tuple(self._joint(f"{name}_q{axis}", "quaternion", 1.0, None) for axis in "wxyz")
-        rates, turns = _three(rate_limit, f"rate_limit of `{name}`"), []
+        rates, turns = three(rate_limit, f"rate_limit of `{name}`", LARGEST_RATE), []
         for axis in "xyz":
             turns.append(Coordinate(f"{name}_turn_{axis}", real=True))
             self._enter(turns[-1].name, "turn", turns[-1])
             self._enter(turns[-1].rate.name, "rate", turns[-1].rate)
-        reach = pi if limit is None else _limit(limit, f"limit of `{name}`", pi)
+        reach = pi if limit is None else limit_of(limit, f"limit of `{name}`", pi)
         return name, quaternion, tuple(turns), reach, rates, meaning
 
     def _joint(
@@ -252,8 +265,8 @@ class Declarations:
         text(meaning, f"meaning of `{name}`")
         self._enter(name, "coordinate", coordinate)
         self._enter(f"{name}{RATE}", "rate", coordinate.rate)
-        reach = _limit(limit, f"limit of `{name}`", LARGEST[kind])
-        fastest = None if rate_limit is None else _limit(rate_limit, f"rate_limit of `{name}`", LARGEST_RATE)
+        reach = limit_of(limit, f"limit of `{name}`", LARGEST[kind])
+        fastest = None if rate_limit is None else limit_of(rate_limit, f"rate_limit of `{name}`", LARGEST_RATE)
         self.joints.append(Joint(coordinate, kind, reach, fastest, continuous, meaning))
         return coordinate
 
@@ -289,7 +302,7 @@ class Declarations:
         is a parameter whose nominal value is zero.
         """
         symbol = self._bounded(name, "reference", unit, meaning)
-        reach = _limit(limit, f"limit of `{name}`", STRONGEST)
+        reach = limit_of(limit, f"limit of `{name}`", STRONGEST)
         self.parameters.append(DeclaredParameter(symbol, 0.0, unit, (-reach, reach), False, meaning, reference=True))
         return symbol
 
@@ -301,7 +314,7 @@ class Declarations:
     def input(self, name: str, limit: float | tuple[float, float], unit: str, *, meaning: str = "") -> Symbol:
         """Declare an input u with |u| <= limit, or with lower <= u <= upper where limit is (lower, upper)."""
         symbol = self._bounded(name, "input", unit, meaning)
-        middle, reach = _middle_and_half(limit, name)
+        middle, reach = middle_and_half(limit, name)
         if not WEAKEST <= reach <= STRONGEST:
             raise mistake(
                 f"the limit of `{name}` is {reach:g} {unit}; write {WEAKEST:g} to {STRONGEST:g}: kernels compute with "
@@ -313,14 +326,14 @@ class Declarations:
     def speed(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
         """Declare a speed other than the rate of a coordinate, for robot.roll or robot.mechanics."""
         symbol = self._bounded(name, "speed", unit, meaning)
-        reach = _limit(limit, f"limit of `{name}`", LARGEST_RATE)
+        reach = limit_of(limit, f"limit of `{name}`", LARGEST_RATE)
         self.speeds.append(Speed(symbol, unit, reach, meaning))
         return symbol
 
     def state(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
         """Declare a state of first order, such as a current, with |state| <= limit. robot.flow gives its rate."""
         symbol = self._bounded(name, "state", unit, meaning)
-        self.internal.append(Internal(symbol, unit, _limit(limit, f"limit of `{name}`", STRONGEST), meaning))
+        self.internal.append(Internal(symbol, unit, limit_of(limit, f"limit of `{name}`", STRONGEST), meaning))
         return symbol
 
     def _velocities(self, own: Mapping[Coordinate, Speed | None]) -> tuple[Speed, ...]:
@@ -418,39 +431,3 @@ class Declarations:
                 f"the name `{name}` is used twice in robot `{self.name}`; give the second, a {what}, another name."
             )
         self.symbols[name] = symbol
-
-
-def _middle_and_half(limit: object, name: str) -> tuple[float, float]:
-    """The middle and half of the range of an input. Raises ModelError for limits that are not a range."""
-    if not isinstance(limit, tuple | list):
-        return 0.0, positive(limit, f"limit of `{name}`")
-    if len(limit) != 2:
-        raise mistake(f"the limits of `{name}` are {limit!r}; write (lower, upper), or one number.")
-    lower, upper = (number(value, f"limit of `{name}`") for value in limit)
-    if lower >= upper:
-        raise mistake(f"the limits of `{name}` are {lower:g} and {upper:g}; write the lower one first.")
-    return (lower + upper) / 2, (upper - lower) / 2
-
-
-def _three(value: object, what: str) -> tuple[float, ...]:
-    """Three limits, from one number or three."""
-    given = value if isinstance(value, tuple | list) else (value,) * 3
-    if len(given) != 3:
-        raise mistake(f"the {what} has {len(given)} entries; write one number, or three (x, y, z).")
-    return tuple(_limit(entry, what, LARGEST_RATE) for entry in given)
-
-
-def _limit(value: object, what: str, largest: float) -> float:
-    """A limit of the state domain. Raises ModelError if it is above `largest`."""
-    if isinstance(value, tuple | list):
-        raise mistake(
-            f"the {what} is {shown(value)}; write one number: the domain is from -limit to limit. Measure a coordinate "
-            "from the middle of its range."
-        )
-    limit = positive(value, what)
-    if limit > largest:
-        raise mistake(
-            f"the {what} is {limit:g}; write {largest:g} at most, in SI units (180 degrees are pi). The solver learns "
-            "on the whole domain, so the limit should be what the robot can reach."
-        )
-    return limit

@@ -58,7 +58,7 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     robot, told = solution.problem.robot, told_by(solution.problem, solution.ensemble)
     seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
     fields: dict[str, Any] = {**names(robot, label), **_held_input(robot, seconds), **_network(solution)}
-    fields |= rotations(solution.problem, slopes=True) | domain(solution.problem)
+    fields |= rotations(solution.problem, "policies", "errors", "slopes") | domain(solution.problem)
     fields |= _basin(solution.value.basin)
     fields |= _fixed(solution) if told is None else _told(solution.problem, told, robot.name)
     fields |= facts(robot, *origin(robot), f"Control rate {robot.metadata.task.control_rate} Hz.")
@@ -73,27 +73,11 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     return {f"{robot.name}_policy{end}": filled(template, fields) for end, template in files.items()}
 
 
-def _require_rates(problem: Problem) -> None:
-    """Raises SolverError for a robot with a rotation or other speeds than rates, which the observer in C lacks."""
-    turning = problem.geometry.rotations
-    if turning:
-        raise SolverError(
-            f"the joint {turning[0].name} of {problem.robot.name} is a rotation, and the observer in C has angles and "
-            "lengths only; export without --observer, and give the policy the state from your own estimator"
-        )
-    if other := problem.robot.metadata.quasi_velocity:
-        raise SolverError(
-            f"{other} of {problem.robot.name} is not the rate of a coordinate, and the observer in C has rates only; "
-            "export without --observer, and give the policy the state from your own estimator"
-        )
-
-
 def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, str]:
     """Texts of NAME_observer.h, NAME_observer.c and NAME_observer_driver.c with default encoders, by file name.
 
     estimate: parameters that it estimates, as in `estimated_parameters`, whose errors are raised.
     """
-    _require_rates(problem)
     robot, sensing = problem.robot, make_sensing(problem, usual_counts(problem))
     _require_told(problem, estimate)
     estimated = estimated_parameters(problem, sensing, estimate)
@@ -107,13 +91,18 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
     others = [i for i in range(parameters) if i not in estimated]
     lower, upper = problem.theta_bounds[estimated].T.tolist() if estimated else ([], [])
     largest = observer.largest.tolist()
-    coordinates, n = robot.metadata.coordinates, len(problem.target)
-    q = robot.metadata.nq
+    metadata = robot.metadata
+    coordinates, n, q, pose = metadata.coordinates, len(problem.target), metadata.nq, metadata.pose
+    # No coordinate of a quaternion is at its limit.
+    limits = [2.0 if i in metadata.turning else limit for i, limit in enumerate(problem.state_limits.tolist())]
     kinds = [state.kind for state in robot.metadata.states]
     still = [value if kind == "internal" else 0.0 for value, kind in zip(problem.target.tolist(), kinds, strict=True)]
     exact = make_sensing(problem, rates=problem.target.new_zeros(n - q)).deviation.double() ** 2
     fields = names(robot, "") | {
         "q": q,
+        # Positions whose rates are the first entries of v, with exact derivatives.
+        "exact": 0 if metadata.rotations or metadata.quasi_velocity else q,
+        "errors": problem.geometry.size,
         "coordinates": ", ".join(coordinates),
         "rates": ", ".join(robot.state_names[q:]),
         "e": len(estimated),
@@ -126,20 +115,23 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
         "target": listed(problem.target.tolist()),
         "steps": problem.substeps,
         "turns": ", ".join(str(int(state.continuous)) for state in robot.metadata.states),
-        "state_limits": listed(problem.state_limits.tolist()),
+        "state_limits": listed(limits),
         "lower": listed(problem.lower_input.tolist()),
         "upper": listed(problem.upper_input.tolist()),
         "trim": listed(problem.trim.tolist()),
         "wrong": listed((observer.errors[others] ** 2).tolist()) or "0",
         "still": f"((const real[]){{{listed(still)}}})[i]" if any(still) else "0",
         "unknown": listed(observer.unknown.tolist()),
-        "added": listed(observer.added[q:].tolist()),
+        "added": listed(observer.added[pose:].tolist()),
         "usual": listed(observer.measured.tolist()),
         # So large that the rates count as not measured, until the user writes the sensors' deviations.
-        "usual_rates": listed(observer.unknown[q:n].tolist()),
-        "least": listed(exact[:q].tolist()),
-        "least_rates": listed(exact[q:].tolist()),
+        "usual_rates": listed(observer.unknown[pose : problem.geometry.size].tolist()),
+        "least": listed(exact[:pose].tolist()),
+        "least_rates": listed(exact[pose:].tolist()),
     }
+    fields |= rotations(problem, "errors", "observers")
+    fields["of_turns"] = "; of a rotation, of its three small turns" if metadata.rotations else ""
+    fields["between"] = "" if metadata.rolls else filled("observer_between.c", fields)
     fields |= _knowing(fields) if problem.context else _without_knowing(str(fields["nominal"]))
     shifts = bool(estimated) and problem.context is None  # the policy of a family is told the estimates
     fields["shift"] = filled("observer_shift.c", fields) if shifts else ""

@@ -83,12 +83,12 @@ def domain(problem: Problem) -> dict[str, object]:
     return {"domain": filled("domain.c", fields)}
 
 
-def rotations(problem: Problem, slopes: bool) -> dict[str, object]:
-    """Functions and statements for rotations, empty for a robot without. slopes: with those of gradients."""
+def rotations(problem: Problem, *parts: str) -> dict[str, object]:
+    """Functions and statements for rotations, empty for a robot without. parts: of `rotations.c` beside the first."""
     turning = problem.geometry.rotations
     if not turning:
-        names = ("functions", "features", "error", "slope", "gradient")
-        return {"rotations": 0, **{f"rotation_{name}": "" for name in names}}
+        statements = _parts("rotation_statements.c")
+        return {"rotations": 0, "rotation_functions": "", **dict.fromkeys(statements, "")}
     goals = [entry for rotation in turning for entry in problem.target[rotation.quaternion].tolist()]
     fields = {
         "quaternions": ", ".join(str(rotation.coordinate) for rotation in turning),
@@ -96,11 +96,12 @@ def rotations(problem: Problem, slopes: bool) -> dict[str, object]:
         "least_w": listed(math.cos(rotation.limit / 2.0) if rotation.limit < math.pi else -1.0 for rotation in turning),
         "NAME": problem.robot.name.upper(),
     }
-    functions = filled("rotations.c", fields) + (filled("rotation_slopes.c", {}) if slopes else "")
-    return {"rotations": len(turning), "rotation_functions": functions, **_statements("rotation_statements.c")}
+    functions = _parts("rotations.c")
+    chosen = Template("".join(functions[part] for part in ("quaternions", *parts))).substitute(fields)
+    return {"rotations": len(turning), "rotation_functions": chosen, **_parts("rotation_statements.c")}
 
 
-def _statements(template: str) -> dict[str, object]:
+def _parts(template: str) -> dict[str, str]:
     """The parts of a template, each after a comment with its name."""
     parts = re.split(r"/\* (\w+) \*/\n", (TEMPLATES / template).read_text())
     return dict(zip(parts[1::2], parts[2::2], strict=True))

@@ -162,8 +162,8 @@ class Problem:
 
     def targets_of(self, theta: Tensor) -> Tensor:
         """Targets (N, n) of the parameters theta (N, p), whose told references are held within their ranges."""
-        target = self.target.repeat(len(theta), 1)
-        return target if self.context is None else self.at_target(self.told(target, theta))
+        target = theta.new_zeros(len(theta), 1) + self.target
+        return target if self.context is None or self.context.shift is None else self.targets(self.told(target, theta))
 
     def at_target(self, rows: Tensor) -> Tensor:
         """States (N, n) at the targets of the rows (N, n + k)."""

@@ -229,7 +229,8 @@ OBSERVER_OPERATION = 2.3  # instructions, with loads and stores
 SENSITIVITY = 4.1  # instructions of a product or sum of the derivatives
 COVARIANCE = 9.7  # instructions of an entry of the factors for each source of error
 PREDICTED_ENTRY, PREDICTION = 13, 110  # instructions of a state in a prediction over the delay, and of the prediction
-OBSERVER_CODE, CODE_OPERATION, CODE_DERIVATIVE = 6500, 4, 190  # bytes
+TURN, TURNED = 2500, 100  # instructions of a rotation, and of its errors for every column of derivatives
+OBSERVER_CODE, CODE_OPERATION, CODE_DERIVATIVE = 6700, 4, 190  # bytes
 CODE_SHIFT, REAL = 1800, 4  # bytes: what estimated parameters change at the target, and one number
 OBSERVER_STACK, STACK_DERIVATIVE = 500, 40  # bytes
 
@@ -350,16 +351,18 @@ def observer_cost(problem: Problem, parameters: int = 0) -> ObserverCost:
     parameters: number of the parameters that it estimates.
     """
     robot, n, m = problem.robot, len(problem.target), len(problem.input_limits)
-    positions, stages = robot.metadata.nq, STAGES * problem.substeps
-    estimated, columns = n + m + parameters, n + m + len(problem.theta)
+    metadata, errors, stages = robot.metadata, problem.geometry.size, STAGES * problem.substeps
+    exact = 0 if metadata.rotations or metadata.quasi_velocity else metadata.nq  # positions without a Jacobian's rows
+    estimated, columns = errors + m + parameters, errors + m + len(problem.theta)
     jacobians, dynamics = (robot.operations[name] for name in ("jacobians", "affine_dynamics"))
     derivatives = n * columns
-    moving = (n - positions) * n * columns + 2 * derivatives
-    sources = columns + estimated - positions
+    moving = (n - exact) * n * columns + 2 * derivatives
+    turning = len(metadata.rotations) * (TURN + TURNED * columns)
+    sources = columns + estimated - metadata.pose
     # The rows of the errors' sources are on the stack; the constants are for an observer of no parameter.
-    more = estimated * sources - (n + m) * (sources - parameters) + 4 * parameters
+    more = estimated * sources - (errors + m) * (sources - parameters) + 4 * parameters
     filtering = stages * (CALL * _calls(robot, "jacobians") + OBSERVER_OPERATION * jacobians + SENSITIVITY * moving)
-    filtering += COVARIANCE * estimated**2 * sources
+    filtering += COVARIANCE * estimated**2 * sources + turning
     delay = (
         stages * (CALL * _calls(robot, "affine_dynamics") + OBSERVER_OPERATION * dynamics + PREDICTED_ENTRY * n)
         + PREDICTION

@@ -149,7 +149,7 @@ def emit(problem: Problem, network: SmallNetwork, label: str, facts: Sequence[st
         | feature_map(network.features)
         | header_facts(robot, *facts)
         | domain(problem)
-        | rotations(problem, slopes=False)
+        | rotations(problem, "policies")
         | {
             "layers": len(sizes) - 2,
             "widest": max(sizes),

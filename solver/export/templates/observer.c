@@ -6,9 +6,11 @@
 #include <string.h>
 
 typedef ${name}_real real;
+#define REAL(function) ${NAME}_CALL(function)
 
-enum { STATES = $n, INPUTS = $m, ESTIMATED = $e, ALL = STATES + INPUTS + ESTIMATED, POSITIONS = $q, SENSORS = ${NAME}_SENSORS };
-enum { PARAMETERS = $p, COLUMNS = STATES + INPUTS + PARAMETERS, OTHERS = PARAMETERS - ESTIMATED, UNSETTLED = ALL - POSITIONS };
+enum { STATES = $n, ROTATIONS = $rotations, ERRORS = STATES - ROTATIONS, INPUTS = $m, ESTIMATED = $e, ALL = ERRORS + INPUTS + ESTIMATED };
+enum { POSITIONS = $q, EXACT = $exact, POSE = POSITIONS - ROTATIONS, SENSORS = ${NAME}_SENSORS, MEASURED = SENSORS - ROTATIONS };
+enum { PARAMETERS = $p, COLUMNS = ERRORS + INPUTS + PARAMETERS, OTHERS = PARAMETERS - ESTIMATED, UNSETTLED = ALL - POSE };
 enum { STEPS = $steps, DELAY = ${NAME}_DELAY, FILTERS = ${NAME}_FILTERS, SOURCES = ALL + OTHERS + UNSETTLED };
 
 static const int turns[STATES] = {$turns};
@@ -17,26 +19,41 @@ static const real lower[INPUTS] = {$lower}, upper[INPUTS] = {$upper}, trim[INPUT
 static const int order[PARAMETERS + 1] = {$order}; /* of the parameters: those that are estimated first */
 /* Variances of the other parameters, of all that is estimated at the start, and of what a period adds to what is not measured. */
 static const real wrong[OTHERS + 1] = {$wrong}, unknown[ALL] = {$unknown}, added[UNSETTLED] = {$added};
-static const real lowest[UNSETTLED] = {$lowest}, highest[UNSETTLED] = {$highest}; /* disturbances and parameters, from STATES on */
-/* Variances of what is measured. */
+static const real lowest[UNSETTLED] = {$lowest}, highest[UNSETTLED] = {$highest}; /* disturbances and parameters, from ERRORS on */
+/* Variances of what is measured$of_turns. */
 #ifdef ${NAME}_RATES
-static const real usual[SENSORS] = {$usual, $usual_rates}, least[SENSORS] = {$least, $least_rates};
+static const real usual[MEASURED] = {$usual, $usual_rates}, least[MEASURED] = {$least, $least_rates};
 #else
-static const real usual[SENSORS] = {$usual}, least[SENSORS] = {$least};
+static const real usual[MEASURED] = {$usual}, least[MEASURED] = {$least};
 #endif
 
 static real turned(real angle) {
     const real turn = (real)6.283185307179586;
-    return angle - turn * ${NAME}_CALL(floor)(angle / turn + (real)0.5);
+    return angle - turn * REAL(floor)(angle / turn + (real)0.5);
 }
 
+$rotation_functions
 static void confine(real *x) {
     for (int i = 0; i < STATES; i++)
         x[i] = turns[i] ? turned(x[i]) : x[i] > limit[i] ? limit[i] : x[i] < -limit[i] ? -limit[i] : x[i];
+$rotation_limit}
+
+/* Errors of the first `count` entries of x from those of target. */
+static void errors_between(const real *x, const real *target, int count, real *error) {
+    for (int i = 0, e = 0; i < count; i++, e++) {
+$rotation_error        error[e] = turns[i] ? turned(x[i] - target[i]) : x[i] - target[i];
+    }
+}
+
+/* x at this error from it. */
+static void moved(real *x, const real *error) {
+    for (int i = 0, e = 0; i < STATES; i++, e++) {
+$rotation_moved        x[i] += error[e];
+    }
 }
 
 /* Whether a sensor can have measured this: a number, and no further away than any. */
-static int usable(real y) { return ${NAME}_CALL(fabs)(y) <= (real)1e6; }
+static int usable(real y) { return REAL(fabs)(y) <= (real)1e6; }
 
 /* v = dx/dt. */
 static void rate(const real *x, const real *u, const real *theta, real *v) {
@@ -46,13 +63,13 @@ static void rate(const real *x, const real *u, const real *theta, real *v) {
         for (int k = 0; k < INPUTS; k++) v[i] += B[i][k] * u[k];
 }
 
-/* The same, and E = dD/dt of the derivatives D of x by the first state, the input and the parameters in their order. */
+/* The same, and E = dD/dt of the derivatives D of x by the first error, the input and the parameters in their order. */
 static void rates(const real *x, const real *u, const real *theta, real D[STATES][COLUMNS], real *v, real E[STATES][COLUMNS]) {
     real B[STATES][INPUTS], da[STATES][STATES], dB[STATES][INPUTS][STATES];
     real da_dtheta[STATES * PARAMETERS + 1], dB_dtheta[STATES * INPUTS * PARAMETERS + 1];
     ${name}_jacobians(x, theta, v, B[0], da[0], dB[0][0], da_dtheta, dB_dtheta);
-    memcpy(E, D[POSITIONS], POSITIONS * sizeof *E); /* the positions change as the velocities say */
-    for (int i = POSITIONS; i < STATES; i++) {
+    memcpy(E, D[POSITIONS], EXACT * sizeof *E); /* these positions change as the velocities say */
+    for (int i = EXACT; i < STATES; i++) {
         for (int k = 0; k < INPUTS; k++) {
             v[i] += B[i][k] * u[k];
             for (int j = 0; j < STATES; j++) da[i][j] += dB[i][k][j] * u[k];
@@ -62,11 +79,11 @@ static void rates(const real *x, const real *u, const real *theta, real D[STATES
             for (int j = 0; j < STATES; j++) sum += da[i][j] * D[j][c];
             E[i][c] = sum;
         }
-        for (int k = 0; k < INPUTS; k++) E[i][STATES + k] += B[i][k];
+        for (int k = 0; k < INPUTS; k++) E[i][ERRORS + k] += B[i][k];
         for (int p = 0; p < PARAMETERS; p++) {
             real entry = da_dtheta[i * PARAMETERS + order[p]];
             for (int k = 0; k < INPUTS; k++) entry += dB_dtheta[(i * INPUTS + k) * PARAMETERS + order[p]] * u[k];
-            E[i][STATES + INPUTS + p] += entry;
+            E[i][ERRORS + INPUTS + p] += entry;
         }
     }
 }
@@ -89,10 +106,12 @@ static void move(real *x, const real *u, const real *theta) {
     }
 }
 
-/* The same, and finds the derivatives of x at the end. */
+/* The same, and finds the derivatives of the error at the end, in the first rows of D. */
 static void move_with_derivatives(real *x, const real *u, const real *theta, real D[STATES][COLUMNS]) {
-    for (int i = 0; i < STATES; i++)
-        for (int c = 0; c < COLUMNS; c++) D[i][c] = i == c;
+    memset(D, 0, STATES * sizeof *D);
+    for (int i = 0, e = 0; i < STATES; i++, e++) {
+$rotation_begin        D[i][e] = 1;
+    }
     for (int step = 0; step < STEPS; step++) {
         real at[STATES], v[STATES] = {0}, sum[STATES], Dat[STATES][COLUMNS], E[STATES][COLUMNS] = {{0}}, Dsum[STATES][COLUMNS];
         memcpy(sum, x, sizeof sum);
@@ -113,7 +132,7 @@ static void move_with_derivatives(real *x, const real *u, const real *theta, rea
         memcpy(D, Dsum, sizeof Dsum);
         confine(x);
     }
-}
+$rotation_end}
 
 /* The covariance P = U D U^T is kept as its factors, U above the diagonal and D on it: the product has no negative
  * variance, whatever is rounded (Bierman, Factorization Methods for Discrete Sequential Estimation, 1977, chapters V, VI).
@@ -122,27 +141,27 @@ static void move_with_derivatives(real *x, const real *u, const real *theta, rea
 /* P after a period with the derivatives `by`: orthogonalises the rows of what its error is made of. */
 static void predict(real P[ALL][ALL], real by[STATES][COLUMNS]) {
     real W[ALL][SOURCES] = {{0}}, variance[SOURCES], weighted[SOURCES];
-    for (int i = POSITIONS; i < ALL; i++) {
+    for (int i = POSE; i < ALL; i++) {
         real sum = P[i][i], room = 1;
-        if (i >= STATES) { /* a walk between bounds: its variance is at most that at the start */
+        if (i >= ERRORS) { /* a walk between bounds: its variance is at most that at the start */
             for (int j = i + 1; j < ALL; j++) sum += P[i][j] * P[i][j] * P[j][j];
             room = sum < unknown[i] ? 1 - sum / unknown[i] : 0;
         }
-        variance[SOURCES - ALL + i] = room * added[i - POSITIONS];
+        variance[SOURCES - ALL + i] = room * added[i - POSE];
         W[i][SOURCES - ALL + i] = 1;
     }
     for (int j = 0; j < ALL; j++) {
         variance[j] = P[j][j];
-        for (int i = 0; i < STATES; i++) {
+        for (int i = 0; i < ERRORS; i++) {
             real sum = by[i][j];
             for (int k = 0; k < j; k++) sum += by[i][k] * P[k][j];
             W[i][j] = sum;
         }
-        for (int i = STATES; i < ALL; i++) W[i][j] = i == j ? 1 : i < j ? P[i][j] : 0;
+        for (int i = ERRORS; i < ALL; i++) W[i][j] = i == j ? 1 : i < j ? P[i][j] : 0;
     }
     for (int p = 0; p < OTHERS; p++) {
         variance[ALL + p] = wrong[p];
-        for (int i = 0; i < STATES; i++) W[i][ALL + p] = by[i][ALL + p];
+        for (int i = 0; i < ERRORS; i++) W[i][ALL + p] = by[i][ALL + p];
     }
     for (int j = ALL - 1; j >= 0; j--) {
         real total = 0;
@@ -160,7 +179,7 @@ static void predict(real P[ALL][ALL], real by[STATES][COLUMNS]) {
     }
 }
 
-/* P after state q was measured with this variance. Returns the variance of what is measured; gain is that times it. */
+/* P after error q was measured with this variance. Returns the variance of what is measured; gain is that times it. */
 static real measure(real P[ALL][ALL], int q, real variance, real *gain) {
     real total = variance > least[q] ? variance : least[q];
     for (int j = 0; j < ALL; j++) {
@@ -177,30 +196,34 @@ static real measure(real P[ALL][ALL], int q, real variance, real *gain) {
     return total;
 }
 
-/* One control period from f->x under u, linearised about `about`, and corrected by y at its end. */
+/* One control period from f->x under u, linearised about `about`, and corrected by y at its end, NaN where not measured. */
 static void advance(${name}_filter *f, const real *about, const real *u, const real *y, const real *variance) {
-    real x[STATES], acting[INPUTS], by[STATES][COLUMNS], correction[ALL] = {0};
+    real x[STATES], acting[INPUTS], by[STATES][COLUMNS], apart[ERRORS], error[ERRORS] = {0}, correction[ALL] = {0};
     memcpy(x, about, sizeof x);
     for (int k = 0; k < INPUTS; k++) acting[k] = u[k] + f->disturbance[k];
     move_with_derivatives(x, acting, f->parameters, by);
-    for (int i = 0; i < STATES; i++)
-        for (int j = 0; j < STATES; j++) x[i] += by[i][j] * (f->x[j] - about[j]);
+    errors_between(f->x, about, STATES, apart);
+    for (int i = 0; i < ERRORS; i++)
+        for (int j = 0; j < ERRORS; j++) error[i] += by[i][j] * apart[j];
+    moved(x, error);
     predict(f->covariance, by);
     f->innovation = 0;
-    for (int q = 0; q < SENSORS; q++) {
-        if (!usable(y[q])) continue;
+    errors_between(y, x, SENSORS, error);
+    for (int q = 0; q < MEASURED; q++) {
+        if (isnan(error[q])) continue;
         real gain[ALL];
-        const real error = turns[q] ? turned(y[q] - x[q]) : y[q] - x[q], rest = error - correction[q];
+        const real rest = error[q] - correction[q];
         const real spread = measure(f->covariance, q, variance[q], gain);
         f->innovation += rest * rest / spread;
-        if (FILTERS > 1) f->unlikely += ${NAME}_CALL(log)(spread);
+        if (FILTERS > 1) f->unlikely += REAL(log)(spread);
         for (int i = 0; i < ALL; i++) correction[i] += gain[i] * rest / spread;
     }
     f->unlikely += f->innovation;
-    for (int i = 0; i < STATES; i++) f->x[i] = x[i] + correction[i];
-    for (int k = STATES; k < ALL; k++) {
-        real *slow = k < STATES + INPUTS ? &f->disturbance[k - STATES] : &f->parameters[order[k - STATES - INPUTS]];
-        const real found = *slow + correction[k], low = lowest[k - STATES], high = highest[k - STATES];
+    memcpy(f->x, x, sizeof x);
+    moved(f->x, correction);
+    for (int k = ERRORS; k < ALL; k++) {
+        real *slow = k < ERRORS + INPUTS ? &f->disturbance[k - ERRORS] : &f->parameters[order[k - ERRORS - INPUTS]];
+        const real found = *slow + correction[k], low = lowest[k - ERRORS], high = highest[k - ERRORS];
         *slow = found > high ? high : found < low ? low : found;
     }
     confine(f->x);
@@ -208,20 +231,17 @@ static void advance(${name}_filter *f, const real *about, const real *u, const r
 
 /* One filter takes y; u: what acted since the last one. */
 static void follow(const ${name}_observer *o, ${name}_filter *f, const real *u, const real *y) {
-    if (o->measured == 0) {
-        for (int i = 0; i < STATES; i++) f->x[i] = i < SENSORS ? y[i] : $still;
-        for (int i = 0; i < ALL; i++) f->covariance[i][i] = i < SENSORS ? o->variance[i] : unknown[i];
+    real seen[SENSORS];
+    for (int q = 0; q < SENSORS; q++) seen[q] = usable(y[q]) ? y[q] : (real)NAN;
+$rotation_seen    if (o->measured == 0) {
+        for (int i = 0; i < STATES; i++) f->x[i] = i < SENSORS ? seen[i] : $still;
+        for (int i = 0; i < ALL; i++) f->covariance[i][i] = i < MEASURED ? o->variance[i] : unknown[i];
         memcpy(f->parameters, $start, PARAMETERS * sizeof(real));
         confine(f->x);
     } else {
         real about[STATES];
         memcpy(about, f->x, sizeof about);
-        if (SENSORS == POSITIONS && o->measured == 1) { /* a linearisation about rest is wrong by the square of the velocities */
-            for (int q = 0; q < POSITIONS; q++)
-                about[POSITIONS + q] = (turns[q] ? turned(y[q] - about[q]) : y[q] - about[q]) / (real)$period;
-            confine(about);
-        }
-        advance(f, about, u, y, o->variance);
+$between        advance(f, about, u, seen, o->variance);
     }
 }
 
@@ -251,9 +271,9 @@ static void begin(${name}_observer *o) {
 /* Whether every number of it is finite; without measurements, the covariance grows beyond all bounds. */
 static int sound(const ${name}_filter *f) {
     real sum = f->innovation;
-    for (int i = 0; i < STATES; i++) sum += ${NAME}_CALL(fabs)(f->x[i]);
-    for (int k = 0; k < INPUTS; k++) sum += ${NAME}_CALL(fabs)(f->disturbance[k]);
-    for (int p = 0; p < PARAMETERS; p++) sum += ${NAME}_CALL(fabs)(f->parameters[p]);
+    for (int i = 0; i < STATES; i++) sum += REAL(fabs)(f->x[i]);
+    for (int k = 0; k < INPUTS; k++) sum += REAL(fabs)(f->disturbance[k]);
+    for (int p = 0; p < PARAMETERS; p++) sum += REAL(fabs)(f->parameters[p]);
     for (int i = 0; i < ALL; i++) sum += f->covariance[i][i];
     return isfinite(sum) ? 1 : 0;
 }

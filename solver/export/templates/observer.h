@@ -42,7 +42,7 @@ typedef struct {
     ${name}_real x[$n];                            /* at the time of the last y */
     ${name}_real disturbance[$m];                  /* of the inputs: what acts is the input and this */
     ${name}_real parameters[$parameters];                   /* of the robot; estimated: $estimated */
-    ${name}_real covariance[$n + $m + $e][$n + $m + $e]; /* U D U^T of the error of x, disturbance and estimated: U above, D on the diagonal */
+    ${name}_real covariance[$errors + $m + $e][$errors + $m + $e]; /* U D U^T of the error of x, disturbance and estimated: U above, D on the diagonal */
     ${name}_real innovation;                       /* squared and normalised: SENSORS on average where the model holds */
     ${name}_real unlikely;                         /* twice the logarithm of how much likelier the likeliest is */
 } ${name}_filter;
@@ -53,7 +53,7 @@ typedef struct {
 $known    int likeliest;                                 /* of the filters; with LONGEST_DELAY it is the delay that was found */
     ${name}_filter filters[${NAME}_FILTERS];
     ${name}_real waiting[${NAME}_DELAY + 1][$m];   /* the last inputs, the oldest first */
-    ${name}_real variance[${NAME}_SENSORS];        /* of the error of each entry of y: counts^2 / 12 of an encoder */
+    ${name}_real variance[${NAME}_SENSORS - $rotations];        /* of the error of each entry of y$of_turns: counts^2 / 12 of an encoder */
 } ${name}_observer;
 
 /* Forgets everything. Sets the variances of encoders with 2048 counts a turn or 0.025 mm; write others after it. Those

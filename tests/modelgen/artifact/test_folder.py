@@ -117,7 +117,7 @@ def test_a_damaged_manifest_is_explained(folder: Path, text: str) -> None:
     (folder / "manifest.json").write_text(text)
     (finding,) = artifact.check("pendulum", folder.parent)
     assert "is damaged" in finding
-    with pytest.raises(ArtifactError, match="is damaged"):
+    with pytest.raises(ArtifactError, match=r"manifest\.json"):
         modelgen.load("pendulum", directory=folder.parent)
 
 
@@ -166,7 +166,7 @@ def test_no_edited_value_of_a_manifest_goes_unseen(folder: Path, value: Any) -> 
 
 def test_a_manifest_nested_without_end_is_an_artifact_error(folder: Path) -> None:
     (folder / "manifest.json").write_text("[" * 100_000)
-    with pytest.raises(ArtifactError, match="is damaged"):
+    with pytest.raises(ArtifactError, match=r"manifest\.json"):
         artifact.read(folder)
 
 
@@ -177,7 +177,7 @@ def test_another_generator_version_is_stale(folder: Path) -> None:
     path.write_text(json.dumps(data))
     (finding,) = artifact.check("pendulum", folder.parent)
     assert "generator version 0" in finding
-    with pytest.raises(ArtifactError, match="generator version 0"):
+    with pytest.raises(ArtifactError, match=rf"version 0, .*version {GENERATOR_VERSION}"):
         modelgen.load("pendulum", directory=folder.parent)
 
 
@@ -289,5 +289,5 @@ def test_builds_of_one_robot_at_once(tmp_path: Path) -> None:
 
 def test_a_file_where_the_folder_should_be_is_explained(tmp_path: Path) -> None:
     (tmp_path / "generated").write_text("a file")
-    with pytest.raises(ArtifactError, match="cannot be written"):
+    with pytest.raises(ArtifactError, match="generated"):
         _build(tmp_path / "generated")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -22,7 +23,7 @@ def test_every_finite_number_that_python_prints_is_read(value: float) -> None:
     "text", ["1_5", "１.5", "nan", "inf", "-Infinity", "1e999", "", ".", "e5", " 1", "0x10", "1,5"]
 )
 def test_other_text_is_not_a_number(text: str) -> None:
-    with pytest.raises(ValueError, match="not a number"):
+    with pytest.raises(ValueError, match=re.escape(repr(text))):
         decimal(text)
     with pytest.raises(ModelError):
         number("--at", "angle", text)

@@ -86,7 +86,7 @@ def test_equal_expressions_are_one_node() -> None:
 
 def test_division_by_an_exact_zero_is_refused() -> None:
     graph = Graph()
-    with pytest.raises(ZeroDivisionError, match="exact zero"):
+    with pytest.raises(ZeroDivisionError, match="zero"):
         graph.div(graph.input("a"), graph.zero)
 
 

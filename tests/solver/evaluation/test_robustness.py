@@ -233,14 +233,14 @@ def test_copies_of_a_run_and_runs_of_another_artifact_are_an_error(
     runs: list[Path], tiny: Callable[..., Settings], tmp_path: Path
 ) -> None:
     copy = Path(shutil.copytree(runs[0], tmp_path / "copy"))
-    with pytest.raises(SolverError, match=r"copy is a copy of"):
+    with pytest.raises(SolverError, match=rf"copy .*{runs[0].name}"):
         measure([runs[0], copy], [range_of_mass()], Trial(episodes=2))
     text = (SHIPPED / "pendulum.py").read_text()
     (tmp_path / "pendulum.py").write_text(text.replace('"mass", 1.0', '"mass", 1.2'))
     generated = str(tmp_path / "generated")
     assert modelgen_main(["build", str(tmp_path / "pendulum.py"), "--generated", generated]) == 0
     start("pendulum", "fast", tiny(iterations=1, step_periods=(1,)), tmp_path / "heavy", generated, lambda _: None)
-    with pytest.raises(SolverError, match="different artifacts of pendulum"):
+    with pytest.raises(SolverError, match="pendulum"):
         measure([runs[0], tmp_path / "heavy"], [range_of_mass()], Trial(episodes=2))
 
 

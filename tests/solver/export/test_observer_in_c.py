@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 import torch
 
-from modelgen.builder import export
+import modelgen
+from modelgen.builder import build_artifact
 from modelgen.derivation.model_file import load as load_model
 from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.export.c_export import emit_observer
+from solver.export.c_folder import kernels
 from solver.export.c_templates import listed
 from solver.observer.observability import make_observer
 from solver.observer.observer import Observer
@@ -29,6 +31,7 @@ pytestmark = pytest.mark.slow
 
 Load = Callable[[str], CompiledRobot]
 PERIODS = 60
+UNICYCLE = Path(__file__).parents[3] / "benchmarks" / "unseen" / "unicycle.py"
 
 
 def compiled(
@@ -37,17 +40,23 @@ def compiled(
     """The observer's driver. delay: as DELAY=1 or LONGEST_DELAY=3. usual: other variances of what is measured, in C; of
     all states where rates are measured."""
     name = problem.robot.name
-    for file, content in export(load_model(name), "c").items():
+    for file, content in kernels(problem, observer=True).items():
         (folder / file).write_bytes(content)
     for file, text in emit_observer(problem, estimate).items():
-        text = re.sub(r"(usual\[SENSORS\] = \{).*?\}", rf"\g<1>{usual}}}", text) if usual else text
+        text = re.sub(r"(usual\[MEASURED\] = \{).*?\}", rf"\g<1>{usual}}}", text) if usual else text
         (folder / file).write_text(text)
     sources = [str(folder / f"{name}{end}.c") for end in ("", "_observer", "_observer_driver")]
     defined = [f"-D{name.upper()}_{delay}", f"-D{name.upper()}_REAL={real}"]
-    defined += [f"-D{name.upper()}_RATES"] if len(usual.split(",")) == len(problem.target) else []
+    defined += [f"-D{name.upper()}_RATES"] if len(usual.split(",")) == problem.geometry.size else []
     driver = folder / f"driver_{real}"
     subprocess.run([str(COMPILER), *STRICT, *defined, *sources, "-lm", "-o", str(driver)], check=True)
     return driver
+
+
+def unicycle(folder: Path) -> CompiledRobot:
+    """A robot whose first speed is the rate of no coordinate."""
+    build_artifact(load_model(str(UNICYCLE)), folder)
+    return modelgen.load("unicycle", backend="llvm", dtype="float32", directory=folder, parallel=False)
 
 
 def estimates(driver: Path, rows: list[list[float]]) -> np.ndarray[Any, Any]:
@@ -65,24 +74,27 @@ def estimates(driver: Path, rows: list[list[float]]) -> np.ndarray[Any, Any]:
         *product(("pendulum", "furuta", "planar_quadrotor"), (0, 2), (None,), (False, True)),
         *product(("furuta",), (2,), (3,), (False, True)),
         ("planar_quadrotor", 1, 2, False),
+        ("satellite", 2, None, False),
+        ("quadrotor", 0, None, True),
+        ("unicycle", 1, None, True),
     ],
 )
 def test_the_c_observer_is_torchs(
     name: str, delay: int, longest: int | None, rates: bool, real: str, load: Load, tmp_path: Path
 ) -> None:
     """Whose covariance is a matrix of double precision, where the C source has its factors. Rates are measured where
-    there is noise and no encoder."""
-    problem = Problem(load(name))
+    there is noise and no encoder. Rotations of any attitude stay on the sphere; a unicycle rolls."""
+    problem = Problem(unicycle(tmp_path) if name == "unicycle" else load(name))
     plant = Harsh(problem, Harshness(noise=1.0, delay=delay) if rates else Harshness(encoder=1.0, delay=delay))
     usual = listed((plant.sensing.deviation.double() ** 2).tolist()) if rates else ""
     delays = f"DELAY={delay}" if longest is None else f"LONGEST_DELAY={longest}"
     driver = compiled(problem, tmp_path, delays, real, usual)
     generator = torch.Generator().manual_seed(6)
-    motion = plant.begin(0.5 * problem.sample_domain(1, generator))
+    motion = plant.begin(problem.confine(0.5 * problem.sample_domain(1, generator)))
     observer = make_observer(problem, plant.sensing, longest)
     rows, expected = [], []
     for _ in range(PERIODS):
-        y = motion.measured[:, : len(plant.sensing.deviation)]
+        y = motion.measured[:, : plant.sensing.entries]
         x = observer.estimate(y)[0].tolist()
         limits, u = problem.input_limits, problem.input_middle + 0.1 * problem.input_limits
         disturbance = ((u - observer.compensate(u[None])[0]) / limits).tolist()
@@ -102,9 +114,10 @@ def test_the_c_observer_is_torchs(
     m = len(problem.input_limits)
     states, disturbances, parameters, innovations = np.split(table[:, :-1], [n, n + m, -1], axis=1)
     np.testing.assert_allclose(parameters, np.tile(problem.theta.double(), (len(parameters), 1)), rtol=1e-6)
-    error = states - np.array(expected)[:, :n]
-    error = np.where(problem.clipped, error, np.remainder(error + np.pi, 2.0 * np.pi) - np.pi)
-    np.testing.assert_allclose(error / problem.state_limits.numpy(), np.zeros_like(error), atol=2e-4)
+    error = problem.geometry.error(torch.from_numpy(states), torch.tensor(expected)[:, :n])
+    torch.testing.assert_close(error / problem.tangent_limits, torch.zeros_like(error), rtol=0.0, atol=2e-4)
+    for rotation in problem.geometry.rotations:
+        np.testing.assert_allclose(np.linalg.norm(states[:, rotation.quaternion], axis=1), 1.0, atol=1e-6)
     shares = disturbances / problem.input_limits.numpy()
     np.testing.assert_allclose(shares, np.array(expected)[:, n:-2], atol=2e-4)
     assert np.abs(shares).max() > 1e-3

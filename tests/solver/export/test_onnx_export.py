@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import casadi
 import numpy as np
 import pytest
 import torch
@@ -24,7 +23,7 @@ from tests.solver.small_trainings import start_unjudged
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 
-from solver.export.onnx_graph import OnnxGraph, OnnxTensor, entries  # noqa: E402
+from solver.export.onnx_graph import OnnxGraph  # noqa: E402
 
 Array = np.ndarray[Any, Any]
 
@@ -135,29 +134,28 @@ def test_onnx_input_of_a_nan_state_is_nan(finished_run: Path, tmp_path: Path) ->
     assert np.isfinite(value[1]).all()
 
 
-def test_every_casadi_operation_in_onnx_equals_numpy() -> None:
-    """What the shipped robots use little of: all of it in one function, beside CasADi's own evaluation."""
-    x = casadi.SX.sym("x", 2)
-    a, b = x[0], x[1]
-    results = [f(a) for f in (casadi.sin, casadi.cos, casadi.atan, casadi.sinh, casadi.cosh, casadi.tanh, casadi.exp)]
-    results += [casadi.fabs(a), casadi.sign(a), casadi.sqrt(b * b), casadi.log(b * b), casadi.log1p(b * b)]
-    results += [casadi.asin(casadi.tanh(a)), casadi.acos(casadi.tanh(a)), casadi.atan2(a, b), casadi.atan2(b, 0 * a)]
-    results += [casadi.fmin(a, b), casadi.fmax(a, b), casadi.fabs(a) ** b, casadi.fabs(a) ** 1.5, 1 / a, 2 * a, -a]
-    function = casadi.Function("all", [x], [casadi.vertcat(*results)])
+def test_every_function_of_kernels_in_onnx_equals_torch() -> None:
+    """What the shipped robots use little of: all of it in one graph, beside Torch's own evaluation."""
+
+    def results(x: torch.Tensor) -> torch.Tensor:
+        a, b = x[:, 0], x[:, 1]
+        made = [f(a) for f in (torch.sin, torch.cos, torch.atan, torch.sinh, torch.cosh, torch.tanh, torch.exp)]
+        made += [torch.abs(a), torch.sign(a), torch.sqrt(b * b), torch.log(b * b), torch.log1p(b * b)]
+        made += [torch.asin(torch.tanh(a)), torch.acos(torch.tanh(a)), torch.atan2(a, b), torch.atan2(b, 0 * a)]
+        made += [torch.minimum(a, b), torch.maximum(a, b), torch.abs(a) ** 1.5, 1.0 / a, 2.0 - a, -a, a - 2.0]
+        return torch.stack(made, 1)
+
     graph = OnnxGraph()
-    columns = [entry for entry in entries(function, OnnxTensor(graph, "x")) if entry is not None]
-    together = graph.apply("Concat", *columns, axis=1)
-    content = graph.model({"x": 2}, {"y": (together, len(columns))}, {}).SerializeToString()
+    content = graph.model({"x": 2}, {"y": results(graph.input("x", 2))}, {}).SerializeToString()
     samples = np.random.default_rng(0).normal(size=(60, 2)).astype(np.float32)
     samples[:20, 1] *= 1e-4  # of log1p
-    expected = np.array([function(sample).full()[:, 0] for sample in samples])
+    expected = results(torch.from_numpy(samples).double()).numpy()
     np.testing.assert_allclose(session(content).run(None, {"x": samples})[0], expected, rtol=3e-5, atol=1e-6)
 
 
-def test_unknown_casadi_operation_is_an_error() -> None:
-    x = casadi.SX.sym("x")
-    with pytest.raises(SolverError, match=f"operation {casadi.OP_FLOOR}"):
-        entries(casadi.Function("rounded", [x], [casadi.floor(x)]), OnnxTensor(OnnxGraph(), "x"))
+def test_a_function_without_a_form_in_onnx_is_an_error() -> None:
+    with pytest.raises(SolverError, match="floor"):
+        torch.floor(OnnxGraph().input("x", 1))
 
 
 def test_export_without_a_format_is_an_error(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,11 +89,6 @@ def test_a_javascript_rollout_is_pythons(run: Path) -> None:
 
 
 @needs_compiler
-def test_the_observer_in_c_is_refused(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["export", str(run), "--c", str(tmp_path), "--observer"]) == 2
-    assert "base of quadrotor is a rotation" in " ".join(capsys.readouterr().err.split())
-
-
 @needs_compiler
 def test_a_quaternion_has_length_one_after_a_million_steps_in_c(tmp_path: Path) -> None:
     """A free body keeps its angular momentum in space, with the quaternion scaled to length one after every step."""

@@ -241,7 +241,7 @@ def test_action_of_another_shape_or_not_finite_is_an_error(action: Any) -> None:
 
 def test_step_before_the_first_reset_is_an_error() -> None:
     for env in (RobotEnv("pendulum"), RobotVectorEnv("pendulum", 1)):
-        with pytest.raises(SolverError, match="call reset"):
+        with pytest.raises(SolverError, match="reset"):
             env.step(np.zeros((1,)))
 
 

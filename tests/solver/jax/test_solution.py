@@ -72,7 +72,7 @@ def test_networks_with_other_inputs_are_refused() -> None:
     solution = load_solution("pendulum-rfvi")
     for member in solution.ensemble.factors:
         member.weights[0] = torch.nn.Parameter(torch.zeros(4, 8))
-    with pytest.raises(SolverError, match="no form in JAX"):
+    with pytest.raises(SolverError, match="JAX"):
         make(solution)
 
 

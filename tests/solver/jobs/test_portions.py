@@ -97,7 +97,7 @@ def test_ctrl_c_and_kill_leave_no_process(finished_run: Path, tmp_path: Path, ho
 
 
 def test_a_killed_worker_is_one_paragraph() -> None:
-    with pytest.raises(SolverError, match="a worker process was killed"), workers(2) as executor:
+    with pytest.raises(SolverError, match="--jobs"), workers(2) as executor:
         list(results([executor.submit(os._exit, 1)]))
 
 
@@ -114,7 +114,7 @@ def test_on_a_cluster_and_when_it_is_lost(cluster: Cluster, finished_run: Path) 
             cluster.scheduler.kill()
             list(results([job]))
 
-    with pytest.raises(SolverError, match="the scheduler is lost"):
+    with pytest.raises(SolverError, match="scheduler"):
         lose()
 
 

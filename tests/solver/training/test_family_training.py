@@ -119,7 +119,7 @@ def test_wrong_values_are_refused(family: Path, told: dict[str, Any], message: s
 
 
 def test_a_policy_without_told_parameters_refuses_them() -> None:
-    with pytest.raises(SolverError, match="is told no parameter"):
+    with pytest.raises(SolverError, match=r"mass.*--given"):
         solver.load("pendulum-rfvi").policy([0.1, 0.0], mass=1.2)
     with pytest.raises(SolverError, match="mass"):
         load_solution("pendulum-rfvi", told={"mass": 1.2})

@@ -121,7 +121,7 @@ def test_wrong_calls_are_explained() -> None:
     with pytest.raises(SolverError, match=r"\(3,\).*\(2,\)"):
         vmap(policy)(torch.zeros(4, 3))
     for second in (jacrev(jacrev(policy)), jacfwd(jacrev(policy))):
-        with pytest.raises(SolverError, match="can be differentiated once"):
+        with pytest.raises(SolverError, match="once"):
             second(torch.zeros(2))
     problem = load_solution("pendulum-rfvi").problem
     idle, x = Policy(without_input(problem), problem.robot, "idle"), torch.zeros(2, requires_grad=True)

@@ -119,5 +119,5 @@ def test_weights_that_are_not_finite_are_an_error(finished: Path, tmp_path: Path
     content = load_checkpoint(folder, keys=["parameters"])
     next(each for each in content["parameters"]["policy"].values() if each.is_floating_point())[:] = torch.nan
     torch.save(content, folder / CHECKPOINT)
-    with pytest.raises(SolverError, match="some of its numbers are not finite"):
+    with pytest.raises(SolverError, match=CHECKPOINT):
         load_rollout_policy(folder)
