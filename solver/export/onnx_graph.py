@@ -55,6 +55,11 @@ class OnnxGraph:
         """Name of a tensor of the graph, of a tensor of Torch or of a number, as a constant where it is one."""
         if isinstance(value, OnnxTensor):
             return value.label
+        if isinstance(value, Tensor) and value.dim() and len(value) == BATCH:  # one row for all states
+            assert bool((value == value[:1]).all())
+            rows = self.apply("Slice", self.apply("Shape", "x"), [0], [1], [0])
+            size = self.apply("Concat", rows, self.constant(value.shape[1:], np.int64), axis=0)
+            return self.apply("Expand", self.name(value[:1]), size)
         array = value.detach().numpy() if isinstance(value, Tensor) else np.asarray(value)
         kept: dict[str, type] = {"b": np.bool_, "i": np.int64}
         whole = isinstance(value, Tensor)
