@@ -32,7 +32,7 @@ test-lowest test-newest:  # the fast tests with the oldest and the newest depend
 	PYTHON=$(PYTHON) .ci/bounds $(@:test-%=%)
 
 fuzz: $(INSTALLED)  # other random model files, trees, runs, specifications and options every time
-	FUZZ=1 $(BIN)/python -m pytest tests -k fuzz --timeout=7200
+	FUZZ=$(or $(FUZZ),1000) $(BIN)/python -m pytest tests -k fuzz --timeout=7200
 
 robots: $(INSTALLED)  # URDFs of PyPI imported, built and verified: docs/reference/urdf-of-pypi.md. Takes an hour
 	$(BIN)/python benchmarks/robots.py

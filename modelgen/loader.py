@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,7 +19,7 @@ from modelgen.errors import ArtifactError, ModelError, suggestion
 from modelgen.metadata import Metadata
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.functions import Program
-from modelgen.program.mechanics import MECHANICS
+from modelgen.program.mechanics import MECHANICS, trims
 
 if TYPE_CHECKING:
     from jax import Array as JaxArray
@@ -197,6 +198,37 @@ class CompiledRobot:
         positions, dp_dq = self._evaluate("forward_kinematics", {"x": x, "theta": theta}, out)
         return positions, dp_dq
 
+    def trim_at(self, x: Array, theta: Array | None = None) -> Array:
+        """u0 (N, m), the smallest inputs within their limits that hold the robot at x (N, n) with theta (p,) or (N, p).
+
+        They come nearest to it where no input holds it. `trim` is that of the target and the model file's parameters.
+        """
+        (u0,) = self._trim("trim", x, theta)
+        return u0
+
+    def trim_slopes(self, x: Array, theta: Array | None = None) -> tuple[Array, Array]:
+        """u0 (N, m) of `trim_at` and du0_dtheta (N, m, p). Raises ArtifactError for an artifact without `jacobians`."""
+        self._kernels_of("jacobians")
+        u0, du0_dtheta = self._trim("trim_slopes", x, theta)
+        return u0, du0_dtheta
+
+    def _trim(self, function: str, x: Array, theta: Array | None) -> tuple[Array, ...]:
+        kernels = self._trims
+        if theta is None:
+            kernels = kernels.with_nominal([parameter.value for parameter in self.metadata.parameters])
+        return kernels.evaluate(function, {"x": x, "theta": theta}, None)
+
+    @cached_property
+    def trim_program(self) -> Program:
+        """The functions `trim` and `trim_slopes`, made of this robot's program."""
+        return trims(self.program, self.metadata)
+
+    @cached_property
+    def _trims(self) -> Kernels:
+        """Kernels of the trims in double precision, since redundant inputs have no digits to lose; JAX has its own."""
+        dtype = self.dtype if self.backend == "jax" else "float64"
+        return _kernels(self.trim_program, self.metadata, self.backend, dtype, self._parallel)
+
     @property
     def functions(self) -> tuple[str, ...]:
         """The functions that are built: those of the artifact, and of mechanics where there are some."""
@@ -260,11 +292,15 @@ class CompiledRobot:
         """The robot as line segments: `drawing.segments(x)`, and `drawing.view`, the rectangle that encloses them."""
         return Drawing(self.program, self.metadata)
 
-    def javascript(self) -> tuple[str, list[str]]:
-        """The kernels and the drawing as JavaScript functions of one sample, as text, and their names."""
+    def javascript(self, trims: bool = False) -> tuple[str, list[str]]:
+        """The kernels and the drawing as JavaScript functions of one sample, as text, and their names.
+
+        trims: `trim` too, (x, theta) -> u0.
+        """
         from modelgen.backends import js
 
-        return js.with_drawing(self.program)
+        more = (self.trim_program.function("trim"),) if trims else ()
+        return js.with_drawing(replace(self.program, functions=(*self.program.functions, *more)))
 
     def equations(self) -> list[str]:
         """The equations of motion as MathML, a line each, as they are computed."""

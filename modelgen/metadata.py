@@ -222,6 +222,12 @@ class Metadata:
         return self.rolls or bool(self.ignored)
 
     @property
+    def held(self) -> list[int]:
+        """The entries of x whose rates a trim makes zero at the target: speeds that the task does not declare free."""
+        first = len(self.coordinates)
+        return [i for i, state in enumerate(self.states[first:], first) if state.name not in self.task.free]
+
+    @property
     def velocities(self) -> slice:
         """The entries of x that hold v."""
         return slice(self.nq, self.nq + self.nv)

@@ -230,25 +230,35 @@ def _source(program: Program, robot: Metadata) -> str:
     return _SOURCE.format(name=robot.name, NAME=robot.name.upper()) + "\n\n".join([*parts, *functions]) + "\n"
 
 
-def _function(program: Program, function: Function, robot: str, helpers: dict[str, str]) -> str:
+def in_double(program: Program, function: Function, robot: str) -> str:
+    """A static function that computes in double whatever NAME_REAL is, with what it needs beside <math.h>."""
+    helpers: dict[str, str] = {}
+    text = _function(program, function, robot, helpers, "double")
+    return "\n".join(
+        [*(one.replace("real", "double").replace("R(", "(") for one in helpers.values()), f"static {text}"]
+    )
+
+
+def _function(program: Program, function: Function, robot: str, helpers: dict[str, str], real: str = "real") -> str:
     def call(name: str, arguments: list[str]) -> str:
         if name in _HELPERS:
             helpers[name] = _HELPERS[name]
-        called = name if name in _HELPERS else f"REAL({'fabs' if name == 'abs' else name})"
+        named = "fabs" if name == "abs" else name
+        called = name if name in _HELPERS else f"REAL({named})" if real == "real" else named
         return f"{called}({', '.join(arguments)})"
 
     code = statements(program.graph, function)
-    text = Text(code, lambda value: f"R({value!r})", call)
+    text = Text(code, lambda value: f"R({value!r})" if real == "real" else repr(value), call)
     read = {entry.array for entry in code.entries}
     body = [f"(void){argument.name};" for argument in function.arguments if argument.name not in read]
-    body += [f"const real {code.names[entry.node]} = {entry.array}[{entry.index}];" for entry in code.entries]
+    body += [f"const {real} {code.names[entry.node]} = {entry.array}[{entry.index}];" for entry in code.entries]
     for line in code.body:
         if isinstance(line, Assignment):
-            body += [f"const real {name} = {value};" for name, value in text.assigned(line)]
+            body += [f"const {real} {name} = {value};" for name, value in text.assigned(line)]
         else:
             body.append(f"{line.array}[{line.index}] = {text(line.node)};")
     body += [f"(void){output.name};" for output in function.outputs if not output.entries]
-    return "\n".join([f"{_signature(function, robot, 'real')} {{", *(f"    {line}" for line in body), "}"])
+    return "\n".join([f"{_signature(function, robot, real)} {{", *(f"    {line}" for line in body), "}"])
 
 
 def _driver(program: Program, robot: str) -> str:

@@ -39,7 +39,7 @@ SIGNATURES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 #: Names with a meaning of their own in emitted code, which a model's symbols therefore do not get there.
 _RESERVED = (
     "x u costate theta step i row first last block real load store half_pi a B xdot da_dx dB_dx da_dtheta "
-    "dB_dtheta dH_dx dH_du dH_dtheta q dq_dx w g dg_du d2g_du2 u_optimal g_optimal "
+    "dB_dtheta dH_dx dH_du dH_dtheta u0 du0_dtheta q dq_dx w g dg_du d2g_du2 u_optimal g_optimal "
     "abs min range math np ir types signature torch njit warnings kernel "
     "sincos exp log log1p tanh sign minimum maximum points SEGMENTS len "
     # C99's words, and what its mathematics and complex headers define

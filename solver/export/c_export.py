@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from modelgen.backends import c
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.export.c_folder import replay
@@ -32,7 +33,7 @@ from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held
 from solver.observer.observability import estimated_parameters
 from solver.observer.observer import Observer, make_sensing, usual_counts
 from solver.problem.context import Context
-from solver.problem.problem import REGULAR, Problem
+from solver.problem.problem import Problem
 from solver.training.solution import Solution
 from solver.value.family import REACH, Basin
 from solver.value.network import DIAGONAL_FLOOR
@@ -304,10 +305,7 @@ def told_fields(problem: Problem, context: Context, name: str, degrees: Tensor, 
         "degrees": ", ".join(f"{{{', '.join(map(str, row))}}}" for row in degrees.tolist()),
         "numbers": polynomial.shape[1],
         "polynomial": ",\n".join(f"    {{{listed(row)}}}" for row in polynomial.tolist()),
-        "held": ", ".join(map(str, problem.held)),
-        "helds": len(problem.held),
-        "state_limits": listed(problem.state_limits.tolist()),
-        "regular": repr(REGULAR),
+        "held_input": _held_input_of(problem.robot) if problem.moving_trim else "",
         **_driver(name, own, len(problem.target)),
     }
 
@@ -316,8 +314,7 @@ def _shift(context: Context, name: str) -> dict[str, str]:
     """Fields of a target that moves: V is computed at the state minus what the context adds to the target."""
     if context.shift is None:
         return {
-            **dict.fromkeys(("member_shift", "shift_target", "shifted", "held_target"), ""),
-            "at_target_state": "target",
+            **dict.fromkeys(("member_shift", "shift_target", "shifted", "plus_shift"), ""),
         }
     rows = ", ".join(f"{{{listed(row)}}}" for row in context.shift.tolist())
     add = "told->shift[s] += told->entries[i] * along[i][s];"
@@ -327,10 +324,12 @@ def _shift(context: Context, name: str) -> dict[str, str]:
         "    for (int s = 0; s < STATES; s++) {\n        told->shift[s] = 0;\n"
         f"        for (int i = 0; i < ENTRIES; i++) {add}\n    }}\n",
         "shifted": "    for (int i = 0; i < STATES; i++) x[i] -= told->shift[i];\n",
-        "held_target": "    real at[STATES];\n"
-        "    for (int i = 0; i < STATES; i++) at[i] = target[i] + told->shift[i];\n",
-        "at_target_state": "at",
+        "plus_shift": " + told->shift[i]",
     }
+
+
+def _held_input_of(robot: CompiledRobot) -> str:
+    return c.in_double(robot.trim_program, robot.trim_program.function("trim"), robot.name)
 
 
 def _driver(name: str, own: Sequence[str], n: int) -> dict[str, str]:

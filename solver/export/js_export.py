@@ -15,7 +15,7 @@ import numpy as np
 
 from modelgen.loader import CompiledRobot
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds
-from solver.problem.problem import FARTHEST, REGULAR
+from solver.problem.problem import FARTHEST
 from solver.training.solution import Solution
 from solver.value.family import REACH
 from solver.value.network import DIAGONAL_FLOOR
@@ -30,7 +30,7 @@ def emit(solution: Solution, label: str) -> str:
     A solution with contexts has tell({name: value}) too, which makes both those of a robot.
     """
     robot, told = solution.problem.robot, solution.problem.context is not None
-    source, names = robot.javascript()
+    source, names = robot.javascript(solution.problem.moving_trim)
     return "\n".join(
         [
             f"// Made by `solver export`; not to be edited. {robot.name}: policy(x, u) fills the input of one state.",
@@ -108,7 +108,7 @@ def numbers(solution: Solution) -> dict[str, object]:
 
 
 def _told(solution: Solution) -> dict[str, object] | None:
-    """What `tell` computes with; None for a policy that is told nothing. held: only where the trim moves."""
+    """What `tell` computes with; None for a policy that is told nothing. held: whether the trim moves."""
     told, problem = told_by(solution.problem, solution.ensemble), solution.problem
     if told is None:
         return None
@@ -123,6 +123,5 @@ def _told(solution: Solution) -> dict[str, object] | None:
         "form": told.form.tolist(),
         "reach": REACH,
         "shift": None if told.context.shift is None else told.context.shift.tolist(),
-        "held": problem.held if problem.moving_trim else None,
-        "regular": REGULAR,
+        "held": problem.moving_trim,
     }

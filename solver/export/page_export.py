@@ -78,7 +78,7 @@ def engine(problem: Problem) -> str:
     robot = problem.robot
     if not robot.drawing.segments([problem.target.tolist()]).size and not robot.metadata.rotations:
         raise SolverError(f"{robot.name} has no drawing; add robot.draw(...) to its model file and build again")
-    source, names = robot.javascript()
+    source, names = robot.javascript(problem.moving_trim)
     nominal = [parameter.value for parameter in robot.metadata.parameters]
     return "\n".join(
         [

@@ -18,7 +18,7 @@ from torch import Tensor
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
-from solver.problem.problem import FARTHEST, REGULAR, Problem
+from solver.problem.problem import FARTHEST
 from solver.runs.kinds import require_told_names
 from solver.training.solution import Solution
 from solver.value.family import REACH, TURN
@@ -126,24 +126,11 @@ def _frame(solution: Solution, robot: CompiledRobot, told: Told | None, dtype: n
         bend = jnp.where(here > 0.0, 1.0 / jnp.where(here > 0.0, REACH * here, 1.0), 0.0)
         metric = jnp.linalg.cholesky(full, symmetrize_input=False)  # it reads the lower triangle
         target = fixed(told.context.target) + c @ moved
-        held, there = _held_trim(problem, robot, own, target) if problem.moving_trim else (trim, slope)
+        held = robot.trim_at(target, own) if problem.moving_trim else trim
+        there = robot.action_cost(held)[1] if problem.moving_trim else slope
         return _Frame(metric, bend, cost, here, c @ moved, c, own, held, there)
 
     return of
-
-
-def _held_trim(problem: Problem, robot: CompiledRobot, theta: Any, target: Any) -> tuple[Any, Any]:
-    """Trim (m,) of the parameters theta (p,) at the target (n,), and the slope of the kernel's cost there.
-
-    The formula is that of `Problem.trim_of`.
-    """
-    a, B = robot.affine_dynamics(target, theta)
-    held, limits = np.array(problem.held), robot.state_limits[np.array(problem.held)]
-    A = B[held] * robot.input_limits / limits[:, None]
-    normal = A.T @ A
-    regular = normal + REGULAR * jnp.maximum(jnp.trace(normal), 1e-12) * jnp.eye(len(normal), dtype=theta.dtype)
-    trim = jnp.linalg.solve(regular, A.T @ (-a[held] / limits)) * robot.input_limits
-    return trim, robot.action_cost(trim)[1]
 
 
 class _Checked:

@@ -304,7 +304,7 @@ def lean(problem: Problem, theta: Tensor, near: Tensor | None = None) -> Tensor:
     `near` (N, nt), one step.
     """
     geometry, pose, limits = problem.geometry, problem.robot.metadata.pose, problem.tangent_limits
-    rows = [i - len(problem.target) + geometry.size for i in problem.held]
+    rows = [i - len(problem.target) + geometry.size for i in problem.robot.metadata.held]
     target, (_, u) = problem.targets_of(theta), _policy_holds(problem, theta)
     apart = target.new_zeros(len(target), geometry.size) if near is None else near
     for _ in range(NEWTON if near is None else 1):
@@ -326,7 +326,7 @@ def lean(problem: Problem, theta: Tensor, near: Tensor | None = None) -> Tensor:
 
 def leaning(problem: Problem, estimated: Sequence[int]) -> list[int]:
     """Those of the parameters, by index, for which no input holds the target at some end of their bounds."""
-    if not estimated or not problem.held:
+    if not estimated or not problem.robot.metadata.held:
         return []
     ends = problem.theta.repeat(1 + 2 * len(estimated), 1)
     for k, i in enumerate(estimated):

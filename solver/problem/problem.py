@@ -31,7 +31,6 @@ FAST = 2.0  # control periods in which full inputs take a fast state to its limi
 AT_ANGLE = 1e-3  # rad: an angle from the target this near to its limit counts as at the limit
 UNIFORM = 3.14  # rad, standard deviation of a start from which on a rotation is uniform
 SAMPLES = 64  # states at which the state cost is compared with its value after one turn
-REGULAR = 1e-10  # weight of the size of the inputs in a trim, which makes redundant ones small
 SLOWEST = 4.0  # longest horizon of a family, in horizons of the task
 STEADY = 1e-4  # of half the range of an input: a trim that moves less with the context stands still
 ROUNDING = 1e-5  # of the largest cost: a smaller difference after one turn is rounding
@@ -105,27 +104,12 @@ class Problem:
         """Take another trim (m,), from which the action cost is then measured."""
         self.trim, self.action_cost = trim, self.action_cost.about(trim)
 
-    @property
-    def held(self) -> list[int]:
-        """States whose rates a trim makes zero at the target: the speeds that the task does not declare free."""
-        names, free = self.robot.state_names, self.robot.metadata.task.free
-        return [i for i in range(len(self.robot.metadata.coordinates), len(names)) if names[i] not in free]
-
     def trim_of(self, theta: Tensor) -> Tensor:
-        """Smallest inputs (N, m) that hold the target with the parameters theta (N, p), or that come nearest to it.
+        """Smallest inputs (N, m) within their limits that hold the target with the parameters theta (N, p).
 
-        Inputs are measured in units of half their range, as in `modelgen.derivation.trim`.
+        Where no input holds it, they come nearest to it.
         """
-        held = self.held
-        a, B = self.robot.affine_dynamics(self.targets_of(theta), theta)
-        scale, limits = self.input_limits.double(), self.state_limits[held].double()
-        A = B[:, held].double() * scale / limits[:, None]
-        normal = A.mT @ A
-        size = normal.diagonal(dim1=1, dim2=2).sum(1)[:, None, None].clamp_min(1e-12)
-        regular = normal + REGULAR * size * torch.eye(len(scale)).to(normal)
-        wanted = A.mT @ (-a[:, held].double() / limits)[..., None]
-        z: Tensor = torch.linalg.solve_ex(regular, wanted).result[..., 0]
-        return (z * scale).to(self.trim)
+        return self.robot.trim_at(self.targets_of(theta).double(), theta.double()).to(self.trim)
 
     def _trim_moves(self, context: Context) -> bool:
         """Whether the trim of the model file holds the target, and is another one for some context."""

@@ -220,7 +220,8 @@ CALL = 130  # instructions of a libm call at most: tanhf 115, sinf and cosf 115,
 NEURON, ENTRY, FRAME = 20, 20, 150  # instructions of a loop around a sum, around a state or input, and of the rest
 CODE, OPERATION = 9600, 32  # bytes: code with libm, and one operation of grad g~
 TELL_CODE, TRIM_CODE, TOLD = 1200, 4000, 600  # bytes: of what a context changes, of the trim, and the struct of both
-DOUBLE = 60  # instructions of a product in double precision, without a unit for it
+DOUBLE, DOUBLE_CALL = 60, 3000  # instructions of a product and of a libm call in double, without a unit for it
+LIVE = 128  # numbers that the dynamics keep at once at most
 STACK = 576  # bytes without the layers; the sine of an angle of many turns needs 420
 
 STAGES = 4  # of a Runge-Kutta step in the observer
@@ -298,11 +299,11 @@ def tell_cost(problem: Problem, width: int) -> Cost:
     instructions += ENTRY * (states * told + len(problem.theta) + degree * told + inputs * features)
     flash, stack = 4 * terms * (inputs * features + told) + TELL_CODE, 0
     if problem.moving_trim:
-        functions = "affine_dynamics", "action_cost"
-        operations = sum(problem.robot.operations[name] for name in functions)
-        instructions += CALL * operations + DOUBLE * inputs**2 * (states + inputs)
-        flash += OPERATION * operations + TRIM_CODE
-    stack = 4 * (2 * (LAYERS + 1) * max(width, features + told, inputs) + (degree + 2) * told) + STACK
+        slope, trim = problem.robot.operations["action_cost"], problem.robot.trim_program.operations["trim"]
+        instructions += CALL * slope + DOUBLE * trim + DOUBLE_CALL * _calls(problem.robot, "trim", trims=True)
+        flash += OPERATION * (slope + trim) + TRIM_CODE
+        stack = 8 * (inputs * (4 * inputs + states) + LIVE)
+    stack += 4 * (2 * (LAYERS + 1) * max(width, features + told, inputs) + (degree + 2) * told) + STACK
     return Cost(instructions, flash, stack + 4 * inputs * features)
 
 
@@ -374,7 +375,7 @@ def observer_cost(problem: Problem, parameters: int = 0) -> ObserverCost:
     )
 
 
-def _calls(robot: CompiledRobot, function: str) -> int:
+def _calls(robot: CompiledRobot, function: str, trims: bool = False) -> int:
     """Number of libm calls in an emitted function. In JavaScript every call is Math.NAME."""
-    source, _ = robot.javascript()
+    source, _ = robot.javascript(trims)
     return source.partition(f"function {function}(")[2].partition("\n}")[0].count("Math.")

@@ -329,20 +329,10 @@ function makePolicy(robot, facts, nominal, run) {
     return inside;
   }
 
-  // The smallest input that holds the target, in units of half the ranges, and the action cost and its slope there.
+  // The input that holds the target, and the action cost and its slope there.
   function hold() {
-    const rows = trim.map(() => new Array(m + 1).fill(0)), spans = facts.inputs.map((input) => input.limit);
-    robot.affine_dynamics(basin.target.map((each, i) => each + (shift ? shift[i] : 0)), parameters, a, B);
-    for (const i of told.held) {
-      const limit = facts.states[i].limit, row = spans.map((span, k) => (B[i * m + k] * span) / limit);
-      row.forEach((each, k) => {
-        row.forEach((other, l) => { rows[k][l] += each * other; });
-        rows[k][m] -= (each * a[i]) / limit;
-      });
-    }
-    const size = Math.max(rows.reduce((sum, row, k) => sum + row[k], 0), 1e-12);
-    rows.forEach((row, k) => { row[k] += told.regular * size; });
-    trim = eliminated(rows).map((share, k) => share * spans[k]);
+    trim = [...trim];
+    robot.trim(basin.target.map((each, i) => each + (shift ? shift[i] : 0)), parameters, trim);
     robot.action_cost(trim, one, first, second);
     [costAtTrim, slopeAtTrim] = [one[0], [...first]];
   }

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import math
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 from scipy.optimize import lsq_linear, minimize
 from sympy import Symbol, cos, lambdify, pi, sin
 
 import modelgen
 from modelgen import ActionCost, LogCos, ModelError, Quadratic, Robot, Tanh
+from modelgen.backends.casadi import compiled
 from modelgen.builder import build_artifact
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
+from modelgen.derivation.lowering import mechanism
 from modelgen.derivation.trim import smallest_solution, unheld
+from modelgen.program.differentiate import program
+from modelgen.program.mechanics import REGULAR, trims
 from modelgen.statement.action_costs import ACTION_COSTS
+from tests.modelgen.support.cases import CASES
 
 G = 9.81
 TASK = {"start": {}, "horizon": 3, "weight_at_horizon": 0.5, "control_rate": 100}
@@ -98,6 +106,81 @@ def test_the_smallest_solution_is_that_of_a_general_minimiser(seed: int) -> None
         options={"ftol": 1e-14, "maxiter": 500},
     )
     assert z @ z <= rival.x @ rival.x * (1 + 1e-5)
+
+
+def rotors(limits: tuple[float, float], arms: list[float]) -> Robot:
+    """A planar body that rotors on arms lift and turn."""
+    robot = Robot("rotors")
+    height = robot.prismatic("height", limit=5, rate_limit=6)
+    roll = robot.revolute("roll", limit=1, rate_limit=5)
+    mass = robot.parameter("mass", 1.0, "kg", tolerance=0.5)
+    offset = robot.parameter("offset", 0.02, "m", bounds=(-0.1, 0.1))
+    robot.body(mass, 0.05, (0, height), roll)
+    for number, arm in enumerate(arms):
+        thrust = robot.input(f"thrust{number}", limits, "N")
+        robot.apply(height, thrust)
+        robot.apply(roll, thrust * arm)
+    robot.apply(roll, mass * G * offset)
+    cost = height**2 + height.rate**2 + roll**2 + roll.rate**2
+    robot.task(state_cost=cost, action_cost=Quadratic(0.1), **TASK)  # type: ignore[arg-type]
+    return robot
+
+
+@pytest.mark.slow
+@settings(max_examples=max(CASES // 10, 3), deadline=None, phases=(Phase.generate,))
+@given(seed=st.integers(0, 2**32 - 1), size=st.integers(1, 5))
+def test_fuzz_trims_within_limits(seed: int, size: int) -> None:
+    """They hold the target as well as SciPy's least squares; inside the limits, slopes are those of complex steps."""
+    random = np.random.default_rng(seed)
+    limits, arms = (-float(random.uniform(0, 2)), float(random.uniform(2, 8))), random.uniform(-0.5, 0.5, size)
+    robot = rotors(limits, [float(arm) for arm in arms])
+    made = trims(program(mechanism(equations_of_motion(robot))), metadata(robot))
+    mass, offset, half = float(random.uniform(0.5, 1.5)), float(random.uniform(-0.1, 0.1)), (limits[1] - limits[0]) / 2
+    found = compiled(made.graph, made.function("trim_slopes"), "rotors")
+    theta = np.array([mass, offset])
+    u, slopes = (np.asarray(each) for each in found(np.zeros(4), theta))
+
+    def balance(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A and b of A z = b, for shares z of the inputs."""
+        return (
+            half * np.array([np.ones(size) / at[0] / 6, arms / 0.05 / 5]),
+            np.array([G / 6, -at[0] * G * at[1] / 0.05 / 5]),
+        )
+
+    A, b = balance(theta)
+    weight = np.sqrt(REGULAR * (A**2).sum())
+    best = lsq_linear(
+        np.vstack([A, weight * np.eye(size)]),
+        np.append(b, np.zeros(size)),
+        (limits[0] / half, limits[1] / half),
+        tol=1e-15,
+    ).x
+    assert np.linalg.norm(A @ u.ravel() / half - b) <= np.linalg.norm(A @ best - b) + 1e-5
+    assert (u >= limits[0] - 1e-9).all()
+    assert (u <= limits[1] + 1e-9).all()
+    for j in range(2 if size > 1 else 0):  # the smallest solution by complex steps
+        A, b = balance(theta + 1e-30j * np.eye(2)[j])
+        z = half * A.T @ np.linalg.solve(A @ A.T, b)
+        if (z.real > limits[0] + 1e-6).all() and (z.real < limits[1] - 1e-6).all():
+            np.testing.assert_allclose(u.ravel(), z.real, rtol=1e-4, atol=1e-4 * half)
+            np.testing.assert_allclose(slopes[:, j], z.imag / 1e-30, rtol=1e-4, atol=1e-4 * half)
+
+
+@pytest.mark.parametrize("name", ["planar_quadrotor", "quadrotor", "holding"])
+def test_the_trims_slopes_are_those_of_differences(name: str, tmp_path: Path) -> None:
+    model = Path(__file__).parents[3] / "benchmarks" / "unseen" / "holding.py"
+    if name == "holding":
+        build_artifact(runpy.run_path(str(model))["robot"], tmp_path)
+    robot = modelgen.load(name, directory=tmp_path if name == "holding" else None, parallel=False)
+    target, theta = np.array(robot.metadata.task.target), robot.nominal_parameters
+    u, slopes = robot.trim_slopes(target)
+    np.testing.assert_allclose(u, robot.trim, rtol=1e-7)
+    np.testing.assert_array_equal(u, robot.trim_at(target, theta))
+    assert np.abs(slopes).max() > 0.1
+    for j, value in enumerate(theta):
+        step = 1e-4 * value * np.eye(len(theta))[j]
+        by_differences = (robot.trim_at(target, theta + step) - robot.trim_at(target, theta - step)) / (2e-4 * value)
+        np.testing.assert_allclose(slopes[:, j], by_differences, rtol=1e-5, atol=1e-5 * np.abs(slopes).max())
 
 
 def test_a_target_that_no_input_holds_is_named_with_its_drift(tmp_path: Path) -> None:

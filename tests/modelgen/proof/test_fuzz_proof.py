@@ -26,6 +26,7 @@ from modelgen.derivation.numeric import numpy_evaluator, samples
 from modelgen.verification.checks import sample_points
 from modelgen.verification.kernels import power_balance
 from modelgen.verification.mechanics import mechanics_checks
+from tests.modelgen.support.cases import CASES
 from tests.modelgen.support.evaluation import Uncompiled
 from tests.modelgen.support.proofs import built, finished, proof
 from tests.modelgen.support.trees import Tree, as_robot, trees
@@ -46,8 +47,8 @@ LARGE = (
     "double_pendulum",
 )
 KINDS = ("pole", "touched pole", "root", "logarithm", "mass", "cost", "unit")
-WRONG = math.ceil(200 / len(KINDS)) if FUZZ else 3  # examples of each kind
-RIGHT = 100 if FUZZ else 2  # examples of trees, and of machines
+WRONG = math.ceil(CASES / 5 / len(KINDS)) if FUZZ else 3  # examples of each kind
+RIGHT = math.ceil(CASES / 10) if FUZZ else 2  # examples of trees, and of machines
 POINTS = 4  # samples of a valid robot
 
 share = st.floats(0.2, 0.95) | st.floats(-0.95, -0.2)
@@ -165,7 +166,10 @@ def test_a_valid_tree_of_links_is_accepted(tree: Tree) -> None:
 
 @st.composite
 def machines(draw: st.DrawFn) -> Robot:
-    """A planar chain or a cart with rods, with springs, losses, stops and motors, and a quadratic cost."""
+    """A planar chain or a cart with rods, with springs, losses, stops and motors, and a quadratic cost.
+
+    The input's range may lie about another middle than zero, and what drives may follow the input with a lag.
+    """
     robot = Robot("machine")
     number = st.integers(1, 30).map(lambda tenths: tenths / 10)
     angle: Any = 0.0
@@ -184,7 +188,9 @@ def machines(draw: st.DrawFn) -> Robot:
         robot.body(mass, mass * length**2 / 12, centre, angle)
         place = [place[0] + length * sin(angle), place[1] + length * cos(angle)]
         joints.append(joint)
-    drive = robot.input("drive", draw(number), "")
+    drive: Any = robot.input("drive", (-draw(number), draw(number)) if draw(st.booleans()) else draw(number), "")
+    if draw(st.booleans()):
+        drive = robot.lag(drive, seconds=draw(number) / 10)
     for joint in joints:
         added = draw(st.sets(st.sampled_from(["damp", "dry", "spring", "stops", "rotor"])))
         if "damp" in added:
