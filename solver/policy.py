@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from solver.jax.solution import JaxSolution
 
 
+NO_ROTATION = 0.5  # a quaternion that is shorter is none
 MOST_TOLD = 64  # combinations of told values whose policies are kept in memory
 InJax = Callable[[str], "JaxSolution"]  # from float32 or float64 to functions of JAX
 Origin = tuple[str | Path, str | None, float | None, Mapping[str, Change]]
@@ -275,13 +276,19 @@ class PositionController:
     def __call__(self, measured: ArrayLike) -> NDArray[np.float32]:
         """Input (m,) for the current measurement in SI units: positions (q,), or positions and rates (n,).
 
-        Raises SolverError for another shape and for numbers that are not finite.
+        Raises SolverError for another shape, for numbers that are not finite, and for a quaternion that is zero.
         """
-        array = np.array(measured, dtype=np.float32)
+        try:
+            array = np.array(measured, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise SolverError(f"the measurement is not {len(self._names)} numbers: {error}") from error
         if array.shape != (len(self._names),) or not np.isfinite(array).all():
             raise SolverError(
                 f"the measurement is {array.tolist()}; give {len(self._names)} finite numbers: {', '.join(self._names)}"
             )
+        for rotation in self._problem.geometry.rotations:
+            if not np.linalg.norm(array[rotation.quaternion]) > NO_ROTATION:
+                raise SolverError(f"the measured quaternion of `{rotation.name}` is zero, which is no rotation")
         x, theta = self._observer.estimate(torch.from_numpy(array)[None]), self._observer.parameters
         rows = self._problem.told(self._observer.upright(x), self._problem.theta if theta is None else theta)
         u = self._observer.compensate(self._act(rows)[0])

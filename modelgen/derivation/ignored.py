@@ -11,7 +11,7 @@ from sympy import Expr, Matrix, S, Symbol
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.numeric import compiled_evaluator, samples
 from modelgen.errors import ModelError
-from modelgen.statement.joints import Joint
+from modelgen.statement.joints import Floating, Joint
 from modelgen.statement.robot import Robot
 
 SAMPLES = 64  # states at which a coordinate is moved
@@ -120,10 +120,13 @@ def ignorable(robot: Robot, equations: EquationsOfMotion) -> str:
         return ""
     free = robot.declared_task.numbers.free
     left = [name for name in names if name not in free]
+    bodies = [ball for ball in robot.balls if isinstance(ball, Floating)]
+    place = {entry.name: f"{body.name}.position[{i}]" for body in bodies for i, entry in enumerate(body.position)}
     reason = ", so that no policy brings it to its target" if left else ""
     advice = f", or write free={[*free, *left]!r}, or give it a state cost" if left else ""
     return (
         f"{robot.declared_task.place}: nothing depends on {', '.join(f'`{name}`' for name in names)}: the equations "
         f"are the same everywhere along it, and the state cost does not see it{reason}. Write "
-        f"robot.ignore({names[0]}) before robot.task, which leaves it out of the state and halves the domain{advice}."
+        f"robot.ignore({place.get(names[0], names[0])}) before robot.task, which leaves it out of the state and halves "
+        f"the domain{advice}."
     )

@@ -144,9 +144,10 @@ def _starts(robot: CompiledRobot, steps: Array, recorded: Array) -> Array:
         moved = np.zeros(tangent.size)
         moved[: metadata.pose], rates[window] = curves.T
         states[window, : v.start] = tangent.moved(begins, moved)[: v.start]
-    # The errors of qdot are T(q) v, so T is their derivative by v; the identity where every velocity is a rate.
+    # The errors of qdot are T(q) v, so T is their derivative by v; the identity where every velocity is a rate. Wheels
+    # that roll leave fewer velocities, ignored coordinates more.
     transform = tangent.projection(states)[:, : metadata.pose] @ np.asarray(robot.jacobians(states)[2])[:, :, v]
-    states[:, v] = np.linalg.solve(transform, rates[..., None])[..., 0]
+    states[:, v] = (np.linalg.pinv(transform) @ rates[..., None])[..., 0]
     first = recorded[0, :, v.start :]
     states[:, v.start :] = np.where(np.isnan(first), states[:, v.start :], first)
     return states

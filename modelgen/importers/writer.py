@@ -141,7 +141,9 @@ class Writer:
             constant, by_position, by_velocity = actuator.bias
             gain, constant = gear * actuator.gain, gear * constant
             stiffness, damping = -(gear**2) * by_position, -(gear**2) * by_velocity
-            pull = name if gain == 1 else f"-{name}" if gain == -1 else f"{decimal(gain)} * {name}"
+            pull = f"{decimal(gain)} * {name}"
+            if abs(gain) == 1 and not any(actuator.bias):  # of a servo, a number turns the unit of ctrl into a force's
+                pull = name if gain == 1 else f"-{name}"
             self._force(f"apply({place}, {pull})")
             if stiffness:
                 self._force(f"spring({place}, {decimal(stiffness)}{_rest(constant / stiffness - shift)})")

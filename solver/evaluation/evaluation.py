@@ -45,7 +45,7 @@ class Evaluation:
     parameters: dict[str, float]  # of the plant
     told: tuple[str, ...]  # the changed parameters whose true values the policy was told
     statistics: dict[str, float]  # see `solver.plants.outcome.summary`
-    states_at_limit: tuple[str, ...]  # states that were at their limit in some rollout
+    states_at_limit: tuple[str, ...]  # states and rotations that were at their limit in some rollout
     innovation: float | None = None  # mean normalised innovation for each measured number; 1 if the model is right
     estimates: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Mean and standard deviation over the rollouts of the last estimate of every estimated parameter."""
@@ -208,7 +208,6 @@ def evaluate(
     statistics = summary(result)
     if not all(map(math.isfinite, statistics.values())):
         raise left_all_bounds(problem, found.theta)
-    names = zip(problem.robot.state_names, result.at_limit.any(0).tolist(), strict=True)
     return Evaluation(
         run=source.name,
         robot=problem.robot.name,
@@ -228,7 +227,7 @@ def evaluate(
         },
         told=found.told,
         statistics=statistics,
-        states_at_limit=tuple(name for name, held in names if held),
+        states_at_limit=held_names(problem, result.at_limit.any(0).tolist()),
         innovation=None if result.innovation is None else float(result.innovation.mean()),
         estimates={
             name: (float(found.mean()), float(found.std(correction=0))) for name, found in result.estimates.items()
@@ -239,6 +238,13 @@ def evaluate(
         horizon=problem.horizon if problem.horizon > problem.robot.metadata.task.horizon else None,
         at_rest=at_rest(problem, result) if source.references else {},
     )
+
+
+def held_names(problem: Problem, held: Sequence[bool]) -> tuple[str, ...]:
+    """Names of the states that are held (n,) at their limit; a rotation has one for its four entries."""
+    turning = {i: each.name for each in problem.geometry.rotations for i in range(each.coordinate, each.coordinate + 4)}
+    names = (turning.get(i, name) for i, name in enumerate(problem.robot.state_names) if held[i])
+    return tuple(dict.fromkeys(names))
 
 
 def require_seconds(problem: Problem, seconds: float | None) -> None:

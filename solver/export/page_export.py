@@ -107,13 +107,11 @@ def _rules(problem: Problem) -> dict[str, object]:
     }
 
 
-def observing(problem: Problem) -> dict[str, object] | None:
-    """Numbers of the observer with usual encoders, or None for a robot with a rotation, which has none in JavaScript.
+def observing(problem: Problem) -> dict[str, object]:
+    """Numbers of the observer with usual encoders.
 
     observable: the parameters that it can estimate. Of a family, those are told ones.
     """
-    if problem.geometry.rotations:
-        return None
     counts, bounds = usual_counts(problem), problem.theta_bounds
     bounded = bool((bounds[:, 0] < bounds[:, 1]).any())
     observable = estimated_parameters(problem, make_sensing(problem, counts), [ALL] if bounded else [])
@@ -128,6 +126,7 @@ def observing(problem: Problem) -> dict[str, object] | None:
         "found": FOUND,
         "change": PARAMETERS_CHANGE,
         "push": PUSH,
+        "rolls": problem.robot.metadata.rolls,
     }
 
 

@@ -177,13 +177,18 @@ def _beyond_a_regulator(problem: Problem) -> str:
     name = "" if motion is None else local.tangent.names[motion.state]
     if motion is None or name in local.tangent.free:
         return ""
+    rotation = next(
+        (each for each, places in local.tangent.rotations if places.start <= motion.state < places.stop), None
+    )
     hint = {
         "no input reaches": "check that an input acts on it near the target",
-        "the state cost does not see": f"add {name} to the state cost",
+        "the state cost does not see": f"add {f'{rotation.name}.away()' if rotation else name} to the state cost",
     }[motion.reason]
+    # A task frees a rotation as a whole.
+    freed = f"{rotation.name}, with all its turns," if rotation else name
     return (
         f"near the target {motion.reason} a motion of {name} that does not decay by itself (eigenvalue "
-        f"{motion.eigenvalue:.3g}), so the policy may not settle there: {hint}, or list {name} in "
+        f"{motion.eigenvalue:.3g}), so the policy may not settle there: {hint}, or list {freed} in "
         "robot.task(free=[...])."
     )
 

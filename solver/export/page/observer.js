@@ -2,8 +2,9 @@
 // chosen parameters. Formulas, names and references as in solver.observer.observer; `run.observer` holds its numbers.
 // confine(y): holds a state in the domain. reset({ delay, noise, estimated, theta }): begins anew, with the delay of the
 // drive in control periods, the deviations of the noise of positions, the estimated parameters and the first ones.
-function makeObserver(robot, facts, rules, { counts, velocities, bounds, shifts, drive, found, change, push }, confine) {
-  const n = facts.states.length, m = facts.inputs.length, q = rules.position.length, p = facts.parameters.length, columns = n + m + p;
+function makeObserver(robot, facts, rules, { counts, velocities, bounds, shifts, drive, found, change, push, rolls }, confine) {
+  const n = facts.states.length, m = facts.inputs.length, q = rules.position.length, p = facts.parameters.length;
+  const rotations = (facts.rotations || []).map(({ coordinate }) => coordinate), size = n - rotations.length, pose = q - rotations.length, columns = size + m + p;
   const period = 1 / facts.task.control_rate, steps = facts.task.integration_steps, h = period / steps;
   const floats = (size) => new Float64Array(size), range = (size) => Array.from({ length: size }, (_, i) => i);
   const turned = (angle) => angle - 2 * Math.PI * Math.floor((angle + Math.PI) / (2 * Math.PI));
@@ -27,7 +28,49 @@ function makeObserver(robot, facts, rules, { counts, velocities, bounds, shifts,
     own.parameters.set(theta);
     own.disturbance.fill(0);
   }
-  // dx/dt, and of the derivatives D of x by the first state, the input and the parameters.
+  // Errors of the first `count` entries of a state from those of another: three small turns of a rotation.
+  function errors(to, from, count) {
+    const result = [];
+    for (let i = 0; i < count; i++) {
+      if (!rotations.includes(i)) { result.push(error(to, from, i)); continue; }
+      const [w, ...v] = between(from, to, i);
+      result.push(...v.map((each) => (w < 0 ? -2 : 2) * each));
+      i += 3;
+    }
+    return result;
+  }
+  // Moves y by errors. A rotation is moved by half a turn at most.
+  function shifted(y, e) {
+    for (let i = 0, k = 0; i < n; i++, k++) {
+      if (!rotations.includes(i)) { y[i] += e[k]; continue; }
+      const long = Math.max(1, Math.hypot(e[k], e[k + 1], e[k + 2]) / 2), half = [0, 1, 2].map((a) => e[k + a] / 2 / long);
+      const w = Math.sqrt(Math.max(0, 1 - half.reduce((sum, each) => sum + each ** 2, 0)));
+      y.set(quaternionProduct(y.slice(i, i + 4), [w, ...half]), i);
+      i += 3;
+      k += 2;
+    }
+  }
+  // Calls plain(i, k) for every state i with the error k, and turns(i, k, K) for a rotation with its products with x, y and z.
+  function each(y, plain, turns) {
+    for (let i = 0, k = 0; i < n; i++, k++) {
+      if (!rotations.includes(i)) { plain(i, k); continue; }
+      turns(i, k, [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]].map((unit) => quaternionProduct(y.slice(i, i + 4), unit)));
+      i += 3;
+      k += 2;
+    }
+  }
+  // dx/de of the errors e from y, with zeros for inputs and parameters; and derivatives of the errors from those of y.
+  function inward(y) {
+    const D = range(n).map(() => floats(columns));
+    each(y, (i, k) => { D[i][k] = 1; }, (i, k, K) => K.forEach((unit, a) => unit.forEach((entry, j) => { D[i + j][k + a] = entry / 2; })));
+    return D;
+  }
+  function outward(y, D) {
+    const rows = [];
+    each(y, (i) => rows.push(D[i]), (i, k, K) => rows.push(...K.map((unit) => D[i].map((_, c) => 2 * unit.reduce((sum, entry, j) => sum + entry * D[i + j][c], 0)))));
+    return rows;
+  }
+  // dx/dt, and of the derivatives D of x by the first error, the input and the parameters.
   function rates(y, u, D) {
     if (!D) robot.affine_dynamics(y, own.parameters, a, B);
     else robot.jacobians(y, own.parameters, a, B, ...slopes);
@@ -40,10 +83,10 @@ function makeObserver(robot, facts, rules, { counts, velocities, bounds, shifts,
         for (let k = 0; k < m; k++) slope += dB[(i * m + k) * n + j] * u[k];
         for (let c = 0; c < columns; c++) row[c] += slope * D[j][c];
       }
-      for (let k = 0; k < m; k++) row[n + k] += B[i * m + k];
+      for (let k = 0; k < m; k++) row[size + k] += B[i * m + k];
       for (let e = 0; e < p; e++) {
-        row[n + m + e] += atheta[i * p + e];
-        for (let k = 0; k < m; k++) row[n + m + e] += Btheta[(i * m + k) * p + e] * u[k];
+        row[size + m + e] += atheta[i * p + e];
+        for (let k = 0; k < m; k++) row[size + m + e] += Btheta[(i * m + k) * p + e] * u[k];
       }
       return row;
     });
@@ -52,7 +95,7 @@ function makeObserver(robot, facts, rules, { counts, velocities, bounds, shifts,
   // Moves y on by a control period under u plus the disturbance; returns the derivatives at its end if they are wanted.
   function move(y, sent, wanted) {
     const u = sent.map((each, k) => each + own.disturbance[k]);
-    let D = wanted ? range(n).map((i) => Float64Array.from({ length: columns }, (_, c) => Number(i === c))) : null;
+    let D = wanted ? inward(y) : null;
     for (let step = 0; step < steps; step++) {
       const stages = [];
       for (const share of [0, 0.5, 0.5, 1]) {
@@ -64,7 +107,7 @@ function makeObserver(robot, facts, rules, { counts, velocities, bounds, shifts,
       D = D?.map((row, i) => row.map((each, c) => each + sum(({ E }) => E[i][c])));
       confine(y);
     }
-    return D;
+    return D && outward(y, D);
   }
   function begin(y) {
     x.set(range(n).map((i) => (i < q ? y[i] : facts.states[i].kind === "internal" ? facts.task.target[i] : 0)));
@@ -74,32 +117,34 @@ function makeObserver(robot, facts, rules, { counts, velocities, bounds, shifts,
   // A period under the input u, corrected by the positions y at its end.
   function advance(u, y) {
     const about = Float64Array.from(x), { estimated } = own, all = unknown.length;
-    if (taken === 1) { // a linearisation about rest is wrong by the square of the velocities
-      for (let i = 0; i < q; i++) about[q + i] = error(y, x, i) / period;
+    if (taken === 1 && !rolls) { // a linearisation about rest is wrong by the square of the velocities
+      errors(y, x, q).forEach((each, i) => { about[q + i] = each / period; });
       confine(about);
     }
     const ahead = Float64Array.from(about), by = move(ahead, u, true);
-    ahead.set(ahead.map((each, i) => x.reduce((sum, own, j) => sum + by[i][j] * (own - about[j]), each)));
-    const chosen = [...range(n + m), ...estimated.map((i) => n + m + i)];
-    const S = range(all).map((i) => (i < n ? chosen.map((c) => by[i][c]) : range(all).map((j) => Number(i === j))));
+    const apart = errors(x, about, n);
+    shifted(ahead, by.map((row) => apart.reduce((sum, each, j) => sum + row[j] * each, 0)));
+    const chosen = [...range(size + m), ...estimated.map((i) => size + m + i)], innovation = errors(y, ahead, q);
+    const S = range(all).map((i) => (i < size ? chosen.map((c) => by[i][c]) : range(all).map((j) => Number(i === j))));
     const SP = S.map((row) => range(all).map((j) => row.reduce((sum, each, k) => sum + each * P[k][j], 0)));
     const next = SP.map((row) => S.map((to) => row.reduce((sum, each, k) => sum + each * to[k], 0)));
     // A walk between reflecting bounds: at the variance of a uniform distribution, it adds nothing.
-    for (let i = 0; i < all; i++) next[i][i] += added[i] * (i < n ? 1 : Math.max(1 - P[i][i] / unknown[i], 0));
+    for (let i = 0; i < all; i++) next[i][i] += added[i] * (i < size ? 1 : Math.max(1 - P[i][i] / unknown[i], 0));
     for (let e = 0; e < p; e++)
-      if (!estimated.includes(e)) for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) next[i][j] += by[i][n + m + e] * by[j][n + m + e] * spread[e];
+      if (!estimated.includes(e)) for (let i = 0; i < size; i++) for (let j = 0; j < size; j++) next[i][j] += by[i][size + m + e] * by[j][size + m + e] * spread[e];
     P = next;
     const correction = floats(all);
-    for (let i = 0; i < q; i++) { // one after the other, because their errors are independent
-      const column = P.map((row) => row[i]), total = column[i] + measured[i], left = error(y, ahead, i) - correction[i];
+    for (let i = 0; i < pose; i++) { // one after the other, because their errors are independent
+      const column = P.map((row) => row[i]), total = column[i] + measured[i], left = innovation[i] - correction[i];
       for (let j = 0; j < all; j++) correction[j] += (column[j] / total) * left;
       P = P.map((row, j) => row.map((each, k) => each - (column[j] / total) * column[k]));
     }
     P = P.map((row, j) => row.map((each, k) => 0.5 * (each + P[k][j])));
-    x.set(ahead.map((each, i) => each + correction[i]));
+    x.set(ahead);
+    shifted(x, correction);
     confine(x);
-    for (let k = 0; k < m; k++) own.disturbance[k] = Math.min(Math.max(own.disturbance[k] + correction[n + k], -largest[k]), largest[k]);
-    estimated.forEach((i, e) => { own.parameters[i] = Math.min(Math.max(own.parameters[i] + correction[n + m + e], bounds[i][0]), bounds[i][1]); });
+    for (let k = 0; k < m; k++) own.disturbance[k] = Math.min(Math.max(own.disturbance[k] + correction[size + k], -largest[k]), largest[k]);
+    estimated.forEach((i, e) => { own.parameters[i] = Math.min(Math.max(own.parameters[i] + correction[size + m + e], bounds[i][0]), bounds[i][1]); });
   }
   // Fills state, the one at the time when the next input acts, from the positions y.
   function estimate(y, state) {

@@ -16,6 +16,8 @@ function makeSimulation(robot, facts, nominal, rules, run) {
   robot.affine_dynamics(target, nominal, atTarget, B);
   const rotations = facts.rotations || [], turning = facts.states.map(() => false);
   for (const each of rotations) turning.fill(true, each.coordinate, each.coordinate + 4);
+  // Of every error of a state: the index of its state; -1 - index of the quaternion, three times, for a rotation.
+  const plain = facts.states.flatMap((_, i) => (!turning[i] ? [i] : rotations.some(({ coordinate }) => coordinate === i) ? [-1 - i, -1 - i, -1 - i] : []));
   const angleOf = ({ coordinate }) => {
     const [w, ...v] = between(target, x, coordinate);
     return 2 * Math.atan2(Math.hypot(...v), Math.abs(w));
@@ -65,14 +67,26 @@ function makeSimulation(robot, facts, nominal, rules, run) {
   function observe(conditions) {
     const { counts } = run.observer, first = prepare(conditions);
     first.forEach((value, i) => { if (!observer.estimated.includes(i)) observer.parameters[i] = value; });
-    observer.estimate(counts.map((count, i) => count * Math.round(seen[i] / count)), seen);
+    observer.estimate(encoded(counts), seen);
     if (tell) tell(Object.fromEntries(facts.parameters.map(({ name }, i) => [name, observer.parameters[i]])));
+  }
+  // Whole counts of the positions in `seen`: of a rotation, of the entries of its vector.
+  function encoded(counts) {
+    const y = seen.slice(0, q), rounded = (value, k) => counts[k] * Math.round(value / counts[k]);
+    plain.slice(0, counts.length).forEach((i, k) => { if (i >= 0) y[i] = rounded(seen[i], k); });
+    for (const { coordinate } of rotations) {
+      const [w, ...v] = seen.slice(coordinate, coordinate + 4), long = Math.hypot(...v), first = plain.indexOf(-1 - coordinate);
+      const share = (w < 0 ? -1 : 1) * (long > 1e-6 ? (2 * Math.atan2(long, Math.abs(w))) / long : 2);
+      const turn = v.map((each, a) => rounded(share * each, first + a)), angle = Math.hypot(...turn);
+      y.set([Math.cos(angle / 2), ...turn.map((each) => each * (angle > 1e-6 ? Math.sin(angle / 2) / angle : 0.5))], coordinate);
+    }
+    return y;
   }
   function prepare({ theta, delay, noise }) {
     const estimated = run.observer.observable.filter((i) => run.told || theta[i] !== nominal[i]);
     const first = nominal.map((value, i) => (tell && refers(facts.parameters[i].name) ? theta[i] : value));
     const now = `${delay} ${noise} ${estimated}`;
-    if (now !== observes) observer.reset({ delay, noise: rules.noise.slice(0, q).map((each) => noise * each), estimated, theta: first });
+    if (now !== observes) observer.reset({ delay, noise: plain.slice(0, run.observer.counts.length).map((i) => noise * (i < 0 ? 0 : rules.noise[i])), estimated, theta: first });
     observes = now;
     return first;
   }

@@ -272,6 +272,24 @@ def test_a_coordinate_on_which_nothing_depends_is_named(free: tuple[str, ...]) -
     assert ("free=['turn']" in message) == (not free)
 
 
+def test_a_displacement_of_a_body_in_space_is_named_as_it_is_written() -> None:
+    robot = Robot("drifter")
+    robot.gravity(0)
+    torque = robot.input("torque", 1, "N m")
+    base = robot.floating("base", limit=1, rate_limit=1, turn_rate_limit=1)
+    robot.link("body", base, mass=1.0, inertia=0.1)
+    robot.apply(base.turn[0], torque)
+    robot.task(
+        state_cost=base.away().dot(base.away()),
+        action_cost=LogCos(1),
+        start=dict(base=((0, 0, 0), 1)),
+        horizon=1,
+        weight_at_horizon=0.6,
+        control_rate=20,
+    )
+    assert "Write robot.ignore(base.position[0])" in ignorable(robot, equations_of_motion(robot))
+
+
 def test_no_coordinate_is_named_where_all_matter() -> None:
     draft = Draft()
     draft.bodies()

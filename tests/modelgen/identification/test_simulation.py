@@ -14,6 +14,8 @@ from numba.core.registry import CPUDispatcher
 from numpy.typing import NDArray
 
 import modelgen
+from modelgen.builder import build_artifact
+from modelgen.derivation.model_file import load as load_model
 from modelgen.identification import model
 from modelgen.identification.columns import columns
 from modelgen.identification.fit import settle
@@ -25,6 +27,7 @@ from tests.modelgen.support.logs import log, write
 
 Array = NDArray[np.float64]
 
+UNICYCLE = Path(__file__).parents[3] / "benchmarks" / "unseen" / "unicycle.py"
 EPS = 1e-6  # of one-sided differences
 
 
@@ -123,3 +126,14 @@ def test_velocities_that_are_not_measured_are_found(robot: CompiledRobot, motion
     only = replace(windows, measured=hidden, starts=windows.starts + np.array([0, 0, 0.3, -0.3]))
     found = settle(Model(robot), only, only.starts, np.asarray(robot.nominal_parameters), np.full(4, 1e-3), robust=True)
     np.testing.assert_allclose(found.starts, true[0], atol=1e-5)
+
+
+def test_the_speeds_of_wheels_that_roll_are_found(tmp_path: Path) -> None:
+    """A unicycle on an arc: two speeds from the rates of three coordinates."""
+    build_artifact(load_model(str(UNICYCLE)), tmp_path)
+    robot = modelgen.load("unicycle", directory=tmp_path, parallel=False)
+    time = np.arange(60) / 100
+    motion = [np.sin(time), 1 - np.cos(time), time, np.ones(60), np.ones(60)]
+    path = write(tmp_path / "arc.csv", robot, time, np.stack(motion, axis=1), np.zeros((60, 2)))
+    starts = cut(robot, [read(path, robot.metadata, columns((), robot.metadata))], 0.5).starts
+    np.testing.assert_allclose(starts, [[0.0, 0.0, 0.0, 1.0, 1.0]], atol=2e-3)

@@ -131,6 +131,12 @@ PLAIN = {
         '<general name="second" joint="elbow" gear="-3" gainprm="2.5" ctrlrange="-2 7"/>',
         "",
     ),
+    "a velocity servo with a gain of one": (
+        arm(),
+        '<velocity name="first" joint="shoulder" kv="1" ctrlrange="-3 3"/>'
+        '<motor name="second" joint="elbow" ctrlrange="-9 9"/>',
+        "",
+    ),
     "a position servo and a velocity servo": (
         arm(),
         '<position name="first" joint="shoulder" kp="30" kv="2" ctrlrange="-1 1" gear="2"/>'

@@ -12,9 +12,13 @@ import pytest
 import torch
 
 import solver
+from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.observer.observer import make_sensing
 from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import rollouts
+from solver.policy import PositionController
+from solver.problem.problem import Problem
 from solver.runs import kinds
 
 
@@ -83,3 +87,12 @@ def test_wrong_argument_is_an_error_with_its_name(
 ) -> None:
     with pytest.raises(SolverError, match=message):
         change(finished_run)
+
+
+def test_a_measurement_that_is_no_rotation_is_named(load: Callable[[str], CompiledRobot]) -> None:
+    problem = Problem(load("satellite"))
+    controller = PositionController(problem, lambda x: (x[:, 4:], x[:, 0]), make_sensing(problem), None)
+    assert controller([0.6, 0.0, -0.8, 0.0]).shape == (3,)
+    for measured, said in (([0.0] * 4, "quaternion of `attitude` is zero"), (["a"] * 4, "is not 4 numbers")):
+        with pytest.raises(SolverError, match=said):
+            controller(measured)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from modelgen.linear import weights
+from modelgen.linear import Obstacle, weights
 from modelgen.loader import CompiledRobot
 from solver.local.linearization import linearization
 from solver.preflight.warnings import forewarnings
@@ -138,6 +138,16 @@ def test_another_state_that_costs_as_little_as_the_target(load: Load) -> None:
     """Every whole turn from upright is upright; where the joint wraps, it is the target."""
     (text,) = [text for text in warned(many_turns(load, 2.5)) if "angle at" in text]
     assert "angle at 6.28 rad as at the target" in text or "angle at -6.28 rad as at the target" in text
+
+
+def test_a_rotation_is_freed_and_costs_as_a_whole(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its turns are no states of a model file."""
+    for reason, said in (("no input reaches", "an input acts"), ("the state cost does not see", "add attitude.away()")):
+        monkeypatch.setattr("solver.preflight.warnings.obstacle", lambda *_, why=reason: Obstacle(why, 2, 0.0))
+        (text,) = (text for text in warned(load("satellite"), algorithm="cfvi") if "does not decay" in text)
+        assert "motion of attitude_turn_z" in text
+        assert "list attitude, with all its turns, in robot.task(free=[...])" in text
+        assert said in text
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 
 import modelgen
 from modelgen.metadata import Metadata, Tangent
+from solver.evaluation.evaluation import held_names
 from solver.plants.outcome import succeeded
 from solver.problem.geometry import Geometry, exponential, matrix, turns_within, uniform
 from solver.problem.problem import Problem
@@ -93,6 +94,7 @@ def test_a_limited_rotation_stays_within_its_angle() -> None:
     turned = 2.0 * torch.acos(far[:, entries][:, 0].abs().clamp_max(1.0)) > 1.0
     torch.testing.assert_close(2.0 * torch.acos(near[turned][:, 0].abs()), torch.full((int(turned.sum()),), 1.0))
     assert problem.at_limit(near)[turned][:, entries].all()
+    assert held_names(problem, problem.at_limit(near)[turned].any(0).tolist()) == ("attitude",)
     axis, before = (q[turned][:, 1:4] / q[turned][:, 1:4].norm(dim=1, keepdim=True) for q in (near, far))
     torch.testing.assert_close(axis, before, atol=1e-4, rtol=0)
     torch.testing.assert_close(problem.beyond(near), torch.zeros(500), atol=1e-4, rtol=0)
