@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 
 import torch
 from machine import gemm_gflops_fp32, median_seconds, peak_rss_mb
@@ -35,8 +36,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     options = parser.parse_args()
     robot = load_robot(options.robot, "cpu", None)
-    changes = {"authors": False} if options.soap else {}
-    settings = make_settings(options.preset, robot, threads=options.threads, **changes)
+    settings = make_settings(options.preset, robot, threads=options.threads)
+    settings = replace(settings, authors=settings.authors and not options.soap)
     ensemble = make_ensemble(robot, settings)
     optimisers = [make_optimiser(member, settings) for member in ensemble.factors]
     x = Problem(robot).sample_domain(options.states, torch.Generator().manual_seed(0))
