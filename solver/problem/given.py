@@ -137,8 +137,8 @@ def _require_held(robot: CompiledRobot, given: tuple[Given, ...]) -> None:
     drift = (robot.dynamics(problem.targets_of(theta), u, theta) / problem.state_limits).abs()
     free = [i for i, name in enumerate(robot.state_names) if name in robot.metadata.task.free]
     drift[:, free] = 0.0
-    beyond = ((u - problem.input_middle).abs() / problem.input_limits - 1.0).clamp_min(0.0)
-    moving = drift.amax(1) + beyond.amax(1)
+    spent = (u - problem.input_middle).abs() >= (1.0 - HELD) * problem.input_limits  # costs may be infinite there
+    moving = drift.amax(1) + spent.any(1)
     if float(moving[0]) <= HELD < float(moving.max()):
         values = theta[int(moving.argmax()), problem.context.columns].tolist()
         names = problem.context.names

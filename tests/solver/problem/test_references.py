@@ -278,6 +278,12 @@ def test_references_are_given_without_being_asked_for_within_a_smaller_range_if_
             lambda: resolve(lean(torque=3), ()),
             r"no input within the limits holds the target of lean with lean = -?0\.\d",
         ),
+        (
+            lambda: resolve(
+                lean(torque=9.81 * math.sin(0.6)), ()
+            ),  # at the end of the range it takes all of the torque
+            r"no input within the limits holds the target of lean with lean = -?0\.[56]",
+        ),
         (lambda: resolve(slide(), {"goal": (-2.0, 2.0)}), r"goal=-2:2 exceeds the bounds of the model file, -1 to 1 m"),
         (lambda: resolve(slide(), ["gaol"]), "no parameter 'gaol'.*goal"),
         (
