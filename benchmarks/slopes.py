@@ -7,10 +7,10 @@ The policy follows the slope of V, and a fit to values leaves it rough. Here a t
 in the state at fixed moves of the policy, which is exact where V^k is right (envelope theorem). The generated kernels
 `hamiltonian_gradient` and `state_cost` give it by a reverse sweep through the look-ahead. The loss is
 
-    mean of w (|V - V_tar| + 1/2 k |R (dV/dx - slope)|),  R^T R = (P/(c + |V_tar|) + D)^-1,
+    mean of w |V - V_tar| + 1/2 k sqrt(w) |R (dV/dx - slope)|,  w = 1/(c + |V_tar|),  R^T R = (P + |V_tar| D)^-1,
 
-with P of the basin and D of the limits, so that both terms are relative errors. Only for cFVI of robots without
-rotations and told parameters, with `--drift`; not part of the package. docs/results/gallery.md has the results.
+with P of the basin and D of the limits, so that both terms are errors relative to c + |V_tar|. Only for cFVI of robots
+without rotations and told parameters, with `--drift`; not part of the package. docs/results/gallery.md has the results.
 """
 
 from __future__ import annotations
@@ -152,10 +152,10 @@ class Sloped:
                     z = features(states)
                     v = member(z, features.error(z))
                     gradient = torch.autograd.grad(v.sum(), states, create_graph=True)[0]
-                    across = (gradient - self.slopes[rows]) @ root.T * (values / size[rows, None] + 1.0).rsqrt()
+                    across = (gradient - self.slopes[rows]) @ root.T * (values + target[rows, None].abs()).rsqrt()
                     residual = (v - target[rows]).abs()
                     along = torch.linalg.vector_norm(across, dim=1)
-                    loss = ((residual + 0.5 * self.weight * along) / size[rows]).mean()
+                    loss = (residual / size[rows] + 0.5 * self.weight * along / size[rows].sqrt()).mean()
                     for parameter, slope in zip(
                         member.parameters(), torch.autograd.grad(loss, list(member.parameters())), strict=True
                     ):
