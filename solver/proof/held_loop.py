@@ -154,7 +154,7 @@ class HeldLoop:
         self.seen = np.flatnonzero(np.abs(self.cost).max(0) > 0)
         self.unseen = np.setdiff1d(np.arange(len(self.target)), self.seen)
         self.bent, self.closed = self._structure()
-        middle = self._box(np.zeros((1, len(self.bent))), 0.0, self.nominal[None], 0.0)
+        middle = self.arguments(np.zeros((1, len(self.bent))), 0.0, self.nominal[None], 0.0)
         at_target = self._dynamics(*middle, np.zeros((1, len(self.bent), 0)), len(self.nominal))
         self.argument = -2.0 * at_target[1].middle[0].T @ self.cost  # w0 = argument e
 
@@ -185,14 +185,11 @@ class HeldLoop:
         ]
         return drift, slopes, list(B)
 
-    def _inputs(self, graph: Graph, count: int, name: str) -> list[Node]:
-        return [graph.input(f"{name}{k}") for k in range(count)]
-
     def _structure(self) -> tuple[list[int], bool]:
         """Indices (b,) of the states that da0/dx and B depend on, and whether the motion that P sees needs no other."""
         graph = Graph()
-        x = self._inputs(graph, len(self.target), "x")
-        _, slopes, B = self._rates(graph, x, self._inputs(graph, len(self.nominal), "p"))
+        x = inputs_of(graph, len(self.target), "x")
+        _, slopes, B = self._rates(graph, x, inputs_of(graph, len(self.nominal), "p"))
         reached = set(graph.reachable([*slopes, *B]))
         bent = [k for k, node in enumerate(x) if node in reached]
         n, zero = len(x), graph.zero
@@ -200,10 +197,10 @@ class HeldLoop:
         return bent, alone and set(bent) <= set(self.seen)
 
     @cached_property
-    def _kernels(self) -> tuple[Kernels, Kernels, Kernels]:
+    def kernels(self) -> tuple[Kernels, Kernels, Kernels]:
         """Enclosures of (da0/dx, B) by bent states and theta, of a0 by the same, and of grad g~ and its slopes."""
         graph, n = Graph(), len(self.target)
-        theta, moving = self._inputs(graph, len(self.nominal), "p"), self._inputs(graph, n, "x")
+        theta, moving = inputs_of(graph, len(self.nominal), "p"), inputs_of(graph, n, "x")
         x = [moving[k] if k in self.bent else graph.constant(self.target[k]) for k in range(n)]
         _, slopes, B = self._rates(graph, x, theta)
         still, *_ = self._rates(graph, x, theta)
@@ -219,7 +216,9 @@ class HeldLoop:
         inputs = affine(Program(graph, (), digest=digest), [*policy, *steep], list(places.values()))
         return self.robot.compiled(model), self.robot.compiled(drift), self.robot.compiled(inputs)
 
-    def _box(self, middle: Array, radius: Array | float, theta: Array, spread: Array | float) -> tuple[Array, Array]:
+    def arguments(
+        self, middle: Array, radius: Array | float, theta: Array, spread: Array | float
+    ) -> tuple[Array, Array]:
         """Arguments of the first kernel from errors (N, b) of bent states and parameters (N, p)."""
         count = len(middle)
         values = np.hstack([middle + self.target[self.bent], np.broadcast_to(theta, (count, len(self.nominal)))])
@@ -235,7 +234,7 @@ class HeldLoop:
         they differ from that at most.
         """
         n, m, b, count = len(self.target), len(self.trim), len(self.bent), len(values)
-        middle, slopes, rest = _evaluated(self._kernels[0], values, widths)
+        middle, slopes, rest = evaluated(self.kernels[0], values, widths)
         linear = np.concatenate([slopes[:, :, :b] @ turn, slopes[:, :, b:] * widths[:, None, b:]], 2)
         linear = np.moveaxis(linear, 1, 2)  # (N, r + p, k)
         steep = np.abs(slopes)
@@ -263,7 +262,7 @@ class HeldLoop:
         slack = radius * np.broadcast_to(frame.missed[: len(self.bent)], (len(cells), len(self.bent)))
         e, reached = middle[:, :r] @ frame.bent.T, np.abs(turn).sum(2) * (1 + 1e-13) + slack
         symbols = r + p + m
-        _, B, _ = self._dynamics(*self._box(e, reached, self.nominal, 0.0), turn, symbols, slack)
+        _, B, _ = self._dynamics(*self.arguments(e, reached, self.nominal, 0.0), turn, symbols, slack)
         K, inside = self._gain(middle[:, :r], half[:, :r], B, frame, radius)
         forth, to = self._inverse(frame.back, symbols), Affine.exact(frame.back, symbols)
         gain, where = K @ to, (frame.basis, middle[:, :r], half[:, :r], radius)
@@ -309,8 +308,8 @@ class HeldLoop:
 
     def _at_target(self, theta: Array, spread: Array) -> tuple[Array, Array, Array]:
         """Middles (N, n), slopes (N, n, p) and rests (N, n) of the rates at the target by theta +- spread."""
-        middle, slopes, rest = _evaluated(
-            self._kernels[1], *self._box(np.zeros((len(theta), len(self.bent))), 0.0, theta, spread)
+        middle, slopes, rest = evaluated(
+            self.kernels[1], *self.arguments(np.zeros((len(theta), len(self.bent))), 0.0, theta, spread)
         )
         return middle, slopes[:, :, len(self.bent) :], rest
 
@@ -336,12 +335,12 @@ class HeldLoop:
         tilted: Array = np.zeros((len(e), n * (n + len(self.trim))))
         for j in range(PIECES):
             s = (2 * j + 1) * h
-            box = self._box(s * middle, h * np.abs(middle) + (s + h) * (r + moved), theta, spread)
+            box = self.arguments(s * middle, h * np.abs(middle) + (s + h) * (r + moved), theta, spread)
             A, _, steep = self._dynamics(*box, s * turn, symbols, 0.5 * s * beside)
             tilted += s / PIECES * (steep @ (moved - 0.5 * beside)[..., None])[..., 0]
             total = A if total is None else total + A
         assert total is not None
-        _, B, steep = self._dynamics(*self._box(middle, r + moved, theta, spread), turn, symbols, 0.5 * beside)
+        _, B, steep = self._dynamics(*self.arguments(middle, r + moved, theta, spread), turn, symbols, 0.5 * beside)
         A, of_A = total.times(1.0 / PIECES), tilted[:, : n * n].reshape(-1, n, n)
         of_B = (steep[:, n * n :] @ (moved - 0.5 * beside)[..., None])[..., 0].reshape(-1, n, len(self.trim))
         return A.widened(of_A * (1 + 1e-12)), B.widened(of_B * (1 + 1e-12)), A, B
@@ -365,7 +364,7 @@ class HeldLoop:
         b = len(self.bent)
         middle, moved = e + 0.5 * drift, 0.5 * np.abs(drift) + beside
         J = along[0].middle[:, :, self.bent]
-        value, slopes, rest = _evaluated(self._kernels[1], *self._box(middle, r + moved, theta, spread))
+        value, slopes, rest = evaluated(self.kernels[1], *self.arguments(middle, r + moved, theta, spread))
         at_target = self._at_target(theta, spread)
         tilt = slopes[:, :, :b] - J
         linear = np.zeros((len(e), symbols, len(self.target)))
@@ -413,7 +412,7 @@ class HeldLoop:
     def _policy(self, v: Array, r: Array) -> tuple[Array, Array, Array, Array]:
         """Lower and upper bounds of grad g~ (N, m), then of its slopes (N, m), over v +- r (N, m)."""
         m = len(self.trim)
-        middle, slopes, rest = _evaluated(self._kernels[2], v, r)
+        middle, slopes, rest = evaluated(self.kernels[2], v, r)
         width = (np.abs(slopes) * r[:, None]).sum(2) * (1 + 1e-13) + rest
         low, high = middle - width, middle + width
         low_u = np.maximum(low[:, :m], self.middle - self.limit)
@@ -552,7 +551,12 @@ def _matrices(middle: Array, slopes: Array, rest: Array, rows: int, columns: int
     )
 
 
-def _evaluated(kernels: Kernels, middle: Array, radius: Array) -> tuple[Array, Array, Array]:
+def inputs_of(graph: Graph, count: int, name: str) -> list[Node]:
+    """Inputs name0, name1, ... of a graph."""
+    return [graph.input(f"{name}{k}") for k in range(count)]
+
+
+def evaluated(kernels: Kernels, middle: Array, radius: Array) -> tuple[Array, Array, Array]:
     """Middles (N, k), slopes (N, k, d) and rests (N, k); a rest is infinite where a number is not finite."""
     arguments = {"middle": np.ascontiguousarray(middle), "radius": np.ascontiguousarray(np.minimum(radius, 1e300))}
     found, slopes, rest = kernels.evaluate("enclosure", arguments, None)

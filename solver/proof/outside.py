@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from modelgen.arrays import Array
 from solver.game.policies import SHORTEST
-from solver.proof.held_loop import HeldLoop, _evaluated
+from solver.proof.held_loop import HeldLoop, evaluated
 from solver.training.solution import Solution
 from solver.value.network import DIAGONAL_FLOOR
 
@@ -351,9 +351,9 @@ class HeldPolicy:
         b = loop.bent
         middle = x.middle[:, b] - loop.target[b]
         slack = 1e-15 * (np.abs(x.middle[:, b]) + np.abs(loop.target[b]))
-        values, widths = loop._box(middle, x.bend[:, b] + slack, loop.nominal, 0.0)
+        values, widths = loop.arguments(middle, x.bend[:, b] + slack, loop.nominal, 0.0)
         n = len(loop.target)
-        m, s, r = _evaluated(loop._kernels[0], values, widths)
+        m, s, r = evaluated(loop.kernels[0], values, widths)
         m, s, r = m[:, n * n :], s[:, n * n :, : len(b)], r[:, n * n :]
         slopes = np.einsum("nkb,dnb->dnk", s, x.slopes[:, :, b])
         loose = np.einsum("nkb,nb->nk", np.abs(s), x.rest[:, b])
@@ -361,7 +361,7 @@ class HeldPolicy:
 
     def conjugate(self, w: Linear) -> tuple[Linear, Linear]:
         """grad g~ and its slope, over boxes of w (N, 1)."""
-        m, s, r = _evaluated(self.loop._kernels[2], w.middle, w.bend)
+        m, s, r = evaluated(self.loop.kernels[2], w.middle, w.bend)
         found = []
         for k in range(2):
             slope = s[:, k]

@@ -27,7 +27,7 @@ from modelgen.program.enclosure import affine
 from modelgen.program.functions import Program
 from modelgen.program.graph import Graph, Node
 from solver.errors import SolverError
-from solver.proof.held_loop import HeldLoop, _evaluated
+from solver.proof.held_loop import HeldLoop, evaluated, inputs_of
 from solver.proof.outside import HeldPolicy, Linear
 from solver.training.solution import Solution
 
@@ -82,7 +82,7 @@ class Step:
     def _kernels(self) -> tuple[Any, Any, Any]:
         """Kernels of x+ without its remainder, of F, and of R, all by (x, u, theta)."""
         loop, n, graph = self.loop, self.n, Graph()
-        x, theta = loop._inputs(graph, n, "x"), loop._inputs(graph, len(loop.nominal), "p")
+        x, theta = inputs_of(graph, n, "x"), inputs_of(graph, len(loop.nominal), "p")
         u, program = graph.input("u0"), loop.robot.program
         known = dict(zip(program.arguments["x"].entries, x, strict=True))
         known |= dict(zip(program.arguments["theta"].entries, theta, strict=True))
@@ -118,7 +118,7 @@ class Step:
         middle, radius = np.hstack([x.middle, u.middle, theta]), np.hstack([x.bend, u.bend, spread])
         centre, half, known = self._during(middle, radius)
         beyond = _box(self.remainder, centre, half)
-        value, slopes, rest = _evaluated(self.end, middle, radius)
+        value, slopes, rest = evaluated(self.end, middle, radius)
         symbols = np.concatenate([x.slopes, u.slopes], 2)  # (d, N, n + 1)
         by_symbols = np.einsum("nij,dnj->dni", slopes[:, :, : n + 1], symbols)
         loose = np.hstack([x.rest, u.rest, spread]) + 1e-14 * radius
@@ -165,7 +165,7 @@ def _hull(parts: list[Linear]) -> Linear:
 
 def _box(kernels: Any, middle: Array, radius: Array) -> tuple[Array, Array]:
     """Middles and radii (N, k) of a kernel over boxes."""
-    value, slopes, rest = _evaluated(kernels, middle, radius)
+    value, slopes, rest = evaluated(kernels, middle, radius)
     return value, (np.abs(slopes) @ radius[..., None])[..., 0] * (1 + 1e-13) + rest + 1e-15 * np.abs(value)
 
 
