@@ -86,6 +86,7 @@ def test_the_motion_is_that_of_the_robot_with_the_angle() -> None:
 
 @pytest.mark.parametrize("engine", ["mujoco", "pinocchio"])
 def test_other_engines_agree(engine: str) -> None:
+    pytest.importorskip(engine)
     robot = stated()
     kernels, rebuilt = modelgen.compile(robot), builder(engine, robot)
     checks = compare(robot, equations_of_motion(robot), kernels, rebuilt(kernels.nominal_parameters), rebuilt)

@@ -16,6 +16,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 def test_sweep_has_all_robots_with_all_settings_and_seeds(tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3")
     (tmp_path / "s.toml").write_text(
         'robots = ["pendulum", "cartpole"]\nseeds = [3, 4]\n[settings.a]\nwidth = 8\nthreads = 2\n'
         '[settings.b]\nalgorithm = "sac"\nrandomize = true\n'

@@ -38,6 +38,7 @@ def test_ablation_scales_all_radii_by_the_share() -> None:
 
 
 def test_full_table_1_has_all_rows_of_the_paper() -> None:
+    pytest.importorskip("stable_baselines3")
     plan = make_plan("table1", "full", Choice(baseline_steps=1000))
     names = [method.name for method in plan.methods]
     assert set(names) == {*results_page.RETURNS, "RTDP rFVI", "Energy, LQR", "TV-LQR"}
