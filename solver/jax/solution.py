@@ -122,9 +122,9 @@ def _frame(solution: Solution, robot: CompiledRobot, told: Told | None, dtype: n
         unit = jnp.tril(factor, -1) + jnp.eye(told.errors, dtype=dtype)
         cost = (unit * jnp.exp(jnp.diagonal(factor))) @ unit.T
         triangle = jnp.concatenate([jnp.stack([jnp.ones_like(here), here]), cost[lower]]) @ form
-        full = jnp.zeros((told.features, told.features), dtype).at[across].set(triangle)
+        part = jnp.zeros((told.features, told.features), dtype).at[across].set(triangle)
         bend = jnp.where(here > 0.0, 1.0 / jnp.where(here > 0.0, REACH * here, 1.0), 0.0)
-        metric = jnp.linalg.cholesky(full, symmetrize_input=False)  # it reads the lower triangle
+        metric = jnp.linalg.cholesky(part + jnp.tril(part, -1).T)  # symmetric, as its derivative takes for granted
         target = fixed(told.context.target) + c @ moved
         held = robot.trim_at(target, own) if problem.moving_trim else trim
         there = robot.action_cost(held)[1] if problem.moving_trim else slope

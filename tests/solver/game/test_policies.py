@@ -175,7 +175,7 @@ def test_solver_evaluate_takes_other_reaction_periods(finished_run: Path, capsys
 def test_run_is_evaluated_with_the_reaction_periods_of_its_training(
     train_tiny: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    train_tiny(tmp_path, iterations=1, reaction_periods=2.0)
+    train_tiny(tmp_path, iterations=1, reaction_periods=2.0, authors=False)
     own, closed = evaluated(tmp_path, capsys), evaluated(tmp_path, capsys, "--reaction-periods", "0")
     assert own | {"reaction_periods": 2.0} == evaluated(tmp_path, capsys, "--reaction-periods", "2")
     assert own["return_mean"] != closed["return_mean"]
