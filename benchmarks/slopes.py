@@ -78,7 +78,10 @@ cost: Callable[..., Tensor] = StateCost.apply
 
 
 def period(problem: Problem, x: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
-    """States (N, n) after a control period by classical Runge-Kutta, and the state cost (N,), both differentiable."""
+    """States (N, n) after a control period by classical Runge-Kutta, and the state cost (N,), both differentiable.
+
+    `integrate_period` confines states in place, which autograd cannot reverse.
+    """
     seconds, total = problem.control_step / problem.substeps, torch.zeros_like(x[:, 0])
     for _ in range(problem.substeps):
         first = rates(x, u, problem.robot)

@@ -35,7 +35,7 @@ def find(name: str | Path, directory: str | Path | None = None) -> Path:
     places, name = _places(directory), _text(name, "name")
     if name.endswith(".py"):
         name = Path(name).stem
-    short = name and Path(name).name == name and len(name.encode("utf-8", "replace")) <= LONGEST_NAME
+    short = name and Path(name).name == name and _fits(name)
     for place in places if short else ():
         if (place / name / MANIFEST).is_file():
             return place / name
@@ -54,17 +54,24 @@ def known(directory: str | Path | None = None) -> list[str]:
 
 
 def _places(directory: str | Path | None) -> list[Path]:
-    return [Path(_text(directory, "directory"))] if directory is not None else [Path("generated"), SHIPPED]
+    if directory is None:
+        return [Path("generated"), SHIPPED]
+    place = Path(_text(directory, "directory"))
+    if not all(map(_fits, place.parts)):
+        raise ModelError(f"the directory {str(place)[:40]!r}... has a name of more than {LONGEST_NAME} bytes.")
+    return [place]
+
+
+def _fits(name: str) -> bool:
+    """Whether every file system takes this name of a folder."""
+    return len(name.encode("utf-8", "replace")) <= LONGEST_NAME
 
 
 def _text(value: object, what: str) -> str:
-    """A name or a path as text. Raises ModelError for anything else, and for what no file system takes."""
+    """A name or a path as text. Raises ModelError for anything else."""
     if not isinstance(value, str | os.PathLike):
         raise ModelError(f"the {what} is {value!r}; give text or a pathlib.Path, such as 'cartpole'.")
-    text = os.fspath(value)
-    if what == "directory" and any(len(part.encode("utf-8", "replace")) > LONGEST_NAME for part in Path(text).parts):
-        raise ModelError(f"the directory {text[:40]!r}... has a name of more than {LONGEST_NAME} characters.")
-    return text
+    return os.fspath(value)
 
 
 def read(folder: Path) -> Manifest:

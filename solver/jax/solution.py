@@ -50,8 +50,11 @@ class JaxSolution:
 def make(solution: Solution, dtype: str = "float32") -> JaxSolution:
     """Functions of a run. dtype: of their results, float32 or float64; the weights are those of the training.
 
-    A solution with contexts gives functions that are told them. Raises ModelError for another dtype.
+    A solution with contexts gives functions that are told them. Raises ModelError for another dtype, and SolverError
+    for a robot with rotations.
     """
+    if solution.ensemble.rotations:
+        raise SolverError(f"{solution.problem.robot.name} has rotations in space, which the functions of JAX lack")
     robot, told = solution.problem.robot.with_kernels("jax", dtype), told_by(solution.problem, solution.ensemble)
     with jax.ensure_compile_time_eval():  # a first call may lie in a transformation, whose values must not be kept
         frame = _frame(solution, robot, told, np.dtype(dtype))

@@ -137,6 +137,14 @@ class Geometry:
         return states, [i - sum(rotation.coordinate < i for rotation in self.rotations) for i in states]
 
     @cached_property
+    def _unit(self) -> Tensor:
+        """dx/de (n, nt) without the rotations."""
+        result = torch.zeros(len(self.continuous), self.size)
+        for state, place in zip(*self._plain, strict=True):
+            result[state, place] = 1.0
+        return result.to(self.continuous.device)
+
+    @cached_property
     def _places(self) -> list[tuple[slice, slice]]:
         """Entries in x and in e of every rotation."""
         places = [(each.coordinate, each.coordinate - k) for k, each in enumerate(self.rotations)]
@@ -215,10 +223,7 @@ class Geometry:
 
     def basis(self, x: Tensor) -> Tensor:
         """dx/de (N, n, nt) for errors from x (N, n)."""
-        states, places = self._plain
-        result = x.new_zeros(len(x), x.shape[1], self.size)
-        for state, place in zip(states, places, strict=True):
-            result[:, state, place] = 1.0
+        result = self._unit.to(x).repeat(len(x), 1, 1)
         for entries, turn in self._places:
             columns = [product(x[:, entries], pure(axis.expand(len(x), 3))) for axis in torch.eye(3).to(x)]
             result[:, entries, turn] = 0.5 * torch.stack(columns, 2)
