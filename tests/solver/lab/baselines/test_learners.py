@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from solver.lab.baselines.settings import baseline_settings
 from solver.plants.outcome import rollouts
