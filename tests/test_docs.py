@@ -237,4 +237,4 @@ def test_the_citation_is_of_this_version() -> None:
 
     (number,) = found("pyproject.toml", r'^version = "(.*)"$')
     assert found("CITATION.cff", r"^version: (.*)$") == [number]
-    assert [name for name in found("CHANGELOG.md", r"^## (.*)$") if name != "Unreleased"][0] == number
+    assert next(name for name in found("CHANGELOG.md", r"^## (.*)$") if name != "Unreleased") == number
