@@ -139,10 +139,8 @@ def program(mechanics: Mechanics, names: Collection[str]) -> Program:
 
 REGULAR = 1e-10  # weight of the size of the inputs in a trim, which makes redundant ones small
 SMALLEST = 1e-12  # of that weight, for inputs without an effect
-ROUNDS = 16  # steps of the interior point method for trims of several inputs
-CENTRED = 0.1  # of the mean product of room and multiplier, which a step aims at
-NOT_YET = 0.99  # of the way to the nearest limit, which no step exceeds
-NEAREST = 1e-12  # to a limit, in shares of an input
+TOGETHER = 3  # rounds of a trim in which all inputs on the wrong side of a limit change it,
+SINGLE, MORE = 1, 6  # then rounds in which one does: of two inputs, and for every further input
 
 
 def trims(program: Program, robot: Metadata) -> Program:
@@ -152,8 +150,7 @@ def trims(program: Program, robot: Metadata) -> Program:
     units of the limits of the states. `trim_slopes` gives du0_dtheta (m, p) too, by the implicit function theorem on
     the Jacobians of the dynamics; without them in the program it is left out.
 
-    Where several inputs would leave their limits, an interior point method finds those at a limit, and the equations
-    of the others are solved again (S. Wright: Primal-Dual Interior-Point Methods, 1997).
+    Where inputs would leave their limits, an active set method finds those that stay at one, as `_bounded` says.
     """
     graph, known = program.graph, {function.name: function for function in program.functions}
     x, theta = known["affine_dynamics"].arguments
@@ -216,82 +213,45 @@ def _masked(graph: Graph, N: list[list[Node]], free: Sequence[Node]) -> list[lis
 def _bounded(
     graph: Graph, N: list[list[Node]], wanted: Sequence[Node], bounds: Sequence[tuple[float, float]]
 ) -> tuple[list[Node], list[Node]]:
-    """The z (m,) with the least z' N z/2 - wanted' z within bounds; 1 for its entries that are free, 0 for others."""
-    m, alone = len(wanted), list(graph.solve(N, wanted))
-    low, high = ([graph.constant(each[side]) for each in bounds] for side in (0, 1))
-    free = [_between(graph, t, a, b) for t, a, b in zip(alone, low, high, strict=True)]
-    if m == 1:
-        return [_clipped(graph, alone[0], low[0], high[0])], free
-    inside = graph.one
-    for each in free:
-        inside = graph.mul(inside, each)
-    z, below, above = _interior(graph, N, wanted, low, high)
-    loose = [_between(graph, z[k], graph.add(low[k], below[k]), graph.sub(high[k], above[k])) for k in range(m)]
-    ends = [_chosen(graph, _beyond(graph, below[k], above[k]), low[k], high[k]) for k in range(m)]
-    fixed = [graph.mul(graph.sub(graph.one, loose[k]), ends[k]) for k in range(m)]
-    right = [_chosen(graph, loose[k], graph.sub(wanted[k], graph.dot(N[k], fixed)), fixed[k]) for k in range(m)]
-    polished = [
-        _clipped(graph, *entries)
-        for entries in zip(graph.solve(_masked(graph, N, loose), right), low, high, strict=True)
-    ]
-    worse = _beyond(graph, *(_quadratic(graph, N, wanted, each) for each in (polished, z)))
-    limited = [_chosen(graph, worse, one, other) for one, other in zip(z, polished, strict=True)]
-    return (
-        [_chosen(graph, inside, one, other) for one, other in zip(alone, limited, strict=True)],
-        [_chosen(graph, inside, graph.one, each) for each in loose],
-    )
+    """The z (m,) with the least z' N z/2 - wanted' z within bounds; 1 for its entries that are free, 0 for others.
 
-
-def _interior(
-    graph: Graph, N: list[list[Node]], wanted: Sequence[Node], low: Sequence[Node], high: Sequence[Node]
-) -> tuple[list[Node], list[Node], list[Node]]:
-    """z (m,) of `_bounded` up to rounding, and the multipliers of both limits by the trace of N."""
+    Every round solves for the free entries. Those beyond a limit are held there, and those that are drawn back from
+    theirs are free again: first all together (Newton's method), then the last one alone, which cannot cycle
+    (K. Murty, 1974; J. Judice and F. Pires: A block principal pivoting algorithm, 1994).
+    """
     m = len(wanted)
-    size = graph.call("maximum", graph.sum(N[k][k] for k in range(m)), graph.constant(SMALLEST))
-    z = [graph.mul(graph.constant(0.5), graph.add(a, b)) for a, b in zip(low, high, strict=True)]
-    pulls = [[size] * m, [size] * m]  # multipliers of the lower and of the upper limits
-    share = graph.constant(CENTRED / (2 * m))
-    for _ in range(ROUNDS):
-        rooms = [
-            [
-                graph.call("maximum", graph.sub(b, a), graph.constant(NEAREST))
-                for a, b in zip(ends[0], ends[1], strict=True)
-            ]
-            for ends in ((low, z), (z, high))
-        ]
-        mu = graph.mul(share, graph.add(*(graph.dot(room, pull) for room, pull in zip(rooms, pulls, strict=True))))
-        stiff = [
-            [graph.div(l, s) for l, s in zip(pull, room, strict=True)] for pull, room in zip(pulls, rooms, strict=True)
-        ]
-        push = [[graph.div(mu, s) for s in room] for room in rooms]
-        matrix = [
-            [graph.add(N[i][k], graph.add(stiff[0][k], stiff[1][k])) if i == k else N[i][k] for k in range(m)]
-            for i in range(m)
-        ]
-        right = [
-            graph.add(graph.sub(wanted[k], graph.dot(N[k], z)), graph.sub(push[0][k], push[1][k])) for k in range(m)
-        ]
-        step = graph.solve(matrix, right)
-        towards = [step, [graph.negative(each) for each in step]]  # growth of the room to either limit
-        changes = [
-            [
-                graph.sub(graph.sub(push[side][k], pulls[side][k]), graph.mul(stiff[side][k], towards[side][k]))
-                for k in range(m)
-            ]
-            for side in (0, 1)
-        ]
-        most = graph.constant(NOT_YET)
-        for side in (0, 1):
-            for k in range(m):
-                most = graph.call("maximum", most, graph.negative(graph.div(towards[side][k], rooms[side][k])))
-                most = graph.call("maximum", most, graph.negative(graph.div(changes[side][k], pulls[side][k])))
-        length = graph.div(graph.constant(NOT_YET), most)
-        z = [graph.add(each, graph.mul(length, change)) for each, change in zip(z, step, strict=True)]
-        pulls = [
-            [graph.add(each, graph.mul(length, change)) for each, change in zip(pull, changed, strict=True)]
-            for pull, changed in zip(pulls, changes, strict=True)
-        ]
-    return z, *([graph.div(each, size) for each in pull] for pull in pulls)  # type: ignore[return-value]
+    low, high = ([graph.constant(each[side]) for each in bounds] for side in (0, 1))
+    if m == 1:
+        (alone,) = graph.solve(N, wanted)
+        return [_clipped(graph, alone, low[0], high[0])], [_between(graph, alone, low[0], high[0])]
+    below, above = [graph.zero] * m, [graph.zero] * m  # 1 for an input that is held at its limit
+    rounds = TOGETHER + SINGLE + MORE * (m - 2)
+    for number in range(rounds + 1):
+        free = [graph.sub(graph.one, graph.add(*sides)) for sides in zip(below, above, strict=True)]
+        fixed = [graph.add(graph.mul(below[k], low[k]), graph.mul(above[k], high[k])) for k in range(m)]
+        right = [_chosen(graph, free[k], graph.sub(wanted[k], graph.dot(N[k], fixed)), fixed[k]) for k in range(m)]
+        z = graph.solve(_masked(graph, N, free), right)
+        if number == rounds:
+            break
+        last = graph.one  # 1 until an input has changed its side
+        for k in reversed(range(m)):
+            pull = graph.sub(wanted[k], graph.dot(N[k], z))
+            under = _held(graph, free[k], _beyond(graph, low[k], z[k]), below[k], _beyond(graph, pull, graph.zero))
+            over = _held(graph, free[k], _beyond(graph, z[k], high[k]), above[k], _beyond(graph, graph.zero, pull))
+            if number >= TOGETHER:
+                changes = [graph.sub(new, old) for new, old in ((under, below[k]), (over, above[k]))]
+                under, over = (
+                    graph.add(old, graph.mul(last, change))
+                    for old, change in zip((below[k], above[k]), changes, strict=True)
+                )
+                last = graph.mul(last, graph.sub(graph.one, graph.dot(changes, changes)))
+            below[k], above[k] = under, over
+    return [_clipped(graph, *each) for each in zip(z, low, high, strict=True)], free
+
+
+def _held(graph: Graph, free: Node, leaves: Node, held: Node, returns: Node) -> Node:
+    """1 for an input at a limit in the next round: it leaves its range there, or is held and is not drawn back."""
+    return graph.add(graph.mul(free, leaves), graph.mul(held, graph.sub(graph.one, returns)))
 
 
 def _beyond(graph: Graph, a: Node, b: Node) -> Node:
@@ -310,8 +270,3 @@ def _chosen(graph: Graph, mask: Node, a: Node, b: Node) -> Node:
 
 def _clipped(graph: Graph, z: Node, low: Node, high: Node) -> Node:
     return graph.call("minimum", graph.call("maximum", z, low), high)
-
-
-def _quadratic(graph: Graph, N: list[list[Node]], wanted: Sequence[Node], z: Sequence[Node]) -> Node:
-    squares = graph.dot(z, [graph.dot(row, z) for row in N])
-    return graph.sub(graph.mul(graph.constant(0.5), squares), graph.dot(wanted, z))
