@@ -248,7 +248,9 @@ class Preview:
         return (
             f"{self.robot.name} rolls, and from rest at {BESIDE:g} tolerances of success beside the target in {names} "
             "no motion was found that costs less than standing there. A policy that stops there is as good, and yet "
-            f"evaluations count it as a failure: raise the cost of {names}, or lengthen the horizon."
+            f"evaluations count it as a failure. Write a cost that grows as |{self.dead[0]}| does, such as weight * "
+            f"(sqrt({self.dead[0]}**2 + near**2) - near) with near below the tolerance, raise its weight, or lengthen "
+            "the horizon."
         )
 
     def _leaning(self) -> list[str]:
