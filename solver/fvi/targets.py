@@ -15,8 +15,9 @@ from torch import Tensor
 
 from solver.cuda_graphs import Replayed
 from solver.fvi.step import Lookahead
-from solver.game.game import Game, Modulation
-from solver.game.policies import ClosedFormPolicy
+from solver.game.adversaries import Modulation
+from solver.game.closed_form import ClosedFormPolicy
+from solver.game.game import Game
 from solver.value.frozen import FrozenValue, ValueFunction
 
 #: States whose targets are computed together: few enough to stay in the cache of a CPU. Every chunk has a random stream

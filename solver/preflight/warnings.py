@@ -11,8 +11,7 @@ from scipy.optimize import minimize
 
 from modelgen.linear import gain, obstacle
 from modelgen.loader import CompiledRobot
-from solver.game.adversaries import make_adversaries
-from solver.game.adversaries.adversary import Adversary, Hamiltonian
+from solver.game.adversaries import Adversary, Hamiltonian, make_adversaries
 from solver.local.basin import REST
 from solver.local.linearization import crossing_time, linearization, time_scale, unstable_directions
 from solver.plants.outcome import ANGLE, tolerances

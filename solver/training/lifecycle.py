@@ -17,8 +17,7 @@ import torch
 from modelgen.artifact.folder import SHIPPED
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.game.adversaries import ToldAdversary
-from solver.game.adversaries.adversary import Adversary
+from solver.game.adversaries import Adversary, ToldAdversary
 from solver.plants.outcome import rollouts, sample_starts, summary, without_input
 from solver.problem.given import GivenRanges, resolve
 from solver.problem.identified import Identified

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,11 +10,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol
 
+import torch
+
 from modelgen.loader import CompiledRobot
-from solver.errors import SolverError
+from solver.errors import DivergenceError, SolverError
 from solver.fvi.algorithm import Iteration, value_iteration
+from solver.fvi.fit import Fitter
 from solver.fvi.states import MIXTURES, StateSource
-from solver.fvi.step import Fitter
 from solver.game.game import Game
 from solver.local.basin import find_basin
 from solver.problem.context import Given
@@ -25,6 +28,8 @@ from solver.training.selection import Polish, Selection
 from solver.training.settings import Settings
 from solver.training.solution import make_ensemble, make_optimiser
 from solver.value.family import Basin, BasinFamily
+from solver.value.frozen import FrozenValue
+from solver.value.network import Ensemble
 
 Row = dict[str, float]  # metrics of an iteration
 
@@ -80,9 +85,14 @@ class Session:
             self._begin_with(None)
 
     def rows(self, workers: ThreadPoolExecutor) -> Iterator[Row]:
-        """Metrics of every iteration to the end of the schedule, after all observers."""
+        """Metrics of every iteration to the end of the schedule, after all observers.
+
+        Raises DivergenceError for targets or weights that explode.
+        """
         iterations = value_iteration(self.game, self.value, self.states, self.fitter, self.schedule, workers)
         for iteration in iterations:
+            require_targets(iteration, self.game.lowest_value)
+            require_fit(iteration, self.value, self.game.lowest_value)
             row, begin = _metrics(iteration, self.schedule.added), time.perf_counter()
             for observer in self.observers:
                 observer.observe(iteration, row)
@@ -123,6 +133,51 @@ class Session:
                 "the checkpoint does not fit: run.json was edited, or another version of solver wrote it. Restore the "
                 f"old run.json or train again ({' '.join(str(error).split())})"
             ) from error
+
+
+LARGE = 0.5  # share of the targets that V^k had before, at which V is the cause
+BEYOND = 3.0  # times the lowest value: no mean is so low, unless V explodes
+
+
+def require_targets(iteration: Iteration, lowest: float) -> None:
+    """Check of the targets of an iteration. lowest: lower bound of every V.
+
+    Raises DivergenceError if one is not finite, or if their mean is far below the lowest value.
+    """
+    step, target, mean = iteration.step, iteration.target, float(iteration.target.mean())
+    if not bool(torch.isfinite(target).all()):
+        raise DivergenceError(
+            f"iteration {step.number}: {int((~torch.isfinite(target)).sum())} of {len(target)} value targets are not "
+            "finite. The dynamics blow up within a time step, or the value function did. Raise the task's control_rate "
+            "or lower the learning_rate. The last good checkpoint is kept."
+        )
+    if mean < BEYOND * lowest:
+        before = float(iteration.before(iteration.x)[0].mean())
+        cause = (
+            f"V itself had fallen to {before:.3g} before, likely by the learning_rate: lower it."
+            if before < LARGE * mean
+            else f"V was worth {before:.3g} before, so the cost is paid within the look-ahead, by states that move "
+            "beyond their limits and are clipped: raise the task's control_rate, widen these limits, or lower "
+            "limit_cost."
+        )
+        raise DivergenceError(
+            f"iteration {step.number}: the value targets exploded to a mean of {mean:.3g}. The costliest behaviour in "
+            f"the state domain is worth {lowest:.3g}. {cause} The last good checkpoint is kept."
+        )
+
+
+def require_fit(iteration: Iteration, value: Ensemble, lowest: float) -> None:
+    """Check of the fit that ended an iteration: the mean V at its states, and its loss.
+
+    Raises DivergenceError if one is not finite, or if the mean is far below the lowest value.
+    """
+    loss, mean = iteration.loss, float(FrozenValue(value)(iteration.x)[0].mean())
+    if not math.isfinite(loss + mean) or mean < BEYOND * lowest:
+        raise DivergenceError(
+            f"iteration {iteration.step.number}: the fit left a mean value of {mean:.3g} and a loss of {loss:.3g}. The "
+            f"costliest behaviour in the state domain is worth {lowest:.3g}. The likely cause is the learning_rate, "
+            f"now {iteration.step.learning_rates[0]:.2g}: lower it. The checkpoint of the iteration before is kept."
+        )
 
 
 def _metrics(iteration: Iteration, waited: int) -> Row:

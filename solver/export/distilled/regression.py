@@ -21,7 +21,8 @@ from torch.nn.functional import smooth_l1_loss
 from solver.errors import SolverError
 from solver.export.distilled.network import Gain, SmallNetwork, argument_scale, controller
 from solver.fvi.states import Mixture, StateSource
-from solver.game.policies import ClosedFormPolicy, make_policy
+from solver.game.closed_form import ClosedFormPolicy
+from solver.game.policies import make_policy
 from solver.plants import make_plant
 from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.parameters import left_all_bounds

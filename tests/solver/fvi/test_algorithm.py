@@ -17,8 +17,8 @@ from modelgen.loader import CompiledRobot
 from solver.errors import DivergenceError, SolverError
 from solver.fvi import algorithm
 from solver.fvi.algorithm import value_iteration
+from solver.fvi.fit import Fitter
 from solver.fvi.states import MIXTURES, StateSource
-from solver.fvi.step import Fitter
 from solver.fvi.targets import value_targets
 from solver.game.game import Game
 from solver.policy import load_policy

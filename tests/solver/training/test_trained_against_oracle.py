@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from solver.fvi.step import Fitter, Step
+from solver.fvi.fit import Fitter
+from solver.fvi.step import Step
 from solver.game.adversaries import make_adversaries
 from solver.game.game import Game
 from solver.oracles.grid import solve
