@@ -12,15 +12,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
-from threading import Lock
 
 import torch
 from torch import Tensor
 
-from solver.cuda_graphs import Replayed, SideBySide
 from solver.fvi.step import Step
-from solver.game.game import Game
+from solver.parallel import Replayed, SideBySide, run_side_by_side
 from solver.plants.outcome import sample_starts
+from solver.problem.problem import Problem
 from solver.streams import EVALUATION_SEED, Purpose
 from solver.value.frozen import FrozenValue
 from solver.value.loss import LossGradient, Samples
@@ -44,11 +43,11 @@ class Fitter:
     c is `loss_scale` times the mean |V| at the task's starts, or infinite for a loss_scale of 0, the authors' choice.
     """
 
-    game: Game
+    problem: Problem
     make_optimiser: Callable[[Factor], Optimiser]
     loss_scale: float = 0.0
+    least: float = 0.0  # smallest c
     starts: int = 256  # states at which the scale of V is taken
-    least_scale: float = 1e-5  # of c, as a share of the lowest value
     optimisers: list[Optimiser] = field(default_factory=list)  # one for each member; empty before the first fit
 
     def renew(self, value: Ensemble) -> None:
@@ -65,9 +64,8 @@ class Fitter:
     def _scale(self, value: Ensemble) -> float:
         if self.loss_scale == 0.0:
             return math.inf
-        starts = sample_starts(self.game.problem, self.starts, EVALUATION_SEED)
-        size = self.loss_scale * float(FrozenValue(value)(starts)[0].abs().mean())
-        return max(size, self.least_scale * -self.game.lowest_value)
+        starts = sample_starts(self.problem, self.starts, EVALUATION_SEED)
+        return max(self.loss_scale * float(FrozenValue(value)(starts)[0].abs().mean()), self.least)
 
 
 class MemberFit:
@@ -102,30 +100,6 @@ class MemberFit:
         return loss
 
 
-def run_side_by_side(fits: Sequence[MemberFit], workers: Executor) -> None:
-    """Run all fits to their end on threads.
-
-    A free worker runs an epoch of the waiting member with the most epochs to do. Two workers therefore fit three
-    members in the time of one and a half.
-    """
-    waiting, lock = list(fits), Lock()
-
-    def exchange(done: MemberFit | None) -> MemberFit | None:
-        with lock:
-            if done is not None and done.left:
-                waiting.append(done)
-            waiting.sort(key=lambda member_fit: member_fit.left)
-            return waiting.pop() if waiting else None
-
-    def work(_: MemberFit) -> None:
-        member = exchange(None)
-        while member is not None:
-            member.epoch()
-            member = exchange(member)
-
-    list(workers.map(work, fits))
-
-
 def run_as_graphs(fits: Sequence[MemberFit]) -> None:
     """Run all fits to their end on a GPU, where a gradient step of all members is one CUDA graph."""
     size, minibatch = len(fits[0].samples.target), fits[0].fit.minibatch
@@ -151,7 +125,7 @@ def run_as_graphs(fits: Sequence[MemberFit]) -> None:
 
 
 def fit_ensemble(
-    ensemble: Ensemble,
+    value: Ensemble,
     optimisers: Sequence[Optimiser],
     x: Tensor,
     target: Tensor,
@@ -161,13 +135,12 @@ def fit_ensemble(
 ) -> float:
     """Mean loss of the members after a fit to the targets (N,) at the states x (N, n).
 
-    optimisers: one for each member. seed: of the order of the samples. The result does not depend on the number of
-    `workers`.
+    optimisers: one for each member. seed: of the order of the samples. The result does not depend on `workers`.
     """
-    samples = Samples.of(ensemble, x, target, 1.0 / (1.0 + target.abs() / fit.scale))
+    samples = Samples.of(value, x, target, 1.0 / (1.0 + target.abs() / fit.scale))
     fits = [
         MemberFit(member, optimiser, samples, fit, torch.Generator(device=x.device).manual_seed(seed + i))
-        for i, (member, optimiser) in enumerate(zip(ensemble.factors, optimisers, strict=True))
+        for i, (member, optimiser) in enumerate(zip(value.factors, optimisers, strict=True))
     ]
     if x.device.type == "cpu":
         run_side_by_side(fits, workers)

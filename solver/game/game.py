@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -20,7 +19,6 @@ from solver.game.closed_form import ClosedFormPolicy
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
-SAMPLES = 65536  # random states of the domain, over which the largest cost is searched
 ABSORBED = 0.1  # of the horizon: clipping a state by its whole limit costs as much as this time at the limit
 
 
@@ -58,19 +56,6 @@ class Game:
         other = copy.copy(self)
         other._play(adversaries)
         return other
-
-    @cached_property
-    def lowest_value(self) -> float:
-        """Lower bound of every V: the discounted integral, without end, of the largest cost rate in the domain."""
-        problem = self.problem
-        generator = torch.Generator(device=problem.device).manual_seed(0)
-        states, theta = problem.split(problem.sample_domain(SAMPLES, generator))
-        x = torch.cat([states, problem.corner])
-        theta = theta if theta is None else torch.cat([theta, theta[:1]])
-        state_cost = (1.0 + self.limit_share) * float(problem.state_cost(x, theta).max())
-        ends = problem.input_of(0.99 * torch.tensor([[-1.0], [1.0]], device=problem.device))
-        action_cost = float(problem.action_cost.cost(ends).max())
-        return -(state_cost + 2.0 * action_cost) / max(problem.discount_rate, 1e-3)
 
     def move(self, x: Tensor, costate: Tensor, policy: ClosedFormPolicy, modulation: Modulation) -> Move:
         """Moves of both players at the rows x (N, n + k) for the costate dV/dx (N, n)."""

@@ -14,8 +14,8 @@ from typing import Protocol
 
 from torch import Tensor
 
-from solver.cuda_graphs import Replayed
 from solver.observer.observer import Sensing, make_sensing
+from solver.parallel import Replayed
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Protocol
 
 import torch
+from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import DivergenceError, SolverError
@@ -66,7 +67,9 @@ class Session:
         if settings.basin:
             self.value.see_less_of(self.problem.fast)
         self.states = StateSource(self.problem, MIXTURES[settings.sampling])
-        self.fitter = Fitter(self.game, partial(make_optimiser, settings=settings), 0.0 if settings.authors else 0.2)
+        self.lowest_value, loss_scale = lowest_value(self.game), 0.0 if settings.authors else 0.2
+        least = LEAST_SCALE * -self.lowest_value
+        self.fitter = Fitter(self.problem, partial(make_optimiser, settings=settings), loss_scale, least)
         self.schedule = Schedule(settings)
         self.selection = Selection(self.problem, settings, self.value, self.schedule)
         self.observers: list[Observer] = [
@@ -91,8 +94,8 @@ class Session:
         """
         iterations = value_iteration(self.game, self.value, self.states, self.fitter, self.schedule, workers)
         for iteration in iterations:
-            require_targets(iteration, self.game.lowest_value)
-            require_fit(iteration, self.value, self.game.lowest_value)
+            require_targets(iteration, self.lowest_value)
+            require_fit(iteration, self.value, self.lowest_value)
             row, begin = _metrics(iteration, self.schedule.added), time.perf_counter()
             for observer in self.observers:
                 observer.observe(iteration, row)
@@ -117,6 +120,13 @@ class Session:
             self.value.hold(self.problem.fast)
         self.fitter.renew(self.value)
 
+    def _buffer(self, visited: Tensor) -> Tensor:
+        """Buffer of visited states of a checkpoint. Raises SolverError for one of another robot."""
+        empty = self.states.visited
+        if visited.ndim != 2 or visited.shape[1] != empty.shape[1]:
+            raise SolverError(f"the checkpoint's buffer has shape {tuple(visited.shape)}; give (N, {empty.shape[1]})")
+        return visited.to(empty)
+
     def _restore(self, checkpoint: dict[str, Any]) -> None:
         """Inverse of `checkpoint`."""
         try:
@@ -124,7 +134,7 @@ class Session:
             self._begin_with(None if self.value.frame.basin.empty else self.value.frame.basin)
             for optimiser, state in zip(self.fitter.optimisers, checkpoint["optimisers"], strict=True):
                 optimiser.restore(state)
-            self.states.restore(checkpoint["visited"])
+            self.states.visited = self._buffer(checkpoint["visited"])
             self.schedule.restore(checkpoint)
             for observer in self.observers:
                 observer.restore(checkpoint)
@@ -135,8 +145,23 @@ class Session:
             ) from error
 
 
+SAMPLES = 65536  # random states of the domain, over which the largest cost is searched
+LEAST_SCALE = 1e-5  # smallest scale c of a fit, as a share of the lowest value
 LARGE = 0.5  # share of the targets that V^k had before, at which V is the cause
 BEYOND = 3.0  # times the lowest value: no mean is so low, unless V explodes
+
+
+def lowest_value(game: Game) -> float:
+    """Lower bound of every V: the discounted integral, without end, of the largest cost rate in the domain."""
+    problem = game.problem
+    generator = torch.Generator(device=problem.device).manual_seed(0)
+    states, theta = problem.split(problem.sample_domain(SAMPLES, generator))
+    x = torch.cat([states, problem.corner])
+    theta = theta if theta is None else torch.cat([theta, theta[:1]])
+    state_cost = (1.0 + game.limit_share) * float(problem.state_cost(x, theta).max())
+    ends = problem.input_of(0.99 * torch.tensor([[-1.0], [1.0]], device=problem.device))
+    action_cost = float(problem.action_cost.cost(ends).max())
+    return -(state_cost + 2.0 * action_cost) / max(problem.discount_rate, 1e-3)
 
 
 def require_targets(iteration: Iteration, lowest: float) -> None:

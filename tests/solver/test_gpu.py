@@ -12,7 +12,6 @@ from unittest import mock
 import pytest
 import torch
 
-from solver.cuda_graphs import Replayed
 from solver.fvi import fit as fit_module
 from solver.fvi.fit import FitPlan, fit_ensemble
 from solver.fvi.step import Lookahead
@@ -20,6 +19,7 @@ from solver.fvi.targets import chunk_targets
 from solver.game import policies
 from solver.game.adversaries import ActionAdversary, Modulation, make_adversaries
 from solver.game.game import Game
+from solver.parallel import Replayed
 from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
