@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shlex
 import sys
@@ -18,7 +17,7 @@ from modelgen.commandline import Range
 from modelgen.files import require_writable
 from solver.commands import FAILED, MOST_JOBS
 from solver.errors import SolverError
-from solver.lab.reproduction.experiments import BudgetName, Choice, Plan, Requested, make_plan
+from solver.lab.reproduction.experiments import BudgetName, Choice, Plan, Requested, make_plan, require_extras
 from solver.streams import SEEDS
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def make_all(options: Options, choice: Choice, plans: Sequence[Plan] | None = No
         print(*every.lines(options.runs, not options.resume), sep="\n")
         return 0
     for plan in every.plans:
-        _require_extras(plan)
+        require_extras(plan)
     train = partial(run_plan, parent=options.runs / code_hash(), **_ways(options))
     made = every.make(train, options.command(), _announce, not options.resume)
     print(f"{sum(runs.trained for runs in made)} trained    {every.file}")
@@ -130,9 +129,7 @@ def make_all(options: Options, choice: Choice, plans: Sequence[Plan] | None = No
 
 def carry_out(options: Options, choice: Choice) -> int:
     """Train and report with a choice from Python; the exit code as `run`."""
-    from solver.lab.reproduction.certificates import Certificates
-    from solver.lab.reproduction.gallery import Gallery
-    from solver.lab.reproduction.report import write_report
+    from solver.lab.reproduction.report import reproduce
     from solver.lab.reproduction.runs import run_plan, shipped_runs
 
     if options.experiment == "fig-value" and len(options.seeds) > 1:
@@ -140,17 +137,10 @@ def carry_out(options: Options, choice: Choice) -> int:
     require_writable({"--out": options.out / "page.md"}, error=SolverError)
     assert options.experiment != "all"
     plan = make_plan(options.experiment, options.budget, choice)
-    _require_extras(plan)
+    require_extras(plan)
     ready = shipped_runs(plan.trainings) if options.shipped else {}
-    train = partial(run_plan, plan, options.runs, train=not options.report_only, ready=ready, **_ways(options))
-    by_row: dict[str, type[Gallery] | type[Certificates]] = {"gallery": Gallery, "certificates": Certificates}
-    if plan.experiment in by_row:
-        rows = by_row[plan.experiment](plan, options.out, options.command(), _announce)
-        runs = train(finished=rows.add)
-        paths = rows.write()
-    else:
-        runs = train()
-        paths = write_report(plan, runs, options.out, options.command(), _announce)
+    train = partial(run_plan, parent=options.runs, train=not options.report_only, ready=ready, **_ways(options))
+    runs, paths = reproduce(plan, train, options.out, options.command(), _announce)
     print(f"{runs.trained} trained, {len(set(runs.folders.values())) - runs.trained} reused")
     print(*paths, sep="\n")
     return _show(runs.failures)
@@ -168,19 +158,6 @@ def _show(failures: Sequence[Failure]) -> int:
         t = failure.training
         print(f"error: {t.method}, {t.robot}, seed {t.seed} {failure.reason}", file=sys.stderr)
     return FAILED if failures else 0
-
-
-def _require_extras(plan: Plan) -> None:
-    """Raise SolverError for a missing package before the trainings begin."""
-    needed = {"stable_baselines3": "baselines"} if any(method.is_baseline for method in plan.methods) else {}
-    if plan.experiment == "fig-robustness" and "mujoco" in plan.budget.plants:
-        needed["mujoco"] = "engines"
-    for module, extra in needed.items():
-        if importlib.util.find_spec(module) is None:
-            raise SolverError(
-                f"{plan.experiment} with --budget {plan.budget_name} needs {module}; "
-                f"pip install 'robust-value-iteration[{extra}]'"
-            )
 
 
 def _announce(text: str) -> None:
