@@ -14,7 +14,7 @@ import argparse
 import torch
 from torch import Tensor
 
-from solver.evaluation.evaluation import Conditions, at_rest, begun, roll_out
+from solver.evaluation.evaluation import Circumstances, at_rest, begun, roll_out
 from solver.evaluation.source import source_of
 from solver.problem.problem import Problem
 from solver.runs.kinds import TOLD, told_names
@@ -51,7 +51,7 @@ def main() -> None:
 
     for way in options.ways:
         estimate = (*WAYS[way], *options.estimate) if WAYS[way] else ()
-        conditions = Conditions({}, "nominal", (), bool(estimate), None, estimate, None, False, options.jump)
+        conditions = Circumstances({}, "nominal", (), bool(estimate), None, estimate, None, False, options.jump)
         found = roll_out(source, conditions, begin, None, source.references)
         result = found.result
         success, limited = result.success.float().mean(), result.at_limit.any(1).float().mean()

@@ -28,7 +28,7 @@ from solver.problem.problem import FARTHEST, Problem
 from solver.runs import kinds
 from solver.runs.kinds import names_to_estimate, require_told_names, told_among
 from solver.runs.shipped import run_folder
-from solver.training.gain import Gain, MakeGain, differentiable
+from solver.training.gain import MakeGain, SmoothPolicy, differentiable
 from solver.training.solution import load_solution
 from solver.value.frozen import FrozenValue
 
@@ -107,7 +107,7 @@ class Policy:
         u = u[0] if single else u
         return u.to(x.device) if isinstance(x, torch.Tensor) else u
 
-    def _gain(self) -> Gain:
+    def _gain(self) -> SmoothPolicy:
         """Derivative of the policy. Raises SolverError for a policy without a value function."""
         if self._make_gain is None:
             raise SolverError(f"{self.label} has no value function, and so no derivative; give it a tensor without one")
@@ -237,8 +237,8 @@ def load_policy(
         return load_policy(folder, generated, reaction_periods, {**told, **dict(values)})
 
     @cache
-    def gain() -> Gain:
-        return Gain(load_solution(folder, generated, reaction_periods, told))
+    def gain() -> SmoothPolicy:
+        return SmoothPolicy(load_solution(folder, generated, reaction_periods, told))
 
     names = told_among(folder, problem.robot.parameter_names)
     in_jax = _forms_in_jax(folder, generated, reaction_periods, told)

@@ -21,7 +21,7 @@ from solver.fvi.states import MIXTURES, StateSource
 from solver.game.game import Game
 from solver.local.basin import find_basin
 from solver.problem.context import Given
-from solver.problem.identified import Identified
+from solver.problem.identified import IdentifiedSet
 from solver.problem.problem import Problem
 from solver.streams import serial_torch
 from solver.training.schedule import Convergence, Schedule
@@ -35,7 +35,7 @@ from solver.value.network import Ensemble
 Row = dict[str, float]  # metrics of an iteration
 
 
-class Observer(Protocol):
+class LoopObserver(Protocol):
     """Observer of a training. It may add metrics to the row of an iteration and change the schedule's next step."""
 
     def observe(self, iteration: Iteration, row: Row) -> None:
@@ -56,7 +56,7 @@ class Session:
         robot: CompiledRobot,
         settings: Settings,
         checkpoint: dict[str, Any] | None = None,
-        identified: Identified | None = None,
+        identified: IdentifiedSet | None = None,
         given: tuple[Given, ...] = (),
     ) -> None:
         """Begin a training, or continue from a checkpoint. Raises SolverError if the checkpoint does not fit."""
@@ -72,7 +72,7 @@ class Session:
         self.fitter = Fitter(self.problem, partial(make_optimiser, settings=settings), loss_scale, least)
         self.schedule = Schedule(settings)
         self.selection = Selection(self.problem, settings, self.value, self.schedule)
-        self.observers: list[Observer] = [
+        self.observers: list[LoopObserver] = [
             self.selection,
             Convergence(self.schedule, settings.convergence),
             Polish(self.schedule, self.selection),

@@ -31,7 +31,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.local.linearization import linearization
 from solver.oracles.search import search
-from solver.oracles.trajectory import NonlinearProgram, Trajectory, design
+from solver.oracles.trajectory import NonlinearProgram, PlannedMotion, design
 from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_current, require_same_artifact
@@ -340,7 +340,7 @@ class MotionDesign:
         nodes = [self.regulators(motion) for motion in motions]
         return _tensors(**{name: np.concatenate([node[name] for node in nodes]) for name in nodes[0]})
 
-    def regulators(self, motion: Trajectory) -> dict[str, Array]:
+    def regulators(self, motion: PlannedMotion) -> dict[str, Array]:
         """x (K, n), u (K, m), gain (K, m, n) and cost (K, n, n) along a motion of K control periods, by the Riccati
         recursion from the regulator of the target."""
         Q, R = (self.problem.control_step * weight for weight in self.weights)

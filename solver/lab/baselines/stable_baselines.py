@@ -1,7 +1,7 @@
 """Stable-Baselines3 on the robots' environments: its models with our settings, and gradient steps that JAX compiles.
 
-Models, networks, optimisers and files come from Stable-Baselines3. A gradient step of `Compiled` computes the same,
-except for a bound on the values and for the weights of the critics' errors. Evaluation and loading need no JAX.
+Models, networks, optimisers and files come from Stable-Baselines3. A gradient step of `CompiledOffPolicy` computes the
+same, except for a bound on the values and for the weights of the critics' errors. Evaluation and loading need no JAX.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Scaled(BaseFeaturesExtractor):
         return observations * self.scale
 
 
-class Compiled(OffPolicyAlgorithm):
+class CompiledOffPolicy(OffPolicyAlgorithm):
     """Algorithm of Stable-Baselines3 with other initial weights, first actions and critic fits, and faster steps.
 
     The actor and the critics have the same features.
@@ -142,7 +142,7 @@ class Compiled(OffPolicyAlgorithm):
         return np.zeros((gradient_steps, 0), np.float32)
 
 
-class CompiledSAC(Compiled, SAC):
+class CompiledSAC(CompiledOffPolicy, SAC):
     """SAC with a learned temperature."""
 
     kind = "sac"
@@ -162,7 +162,7 @@ class CompiledSAC(Compiled, SAC):
         return torch.cat(draws).view(gradient_steps, 2 * batch_size, -1).numpy()
 
 
-class CompiledDDPG(Compiled, DDPG):
+class CompiledDDPG(CompiledOffPolicy, DDPG):
     """DDPG, which has a target network of the actor too."""
 
     kind = "ddpg"
@@ -246,7 +246,7 @@ def make_model(settings: BaselineSettings, environments: RobotVectorEnv, steps: 
     if s.algorithm == "sac":
         entropy = s.entropy * len(problem.input_limits)
         automatic: dict[str, Any] = {"ent_coef": f"auto_{TEMPERATURE}", "target_entropy": entropy}
-        model: Compiled = CompiledSAC(**shared, **off_policy, **automatic)
+        model: CompiledOffPolicy = CompiledSAC(**shared, **off_policy, **automatic)
     else:
         size = len(problem.input_limits)
         deviation, period = 0.3 * np.ones(size), environments.episodes.seconds
@@ -275,7 +275,7 @@ def follow_schedules(model: BaseAlgorithm, settings: BaselineSettings, seconds: 
     """
     rate = settings.learning_rate * (1.0 - 0.9 * model.num_timesteps / settings.steps)
     model.lr_schedule = lambda _: rate
-    if isinstance(model, Compiled):
+    if isinstance(model, CompiledOffPolicy):
         model.gamma = discount(settings, seconds, model.num_timesteps)
     entropy = entropy_at(settings, model.num_timesteps)
     if isinstance(model, CompiledSAC):
