@@ -17,7 +17,7 @@ from torch import Tensor
 from solver.evaluation.evaluation import Circumstances, at_rest, begun, roll_out
 from solver.evaluation.source import source_of
 from solver.problem.problem import Problem
-from solver.runs.kinds import TOLD, told_names
+from solver.runs.kinds import TOLD, description_of
 
 WAYS: dict[str, tuple[str, ...]] = {"told": (), "estimated": (TOLD,)}
 GRAVITY, SHARE = 9.81, 0.1
@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--estimate", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     options = parser.parse_args()
-    source, names = source_of(options.run, None, None, None), told_names(options.run)
+    source, names = source_of(options.run, None, None, None), description_of(options.run).told_names
 
     def begin(problem: Problem, theta: Tensor, seed: int) -> tuple[Tensor, Tensor]:
         starts, robots = begun(problem, theta, names, options.episodes, seed)

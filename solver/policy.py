@@ -26,7 +26,7 @@ from solver.problem.geometry import Geometry
 from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import FARTHEST, Problem
 from solver.runs import kinds
-from solver.runs.kinds import names_to_estimate, require_told_names, told_among
+from solver.runs.kinds import description_of, names_to_estimate, require_told_names
 from solver.runs.shipped import run_folder
 from solver.training.gain import MakeGain, SmoothPolicy, differentiable
 from solver.training.solution import load_solution
@@ -240,7 +240,7 @@ def load_policy(
     def gain() -> SmoothPolicy:
         return SmoothPolicy(load_solution(folder, generated, reaction_periods, told))
 
-    names = told_among(folder, problem.robot.parameter_names)
+    names = description_of(folder).told_among(problem.robot.parameter_names)
     in_jax = _forms_in_jax(folder, generated, reaction_periods, told)
     origin = folder, generated, reaction_periods, told
     return Policy(act, problem.robot, label, in_jax, names, tell, origin, None if in_jax is None else gain)
@@ -343,7 +343,7 @@ def load_controller(
     estimate, known = names_to_estimate(folder, estimate), None
     if estimate:
         problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods, contexts=True)
-        require_told_names(folder, told_among(folder, problem.robot.parameter_names), told)
+        require_told_names(folder, description_of(folder).told_among(problem.robot.parameter_names), told)
         known = changed_parameters(problem, told)
         if problem.context is not None:
             problem.context.require_within(known)

@@ -111,7 +111,7 @@ def _told(run: Path, estimate: Sequence[str], blind: bool) -> str:
     """What a policy was told; empty for one that is told nothing."""
     from solver.runs import kinds
 
-    names = kinds.told_names(run)
+    names = kinds.description_of(run).told_names
     values = "those of the point"
     if blind:
         values = "nominal"

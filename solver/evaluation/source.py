@@ -77,7 +77,8 @@ def _stored(
     def load(told: Mapping[str, Change], contexts: bool) -> RolloutPolicy:
         return kinds.load_rollout_policy(folder, generated, periods, told, contexts)
 
-    return PolicySource(str(folder), load, kinds.told_names(folder), kinds.reference_names(folder), told, periods)
+    run = kinds.description_of(folder)
+    return PolicySource(str(folder), load, run.told_names, run.reference_names, told, periods)
 
 
 def _robot_of(subject: Any, robot: str | CompiledRobot | None, generated: str | None) -> CompiledRobot:

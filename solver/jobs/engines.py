@@ -34,7 +34,7 @@ from typing import Any, TypeVar
 
 from solver.errors import SolverError
 from solver.runs.folder import CHECKPOINT
-from solver.runs.kinds import RolloutPolicy, kind_of, load_rollout_policy
+from solver.runs.kinds import RolloutPolicy, description_of, load_rollout_policy
 from solver.runs.shipped import is_shipped, run_folder
 
 STDIN = 0
@@ -234,7 +234,7 @@ def policy_reference(
     run: str | Path, generated: str | None = None, reaction_periods: float | None = None
 ) -> PolicyReference:
     """Reference to the policy of a run. Raises SolverError for a folder without a run or a checkpoint."""
-    kind_of(run_folder(run)).training.read(run_folder(run))
+    description_of(run)  # its error comes first
     return PolicyReference(
         str(run) if is_shipped(run) else str(Path(run).absolute()),
         generated and str(Path(generated).absolute()),

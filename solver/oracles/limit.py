@@ -22,7 +22,7 @@ from solver.plants.plant import Nominal
 from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.runs.kinds import kind_in, load_rollout_policy, told_among
+from solver.runs.kinds import description_of, kind_in, load_rollout_policy
 from solver.runs.shipped import names, run_folder
 
 
@@ -188,7 +188,7 @@ def find_limit(
     act: Controller | None = None
     label, unknown = None, dict(changes)
     if kind_in(run_folder(subject)) is not None:
-        told = {name: unknown.pop(name) for name in told_among(subject, tuple(changes))}
+        told = {name: unknown.pop(name) for name in description_of(subject).told_among(tuple(changes))}
         problem, act, label = load_rollout_policy(subject, generated, told=told)
         if told and problem.action_cost.slope is not None:
             raise SolverError(
