@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
 from modelgen.files import require_writable
-from solver.commands import FAILED, MOST_JOBS
+from solver.commands import MOST_JOBS, say, show_failures
 from solver.errors import SolverError
 from solver.lab.reproduction.experiments import BudgetName, Choice, Plan, Requested, make_plan, require_extras
 from solver.streams import SEEDS
-
-if TYPE_CHECKING:
-    from solver.lab.reproduction.runs import Failure
 
 COMMON = ("experiment", "budget", "robots", "seeds", "methods", "jobs", "report_only", "resume", "dry_run", "out")
 OF_ALL = ("resume", "dry_run", "unchanged")  # options of `all` only
@@ -122,9 +118,9 @@ def make_all(options: Options, choice: Choice, plans: Sequence[Plan] | None = No
     for plan in every.plans:
         require_extras(plan)
     train = partial(run_plan, parent=options.runs / code_hash(), **_ways(options))
-    made = every.make(train, options.command(), _announce, not options.resume)
+    made = every.make(train, options.command(), say, not options.resume)
     print(f"{sum(runs.trained for runs in made)} trained    {every.file}")
-    return _show(failures(made))
+    return show_failures(failures(made))
 
 
 def carry_out(options: Options, choice: Choice) -> int:
@@ -140,25 +136,13 @@ def carry_out(options: Options, choice: Choice) -> int:
     require_extras(plan)
     ready = shipped_runs(plan.trainings) if options.shipped else {}
     train = partial(run_plan, parent=options.runs, train=not options.report_only, ready=ready, **_ways(options))
-    runs, paths = reproduce(plan, train, options.out, options.command(), _announce)
+    runs, paths = reproduce(plan, train, options.out, options.command(), say)
     print(f"{runs.trained} trained, {len(set(runs.folders.values())) - runs.trained} reused")
     print(*paths, sep="\n")
-    return _show(runs.failures)
+    return show_failures(runs.failures)
 
 
 def _ways(options: Options) -> Mapping[str, Any]:
     """How `run_plan` trains."""
     names = ("jobs", "cluster", "preview", "unheld_target")
-    return {"announce": _announce, **{name: getattr(options, name) for name in names}}
-
-
-def _show(failures: Sequence[Failure]) -> int:
-    """Print the failures; the exit code."""
-    for failure in failures:
-        t = failure.training
-        print(f"error: {t.method}, {t.robot}, seed {t.seed} {failure.reason}", file=sys.stderr)
-    return FAILED if failures else 0
-
-
-def _announce(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    return {"announce": say, **{name: getattr(options, name) for name in names}}

@@ -29,6 +29,7 @@ from modelgen.arrays import Array
 from modelgen.commandline import Range
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.lab.baselines.settings import KEYS
 from solver.local.linearization import linearization
 from solver.oracles.search import search
 from solver.oracles.trajectory import NonlinearProgram, PlannedMotion, design
@@ -54,7 +55,6 @@ ClassicalAlgorithm = Literal["energy", "tvlqr"]
 TRIES: dict[ClassicalAlgorithm, int] = {"energy": 64, "tvlqr": 4}
 STARTS = 5  # from which motions are searched
 CLASSICAL = "classical.json"
-KEYS = ("steps", "return_mean")  # of every row of metrics.jsonl
 SINE = 0.02  # largest error of the pendulum's acceleration, as a share of its slope, for energy shaping
 Parts = dict[str, Tensor]  # of a controller, by name
 

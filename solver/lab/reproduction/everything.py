@@ -25,7 +25,7 @@ from solver.errors import SolverError
 from solver.lab.reproduction.experiments import BUDGETS, BudgetName, Choice, ExperimentName, Plan, PlannedRun, make_plan
 from solver.lab.reproduction.report import BY_RUN, Train, write_report
 from solver.lab.reproduction.results_page import read_known, read_rows
-from solver.lab.reproduction.runs import Failure, Runs, finished_runs, run_key, settings_hash
+from solver.lab.reproduction.runs import FIGURES, Failure, Runs, finished_runs, run_key, settings_hash
 from solver.runs.folder import read_metrics, training_seconds, write_text
 from solver.runs.shipped import ROOT, commit, machine
 
@@ -53,7 +53,6 @@ MATTERS = (
     *("solver/certification", "solver/evaluation", "solver/oracles"),
 )
 ORIGIN = ("artifact", "settings", "code")
-FIGURES = ("return_mean", "success_rate")  # of the last evaluation in a training
 
 
 @dataclass(frozen=True)
