@@ -159,7 +159,8 @@ class Energies:
         self.q: list[Symbol] = [*equations.coordinates, *ignored]
         q, u = self.q, equations.inputs
         self.rates = [joint.symbol.rate for joint in robot.independent]
-        self.in_v = Matrix([*equations.coordinate_rates, *(symbol.rate for symbol in ignored)])
+        unseen = (robot.rates.get(symbol.rate, symbol.rate).xreplace(fixed) for symbol in ignored)
+        self.in_v = Matrix([*equations.coordinate_rates, *unseen])
         turns = robot.turns
         #: The rates as expressions in v, for rates that are not an entry of v.
         self.moving = {rate: value for rate, value in zip(self.rates, self.in_v, strict=True) if rate != value}
