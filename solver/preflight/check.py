@@ -21,11 +21,11 @@ from solver.errors import SolverError
 from solver.local.basin import REST
 from solver.local.linearization import Linearization, linearization, linearize, unstable_directions
 from solver.oracles.search import PUMPS, coarse_hold, pumped, random_motions, straight
-from solver.oracles.trajectory import NonlinearProgram, Trajectory, design
+from solver.oracles.trajectory import NonlinearProgram, PlannedMotion, design
 from solver.plants.outcome import rollouts, succeeded, tolerances, without_input
 from solver.preflight.warnings import forewarnings
 from solver.problem.context import Given
-from solver.problem.identified import Identified
+from solver.problem.identified import IdentifiedSet
 from solver.problem.problem import Problem
 from solver.problem.robots import require_current
 from solver.training.settings import Settings
@@ -33,7 +33,7 @@ from solver.training.settings import Settings
 HELD = 1e-3  # limits per second: largest drift at the target that the inputs may leave
 
 
-def require_controllable(robot: CompiledRobot, identified: Identified) -> None:
+def require_controllable(robot: CompiledRobot, identified: IdentifiedSet) -> None:
     """Raises SolverError with the semi-axis along which the robot cannot be controlled any more.
 
     robot: with the identified parameters. A robot that cannot be controlled at these parameters passes, because the set
@@ -130,7 +130,7 @@ class Preflight:
 def preflight(
     robot: CompiledRobot,
     settings: Settings,
-    identified: Identified | None = None,
+    identified: IdentifiedSet | None = None,
     preview: float = 20.0,
     unheld_target: bool = False,
     given: tuple[Given, ...] = (),
@@ -197,7 +197,7 @@ class Preview:
     seconds: float  # of the search
     idle_return: float
     costs: tuple[float, float]  # per second: of the mean start, and of all inputs at half of their limits
-    best: Trajectory | None = None
+    best: PlannedMotion | None = None
     at_target: bool = False  # by the success criterion of evaluations
     dead: tuple[str, ...] = ()  # coordinates in which a rolling robot may as well stop beside the target
 
