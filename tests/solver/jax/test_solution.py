@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -85,11 +84,3 @@ def test_wrong_calls_are_explained() -> None:
         exact = run.to_jax("float64")
     with jax.enable_x64(False), pytest.raises(SolverError, match="jax_enable_x64"):
         exact.value(np.zeros(2))
-
-
-def test_a_robot_with_rotations_is_refused() -> None:
-    quadrotor: Any = SimpleNamespace(
-        ensemble=SimpleNamespace(rotations=(1,)), problem=load_solution("pendulum-cfvi").problem
-    )
-    with pytest.raises(SolverError, match="rotations"):
-        make(quadrotor)
