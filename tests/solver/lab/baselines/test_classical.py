@@ -104,14 +104,14 @@ def test_the_regulator_of_a_satellite_is_that_of_its_axes() -> None:
 def test_regulators_along_a_tumbling_satellite_are_those_of_its_errors() -> None:
     """Errors by SciPy's rotations, and slopes by differences of Euler's equations."""
     problem, inertia, h, n = problem_of("satellite"), np.array([1.0, 1.4, 0.8]), 0.05, 6
-    made, u = MotionDesign(problem), np.array([[0.4, -0.2, 0.3], [-0.1, 0.5, 0.2], [0.3, 0.1, -0.4]])
+    made, u = MotionDesign(problem), np.array([[0.4, -0.2, 0.3], [-0.1, 0.3, 0.2], [0.3, 0.1, -0.4]])
 
     def later(x: tuple[Rotation, Array], u: Array) -> tuple[Rotation, Array]:
         turned, rate = x
-        for _ in range(200):
-            middle = rate + 0.0025 * h * (u - np.cross(rate, inertia * rate)) / inertia
-            turned = turned * Rotation.from_rotvec(0.005 * h * middle)
-            rate = rate + 0.005 * h * (u - np.cross(middle, inertia * middle)) / inertia
+        for _ in range(50):
+            middle = rate + 0.01 * h * (u - np.cross(rate, inertia * rate)) / inertia
+            turned = turned * Rotation.from_rotvec(0.02 * h * middle)
+            rate = rate + 0.02 * h * (u - np.cross(middle, inertia * middle)) / inertia
         return turned, rate
 
     def moved(x: tuple[Rotation, Array], e: Array) -> tuple[Rotation, Array]:
