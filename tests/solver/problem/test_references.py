@@ -32,7 +32,7 @@ from solver.value.family import BasinFamily
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
 from tests.closeness import assert_close
-from tests.solver.references import lean, slide
+from tests.solver.references import lean, motor_arm, slide
 
 pytestmark = pytest.mark.slow  # its fixtures train, or fit the basins of a family
 
@@ -285,6 +285,7 @@ def test_references_are_given_without_being_asked_for_within_a_smaller_range_if_
             r"no input within the limits holds the target of lean with lean = -?0\.[56]",
         ),
         (lambda: resolve(slide(), {"goal": (-2.0, 2.0)}), r"goal=-2:2 exceeds the bounds of the model file, -1 to 1 m"),
+        (lambda: resolve(motor_arm(), ["mass"]), "motor_arm is held by other current than with nominal parameters"),
         (lambda: resolve(slide(), ["gaol"]), "no parameter 'gaol'.*goal"),
         (
             lambda: make_box(Problem(slide()), [ParameterRange("goal", -0.5, 0.5, 3, True)]),
