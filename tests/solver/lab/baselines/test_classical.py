@@ -26,7 +26,7 @@ from solver.lab.baselines.classical import (
     regulator,
 )
 from solver.local.linearization import linearization
-from solver.oracles.trajectory import Trajectory
+from solver.oracles.trajectory import PlannedMotion
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.kinds import load_rollout_policy
@@ -80,7 +80,7 @@ def test_regulators_along_a_robot_at_rest_are_the_discrete_one_of_scipy(robot: s
     made, local = MotionDesign(problem), linearization(problem.robot)
     n, m = local.B.shape
     rest = np.tile(problem.target.numpy(), (periods + 1, 1))
-    nodes = made.regulators(Trajectory(rest, np.zeros((periods, m)), 0.0, "at rest"))
+    nodes = made.regulators(PlannedMotion(rest, np.zeros((periods, m)), 0.0, "at rest"))
     h = problem.control_step
     block = expm(h * np.block([[local.A, local.B], [np.zeros((m, n + m))]]))
     A, B, (Q, R) = block[:n, :n], block[:n, n:], (h * weight for weight in made.weights)
@@ -128,7 +128,7 @@ def test_regulators_along_a_tumbling_satellite_are_those_of_its_errors() -> None
     for each in u:
         states.append(later(states[-1], each))
     x = np.array([[*turned.as_quat(scalar_first=True), *rate] for turned, rate in states])
-    nodes = made.regulators(Trajectory(x, u, 0.0, "tumbling"))
+    nodes = made.regulators(PlannedMotion(x, u, 0.0, "tumbling"))
     S, (Q, R) = made.cost, (h * weight for weight in made.weights)
     for k in (2, 1, 0):
         A, B = np.split(slopes(states[k], u[k]), [n], axis=1)
