@@ -110,7 +110,7 @@ def build(
     with report.stage("equations of motion"):
         equations = equations_of_motion(robot)
     _checked(robot, equations, report)
-    metadata, model_hash = description.metadata(robot, equations.trim, equations.rest), content_hash(robot)
+    metadata, model_hash = description.metadata(robot, equations), content_hash(robot)
     if any(name in FUNCTIONS for name in functions):
         drawn, error_lines = sketch(robot), lines(robot)
         yield build_from_equations(equations, metadata, model_hash, directory, report, drawn, error_lines, functions)
@@ -165,7 +165,7 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
     _checked(robot, equations, BuildReport(robot.name, ""))
     program, described = (
         differentiated(lowering.mechanism(equations)),
-        description.metadata(robot, equations.trim, equations.rest),
+        description.metadata(robot, equations),
     )
     check_regular(program, described, lines(robot))
     files = emitter(target).emit(program, described)

@@ -146,10 +146,10 @@ def _require_held(robot: CompiledRobot, given: tuple[Given, ...]) -> None:
         first = [name for name in robot.metadata.internal if name not in robot.metadata.task.free]
         if first and not bool(spent[int(moving.argmax())].any()):
             raise SolverError(
-                f"--given {' '.join(names)}: with {words}, {robot.name} is held by other {', '.join(first)} than with "
-                "nominal parameters, and a family has one target of states of first order for all parameters. Leave "
-                "out these parameters, and train with the adversary `model` for them; or write a model file in which "
-                f"an input takes the place of {first[0]}."
+                f"--given {' '.join(names)}: with {words}, {robot.name} is held by another {', '.join(first)} than by "
+                "nominal parameters, and by one that does not change linearly with them, which a family cannot follow. "
+                "Tell one of these parameters, give its bounds such that the target is held everywhere in them, or "
+                "train with the adversary `model` for them."
             )
         raise SolverError(
             f"--given {' '.join(names)}: no input within the limits holds the target of {robot.name} with {words}. "
