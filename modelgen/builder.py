@@ -23,7 +23,8 @@ from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.frames import Sketch, sketch
 from modelgen.derivation.ignored import ignorable
 from modelgen.derivation.integration import NO_LINES, Lines, check_regular, integration_steps
-from modelgen.derivation.mechanics import mechanics_expressions, point_hashes
+from modelgen.derivation.mechanics import MECHANICS, UNSTATED, mechanics_expressions, point_hashes
+from modelgen.derivation.mechanics import program as mechanics_program
 from modelgen.derivation.size import refuse_too_large, size
 from modelgen.derivation.trim import unheld
 from modelgen.errors import ModelError, suggestion
@@ -33,8 +34,6 @@ from modelgen.program import stored
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.differentiate import program as differentiated
 from modelgen.program.functions import MOST_OPERATIONS, EquationNodes, Function, Program
-from modelgen.program.mechanics import MECHANICS, UNSTATED
-from modelgen.program.mechanics import program as mechanics_program
 from modelgen.proof.error_lines import lines, warnings
 from modelgen.proof.findings import refuse_derived, refuse_guards
 from modelgen.statement.robot import Robot
@@ -111,7 +110,7 @@ def build(
     with report.stage("equations of motion"):
         equations = equations_of_motion(robot)
     _checked(robot, equations, report)
-    metadata, model_hash = description.metadata(robot, equations.trim, equations.rest), content_hash(robot)
+    metadata, model_hash = description.metadata(robot, equations), content_hash(robot)
     if any(name in FUNCTIONS for name in functions):
         drawn, error_lines = sketch(robot), lines(robot)
         yield build_from_equations(equations, metadata, model_hash, directory, report, drawn, error_lines, functions)
@@ -166,7 +165,7 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
     _checked(robot, equations, BuildReport(robot.name, ""))
     program, described = (
         differentiated(lowering.mechanism(equations)),
-        description.metadata(robot, equations.trim, equations.rest),
+        description.metadata(robot, equations),
     )
     check_regular(program, described, lines(robot))
     files = emitter(target).emit(program, described)

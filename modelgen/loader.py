@@ -18,8 +18,8 @@ from modelgen.backends.drawing import Drawing
 from modelgen.errors import ArtifactError, ModelError, suggestion
 from modelgen.metadata import Metadata
 from modelgen.program.differentiate import FUNCTIONS
-from modelgen.program.functions import Program
-from modelgen.program.mechanics import MECHANICS, trims
+from modelgen.program.functions import SIGNATURES, Program
+from modelgen.program.trim import trims
 
 if TYPE_CHECKING:
     from jax import Array as JaxArray
@@ -250,8 +250,8 @@ class CompiledRobot:
 
     def _kernels_of(self, function: str) -> Kernels:
         """The kernels that have a function. Raises ArtifactError where it is not built."""
-        kernels, made = self._mechanics if function in MECHANICS else (self._kernels, self.program)
-        if function not in made.operations and function in {*MECHANICS, *FUNCTIONS}:
+        kernels, made = self._mechanics if function in SIGNATURES.keys() - FUNCTIONS else (self._kernels, self.program)
+        if function not in made.operations and function in SIGNATURES:
             there = ",".join([*made.operations, function])
             raise ArtifactError(
                 f"`{self.name}` was built without `{function}`. Run `modelgen build {self.name} --functions {there}`."

@@ -102,10 +102,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Reference:
-    """A set-point: an entry of theta by its name, nominally zero, with which target and starts move linearly."""
+    """An entry of theta by its name, with which target and starts move linearly: a set-point, or a parameter."""
 
     name: str
-    target: tuple[float, ...]  # (n,) change of the target for each unit of the reference
+    target: tuple[float, ...]  # (n,) change of the target for each unit of the entry
     start: tuple[float, ...]  # (n,) change of the mean start likewise
 
 
@@ -132,11 +132,13 @@ class Task:
     integration_steps: int = 1  # Runge-Kutta steps in a control period, chosen when the artifact is built
     free: tuple[str, ...] = ()  # states whose final value does not matter
     references: tuple[Reference, ...] = ()  # set-points, in the order of theta
+    #: Parameters with which states of first order that hold the target change linearly, such as a motor's current.
+    followed: tuple[Reference, ...] = ()
 
     def moved(self, changes: Mapping[str, float]) -> Task:
-        """The task in which some references changed by these values. Other names count for nothing."""
+        """The task in which references and followed parameters changed by these values. Others count for nothing."""
         target, start = list(self.target), list(self.start_mean)
-        for reference in self.references:
+        for reference in (*self.references, *self.followed):
             change = changes.get(reference.name, 0.0)
             for i, (along, begins) in enumerate(zip(reference.target, reference.start, strict=True)):
                 target[i] += change * along
@@ -267,8 +269,9 @@ class Metadata:
                     del entry[name]
         if not self.rotations:
             del content["rotations"]
-        if not self.task.references:
-            del content["task"]["references"]
+        for name in ("references", "followed"):
+            if not getattr(self.task, name):
+                del content["task"][name]
         return content
 
 

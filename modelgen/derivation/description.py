@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 
 from sympy import srepr
 
 from modelgen.derivation.derive import generalized_forces
+from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.frames import sketch
 from modelgen.derivation.trim import task_at_rest
 from modelgen.metadata import Input, Metadata, Parameter, Rotation, State
@@ -16,13 +16,13 @@ from modelgen.statement.joints import UNITS
 from modelgen.statement.robot import Robot
 
 
-def metadata(robot: Robot, trim: Sequence[float] = (), rest: Sequence[float] = ()) -> Metadata:
+def metadata(robot: Robot, equations: EquationsOfMotion | None = None) -> Metadata:
     """The robot's description, with the states in the order x = (q, v, z). Raises ModelError without a task.
 
-    trim, rest: (m,) the inputs that hold the target and (n_z,) the states of first order there, from the equations of
-    motion; zero if they are left out.
+    equations: of motion, which give the inputs and the states of first order that hold the target; zero without them.
     """
-    numbers = task_at_rest(robot, rest)
+    trim = equations.trim if equations else ()
+    numbers = task_at_rest(robot, equations.rest, equations.followed) if equations else task_at_rest(robot, ())
     positions = [
         State(joint.symbol.name, "position", UNITS[joint.kind], joint.limit, joint.continuous, joint.meaning)
         for joint in robot.joints

@@ -59,6 +59,9 @@ class EquationsOfMotion:
     trim: tuple[float, ...] = ()  # (m,) the input that holds the target; () counts as zero
     implicit: Mapping[Symbol, Slopes] = field(default_factory=dict)  # a defined symbol -> its slopes, for derivatives
     unheld: tuple[float, ...] = ()  # (n_v + n_z,) the drift at the target that no input within the limits cancels
+    followed: tuple[
+        tuple[str, tuple[float, ...]], ...
+    ] = ()  # a parameter's name, and the slopes (n_z,) of `rest` by it
     rest: tuple[float, ...] = ()  # (n_z,) z at the target
 
     @property

@@ -12,11 +12,10 @@ from sympy import Expr, Matrix, Symbol
 
 from modelgen.derivation.equations import Definition, EquationsOfMotion, Free, Slopes, mechanism_of, used
 from modelgen.derivation.frames import Sketch
-from modelgen.derivation.mechanics import MechanicsExpressions
+from modelgen.derivation.mechanics import OUTPUTS, Mechanics, MechanicsExpressions
 from modelgen.errors import ModelError
 from modelgen.program.functions import Argument, EquationNodes, Function, Output, Program, unique_names
 from modelgen.program.graph import BINARY, UNARY, Graph, Node, Operation
-from modelgen.program.mechanics import OUTPUTS, Mechanics
 from modelgen.statement.checker import CALLS, FUNCTIONS
 
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from sympy import Symbol, preorder_traversal
 
 from modelgen.derivation.loops import leading, loop_gap
+from modelgen.derivation.mechanics import MECHANICS
 from modelgen.errors import ModelError
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.functions import MOST_OPERATIONS
-from modelgen.program.mechanics import MECHANICS
 from modelgen.statement.joints import BallAxes, Coordinate
 from modelgen.statement.loops import Loop
 from modelgen.statement.robot import Robot, entries

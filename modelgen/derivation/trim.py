@@ -16,7 +16,7 @@ from sympy import Expr, Float, Matrix, Symbol
 from modelgen.arrays import Array
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.errors import ModelError
-from modelgen.metadata import Task
+from modelgen.metadata import Reference, Task
 from modelgen.statement.declarations import Internal
 from modelgen.statement.joints import Speed
 from modelgen.statement.robot import Robot
@@ -25,6 +25,7 @@ REST = 1e-6  # of a speed's limit per second: a smaller drift counts as rest
 NEARLY = 1e-4  # weight of the size of the input in the search for the inputs that stay at a limit
 INSIDE = 0.9999  # share of the way from the middle to the trim at which a cost has its curvature, also at a limit
 ROUNDS = 30  # of Newton's method, where the forces are not affine in the states of first order
+LINEAR = 1e-5  # of a limit: how far a state of first order may be from a line over the bounds of a parameter
 STEEPEST = 1e3  # curvature of an action cost at the trim, as a multiple of its curvature at the middle of the range
 
 
@@ -37,8 +38,11 @@ class Trim:
     rest: Array  # (n_z,) the states of first order at the target
 
 
-def find_trim(robot: Robot, equations: EquationsOfMotion) -> Trim:
-    """The trim of the equations of motion. States in `free` of the task need not be held."""
+def find_trim(robot: Robot, equations: EquationsOfMotion, changed: Mapping[Symbol, float] | None = None) -> Trim:
+    """The trim of the equations of motion. States in `free` of the task need not be held.
+
+    changed: values of parameters that are not nominal.
+    """
     declared = robot.declared_task
     ranges = np.array([each.range for each in robot.inputs]).reshape(-1, 2)
     nearest = np.clip(np.zeros(len(ranges)), ranges[:, 0], ranges[:, 1])
@@ -53,7 +57,7 @@ def find_trim(robot: Robot, equations: EquationsOfMotion) -> Trim:
     rest = np.array(declared.numbers.target[len(declared.numbers.target) - len(equations.internal) :])
     left = np.zeros(len(moving))
     for _ in range(ROUNDS if sought else 1):
-        drift, slope = _at_target(robot, equations, rest, sought)
+        drift, slope = _at_target(robot, equations, rest, sought, changed or {})
         if not (np.isfinite(drift).all() and np.isfinite(slope).all()):
             return Trim(nearest, left, rest)  # the checks of the domain name the line
         drift = drift - slope[:, : len(sought)] @ rest[sought]
@@ -90,12 +94,14 @@ def smallest_solution(A: Array, b: Array, lower: Array, upper: Array) -> Array |
     return None
 
 
-def _at_target(robot: Robot, equations: EquationsOfMotion, rest: Array, sought: Sequence[int]) -> tuple[Array, Array]:
+def _at_target(
+    robot: Robot, equations: EquationsOfMotion, rest: Array, sought: Sequence[int], changed: Mapping[Symbol, float]
+) -> tuple[Array, Array]:
     """(vdot, zdot) without input, and its slopes in the states `sought` of z and in the inputs (n_v + n_z, s + m).
 
-    At the target, at z = rest and nominal parameters.
+    At the target, at z = rest and nominal parameters, but for those `changed`.
     """
-    theta = [parameter.value for parameter in robot.parameters if not parameter.fixed]
+    theta = [changed.get(parameter.symbol, parameter.value) for parameter in robot.parameters if not parameter.fixed]
     z = [equations.internal[row] for row in sought]
     moving = len(robot.limits) - len(equations.internal)
     at = (*robot.declared_task.numbers.target[:moving], *rest, *theta)
@@ -148,11 +154,37 @@ def with_trim(robot: Robot, equations: EquationsOfMotion) -> EquationsOfMotion:
         costs.append(measured)
     held = tuple(float(u0) for u0 in trim.u)
     left, rest = tuple(trim.left.tolist()), tuple(trim.rest.tolist())
-    return replace(equations, input_costs=tuple(costs), trim=held, unheld=left, rest=rest)
+    followed = _followed(robot, equations, trim.rest)
+    return replace(equations, input_costs=tuple(costs), trim=held, unheld=left, rest=rest, followed=followed)
 
 
-def task_at_rest(robot: Robot, rest: Sequence[float]) -> Task:
-    """The numbers of the task, in which `rest` (n_z,) gives targets and starts that the file leaves out."""
+def _followed(robot: Robot, equations: EquationsOfMotion, rest: Array) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """Parameters with which the states of first order at the target change linearly in all of their bounds.
+
+    A family moves its target with them. Other parameters that change these states cannot be told.
+    """
+    declared, reach = robot.declared_task, np.array([robot.limits[symbol] for symbol in equations.internal])
+    references = {reference.name for reference in declared.numbers.references}
+    if not any(abs(value) > REST * limit for value, limit in zip(rest, reach, strict=True)):
+        return ()
+    found = []
+    for parameter in robot.parameters:
+        low, high = parameter.bounds
+        if parameter.fixed or parameter.symbol.name in references or not low < high:
+            continue
+        ends = [find_trim(robot, equations, {parameter.symbol: value}).rest for value in (low, high)]
+        slope = (ends[1] - ends[0]) / (high - low)
+        missed = np.abs(ends[0] + (parameter.value - low) * slope - rest)
+        if (missed <= LINEAR * reach).all() and (np.abs(ends[1] - ends[0]) > REST * reach).any():
+            found.append((parameter.symbol.name, tuple(slope.tolist())))
+    return tuple(found)
+
+
+def task_at_rest(robot: Robot, rest: Sequence[float], followed: Sequence[tuple[str, tuple[float, ...]]] = ()) -> Task:
+    """The numbers of the task, in which `rest` (n_z,) gives targets and starts that the file leaves out.
+
+    followed: as in the equations of motion.
+    """
     declared = robot.declared_task
     numbers = declared.numbers
     target, mean = list(numbers.target), list(numbers.start_mean)
@@ -161,7 +193,12 @@ def task_at_rest(robot: Robot, rest: Sequence[float]) -> Task:
         target[place] = value
         if state.symbol.name in declared.unstarted:
             mean[place] = value
-    return replace(numbers, target=tuple(target), start_mean=tuple(mean))
+    begins = [float(state.symbol.name in declared.unstarted) for state in robot.internal]
+    moved = []
+    for name, slopes in followed:
+        starts = [begun * slope for begun, slope in zip(begins, slopes, strict=True)]
+        moved.append(Reference(name, (*[0.0] * first, *slopes), (*[0.0] * first, *starts)))
+    return replace(numbers, target=tuple(target), start_mean=tuple(mean), followed=tuple(moved))
 
 
 def unheld(robot: Robot, equations: EquationsOfMotion) -> str:

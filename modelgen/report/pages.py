@@ -154,13 +154,13 @@ def _cell(cell: Cell) -> str:
 def latex_document(robot: Robot) -> str:
     """A LaTeX document of the robot: quantities, task, equations of motion, state cost."""
     equations = equations_of_motion(robot)
-    return latex(contents(metadata(robot, equations.trim), equations)) + "\n"
+    return latex(contents(metadata(robot, equations), equations)) + "\n"
 
 
 def html_page(robot: Robot) -> str:
     """An HTML page of the robot, with a picture of it at its start (grey) and at its target."""
     equations, drawn = equations_of_motion(robot), sketch(robot)
-    described = metadata(robot, equations.trim)
+    described = metadata(robot, equations)
     named = (*definitions(robot), *drawn.definitions)
     points = numpy_evaluator([*equations.state, *equations.parameters], Matrix(drawn.points), named)
     states = np.array([described.task.start_mean, described.task.target])

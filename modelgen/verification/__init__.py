@@ -13,8 +13,8 @@ from modelgen.arrays import Array
 from modelgen.backends import MODULES, MOST_OPERATIONS
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.loops import refined
+from modelgen.derivation.mechanics import MECHANICS
 from modelgen.errors import Place
-from modelgen.program.mechanics import MECHANICS
 from modelgen.proof.findings import REFUTED, TimeLimits, derived_findings, guard_findings
 from modelgen.statement.robot import Robot
 from modelgen.verification.checks import LIMITS, PRECISIONS, Check, Points, sample_points

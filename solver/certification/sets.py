@@ -14,16 +14,19 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation as AnyRotation
 from scipy.stats import norm
 from torch import Tensor
 
 from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.identification import identified_file
+from modelgen.metadata import Rotation
 from solver.certification.toml_table import LARGEST, TomlTable
 from solver.errors import SolverError
 from solver.game.admissible_sets import Ellipsoid
-from solver.problem.problem import Problem
+from solver.problem.geometry import angles_within
+from solver.problem.problem import UNIFORM, Problem
 
 TAIL = float(norm.cdf(-3.0))  # the search is limited to three standard deviations of a Gaussian
 
@@ -87,6 +90,41 @@ class Gaussian:
 
 
 @dataclass(frozen=True)
+class Turned:
+    """One more rotation of starts, from three uniform numbers: `mean` turned by a random vector.
+
+    The vector is Gaussian with a deviation, or uniform over the turns by at most an angle.
+    """
+
+    others: Part  # of the states before, in which the quaternion is constant
+    rotation: Rotation
+    mean: Array  # (4,)
+    deviation: float | None  # rad
+    most: float  # rad, where there is no deviation
+
+    @property
+    def search(self) -> Array:
+        """That of the others, and as in `Gaussian` or `Uniform`."""
+        ends = [0.0, 1.0] if self.deviation is None else [TAIL, 1.0 - TAIL]
+        return np.concatenate([self.others.search.reshape(-1, 2), [ends] * 3])
+
+    def __call__(self, z: Array) -> Array:
+        """Starts (N, n)."""
+        values, share = self.others(z[:, :-3]), z[:, -3:]
+        if self.deviation is not None:
+            vector = self.deviation * norm.ppf(share)
+        else:
+            shares, angles = (each.numpy() for each in angles_within(self.most))
+            up, around = 2.0 * share[:, 1] - 1.0, 2.0 * np.pi * share[:, 2]
+            level = np.sqrt(1.0 - up**2)
+            axis = np.stack([level * np.cos(around), level * np.sin(around), up], axis=1)
+            vector = np.interp(share[:, 0], shares, angles)[:, None] * axis
+        goal = AnyRotation.from_quat(self.mean, scalar_first=True)
+        values[:, self.rotation.quaternion] = (goal * AnyRotation.from_rotvec(vector)).as_quat(scalar_first=True)
+        return values
+
+
+@dataclass(frozen=True)
 class InEllipsoid:
     """Quantities uniform in the ellipsoid centre + factor b with |b| <= 1, factor (d, r), then clipped to their bounds.
 
@@ -144,15 +182,37 @@ class Distribution:
 def starts(table: TomlTable, problem: Problem) -> Part:
     """Distribution of the key `starts`: the task's Gaussian, the whole domain, or an interval for every state.
 
-    Raises SolverError for a missing interval, and for one beyond a state limit.
+    A rotation has its largest angle from the target instead of intervals. Raises SolverError for a missing interval,
+    and for one beyond a state limit.
     """
-    metadata = problem.robot.metadata
-    limits, entry = np.array([state.limit for state in metadata.states]), table.content.get("starts", "task")
+    metadata, task = problem.robot.metadata, problem.robot.metadata.task
+    target, turning = np.array(task.target), list(metadata.turning)
+    bounds = np.array([(-state.limit, state.limit) for state in metadata.states])
+    entry = table.content.get("starts", "task")
+    reach: dict[str, float] = {rotation.name: rotation.limit for rotation in metadata.rotations}
     if entry == "task":
-        return Gaussian(np.array(metadata.task.start_mean), np.array(metadata.task.start_deviation))
-    if entry == "domain":
-        return Uniform(-limits, limits)
-    names = [state.name for state in metadata.states]
+        mean, deviation = np.array(task.start_mean), np.array(task.start_deviation)
+        spreads = [float(deviation[rotation.coordinate]) for rotation in metadata.rotations]
+        deviation[turning] = 0.0
+        part: Part = Gaussian(mean, deviation)
+        for rotation, spread in zip(metadata.rotations, spreads, strict=True):
+            size = None if spread >= UNIFORM else spread
+            part = Turned(part, rotation, mean[rotation.quaternion], size, np.pi)
+        return part
+    if entry != "domain":
+        bounds, reach = _box_of_starts(table, problem, bounds)
+    bounds[turning] = target[turning, None]
+    part = Uniform(bounds[:, 0], bounds[:, 1])
+    for rotation in metadata.rotations:
+        part = Turned(part, rotation, target[rotation.quaternion], None, reach[rotation.name])
+    return part
+
+
+def _box_of_starts(table: TomlTable, problem: Problem, bounds: Array) -> tuple[Array, dict[str, float]]:
+    """Intervals (n, 2) of the states, those in `bounds` for quaternions, and the largest angle of every rotation."""
+    metadata, entry = problem.robot.metadata, table.content["starts"]
+    states = {i: state for i, state in enumerate(metadata.states) if i not in metadata.turning}
+    names = [state.name for state in states.values()] + [rotation.name for rotation in metadata.rotations]
     if not isinstance(entry, Mapping):
         raise table.mistake(
             "starts", f'is {entry!r}; write "task", "domain", or a table with [lowest, highest] for every state'
@@ -161,14 +221,15 @@ def starts(table: TomlTable, problem: Problem) -> Part:
     box.require_keys(names)
     missing = [name for name in names if name not in box.content]
     if missing:
-        raise table.mistake(
-            "starts", f"has no interval for {', '.join(missing)}; write {missing[0]} = [lowest, highest]"
-        )
-    intervals = np.array([box.interval(name) for name in names])
-    for state, (low, high) in zip(metadata.states, intervals, strict=True):
+        turned = {rotation.name for rotation in metadata.rotations}
+        size = "its largest angle from the target in rad" if missing[0] in turned else "[lowest, highest]"
+        raise table.mistake("starts", f"has no interval for {', '.join(missing)}; write {missing[0]} = {size}")
+    result = bounds.copy()
+    for i, state in states.items():
+        low, high = result[i] = box.interval(state.name)
         if not state.continuous and max(abs(low), abs(high)) > state.limit:
             raise box.mistake(state.name, f"reaches beyond the limit of {state.limit:g} {state.unit} in the model file")
-    return Uniform(intervals[:, 0], intervals[:, 1])
+    return result, {each.name: box.number(each.name, 0.0, above=0.0, most=each.limit) for each in metadata.rotations}
 
 
 def parameters(table: TomlTable, problem: Problem, folder: Path) -> Part:

@@ -183,14 +183,17 @@ def _failure(table: TomlTable, problem: Problem) -> FailureRule:
 
 def _map_states(table: TomlTable, problem: Problem) -> tuple[int, int]:
     """Indices of the two states of the map; by default a coordinate, continuous if there is one, and its velocity."""
-    names: Sequence[str] = [state.name for state in problem.robot.metadata.states]
-    usual = problem.continuous[0] if problem.continuous else 0
-    chosen = table.words("map") or [names[usual], names[problem.robot.metadata.partner(usual)]]
+    metadata = problem.robot.metadata
+    names: Sequence[str] = [state.name for state in metadata.states]
+    plain = [i for i in range(len(names)) if i not in metadata.turning]  # an entry of a quaternion is no axis of a map
+    usual = problem.continuous[0] if problem.continuous else plain[0]
+    partner = metadata.partner(usual) if usual < metadata.nq else plain[1]
+    chosen = table.words("map") or [names[usual], names[partner]]
+    shown = [names[i] for i in plain]
     for name in chosen:
-        if name not in names:
-            raise table.mistake(
-                "map", f"has {name}, which is not a state.{suggestion(name, names)} States: {', '.join(names)}"
-            )
+        if name not in shown:
+            what = "is an entry of a quaternion" if name in names else "is not a state"
+            raise table.mistake("map", f"has {name}, which {what}.{suggestion(name, shown)} States: {', '.join(shown)}")
     if len(chosen) != 2 or chosen[0] == chosen[1]:
         raise table.mistake("map", f'is {chosen}; write two different states, as in ["{names[0]}", "{names[1]}"]')
     return names.index(chosen[0]), names.index(chosen[1])

@@ -13,9 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from modelgen.metadata import Rotation
 from solver.errors import SolverError
+from solver.problem.geometry import angles_within, matrix_entries, product_entries
 from solver.problem.given import Observation, episode_actions, require_observation
-from solver.problem.problem import Problem, StartDistribution
+from solver.problem.problem import UNIFORM, Problem, StartDistribution
 from solver.problem.robots import load_robot
 from solver.value.family import TURN
 
@@ -43,8 +45,8 @@ class Environment:
     """Episodes of a robot. `reset` and `step` may be transformed by `jit`, `vmap`, `grad` and `lax.scan`.
 
     robot: its name. start, randomize, seconds, hold: as `solver.gym.environment.Episodes` has them. observation:
-    `features`, in which a continuous angle becomes its cosine and sine and every other state is divided by its limit,
-    or `state` in SI units. dtype: float32, or float64 in a program that has JAX in
+    `features`, in which a continuous angle becomes its cosine and sine, a quaternion its rotation matrix, and every
+    other state is divided by its limit, or `state` in SI units. dtype: float32, or float64 in a program that has JAX in
     64 bits. generated: folder of artifacts.
 
     Raises SolverError for an option out of range, and ModelError for an unknown robot.
@@ -68,15 +70,16 @@ class Environment:
                 "dtype='float32'"
             )
         problem = Problem(load_robot(robot, "cpu", generated))
-        if problem.robot.metadata.rotations:
-            raise SolverError(f"`{robot}` has rotations in space, which the environment of JAX lacks; use solver.gym")
         self.robot = problem.robot.with_kernels("jax", dtype)
         self.start, self.randomize, self.observation, self.hold = start, float(randomize), observation, int(hold)
         self.length = episode_actions(problem, start, randomize, seconds, hold)
         self.action_size = len(self.robot.input_names)
         self._dtype = np.dtype(dtype)
+        self._rotations, self._target = self.robot.metadata.rotations, np.array(self.robot.metadata.task.target, dtype)
         wraps = np.array([state.continuous for state in self.robot.metadata.states])
-        self._wraps, self._bound = wraps, np.where(wraps, np.inf, [s.limit for s in self.robot.metadata.states])
+        self._turning = np.isin(np.arange(len(wraps)), list(self.robot.metadata.turning))
+        unbounded = wraps | self._turning
+        self._wraps, self._bound = wraps, np.where(unbounded, np.inf, [s.limit for s in self.robot.metadata.states])
         self._unwrapped = np.isin(np.arange(len(wraps)), problem.unwrapped_costs)
         self._steps, self._seconds = problem.substeps, problem.control_step / problem.substeps
 
@@ -130,7 +133,11 @@ class Environment:
         if self.observation == "state":
             return x
         columns: list[Any] = []
+        matrices = {each.coordinate: matrix_entries(x[each.quaternion]) for each in self._rotations}
         for i, wraps in enumerate(self._wraps):
+            if self._turning[i]:
+                columns += matrices.get(i, ())
+                continue
             share = jnp.clip(x[i] / self.robot.state_limits[i], -1.0, 1.0)
             columns += [jnp.cos(x[i]), jnp.sin(x[i])] if wraps else [share]
         return jnp.stack(columns)
@@ -140,10 +147,32 @@ class Environment:
         task, size, limits = self.robot.metadata.task, len(self._wraps), self.robot.state_limits
         uniform = jax.random.uniform(key, (size,), self._dtype, -1.0, 1.0) * limits
         if self.start == "uniform":
-            return uniform
+            return self._with_any_rotations(uniform, key)
         mean, deviation = (np.array(values, self._dtype) for values in (task.start_mean, task.start_deviation))
-        x = mean + deviation * jax.random.normal(jax.random.fold_in(key, 1), (size,), self._dtype)
-        return self._confined(jnp.where(self._wraps & (self.start == "angle"), uniform, x))
+        draw = jax.random.normal(jax.random.fold_in(key, 1), (size,), self._dtype)
+        x = jnp.where(self._wraps & (self.start == "angle"), uniform, mean + deviation * draw)
+        if self.start == "angle":
+            return self._confined(self._with_any_rotations(x, key))
+        for rotation in self._rotations:
+            q, spread = rotation.quaternion, task.start_deviation[rotation.coordinate]
+            turned = _exponential(draw[q][1:] * spread)
+            x = x.at[q].set(draw[q] if spread >= UNIFORM else jnp.stack(product_entries(mean[q], turned)))
+        return self._confined(x)
+
+    def _with_any_rotations(self, x: Any, key: Any) -> Any:
+        """x (n,) with rotations that are uniform within their limits."""
+        for number, rotation in enumerate(self._rotations):
+            q = rotation.quaternion
+            draw = jax.random.normal(jax.random.fold_in(key, 2 + number), (5,), self._dtype)
+            if rotation.limit < np.pi:
+                share, angle = (each.numpy().astype(self._dtype) for each in angles_within(rotation.limit))
+                turn = jnp.interp(jax.scipy.stats.norm.cdf(draw[0]), share, angle)
+                vector = turn * draw[1:4] / jnp.linalg.norm(draw[1:4])
+                drawn = jnp.stack(product_entries(self._target[q], _exponential(vector)))
+            else:
+                drawn = draw[:4] / jnp.linalg.norm(draw[:4])
+            x = x.at[q].set(drawn)
+        return x
 
     def _period(self, x: Any, cost: Any, u: Any, theta: Any) -> tuple[Any, Any]:
         """The state (n,) after a control period under u (m,), and the cost so far with that of the period."""
@@ -163,8 +192,38 @@ class Environment:
         return x, cost + self.robot.action_cost(u)[0] * (self._seconds * self._steps)
 
     def _confined(self, x: Any) -> Any:
-        """x (n,) with angles in [-pi, pi) and other states within their limits."""
-        return jnp.where(self._wraps, _turned(x), jnp.clip(x, -self._bound, self._bound))
+        """x (n,) with angles in [-pi, pi), quaternions of length one, and other states within their limits."""
+        x = normalised(jnp.where(self._wraps, _turned(x), jnp.clip(x, -self._bound, self._bound)), self._rotations)
+        for rotation in self._rotations:
+            if rotation.limit < np.pi:
+                goal, cosine = self._target[rotation.quaternion], np.cos(0.5 * rotation.limit)
+                apart = apart_from(goal, x[rotation.quaternion])
+                beyond = jnp.abs(apart[0]) < cosine
+                size = jnp.linalg.norm(jnp.where(beyond, apart[1:], 1.0))  # with finite slopes at no turn
+                vector = apart[1:] * (np.sin(0.5 * rotation.limit) / size)
+                held = jnp.concatenate([jnp.where(apart[:1] < 0.0, -cosine, cosine), vector])
+                within = jnp.stack(product_entries(goal, held))
+                x = x.at[rotation.quaternion].set(jnp.where(beyond, within, x[rotation.quaternion]))
+        return x
+
+
+def normalised(x: Any, rotations: tuple[Rotation, ...]) -> Any:
+    """x (n,) with quaternions of length one."""
+    for rotation in rotations:
+        q = x[rotation.quaternion]
+        x = x.at[rotation.quaternion].set(q / jnp.linalg.norm(q))
+    return x
+
+
+def apart_from(goal: Any, q: Any) -> Any:
+    """The quaternion (4,) that turns `goal` into q."""
+    return jnp.stack(product_entries(goal * np.array([1, -1, -1, -1], goal.dtype), q))
+
+
+def _exponential(vector: Any) -> Any:
+    """The unit quaternion (4,) of a rotation vector (3,)."""
+    angle = jnp.linalg.norm(vector)
+    return jnp.concatenate([jnp.cos(0.5 * angle)[None], 0.5 * jnp.sinc(angle / TURN) * vector])
 
 
 def _turned(x: Any) -> Any:

@@ -16,8 +16,11 @@ import numpy as np
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Tangent
 from solver.errors import SolverError
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
+from solver.jax.environment import apart_from, normalised
+from solver.problem.geometry import ENTRIES, matrix_entries
 from solver.problem.problem import FARTHEST
 from solver.runs.kinds import require_told_names
 from solver.training.solution import Solution
@@ -50,15 +53,12 @@ class JaxSolution:
 def make(solution: Solution, dtype: str = "float32") -> JaxSolution:
     """Functions of a run. dtype: of their results, float32 or float64; the weights are those of the training.
 
-    A solution with contexts gives functions that are told them. Raises ModelError for another dtype, and SolverError
-    for a robot with rotations.
+    A solution with contexts gives functions that are told them. Raises ModelError for another dtype.
     """
-    if solution.ensemble.rotations:
-        raise SolverError(f"{solution.problem.robot.name} has rotations in space, which the functions of JAX lack")
     robot, told = solution.problem.robot.with_kernels("jax", dtype), told_by(solution.problem, solution.ensemble)
     with jax.ensure_compile_time_eval():  # a first call may lie in a transformation, whose values must not be kept
         frame = _frame(solution, robot, told, np.dtype(dtype))
-    value = _value(solution.ensemble, np.dtype(dtype))
+    value = _value(solution.ensemble, Tangent(robot.metadata), np.dtype(dtype))
     settings = solution.run.settings
     seconds = held_seconds(solution.problem, settings.reaction_periods)
     nominal = {} if told is None else {one.name: one.value for one in told.parameters}
@@ -143,13 +143,14 @@ class _Checked:
         self, robot: CompiledRobot, dtype: np.dtype[Any], nominal: Mapping[str, float], frame: Function
     ) -> None:
         self._names, self._dtype, self._nominal, self._frame = robot.state_names, dtype, nominal, frame
+        self._rotations = robot.metadata.rotations
 
     def __call__(self, of_one: Function) -> Function:
         """The function of (n,) or (N, n)."""
 
         def near(x: Any, values: Any) -> Any:
             confined = jnp.where(jnp.isfinite(x), jnp.clip(x, -FARTHEST, FARTHEST), jnp.nan)
-            return of_one(confined, self._frame(values))
+            return of_one(normalised(confined, self._rotations), self._frame(values))
 
         single, batch = jax.jit(near), jax.jit(jax.vmap(near))
 
@@ -180,16 +181,17 @@ class _Checked:
         return jnp.stack(values, -1).astype(self._dtype) if values else jnp.zeros((*shape, 0), self._dtype)
 
 
-def _value(ensemble: Ensemble, dtype: np.dtype[Any]) -> Function:
+def _value(ensemble: Ensemble, tangent: Tangent, dtype: np.dtype[Any]) -> Function:
     """V of one state (n,) and a frame.
 
-    Raises SolverError for networks that take more than sines, cosines and scaled states.
+    Raises SolverError for networks that take more than sines, cosines, rotation matrices and scaled states.
     """
-    inputs = 2 * len(ensemble.angles) + len(ensemble.others)
+    rotations = ensemble.rotations
+    inputs = 2 * len(ensemble.angles) + len(ensemble.others) + ENTRIES * len(rotations)
     if (len(ensemble.factors[0].weights[0]), len(ensemble.metric)) != (inputs + ensemble.told, inputs):
         raise SolverError(
-            "the networks of this run take more than sines, cosines and scaled states, and have no form in JAX; use "
-            "run.policy of NumPy or Torch arrays"
+            "the networks of this run take more than sines, cosines, rotation matrices and scaled states, and have no "
+            "form in JAX; use run.policy of NumPy or Torch arrays"
         )
 
     def fixed(tensor: Tensor) -> Any:
@@ -211,9 +213,9 @@ def _value(ensemble: Ensemble, dtype: np.dtype[Any]) -> Function:
     ]
 
     def network(x: Any, frame: _Frame) -> Any:
-        x = x - frame.shift
-        angle = x[angles]
-        z = jnp.concatenate([jnp.sin(angle), jnp.cos(angle), x[others] * scale])
+        x = normalised(x, rotations) - frame.shift  # whose slope is tangent to the sphere
+        angle, turned = x[angles], [jnp.stack(matrix_entries(x[each.quaternion])) for each in rotations]
+        z = jnp.concatenate([jnp.sin(angle), jnp.cos(angle), x[others] * scale, *turned])
         error = (z - at_target) @ frame.metric
         error = error * jax.lax.rsqrt(1.0 + frame.bend * (error @ error))
         seen = jnp.concatenate([z, frame.entries])
@@ -227,8 +229,15 @@ def _value(ensemble: Ensemble, dtype: np.dtype[Any]) -> Function:
         return -(y * y).sum(-1).mean()
 
     def overlaid(x: Any, frame: _Frame) -> Any:
-        e = x - frame.shift - target
+        shifted = normalised(x, rotations) - frame.shift
+        e = shifted - target
         e = jnp.where(continuous, e - TURN * jax.lax.stop_gradient(jnp.round(e / TURN)), e)
+        if rotations:
+            states, places = tangent.plain
+            e = jnp.zeros(tangent.size, dtype).at[np.array(places)].set(e[np.array(states)])
+            for rotation, turn in tangent.rotations:
+                apart = apart_from(target[rotation.quaternion], shifted[rotation.quaternion])
+                e = e.at[turn].set(2.0 * jnp.where(apart[0] < 0.0, -apart[1:], apart[1:]))
         distance = e @ frame.cost @ e
         return jnp.where(distance < frame.level, -distance, network(x, frame))
 
@@ -249,7 +258,7 @@ def _policy(robot: CompiledRobot, value: Function, seconds: float, drift: bool) 
     def held(x: Any, frame: _Frame) -> Any:
         a, B = robot.affine_dynamics(x, frame.theta)
         if drift:
-            x = x + seconds * (a + B @ frame.trim)
+            x = normalised(x + seconds * (a + B @ frame.trim), robot.metadata.rotations)
             B = robot.affine_dynamics(x, frame.theta)[1]
         w = gradient(x, frame) @ B
         closed = robot.optimal_input(w + frame.slope) - frame.trim

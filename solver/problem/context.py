@@ -3,7 +3,8 @@
 A context c (k,) has one entry in [-1, 1] for each told parameter, from the lower to the upper end of its range. Rows
 (x, c) of n + k numbers hold states with their contexts. A problem without a context has k = 0 and rows x.
 
-The target moves with the references among the told ones, x*(c) = target + c @ shift. Every error is measured from the
+The target moves with the references among the told ones, x*(c) = target + c @ shift. States of first order that hold
+it, such as the current of a motor against a weight, move likewise with parameters. Every error is measured from the
 target of its own row.
 """
 
@@ -32,7 +33,7 @@ class Context:
     """The told parameters of a robot as tensors: `columns` (k,) of theta, and their ranges.
 
     theta (p,): nominal parameters. `target` (n,) is that of the middle of all ranges. `shift` and `start_shift` (k, n)
-    are what the entries of c add to target and mean start; None where no reference is told.
+    are what the entries of c add to target and mean start; None where the target does not move.
     """
 
     def __init__(self, given: tuple[Given, ...], robot: Metadata, theta: Tensor) -> None:
@@ -51,8 +52,8 @@ class Context:
         self.start_offset = theta.new_tensor(middle.start_mean) - theta.new_tensor(robot.task.start_mean)  # (n,)
         self.shift: Tensor | None = None
         self.start_shift: Tensor | None = None
-        if self.references:
-            slopes = {each.name: (each.target, each.start) for each in robot.task.references}
+        slopes = {each.name: (each.target, each.start) for each in (*robot.task.references, *robot.task.followed)}
+        if slopes.keys() & {*self.names}:
             still = (0.0,) * len(robot.states), (0.0,) * len(robot.states)
             columns = theta.new_tensor([slopes.get(name, still) for name in self.names])  # (k, 2, n)
             self.shift, self.start_shift = (self.half[:, None, None] * columns).unbind(1)

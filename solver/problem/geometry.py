@@ -7,8 +7,10 @@ states; its error is e = 2 sign(w) (x, y, z) of conj(q*) q.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,18 +23,36 @@ GRID = 1025  # angles of a distribution
 SMALLEST = 1e-30  # keeps divisions by a length finite
 
 
+def product_entries(p: Iterable[Any], q: Iterable[Any]) -> tuple[Any, ...]:
+    """The four entries of the product of two quaternions, whose entries are tensors or arrays of JAX."""
+    (a, b, c, d), (w, x, y, z) = p, q
+    return (
+        a * w - b * x - c * y - d * z,
+        a * x + b * w + c * z - d * y,
+        a * y - b * z + c * w + d * x,
+        a * z + b * y - c * x + d * w,
+    )
+
+
+def matrix_entries(q: Iterable[Any]) -> tuple[Any, ...]:
+    """The nine entries of `matrix` of a quaternion, whose entries are tensors or arrays of JAX."""
+    w, x, y, z = q
+    return (
+        1.0 - 2.0 * (y * y + z * z),
+        2.0 * (x * y - w * z),
+        2.0 * (x * z + w * y),
+        2.0 * (x * y + w * z),
+        1.0 - 2.0 * (x * x + z * z),
+        2.0 * (y * z - w * x),
+        2.0 * (x * z - w * y),
+        2.0 * (y * z + w * x),
+        1.0 - 2.0 * (x * x + y * y),
+    )
+
+
 def product(p: Tensor, q: Tensor) -> Tensor:
     """Products (..., 4) of quaternions."""
-    (a, b, c, d), (w, x, y, z) = p.unbind(-1), q.unbind(-1)
-    return torch.stack(
-        (
-            a * w - b * x - c * y - d * z,
-            a * x + b * w + c * z - d * y,
-            a * y - b * z + c * w + d * x,
-            a * z + b * y - c * x + d * w,
-        ),
-        -1,
-    )
+    return torch.stack(product_entries(p.unbind(-1), q.unbind(-1)), -1)
 
 
 def conjugate(q: Tensor) -> Tensor:
@@ -47,21 +67,7 @@ def pure(h: Tensor) -> Tensor:
 
 def matrix(q: Tensor) -> Tensor:
     """Rotation matrices (..., 9) of unit quaternions, row by row, from the turned frame to the frame before."""
-    w, x, y, z = q.unbind(-1)
-    return torch.stack(
-        (
-            1.0 - 2.0 * (y * y + z * z),
-            2.0 * (x * y - w * z),
-            2.0 * (x * z + w * y),
-            2.0 * (x * y + w * z),
-            1.0 - 2.0 * (x * x + z * z),
-            2.0 * (y * z - w * x),
-            2.0 * (x * z - w * y),
-            2.0 * (y * z + w * x),
-            1.0 - 2.0 * (x * x + y * y),
-        ),
-        -1,
-    )
+    return torch.stack(matrix_entries(q.unbind(-1)), -1)
 
 
 def by_turns(q: Tensor, by_matrix: Tensor) -> Tensor:
@@ -99,6 +105,12 @@ def uniform(size: int, generator: torch.Generator) -> Tensor:
     return q / length
 
 
+def angles_within(limit: float) -> tuple[Tensor, Tensor]:
+    """Shares (GRID,) of the rotations by at most `limit` rad that turn by at most an angle (GRID,)."""
+    grid = torch.linspace(0.0, limit, GRID, dtype=torch.float64)
+    return (grid - torch.sin(grid)) / (limit - math.sin(limit)), grid
+
+
 def turns_within(size: int, limit: float, generator: torch.Generator) -> Tensor:
     """Rotation vectors (size, 3), uniform over the rotations by at most `limit` rad.
 
@@ -106,8 +118,7 @@ def turns_within(size: int, limit: float, generator: torch.Generator) -> Tensor:
     """
     axis = torch.randn(size, 3, generator=generator, device=generator.device)
     axis = axis / torch.linalg.vector_norm(axis, dim=1, keepdim=True).clamp_min(SMALLEST)
-    grid = torch.linspace(0.0, limit, GRID, dtype=torch.float64)
-    share = (grid - torch.sin(grid)) / (limit - math.sin(limit))
+    share, grid = angles_within(limit)
     drawn = torch.rand(size, generator=generator, device=generator.device)
     place = torch.searchsorted(share, drawn.double().cpu()).clamp(1, GRID - 1)
     low, high = share[place - 1], share[place]

@@ -143,6 +143,14 @@ def _require_held(robot: CompiledRobot, given: tuple[Given, ...]) -> None:
         values = theta[int(moving.argmax()), problem.context.columns].tolist()
         names = problem.context.names
         words = ", ".join(f"{name} = {value:g}" for name, value in zip(names, values, strict=True))
+        first = [name for name in robot.metadata.internal if name not in robot.metadata.task.free]
+        if first and not bool(spent[int(moving.argmax())].any()):
+            raise SolverError(
+                f"--given {' '.join(names)}: with {words}, {robot.name} is held by another {', '.join(first)} than by "
+                "nominal parameters, and by one that does not change linearly with them, which a family cannot follow. "
+                "Tell one of these parameters, give its bounds such that the target is held everywhere in them, or "
+                "train with the adversary `model` for them."
+            )
         raise SolverError(
             f"--given {' '.join(names)}: no input within the limits holds the target of {robot.name} with {words}. "
             "Give smaller ranges, or widen the limits of the inputs in the model file."

@@ -21,10 +21,9 @@ from modelgen.builder import build, selected
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import content_hash
 from modelgen.derivation.lowering import mechanics
-from modelgen.derivation.mechanics import mechanics_expressions, point_hashes
+from modelgen.derivation.mechanics import MECHANICS, mechanics_expressions, point_hashes, program
 from modelgen.errors import ArtifactError
 from modelgen.program.differentiate import FUNCTIONS
-from modelgen.program.mechanics import MECHANICS, program
 from tests.modelgen.support import systems
 from tests.modelgen.support.evaluation import evaluate
 from tests.modelgen.support.trees import Tree, as_pinocchio, as_robot, trees

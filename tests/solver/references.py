@@ -60,3 +60,25 @@ def leaning_robot(torque: float = 12, limit: float = 0.6) -> Robot:
         control_rate=50,
     )
     return robot
+
+
+def motor_arm() -> CompiledRobot:
+    """An arm that the current of its motor holds out, whose voltage is the input: 9.81 A for 1 kg at 0.5 m."""
+    robot = Robot("motor_arm")
+    arm = robot.revolute("arm", limit=1.5, rate_limit=8)
+    mass = robot.parameter("mass", 1.0, "kg", tolerance=0.3)
+    length = robot.parameter("length", 0.5, "m", tolerance=0.3)
+    voltage = robot.input("voltage", 24, "V")
+    current = robot.state("current", limit=20, unit="A")
+    robot.flow(current, (voltage - 0.5 * current - 0.5 * arm.rate) / 0.05)
+    robot.point_mass(mass, (length * cos(arm), length * sin(arm)))
+    robot.apply(arm, 0.5 * current)
+    robot.task(
+        state_cost=arm**2 + 0.1 * arm.rate**2,
+        action_cost=Quadratic(0.01),
+        start=dict(arm=(0, 0.5)),
+        horizon=3,
+        weight_at_horizon=0.6,
+        control_rate=100,
+    )
+    return modelgen.compile(robot, dtype="float32")

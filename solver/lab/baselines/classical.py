@@ -28,6 +28,7 @@ from modelgen import linear
 from modelgen.arrays import Array
 from modelgen.commandline import Range
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Tangent
 from solver.errors import SolverError
 from solver.lab.baselines.settings import KEYS
 from solver.local.linearization import linearization
@@ -198,14 +199,16 @@ def _checkpoint(folder: Path) -> dict[str, Any]:
 def _designer(run: ClassicalRun, problem: Problem) -> Any:
     """The function that makes the parts of a controller from random numbers. Raises SolverError for a robot that the
     controller is not for."""
-    if problem.robot.metadata.rotations or problem.context is not None:
-        raise SolverError(f"`solver classical` is for robots without rotations and references; {run.robot} has some")
+    if problem.context is not None:
+        raise SolverError(f"`solver classical` is for robots without references; {run.robot} has some")
     designs = {"energy": EnergyDesign, "tvlqr": MotionDesign}
     return designs[run.settings.algorithm](problem)
 
 
 def regulator(problem: Problem) -> tuple[Array, Array]:
-    """K (m, n) of u = trim - K (x - target) and P (n, n) of its cost, in SI units, from the task's cost at its target.
+    """K (m, nt) of u = trim - K e and P (nt, nt) of its cost, in SI units, from the task's cost at its target.
+
+    e (nt,) is the error of `modelgen.metadata`: x - target, and three numbers for a rotation.
 
     Raises SolverError if no regulator exists.
     """
@@ -331,7 +334,7 @@ class MotionDesign:
         self.robot = modelgen.load(robot.name, backend="casadi", directory=robot.folder.parent)
         self.program = NonlinearProgram(self.robot)
         self.slopes = self.program.step.factory("slopes", ["x", "u"], ["jac:later:x", "jac:later:u"])
-        self.weights = linear.weights(robot.with_kernels())
+        self.weights, self.tangent = linear.weights(robot.with_kernels()), Tangent(robot.metadata)
 
     def __call__(self, random: np.random.Generator) -> Parts:
         """Nodes of one search: states, inputs, gains and cost-to-go."""
@@ -341,12 +344,13 @@ class MotionDesign:
         return _tensors(**{name: np.concatenate([node[name] for node in nodes]) for name in nodes[0]})
 
     def regulators(self, motion: PlannedMotion) -> dict[str, Array]:
-        """x (K, n), u (K, m), gain (K, m, n) and cost (K, n, n) along a motion of K control periods, by the Riccati
-        recursion from the regulator of the target."""
+        """x (K, n), u (K, m), gain (K, m, nt) and cost (K, nt, nt) along a motion of K control periods, by the Riccati
+        recursion from the regulator of the target, in errors from the states of the motion."""
         Q, R = (self.problem.control_step * weight for weight in self.weights)
         S, gains, costs = self.cost, [], []
-        for x, u in zip(motion.x[-2::-1], motion.u[::-1], strict=True):
-            A, B = (np.asarray(slope) for slope in self.slopes(x, u))
+        for x, later, u in zip(motion.x[-2::-1], motion.x[:0:-1], motion.u[::-1], strict=True):
+            A, B = (self.tangent.projection(later) @ np.asarray(slope) for slope in self.slopes(x, u))
+            A = A @ self.tangent.basis(x)
             K = np.linalg.solve(R + B.T @ S @ B, B.T @ S @ A)
             S = Q + A.T @ S @ (A - B @ K)
             S = 0.5 * (S + S.T)

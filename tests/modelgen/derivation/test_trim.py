@@ -24,7 +24,7 @@ from modelgen.derivation.description import metadata
 from modelgen.derivation.lowering import mechanism
 from modelgen.derivation.trim import smallest_solution, unheld
 from modelgen.program.differentiate import program
-from modelgen.program.mechanics import REGULAR, trims
+from modelgen.program.trim import REGULAR, trims
 from modelgen.statement.action_costs import ACTION_COSTS
 from tests.modelgen.support.cases import CASES
 

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
 
 from modelgen.loader import CompiledRobot
 from solver.certification.specification import USUAL, read
 from solver.errors import SolverError
 from solver.problem.problem import Problem
+from solver.problem.robots import load_robot
 from solver.streams import EVALUATION_SEED
 from tests.modelgen.support.identified_files import identified
 
@@ -46,6 +48,33 @@ def test_default_specification_has_the_starts_of_the_task_and_nominal_parameters
     assert np.abs(away).mean() == pytest.approx(task.start_deviation[0] * np.sqrt(2.0 / np.pi), rel=0.1)
     assert (theta == problem.theta.numpy()).all()
     assert read(None, problem).text == USUAL
+
+
+@pytest.mark.parametrize(
+    ("text", "mean_cosine"),  # of the angle from the target: E cos of the density 1 - cos, up to a limit
+    [
+        ("", -0.5),
+        ('starts = "domain"', -0.5),
+        ("[starts]\nattitude = 1.2\n" + "".join(f"attitude_turn_{axis}_rate = [0, 0]\n" for axis in "xyz"), None),
+    ],
+)
+def test_rotations_are_uniform_over_all_within_their_angle(
+    text: str, mean_cosine: float | None, tmp_path: Path
+) -> None:
+    satellite = Problem(load_robot("satellite", "cpu", None))
+    x, _ = drawn(satellite, written(tmp_path, text))
+    turned = Rotation.from_quat(x[:, :4], scalar_first=True)
+    angle = turned.magnitude()
+    if mean_cosine is None:
+        assert angle.max() <= 1.2 + 1e-5
+        assert (angle < 1.0).mean() == pytest.approx((1.0 - np.sin(1.0)) / (1.2 - np.sin(1.2)), abs=0.03)
+    else:
+        assert np.cos(angle).mean() == pytest.approx(mean_cosine, abs=0.03)
+        np.testing.assert_allclose(turned.as_matrix().mean(0), 0.0, atol=0.04)
+    np.testing.assert_allclose(turned.as_rotvec().mean(0), 0.0, atol=0.1)
+    assert read(None, satellite).map_states == (4, 5)
+    with pytest.raises(SolverError, match="attitude_qw, which is an entry of a quaternion"):
+        read(written(tmp_path, 'map = ["attitude_qw", "attitude_turn_x_rate"]'), satellite)
 
 
 def test_samples_of_a_box_are_uniform(problem: Problem, tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from modelgen import Quadratic, Robot
+from modelgen.builder import build_artifact
 from solver.errors import SolverError
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
@@ -19,17 +22,22 @@ features: Any = pytest.importorskip("solver.gym.environment").features
 Vector: Any = pytest.importorskip("solver.gym.environment").RobotVectorEnv
 
 
-@pytest.mark.parametrize("options", [{}, {"hold": 3, "randomize": 0.2}, {"observation": "state"}])
+@pytest.mark.parametrize("options", [{"hold": 3, "randomize": 0.2}, {"observation": "state"}])
 @pytest.mark.slow
 def test_steps_beside_gymnasium(options: dict[str, Any]) -> None:
-    vector, env = Vector("cartpole", 4, **options), Environment("cartpole", **options)
+    follow("cartpole", 1, **options)
+
+
+def follow(robot: str, inputs: int, **options: Any) -> None:
+    """The same 20 actions in both environments, from the same starts."""
+    vector, env = Vector(robot, 4, **options), Environment(robot, **options)
     observed, _ = vector.reset(seed=0)
     state, _ = env.reset(jax.random.key(0), 4)
     state = state._replace(x=vector.episodes.x.numpy(), theta=vector.episodes.theta.numpy())
     np.testing.assert_allclose(jax.vmap(env.observe)(state.x), observed, atol=1e-6)
     step, random = jax.jit(env.step), np.random.default_rng(0)
     for _ in range(20):
-        action = random.uniform(-1.5, 1.5, (4, 1)).astype(np.float32)
+        action = random.uniform(-1.5, 1.5, (4, inputs)).astype(np.float32)
         result = step(state, action)
         observed, reward, _, ended, _ = vector.step(action)
         np.testing.assert_allclose(result.observation, observed, rtol=1e-3, atol=1e-4)
@@ -60,13 +68,44 @@ def test_an_episode_that_ends_begins_anew_within_scan() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("start", ["gaussian", "angle", "uniform"])
 def test_starts_are_those_of_the_task(start: Any) -> None:
-    x = np.asarray(Environment("cartpole", start=start).reset(jax.random.key(0), 40_000)[1])
-    problem = Problem(load_robot("cartpole", "cpu", None))
+    compare_starts("cartpole", start)
+
+
+def compare_starts(robot: str, start: Any, generated: str | None = None) -> None:
+    """Quantiles of the features."""
+    x = np.asarray(Environment(robot, start=start, generated=generated).reset(jax.random.key(0), 40_000)[1])
+    problem = Problem(load_robot(robot, "cpu", generated))
     draw = {"gaussian": problem.sample_starts, "angle": problem.sample_angles, "uniform": problem.sample_domain}[start]
     expected = features(problem, draw(40_000, torch.Generator().manual_seed(0))).numpy()
     shares = np.linspace(0.05, 0.95, 19)
     differences = np.abs(np.quantile(x, shares, 0) - np.quantile(expected, shares, 0))
-    assert (differences < 0.1 * expected.std(0)).all()
+    assert (differences <= 0.1 * expected.std(0)).all()
+
+
+@pytest.mark.slow
+def test_rotations_start_and_turn_as_in_gymnasium(tmp_path: Path) -> None:
+    """A body whose rotations are limited, about a target that is turned."""
+    robot = Robot("tilted", "a rigid body that turns by 0.9 rad at most")
+    torques = [robot.input(f"torque_{axis}", 3.0, "N m") for axis in "xyz"]
+    attitude = robot.ball("attitude", rate_limit=4.0, limit=0.9)
+    robot.link("body", attitude, inertia=(0.1, 0.15, 0.2))
+    for turn, torque in zip(attitude.turn, torques, strict=True):
+        robot.apply(turn, torque)
+    target = (0.4, -0.3, 0.2)
+    away = attitude.away(target)
+    robot.task(
+        state_cost=away.dot(away) + sum(rate**2 for rate in attitude.rate),
+        action_cost=Quadratic(1.0),
+        target=dict(attitude=target),
+        start=dict(attitude=(target, 0.5)),
+        horizon=2.0,
+        weight_at_horizon=0.6,
+        control_rate=50,
+    )
+    build_artifact(robot, tmp_path)
+    for start in ("gaussian", "uniform"):
+        compare_starts("tilted", start, str(tmp_path))
+    follow("tilted", 3, start="uniform", generated=str(tmp_path))
 
 
 @pytest.mark.slow

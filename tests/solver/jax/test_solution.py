@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,10 @@ import torch
 
 import solver
 from solver.errors import SolverError
+from solver.training.settings import Settings
 from solver.training.solution import load_solution
+from tests.solver.conftest import TINY
+from tests.solver.small_trainings import start_unjudged
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 make = pytest.importorskip("solver.jax.solution").make
@@ -69,6 +72,22 @@ def test_gain_of_the_policy_by_differences() -> None:
         np.testing.assert_allclose(jax.jacrev(policy)(x), expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
+def test_rotations_beside_torch(tmp_path: Path) -> None:
+    """A training of the quadrotor that begins, with its basin; quaternions of any length."""
+    settings = Settings(**TINY | {"adversaries": {}, "iterations": 1, "drift": True})
+    start_unjudged("quadrotor", settings, tmp_path / "run")
+    problem, generator = load_solution(tmp_path / "run").problem, torch.Generator().manual_seed(1)
+    near = problem.geometry.moved(problem.target, 0.02 * torch.randn(50, 12, generator=generator))
+    x = torch.cat([problem.sample_domain(100, generator), near]).numpy()
+    u, (value, gradient) = solver.load_policy(tmp_path / "run")(x), solver.load_value(tmp_path / "run")(x)
+    x[:, 3:7] *= 1.7
+    functions = solver.load(tmp_path / "run").to_jax()
+    np.testing.assert_allclose(functions.value(x), value, rtol=1e-3, atol=1e-4 * np.abs(value).max())
+    np.testing.assert_allclose(functions.gradient(x), gradient, rtol=1e-3, atol=1e-4 * np.abs(gradient).max())
+    np.testing.assert_allclose(functions.policy(x), u, atol=2e-3 * 1.4)
+
+
 def test_networks_with_other_inputs_are_refused() -> None:
     solution = load_solution("pendulum-rfvi")
     for member in solution.ensemble.factors:
@@ -85,11 +104,3 @@ def test_wrong_calls_are_explained() -> None:
         exact = run.to_jax("float64")
     with jax.enable_x64(False), pytest.raises(SolverError, match="jax_enable_x64"):
         exact.value(np.zeros(2))
-
-
-def test_a_robot_with_rotations_is_refused() -> None:
-    quadrotor: Any = SimpleNamespace(
-        ensemble=SimpleNamespace(rotations=(1,)), problem=load_solution("pendulum-cfvi").problem
-    )
-    with pytest.raises(SolverError, match="rotations"):
-        make(quadrotor)

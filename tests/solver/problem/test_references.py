@@ -32,7 +32,7 @@ from solver.value.family import BasinFamily
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
 from tests.closeness import assert_close
-from tests.solver.references import lean, slide
+from tests.solver.references import lean, motor_arm, slide
 
 pytestmark = pytest.mark.slow  # its fixtures train, or fit the basins of a family
 
@@ -285,6 +285,7 @@ def test_references_are_given_without_being_asked_for_within_a_smaller_range_if_
             r"no input within the limits holds the target of lean with lean = -?0\.[56]",
         ),
         (lambda: resolve(slide(), {"goal": (-2.0, 2.0)}), r"goal=-2:2 exceeds the bounds of the model file, -1 to 1 m"),
+        (lambda: resolve(motor_arm(), ["mass", "length"]), "held by another current .* does not change linearly"),
         (lambda: resolve(slide(), ["gaol"]), "no parameter 'gaol'.*goal"),
         (
             lambda: make_box(Problem(slide()), [ParameterRange("goal", -0.5, 0.5, 3, True)]),
@@ -295,6 +296,25 @@ def test_references_are_given_without_being_asked_for_within_a_smaller_range_if_
 def test_ranges_and_targets_that_cannot_be_are_refused(make: Callable[[], object], message: str) -> None:
     with pytest.raises(SolverError, match=message):
         make()
+
+
+def test_the_current_that_holds_an_arm_follows_its_mass() -> None:
+    """Current and voltage by hand; P of the basin by SciPy, of a robot that is linearised by hand at the same mass."""
+    problem = problem_of(motor_arm(), {"mass": (0.8, 1.2)})
+    mass = torch.tensor([0.8, 0.9, 1.2])
+    theta = torch.tensor([1.0, 0.5]).repeat(3, 1)
+    theta[:, 0] = mass
+    targets, u = problem.targets_of(theta), problem.trim_of(theta)
+    np.testing.assert_allclose(targets[:, 2], 9.81 * mass, rtol=1e-5)
+    np.testing.assert_allclose(u[:, 0], 0.5 * targets[:, 2], rtol=1e-4)
+    assert float(problem.robot.dynamics(targets, u, theta).abs().max()) < 1e-3
+    assert_close(problem.robot.with_nominal([1.2, 0.5]).metadata.task.target[2], float(targets[2, 2]))
+    basin, rho = find_basin(problem, 0.0), problem.discount_rate
+    assert isinstance(basin, BasinFamily)
+    for kg, form in zip(mass.tolist(), basin.at(problem.told(targets, theta)).cost, strict=True):
+        A = np.array([[0, 1, 0], [0, 0, 0.5 / (kg * 0.25)], [0, -10, -10]])
+        P = solve_continuous_are(A - rho / 2 * np.eye(3), np.array([[0], [0], [20]]), np.diag([1, 0.1, 0]), [[0.01]])
+        np.testing.assert_allclose(form, P, rtol=0.02, atol=0.01 * np.abs(P).max())
 
 
 def test_starts_may_move_with_the_reference(sliding: Made) -> None:
