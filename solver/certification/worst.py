@@ -230,7 +230,7 @@ def play_adversaries(experiment: Experiment, solution: Solution, seed: int) -> O
         inputs.append(move.u)
     path = torch.stack(states)
     at_limit = problem.at_limit(path[1:]).any(0)
-    success = succeeded(problem, path, problem.theta)
+    success = succeeded(problem, path, move.disturbed.theta)  # what they play at the end
     result = Rollouts(reward, torch.zeros_like(reward), success, at_limit, path, torch.stack(inputs))
     failures = int(spec.failure.failed(result).sum())
     return Opposed(tuple(adversary.name for adversary in adversaries), EPISODES, failures, float(reward.min()))

@@ -21,9 +21,12 @@ from solver.observer.observability import ALL, estimated_parameters
 from solver.observer.observer import (
     DRIVE,
     FOUND,
+    NEWTON,
     PARAMETERS_CHANGE,
     PUSH,
+    REDUNDANT,
     largest_shift,
+    leaning,
     make_sensing,
     usual_counts,
 )
@@ -104,6 +107,10 @@ def _rules(problem: Problem) -> dict[str, object]:
         "unwrapped": problem.unwrapped_costs,
         "noise": [NOISE.get(state.unit, 0.0) for state in problem.robot.metadata.states],
         "stiction": _stiction(problem),
+        "leaning": leaning(problem, range(len(problem.theta))),
+        "held": [i - len(problem.target) + problem.geometry.size for i in problem.robot.metadata.held],
+        "newton": NEWTON,
+        "redundant": REDUNDANT,
     }
 
 
@@ -119,7 +126,7 @@ def observing(problem: Problem) -> dict[str, object]:
     return {
         "observable": [i for i in observable if i in told],
         "counts": counts.tolist(),
-        "velocities": problem.tangent_limits[len(counts) :].tolist(),
+        "limits": problem.tangent_limits.tolist(),
         "bounds": bounds.tolist(),
         "shifts": [largest_shift(problem, i).tolist() for i in range(len(bounds))],
         "drive": (DRIVE * problem.input_limits).tolist(),

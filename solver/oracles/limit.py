@@ -219,7 +219,7 @@ def find_limit(
             motion,
             searches.solved[k],
             searches.tried[k],
-            bool(succeeded(problem, problem.confine(torch.tensor(motion.x, dtype=torch.float32))[:, None])[0]),
+            bool(succeeded(problem, problem.confine(torch.tensor(motion.x, dtype=torch.float32))[:, None], theta)[0]),
             resting[k],
             None if own is None else float(own.returns[k]),
             own is not None and bool(own.at_limit[k].any()),

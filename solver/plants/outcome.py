@@ -76,6 +76,7 @@ def succeeded(problem: Problem, rows: Tensor, theta: Tensor | None = None) -> Te
     """
     rows = rows[-1 - settling_periods(problem) :]
     x, target = rows[..., : len(problem.target)], problem.targets(rows)
+    inside = ~problem.at_limit(x).any(-1)
     if (apart := rest_apart(problem, theta)) is not None:
         x = torch.stack([problem.geometry.moved(at, -apart) for at in x])
     states, count = problem.robot.metadata.states, problem.robot.metadata.nq
@@ -91,7 +92,6 @@ def succeeded(problem: Problem, rows: Tensor, theta: Tensor | None = None) -> Te
     near = torch.cat([turned <= position, speed <= rate], -1)
     judged = states[: near.shape[-1]]
     restricted = [i for i, state in enumerate(judged) if state.name not in problem.robot.metadata.task.free]
-    inside = ~problem.at_limit(x).any(-1)
     return (near[..., restricted].all(-1) & inside).all(0)
 
 

@@ -2,10 +2,10 @@
 // chosen parameters. Formulas, names and references as in solver.observer.observer; `run.observer` holds its numbers.
 // confine(y): holds a state in the domain. reset({ delay, noise, estimated, theta }): begins anew, with the delay of the
 // drive in control periods, the deviations of the noise of positions, the estimated parameters and the first ones.
-function makeObserver(robot, facts, rules, { counts, velocities, bounds, shifts, drive, found, change, push, rolls }, confine) {
+function makeObserver(robot, facts, rules, { counts, limits, bounds, shifts, drive, found, change, push, rolls }, confine) {
   const n = facts.states.length, m = facts.inputs.length, q = rules.position.length, p = facts.parameters.length;
   const rotations = (facts.rotations || []).map(({ coordinate }) => coordinate), size = n - rotations.length, pose = q - rotations.length, columns = size + m + p;
-  const period = 1 / facts.task.control_rate, steps = facts.task.integration_steps, h = period / steps;
+  const velocities = limits.slice(counts.length), period = 1 / facts.task.control_rate, steps = facts.task.integration_steps, h = period / steps;
   const floats = (size) => new Float64Array(size), range = (size) => Array.from({ length: size }, (_, i) => i);
   const turned = (angle) => angle - 2 * Math.PI * Math.floor((angle + Math.PI) / (2 * Math.PI));
   const error = (to, from, i) => (facts.states[i].continuous ? turned(to[i] - from[i]) : to[i] - from[i]);
@@ -13,8 +13,8 @@ function makeObserver(robot, facts, rules, { counts, velocities, bounds, shifts,
   const slopes = [floats(n * n), floats(n * m * n), floats(n * p), floats(n * m * p)];
   const grows = (seconds) => 1 - Math.exp((-2 * period) / seconds);
   const spread = bounds.map(([low, high]) => (high - low) ** 2 / 12); // variances of the parameters
-  const own = { x, parameters: floats(p), disturbance: floats(m), estimated: [], reset, estimate, compensate, sent };
-  let P, waiting, measured, unknown, added, largest, taken, nominal;
+  const own = { x, parameters: floats(p), disturbance: floats(m), estimated: [], reset, estimate, upright, lean, shifted, compensate, sent };
+  let apart, P, waiting, measured, unknown, added, largest, taken, nominal;
 
   function reset({ delay, noise, estimated, theta }) {
     const walk = facts.inputs.map((input, k) => Math.min(range(p).reduce((sum, i) => sum + (estimated.includes(i) ? 0 : shifts[i][k]), drive[k]), input.limit));
@@ -22,7 +22,7 @@ function makeObserver(robot, facts, rules, { counts, velocities, bounds, shifts,
     measured = counts.map((count, i) => count ** 2 / 12 + noise[i] ** 2);
     unknown = [...measured, ...velocities.map((limit) => limit ** 2 / 3), ...at, ...slow];
     added = [...counts.map(() => 0), ...velocities.map((limit) => push ** 2 * period * limit ** 2), ...at.map((each) => each * grows(found)), ...slow.map((each) => each * grows(change))];
-    [largest, nominal, taken] = [walk, [...theta], 0];
+    [largest, nominal, taken, apart] = [walk, [...theta], 0, null];
     waiting = Array.from({ length: delay }, () => trim);
     own.estimated = [...estimated];
     own.parameters.set(theta);
@@ -71,9 +71,9 @@ function makeObserver(robot, facts, rules, { counts, velocities, bounds, shifts,
     return rows;
   }
   // dx/dt, and of the derivatives D of x by the first error, the input and the parameters.
-  function rates(y, u, D) {
-    if (!D) robot.affine_dynamics(y, own.parameters, a, B);
-    else robot.jacobians(y, own.parameters, a, B, ...slopes);
+  function rates(y, u, D, theta = own.parameters) {
+    if (!D) robot.affine_dynamics(y, theta, a, B);
+    else robot.jacobians(y, theta, a, B, ...slopes);
     const [da, dB, atheta, Btheta] = slopes, v = Float64Array.from(a, (each, i) => u.reduce((sum, input, k) => sum + B[i * m + k] * input, each));
     if (!D) return { v };
     const E = range(n).map((i) => {
@@ -154,6 +154,37 @@ function makeObserver(robot, facts, rules, { counts, velocities, bounds, shifts,
     state.set(x);
     for (const u of waiting) move(state, u, false);
   }
+  // Errors from the target at which a robot with theta can rest, zero where an input holds the target. near: those of a
+  // theta that differs little.
+  function lean(target, theta, near) {
+    const u = [...trim];
+    let errors = near || floats(size);
+    for (let left = near ? 1 : rules.newton; left > 0; left--) {
+      const y = Float64Array.from(target);
+      shifted(y, errors);
+      const scaled = () => {
+        const { v, E } = rates(y, u, inward(y), theta), rows = outward(y, E.map((row, i) => [...row, v[i]]));
+        return rules.held.map((k) => rows[k].map((each) => each / limits[k]));
+      };
+      const gain = (rows) => rows.map((row) => row.slice(size, size + m));
+      let rows = scaled();
+      least(gain(rows), rows.map((row) => [row.at(-1)]), ROUNDING).forEach(([each], k) => { u[k] -= each; });
+      rows = scaled();
+      const by = rows.map((row) => [...range(pose).map((k) => row[k] * limits[k]), row.at(-1)]), acts = least(gain(rows), by, ROUNDING);
+      const unheld = by.map((row, r) => row.map((each, c) => each - acts.reduce((sum, act, k) => sum + rows[r][size + k] * act[c], 0)));
+      const wanted = unheld.map((row) => [range(pose).reduce((sum, k) => sum + (row[k] * errors[k]) / limits[k], -row[pose])]);
+      errors = floats(size);
+      least(unheld.map((row) => row.slice(0, pose)), wanted, rules.redundant ** 2).forEach(([each], k) => { errors[k] = each * limits[k]; });
+    }
+    return errors;
+  }
+  // Changes the state y for the policy: less the lean that the estimated parameters need at rest.
+  function upright(y) {
+    if (!own.estimated.some((i) => rules.leaning.includes(i))) return;
+    apart = lean(facts.task.target, own.parameters, apart);
+    shifted(y, apart.map((each) => -each));
+    confine(y);
+  }
   // Changes u so that the policy's input acts. told: whether the policy is told the parameters, or else the input shifts
   // by what they change at the target, in least squares in units of the state limits.
   function compensate(u, told) {
@@ -163,29 +194,30 @@ function makeObserver(robot, facts, rules, { counts, velocities, bounds, shifts,
     });
   }
   function shift() {
-    const target = Float64Array.from(facts.task.target), M = trim.map(() => floats(m + 1));
-    robot.dynamics(target, trim, nominal, other);
-    robot.affine_dynamics(target, own.parameters, a, B);
-    for (let i = 0; i < n; i++) {
-      const changed = trim.reduce((sum, input, k) => sum + B[i * m + k] * input, a[i]) - other[i], { limit } = facts.states[i];
-      for (let k = 0; k < m; k++) {
-        for (let l = 0; l < m; l++) M[k][l] += (B[i * m + k] * B[i * m + l]) / limit ** 2;
-        M[k][m] += (B[i * m + k] * changed) / limit ** 2;
-      }
-    }
-    for (let k = 0; k < m; k++) // M has no negative pivot; a zero one is of an input without effect
-      for (let l = k + 1; l < m && M[k][k] > 0; l++)
-        for (let j = m; j >= k; j--) M[l][j] -= (M[l][k] / M[k][k]) * M[k][j];
-    const result = floats(m);
-    for (let k = m - 1; k >= 0; k--) {
-      let rest = M[k][m];
-      for (let l = k + 1; l < m; l++) rest -= M[k][l] * result[l];
-      result[k] = M[k][k] > 0 ? rest / M[k][k] : 0;
-    }
-    return result;
+    const at = Float64Array.from(facts.task.target);
+    robot.dynamics(at, trim, nominal, other);
+    if (apart) shifted(at, apart);
+    robot.affine_dynamics(at, own.parameters, a, B);
+    const gain = facts.states.map(({ limit }, i) => range(m).map((k) => B[i * m + k] / limit));
+    const changed = facts.states.map(({ limit }, i) => [(trim.reduce((sum, input, k) => sum + B[i * m + k] * input, a[i]) - other[i]) / limit]);
+    return least(gain, changed, ROUNDING).map(([each]) => each);
   }
   function sent(u) {
     waiting.push(Float64Array.from(u));
   }
   return own;
+}
+const ROUNDING = 1e-14;
+
+// Least squares X (k, c) of G X = R, (r, k) and (r, c). What G hardly changes stays near zero: directions below the root of
+// `share` of the largest.
+function least(G, R, share) {
+  const k = G.length ? G[0].length : 0, range = Array.from({ length: k }, (_, i) => i), product = (i, M, j) => G.reduce((sum, row, r) => sum + row[i] * M[r][j], 0);
+  const most = Math.max(0, ...range.map((i) => product(i, G, i))) || 1;
+  const rows = range.map((i) => [...range.map((j) => product(i, G, j) + (i === j ? share * most : 0)), ...R[0].map((_, j) => product(i, R, j))]);
+  for (const i of range) { // positive definite: pivots need no exchange
+    rows[i] = rows[i].map((each) => each / rows[i][i]);
+    rows.forEach((row, l) => { if (l !== i) rows[l] = row.map((each, j) => each - row[i] * rows[i][j]); });
+  }
+  return rows.map((row) => row.slice(k));
 }

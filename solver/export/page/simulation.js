@@ -7,7 +7,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
   const { policy, value, cost: costOf, tell } = makePolicy(robot, facts, nominal, run);
   const period = 1 / facts.task.control_rate;
   const floats = (size) => new Float64Array(size);
-  const x = floats(n), u = floats(m), given = floats(m), seen = floats(n), wrapped = floats(n), cost = floats(1);
+  const x = floats(n), u = floats(m), given = floats(m), seen = floats(n), level = floats(n), wrapped = floats(n), cost = floats(1);
   const k = [floats(n), floats(n), floats(n), floats(n)], at = [x, floats(n), floats(n), floats(n)];
   const acting = floats(m), friction = floats(m), a = floats(n), atTarget = floats(n), B = floats(n * m), dq = floats(n);
   const wanted = floats(m), turns = facts.states.map((state) => state.continuous), limits = facts.states.map((state) => state.limit);
@@ -18,8 +18,8 @@ function makeSimulation(robot, facts, nominal, rules, run) {
   for (const each of rotations) turning.fill(true, each.coordinate, each.coordinate + 4);
   // Of every error of a state: the index of its state; -1 - index of the quaternion, three times, for a rotation.
   const plain = facts.states.flatMap((_, i) => (!turning[i] ? [i] : rotations.some(({ coordinate }) => coordinate === i) ? [-1 - i, -1 - i, -1 - i] : []));
-  const angleOf = ({ coordinate }) => {
-    const [w, ...v] = between(target, x, coordinate);
+  const angleOf = ({ coordinate }, y) => {
+    const [w, ...v] = between(target, y, coordinate);
     return 2 * Math.atan2(Math.hypot(...v), Math.abs(w));
   };
   const turned = (angle) => angle - 2 * Math.PI * Math.floor((angle + Math.PI) / (2 * Math.PI));
@@ -27,7 +27,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
   const observer = run.observer && makeObserver(robot, facts, rules, run.observer, confine), references = facts.task.references || [];
   all.observer = observer;
   const trim = facts.inputs.map((input) => input.trim);
-  let waiting = [], random = Math.random, known = "", observes = "", priced = nominal;
+  let waiting = [], random = Math.random, known = "", observes = "", priced = nominal, leans = {};
 
   function confine(y) {
     for (let i = 0; i < n; i++)
@@ -60,6 +60,12 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     }
     return moved;
   }
+  // The lean of a robot with theta: it changes with the sliders and the target only.
+  function leanOf(theta) {
+    const now = `${theta} ${target}`;
+    if (leans.of !== now) leans = { of: now, apart: observer.lean(target, theta) };
+    return leans.apart;
+  }
   function refers(name) {
     return references.some((reference) => reference.name === name);
   }
@@ -68,6 +74,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     const { counts } = run.observer, first = prepare(conditions);
     first.forEach((value, i) => { if (!observer.estimated.includes(i)) observer.parameters[i] = value; });
     observer.estimate(encoded(counts), seen);
+    observer.upright(seen);
     if (tell) tell(Object.fromEntries(facts.parameters.map(({ name }, i) => [name, observer.parameters[i]])));
   }
   // Whole counts of the positions in `seen`: of a rotation, of the entries of its vector.
@@ -99,7 +106,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     waiting = [];
     random = normals(conditions.seed);
     Object.assign(all, { time: 0, result: 0, good: 0, hit: false });
-    judge();
+    judge(conditions.theta);
   }
   function stateCost(y) {
     wrapped.set(y);
@@ -107,17 +114,19 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     robot.state_cost(wrapped, priced, cost, dq);
     return cost[0];
   }
-  // Near the target and at rest, away from all limits: counted in states, one a control period.
-  function judge() {
-    robot.affine_dynamics(x, nominal, a, B);
+  // Near the target and at rest, away from all limits: counted in states, one a control period. Where no input holds a robot
+  // with theta at the target, near the pose in which it can rest.
+  function judge(theta) {
     let near = true, stopped = false;
     for (let i = 0; i < n; i++) stopped ||= !turns[i] && !turning[i] && Math.abs(x[i]) >= limits[i];
+    for (const rotation of rotations) stopped ||= rotation.limit < Math.PI && angleOf(rotation, x) >= rotation.limit - 1e-3;
+    level.set(x);
+    if (rules.leaning.length) observer.shifted(level, leanOf(theta).map((each) => -each));
+    robot.affine_dynamics(level, nominal, a, B);
     for (const rotation of rotations) {
-      const angle = angleOf(rotation);
-      stopped ||= rotation.limit < Math.PI && angle >= rotation.limit - 1e-3;
-      if (judged[rotation.coordinate]) near &&= angle <= rules.position[rotation.coordinate];
+      if (judged[rotation.coordinate]) near &&= angleOf(rotation, level) <= rules.position[rotation.coordinate];
       for (let i = rotation.speed; i < rotation.speed + 3; i++)
-        if (judged[i]) near &&= Math.abs(x[i] - target[i]) <= rules.rate[i - q];
+        if (judged[i]) near &&= Math.abs(level[i] - target[i]) <= rules.rate[i - q];
     }
     for (let i = 0, v = q; i < q; i++, v++) {
       if (turning[i]) {
@@ -125,7 +134,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
         v += 2;
         continue;
       }
-      let away = Math.abs(x[i] - target[i]);
+      let away = Math.abs(level[i] - target[i]);
       if (turns[i]) away = Math.min(away, 2 * Math.PI - away);
       if (judged[i]) near &&= away <= rules.position[i];
       if (judged[v]) near &&= Math.abs(a[i] - atTarget[i]) <= rules.rate[v - q];
@@ -199,7 +208,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     }
     all.result -= mean * h;
     all.time += period;
-    judge();
+    judge(conditions.theta);
   }
   return all;
 }

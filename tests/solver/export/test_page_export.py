@@ -15,18 +15,21 @@ import pytest
 import torch
 
 import modelgen
+from modelgen.cli import main as build
 from solver.cli import main
 from solver.export.js_export import numbers
 from solver.export.page_export import emit, engine, observing
+from solver.observer.observer import lean
 from solver.plants.harsh import Harsh, Harshness
-from solver.plants.outcome import controller, rollouts
+from solver.plants.outcome import controller, rollouts, succeeded
 from solver.plants.plant import Nominal
 from solver.problem.problem import Problem
+from solver.problem.robots import load_robot
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from solver.value.frozen import FrozenValue
 from tests.modelgen.support.forgery import with_free_text
-from tests.solver.small_trainings import start_unjudged
+from tests.solver.small_trainings import MODELS, start_unjudged
 
 pytestmark = pytest.mark.slow
 
@@ -43,9 +46,9 @@ function roll(x, theta, periods, stiction) {
 """
 
 
-def in_float64(solution: Solution) -> tuple[Problem, FrozenValue]:
-    """The problem and the value function of a run with every number in double precision."""
-    robot = modelgen.load(solution.problem.robot.name, dtype="float64", parallel=False)
+def in_float64(solution: Solution, folder: Path | None = None) -> tuple[Problem, FrozenValue]:
+    """The problem and the value function of a run with every number in double precision. folder: of its artifact."""
+    robot = modelgen.load(solution.problem.robot.name, dtype="float64", parallel=False, directory=folder)
     problem = Problem(robot)
     for name, value in list(vars(problem).items()):
         if isinstance(value, torch.Tensor) and value.is_floating_point():
@@ -144,6 +147,45 @@ def test_the_observer_in_javascript_is_that_of_evaluate(
     estimate = float(expected.estimates[parameter][0])
     assert found["found"][estimated] == pytest.approx(estimate, rel=1e-4)
     assert abs(estimate / float(problem.theta[estimated]) - 1.0) > 1e-3
+
+
+WIND = """wind = robot.parameter("wind", 0.0, "N", bounds=(-1.5, 1.5), meaning="constant force across")
+robot.apply(across, thrust * sin(pitch) + wind)
+"""
+
+
+def test_a_page_leans_against_the_wind(tmp_path: Path) -> None:
+    """As `evaluate` does: in closed loop with an observer that finds the wind, and where it judges success."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    text = (MODELS / "planar_quadrotor.py").read_text(encoding="utf-8").replace('Robot("planar_', 'Robot("windy_')
+    path = tmp_path / "windy_quadrotor.py"
+    path.write_text(text.replace("robot.apply(across, thrust * sin(pitch))\n", WIND), encoding="utf-8")
+    assert build(["build", str(path), "--generated", str(tmp_path)]) == 0
+    shipped = load_solution("planar_quadrotor-rfvi")
+    solution = replace(shipped, problem=Problem(load_robot("windy_quadrotor", "cpu", str(tmp_path))))
+    problem, value = in_float64(solution, tmp_path)
+    problem.theta, problem.theta_bounds = problem.theta.double(), problem.theta_bounds.double()
+    script, run = racer.MiniRacer(), {**numbers(solution), "observer": observing(solution.problem)}
+    loop = LOOP.replace("delay: 0,", "finds: true, delay: 0,")
+    script.eval(f"{engine(solution.problem)}\nconst run = {json.dumps(run)};\n{loop}")
+    theta = problem.theta.clone()
+    theta[-1] = 1.2
+    x = problem.target[None].double().clone()
+    plant = Harsh(problem, Harshness(encoder=1.0), theta)
+    policy = controller(problem, value, solution.run.settings.reaction_periods)
+    expected = rollouts(problem, policy, x, plant, seconds=3.0, observed=True, estimate=["wind"])
+    found = json.loads(script.eval(f"roll({x[0].tolist()}, {theta.tolist()}, {len(expected.u)}, 0)"))
+    np.testing.assert_allclose(found["states"][-1][:3], expected.x[-1, 0, :3].numpy(), atol=0.01)
+    near = torch.tensor([[0.0, 0.0, 0.1, 0.0, 0.0, 0.0]], dtype=torch.float64)
+    for begin, words in ((None, ""), (near, f", {near[0].tolist()}")):
+        apart = script.eval(
+            f"JSON.stringify([...simulation.observer.lean(facts.task.target, {theta.tolist()}{words})])"
+        )
+        np.testing.assert_allclose(json.loads(apart), lean(problem, theta[None], begin)[0].numpy(), atol=1e-5)
+    assert abs(found["states"][-1][2]) > 0.2  # rad, far beyond the tolerance of a level pose
+    assert expected.success.item() is True
+    assert found["success"] is True
+    assert not succeeded(problem, expected.x).item()
 
 
 def test_page_is_one_file_without_links(finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
