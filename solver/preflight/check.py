@@ -15,7 +15,6 @@ import torch
 from scipy.optimize import lsq_linear
 
 from modelgen.arrays import Array
-from modelgen.identification.confidence import in_words
 from modelgen.linear import obstacle
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
@@ -40,6 +39,8 @@ def require_controllable(robot: CompiledRobot, identified: Identified) -> None:
     robot: with the identified parameters. A robot that cannot be controlled at these parameters passes, because the set
     is not the cause.
     """
+    from modelgen.identification.confidence import in_words  # imports Numba and all statistics of SciPy
+
     nominal_linearization = linearization(robot)
     if _obstacle(nominal_linearization):
         return
