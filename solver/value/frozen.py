@@ -87,7 +87,7 @@ class FrozenValue:
         lengths = [math.prod(shape) for shape in shapes]
         memory = self.members.weights[0].new_empty(sum(lengths)) if memory is None else memory[: sum(lengths)]
         *hidden, read, written, entries, outer, y = (
-            part.view(shape) for part, shape in zip(memory.split(lengths), shapes, strict=True)
+            part.view(shape) for part, shape in zip(torch.split(memory, lengths), shapes, strict=True)
         )
         return Workspace(tuple(hidden), (read, written), entries, outer, y)
 
