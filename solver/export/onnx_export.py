@@ -78,10 +78,11 @@ def value_of(solution: Solution, rows: Tensor) -> tuple[Tensor, Tensor]:
         features, basin = _of_context(features, basin, told, context)
         x = x if told.context.shift is None else x - context @ told.context.shift
     z = features(x)
-    error, inputs = features.error(z), z if told is None else torch.cat([z, context], 1)
+    straight, shrinking = features.straight(z)
+    error, inputs = straight * shrinking, z if told is None else torch.cat([z, context], 1)
     members = [_member(member, features.size, inputs, error) for member in ensemble.factors]
     value, dz, dy = (sum(parts) / float(len(members)) for parts in zip(*members, strict=True))
-    gradient = features.pull_back(x, z, error, dz, dy)
+    gradient = features.pull_back(x, z, error, shrinking, dz, dy)
     return basin.overlaid(x, value, gradient)
 
 

@@ -33,7 +33,7 @@ BISECTIONS = 24  # in the C source: they reduce the range of an input to the dig
 NEWTON_STEPS = 10  # most iterations for one input
 CONTRACTIONS = 50  # most iterations for several inputs
 CHECK_EVERY = 5  # iterations for several inputs between two tests for convergence
-CONVERGED = 1e-5  # relative change by an iteration at which the iterations end
+CONVERGED = 1e-5  # relative change of the inputs by an iteration at which the iterations end
 SMALL = 1e-9  # keeps divisions by an argument or a pivot finite
 LARGEST_REACTION = 100.0  # control periods
 SHORTEST = 0.02  # of the input limit, length of a chord: differences over a shorter one are rounding noise
@@ -180,14 +180,15 @@ def _contracted(cost: TensorActionCost, w: Tensor, p: Tensor) -> Tensor:
     """
     inputs, right = range(w.shape[1]), list(w.T.contiguous())
     p = p.permute(1, 2, 0).contiguous()
-    at = w
-    for k in range(1, CONTRACTIONS + 1):
+    at = u = w
+    for k in range(CONTRACTIONS):
         away = torch.where(at.abs() < SMALL, SMALL, at)
-        share = ((cost.policy(away) - cost.trim) / away).T.contiguous()
-        rows = [[p[i, j] * share[j] + 1.0 if i == j else p[i, j] * share[j] for j in inputs] for i in inputs]
-        last, at = at, torch.stack(solved(rows, right), 1)
-        if k % CHECK_EVERY == 0 and _converged(at, last):
+        last, u = u, cost.policy(away)
+        if k and k % CHECK_EVERY == 0 and _converged(u, last):
             break
+        share = ((u - cost.trim) / away).T.contiguous()
+        rows = [[p[i, j] * share[j] + 1.0 if i == j else p[i, j] * share[j] for j in inputs] for i in inputs]
+        at = torch.stack(solved(rows, right), 1)
     return at
 
 
@@ -212,8 +213,12 @@ def solved(a: list[list[Any]], b: list[Any]) -> list[Any]:
 
 
 def _converged(now: Tensor, last: Tensor) -> bool:
-    """Whether iterations have converged. Always False on a GPU: to read the answer would wait for the device."""
-    return now.device.type == "cpu" and bool(((now - last).abs() <= CONVERGED * last.abs()).all())
+    """Whether the inputs (N, m) have converged, relative to the largest of a state: one near zero changes by rounding.
+
+    Always False on a GPU: to read the answer would wait for the device.
+    """
+    size = last.abs().amax(1, keepdim=True) if now.shape[1] > 1 else last.abs()
+    return now.device.type == "cpu" and bool(((now - last).abs() <= CONVERGED * size).all())
 
 
 def require_reaction_periods(periods: float) -> None:

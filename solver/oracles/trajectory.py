@@ -21,8 +21,7 @@ from typing import Any
 
 import casadi
 import numpy as np
-from scipy.spatial.transform import Rotation as Turned
-from scipy.stats import norm, qmc
+from scipy.special import ndtr, ndtri
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
@@ -54,6 +53,8 @@ def design(metadata: Metadata, count: int) -> Array:
     spread = np.flatnonzero(deviation > 0.0)
     if count == 1 or not len(spread):
         return mean[None]
+    from scipy.spatial.transform import Rotation as Turned
+
     starts, moved = np.tile(mean, (count, 1)), np.zeros((count, tangent.size))
     moved[:, spread] = _normal(count, len(spread))
     for i, place in zip(*tangent.plain, strict=True):
@@ -64,7 +65,7 @@ def design(metadata: Metadata, count: int) -> Array:
         entries, size = rotation.quaternion, float(deviation[places][0])
         turned = Turned.from_quat(starts[:, entries], scalar_first=True)
         if size >= UNIFORM:
-            turned = Turned.from_quat(_uniform(norm.cdf(moved[:, places])), scalar_first=True)
+            turned = Turned.from_quat(_uniform(ndtr(moved[:, places])), scalar_first=True)
         elif size:
             turned = turned * Turned.from_rotvec(size * moved[:, places])
         goal = Turned.from_quat(np.array(metadata.task.target)[entries], scalar_first=True)
@@ -95,9 +96,11 @@ def require_within(metadata: Metadata, start: Array, what: str) -> None:
 
 def _normal(count: int, dimensions: int) -> Array:
     """Standard normal samples (count, dimensions). All columns have the same quantiles."""
+    from scipy.stats import qmc  # takes longer to import than a preview
+
     rng, strata = np.random.default_rng(0), (np.arange(count) + 0.5) / count
     designs = [np.column_stack([rng.permutation(strata) for _ in range(dimensions)]) for _ in range(DESIGNS)]
-    samples: Array = norm.ppf(min(designs, key=qmc.discrepancy))
+    samples: Array = ndtri(min(designs, key=qmc.discrepancy))
     samples /= samples.std(axis=0)
     return samples
 

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 
 from modelgen.arrays import Array
-from modelgen.identification.confidence import in_words
 from modelgen.linear import obstacle
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
@@ -39,6 +38,8 @@ def require_controllable(robot: CompiledRobot, identified: IdentifiedSet) -> Non
     robot: with the identified parameters. A robot that cannot be controlled at these parameters passes, because the set
     is not the cause.
     """
+    from modelgen.identification.confidence import in_words  # imports Numba and all statistics of SciPy
+
     nominal_linearization = linearization(robot)
     if _obstacle(nominal_linearization):
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 
 import torch
 from torch import Tensor
@@ -47,7 +48,7 @@ def left_all_bounds(problem: Problem, theta: Tensor) -> SolverError:
 def changed_parameters(problem: Problem, changes: Mapping[str, Change]) -> Tensor:
     """Parameters theta (p,) with some of them changed from their nominal values.
 
-    Raises SolverError for an unknown name, for a factor of a parameter that is 0, and for a value that is not finite,
+    Raises SolverError for an unknown name, for a change that is no number, for a factor of a parameter that is 0, and for a value that is not finite,
     or not positive although the bounds of the model file are.
     """
     names = problem.robot.parameter_names
@@ -57,6 +58,11 @@ def changed_parameters(problem: Problem, changes: Mapping[str, Change]) -> Tenso
             raise SolverError(
                 f"robot {problem.robot.name} has no parameter '{name}'.{suggestion(name, names)} Parameters: "
                 f"{', '.join(names)}"
+            )
+        if not isinstance(change, Real | Relative):
+            raise SolverError(
+                f"{name} is {change!r}; give a number in SI units, solver.Relative(1.3) for 1.3 times its nominal value, "
+                "or solver.Relative(added=0.1)"
             )
         i = names.index(name)
         number = max(abs(change.factor), abs(change.added)) if isinstance(change, Relative) else abs(change)

@@ -85,15 +85,18 @@ def load_rollout_policy(
 
 def diagnosis(folder: Path) -> str:
     """Paragraph on a finished run that does not solve its task, see `advice`; empty for others."""
-    best, solution = load_run_checkpoint(folder)["best"], load_solution(folder)
+    best, rows = load_run_checkpoint(folder)["best"], read_metrics(folder)
     if not best:
         return ""
+    if Score(*best["score"]).successes >= SOLVED:
+        return roughness(rows, folder)
+    solution = load_solution(folder)
     run, problem = solution.run, solution.problem
     starts = sample_starts(problem, run.settings.episodes, EVALUATION_SEED)
     kept = summary(rollouts(problem, solution.controller(), starts))
     kept["selection_success"] = Score(*best["score"]).successes
     idle_return = float(rollouts(problem, without_input(problem), starts).returns.mean())
-    return advice(kept, read_metrics(folder), idle_return, run.robot, folder)
+    return advice(kept, rows, idle_return, run.robot, folder)
 
 
 def _session(
@@ -274,15 +277,13 @@ NOMINAL = {"value_mismatch", "adversary"}  # keys of the rows of evaluations
 def advice(
     kept: Mapping[str, float], rows: Sequence[dict[str, float]], idle_return: float, robot: str, folder: Path
 ) -> str:
-    """Paragraph with the metrics and changes to try. Empty if the task is solved and V is smooth.
+    """Paragraph on an unsolved task with the metrics and changes to try.
 
     kept: success_rate, return_mean and limit_rate of the best policy, and its selection_success. rows: of
     metrics.jsonl; they only explain, so a damaged file does not change the success. idle_return: mean return of the
     robot without input from the task's starts.
     """
     evaluated, reached = [row for row in rows if row.keys() >= EVALUATED], kept["selection_success"]
-    if reached >= SOLVED:
-        return _roughness(evaluated, folder)
     fitted = [row for row in rows if row.keys() >= FITTED][-1:]
     errors = [row["value_error"] / max(abs(row["target_mean"]), 1e-9) for row in fitted]
     judged = "; there a success that met a limit counts as two thirds" if kept["limit_rate"] > 0.0 else ""
@@ -299,9 +300,11 @@ def advice(
     return " ".join([text, *_remedies(kept, last, max(errors, default=0.0), idle_return, robot), then])
 
 
-def _roughness(evaluated: Sequence[dict[str, float]], folder: Path) -> str:
-    """Sentences on a rough V; empty for a smooth V. With adversaries V differs from the nominal return in any case."""
-    nominal = [row["value_mismatch"] for row in evaluated if row.keys() >= NOMINAL and row["adversary"] == 0.0]
+def roughness(rows: Sequence[dict[str, float]], folder: Path) -> str:
+    """Sentences on the rough V of a solved task; empty for a smooth V. With adversaries V differs from the nominal
+    return in any case."""
+    evaluated = [row for row in rows if row.keys() >= NOMINAL | EVALUATED]
+    nominal = [row["value_mismatch"] for row in evaluated if row["adversary"] == 0.0]
     if not nominal or nominal[-1] <= MISMATCH:
         return ""
     return (

@@ -53,18 +53,21 @@ class Features:
 
     def error(self, z: Tensor) -> Tensor:
         """Error y (N, n_z) of the features z (N, n_z)."""
-        y, shrinking = self._straight(z)
+        y, shrinking = self.straight(z)
         return y * shrinking
 
-    def _straight(self, z: Tensor) -> tuple[Tensor, Tensor]:
+    def straight(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """W^T e (N, n_z) and the factor 1/sqrt(1 + |W^T e|^2/c) (N, 1)."""
         y = times(z - self.at_target, self.metric)
         return y, (1.0 + self.bend * (y * y).sum(1, keepdim=True)).rsqrt()
 
-    def pull_back(self, x: Tensor, z: Tensor, y: Tensor, dz: Tensor, dy: Tensor) -> Tensor:
-        """dV/dx (N, n) at x from z(x), y = error(z), and the derivatives dz and dy of V(z, y) in them, all (N, n_z)."""
+    def pull_back(self, x: Tensor, z: Tensor, y: Tensor, shrinking: Tensor, dz: Tensor, dy: Tensor) -> Tensor:
+        """dV/dx (N, n) at x from z(x), y = error(z), and the derivatives dz and dy of V(z, y) in them, all (N, n_z).
+
+        shrinking: the factor (N, 1) of `straight`.
+        """
         along = (dy * y).sum(1, keepdim=True) * self.bend
-        dz = dz + times((dy - along * y) * self._straight(z)[1], self.metric.mT)
+        dz = dz + times((dy - along * y) * shrinking, self.metric.mT)
         c = len(self.angles)
         dx = torch.empty_like(x)
         dx[:, self.angles] = dz[:, :c] * z[:, c : 2 * c] - dz[:, c : 2 * c] * z[:, :c]

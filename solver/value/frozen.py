@@ -6,6 +6,7 @@ products, without autograd.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,7 +32,7 @@ class ValueFunction(Protocol):
 
 @dataclass(frozen=True)
 class Workspace:
-    """Buffers of E members for one batch size. Calls reuse them, so that they stay in the cache.
+    """Buffers of E members for one batch size, parts of one memory that calls reuse, so that it stays in the cache.
 
     A hidden layer is (E, N, width). Arrays with few features are transposed, (E, n_z, N) or (E, K, N), because BLAS
     multiplies a tall matrix by one with few columns several times slower than its transpose.
@@ -71,49 +72,56 @@ class FrozenValue:
         self.members = _folded(ensemble.factors)
 
     def buffered(self, size: int) -> ValueFunction:
-        """Function for batches of `size` states with buffers that it reuses. Only one thread may call it."""
-        return partial(self, space=self._workspace(size))
+        """`sparing` for batches of at most `size` states, in memory that it reuses. Only one thread may call it."""
+        return partial(self.sparing, memory=self.members.weights[0].new_empty(sum(map(math.prod, self._shapes(size)))))
 
-    def _workspace(self, size: int) -> Workspace:
-        weights, new = self.members.weights, self.members.weights[0].new_empty
-        members, features, entries = len(weights[0]), self.features.size, weights[-1].shape[2]
-        return Workspace(
-            hidden=tuple(new(members, size, w.shape[2]) for w in weights[:-1]),
-            adjoint=(new(members, size, weights[0].shape[2]), new(members, size, weights[0].shape[2])),
-            entries=new(members, entries, size),
-            outer=new(members, entries, size),
-            y=new(members, features, size),
+    def _shapes(self, size: int) -> list[tuple[int, int, int]]:
+        """Shapes of the arrays of a workspace, in their order."""
+        weights = self.members.weights
+        members, width, features, entries = len(weights[0]), weights[0].shape[2], self.features.size, len(self.rows)
+        layers = [(members, size, w.shape[2]) for w in weights[:-1]]
+        return [*layers, *2 * [(members, size, width)], *2 * [(members, entries, size)], (members, features, size)]
+
+    def _workspace(self, size: int, memory: Tensor | None = None) -> Workspace:
+        shapes = self._shapes(size)
+        lengths = [math.prod(shape) for shape in shapes]
+        memory = self.members.weights[0].new_empty(sum(lengths)) if memory is None else memory[: sum(lengths)]
+        *hidden, read, written, entries, outer, y = (
+            part.view(shape) for part, shape in zip(torch.split(memory, lengths), shapes, strict=True)
         )
+        return Workspace(tuple(hidden), (read, written), entries, outer, y)
 
     @torch.no_grad()
-    def __call__(self, x: Tensor, space: Workspace | None = None) -> tuple[Tensor, Tensor]:
+    def __call__(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """V (N,) and dV/dx (N, n) at the rows x (N, n + k)."""
         states, features, basin = self.frame.at(x)
-        networks = self._networks(x, states, features, space or self._workspace(len(x)))
-        return basin.overlaid(states, *networks)
+        return basin.overlaid(states, *self._networks(x, states, features, self._workspace(len(x), memory)))
 
     @torch.no_grad()
-    def sparing(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def sparing(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """V (N,) and dV/dx (N, n) at the rows x (N, n + k), with networks evaluated only outside the basin.
 
-        It is faster for rollouts, whose states are mostly in the basin. The last digits may differ from `__call__`,
-        because matrix products of other sizes round differently.
+        It is faster where states are in the basin: those of rollouts mostly, those of targets from a tenth to a half.
+        The last digits may differ from `__call__`, because matrix products of other sizes round differently.
         """
         if self.basin.empty or x.device.type != "cpu":  # on a GPU, to count the states would wait for it
-            return self(x)
-        states, _, basin = self.frame.at(x)
+            return self(x, memory)
+        states, features, basin = self.frame.at(x)
         value, dx, inside = basin.quadratic(states)
         rows = torch.nonzero(~inside)[:, 0]
+        if len(rows) == len(x):
+            return self._networks(x, states, features, self._workspace(len(x), memory))
         if len(rows):
             outside = x[rows]
             there = self.frame.at(outside)[:2]
-            value[rows], dx[rows] = self._networks(outside, *there, self._workspace(len(rows)))
+            value[rows], dx[rows] = self._networks(outside, *there, self._workspace(len(rows), memory))
         return value, dx
 
     def _networks(self, rows: Tensor, x: Tensor, features: Features, space: Workspace) -> tuple[Tensor, Tensor]:
         """V (N,) and dV/dx (N, n) of the networks, also in the basin, at the rows with the states x and features."""
         z = features(x)
-        error, inputs = features.error(z), self.frame.inputs(z, rows)
+        straight, shrinking = features.straight(z)
+        error, inputs = straight * shrinking, self.frame.inputs(z, rows)
         factor = error.T.index_select(0, self.rows)
         _forward(self.members, inputs, space)
         entries, outer, y = space.entries, space.outer, space.y
@@ -128,7 +136,7 @@ class FrozenValue:
         outer.index_copy_(1, self.diagonal, steepness)
         factor_of_mean = -2.0 / len(outer)
         dz = _reverse(self.members, space).mul_(factor_of_mean)[: features.size]
-        dx = features.pull_back(x, z, error, dz.T, direct.mul_(factor_of_mean).T)
+        dx = features.pull_back(x, z, error, shrinking, dz.T, direct.mul_(factor_of_mean).T)
         return value.div_(-len(outer)), dx
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from solver.cli import main
-from solver.training.lifecycle import advice
+from solver.training.lifecycle import advice, roughness
 
 ROW = {
     "iteration": 4.0,
@@ -36,7 +36,7 @@ def text_of(kept: dict[str, float], *rows: dict[str, float]) -> str:
 
 
 def test_solved_task_has_no_diagnosis() -> None:
-    assert text_of(ROW | {"selection_success": 0.96}, ROW) == ""
+    assert roughness([ROW], Path("run")) == ""
 
 
 def test_damaged_metrics_do_not_change_the_success() -> None:
@@ -57,8 +57,7 @@ def test_damaged_metrics_do_not_change_the_success() -> None:
     ],
 )
 def test_rough_v_of_a_solved_task_is_reported(rows: list[tuple[float, float]], words: str) -> None:
-    solved = ROW | {"selection_success": 1.0}
-    text = text_of(solved, *(solved | {"adversary": share, "value_mismatch": mismatch} for share, mismatch in rows))
+    text = roughness([ROW | {"adversary": share, "value_mismatch": of} for share, of in rows], Path("run"))
     assert bool(text) == bool(words)
     assert words in text
 

@@ -35,6 +35,8 @@ GAME |= {
     "adversary_ramp": (0.3, 0.6),
     "states": 3072,
     "minibatch": 256,
+    "convergence": 0.0,
+    "evaluate_every": 24,  # once, at the end
 }
 
 

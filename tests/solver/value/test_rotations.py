@@ -61,7 +61,7 @@ def test_the_metric_is_the_riccati_equations_near_the_target(problem: Problem, e
     P = torch.tensor(riccati[0]).float()
     e = 0.01 * torch.randn(200, problem.geometry.size, generator=torch.Generator().manual_seed(0))
     z = ensemble.features(problem.geometry.moved(problem.target, e))
-    y, _ = ensemble.features._straight(z)
+    y, _ = ensemble.features.straight(z)
     unseen = UNSEEN * 5.0 * (z - ensemble.features.at_target).square().sum(1)
     torch.testing.assert_close((y * y).sum(1), ((e @ P) * e).sum(1) + unseen, rtol=0.02, atol=0)
 
