@@ -83,13 +83,13 @@ class Evaluation:
         if self.drawn:
             jumping = "" if self.jump is None else f", another one after every {self.jump:g} s"
             lines.append(f"{' '.join(self.drawn)}: random in every rollout{jumping}, and told")
-        for name, (mean, largest) in self.at_rest.items():
-            lines.append(f"{name}: {mean:.2g} from its target at the end, at most {largest:.2g}")
+        rest = self.at_rest.items()
+        lines += [f"{name}: {mean:.2g} from its target at the end, at most {most:.2g}" for name, (mean, most) in rest]
         lines += [f"{name}: the policy is told {self.parameters[name]:.4g}" for name in self.told]
         for name, (mean, deviation) in self.estimates.items():
             told = " (the policy is told its estimate)" if name in self.told_estimates else ""
-            true = self.parameters[name]
-            lines.append(f"{name}: estimated {mean:.4g} +- {deviation:.2g}, in the plant {true:.4g}{told}")
+            estimate = f"{name}: estimated {mean:.4g} +- {deviation:.2g}"
+            lines.append(f"{estimate}, in the plant {self.parameters[name]:.4g}{told}")
         if self.estimates:
             lines.append(f"normalised innovation {self.innovation:.2f} (1 if the model is right)")
         return "\n    ".join(lines)
