@@ -253,9 +253,9 @@ class Quantity:
         return Quantity(self.within, self.graph.negative(self.node))
 
 
-def quantity_of(expression: Expr, whole: Domain, definitions: Sequence[Definition] = ()) -> Quantity:
+def quantity_of(expression: Expr, whole: Domain) -> Quantity:
     """An expression as a quantity of the symbols that it depends on."""
-    within = nodes_of([expression], whole, definitions)
+    within = nodes_of([expression], whole)
     return Quantity(within, within.nodes[0])
 
 

@@ -40,7 +40,6 @@ def run(options: Options) -> None:
     """Roll out and print."""
     from solver.commands.changes import read_changes, read_estimate
     from solver.evaluation.evaluation import evaluate
-    from solver.plants.outcome import decimals
 
     result = evaluate(
         options.run,
@@ -60,34 +59,8 @@ def run(options: Options) -> None:
     if options.json:
         print(json.dumps(result.to_json(), indent=2, allow_nan=False))
         return
-    plant_name = "" if options.plant == "nominal" else f"{' '.join([options.plant, *options.harsh])}, "
-    plant_name += "observer, " if options.observer else ""
-    numbers = result.statistics
-    digits = decimals(numbers["return_mean"])
-    print(
-        f"{result.label}, {plant_name}{' '.join(options.changes) or 'nominal'}, {options.episodes} rollouts:  "
-        f"return {numbers['return_mean']:.{digits}f} +- {numbers['return_spread']:.{digits}f}  "
-        f"(state {numbers['state_reward']:.{digits}f}, action {numbers['action_reward']:.{digits}f}, "
-        f"worst {numbers['return_worst']:.{digits}f})   success {100 * numbers['success_rate']:.0f} %"
-    )
-    if result.horizon is not None and result.jump is None:
-        print(f"    a rollout lasts {result.horizon:g} s, for the slowest robot of the family")
-    if result.drawn:
-        jumping = "" if result.jump is None else f", another one after every {result.jump:g} s"
-        print(f"    {' '.join(result.drawn)}: random in every rollout{jumping}, and told")
-    for name, (mean, largest) in result.at_rest.items():
-        print(f"    {name}: {mean:.2g} from its target at the end, at most {largest:.2g}")
-    for name in result.told:
-        print(f"    {name}: the policy is told {result.parameters[name]:.4g}")
-    for name, (mean, deviation) in result.estimates.items():
-        told = " (the policy is told its estimate)" if name in result.told_estimates else ""
-        true = result.parameters[name]
-        print(f"    {name}: estimated {mean:.4g} +- {deviation:.2g}, in the plant {true:.4g}{told}")
-    if result.estimates:
-        print(f"    normalised innovation {result.innovation:.2f} (1 if the model is right)")
+    where = [] if options.plant == "nominal" else [" ".join([options.plant, *options.harsh])]
+    where += [*(["observer"] if options.observer else []), " ".join(options.changes) or "nominal"]
+    print(result.text(", ".join(where)))
     if result.states_at_limit:
-        warn(
-            f"{100 * numbers['limit_rate']:.0f} % of the rollouts reached the limit of "
-            f"{', '.join(result.states_at_limit)}, where the simulation holds a state as a wall would. If the robot "
-            "has no such wall, widen the limit in the model file, or train anew with `solver train --limit-cost 3`."
-        )
+        warn(result.text_of_limits())

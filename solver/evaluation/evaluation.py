@@ -15,7 +15,16 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.evaluation.source import PolicySource, source_of
 from solver.plants import PlantName, all_effects, make_plant
-from solver.plants.outcome import Jumps, Rollouts, require_episodes, rollouts, sample_starts, settling_periods, summary
+from solver.plants.outcome import (
+    Jumps,
+    Rollouts,
+    decimals,
+    require_episodes,
+    rollouts,
+    sample_starts,
+    settling_periods,
+    summary,
+)
 from solver.problem.given import is_number
 from solver.problem.parameters import Change, changed_parameters, left_all_bounds
 from solver.problem.problem import Problem
@@ -59,6 +68,39 @@ class Evaluation:
     def __repr__(self) -> str:
         mean, success = self.statistics["return_mean"], 100 * self.statistics["success_rate"]
         return f"<evaluation of {self.label}: {self.plant} plant, return {mean:.2f}, success {success:.0f} %>"
+
+    def text(self, where: str) -> str:
+        """Output of `solver evaluate`. where: the plant and what is changed in it."""
+        numbers, digits = self.statistics, decimals(self.statistics["return_mean"])
+        lines = [
+            f"{self.label}, {where}, {self.episodes} rollouts:  "
+            f"return {numbers['return_mean']:.{digits}f} +- {numbers['return_spread']:.{digits}f}  "
+            f"(state {numbers['state_reward']:.{digits}f}, action {numbers['action_reward']:.{digits}f}, "
+            f"worst {numbers['return_worst']:.{digits}f})   success {100 * numbers['success_rate']:.0f} %"
+        ]
+        if self.horizon is not None and self.jump is None:
+            lines.append(f"a rollout lasts {self.horizon:g} s, for the slowest robot of the family")
+        if self.drawn:
+            jumping = "" if self.jump is None else f", another one after every {self.jump:g} s"
+            lines.append(f"{' '.join(self.drawn)}: random in every rollout{jumping}, and told")
+        rest = self.at_rest.items()
+        lines += [f"{name}: {mean:.2g} from its target at the end, at most {most:.2g}" for name, (mean, most) in rest]
+        lines += [f"{name}: the policy is told {self.parameters[name]:.4g}" for name in self.told]
+        for name, (mean, deviation) in self.estimates.items():
+            told = " (the policy is told its estimate)" if name in self.told_estimates else ""
+            estimate = f"{name}: estimated {mean:.4g} +- {deviation:.2g}"
+            lines.append(f"{estimate}, in the plant {self.parameters[name]:.4g}{told}")
+        if self.estimates:
+            lines.append(f"normalised innovation {self.innovation:.2f} (1 if the model is right)")
+        return "\n    ".join(lines)
+
+    def text_of_limits(self) -> str:
+        """Warning of the states that were at their limit."""
+        return (
+            f"{100 * self.statistics['limit_rate']:.0f} % of the rollouts reached the limit of "
+            f"{', '.join(self.states_at_limit)}, where the simulation holds a state as a wall would. If the robot "
+            "has no such wall, widen the limit in the model file, or train anew with `solver train --limit-cost 3`."
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Content of `solver evaluate --json`."""

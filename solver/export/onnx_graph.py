@@ -161,8 +161,8 @@ def _node(kind: str, shape_of: Callable[..., Tensor]) -> Callable[..., OnnxTenso
     return rule
 
 
-def _shaped(x: OnnxTensor, label: str, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> OnnxTensor:
-    return OnnxTensor.of(x.graph, label, torch.empty(*shape, dtype=dtype, device="meta"))
+def _shaped(x: OnnxTensor, label: str, shape: Sequence[int]) -> OnnxTensor:
+    return OnnxTensor.of(x.graph, label, torch.empty(*shape, device="meta"))
 
 
 def _sizes(shape: Sequence[int]) -> list[int]:
