@@ -72,6 +72,8 @@ class Options:
 
     def command(self) -> str:
         """The words that say what is computed: not where files lie, nor what is trained already, nor how."""
+        if self.experiment == "all":  # a page keeps rows of earlier calls, with other --robots and --methods
+            return "solver reproduce all"
         words = ["solver", "reproduce", self.experiment, "--budget", self.budget]
         for flag in ("robots", "seeds", "methods"):
             if getattr(self, flag):

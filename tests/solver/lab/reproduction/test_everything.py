@@ -76,6 +76,7 @@ def test_only_rows_with_another_artifact_settings_or_code_are_made_again(
     assert rows[0]["return_mean"] in [last["return_mean"], *(row["return_mean"] for row in rows[1:])]
     assert "## Table 1" in (options.out / "paper.md").read_text()
     assert "Missing" not in (options.out / "gallery.md").read_text()
+    assert "Made by `solver reproduce all`" in (options.out / "gallery.md").read_text()
 
     edit(options, 0, settings="another")
     edit(options, 1, artifact="another", code="another")
