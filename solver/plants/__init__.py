@@ -12,7 +12,7 @@ from solver.errors import SolverError
 #: Module, or module:class, of every plant. It is imported when the plant is first made.
 PLANTS = {
     "nominal": "solver.plants.plant",
-    "euler": "solver.plants.plant:Euler",
+    "euler": "solver.plants.plant:EulerPlant",
     "harsh": "solver.plants.harsh",
     "mujoco": "solver.plants.mujoco",
 }

@@ -77,7 +77,7 @@ def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: S
     return Nominal(problem, theta)
 
 
-class Euler:
+class EulerPlant:
     """Plant of the paper's authors: explicit Euler at the task's simulation rate, and their sum of the cost.
 
     It adds energy to the robot, so that returns are too good. Results that are compared with the paper use it.
