@@ -39,7 +39,8 @@ class Options:
     seeds: list[Annotated[int, Range(0, SEEDS - 1)]] = field(default_factory=list)
     """Seeds in place of the budget's."""
     methods: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
-    """Names of rows or curves, such as rFVI "SAC-U UDR"; for the gallery rfvi or cfvi. By default all."""
+    """Names of rows or curves, such as rFVI "SAC-U UDR"; for the gallery rfvi or cfvi, and with `all` in capitals or
+    not. By default all."""
     baseline_steps: Annotated[int | None, Range(1, 10**9)] = None
     """Actions of the training of a baseline. By default as the algorithm needs."""
     jobs: Annotated[int, Range(1, MOST_JOBS)] = field(default_factory=lambda: os.cpu_count() or 1)
@@ -71,6 +72,8 @@ class Options:
 
     def command(self) -> str:
         """The words that say what is computed: not where files lie, nor what is trained already, nor how."""
+        if self.experiment == "all":  # a page keeps rows of earlier calls, with other --robots and --methods
+            return "solver reproduce all"
         words = ["solver", "reproduce", self.experiment, "--budget", self.budget]
         for flag in ("robots", "seeds", "methods"):
             if getattr(self, flag):

@@ -207,6 +207,7 @@ def over_time(problem: Problem, result: Rollouts, title: str, outcome: str) -> F
         axis.set_ylim(entry.middle - 1.05 * entry.limit, entry.middle + 1.05 * entry.limit)
         _label(axis, f"{entry.name}\n[{entry.unit}]")
     axes[-1].set_xlabel("time [s]")
+    figure.align_ylabels(axes)
     mean = float(result.returns.mean())
     figure.suptitle(f"{title}: return {mean:.{decimals(mean, 1)}f}, {outcome}")
     return figure

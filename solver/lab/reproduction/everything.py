@@ -113,7 +113,8 @@ def substance(source: str) -> str:
 class Everything:
     """All results: their plans, and the rows of `made.json`.
 
-    robots, methods: only rows that have these and no others. plans: by default those of PARTS.
+    robots, methods: only rows that have these and no others, in capitals or not: the gallery's cfvi is cFVI elsewhere.
+    plans: by default those of PARTS.
 
     Raises SolverError for names that no result has, and for a JSON file with other content.
     """
@@ -134,9 +135,10 @@ class Everything:
             ("--robots", robots, {t.robot for t in known}),
             ("--methods", methods, {t.method for t in known}),
         ):
-            if unknown := [name for name in given if name not in names]:
+            if unknown := sorted(set(map(str.lower, given)) - set(map(str.lower, names))):
                 raise SolverError(f"{flag} {' '.join(unknown)}: no result has it. Names: {', '.join(sorted(names))}")
-        self.wanted = lambda t: t.robot in (robots or {t.robot}) and t.method in (methods or {t.method})
+        chosen = [set(map(str.lower, names)) for names in (robots, methods)]
+        self.wanted = lambda t: all(not c or n.lower() in c for c, n in zip(chosen, (t.robot, t.method), strict=True))
 
     def rows(self, plan: Plan, anew: bool = False) -> dict[tuple[Any, ...], list[PlannedRun]]:
         """Runs of the stale rows of a plan, by row. anew: of all rows."""
@@ -155,9 +157,9 @@ class Everything:
         return ", ".join(name for name, then, now in changed if then != now)
 
     def lines(self, parent: Path, anew: bool = False) -> Iterator[str]:
-        """One line for every stale row with its reasons and hours, and the hours of all.
+        """One line for every stale row with its reasons and time, and the time of all.
 
-        parent: of the run folders. A run that several rows share, or that is finished, has no hours again.
+        parent: of the run folders. A run that several rows share, or that is finished, has no time again.
         """
         known, seen = _hours(self.out, self.made.values()), finished_runs(parent / code_hash()).keys()
         usual, total, count, counted = median(known.values() or [0.0]), 0.0, 0, set(seen)
@@ -168,9 +170,9 @@ class Everything:
                 hours = sum(known.get((t.robot, t.method.lower()), usual) for t in new.values())
                 reasons = dict.fromkeys(filter(None, (self.reason(plan, t) for t in runs))) or {"asked for": None}
                 name = " ".join(map(str, (plan.experiment, *row)))
-                yield f"{name}: {'; '.join(reasons)}; {len(new)} to train, {hours:.1f} h"
+                yield f"{name}: {'; '.join(reasons)}; {len(new)} to train, {_time(hours)}"
                 total, count = total + hours, count + len(new)
-        yield f"{count} trainings, about {total:.0f} h one after the other, without evaluations"
+        yield f"{count} trainings, about {_time(total)} one after the other, without evaluations"
 
     def make(self, train: Train, command: str, announce: Callable[[str], None], anew: bool = False) -> tuple[Runs, ...]:
         """Train and measure every stale row, and write its page and `made.json` as soon as its runs are finished."""
@@ -248,6 +250,10 @@ def _key(plan: Plan, training: PlannedRun) -> Key:
 
 def _origin(training: PlannedRun) -> tuple[str, str, str]:
     return training.run.artifact_hash, settings_hash(training.run), code_hash()
+
+
+def _time(hours: float) -> str:
+    return f"{hours:.1f} h" if hours >= 1.0 else f"{60.0 * hours:.0f} min"
 
 
 def _hours(out: Path, made: Any) -> dict[tuple[str, str], float]:

@@ -61,24 +61,30 @@ def test_only_rows_with_another_artifact_settings_or_code_are_made_again(
         *(f"gallery pendulum {method} {seed}" for seed in (0, 1) for method in ("cfvi", "rfvi")),
         *(f"table1 pendulum {method}" for method in ("cFVI", "rFVI", "RTDP cFVI", "RTDP rFVI")),
     ]
-    assert all(line.endswith("not made; 0 to train, 0.0 h") for line in stale(options))
+    assert all(line.endswith("not made; 0 to train, 0 min") for line in stale(options))
     assert make_all(options, Choice(), plans()) == 0
     assert capsys.readouterr().out.startswith("0 trained")
     assert stale(options) == []
+    chosen = Everything(options.out, Choice(), ["pendulum"], ["cfvi"], plans()).lines(options.runs, anew=True)
+    assert [line.partition(":")[0] for line in chosen][:-1] == [
+        *(f"gallery pendulum cfvi {seed}" for seed in (0, 1)),
+        "table1 pendulum cFVI",
+    ]
     rows = made(options)
     assert len(rows) == 12
     last = [json.loads(line) for line in next(options.runs.glob("*/pendulum-cfvi-*seed0/metrics.jsonl")).open()][-1]
     assert rows[0]["return_mean"] in [last["return_mean"], *(row["return_mean"] for row in rows[1:])]
     assert "## Table 1" in (options.out / "paper.md").read_text()
     assert "Missing" not in (options.out / "gallery.md").read_text()
+    assert "Made by `solver reproduce all`" in (options.out / "gallery.md").read_text()
 
     edit(options, 0, settings="another")
     edit(options, 1, artifact="another", code="another")
     edit(options, -1, code="another")
     assert stale(options) == [
-        "gallery pendulum cfvi 0: settings; 0 to train, 0.0 h",
-        "gallery pendulum cfvi 1: artifact, code; 0 to train, 0.0 h",
-        "table1 pendulum rFVI: code; 0 to train, 0.0 h",  # both seeds make the row
+        "gallery pendulum cfvi 0: settings; 0 to train, 0 min",
+        "gallery pendulum cfvi 1: artifact, code; 0 to train, 0 min",
+        "table1 pendulum rFVI: code; 0 to train, 0 min",  # both seeds make the row
     ]
     (options.out / "paper.md").unlink()
     assert make_all(options, Choice(), plans()) == 0
@@ -97,7 +103,7 @@ def test_a_row_is_written_before_a_later_training_fails(options: Options) -> Non
     assert [failure.code for failure in runs.failures] == [9, 9]
     assert [(row["method"], row["seed"]) for row in made(options)] == [("cfvi", 0), ("cfvi", 1)]
     assert [line.split(":")[0] for line in stale(options)][:2] == ["gallery pendulum rfvi 0", "gallery pendulum rfvi 1"]
-    assert "about 0 h" in list(every.lines(options.runs))[-1]
+    assert "about 0 min" in list(every.lines(options.runs))[-1]
 
 
 def test_unchanged_code_keeps_rows_and_runs(options: Options, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,5 +152,5 @@ def test_mistake_in_the_options_is_named(
 
 
 def test_a_name_that_no_result_has_is_refused() -> None:
-    with pytest.raises(SolverError, match="--methods TD3"):
-        Everything(Path("out"), Choice(), methods=("TD3",), plans=plans())
+    with pytest.raises(SolverError, match="--methods td3"):
+        Everything(Path("out"), Choice(), methods=("TD3", "rfvi"), plans=plans())
