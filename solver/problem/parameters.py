@@ -48,8 +48,8 @@ def left_all_bounds(problem: Problem, theta: Tensor) -> SolverError:
 def changed_parameters(problem: Problem, changes: Mapping[str, Change]) -> Tensor:
     """Parameters theta (p,) with some of them changed from their nominal values.
 
-    Raises SolverError for an unknown name, for a change that is no number, for a factor of a parameter that is 0, and for a value that is not finite,
-    or not positive although the bounds of the model file are.
+    Raises SolverError for an unknown name, a change that is no number, a factor of a parameter that is 0, and a value
+    that is not finite, or not positive although the bounds of the model file are.
     """
     names = problem.robot.parameter_names
     theta = problem.theta.clone()
@@ -61,8 +61,8 @@ def changed_parameters(problem: Problem, changes: Mapping[str, Change]) -> Tenso
             )
         if not isinstance(change, Real | Relative):
             raise SolverError(
-                f"{name} is {change!r}; give a number in SI units, solver.Relative(1.3) for 1.3 times its nominal value, "
-                "or solver.Relative(added=0.1)"
+                f"{name} is {change!r}; give a number in SI units, solver.Relative(1.3) for 1.3 times the nominal value, "
+                "or solver.Relative(added=0.1) to add to it"
             )
         i = names.index(name)
         number = max(abs(change.factor), abs(change.added)) if isinstance(change, Relative) else abs(change)

@@ -58,6 +58,11 @@ def test_change_that_cannot_be_read_is_an_error(load: Load, change: str, message
         changed_parameters(Problem(load("pendulum")), read_changes([change]))
 
 
+def test_change_from_python_that_is_no_number_is_an_error(load: Load) -> None:
+    with pytest.raises(SolverError, match=r"solver\.Relative"):
+        changed_parameters(Problem(load("pendulum")), {"mass": "1.3x"})  # type: ignore[dict-item]
+
+
 NUMBERS = st.floats().map(str) | st.text(max_size=8)
 CHANGES = st.builds("{}{}{}{}".format, st.sampled_from(["mass", "length", "m"]), st.sampled_from(["=", "", "=+"]),
                     NUMBERS, st.sampled_from(["", "x"]))  # fmt: skip
