@@ -61,7 +61,7 @@ def changed_parameters(problem: Problem, changes: Mapping[str, Change]) -> Tenso
             )
         if not isinstance(change, Real | Relative):
             raise SolverError(
-                f"{name} is {change!r}; give a number in SI units, solver.Relative(1.3) for 1.3 times the nominal value, "
+                f"{name} is {change!r}; give a number in SI units, solver.Relative(1.3) for 1.3 times the model's, "
                 "or solver.Relative(added=0.1) to add to it"
             )
         i = names.index(name)
