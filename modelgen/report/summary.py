@@ -12,7 +12,7 @@ import numpy as np
 from modelgen.artifact.folder import MANIFEST, REPORT, program, proof
 from modelgen.artifact.manifest import Manifest
 from modelgen.backends.casadi import compiled
-from modelgen.program.mechanics import trims
+from modelgen.program.trim import trims
 
 EPSILON = 1e-9  # of an input's unit: a smaller slope is rounding
 
