@@ -430,7 +430,7 @@ class HeldPolicy:
         ones, count, d = np.ones((n, 1)), len(x.middle), x.slopes.shape[0]
         result = Linear(np.zeros((count, 1)), np.zeros((d, count, 1)), np.zeros((count, 1)))
         known = np.zeros(count, bool)
-        B_own = Linear(B.middle, np.concatenate([B.slopes, np.zeros_like(B.slopes[:1])]), B.rest)
+        B_own = Linear(B.middle, np.concatenate([B.slopes, np.zeros_like(B.rest)[None]]), B.rest)
         here, there = self.slope.both(x), self.slope.both(whole)
         for first, can in zip(*here, strict=True):
             for second, may in zip(*there, strict=True):
