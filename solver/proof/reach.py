@@ -12,18 +12,14 @@ may be any of their box, other ones in every period.
 
 from __future__ import annotations
 
-import functools
 import itertools
-import operator
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from scipy.ndimage import map_coordinates
 
 from modelgen.arrays import Array
 from modelgen.program.differentiate import forward
@@ -31,7 +27,6 @@ from modelgen.program.enclosure import affine
 from modelgen.program.functions import Program
 from modelgen.program.graph import Graph, Node
 from solver.errors import SolverError
-from solver.game.policies import make_policy
 from solver.proof.affine import rounding, upward
 from solver.proof.held_loop import HeldLoop, evaluated, inputs_of
 from solver.proof.outside import HeldPolicy, Linear
@@ -45,17 +40,9 @@ INFLATIONS = 4  # of the enclosure of the motion in a period
 BATCH = 1500  # boxes at once
 GRID = 512  # boxes a state in the first grid
 FINEST = 2048  # and in the last one
-COARSEST = 64  # of the largest cells
-GUIDE = 256  # nodes a state of the order
-NEAR = 3  # boxes from what is proven, at which a cell is followed
-PERIODS = 24  # for which an image is followed
-COARSE_PERIODS = 8  # after which a cell larger than a box is halved
-WIDEST = 0.15  # half width of an image, by the domain's, beyond which it is not followed
-PARTS = 4  # of each symbol of an image
-APART = 6  # periods between the trajectories of a cell, beyond which it is halved
-NEVER = 1e4  # periods
-LONGEST = 800  # trajectories of the order, in periods
-SEAM = 1e-9  # of a box: more than the rounding of an index
+SIZES = GRID, 2 * GRID, FINEST
+PERIODS = 24  # after which a box waits for its halves
+WIDEST = 0.25  # half width of an image, by the domain's, beyond which it is not followed
 PIECES = 4  # of the range of each parameter: the bounds of a period are of second order in its width
 SMALL = 1e-6  # largest error of a numerical inverse
 
@@ -84,10 +71,7 @@ class Reach:
 
     def claim(self) -> dict[str, Any]:
         """The boxes as a part of a file (`solver.proof.written`)."""
-        groups = [
-            np.hstack([part.periods[:, None], part.cells.k[:, None], part.cells.at]).ravel().tolist()
-            for part in self.found
-        ]
+        groups = [[part.k, *np.hstack([part.periods[:, None], part.at]).ravel().tolist()] for part in self.found]
         return {"first": self.first, "seconds": self.seconds, "groups": groups}
 
 
@@ -101,11 +85,8 @@ class Step:
         if len(loop.trim) != 1:
             raise SolverError(f"{loop.robot.name} has {len(loop.trim)} inputs; --reach proves robots of one input")
         self.loop, self.policy, self.input_error = loop, HeldPolicy(solution, loop), input_error
-        self.spread = spread
         self.pieces, self.n = _pieces(loop.nominal, spread), len(loop.target)
         self.end, self.rates, self.remainder = self._kernels()
-        self.value = solution.value
-        self.act = make_policy(solution.problem, solution.value, solution.run.settings.reaction_periods)
 
     def _kernels(self) -> tuple[Any, Any, Any]:
         """Kernels of x+ without its remainder, of F, and of R, all by (x, u, theta)."""
@@ -138,16 +119,6 @@ class Step:
         parts = [self._moved(x, u, theta, spread) for theta, spread in self.pieces]
         found = _hull([image for image, _ in parts])
         return found, np.logical_and.reduce([known for _, known in parts]) & np.isfinite(found.bend).all(1)
-
-    def of_points(self, x: Array) -> list[Array]:
-        """The states (N, n) after a period, nearly: of the nominal robot, and of corners of the parameters' box."""
-        states = torch.as_tensor(x, dtype=torch.float32)
-        u, found = self.act.respond(states, self.value(states)[1]).u.double().numpy(), []
-        for signs in itertools.product(*[(-1, 1) if half > 0 else (0,) for half in self.spread]):
-            theta = np.broadcast_to(self.loop.nominal + signs * self.spread, (len(x), len(self.spread)))
-            values = np.hstack([x, u, theta])
-            found.append(evaluated(self.end, values, 0 * values)[0])
-        return found
 
     def _moved(self, x: Linear, u: Linear, theta: Array, spread: Array) -> tuple[Linear, Mask]:
         """x after a period with u held and parameters theta +- spread (p,), and whether (N,) that is known."""
@@ -233,285 +204,124 @@ class Grid:
 
     def __init__(self, lower: Array, upper: Array, around: Mask, proven: Mask) -> None:
         self.lower, self.upper, self.around, self.proven = lower, upper, around, proven
-        self.n = proven.ndim
+        self.k, self.n = len(proven), proven.ndim
+        self.width = (upper - lower) / self.k
 
-    @property
-    def k(self) -> int:
-        """Boxes a state."""
-        return len(self.proven)
+    def boxes(self, at: Numbers) -> Linear:
+        """Boxes of indices (N, n)."""
+        half = upward(0.5 * self.width + rounding(np.abs(self.lower) + np.abs(self.upper), 8))
+        slopes = np.zeros((self.n, len(at), self.n))
+        slopes[range(self.n), :, range(self.n)] = half[:, None]
+        return Linear(self.lower + (at + 0.5) * self.width, slopes, np.zeros((len(at), self.n)))
 
-    def boxes(self, cells: Cells) -> Linear:
-        """The cells as sets of n symbols."""
-        width = (self.upper - self.lower) / cells.k[:, None]
-        half = upward(0.5 * width + rounding(np.abs(self.lower) + np.abs(self.upper), 8))
-        slopes = np.zeros((self.n, len(half), self.n))
-        slopes[range(self.n), :, range(self.n)] = half.T
-        return Linear(self.lower + (cells.at + 0.5) * width, slopes, np.zeros_like(half))
-
-    def spans(self, x: Linear) -> Numbers:
-        """First and last indices (N, p, 2, n) of the boxes that hold the p parts of each set; -1 where there are none.
-
-        The parts are those of the set's symbols cut into PARTS each: a slanted set is in fewer boxes than its hull.
-        """
-        ticks = (2 * np.arange(PARTS) + 1) / PARTS - 1
-        t = np.stack(np.meshgrid(*[ticks] * len(x.slopes), indexing="ij"), -1).reshape(-1, len(x.slopes))
-        middle = x.middle[:, None] + np.einsum("pd,dni->npi", t, x.slopes)
-        size = np.abs(x.middle) + x.bend
-        half = upward(np.abs(x.slopes).sum(0) / PARTS + x.rest + rounding(size, 2 * len(x.slopes) + 4), self.n + 4)
-        ends = np.stack([middle - half[:, None], middle + half[:, None]], 2)
-        good = np.isfinite(ends).all((1, 2, 3))
-        width = (self.upper - self.lower) / self.k
-        at = np.floor((np.where(good[:, None, None, None], ends, 0.0) - self.lower) / width + [[-SEAM], [SEAM]])
-        at -= np.where(self.around, np.floor(at[:, :, :1] / self.k) * self.k, 0.0)
-        good &= (at[:, :, 0] >= 0).all((1, 2)) & (at[:, :, 1] < np.where(self.around, 2, 1) * self.k).all((1, 2))
-        good &= (at[:, :, 1] - at[:, :, 0] < self.k).all((1, 2))
-        return np.where(good[:, None, None, None], at, -1).astype(np.int64)
+    def span(self, x: Linear, known: Mask) -> Numbers:
+        """First and last indices (N, 2, n) of the boxes that hold each set; first = -1 where there are none."""
+        bend = upward(x.bend, len(x.slopes) + 1)
+        ends = np.stack([x.middle - bend, x.middle + bend], 1)
+        good = known & np.isfinite(ends).all((1, 2))
+        at = np.floor((np.where(good[:, None, None], ends, 0.0) - self.lower) / self.width + [[-1e-9], [1e-9]])
+        turns = np.where(self.around, np.floor(at[:, :1] / self.k) * self.k, 0.0)
+        at = at - turns
+        good &= (at[:, 0] >= 0).all(1) & (at[:, 1] < np.where(self.around, 2, 1) * self.k).all(1)
+        good &= (at[:, 1] - at[:, 0] < self.k).all(1)
+        return np.where(good[:, None, None], at, -1).astype(np.int64)
 
     def table(self) -> Array:
-        """Numbers of open boxes below every corner, with angles twice."""
-        sums = ~self.proven
+        """Sums of the proven boxes below every corner, with angles twice."""
+        sums = self.proven.astype(np.int64)
         for axis in range(self.n):
             sums = np.concatenate([sums, sums], axis) if self.around[axis] else sums
-        counts = np.pad(sums, [(1, 0)] * self.n).astype(np.int32)
         for axis in range(self.n):
-            np.cumsum(counts, axis, out=counts)
-        return counts
+            sums = sums.cumsum(axis)
+        return np.pad(sums, [(1, 0)] * self.n)
 
-    def near(self, cells: Cells, more: int = NEAR) -> Numbers:
-        """First and last indices (N, p, 2, n) of the boxes of each cell, and of `more` boxes beside it."""
-        wide = (self.k // cells.k)[:, None]
-        ends = np.stack([cells.at * wide - more, cells.at * wide + wide - 1 + more], 1)
-        ends += np.where(self.around & (ends[:, :1] < 0), self.k, 0)
-        ends = np.clip(ends, 0, np.where(self.around, 2, 1) * self.k - 1)
-        return np.repeat(ends[:, None], PARTS**self.n, 1)
-
-    def count(self, spans: Numbers, table: Array) -> tuple[Array, Array]:
-        """Numbers (N, p) of open and of all boxes of all parts; 1 and 1 for a set that is not within the domain."""
-        ends = np.stack([spans[:, :, 0], spans[:, :, 1] + 1], 2)
-        total = np.zeros(spans.shape[:2], np.int64)
+    def share(self, span: Numbers, table: Array) -> Array:
+        """Proven share (N,) of the boxes of each span."""
+        total = np.zeros(len(span), np.int64)
+        ends = np.stack([span[:, 0], span[:, 1] + 1], 1)
         for corner in itertools.product((0, 1), repeat=self.n):
-            at = tuple(ends[:, :, c, i] for i, c in enumerate(corner))
+            at = tuple(ends[:, c, i] for i, c in enumerate(corner))
             total += (-1) ** (self.n - sum(corner)) * table[at]
-        known = spans[:, :, 0, 0] >= 0
-        return np.where(known, total, 1), np.where(known, (ends[:, :, 1] - ends[:, :, 0]).prod(2), 1)
+        count = (ends[:, 1] - ends[:, 0]).prod(1)
+        return np.where(span[:, 0, 0] >= 0, total / np.maximum(count, 1), 0.0)
 
-    def holds(self, spans: Numbers, table: Array) -> Mask:
-        """Whether (N,) all boxes of all parts of each set are proven."""
-        return np.asarray((self.count(spans, table)[0] == 0).all(1))
-
-    def touches(self, spans: Numbers, table: Array) -> Mask:
-        """Whether (N,) a box of each set is proven."""
-        left, boxes = self.count(spans, table)
-        return np.asarray((left < boxes).any(1))
-
-    def enter(self, cells: Cells) -> None:
-        """Mark cells as proven."""
-        for k, at in zip(cells.k.tolist(), cells.at.tolist(), strict=True):
-            wide = self.k // k
-            self.proven[tuple(slice(i * wide, (i + 1) * wide) for i in at)] = True
-
-    def halve(self) -> None:
-        """Let the boxes have half the width."""
+    def halved(self) -> Grid:
+        """The same set on a grid of half the width."""
+        proven = self.proven
         for axis in range(self.n):
-            self.proven = self.proven.repeat(2, axis)
-
-
-@dataclass(frozen=True)
-class Cells:
-    """N boxes of grids of k boxes a state."""
-
-    k: Numbers  # (N,)
-    at: Numbers  # (N, n) indices
-
-    def __len__(self) -> int:
-        return len(self.k)
-
-    def __getitem__(self, rows: Any) -> Cells:
-        return Cells(self.k[rows], self.at[rows])
-
-    def __add__(self, other: Cells) -> Cells:
-        return Cells(np.concatenate([self.k, other.k]), np.concatenate([self.at, other.at]))
-
-    def halved(self) -> Cells:
-        """The 2^n halves of each."""
-        corners = np.array(list(itertools.product((0, 1), repeat=self.at.shape[1])))
-        at = (2 * self.at[:, None] + corners).reshape(-1, self.at.shape[1])
-        return Cells(np.repeat(2 * self.k, len(corners)), at)
-
-
-class Guide:
-    """Periods until single trajectories enter the first set, of all of some robots: an order for the search, no proof.
-
-    after: from states (N, n) to those a period later, of each robot. Between nodes the motion is taken as linear.
-    """
-
-    def __init__(self, grid: Grid, after: Callable[[Array], list[Array]]) -> None:
-        self.grid, self.levels = grid, dict[int, Array]()
-        ticks = [np.linspace(low, high, GUIDE + 1) for low, high in zip(grid.lower, grid.upper, strict=True)]
-        nodes = np.stack(np.meshgrid(*ticks, indexing="ij"), -1)
-        x = nodes.reshape(-1, grid.n)
-        periods = [self._periods(x, (end - x).reshape(nodes.shape)) for end in after(x)]
-        self.nodes = np.max(periods, 0).reshape(nodes.shape[:-1])
-
-    def _periods(self, x: Array, moves: Array) -> Array:
-        """Periods (N,) until states enter the first set, NEVER where they leave the domain before."""
-        width, x, found = self.grid.upper - self.grid.lower, x.copy(), np.full(len(x), NEVER)
-        live = np.arange(len(x))
-        for k in range(LONGEST):
-            share = (x[live] - self.grid.lower) / width
-            share = np.where(self.grid.around, share % 1.0, share)
-            at = np.clip((share * self.grid.k).astype(np.int64), 0, self.grid.k - 1)
-            entered = self.grid.proven[tuple(at.T)]
-            found[live[entered]] = k
-            on = ~entered & ((share >= 0) & (share <= 1)).all(1)
-            live, places = live[on], share[on].T * GUIDE
-            for i in range(self.grid.n):
-                x[live, i] += map_coordinates(moves[..., i], places, order=1, mode="nearest")
-        return found
-
-    def of(self, cells: Cells) -> Array:
-        """Least and largest number (2, N) in each cell."""
-        found = np.zeros((2, len(cells)))
-        for k in np.unique(cells.k).tolist():
-            rows = cells.k == k
-            found[:, rows] = self._level(k)[:, *cells.at[rows].T]
-        return found
-
-    def _level(self, k: int) -> Array:
-        if k not in self.levels:
-            values, wide = self.nodes, max(GUIDE // k, 1)
-            while len(values) <= k:
-                for axis in range(values.ndim):
-                    values = np.moveaxis(values, axis, 0)
-                    values = np.insert(values, range(1, len(values)), np.maximum(values[1:], values[:-1]), 0)
-                    values = np.moveaxis(values, 0, axis)
-            ends = [values, values]
-            for axis in range(values.ndim):
-                parts = [[np.take(part, np.arange(k) * wide + j, axis) for j in range(wide + 1)] for part in ends]
-                ends = [np.min(parts[0], 0), np.max(parts[1], 0)]
-            self.levels[k] = np.array(ends)
-        return self.levels[k]
-
-
-class Search:
-    """Backward fixed point on cells of many sizes."""
-
-    def __init__(
-        self, step: Callable[[Linear], tuple[Linear, Mask]], grid: Grid, guide: Guide, found: list[Found]
-    ) -> None:
-        self.step, self.grid, self.guide, self.found = step, grid, guide, found
-        for part in found:
-            while grid.k < part.cells.k.max():
-                grid.halve()
-            grid.enter(part.cells)
-        none = Cells(np.zeros(0, np.int64), np.zeros((0, grid.n), np.int64))
-        self.waiting, self.late = none, none  # late: cells that need a finer grid
-        self.active = Followed(none, grid.boxes(none), np.zeros(0, np.int64), grid.near(none))
-        at = np.stack(np.meshgrid(*[np.arange(COARSEST)] * grid.n, indexing="ij"), -1).reshape(-1, grid.n)
-        self._wait(Cells(np.full(len(at), COARSEST), at))
-
-    def _wait(self, cells: Cells) -> None:
-        """Let cells wait, or their halves where parts are proven already or the guide says that they part."""
-        table, k = self.grid.table(), self.grid.k
-        while len(cells):
-            cells = cells[~self.grid.holds(self.grid.near(cells, 0), table)]
-            least, most = self.guide.of(cells)
-            cells, least, most = cells[hope := least < NEVER], least[hope], most[hope]
-            apart = ((most - least > APART) | (least == 0)) & (cells.k < k)
-            self.waiting = self.waiting + cells[~apart]
-            cells = cells[apart].halved()
-
-    def _split(self, cells: Cells) -> None:
-        fine = cells.k >= self.grid.k
-        self.late = self.late + cells[fine]
-        self._wait(cells[~fine].halved())
-
-    def round(self) -> bool:
-        """Follow all cells that touch what is proven, or whose images do, by one period. False if there are none."""
-        table = self.grid.table()
-        near = self.grid.near(self.waiting)
-        begun = self.grid.touches(near, table)
-        new = self.waiting[begun]
-        start = Followed(new, self.grid.boxes(new), np.zeros(len(new), np.int64), near[begun])
-        self.waiting, active = self.waiting[~begun], self.active + start
-        turn = (active.periods < PERIODS) & self.grid.touches(active.spans, table)
-        if not turn.any():
-            self.active = active
-            return False
-        rows, wide = np.flatnonzero(turn), WIDEST * 0.5 * (self.grid.upper - self.grid.lower)
-        parts, lost = [active[~turn]], []
-        for first in range(0, len(rows), BATCH):
-            part = active[rows[first : first + BATCH]]
-            image, known = self.step(part.image)
-            known &= (image.bend < wide).all(1)
-            lost.append(part.cells[~known])
-            image = parallelotope(image.rows(known))
-            parts.append(Followed(part.cells[known], image, part.periods[known] + 1, self.grid.spans(image)))
-        self.active = functools.reduce(operator.add, parts)
-        self._enter()
-        tired = (self.active.periods >= COARSE_PERIODS) & (self.active.cells.k < self.grid.k)
-        lost.append(self.active.cells[tired])
-        self.active = self.active[~tired]
-        self._split(functools.reduce(operator.add, lost))
-        return True
-
-    def _enter(self) -> None:
-        """Enter the cells whose images are proven, until there are no more."""
-        while True:
-            inside = (self.active.periods > 0) & self.grid.holds(self.active.spans, self.grid.table())
-            if not inside.any():
-                return
-            part = self.active[inside]
-            self.found.append(Found(part.cells, part.periods))
-            self.grid.enter(part.cells)
-            self.active = self.active[~inside]
-
-    def refine(self) -> None:
-        """Halve the boxes of the grid, and go on with the halves of the cells that nothing is known of."""
-        self.grid.halve()
-        late, none = self.late + self.active.cells, self.active[:0]
-        self.late, self.active = none.cells, none
-        self._wait(self.waiting + late.halved())
+            proven = proven.repeat(2, axis)
+        return Grid(self.lower, self.upper, self.around, proven)
 
 
 @dataclass(frozen=True)
 class Found:
-    """Cells that are proven, once all that were found before are."""
+    """Boxes of a grid that are proven, once all that were found before are."""
 
-    cells: Cells
-    periods: Numbers  # (N,) after which they are within those
+    k: int  # boxes a state
+    at: Numbers  # (N, n) indices
+    periods: Numbers  # (N,) after one of which, at most, they are within those
 
     @classmethod
     def of(cls, group: list[int], n: int) -> Found:
-        """A group of a claim."""
-        rows = np.array(group, np.int64).reshape(-1, n + 2)
-        return cls(Cells(rows[:, 1], rows[:, 2:]), rows[:, 0])
+        """A group of a claim. Raises SolverError for one outside the domain."""
+        k, rows = group[0], np.array(group[1:], np.int64).reshape(-1, n + 1)
+        if k not in SIZES or (rows[:, 1:] < 0).any() or (rows[:, 1:] >= k).any():
+            raise SolverError("the proof is wrong: a box is outside the domain")
+        return cls(k, rows[:, 1:], rows[:, 0])
 
 
-@dataclass(frozen=True)
-class Followed:
-    """N cells and their images after some periods."""
+class Search:
+    """Backward fixed point on one grid."""
 
-    cells: Cells
-    image: Linear
-    periods: Numbers  # (N,)
-    spans: Numbers  # (N, p, 2, n) of the boxes that hold the parts of the images
+    def __init__(self, step: Callable[[Linear], tuple[Linear, Mask]], grid: Grid) -> None:
+        self.step, self.grid = step, grid
+        self.found: list[Found] = []
+        self.at = np.argwhere(~grid.proven)
+        count = len(self.at)
+        self.done, self.lost = np.zeros(count, bool), np.zeros(count, bool)
+        self.periods = np.zeros(count, np.int64)
+        self.image = grid.boxes(self.at)
+        near = grid.span(self.image, np.ones(count, bool))
+        room = np.minimum(np.maximum(near + np.array([[-3], [3]]), 0), np.where(grid.around, 2 * grid.k, grid.k) - 1)
+        self.near = room
+        self.spans: list[tuple[Numbers, Numbers]] = []  # rows of boxes, and what holds one of their images
 
-    def __len__(self) -> int:
-        return len(self.cells)
+    def round(self) -> int:
+        """Follow every open box that touches the proven set by one period. Gives their number."""
+        table = self.grid.table()
+        touching = np.where(self.periods == 0, self.grid.share(self.near, table), 0.0)
+        for rows, span in self.spans:
+            touching[rows] = self.grid.share(span, table)
+        rows = np.flatnonzero(~self.done & ~self.lost & (touching > 0) & (self.periods < PERIODS))
+        wide = WIDEST * 0.5 * (self.grid.upper - self.grid.lower)
+        for first in range(0, len(rows), BATCH):
+            part = rows[first : first + BATCH]
+            x, known = self.step(self.image.rows(part))
+            known = known & (x.bend < wide).all(1)
+            x = parallelotope(x.rows(known))
+            self.lost[part[~known]] = True
+            part = part[known]
+            self.image.middle[part], self.image.slopes[:, part], self.image.rest[part] = x.middle, x.slopes, x.rest
+            self.periods[part] += 1
+            self.spans.append((part, self.grid.span(x, np.ones(len(part), bool))))
+        return len(rows)
 
-    def __getitem__(self, rows: Any) -> Followed:
-        return Followed(self.cells[rows], self.image.rows(rows), self.periods[rows], self.spans[rows])
-
-    def __add__(self, other: Followed) -> Followed:
-        a, b = self.image, other.image
-        image = Linear(
-            np.concatenate([a.middle, b.middle]),
-            np.concatenate([a.slopes, b.slopes], 1),
-            np.concatenate([a.rest, b.rest]),
-        )
-        periods, spans = (np.concatenate(pair) for pair in ((self.periods, other.periods), (self.spans, other.spans)))
-        return Followed(self.cells + other.cells, image, periods, spans)
+    def sweep(self) -> None:
+        """Enter the boxes whose images are proven, until there are no more."""
+        new = True
+        while new:
+            table, new, left = self.grid.table(), False, []
+            for rows, span in self.spans:
+                open_ = ~self.done[rows]
+                rows, span = rows[open_], span[open_]
+                found = rows[self.grid.share(span, table) == 1.0]
+                if len(found):
+                    self.done[found] = new = True
+                    self.found.append(Found(self.grid.k, self.at[found], self.periods[found]))
+                    self.grid.proven[tuple(self.at[found].T)] = True
+                if len(rows):
+                    left.append((rows, span))
+            self.spans = left
 
 
 def prove_reach(
@@ -522,7 +332,6 @@ def prove_reach(
     input_error: float,
     seconds: float,
     before: dict[str, Any] | None = None,
-    report: Callable[[str], None] = lambda _: None,
 ) -> Reach:
     """States that are proven to enter the basin {e: e' shape e <= 1} within `seconds` of processor time.
 
@@ -538,21 +347,24 @@ def prove_reach(
         raise SolverError("a state of this robot has no limit, so that its domain has no volume")
     step = Step(solution, loop, spread, input_error)
     lower, upper = np.where(around, -np.pi, loop.target - loop.bound), np.where(around, np.pi, loop.target + loop.bound)
-    first, found, earlier = GRID, [], 0.0
-    if before is not None:
-        first, found = before["first"], [Found.of(group, len(around)) for group in before["groups"]]
-        earlier = before["seconds"]
-    grid = Grid(lower, upper, around, within(lower, upper, loop.target, shape, first))
-    search, rounds = Search(step, grid, Guide(grid, step.of_points), found), 0
-    while (spent := time.process_time() - start) < seconds and not grid.proven.all():
-        if not search.round():
-            if grid.k >= FINEST:
-                break
-            search.refine()
-        rounds += 1
-        if rounds % 50 == 0:
-            report(f"{spent:7.0f} s  {grid.k} boxes a state, {100 * grid.proven.mean():.2f} % proven")
-    return Reach(lower, upper, grid.proven, earlier + spent, first, found)
+    grid = Grid(lower, upper, around, within(lower, upper, loop.target, shape, GRID))
+    found = [] if before is None else [Found.of(group, len(around)) for group in before["groups"]]
+    for part in found:
+        while grid.k < part.k:
+            grid = grid.halved()
+        wide = grid.k // part.k
+        for shift in itertools.product(range(wide), repeat=len(around)):
+            grid.proven[tuple((part.at * wide + shift).T)] = True
+    while True:
+        search = Search(step, grid)
+        while (moved := search.round()) and time.process_time() - start < seconds:
+            search.sweep()
+        search.sweep()
+        found += search.found
+        spent = time.process_time() - start
+        if moved or spent >= seconds or grid.k >= FINEST or grid.proven.all():
+            return Reach(lower, upper, grid.proven, spent + (before["seconds"] if before else 0.0), GRID, found)
+        grid = grid.halved()
 
 
 def within(lower: Array, upper: Array, target: Array, shape: Array, k: int) -> Mask:

@@ -5,6 +5,10 @@
      "trim": [m], "middle": [m], "limit": [m], "bound": [n], "parameters": [p], "input_error": [m],
      "claims": [{"spread": .., "shape": [n][n], "back": [n][d], "basis": [d][r], "rate": .., "core": .., "tree": [..]}]}
 
+A claim may have "reach": {"first": k, "seconds": .., "groups": [[k, periods, i, j, periods, i, j, ..], ..]}. It names
+boxes of grids of k boxes a state over all angles and the states within the limits. The images of a group's boxes, after
+one of their periods, lie within earlier groups, or within boxes of the first grid that are in the set.
+
 A claim's set is {|y| <= 1} with e = back y, of which shape = back^-T back^-1 is the quadratic form. Cells are boxes of
 (basis' y, parameters). The first one holds the whole set. The tree names the cells in the order of a walk that takes
 lower halves first: the number of the side that is halved, HELD for a proven cell, EMPTY for one outside the set.
