@@ -35,10 +35,16 @@ from torch import Tensor
 
 from solver.gym.environment import EnvironmentOptions, RobotEnv, RobotVectorEnv, feature_scales, features
 from solver.gym.stable_baselines import Environments
-from solver.lab.baselines.compiled import CompiledSAC
 from solver.lab.baselines.lifecycle import usual_hold
 from solver.lab.baselines.settings import BaselineSettings, baseline_settings
-from solver.lab.baselines.stable_baselines import TEMPERATURE, Scaled, discount, follow_schedules, renew_logger
+from solver.lab.baselines.stable_baselines import (
+    TEMPERATURE,
+    CompiledSAC,
+    Scaled,
+    discount,
+    follow_schedules,
+    renew_logger,
+)
 from solver.plants.outcome import rollouts, sample_starts, summary, without_input
 from solver.plants.plant import Nominal
 from solver.problem.parameters import Relative, changed_parameters
@@ -170,8 +176,8 @@ class Held:
         if self.period % self.hold == 0:
             shown = features(self.problem, x).numpy()
             self.past = later(self.past, shown, self.actions) if self.period else begun(shown, self.depth)
-            self.actions = self.act(self.past)
-            self.u = self.problem.input_of(self.share * torch.from_numpy(self.actions))
+            self.actions = self.share * self.act(self.past)  # a history has shares of the input's limit, as in training
+            self.u = self.problem.input_of(torch.from_numpy(self.actions))
         self.period += 1
         return self.u, self.problem.action_cost.cost(self.u)
 
@@ -208,11 +214,14 @@ def trained(problem: Problem, folder: Path) -> dict[str, Any]:
 
 
 def reached(problem: Problem, rows: list[tuple[float, float]]) -> dict[str, Any]:
-    """Seconds to 95 and 99 % of the best return, and in all, of rows of return and seconds."""
+    """Seconds to 95 and 99 % of the best return (None if the idle robot has a better one), and in all.
+
+    rows: return and seconds of every evaluation.
+    """
     starts = sample_starts(problem, ROLLOUTS, EVALUATION_SEED)
     idle, best = float(rollouts(problem, without_input(problem), starts).returns.mean()), max(rows)[0]
     found = {
-        f"seconds_to_{share}": next(seconds for r, seconds in rows if r >= idle + 0.01 * share * (best - idle))
+        f"seconds_to_{share}": next((seconds for r, seconds in rows if r >= idle + 0.01 * share * (best - idle)), None)
         for share in (95, 99)
     }
     return found | {"seconds": rows[-1][1], "return": best, "last_return": rows[-1][0]}

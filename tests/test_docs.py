@@ -109,7 +109,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     exec(swing_up, names)
-    assert names["found"].is_success
+    assert names["motion"].is_success
     assert Path("swing-up.png").is_file()
     with pytest.warns(UserWarning, match="2 iterations"):
         exec(text, {})
@@ -232,9 +232,9 @@ def test_every_command_of_the_readme_is_one_of_the_docs() -> None:
 
 
 def test_the_citation_is_of_this_version() -> None:
-    def version(file: str, pattern: str) -> str:
-        return re.findall(pattern, (ROOT / file).read_text(encoding="utf-8"), re.M)[0]
+    def found(file: str, pattern: str) -> list[str]:
+        return re.findall(pattern, (ROOT / file).read_text(encoding="utf-8"), re.M)
 
-    number = version("pyproject.toml", r'^version = "(.*)"$')
-    assert version("CITATION.cff", r"^version: (.*)$") == number
-    assert f"## {number}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    (number,) = found("pyproject.toml", r'^version = "(.*)"$')
+    assert found("CITATION.cff", r"^version: (.*)$") == [number]
+    assert next(name for name in found("CHANGELOG.md", r"^## (.*)$") if name != "Unreleased") == number

@@ -49,7 +49,9 @@ def run(options: Options) -> None:
 
     from modelgen.commandline import assigned, number
     from modelgen.identification import excitation
+    from modelgen.identification.recordings import OFF_SPHERE
     from modelgen.loader import load
+    from modelgen.metadata import Tangent
 
     if options.window > options.seconds:
         raise ModelError(
@@ -68,8 +70,16 @@ def run(options: Options) -> None:
     start = np.array(robot.metadata.task.start_mean)
     for name, text in assigned("--start", options.start, robot.state_names, kind).items():
         start[robot.state_names.index(name)] = number("--start", name, text)
+    for rotation in robot.metadata.rotations:
+        length = float(np.linalg.norm(start[rotation.quaternion]))
+        if not abs(length - 1.0) <= OFF_SPHERE:
+            raise ModelError(
+                f"--start gives `{rotation.name}` a quaternion of the length {length:.4g}, and a rotation has 1. Give "
+                f"all of {', '.join(robot.state_names[rotation.quaternion])}."
+            )
+        start[rotation.quaternion] /= length
     known = excitation.read(options.identified, robot) if options.identified else excitation.bounds(robot)
-    noise = assigned("--noise", options.noise, robot.state_names, kind)
+    noise = assigned("--noise", options.noise, Tangent(robot.metadata).names, kind)
     deviations = {name: number("--noise", name, text) for name, text in noise.items()}
     known = excitation.with_sensors(known, robot, deviations)
     task = excitation.Task(

@@ -17,16 +17,16 @@ import cma
 import numpy as np
 from scipy.special import chdtri
 
-from modelgen.arrays import Array, runge_kutta_step
+from modelgen.arrays import Array, on_sphere, runge_kutta_step
 from modelgen.errors import ModelError
 from modelgen.files import replacing
 from modelgen.identification import identified_file
 from modelgen.identification.confidence import LEVEL, in_words
 from modelgen.identification.fit import Progress, eliminated
-from modelgen.identification.model import FINER, simulate
+from modelgen.identification.model import FINER, Motion, simulate
 from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import TIME
+from modelgen.metadata import TIME, Tangent, turn_between
 
 SINES = 8  # frequencies of every input
 TAPER = 0.1  # share of the motion over which the input grows from zero, and falls to it
@@ -48,7 +48,7 @@ class Task:
     window: float  # s, of the identification
     highest: float  # Hz
     share: float  # of the inputs' limits
-    deviations: Array  # (n,) of the sensors; NaN where a state is not measured
+    deviations: Array  # (nt,) of the sensors; NaN where an error is not measured
     weight: float  # of a sample, at most 1: less where residuals are correlated
     centre: Array  # (p,)
     shape: Array  # (p, p) of the set that is known, in the parameters' units
@@ -70,19 +70,14 @@ def excite(robot: CompiledRobot, task: Task, generations: int, progress: Progres
 
     Raises ModelError where the robot leaves its limits without an input, or with all inputs that were tried.
     """
-    if robot.metadata.rotations:
-        raise ModelError(
-            f"the joint `{robot.metadata.rotations[0].name}` of `{robot.name}` is a rotation, and `modelgen excite` "
-            "designs inputs for angles and lengths only. Record inputs of your own that turn the robot about all axes, "
-            "and write `modelgen identify`."
-        )
     rate = robot.metadata.task.control_rate
     count = max(round(task.seconds * rate), 1)
     thetas = _robots(robot, task)
     still = np.tile(robot.trim, (count, 1, 1))
     if not _violation(robot, _motions(robot, task, still, thetas))[0] <= 0:
         raise ModelError(
-            f"`{robot.name}` leaves its limits without an input from where it starts. Give a --start at which it rests."
+            f"`{robot.name}` leaves its limits without an input from where it starts, with some parameters of the set. "
+            "Give a --start at which it rests, fewer --seconds, or a smaller set by --identified."
         )
     basis = _basis(task, count, rate)
     options = {"seed": 1, "popsize": POPULATION, "verbose": -9, "maxiter": generations}
@@ -110,14 +105,13 @@ def excite(robot: CompiledRobot, task: Task, generations: int, progress: Progres
 
 def informations(robot: CompiledRobot, task: Task, inputs: Array, states: Array) -> Array:
     """Of C inputs (K, C, m) with motions (K + 1, C, n) at the centre: (C, p, p), in the parameters' units."""
-    rate, (count, many, m) = robot.metadata.task.control_rate, inputs.shape
+    rate, (count, many, m), tangent = robot.metadata.task.control_rate, inputs.shape, Tangent(robot.metadata)
     size = min(count, max(1, round(task.window * rate)))
     parts = count // size
     held = inputs[: parts * size].reshape(parts, size, many, m).swapaxes(0, 1).reshape(size, -1, m)
     starts = states[: parts * size : size].reshape(parts * many, -1)
-    n = len(robot.state_names)
     nothing = np.zeros(len(starts))
-    measured = np.zeros((size + 1, len(starts), n))
+    measured = np.zeros((size + 1, len(starts), tangent.size))
     windows = Windows(
         np.full((size, len(starts)), 1 / rate),
         held,
@@ -130,8 +124,11 @@ def informations(robot: CompiledRobot, task: Task, inputs: Array, states: Array)
     )
     weigh = np.broadcast_to(np.where(np.isnan(task.deviations), 0.0, 1 / task.deviations), measured.shape)
     motion = simulate(robot, windows, starts, task.centre)
+    if tangent.rotations:
+        inward = tangent.projection(motion.x)
+        motion = Motion(motion.x, *(inward @ D for D in motion[1:]))
     J = eliminated(motion, starts, measured, weigh, robust=False).sensitivity
-    J = J.reshape(size + 1, parts, many, n, -1)
+    J = J.reshape(size + 1, parts, many, tangent.size, -1)
     return task.weight * np.asarray(np.einsum("kwcia,kwcib->cab", J, J, optimize=True))
 
 
@@ -205,7 +202,7 @@ def _motions(robot: CompiledRobot, task: Task, inputs: Array, thetas: Array) -> 
     parameters = np.tile(thetas, (many, 1))
     steps = robot.metadata.task.integration_steps * FINER
     h = 1 / (robot.metadata.task.control_rate * steps)
-    x = np.tile(task.start, (many * robots, 1))
+    x, quaternions = np.tile(task.start, (many * robots, 1)), [each.quaternion for each in robot.metadata.rotations]
     states = [x]
     with np.errstate(all="ignore"):
         for u in np.repeat(inputs, robots, axis=1):
@@ -215,16 +212,28 @@ def _motions(robot: CompiledRobot, task: Task, inputs: Array, thetas: Array) -> 
 
             for _ in range(steps):
                 x = runge_kutta_step(rate, x, 0.0, h)
+                on_sphere(x, quaternions)
             states.append(x)
     return np.stack(states).reshape(len(states), many, robots, -1)
 
 
 def _violation(robot: CompiledRobot, motions: Array) -> Array:
     """The largest share of a limit beyond ROOM that any robot reaches, (C,); at most zero where all stay inside."""
-    bounded = np.array([not each.continuous for each in robot.metadata.states])
+    metadata, tangent = robot.metadata, Tangent(robot.metadata)
+    bounded = [i for i in tangent.plain[0] if not metadata.states[i].continuous]
     with np.errstate(all="ignore"):
-        reached = np.abs(motions[..., bounded]) / np.asarray(robot.state_limits)[bounded]
+        shares = [np.abs(motions[..., bounded]) / np.asarray(robot.state_limits)[bounded]]
+        for rotation in metadata.rotations:
+            if rotation.limit < np.pi:
+                target = np.array(metadata.task.target)[rotation.quaternion]
+                shares.append(_angle(target, motions[..., rotation.quaternion])[..., None] / rotation.limit)
+        reached = np.concatenate(shares, axis=-1)
     return np.asarray(np.nan_to_num(reached, nan=1e6, posinf=1e6).max(axis=(0, 2, 3)) - ROOM)
+
+
+def _angle(p: Array, q: Array) -> Array:
+    """Angles (...) in rad between the rotations p (4,) and q (..., 4)."""
+    return np.asarray(2 * np.arcsin(np.minimum(np.linalg.norm(turn_between(p, q)[0], axis=-1) / 2, 1.0)))
 
 
 SENSOR = 1e-3  # of its limit: a coordinate's standard deviation where no file and no option gives another
@@ -238,15 +247,15 @@ class Known:
 
     centre: Array  # (p,)
     shape: Array  # (p, p)
-    deviations: Array  # (n,), NaN where a state is not measured
+    deviations: Array  # (nt,), NaN where an error is not measured
     weight: float  # of a sample, at most 1
 
 
 def bounds(robot: CompiledRobot) -> Known:
     """The largest ellipsoid in the declared bounds, and sensors of all coordinates."""
     low, high = np.asarray(robot.parameter_bounds).T
-    limits, count = np.asarray(robot.state_limits, float), robot.metadata.nq
-    sensors = np.where(np.arange(len(limits)) < count, SENSOR * limits, np.nan)
+    limits = Tangent(robot.metadata).limits
+    sensors = np.where(np.arange(len(limits)) < robot.metadata.pose, SENSOR * limits, np.nan)
     return Known((low + high) / 2, np.diag(((high - low) / 2) ** 2), sensors, 1.0)
 
 
@@ -275,7 +284,7 @@ def with_sensors(known: Known, robot: CompiledRobot, sensors: Mapping[str, float
     for name, value in sensors.items():
         if value <= 0:
             raise ModelError(f"--noise {name}={value:g} is no standard deviation; write a number above 0.")
-        deviations[robot.state_names.index(name)] = value
+        deviations[Tangent(robot.metadata).names.index(name)] = value
     return Known(known.centre, known.shape, deviations, known.weight)
 
 
@@ -290,13 +299,15 @@ def text(robot: CompiledRobot, task: Task, excitation: Excitation) -> str:
         words = in_words(robot.parameter_names, change, task.centre)
         shown = f"{factor:.3g} times narrower" if factor > HIDDEN else "not seen in this motion"
         lines.append(f"{words}: {shown}")
-    largest = np.abs(excitation.states).max(axis=0)
-    reached = zip(robot.metadata.states, largest, excitation.states[-1], strict=True)
+    largest, states = np.abs(excitation.states).max(axis=0), robot.metadata.states
     lines += [
-        f"{state.name} reaches {most:.3g} {state.unit}{'' if state.continuous else f' of {state.limit:g}'}, ends at "
-        f"{last:.3g}"
-        for state, most, last in reached
+        f"{states[i].name} reaches {largest[i]:.3g} {states[i].unit}"
+        f"{'' if states[i].continuous else f' of {states[i].limit:g}'}, ends at {excitation.states[-1, i]:.3g}"
+        for i in Tangent(robot.metadata).plain[0]
     ]
+    for rotation in robot.metadata.rotations:
+        turned = _angle(excitation.states[0, rotation.quaternion], excitation.states[:, rotation.quaternion])
+        lines.append(f"{rotation.name} turns by {turned.max():.3g} rad from its start, ends at {turned[-1]:.3g}")
     return "\n".join(lines)
 
 

@@ -59,7 +59,7 @@ class ValidatedUrdf:
     """The text of a URDF without its drawings, the line of each part, and the errors of the invalid parts.
 
     driven: the joints that a <transmission> or a command interface of <ros2_control> drives; None if neither names
-    a joint.
+    a joint that moves.
     """
 
     content: bytes
@@ -106,7 +106,7 @@ def validate(path: Path, warn: Callable[[str], None]) -> ValidatedUrdf:
         raise joined([*unreadable, *(error for errors in faults.values() for error in errors)])
     if not root.findall("link"):
         raise ModelError("the robot has no <link>.", Place(str(path), 1))
-    driven = _driven(root, path, faults)
+    driven = _driven(root, path, warn)
     etree.strip_elements(root, *LEFT_OUT, with_tail=False)
     root.set("name", root.get("name") or path.stem)
     lines = {
@@ -117,32 +117,31 @@ def validate(path: Path, warn: Callable[[str], None]) -> ValidatedUrdf:
     return ValidatedUrdf(etree.tostring(root), lines, faults, driven)
 
 
-def _driven(root: Any, path: Path, faults: dict[Part, list[ModelError]]) -> frozenset[str] | None:
-    """The joints that the file drives; None if no <transmission> or <ros2_control> names a joint.
+def _driven(root: Any, path: Path, warn: Callable[[str], None]) -> frozenset[str] | None:
+    """The joints that the file drives; None if it names none, or only joints that cannot move.
 
-    Adds an error to `faults` for each of these joints that does not exist or is fixed. Then the result is None too, so
-    that a wrong name causes no further message.
+    `warn` hears of joints that do not exist or are fixed: the files of a family often share all transmissions.
     """
     types = {joint.get("name"): joint.get("type") for joint in root.findall("joint")}
-    named = [joint for tag in DRIVES for holder in root.iter(tag) for joint in holder.findall("joint")]
     driven: set[str] = set()
-    wrong = False
+    idle: dict[str, str] = {}  # name of a joint that cannot be driven -> where its motor is
+    named = [joint for tag in DRIVES for holder in root.iter(tag) for joint in holder.findall("joint")]
     for joint in named:
         holder, name = joint.getparent(), joint.get("name") or ""
-        commands = [interface.get("name") for interface in joint.findall("command_interface")]
-        if holder.tag == "ros2_control" and not set(commands) & set(COMMANDS):
+        commands = {interface.get("name") for interface in joint.findall("command_interface")}
+        if holder.tag == "ros2_control" and not commands & set(COMMANDS):
             continue
-        driven.add(name)
-        words = f"<{holder.tag}> `{holder.get('name') or ''}` drives a joint `{name}`, which"
-        if name not in types:
-            reason = f"{words} does not exist.{suggestion(name, types)}"
-        elif types[name] == "fixed":
-            reason = f"{words} is fixed. Remove it there, or give the joint another type."
+        if types.get(name, "fixed") == "fixed":
+            idle.setdefault(name, f"{_place(path, joint)}: <{holder.tag}> `{holder.get('name') or ''}`")
         else:
-            continue
-        faults.setdefault(("joint", name), []).append(ModelError(reason, _place(path, joint)))
-        wrong = True
-    return frozenset(driven) if named and not wrong else None
+            driven.add(name)
+    for name in (name for name in idle if name not in types):
+        near = suggestion(name, types)
+        warn(f"{idle[name]} drives a joint `{name}`, which does not exist; it is ignored.{near}")
+    if fixed := [name for name in idle if name in types]:
+        names = ", ".join(f"`{name}`" for name in fixed)
+        warn(f"{idle[fixed[0]]} drives a joint that is fixed; it is ignored. All such joints: {names}.")
+    return frozenset(driven) if driven or (named and not idle) else None
 
 
 def _root(etree: Any, path: Path, warn: Callable[[str], None]) -> Any:

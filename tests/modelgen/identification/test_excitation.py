@@ -12,7 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 import modelgen
+from modelgen.builder import build_artifact
 from modelgen.cli import main
+from modelgen.derivation.model_file import load as load_model
 from modelgen.identification import excitation
 from modelgen.identification.columns import columns
 from modelgen.identification.excitation import Excitation, Task, combinations, excite, informations
@@ -24,6 +26,7 @@ from modelgen.loader import CompiledRobot
 from tests.modelgen.support.logs import play, recordings, silent, write
 
 Array = NDArray[np.float64]
+UNICYCLE = Path(__file__).parents[3] / "benchmarks" / "unseen" / "unicycle.py"
 TRUTH = np.array([1.1, 0.9])
 
 
@@ -109,17 +112,6 @@ def random_inputs(excited: Excitation, rate: int, count: int) -> Array:
 
 
 @pytest.mark.slow
-def test_the_exciting_input_says_more_than_random_ones_of_the_same_energy(
-    pendulum: CompiledRobot, asked: Task, excited: Excitation
-) -> None:
-    rate = pendulum.metadata.task.control_rate
-    inputs = random_inputs(excited, rate, 10)[:-1]
-    states = np.stack([play(pendulum, asked.centre, asked.start, each, rate) for each in inputs.swapaxes(0, 1)], axis=1)
-    others = np.linalg.det(informations(pendulum, asked, inputs, states))
-    assert np.linalg.det(excited.information) > 2 * np.median(others)
-
-
-@pytest.mark.slow
 def test_a_fit_to_its_recording_is_narrower(
     pendulum: CompiledRobot, asked: Task, excited: Excitation, tmp_path: Path
 ) -> None:
@@ -149,6 +141,26 @@ def test_the_expected_half_widths_are_those_of_an_identification(
     ratio = np.sqrt(np.diag(found.ellipsoid.shape) / np.diag(excited.shape))
     assert (ratio > 0.5).all()
     assert (ratio < 4.0).all()  # few blocks: Hotelling's radius is larger than that of a known covariance
+
+
+@pytest.mark.slow
+def test_a_set_from_wheels_that_roll_holds_the_truth(tmp_path: Path) -> None:
+    """A unicycle, whose two speeds are not the rates of its three coordinates."""
+    build_artifact(load_model(str(UNICYCLE)), tmp_path)
+    robot, random = modelgen.load("unicycle", directory=tmp_path, parallel=False), np.random.default_rng(4)
+    truth, rate = np.array([2.2, 0.018, 0.06]), robot.metadata.task.control_rate
+    one = replace(task(robot, 4.0), window=1.0)
+    found = excite(robot, one, 8, silent)
+    states = play(robot, truth, one.start, found.inputs[:-1], rate)
+    logs = []
+    for number in range(2):
+        noisy = states + np.nan_to_num(one.deviations) * random.normal(size=states.shape)
+        path = write(tmp_path / f"{number}.csv", robot, found.time, noisy, found.inputs)
+        logs.append(read(path, robot.metadata, columns((), robot.metadata)))
+    ellipsoid = identify(Model(robot), logs, 1.0, silent).ellipsoid
+    away = [theta - ellipsoid.centre for theta in (truth, one.centre)]
+    distances = [each @ np.linalg.solve(ellipsoid.shape, each) for each in away]
+    assert distances[0] <= 1.0 < distances[1]
 
 
 class TestCommand:

@@ -14,11 +14,14 @@ import modelgen
 from modelgen.arrays import Array
 from modelgen.cli import main
 from modelgen.errors import ModelError
+from modelgen.identification import excitation
 from modelgen.identification.columns import columns
+from modelgen.identification.excitation import Task, excite
+from modelgen.identification.identify import identify
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import read
 from modelgen.loader import CompiledRobot
-from tests.modelgen.support.logs import write
+from tests.modelgen.support.logs import silent, write
 
 pytestmark = pytest.mark.slow
 
@@ -31,12 +34,22 @@ def satellite() -> CompiledRobot:
     return modelgen.load("satellite", parallel=False)
 
 
-def tumbling(robot: CompiledRobot, path: Path, seed: int, noise: float = NOISE, rates: bool = False) -> Path:
-    """Six seconds from a random attitude; the measured quaternions have any sign."""
+def tumbling(
+    robot: CompiledRobot,
+    path: Path,
+    seed: int,
+    noise: float = NOISE,
+    rates: bool = False,
+    played: Array | None = None,
+) -> Path:
+    """Six seconds from a random attitude, or the inputs (K, 3) played from rest; the quaternions have any sign."""
     draw, h = np.random.default_rng(seed), 1 / (RATE * FINER)
     turned, rate = Rotation.random(random_state=seed), draw.normal(size=3) * 0.5
     inputs = np.repeat(draw.uniform(-0.45, 0.45, (61, 3)), HOLD, axis=0)[:301]
-    states = np.empty((301, 7))
+    if played is not None:
+        turned, rate, inputs = Rotation.identity(), np.zeros(3), played
+    rows = len(inputs)
+    states = np.empty((rows, 7))
     for k, u in enumerate(inputs):
         states[k] = [*np.roll(turned.as_quat(), 1), *rate]
         for _ in range(FINER):
@@ -44,11 +57,11 @@ def tumbling(robot: CompiledRobot, path: Path, seed: int, noise: float = NOISE, 
             turned = turned * Rotation.from_rotvec(h * middle)
             rate = rate + h * (u - np.cross(middle, INERTIA * middle)) / INERTIA
     measured = Rotation.from_quat(np.roll(states[:, :4], -1, 1)) * Rotation.from_rotvec(
-        noise * draw.normal(size=(301, 3))
+        noise * draw.normal(size=(rows, 3))
     )
-    states[:, :4] = np.roll(measured.as_quat(), 1, 1) * draw.choice([-1, 1], size=(301, 1))
-    states[:, 4:] += noise * draw.normal(size=(301, 3))
-    return write(path, robot, np.arange(301) / RATE, states, inputs, rates)
+    states[:, :4] = np.roll(measured.as_quat(), 1, 1) * draw.choice([-1, 1], size=(rows, 1))
+    states[:, 4:] += noise * draw.normal(size=(rows, 3))
+    return write(path, robot, np.arange(rows) / RATE, states, inputs, rates)
 
 
 def test_the_command_finds_the_inertia_of_a_satellite(satellite: CompiledRobot, tmp_path: Path) -> None:
@@ -67,6 +80,26 @@ def test_the_command_finds_the_inertia_of_a_satellite(satellite: CompiledRobot, 
     assert content["residual"]["states"][:3] == ["attitude_turn_x", "attitude_turn_y", "attitude_turn_z"]
     assert content["residual"]["root_mean_square"][:3] == pytest.approx([NOISE] * 3, rel=0.15)
     assert content["residual"]["widened"] == 1.0
+
+
+def test_the_set_from_an_exciting_input_holds_the_truth(satellite: CompiledRobot, tmp_path: Path) -> None:
+    """The input is found with the values of the model file, and played on Euler's equations with others."""
+    before = excitation.bounds(satellite)
+    sensors = np.array([NOISE] * 3 + [np.nan] * 3)
+    start = np.array(satellite.metadata.task.start_mean)
+    task = Task(start, 6.0, 2.0, 3.0, 0.8, sensors, 1.0, before.centre, before.shape)
+    found = excite(satellite, task, 10, silent)
+    table = np.column_stack([np.round(found.time * RATE), found.inputs])
+    rows = np.searchsorted(table[:, 0], np.arange(table[-1, 0] + 1), side="right") - 1
+    logs = [tumbling(satellite, tmp_path / f"log{seed}.csv", seed, played=found.inputs[rows]) for seed in range(3)]
+    recordings = [read(path, satellite.metadata, columns((), satellite.metadata)) for path in logs]
+    ellipsoid = identify(Model(satellite), recordings, 2.0, silent).ellipsoid
+    away = [theta - ellipsoid.centre for theta in (INERTIA, before.centre)]
+    distances = [each @ np.linalg.solve(ellipsoid.shape, each) for each in away]
+    assert distances[0] <= 1.0 < distances[1]
+    ratio = np.sqrt(np.diag(ellipsoid.shape) / np.diag(found.shape))
+    assert (ratio > 0.3).all()
+    assert (ratio < 2.0).all()
 
 
 def test_errors_of_a_rotation_have_the_derivatives_of_central_differences(
