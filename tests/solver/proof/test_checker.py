@@ -120,7 +120,8 @@ def test_a_false_claim_is_not_shown(what: str, file: Path) -> None:
 def test_a_search_goes_on_from_its_file(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def longer(path: Path) -> Reach:
         proof = prove_basin("pendulum-rfvi", spread=0.0, reach=0.3, resume=path)
-        assert proof.nominal is not None and proof.nominal.shape.tolist() == proven()["claims"][0]["shape"]
+        assert proof.nominal is not None
+        assert proof.nominal.shape.tolist() == proven()["claims"][0]["shape"]
         proof.write(tmp_path / "reach.json")
         assert proof.reached[0] is not None
         return proof.reached[0]
@@ -128,7 +129,8 @@ def test_a_search_goes_on_from_its_file(file: Path, tmp_path: Path, capsys: pyte
     first = longer(file)
     second = longer(tmp_path / "reach.json")
     assert second.seconds > first.seconds
-    assert len(second.found) > len(first.found) and second.share > first.share
+    assert len(second.found) > len(first.found)
+    assert second.share > first.share
     assert (second.proven | ~first.proven).all()
     assert main(["check", str(tmp_path / "reach.json")]) == 0
     assert "NOT checked" in capsys.readouterr().out
