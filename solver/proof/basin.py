@@ -136,8 +136,8 @@ class BasinProof:
         sets = zip((0.0, self.spread), (self.nominal, self.wrong), self.reached, strict=True)
         claims = [
             ball.claim(spread) | ({} if reach is None else {"reach": reach.claim()})
-            for spread, ball, reach in sets
-            if ball is not None
+            for k, (spread, ball, reach) in enumerate(sets)
+            if ball is not None and (k == 0 or spread > 0)
         ]
         if not claims:
             raise SolverError(f"nothing is proven of {self.label}, so that {path} is not written")
