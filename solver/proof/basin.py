@@ -208,7 +208,7 @@ def _stored(
     content = read(path, [*about, "claims"])
     other = [name for name in about if content[name] != about[name]]
     claims = {claim["spread"]: claim for claim in content["claims"]}
-    if other or not set(claims) <= {0.0, spread}:
+    if other or spread not in claims or not set(claims) <= {0.0, spread}:
         what = ", ".join(other) if other else f"spread, which is {max(claims):g}"
         raise SolverError(f"{path} is a proof of another {what}; give what it was made with to go on with it")
     both = [claims.get(share) for share in (0.0, spread)]
