@@ -35,7 +35,9 @@ class Options:
     """Processor time for each set of states that is proven to enter the basin, for robots of two states and one input.
     No such set if 0."""
     out: Annotated[Path | None, arg(metavar="FILE")] = None
-    """File of the proof as data, for `solver check`: the basin, without what --reach proves."""
+    """File of the proof as data, for `solver check` and --resume."""
+    resume: Annotated[Path | None, arg(metavar="FILE")] = None
+    """File of --out with which --reach goes on. Its sets around the target are kept, and take no --seconds."""
     json: bool = False
     """Print JSON instead of lines."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
@@ -48,7 +50,13 @@ def run(options: Options) -> int:
 
     require_writable({"--out": options.out}, error=SolverError)
     proof = prove_basin(
-        options.run, options.spread, options.seconds, options.input_error, options.generated, options.reach
+        options.run,
+        options.spread,
+        options.seconds,
+        options.input_error,
+        options.generated,
+        options.reach,
+        options.resume,
     )
     if options.out:
         proof.write(options.out)

@@ -14,9 +14,24 @@ import numpy as np
 
 from modelgen.arrays import Array
 
-UNIT = 2.3e-16  # more than the relative error of one rounded operation
+UNIT = 2.3e-16  # more than twice the relative error of one rounded operation
 SINGULAR = 1e12  # a matrix of a larger condition number is not inverted
 TINY = 1e-300  # more than the absolute error of an operation whose result underflows
+
+
+def rounding(size: Array, terms: int = 4) -> Array:
+    """Bound of the error of at most `terms` rounded operations on numbers whose sizes sum up to `size`.
+
+    Two of its terms UNIT cover those that rounded `size` itself, because UNIT is twice the error of one operation.
+    """
+    bound: Array = terms * UNIT * size + TINY
+    return bound
+
+
+def upward(bound: Array, terms: int = 8) -> Array:
+    """At least the sum or product of numbers that are not negative, computed by at most `terms` rounded operations."""
+    larger: Array = bound * (1 + terms * UNIT) + TINY
+    return larger
 
 
 @dataclass(frozen=True)
@@ -41,8 +56,7 @@ class Affine:
     @property
     def largest(self) -> Array:
         """Largest absolute values (..., i, j)."""
-        size: Array = (np.abs(self.middle) + self._spread) * (1 + 1e-14)
-        return size
+        return upward(np.abs(self.middle) + self._spread, self.symbols + 4)
 
     @property
     def _spread(self) -> Array:
@@ -60,8 +74,7 @@ class Affine:
         return Affine(self.middle[at], self.slopes[at], self.rest[at])
 
     def __add__(self, other: Affine) -> Affine:
-        rounding = 4 * UNIT * (self.largest + other.largest) + TINY
-        rest = (self.rest + other.rest + rounding) * (1 + 1e-14)
+        rest = upward(self.rest + other.rest + rounding(self.largest + other.largest, self.symbols + 4))
         return known(self.middle + other.middle, self.slopes + other.slopes, rest)
 
     def __sub__(self, other: Affine) -> Affine:
@@ -75,18 +88,17 @@ class Affine:
             bent = spread - self.rest  # of the symbols alone
             rest = bent @ (other._spread - other.rest) + (a + bent) @ other.rest + self.rest @ all_of
             terms = 2 * self.middle.shape[-1] + self.symbols + 8
-            rounding = terms * UNIT * ((a + spread) @ all_of) + TINY
-        return known(self.middle @ other.middle, slopes, (rest + rounding) * (1 + 1e-13))
+            rest = rest + rounding((a + spread) @ all_of, terms)
+        return known(self.middle @ other.middle, slopes, upward(rest, 2 * terms))
 
     def times(self, factor: float) -> Affine:
         """The matrices times a number."""
-        rounding = 4 * UNIT * self.largest * abs(factor) + TINY
-        rest = (self.rest * abs(factor) + rounding) * (1 + 1e-14)
+        rest = upward(self.rest * abs(factor) + rounding(self.largest * abs(factor)))
         return known(self.middle * factor, self.slopes * factor, rest)
 
     def widened(self, rest: Array) -> Affine:
         """The matrices with a larger rest."""
-        return known(self.middle, self.slopes, (self.rest + rest) * (1 + 1e-14))
+        return known(self.middle, self.slopes, upward(self.rest + rest))
 
     def inverse(self) -> Affine:
         """The inverses of square matrices. Rests are infinite where a matrix may be singular.

@@ -30,7 +30,7 @@ from solver.errors import SolverError
 from solver.proof.affine import TINY, Affine
 from solver.proof.held_loop import Cells, Frame, HeldLoop
 from solver.proof.reach import Reach, prove_reach
-from solver.proof.written import EMPTY, HELD, Tree, sha256, write
+from solver.proof.written import EMPTY, HELD, Tree, read, sha256, write
 from solver.runs.folder import CHECKPOINT
 from solver.runs.shipped import run_folder
 from solver.training.solution import load_solution
@@ -84,6 +84,14 @@ class Ball:
         arrays = {name: getattr(self, name).tolist() for name in ("shape", "back", "basis")}
         return {"spread": spread} | arrays | {"rate": self.rate, "core": self.core, "tree": self.tree}
 
+    @classmethod
+    def of_claim(cls, claim: dict[str, Any], loop: HeldLoop) -> Ball:
+        """The ball of a claim, which took no time."""
+        shape, back, basis = (np.array(claim[name]) for name in ("shape", "back", "basis"))
+        P, S = (form[np.ix_(loop.seen, loop.seen)] for form in (loop.cost / loop.level, shape))
+        share, cells = float(np.sqrt(np.linalg.det(P) / np.linalg.det(S))), claim["tree"].count(HELD)
+        return cls(shape, claim["rate"], claim["core"], share, cells, 0.0, back, basis, claim["tree"])
+
     @property
     def half_widths(self) -> Array:
         """Largest errors (n,) in the set, in SI units; infinite for states on which nothing depends."""
@@ -125,8 +133,12 @@ class BasinProof:
 
     def write(self, path: Path) -> None:
         """Write the proof as data. Raises SolverError where nothing is proven or the file cannot be written."""
-        balls = (0.0, self.nominal), (self.spread, self.wrong)
-        claims = [ball.claim(spread) for spread, ball in balls if ball is not None]
+        sets = zip((0.0, self.spread), (self.nominal, self.wrong), self.reached, strict=True)
+        claims = [
+            ball.claim(spread) | ({} if reach is None else {"reach": reach.claim()})
+            for k, (spread, ball, reach) in enumerate(sets)
+            if ball is not None and (k == 0 or spread > 0)
+        ]
         if not claims:
             raise SolverError(f"nothing is proven of {self.label}, so that {path} is not written")
         write(path, self.about | {"claims": claims})
@@ -139,15 +151,21 @@ def prove_basin(
     input_error: float = 1e-5,
     generated: str | None = None,
     reach: float = 0.0,
+    resume: Path | None = None,
 ) -> BasinProof:
     """Proof about the basin of a run, or of a shipped policy by its name.
 
     spread: share by which every parameter may differ from its nominal value. seconds: processor time for one ball, of
     which up to about twelve are tried. input_error: bound of the error of the computed input, as a share of the input's
     range; it stands for the rounding of the exported policy. reach: processor time for the states from which every
-    trajectory enters a ball (`solver.proof.reach`), none if 0. Raises SolverError for a run without a value function or
-    without a basin, and where the linearised loop does not contract.
+    trajectory enters a ball (`solver.proof.reach`), none if 0. resume: file of an earlier proof, whose balls are kept
+    and whose boxes are added to.
+
+    Raises SolverError for a run without a value function or without a basin, where the linearised loop does not
+    contract, and for a file of another run, spread or error of the input.
     """
+    if resume is not None and not reach:
+        raise SolverError("only a search outside the basin goes on: give --reach with --resume")
     solution = load_solution(run, generated)
     turning = solution.problem.geometry.rotations
     if turning:
@@ -156,23 +174,49 @@ def prove_basin(
             f"lengths can be proven. `solver certify {run}` bounds how often the policy fails, by rollouts"
         )
     loop = HeldLoop(solution)
-    search = BasinSearch(loop, input_error * loop.limit)
+    robot, errors = solution.problem.robot, input_error * loop.limit
+    about, shares = _about(run, loop, errors), (0.0, spread)
+    known = solution.label, robot.name, robot.state_names, loop.step, tuple(errors.tolist())
+    balls, before, reason = (
+        _balls(loop, errors, spread, seconds) if resume is None else _stored(resume, about, loop, spread)
+    )
+    reached: list[Reach | None] = [None, None]
+    for k in range(2 if reach else 0):
+        if (ball := balls[k]) is not None and (k == 0 or spread > 0):
+            box = shares[k] * np.abs(loop.nominal)
+            reached[k] = prove_reach(solution, loop, ball.shape, box, float(errors[0]), reach, before[k])
+    return BasinProof(*known, balls[0], spread, balls[1], about, reason, (reached[0], reached[1]))
+
+
+def _balls(
+    loop: HeldLoop, errors: Array, spread: float, seconds: float
+) -> tuple[list[Ball | None], list[dict[str, Any] | None], str | None]:
+    """Balls of the nominal robot and of the spread, no claims of a search before, and why there is no second ball."""
+    search = BasinSearch(loop, errors)
     nominal = search.largest(np.zeros_like(loop.nominal), seconds)
-    robot, error = solution.problem.robot, tuple((input_error * loop.limit).tolist())
-    about = _about(run, loop, input_error * loop.limit)
-    known = solution.label, robot.name, robot.state_names, loop.step, error, nominal, spread
     try:
         wrong = search.largest(spread * np.abs(loop.nominal), seconds) if nominal is not None else None
-    except SolverError as error_of_spread:
-        return BasinProof(*known, None, about, str(error_of_spread))
-    if not reach:
-        return BasinProof(*known, wrong, about)
-    sets, most = ((nominal, 0.0), (wrong, spread)), float(input_error * loop.limit[0])
-    reached = [
-        None if ball is None else prove_reach(solution, loop, ball.shape, share * np.abs(loop.nominal), most, reach)
-        for ball, share in sets
-    ]
-    return BasinProof(*known, wrong, about, reached=(reached[0], reached[1]))
+    except SolverError as error:
+        return [nominal, None], [None, None], str(error)
+    return [nominal, wrong], [None, None], None
+
+
+def _stored(
+    path: Path, about: dict[str, Any], loop: HeldLoop, spread: float
+) -> tuple[list[Ball | None], list[dict[str, Any] | None], str | None]:
+    """The same of a file. Raises SolverError for one of another run, spread or error of the input."""
+    content = read(path, [*about, "claims"])
+    other = [name for name in about if content[name] != about[name]]
+    claims = {claim["spread"]: claim for claim in content["claims"]}
+    if other or spread not in claims or not set(claims) <= {0.0, spread}:
+        what = ", ".join(other) if other else f"spread, which is {max(claims):g}"
+        raise SolverError(f"{path} is a proof of another {what}; give what it was made with to go on with it")
+    both = [claims.get(share) for share in (0.0, spread)]
+    try:
+        balls = [None if claim is None else Ball.of_claim(claim, loop) for claim in both]
+    except (LookupError, TypeError, ValueError) as error:
+        raise SolverError(f"the proof {path} is wrong: a claim is not one that `solver prove --out` writes") from error
+    return balls, [None if claim is None else claim.get("reach") for claim in both], None
 
 
 def _about(run: str | Path, loop: HeldLoop, input_error: Array) -> dict[str, Any]:

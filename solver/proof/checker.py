@@ -433,6 +433,7 @@ class Checked:
     checked: int
     wrong: int  # cells that could not be shown
     seconds: float
+    unchecked: int  # groups of boxes outside the basin, of which the check knows nothing
 
     @property
     def holds(self) -> bool:
@@ -471,7 +472,8 @@ def _checked(loop: ClosedLoop, claim: dict[str, Any], every: bool, seed: int) ->
             wrong += not loop.verify(box)
         if wrong:
             break
-    return Checked(claim["spread"], len(cells), len(chosen), wrong, time.process_time() - start)
+    beyond = len(claim.get("reach", {}).get("groups", []))
+    return Checked(claim["spread"], len(cells), len(chosen), wrong, time.process_time() - start, beyond)
 
 
 def _require_same(proof: dict[str, Any], generated: str | None) -> Equations:

@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 
 from modelgen.arrays import Array
 from solver.game.policies import SHORTEST
+from solver.proof.affine import rounding, upward
 from solver.proof.held_loop import HeldLoop, evaluated
 from solver.training.solution import Solution
 from solver.value.network import DIAGONAL_FLOOR
 
 Mask = NDArray[np.bool_]
 
-ROUNDING = 1e-13  # of a sum of up to a few hundred terms, as a share of the sum of sizes
+LIBRARY = 40  # rounded operations that stand for one function of a library and those before it
+TERMS = 64  # rounded operations on sizes that give one rest, at most
 BISECTIONS = 45  # of the input at the middle of a box
 
 
@@ -42,7 +44,7 @@ class Linear:
         return size
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rest", self.rest * (1 + ROUNDING) + 1e-300)  # it was not rounded upward
+        object.__setattr__(self, "rest", upward(self.rest, TERMS))
 
     def __getitem__(self, columns: Any) -> Linear:
         return Linear(self.middle[:, columns], self.slopes[:, :, columns], self.rest[:, columns])
@@ -55,7 +57,7 @@ class Linear:
         middle = self.middle + other.middle
         slopes = self.slopes + other.slopes
         size = np.abs(middle) + np.abs(slopes).sum(0)
-        return Linear(middle, slopes, self.rest + other.rest + ROUNDING * size)
+        return Linear(middle, slopes, self.rest + other.rest + rounding(size, len(slopes) + 4))
 
     def __neg__(self) -> Linear:
         return Linear(-self.middle, -self.slopes, self.rest)
@@ -66,7 +68,7 @@ class Linear:
     def __mul__(self, other: Linear) -> Linear:
         a, b, bent = np.abs(self.middle), np.abs(other.middle), self.bend
         more = other.bend
-        rest = a * other.rest + b * self.rest + bent * more + ROUNDING * (a + bent) * (b + more)
+        rest = a * other.rest + b * self.rest + bent * more + rounding((a + bent) * (b + more))
         slopes = self.middle * other.slopes + other.middle * self.slopes
         return Linear(self.middle * other.middle, slopes, rest)
 
@@ -74,13 +76,14 @@ class Linear:
         """A function with this value and slope at the middle, and at most this second derivative in the box."""
         bent = self.bend
         rest = np.abs(slope) * self.rest + 0.5 * curvature * bent * bent
-        return Linear(value, slope * self.slopes, rest + ROUNDING * (np.abs(value) + np.abs(slope) * bent))
+        return Linear(value, slope * self.slopes, rest + rounding(np.abs(value) + np.abs(slope) * bent, LIBRARY))
 
     def plus(self, values: Array | float) -> Linear:
-        return Linear(self.middle + values, self.slopes, self.rest + ROUNDING * np.abs(values))
+        middle = self.middle + values
+        return Linear(middle, self.slopes, self.rest + rounding(np.abs(middle)))
 
     def times(self, factor: Array | float) -> Linear:
-        rest = self.rest * np.abs(factor) + ROUNDING * np.abs(factor) * (np.abs(self.middle) + self.bend)
+        rest = np.abs(factor) * self.rest + rounding(np.abs(factor) * (np.abs(self.middle) + self.bend))
         return Linear(self.middle * factor, self.slopes * factor, rest)
 
     def to(self, weight: Array) -> Linear:
@@ -88,19 +91,20 @@ class Linear:
         d, count, k = self.slopes.shape
         both = np.concatenate([self.middle[None], self.slopes]).reshape(-1, k) @ weight
         both = both.reshape(d + 1, count, -1)
-        wide = self.rest + ROUNDING * (np.abs(self.middle) + np.abs(self.slopes).sum(0))
-        return Linear(both[0], both[1:], (wide @ np.abs(weight)) * (1 + ROUNDING))
+        wide = self.rest + rounding(np.abs(self.middle) + np.abs(self.slopes).sum(0), d + k)
+        return Linear(both[0], both[1:], upward(wide @ np.abs(weight), k))
 
     def joined(self, other: Linear) -> Linear:
         """What holds both."""
         middle, slopes = 0.5 * (self.middle + other.middle), 0.5 * (self.slopes + other.slopes)
         apart = 0.5 * (np.abs(self.middle - other.middle) + np.abs(self.slopes - other.slopes).sum(0))
         rest = np.maximum(self.rest, other.rest) + apart
-        return Linear(middle, slopes, rest + ROUNDING * (np.abs(middle) + np.abs(slopes).sum(0)))
+        return Linear(middle, slopes, rest + rounding(apart + np.abs(middle) + np.abs(slopes).sum(0), len(slopes) + 4))
 
     @property
     def ends(self) -> tuple[Array, Array]:
-        bent = self.bend * (1 + ROUNDING) + ROUNDING * np.abs(self.middle)
+        bent = upward(self.bend, len(self.slopes) + 4)
+        bent = upward(bent + rounding(np.abs(self.middle) + bent))
         return self.middle - bent, self.middle + bent
 
 
@@ -130,7 +134,7 @@ class Quadratic:
     rest: Array  # (N, k)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rest", self.rest * (1 + ROUNDING) + 1e-300)  # it was not rounded upward
+        object.__setattr__(self, "rest", upward(self.rest, TERMS))
 
     @classmethod
     def of(cls, x: Linear) -> Quadratic:
@@ -164,7 +168,7 @@ class Quadratic:
             self.middle + other.middle,
             self.slopes + other.slopes,
             self.squares + other.squares,
-            self.rest + other.rest + ROUNDING * size,
+            self.rest + other.rest + rounding(size),
         )
 
     def __sub__(self, other: Quadratic) -> Quadratic:
@@ -174,7 +178,7 @@ class Quadratic:
         (a1, a2), (b1, b2), a, b = self.parts, other.parts, np.abs(self.middle), np.abs(other.middle)
         rest = a * other.rest + b * self.rest + a1 * b2 + a2 * b1 + a2 * b2 + self.rest * other.rest
         rest = rest + (a1 + a2) * other.rest + (b1 + b2) * self.rest
-        rest = rest + ROUNDING * (a + a1 + a2 + self.rest) * (b + b1 + b2 + other.rest)
+        rest = rest + rounding((a + a1 + a2 + self.rest) * (b + b1 + b2 + other.rest), len(self.squares) + 4)
         squares = self.middle * other.squares + other.middle * self.squares
         for at, j, k in _pairs(len(self.slopes)):
             squares[at] += self.slopes[j] * other.slopes[k]
@@ -189,7 +193,8 @@ class Quadratic:
         bend = first + beyond
         rest = np.abs(slope) * self.rest + third / 6 * bend**3
         rest = rest + 0.5 * np.abs(second) * (2 * first * beyond + beyond**2)
-        rest = rest + ROUNDING * (np.abs(value) + np.abs(slope) * bend + np.abs(second) * bend**2)
+        size = np.abs(value) + np.abs(slope) + np.abs(second)  # a coefficient's error may be that of a larger one
+        rest = rest + rounding(size * (1 + bend) ** 2, LIBRARY)
         squares = slope * self.squares
         for at, j, k in _pairs(len(self.slopes)):
             squares[at] += (0.5 if j == k else 1.0) * second * self.slopes[j] * self.slopes[k]
@@ -198,11 +203,11 @@ class Quadratic:
     def plus(self, values: Array | float) -> Quadratic:
         """The numbers plus exact ones."""
         size = np.abs(self.middle) + np.abs(values)
-        return Quadratic(self.middle + values, self.slopes, self.squares, self.rest + ROUNDING * size)
+        return Quadratic(self.middle + values, self.slopes, self.squares, self.rest + rounding(size))
 
     def times(self, factor: Array | float) -> Quadratic:
         """The numbers times exact ones."""
-        rest = np.abs(factor) * (self.rest + ROUNDING * (np.abs(self.middle) + sum(self.parts)))
+        rest = np.abs(factor) * (self.rest + rounding(np.abs(self.middle) + sum(self.parts)))
         return Quadratic(self.middle * factor, self.slopes * factor, self.squares * factor, rest)
 
     def to(self, weight: Array) -> Quadratic:
@@ -210,8 +215,8 @@ class Quadratic:
         d, count, k = self.slopes.shape
         whole = np.concatenate([self.middle[None], self.slopes, self.squares]).reshape(-1, k) @ weight
         whole = whole.reshape(1 + d + len(self.squares), count, -1)
-        wide = self.rest + ROUNDING * (np.abs(self.middle) + sum(self.parts))
-        return Quadratic(whole[0], whole[1 : 1 + d], whole[1 + d :], wide @ np.abs(weight))
+        wide = self.rest + rounding(np.abs(self.middle) + sum(self.parts), len(whole) + k)
+        return Quadratic(whole[0], whole[1 : 1 + d], whole[1 + d :], upward(wide @ np.abs(weight), k))
 
 
 def _pairs(d: int) -> list[tuple[int, int, int]]:
@@ -226,7 +231,8 @@ def _beside(parts: list[Quadratic]) -> Quadratic:
 def _tanh(a: Quadratic) -> tuple[Quadratic, Quadratic]:
     """tanh and its slope. Its third to fifth derivatives are at most 2, 4.1 and 16."""
     t, bend = np.tanh(a.middle), a.bend
-    g = 1 - t * t
+    with np.errstate(over="ignore"):
+        g = np.cosh(a.middle) ** -2.0  # 1 - t^2 would lose its digits
     second, third = -2 * t * g, -2 * g * (1 - 3 * t * t)
     fourth = 8 * t * g * (2 - 3 * t * t)
     value = a.through(t, g, second, np.minimum(2.0, np.abs(third) + 4.1 * bend))
@@ -247,7 +253,7 @@ def _positive(x: Linear) -> Linear:
     extra = 0.25 * np.maximum(high, -low)
     middle = np.where(above, x.middle, np.where(below, 0.0, 0.5 * x.middle + extra))
     share = np.where(above, 1.0, np.where(below, 0.0, 0.5))
-    rest = share * x.rest + np.where(above | below, 0.0, extra) * (1 + 1e-12)
+    rest = share * x.rest + np.where(above | below, 0.0, upward(extra) + rounding(np.abs(middle)))
     return Linear(middle, share * x.slopes, rest)
 
 
@@ -350,7 +356,7 @@ class HeldPolicy:
         loop = self.loop
         b = loop.bent
         middle = x.middle[:, b] - loop.target[b]
-        slack = 1e-15 * (np.abs(x.middle[:, b]) + np.abs(loop.target[b]))
+        slack = rounding(np.abs(x.middle[:, b]) + np.abs(loop.target[b]))
         values, widths = loop.arguments(middle, x.bend[:, b] + slack, loop.nominal, 0.0)
         n = len(loop.target)
         m, s, r = evaluated(loop.kernels[0], values, widths)
@@ -399,7 +405,9 @@ class HeldPolicy:
         half = 0.5 * (inside[1] - inside[0])
         flat = half < u.rest
         middle = np.where(flat, 0.5 * (inside[0] + inside[1]), u.middle)
-        return Linear(middle, np.where(flat, 0.0, u.slopes), np.where(flat, half * (1 + 1e-12) + 1e-15, u.rest))
+        return Linear(
+            middle, np.where(flat, 0.0, u.slopes), np.where(flat, upward(half + rounding(np.abs(middle))), u.rest)
+        )
 
     def _one_side(self, x: Linear, B: Linear, closed: Linear, sign: float) -> Linear:
         """d (N, 1) where the closed form has the sign; any box of its states may have another one."""
@@ -408,7 +416,9 @@ class HeldPolicy:
         size_low = np.clip(sign * np.where(sign > 0, low, high), shortest, None)
         size_high = np.clip(sign * np.where(sign > 0, high, low), shortest, None)
         steady = closed.times(sign)
-        flat = Linear(0.5 * (size_low + size_high), 0 * closed.slopes, 0.5 * (size_high - size_low) * (1 + 1e-12))
+        flat = Linear(
+            0.5 * (size_low + size_high), 0 * closed.slopes, upward(0.5 * (size_high - size_low) + rounding(size_high))
+        )
         longer = (np.minimum(sign * low, sign * high) > shortest)[:, 0]
         size = chosen(longer, steady, flat)
         n = B.middle.shape[1]
@@ -420,7 +430,7 @@ class HeldPolicy:
         ones, count, d = np.ones((n, 1)), len(x.middle), x.slopes.shape[0]
         result = Linear(np.zeros((count, 1)), np.zeros((d, count, 1)), np.zeros((count, 1)))
         known = np.zeros(count, bool)
-        B_own = Linear(B.middle, np.concatenate([B.slopes, np.zeros_like(B.slopes[:1])]), B.rest)
+        B_own = Linear(B.middle, np.concatenate([B.slopes, np.zeros_like(B.rest)[None]]), B.rest)
         here, there = self.slope.both(x), self.slope.both(whole)
         for first, can in zip(*here, strict=True):
             for second, may in zip(*there, strict=True):
@@ -452,11 +462,11 @@ class HeldPolicy:
         P_of = drop * size.through(1 / at, -1 / at**2, 2 / least**3)
         P_low = np.maximum(P_of.ends[0], 0.0)
         residual = guess - self.conjugate(w - P_of * guess)[0].plus(-self.trim)
-        bound = np.abs(residual.middle) + residual.bend
+        bound = upward(np.abs(residual.middle) + residual.bend)
         # slope of the left side between the guess and the truth
         steep = self.conjugate(w - P_of * Linear(guess.middle, guess.slopes, bound))[1]
         s_low = np.maximum(steep.ends[0], 0.0)
-        bound = bound / (1 + s_low * P_low) * (1 + 1e-12) + 1e-15
+        bound = upward(bound / (1 + s_low * P_low))
         # the argument is between w and w - drop, as |d| <= size
         half = drop.times(0.5 * sign)
         between = w - half

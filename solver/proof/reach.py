@@ -27,6 +27,7 @@ from modelgen.program.enclosure import affine
 from modelgen.program.functions import Program
 from modelgen.program.graph import Graph, Node
 from solver.errors import SolverError
+from solver.proof.affine import rounding, upward
 from solver.proof.held_loop import HeldLoop, evaluated, inputs_of
 from solver.proof.outside import HeldPolicy, Linear
 from solver.training.solution import Solution
@@ -37,8 +38,9 @@ Numbers = NDArray[np.int64]
 ORDER = 3  # of Taylor's formula
 INFLATIONS = 4  # of the enclosure of the motion in a period
 BATCH = 1500  # boxes at once
-GRID = 128  # boxes a state in the first grid
+GRID = 512  # boxes a state in the first grid
 FINEST = 2048  # and in the last one
+SIZES = GRID, 2 * GRID, FINEST
 PERIODS = 24  # after which a box waits for its halves
 WIDEST = 0.25  # half width of an image, by the domain's, beyond which it is not followed
 PIECES = 4  # of the range of each parameter: the bounds of a period are of second order in its width
@@ -53,6 +55,8 @@ class Reach:
     upper: Array
     proven: Mask  # (k, .., k)
     seconds: float  # processor time
+    first: int  # boxes a state of the grid whose boxes within the ellipsoid are the first proven ones
+    found: list[Found]  # the others, in the order in which they were proven
 
     @property
     def share(self) -> float:
@@ -64,6 +68,11 @@ class Reach:
         rows = ["".join("01"[value] for value in row) for row in self.proven.tolist()]
         ends = {"lower": self.lower.tolist(), "upper": self.upper.tolist()}
         return {"share": self.share, "seconds": self.seconds} | ends | {"proven": rows}
+
+    def claim(self) -> dict[str, Any]:
+        """The boxes as a part of a file (`solver.proof.written`)."""
+        groups = [[part.k, *np.hstack([part.periods[:, None], part.at]).ravel().tolist()] for part in self.found]
+        return {"first": self.first, "seconds": self.seconds, "groups": groups}
 
 
 class Step:
@@ -121,8 +130,8 @@ class Step:
         value, slopes, rest = evaluated(self.end, middle, radius)
         symbols = np.concatenate([x.slopes, u.slopes], 2)  # (d, N, n + 1)
         by_symbols = np.einsum("nij,dnj->dni", slopes[:, :, : n + 1], symbols)
-        loose = np.hstack([x.rest, u.rest, spread]) + 1e-14 * radius
-        wide = (np.abs(slopes) @ loose[..., None])[..., 0] + rest + 1e-13 * np.abs(value)
+        loose = np.hstack([x.rest, u.rest, spread]) + rounding(radius, middle.shape[1] + 4)
+        wide = (np.abs(slopes) @ loose[..., None])[..., 0] + rest + rounding(np.abs(value) + np.abs(beyond[0]))
         return Linear(value + beyond[0], by_symbols, wide + beyond[1]), known
 
     def _during(self, middle: Array, radius: Array) -> tuple[Array, Array, Mask]:
@@ -134,11 +143,12 @@ class Step:
             speed, spare = _box(self.rates, centre, half)
             move = np.stack([np.minimum(T * (speed - spare), 0.0), np.maximum(T * (speed + spare), 0.0)])
             low, high = middle[:, :n] - radius[:, :n] + move[0], middle[:, :n] + radius[:, :n] + move[1]
-            low, high = low - 1e-13 * (1 + np.abs(low)), high + 1e-13 * (1 + np.abs(high))
+            spare = rounding(np.abs(middle[:, :n]) + radius[:, :n] + np.abs(move).max(0), 8)
+            low, high = low - spare, high + spare
             inside = (low >= centre[:, :n] - half[:, :n]).all(1) & (high <= centre[:, :n] + half[:, :n]).all(1)
             if k == INFLATIONS - 1:
                 break
-            grown = 0.02 * (high - low) + 1e-12
+            grown = 0.02 * (high - low) + 1e-12  # a guess, so that `inside` may become true
             next_c, next_h = 0.5 * (low + high), 0.5 * (high - low) + grown
             centre[:, :n] = np.where(inside[:, None], centre[:, :n], next_c)
             half[:, :n] = np.where(inside[:, None], half[:, :n], next_h)
@@ -149,7 +159,7 @@ class Step:
 
 def _pieces(nominal: Array, spread: Array) -> list[tuple[Array, Array]]:
     """Middles and half widths (p,) of boxes that cover the box of parameters, PIECES along each that has a spread."""
-    half = spread / PIECES * (1 + 1e-12) + 1e-15 * np.abs(nominal) * (spread > 0)
+    half = np.where(spread > 0, upward(spread / PIECES) + rounding(np.abs(nominal) + spread, 8), 0.0)
     ticks = (2 * np.arange(PIECES) + 1) / PIECES - 1
     sides = [nominal[k] + spread[k] * ticks if spread[k] > 0 else nominal[k : k + 1] for k in range(len(nominal))]
     return [(np.array(middle), half) for middle in itertools.product(*sides)]
@@ -160,13 +170,13 @@ def _hull(parts: list[Linear]) -> Linear:
     middles, slopes = np.stack([part.middle for part in parts]), np.stack([part.slopes for part in parts])
     middle, slope = 0.5 * (middles.min(0) + middles.max(0)), slopes.mean(0)
     apart = np.abs(middles - middle) + np.abs(slopes - slope).sum(1) + np.stack([part.rest for part in parts])
-    return Linear(middle, slope, apart.max(0) + 1e-14 * np.abs(middle))
+    return Linear(middle, slope, apart.max(0) + rounding(np.abs(middle) + np.abs(slope).sum(0), 2 * len(parts)))
 
 
 def _box(kernels: Any, middle: Array, radius: Array) -> tuple[Array, Array]:
     """Middles and radii (N, k) of a kernel over boxes."""
     value, slopes, rest = evaluated(kernels, middle, radius)
-    return value, (np.abs(slopes) @ radius[..., None])[..., 0] * (1 + 1e-13) + rest + 1e-15 * np.abs(value)
+    return value, upward((np.abs(slopes) @ radius[..., None])[..., 0] + rest, radius.shape[1] + 4)
 
 
 def parallelotope(x: Linear) -> Linear:
@@ -175,11 +185,13 @@ def parallelotope(x: Linear) -> Linear:
     n = G.shape[1]
     regular = np.abs(np.linalg.det(G)) > 1e-14 * np.prod(np.abs(G).sum(2) + 1e-300, 1)
     inverse = np.linalg.inv(np.where(regular[:, None, None], G, np.eye(n)))
-    error = np.abs(np.eye(n) - G @ inverse).sum(2).max(1) + 1e-13  # e = G inverse (1 - E)^-1 e
+    size = np.eye(n) + np.abs(G) @ np.abs(inverse)
+    error = upward((np.abs(np.eye(n) - G @ inverse) + rounding(size, 2 * n)).sum(2).max(1))
+    # e = G inverse (1 - E)^-1 e
     rest = x.rest + (error / (1 - np.minimum(error, 0.5)) * x.rest.max(1))[:, None]
-    more = (np.abs(inverse) @ rest[..., None])[..., 0] * (1 + 1e-12)
-    grown = x.slopes * (1 + more.T[:, :, None]) * (1 + 1e-14)
-    b = x.bend * (1 + 1e-12)
+    more = upward((np.abs(inverse) @ rest[..., None])[..., 0], n + 8)
+    grown = x.slopes * upward(1 + more.T[:, :, None])
+    b = upward(x.bend, len(x.slopes) + 1)
     box = np.zeros_like(x.slopes)
     box[range(n), :, range(n)] = b.T
     smaller = b.prod(1) < np.abs(np.linalg.det(G)) * (1 + more).prod(1)
@@ -197,14 +209,14 @@ class Grid:
 
     def boxes(self, at: Numbers) -> Linear:
         """Boxes of indices (N, n)."""
-        half = 0.5 * self.width * (1 + 1e-12) + 1e-14
+        half = upward(0.5 * self.width + rounding(np.abs(self.lower) + np.abs(self.upper), 8))
         slopes = np.zeros((self.n, len(at), self.n))
         slopes[range(self.n), :, range(self.n)] = half[:, None]
         return Linear(self.lower + (at + 0.5) * self.width, slopes, np.zeros((len(at), self.n)))
 
     def span(self, x: Linear, known: Mask) -> Numbers:
         """First and last indices (N, 2, n) of the boxes that hold each set; first = -1 where there are none."""
-        bend = x.bend * (1 + 1e-12)
+        bend = upward(x.bend, len(x.slopes) + 1)
         ends = np.stack([x.middle - bend, x.middle + bend], 1)
         good = known & np.isfinite(ends).all((1, 2))
         at = np.floor((np.where(good[:, None, None], ends, 0.0) - self.lower) / self.width + [[-1e-9], [1e-9]])
@@ -241,11 +253,29 @@ class Grid:
         return Grid(self.lower, self.upper, self.around, proven)
 
 
+@dataclass(frozen=True)
+class Found:
+    """Boxes of a grid that are proven, once all that were found before are."""
+
+    k: int  # boxes a state
+    at: Numbers  # (N, n) indices
+    periods: Numbers  # (N,) after one of which, at most, they are within those
+
+    @classmethod
+    def of(cls, group: list[int], n: int) -> Found:
+        """A group of a claim. Raises SolverError for one outside the domain."""
+        k, rows = group[0], np.array(group[1:], np.int64).reshape(-1, n + 1)
+        if k not in SIZES or (rows[:, 1:] < 0).any() or (rows[:, 1:] >= k).any():
+            raise SolverError("the proof is wrong: a box is outside the domain")
+        return cls(k, rows[:, 1:], rows[:, 0])
+
+
 class Search:
     """Backward fixed point on one grid."""
 
     def __init__(self, step: Callable[[Linear], tuple[Linear, Mask]], grid: Grid) -> None:
         self.step, self.grid = step, grid
+        self.found: list[Found] = []
         self.at = np.argwhere(~grid.proven)
         count = len(self.at)
         self.done, self.lost = np.zeros(count, bool), np.zeros(count, bool)
@@ -287,6 +317,7 @@ class Search:
                 found = rows[self.grid.share(span, table) == 1.0]
                 if len(found):
                     self.done[found] = new = True
+                    self.found.append(Found(self.grid.k, self.at[found], self.periods[found]))
                     self.grid.proven[tuple(self.at[found].T)] = True
                 if len(rows):
                     left.append((rows, span))
@@ -300,11 +331,13 @@ def prove_reach(
     spread: Array,
     input_error: float,
     seconds: float,
-    report: Callable[[str], None] = lambda _: None,
+    before: dict[str, Any] | None = None,
 ) -> Reach:
     """States that are proven to enter the basin {e: e' shape e <= 1} within `seconds` of processor time.
 
-    spread: (p,) by which parameters may differ. Raises SolverError for robots of other than two states and one input.
+    spread: (p,) by which parameters may differ. before: the claim of a search that goes on.
+
+    Raises SolverError for robots of other than two states and one input.
     """
     start = time.process_time()
     around = np.array([state.continuous for state in loop.robot.metadata.states])
@@ -315,15 +348,22 @@ def prove_reach(
     step = Step(solution, loop, spread, input_error)
     lower, upper = np.where(around, -np.pi, loop.target - loop.bound), np.where(around, np.pi, loop.target + loop.bound)
     grid = Grid(lower, upper, around, within(lower, upper, loop.target, shape, GRID))
+    found = [] if before is None else [Found.of(group, len(around)) for group in before["groups"]]
+    for part in found:
+        while grid.k < part.k:
+            grid = grid.halved()
+        wide = grid.k // part.k
+        for shift in itertools.product(range(wide), repeat=len(around)):
+            grid.proven[tuple((part.at * wide + shift).T)] = True
     while True:
         search = Search(step, grid)
         while (moved := search.round()) and time.process_time() - start < seconds:
             search.sweep()
         search.sweep()
+        found += search.found
         spent = time.process_time() - start
-        report(f"{spent:7.0f} s  {grid.k} boxes a state, {100 * grid.proven.mean():.2f} % proven")
         if moved or spent >= seconds or grid.k >= FINEST or grid.proven.all():
-            return Reach(lower, upper, grid.proven, spent)
+            return Reach(lower, upper, grid.proven, spent + (before["seconds"] if before else 0.0), GRID, found)
         grid = grid.halved()
 
 

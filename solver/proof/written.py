@@ -5,6 +5,10 @@
      "trim": [m], "middle": [m], "limit": [m], "bound": [n], "parameters": [p], "input_error": [m],
      "claims": [{"spread": .., "shape": [n][n], "back": [n][d], "basis": [d][r], "rate": .., "core": .., "tree": [..]}]}
 
+A claim may have "reach": {"first": k, "seconds": .., "groups": [[k, periods, i, j, periods, i, j, ..], ..]}. It names
+boxes of grids of k boxes a state over all angles and the states within the limits. The images of a group's boxes, after
+one of their periods, lie within earlier groups, or within boxes of the first grid that are in the set.
+
 A claim's set is {|y| <= 1} with e = back y, of which shape = back^-T back^-1 is the quadratic form. Cells are boxes of
 (basis' y, parameters). The first one holds the whole set. The tree names the cells in the order of a walk that takes
 lower halves first: the number of the side that is halved, HELD for a proven cell, EMPTY for one outside the set.
@@ -76,13 +80,14 @@ def write(path: Path, proof: dict[str, Any]) -> None:
 def read(path: Path, fields: Sequence[str]) -> dict[str, Any]:
     """The content of a proof. Raises SolverError for a file that is none, or that lacks one of the fields."""
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(text := path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SolverError(f"cannot read the proof {path}: {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise SolverError(f"{path} is no proof of `solver prove --out` in format {FORMAT}")
+    same = text == json.dumps(content, separators=(",", ":")) + "\n"  # another digit may be the same number
     stated = content.pop("digest", None)
-    if stated != _digest({name: value for name, value in content.items() if name != "format"}):
+    if not same or stated != _digest({name: value for name, value in content.items() if name != "format"}):
         raise SolverError(f"the proof {path} was changed: its digest is not that of its content")
     missing = [name for name in fields if name not in content]
     if missing:

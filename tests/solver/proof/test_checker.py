@@ -16,6 +16,7 @@ from solver.errors import SolverError
 from solver.proof.balls import Equations
 from solver.proof.basin import prove_basin
 from solver.proof.checker import FIELDS, ClosedLoop, _require_same, check
+from solver.proof.reach import Reach
 from solver.proof.written import HELD, read, write
 
 
@@ -32,11 +33,6 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "proof.json"
     write(path, proven())
     return path
-
-
-def test_a_proof_is_accepted(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", str(file)]) == 0
-    assert "holds" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("damage", ["tree", "basis", "back"])
@@ -114,6 +110,37 @@ def test_a_false_claim_is_not_shown(what: str, file: Path) -> None:
     around = loop.around_target()
     assert not loop.verify(around, 6)
     assert HELD in claim["tree"]
+
+
+def test_a_proof_is_accepted(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(file)]) == 0
+    assert "holds" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_search_goes_on_from_its_file(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def longer(path: Path) -> Reach:
+        proof = prove_basin("pendulum-rfvi", spread=0.0, reach=0.3, resume=path)
+        assert proof.nominal is not None
+        assert proof.nominal.shape.tolist() == proven()["claims"][0]["shape"]
+        proof.write(tmp_path / "reach.json")
+        assert proof.reached[0] is not None
+        return proof.reached[0]
+
+    first = longer(file)
+    second = longer(tmp_path / "reach.json")
+    assert second.seconds > first.seconds
+    assert len(second.found) > len(first.found)
+    assert second.share > first.share
+    assert (second.proven | ~first.proven).all()
+    assert main(["check", str(tmp_path / "reach.json")]) == 0
+    assert "NOT checked" in capsys.readouterr().out
+    with pytest.raises(SolverError, match="another spread"):
+        prove_basin("pendulum-rfvi", spread=0.1, reach=1.0, resume=file)
+    with pytest.raises(SolverError, match="another input_error"):
+        prove_basin("pendulum-rfvi", spread=0.0, input_error=1e-3, reach=1.0, resume=file)
+    with pytest.raises(SolverError, match="give --reach"):
+        prove_basin("pendulum-rfvi", resume=file)
 
 
 def test_another_file_is_refused(tmp_path: Path) -> None:
