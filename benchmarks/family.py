@@ -18,7 +18,7 @@ from typing import Any
 import solver
 from solver.plants import PLANTS
 from solver.problem.parameters import Relative
-from solver.runs.kinds import TOLD, load_rollout_policy, told_among
+from solver.runs.kinds import TOLD, description_of, load_rollout_policy
 
 EACH = "each"  # in place of a name
 WAYS: dict[str, dict[str, Any]] = {
@@ -45,8 +45,12 @@ def main() -> None:
     if names == (EACH,):
         bounded = [one.name for one in first.robot.metadata.parameters if one.lower < one.upper]
         named = tuple(name for name in bounded if name not in first.robot.metadata.references)
-    columns = [(run, way) for run in options.runs for way in (options.ways if told_among(run, named) else ["blind"])]
-    heads = [f"{run} {way}" if told_among(run, named) else run for run, way in columns]
+    columns = [
+        (run, way)
+        for run in options.runs
+        for way in (options.ways if description_of(run).told_among(named) else ["blind"])
+    ]
+    heads = [f"{run} {way}" if description_of(run).told_among(named) else run for run, way in columns]
     print("| " + " | ".join([*names, *heads]) + " |\n|" + "---|" * (len(names) + len(columns)))
     seconds = options.seconds or first.horizon
     points = [dict(zip(names, point, strict=True)) for point in grid]

@@ -14,10 +14,10 @@ import argparse
 import torch
 from torch import Tensor
 
-from solver.evaluation.evaluation import Conditions, at_rest, begun, roll_out
+from solver.evaluation.evaluation import Circumstances, at_rest, begun, roll_out
 from solver.evaluation.source import source_of
 from solver.problem.problem import Problem
-from solver.runs.kinds import TOLD, told_names
+from solver.runs.kinds import TOLD, description_of
 
 WAYS: dict[str, tuple[str, ...]] = {"told": (), "estimated": (TOLD,)}
 GRAVITY, SHARE = 9.81, 0.1
@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--estimate", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     options = parser.parse_args()
-    source, names = source_of(options.run, None, None, None), told_names(options.run)
+    source, names = source_of(options.run, None, None, None), description_of(options.run).told_names
 
     def begin(problem: Problem, theta: Tensor, seed: int) -> tuple[Tensor, Tensor]:
         starts, robots = begun(problem, theta, names, options.episodes, seed)
@@ -51,7 +51,7 @@ def main() -> None:
 
     for way in options.ways:
         estimate = (*WAYS[way], *options.estimate) if WAYS[way] else ()
-        conditions = Conditions({}, "nominal", (), bool(estimate), None, estimate, None, False, options.jump)
+        conditions = Circumstances({}, "nominal", (), bool(estimate), None, estimate, None, False, options.jump)
         found = roll_out(source, conditions, begin, None, source.references)
         result = found.result
         success, limited = result.success.float().mean(), result.at_limit.any(1).float().mean()

@@ -16,12 +16,12 @@ import torch
 from machine import gemm_gflops_fp32, median_seconds, peak_rss_mb
 from networks import WEIGHTS, product_bound_us
 
+from solver.fvi.fit import FitPlan, fit_ensemble
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.training.presets import PRESETS, make_settings
 from solver.training.session import workers_of
 from solver.training.solution import make_ensemble, make_optimiser
-from solver.value.fitting import FitPlan, fit_ensemble
 
 
 def main() -> None:

@@ -26,7 +26,8 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.fvi.step import Lookahead
-from solver.game.policies import HeldInputPolicy, Response, make_policy
+from solver.game.closed_form import Response
+from solver.game.policies import HeldInputPolicy, make_policy
 from solver.local.basin import find_basin
 from solver.local.linearization import linearization, unstable_directions
 from solver.oracles.search import search

@@ -35,10 +35,16 @@ from torch import Tensor
 
 from solver.gym.environment import EnvironmentOptions, RobotEnv, RobotVectorEnv, feature_scales, features
 from solver.gym.stable_baselines import Environments
-from solver.lab.baselines.compiled import CompiledSAC
 from solver.lab.baselines.lifecycle import usual_hold
 from solver.lab.baselines.settings import BaselineSettings, baseline_settings
-from solver.lab.baselines.stable_baselines import TEMPERATURE, Scaled, discount, follow_schedules, renew_logger
+from solver.lab.baselines.stable_baselines import (
+    TEMPERATURE,
+    CompiledSAC,
+    Scaled,
+    discount,
+    follow_schedules,
+    renew_logger,
+)
 from solver.plants.outcome import rollouts, sample_starts, summary, without_input
 from solver.plants.plant import Nominal
 from solver.problem.parameters import Relative, changed_parameters

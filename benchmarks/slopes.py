@@ -28,11 +28,11 @@ from torch import Tensor
 import solver
 from modelgen.loader import CompiledRobot
 from solver.fvi import algorithm, step
+from solver.fvi.fit import FitPlan
 from solver.fvi.step import Lookahead
 from solver.fvi.targets import CHUNK, value_targets
 from solver.game.game import Game
 from solver.problem.problem import Problem
-from solver.value.fitting import FitPlan
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
 from solver.value.optimiser import Optimiser

@@ -17,7 +17,7 @@ import matplotlib as mpl
 import torch
 from torch import Tensor
 
-from solver.evaluation.evaluation import Conditions, roll_out
+from solver.evaluation.evaluation import Circumstances, roll_out
 from solver.evaluation.source import source_of
 from solver.plants.outcome import sample_starts
 from solver.problem.problem import Problem
@@ -49,7 +49,7 @@ class Robots:
         """Mean return and success of a policy that is `told`, finds out (`estimated`), or is told `nothing`."""
         source = source_of(run, None, None, None)
         estimate = (TOLD,) if way == "estimated" else ()
-        conditions = Conditions({}, "nominal", (), bool(estimate), None, estimate, None, False)
+        conditions = Circumstances({}, "nominal", (), bool(estimate), None, estimate, None, False)
         result = roll_out(source, conditions, self.begin, seconds, () if way == "nothing" else self.parameters).result
         return float(result.returns.mean()), float(result.success.float().mean())
 

@@ -32,7 +32,7 @@ from modelgen.metadata import Metadata
 from modelgen.program import stored
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.differentiate import program as differentiated
-from modelgen.program.functions import MOST_OPERATIONS, Function, Mechanism, Program
+from modelgen.program.functions import MOST_OPERATIONS, EquationNodes, Function, Program
 from modelgen.program.mechanics import MECHANICS, UNSTATED
 from modelgen.program.mechanics import program as mechanics_program
 from modelgen.proof.error_lines import lines, warnings
@@ -221,7 +221,7 @@ def build_from_equations(
     return report
 
 
-def _with_drawing(program: Program, mechanism: Mechanism, equations: EquationsOfMotion, drawn: Sketch) -> Program:
+def _with_drawing(program: Program, mechanism: EquationNodes, equations: EquationsOfMotion, drawn: Sketch) -> Program:
     """The program with the points of a drawing in its graph."""
     points = lowering.drawing(drawn, equations)
     (function,) = points.functions

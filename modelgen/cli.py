@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from modelgen.commandline.program import Command, Program
+from modelgen.commandline.program import Command, CommandLine
 from modelgen.errors import TOO_DEEP, ModelError
 
 
@@ -19,7 +19,7 @@ def _deep_expressions() -> Iterator[None]:
         raise ModelError(TOO_DEEP) from error
 
 
-PROGRAM = Program(
+PROGRAM = CommandLine(
     "modelgen",
     about="modelgen turns a symbolic robot model into compiled, differentiated dynamics.",
     commands={

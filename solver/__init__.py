@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from solver.evaluation.evaluation import Evaluation, evaluate
     from solver.evaluation.trajectory import Trajectory, simulate
     from solver.game.adversaries import ActionAdversary as Action
+    from solver.game.adversaries import Adversary
     from solver.game.adversaries import ObservationAdversary as Observation
     from solver.game.adversaries import ParameterAdversary as Parameters
     from solver.game.adversaries import StateAdversary as State
     from solver.game.adversaries import ToldAdversary as Told
-    from solver.game.adversaries.adversary import Adversary
     from solver.game.game import Game
     from solver.interface import Run, load, page, plot, resume, train
     from solver.policy import Policy, PositionController, Value, load_controller, load_policy, load_value
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 #: Public name -> module and name in it.
 _NAMES = {
     "Action": "game.adversaries.ActionAdversary",
-    "Adversary": "game.adversaries.adversary.Adversary",
+    "Adversary": "game.adversaries.Adversary",
     "Evaluation": "evaluation.evaluation.Evaluation",
     "Game": "game.game.Game",
     "Observation": "game.adversaries.ObservationAdversary",

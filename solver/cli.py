@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from modelgen.commandline.program import Command, Program
+from modelgen.commandline.program import Command, CommandLine
 from modelgen.errors import ModelError
 from solver.errors import DivergenceError, SolverError
 
@@ -20,7 +20,7 @@ def _serial() -> Iterator[None]:
         yield
 
 
-PROGRAM = Program(
+PROGRAM = CommandLine(
     "solver",
     about="solver trains a policy that is robust on the whole state domain of a built robot, and tests it.",
     commands={

@@ -26,9 +26,9 @@ from solver.problem.geometry import Geometry
 from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import FARTHEST, Problem
 from solver.runs import kinds
-from solver.runs.kinds import names_to_estimate, require_told_names, told_among
+from solver.runs.kinds import description_of, names_to_estimate, require_told_names
 from solver.runs.shipped import run_folder
-from solver.training.gain import Gain, MakeGain, differentiable
+from solver.training.gain import MakeGain, SmoothPolicy, differentiable
 from solver.training.solution import load_solution
 from solver.value.frozen import FrozenValue
 
@@ -107,7 +107,7 @@ class Policy:
         u = u[0] if single else u
         return u.to(x.device) if isinstance(x, torch.Tensor) else u
 
-    def _gain(self) -> Gain:
+    def _gain(self) -> SmoothPolicy:
         """Derivative of the policy. Raises SolverError for a policy without a value function."""
         if self._make_gain is None:
             raise SolverError(f"{self.label} has no value function, and so no derivative; give it a tensor without one")
@@ -237,10 +237,10 @@ def load_policy(
         return load_policy(folder, generated, reaction_periods, {**told, **dict(values)})
 
     @cache
-    def gain() -> Gain:
-        return Gain(load_solution(folder, generated, reaction_periods, told))
+    def gain() -> SmoothPolicy:
+        return SmoothPolicy(load_solution(folder, generated, reaction_periods, told))
 
-    names = told_among(folder, problem.robot.parameter_names)
+    names = description_of(folder).told_among(problem.robot.parameter_names)
     in_jax = _forms_in_jax(folder, generated, reaction_periods, told)
     origin = folder, generated, reaction_periods, told
     return Policy(act, problem.robot, label, in_jax, names, tell, origin, None if in_jax is None else gain)
@@ -343,7 +343,7 @@ def load_controller(
     estimate, known = names_to_estimate(folder, estimate), None
     if estimate:
         problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods, contexts=True)
-        require_told_names(folder, told_among(folder, problem.robot.parameter_names), told)
+        require_told_names(folder, description_of(folder).told_among(problem.robot.parameter_names), told)
         known = changed_parameters(problem, told)
         if problem.context is not None:
             problem.context.require_within(known)

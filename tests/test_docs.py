@@ -109,7 +109,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     exec(swing_up, names)
-    assert names["found"].is_success
+    assert names["motion"].is_success
     assert Path("swing-up.png").is_file()
     with pytest.warns(UserWarning, match="2 iterations"):
         exec(text, {})

@@ -19,7 +19,7 @@ import modelgen.cli
 import solver.cli
 from modelgen.commandline import Range
 from modelgen.commandline.options import _fields
-from modelgen.commandline.program import Program
+from modelgen.commandline.program import CommandLine
 from modelgen.errors import ModelError
 from solver.errors import SolverError
 from tests.modelgen.support.cases import fuzzed
@@ -36,7 +36,7 @@ words = st.sampled_from(HOSTILE) | st.integers().map(str) | st.floats().map(repr
 class Option:
     """A number that a command takes."""
 
-    program: Program
+    program: CommandLine
     command: str
     name: str
     flag: str

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -247,9 +248,14 @@ def _check_folder(folder: Path, model_hash: str | None) -> list[str]:
     return findings
 
 
-def keep_proof(folder: Path, manifest: Manifest, result: Mapping[str, object]) -> None:
-    """Write the result of a full proof beside the artifact that it is of. Raises ArtifactError where it cannot be."""
-    text = json.dumps({"artifact": manifest.hash, **result}, indent=1) + "\n"
+def keep_proof(folder: Path, manifest: Manifest, number: Mapping[str, int], seconds: float) -> None:
+    """Write the result of a full proof beside the artifact that it is of. number: of checks, by their outcome.
+
+    Raises ArtifactError where it cannot be written.
+    """
+    made = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "modelgen": GENERATOR_VERSION}
+    result = {"artifact": manifest.hash, **made, **number, "seconds": round(seconds, 1)}
+    text = json.dumps(result, indent=1) + "\n"
     try:
         write_together({folder / PROOF: text.encode()})
     except OSError as error:

@@ -39,7 +39,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Program:
+class CommandLine:
     """The commands of a program, and its errors."""
 
     name: str

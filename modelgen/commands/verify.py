@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -55,7 +54,6 @@ def run(options: Options) -> int:
 def _failed(model: str, options: Options) -> bool:
     """Check a model and print the table; whether a check failed."""
     from modelgen.artifact import folder as artifact
-    from modelgen.artifact.manifest import GENERATOR_VERSION
     from modelgen.derivation import model_file
     from modelgen.derivation.description import content_hash
     from modelgen.verification.checks import counts, table
@@ -78,9 +76,8 @@ def _failed(model: str, options: Options) -> bool:
         f"in {seconds:.1f} s{end}"
     )
     if not options.quick and options.against is None:
-        result = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "modelgen": GENERATOR_VERSION, **number}
         try:
-            artifact.keep_proof(folder, manifest, {**result, "seconds": round(seconds, 1)})
+            artifact.keep_proof(folder, manifest, number, seconds)
         except ArtifactError as error:
             print(f"  warning: {error} The result is not kept.")
     return number["failed"] > 0

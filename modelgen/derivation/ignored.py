@@ -114,7 +114,7 @@ def without_ignored(robot: Robot, equations: EquationsOfMotion) -> EquationsOfMo
 
 def ignorable(robot: Robot, equations: EquationsOfMotion) -> str:
     """A message on coordinates of the state on which neither the equations nor the cost depend; empty without any."""
-    joints = [joint for joint in robot.joints if joint.kind != "quaternion" and joint.symbol not in robot.rolls]
+    joints = [joint for joint in robot.joints if joint.kind != "quaternion"]
     names = [symbol.name for symbol, quantity in moved_by(robot, equations, joints).items() if not quantity]
     if not names:
         return ""
@@ -122,11 +122,12 @@ def ignorable(robot: Robot, equations: EquationsOfMotion) -> str:
     left = [name for name in names if name not in free]
     bodies = [ball for ball in robot.balls if isinstance(ball, Floating)]
     place = {entry.name: f"{body.name}.position[{i}]" for body in bodies for i, entry in enumerate(body.position)}
-    reason = ", so that no policy brings it to its target" if left else ""
-    advice = f", or write free={[*free, *left]!r}, or give it a state cost" if left else ""
+    calls = " and ".join(f"robot.ignore({place.get(name, name)})" for name in names)
+    them, aim = ("them", "their targets") if len(names) > 1 else ("it", "its target")
+    reason = f", so that no policy brings {them} to {aim}" if left else ""
+    advice = f" Otherwise write free={[*free, *left]!r}, or give {them} a state cost." if left else ""
     return (
         f"{robot.declared_task.place}: nothing depends on {', '.join(f'`{name}`' for name in names)}: the equations "
-        f"are the same everywhere along it, and the state cost does not see it{reason}. Write "
-        f"robot.ignore({place.get(names[0], names[0])}) before robot.task, which leaves it out of the state and halves "
-        f"the domain{advice}."
+        f"are the same everywhere along {them}, and the state cost does not see {them}{reason}. Write {calls} before "
+        f"robot.task, to leave {them} out of the state: a smaller domain has fewer states to learn.{advice}"
     )

@@ -18,7 +18,7 @@ from sympy import Expr, Float, Max, Min, S, cos, preorder_traversal, sin
 
 from modelgen.arrays import Array
 from modelgen.derivation.frames import Intermediates
-from modelgen.derivation.loop_solver import CLOSED, LoopSolver, Mechanism
+from modelgen.derivation.loop_solver import CLOSED, LoopSolver, LoopSystem
 from modelgen.errors import ModelError
 from modelgen.statement.joints import Coordinate, Joint
 
@@ -103,7 +103,7 @@ def _terms(joints: Sequence[Joint], order: int) -> tuple[tuple[int, ...], ...]:
     return tuple(term for term in product(*numbers) if total(term) <= order)
 
 
-def find_guess(of: Mechanism, kept: Sequence[int]) -> Guess:
+def find_guess(of: LoopSystem, kept: Sequence[int]) -> Guess:
     """The fit and the number of steps with the fewest operations that close the loops on the whole domain.
 
     kept: the rows of the gap that are solved. Raises ModelError where a loop cannot close, where it is singular, and
@@ -147,7 +147,7 @@ def find_guess(of: Mechanism, kept: Sequence[int]) -> Guess:
     return best[1]
 
 
-def _sampled(of: Mechanism, reach: float, count: int, seed: int, nominal: bool = False) -> Array:
+def _sampled(of: LoopSystem, reach: float, count: int, seed: int, nominal: bool = False) -> Array:
     """Variables (count, w), dense at the limits. A joint without end turns half around either way."""
     random = np.random.default_rng(seed)
     size = len(of.joints)
@@ -165,7 +165,7 @@ def _sampled(of: Mechanism, reach: float, count: int, seed: int, nominal: bool =
     return w
 
 
-def _check(of: Mechanism, solver: LoopSolver, z: Array, w: Array) -> None:
+def _check(of: LoopSystem, solver: LoopSolver, z: Array, w: Array) -> None:
     """Raise ModelError for a redundant row that stays open, and for a dependent coordinate beyond its limit."""
     left = solver.rows(z, w)
     worst = int(np.abs(left).max(axis=1).argmax())
@@ -186,7 +186,7 @@ def _check(of: Mechanism, solver: LoopSolver, z: Array, w: Array) -> None:
             )
 
 
-def _turns(of: Mechanism, solver: LoopSolver, start: Array) -> NDArray[np.int64]:
+def _turns(of: LoopSystem, solver: LoopSolver, start: Array) -> NDArray[np.int64]:
     """Whole turns (d, joints) of z in a whole turn of a joint. Raises ModelError if z ends on another branch."""
     result = np.zeros((len(of.z), len(of.joints)), np.int64)
     kinds = {joint.symbol: joint.kind for joint in of.robot.dependent}
@@ -212,7 +212,7 @@ def _turns(of: Mechanism, solver: LoopSolver, start: Array) -> NDArray[np.int64]
     return result
 
 
-def _fit(of: Mechanism, order: int, reach: float, q: Array, z: Array, turns: NDArray[np.int64]) -> Guess:
+def _fit(of: LoopSystem, order: int, reach: float, q: Array, z: Array, turns: NDArray[np.int64]) -> Guess:
     terms = _terms(of.joints, order)
     basis = _products(of.joints, reach, terms, q)
     coefficients = np.linalg.lstsq(basis, z - q @ turns.T, rcond=1e-12)[0]

@@ -23,7 +23,7 @@ SINGULAR = 1e-6  # smallest singular value of dgap/dz, relative to the largest
 
 
 @dataclass(frozen=True)
-class Mechanism:
+class LoopSystem:
     """A group of loops: the rows of their gaps, the dependent coordinates z and the variables w, with numbers."""
 
     robot: Robot
@@ -52,7 +52,7 @@ class Mechanism:
         return " and ".join(f"{size:.3g} {unit}" for size, unit in sizes if size > CLOSED or unit == "m")
 
 
-def independent_rows(of: Mechanism) -> list[int]:
+def independent_rows(of: LoopSystem) -> list[int]:
     """The rows of the gap that do not follow from earlier ones, as many as there are dependent coordinates.
 
     Raises ModelError, with the degrees of freedom, for another number of dependent coordinates, and for one on which
@@ -86,7 +86,7 @@ def independent_rows(of: Mechanism) -> list[int]:
 class LoopSolver:
     """Newton's method for many postures at once."""
 
-    def __init__(self, of: Mechanism, kept: Sequence[int]) -> None:
+    def __init__(self, of: LoopSystem, kept: Sequence[int]) -> None:
         gap, symbols = Matrix([of.rows[k] for k in kept]), [*of.z, *of.w]
         self.of, self.size = of, len(kept)
         self.matrix = gap.row_join(gap.jacobian(of.z))

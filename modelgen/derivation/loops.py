@@ -20,7 +20,7 @@ from sympy import Expr, Float, Matrix, S, Symbol, cos, eye, sin, zeros
 from modelgen.derivation.equations import Definition, EquationsOfMotion, used
 from modelgen.derivation.frames import Intermediates
 from modelgen.derivation.loop_guess import Guess, find_guess
-from modelgen.derivation.loop_solver import Mechanism, independent_rows
+from modelgen.derivation.loop_solver import LoopSystem, independent_rows
 from modelgen.errors import ModelError, Place
 from modelgen.statement.bodies import Link
 from modelgen.statement.joints import BallAxes, Coordinate, JointAxis, turn
@@ -29,7 +29,7 @@ from modelgen.statement.robot import Robot
 
 
 @dataclass(frozen=True)
-class Closure:
+class LoopGroup:
     """Loops that are solved together, because they share dependent coordinates."""
 
     dependent: tuple[Coordinate, ...]  # z (d,)
@@ -168,10 +168,10 @@ class Orthogonalised:
         return x
 
 
-_known: WeakKeyDictionary[Robot, tuple[Closure, ...]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Robot, tuple[LoopGroup, ...]] = WeakKeyDictionary()
 
 
-def closures(robot: Robot) -> tuple[Closure, ...]:
+def closures(robot: Robot) -> tuple[LoopGroup, ...]:
     """The closed loops of a robot in groups that are solved together; they are found once.
 
     Raises ModelError for a loop that cannot close, for too many or too few dependent coordinates, and for a loop that
@@ -225,7 +225,7 @@ def leading(robot: Robot) -> dict[Symbol, set[Symbol]]:
     return result
 
 
-def _closure(robot: Robot, loops: Sequence[tuple[Loop, Matrix]], taken: frozenset[str]) -> Closure:
+def _closure(robot: Robot, loops: Sequence[tuple[Loop, Matrix]], taken: frozenset[str]) -> LoopGroup:
     rows = Matrix([entry for _, gap in loops for entry in gap])
     z = tuple(symbol for loop, _ in loops for symbol in loop.dependent)
     joints = tuple(joint for joint in robot.joints if joint.symbol in rows.free_symbols)
@@ -238,7 +238,7 @@ def _closure(robot: Robot, loops: Sequence[tuple[Loop, Matrix]], taken: frozense
             loops[0][0].place,
         )
     posture = {symbol: value for loop, _ in loops for symbol, value in loop.at.items()}
-    mechanism = Mechanism(
+    mechanism = LoopSystem(
         robot,
         z,
         joints,
@@ -250,7 +250,7 @@ def _closure(robot: Robot, loops: Sequence[tuple[Loop, Matrix]], taken: frozense
         loops[0][0].place,
     )
     kept = independent_rows(mechanism)
-    return Closure(
+    return LoopGroup(
         z,
         tuple(joint.symbol for joint in joints),
         tuple(parameter.symbol for parameter in parameters),
@@ -351,7 +351,7 @@ def projected(
     return matrix, T.T * (force - inertia * gamma), T.T * input_matrix, tuple(names.definitions)
 
 
-def expanded(symbols: Iterable[Symbol], groups: Sequence[Closure]) -> set[Symbol]:
+def expanded(symbols: Iterable[Symbol], groups: Sequence[LoopGroup]) -> set[Symbol]:
     """The symbols, with the variables of loops, and their rates, in place of what the loops determine."""
     result = set(symbols)
     for closure in groups:

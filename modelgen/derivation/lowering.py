@@ -14,13 +14,13 @@ from modelgen.derivation.equations import Definition, EquationsOfMotion, Free, S
 from modelgen.derivation.frames import Sketch
 from modelgen.derivation.mechanics import MechanicsExpressions
 from modelgen.errors import ModelError
-from modelgen.program.functions import Argument, Function, Mechanism, Output, Program, unique_names
+from modelgen.program.functions import Argument, EquationNodes, Function, Output, Program, unique_names
 from modelgen.program.graph import BINARY, UNARY, Graph, Node, Operation
 from modelgen.program.mechanics import OUTPUTS, Mechanics
 from modelgen.statement.checker import CALLS, FUNCTIONS
 
 
-def mechanism(equations: EquationsOfMotion) -> Mechanism:
+def mechanism(equations: EquationsOfMotion) -> EquationNodes:
     """The graph of the equations of motion, with common subexpressions shared.
 
     Raises ModelError for a function of SymPy that kernels cannot evaluate.
@@ -44,7 +44,7 @@ def mechanism(equations: EquationsOfMotion) -> Mechanism:
 
     rates, mass, force, input_matrix, cost, flow, flow_matrix = outputs
     size = mass.rows
-    return Mechanism(
+    return EquationNodes(
         graph,
         x,
         u,

@@ -10,18 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 from sympy import Expr, Float, Matrix, Symbol
 
+from modelgen.arrays import Array
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.errors import ModelError
 from modelgen.metadata import Task
 from modelgen.statement.declarations import Internal
 from modelgen.statement.joints import Speed
 from modelgen.statement.robot import Robot
-
-Array = NDArray[np.float64]
 
 REST = 1e-6  # of a speed's limit per second: a smaller drift counts as rest
 NEARLY = 1e-4  # weight of the size of the input in the search for the inputs that stay at a limit

@@ -21,7 +21,7 @@ from modelgen.metadata import Metadata
 
 
 @dataclass(frozen=True)
-class Actuator:
+class JointActuator:
     """An actuator on one joint: the force gear (gain * input + bias . (1, gear q, gear v))."""
 
     joint: str
@@ -103,7 +103,7 @@ class ActuatorForces:
     coordinates: number of the joints whose coordinates are in the state, the first ones.
     """
 
-    def __init__(self, damping: Array, actuators: Sequence[tuple[int, Actuator]], coordinates: int) -> None:
+    def __init__(self, damping: Array, actuators: Sequence[tuple[int, JointActuator]], coordinates: int) -> None:
         self._damping, self._coordinates = damping, coordinates
         self._actuators = actuators
 
@@ -200,7 +200,7 @@ def _depth_first(tree: Tree, root: int | None) -> Iterator[int]:
             yield from _depth_first(tree, number)
 
 
-def _actuator(element: ElementTree.Element, path: Path) -> Actuator:
+def _actuator(element: ElementTree.Element, path: Path) -> JointActuator:
     """A motor or general actuator on a joint. Raises ModelError for any other actuator."""
     name, joint = element.get("name"), element.get("joint")
     kinds = (element.get("gaintype", "fixed"), element.get("biastype", "none"), element.get("dyntype", "none"))
@@ -212,7 +212,7 @@ def _actuator(element: ElementTree.Element, path: Path) -> Actuator:
         )
     bias = _numbers(element, "biasprm", (0.0, 0.0, 0.0)) if kinds[1] == "affine" else [0.0, 0.0, 0.0]
     gain, gear = _numbers(element, "gainprm", (1.0,))[0], _numbers(element, "gear", (1.0,))[0]
-    return Actuator(joint, gear, gain, (bias[0], bias[1], bias[2]))
+    return JointActuator(joint, gear, gain, (bias[0], bias[1], bias[2]))
 
 
 def _numbers(element: ElementTree.Element, attribute: str, default: Sequence[float]) -> list[float]:

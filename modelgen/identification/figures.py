@@ -16,7 +16,7 @@ from modelgen.identification.confidence import Ellipsoid, in_words
 from modelgen.identification.forecast import PAST, Bands
 from modelgen.identification.identified_file import IdentifiedFile
 from modelgen.identification.identify import HeldOut, Identified
-from modelgen.identification.prediction import Outcome
+from modelgen.identification.prediction import PredictedState
 from modelgen.identification.recordings import Recording
 from modelgen.identification.result import contradictions, misfits, parameter_rows, sentences
 from modelgen.loader import CompiledRobot
@@ -74,7 +74,7 @@ def forecast(robot: CompiledRobot, bands: Bands) -> Figure:
     return figure
 
 
-def worst(robot: CompiledRobot, recordings: Sequence[Recording], outcomes: Sequence[Outcome]) -> Figure:
+def worst(robot: CompiledRobot, recordings: Sequence[Recording], outcomes: Sequence[PredictedState]) -> Figure:
     """The worst prediction of every state: what was measured, what was predicted, and the band."""
     tangent = Tangent(robot.metadata)
     turned = {i for _, places in tangent.rotations for i in range(places.start, places.stop)}

@@ -27,7 +27,7 @@ ROUNDING = 1e-6  # of the largest entry of a shape in half ranges: how far it ma
 
 
 @dataclass(frozen=True)
-class Value:
+class ParameterEntry:
     """A parameter with its interval."""
 
     value: float
@@ -37,7 +37,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Effect:
+class EffectEntry:
     """An estimated effect with its interval; its kind and what it belongs to are as in `model.Effect`."""
 
     kind: str
@@ -121,7 +121,7 @@ class Residual:
 
 
 @dataclass(frozen=True)
-class Source:
+class RecordingEntry:
     """A recording."""
 
     path: str
@@ -137,15 +137,15 @@ class IdentifiedFile:
     robot: str
     model_hash: str
     ellipsoid: Region
-    parameters: dict[str, Value]
+    parameters: dict[str, ParameterEntry]
     radii: Sizes
     confidence: float
-    effects: dict[str, Effect]
+    effects: dict[str, EffectEntry]
     unidentifiable: tuple[OpenDirection, ...]
     fix: tuple[str, ...]
     residual: Residual
     prediction: Prediction | None
-    recordings: tuple[Source, ...]
+    recordings: tuple[RecordingEntry, ...]
 
     @property
     def centre(self) -> Array:

@@ -52,7 +52,7 @@ class Worst:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PredictedState:
     """One measured state."""
 
     state: int
@@ -105,7 +105,7 @@ class Comparison:
 
     predictor: Predictor
     recordings: tuple[Recording, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[PredictedState, ...]
     left_out: tuple[Recording, ...]  # without a stretch that is long enough
 
     @property
@@ -159,7 +159,7 @@ def predict(predictor: Predictor, recordings: Sequence[Recording]) -> Comparison
     return Comparison(predictor, tuple(recordings), outcomes, left_out)
 
 
-def _outcome(state: int, found: Forecasts, bands: Array, compared: NDArray[np.bool_]) -> Outcome:
+def _outcome(state: int, found: Forecasts, bands: Array, compared: NDArray[np.bool_]) -> PredictedState:
     errors, widths = found.errors[..., state], bands[..., state]
     ratio = np.full(errors.shape, -1.0)
     ratio[compared] = in_half_widths(errors[compared], widths[compared])
@@ -172,4 +172,4 @@ def _outcome(state: int, found: Forecasts, bands: Array, compared: NDArray[np.bo
         errors[rows, each],
         widths[rows, each],
     )
-    return Outcome(state, int(compared.any(axis=0).sum()), float((ratio[compared] <= 1.0).mean()), worst)
+    return PredictedState(state, int(compared.any(axis=0).sum()), float((ratio[compared] <= 1.0).mean()), worst)

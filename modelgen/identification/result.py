@@ -9,17 +9,17 @@ import numpy as np
 from modelgen.arrays import Array
 from modelgen.identification.confidence import LEVEL, deciding, in_words, readable
 from modelgen.identification.identified_file import (
-    Effect,
+    EffectEntry,
     HeldOutError,
     IdentifiedFile,
     OpenDirection,
     OrNull,
+    ParameterEntry,
     Prediction,
+    RecordingEntry,
     Region,
     Residual,
     Sizes,
-    Source,
-    Value,
 )
 from modelgen.identification.identify import Identified
 from modelgen.identification.recordings import Recording
@@ -39,7 +39,8 @@ def content(robot: CompiledRobot, recordings: Sequence[Recording], identified: I
         model_hash=robot.model_hash,
         confidence=LEVEL,
         parameters={
-            name: Value(float(value), float(low), float(high), bool(known)) for name, value, low, high, known in columns
+            name: ParameterEntry(float(value), float(low), float(high), bool(known))
+            for name, value, low, high, known in columns
         },
         ellipsoid=Region(
             robot.parameter_names, tuple(region.centre.tolist()), tuple(map(tuple, region.shape.tolist()))
@@ -51,7 +52,8 @@ def content(robot: CompiledRobot, recordings: Sequence[Recording], identified: I
         prediction=prediction(identified),
         residual=_residual(recordings, identified),
         recordings=tuple(
-            Source(str(log.path), log.sha256, len(log.time), float(log.time[-1] - log.time[0])) for log in recordings
+            RecordingEntry(str(log.path), log.sha256, len(log.time), float(log.time[-1] - log.time[0]))
+            for log in recordings
         ),
     )
 
@@ -99,11 +101,11 @@ def unidentifiable(robot: CompiledRobot, identified: Identified) -> tuple[OpenDi
     return tuple(result)
 
 
-def effects(identified: Identified) -> dict[str, Effect]:
+def effects(identified: Identified) -> dict[str, EffectEntry]:
     """The estimated effects, by name."""
     region, first = identified.whole, len(identified.model.robot.parameter_names)
     return {
-        effect.name: Effect(
+        effect.name: EffectEntry(
             effect.kind,
             effect.of,
             effect.unit,

@@ -13,9 +13,9 @@ import numpy as np
 from modelgen.errors import ModelError, Place
 from modelgen.importers.mechanism import Mechanism
 from modelgen.importers.mjcf_file import Compiled, compile_file
-from modelgen.importers.mjcf_forces import Command, Forces, read_forces
+from modelgen.importers.mjcf_forces import MjcfCommand, MjcfForces, read_forces
 from modelgen.importers.mjcf_loops import LoopReader
-from modelgen.importers.mjcf_tree import Tree
+from modelgen.importers.mjcf_tree import MjcfTree
 from modelgen.importers.writer import Writer
 from modelgen.statement.checker import robot_name
 
@@ -28,7 +28,7 @@ class MjcfRobot:
 
     compiled: Compiled
     mechanism: Mechanism
-    commands: list[Command]
+    commands: list[MjcfCommand]
     loops: LoopReader
 
 
@@ -76,7 +76,7 @@ def read(
 ) -> MjcfRobot:
     """A file as it is imported; the arguments are those of `model_file`."""
     compiled = compile_file(path)
-    tree = Tree(compiled, fixed, planar)
+    tree = MjcfTree(compiled, fixed, planar)
     forces = read_forces(compiled, tree.moving, passive, command, warn)
     pushes = [tree.push(name, actuator) for name, actuator in forces.at_sites.items()]
     mechanism = Mechanism(
@@ -106,7 +106,7 @@ def read(
     return MjcfRobot(compiled, mechanism, forces.commands, loops)
 
 
-def _check_driven(compiled: Compiled, forces: Forces) -> None:
+def _check_driven(compiled: Compiled, forces: MjcfForces) -> None:
     """Raise ModelError for a robot without an input."""
     if forces.actuators:
         return

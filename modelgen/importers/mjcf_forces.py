@@ -26,7 +26,7 @@ PLAIN = "mjGAIN_FIXED", ("mjBIAS_NONE", "mjBIAS_AFFINE")
 
 
 @dataclass(frozen=True)
-class Command:
+class MjcfCommand:
     """An input and its actuator, by number. force: the input is the force that the actuator exerts, not its command."""
 
     actuator: int
@@ -34,11 +34,11 @@ class Command:
 
 
 @dataclass
-class Forces:
+class MjcfForces:
     """Actuators with the commands of their inputs, springs and dampers, couplings."""
 
     actuators: list[Actuator] = field(default_factory=list)
-    commands: list[Command] = field(default_factory=list)
+    commands: list[MjcfCommand] = field(default_factory=list)
     at_sites: dict[str, int] = field(default_factory=dict)  # name of an actuator at a site -> its number
     passive: list[Passive] = field(default_factory=list)
     couplings: list[Coupling] = field(default_factory=list)
@@ -51,10 +51,10 @@ def read_forces(
     passive: Collection[str],
     command: Collection[str],
     warn: Callable[[str], None],
-) -> Forces:
+) -> MjcfForces:
     """The forces on the joints `moving` (number -> name). passive, command: patterns of joints and actuators."""
     reader = _Reader(compiled, moving)
-    forces = Forces()
+    forces = MjcfForces()
     reader.springs(forces)
     reader.tendons(forces)
     reader.equalities(forces)
@@ -87,7 +87,7 @@ class _Reader:
         along = tuple((self._moving[joint], size) for joint, size in terms.items() if joint in self._moving and size)
         return Sum(along, held)
 
-    def springs(self, forces: Forces) -> None:
+    def springs(self, forces: MjcfForces) -> None:
         """Springs of joints."""
         model = self._model
         for joint in self._moving:
@@ -107,7 +107,7 @@ class _Reader:
             terms[joint] = terms.get(joint, 0.0) + float(model.wrap_prm[wrap])
         return terms
 
-    def tendons(self, forces: Forces) -> None:
+    def tendons(self, forces: MjcfForces) -> None:
         """Springs, dampers, friction and inertia of fixed tendons."""
         model, compiled = self._model, self._compiled
         elements = {tendon.id: tendon for tendon in compiled.spec.tendons}
@@ -133,7 +133,7 @@ class _Reader:
             if length.along and (stiffness or any(losses.values())):
                 forces.passive.append(Passive(length.along, stiffness, float(lower) - length.constant, **losses))
 
-    def equalities(self, forces: Forces) -> None:
+    def equalities(self, forces: MjcfForces) -> None:
         """Couplings of joints and of fixed tendons. `LoopReader` reads the loops."""
         model, compiled = self._model, self._compiled
         elements = {equality.id: equality for equality in compiled.spec.equalities}
@@ -162,7 +162,7 @@ class _Reader:
         terms = self._tendon(index)
         return None if terms is None else (self._sum(terms), float(model.tendon_length0[index]))
 
-    def _couple(self, forces: Forces, sides: list[Any], polynomial: Polynomial, element: Any) -> None:
+    def _couple(self, forces: MjcfForces, sides: list[Any], polynomial: Polynomial, element: Any) -> None:
         """Add first - first0 = polynomial(second - second0)."""
         (first, first_reference), (second, second_reference) = sides
         value = first_reference + polynomial(Polynomial([second.constant - second_reference, 1.0])) - first.constant
@@ -176,7 +176,7 @@ class _Reader:
             self._compiled.leave_out("equality constraints whose first joint is held", element)
 
     def actuators(
-        self, forces: Forces, passive: Collection[str], command: Collection[str], warn: Callable[[str], None]
+        self, forces: MjcfForces, passive: Collection[str], command: Collection[str], warn: Callable[[str], None]
     ) -> None:
         """Actuators with a plain gain and an affine bias. Others are left out."""
         elements = {actuator.id: actuator for actuator in self._compiled.spec.actuators}
@@ -208,7 +208,7 @@ class _Reader:
             by_force += [name] * force
             unlimited += [name] * reader.guessed
             forces.actuators.append(actuator)
-            forces.commands.append(Command(index, force))
+            forces.commands.append(MjcfCommand(index, force))
             forces.passive += reader.losses()
         if by_force:
             warn(
@@ -219,7 +219,7 @@ class _Reader:
         if unlimited:
             warn(f"{', '.join(unlimited)}: neither control nor force has a limit; the one here is a guess. Correct it.")
 
-    def fastest(self, forces: Forces) -> float:
+    def fastest(self, forces: MjcfForces) -> float:
         """The largest rate of a joint alone under its springs and dampers, 1/s, in the reference position."""
         model, stiffness, damping = self._model, dict[str, float](), dict[str, float]()
         pulls = [(passive.along, passive.stiffness, passive.damping) for passive in forces.passive]

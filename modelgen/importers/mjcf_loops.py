@@ -18,7 +18,7 @@ from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.importers.mechanism import Closure, Joint, Mechanism
 from modelgen.importers.mjcf_file import Compiled
-from modelgen.importers.mjcf_tree import Tree
+from modelgen.importers.mjcf_tree import MjcfTree
 from modelgen.importers.model_text import GUESS
 from modelgen.statement.joints import LARGEST
 
@@ -125,7 +125,7 @@ class Kinematics:
 
 
 @dataclass
-class Group:
+class MjcfLoopGroup:
     """Loops that share joints. joints: numbers of the moving ones. following: those of each loop that follow."""
 
     loops: list[Equality]
@@ -146,7 +146,7 @@ class Group:
 class LoopReader:
     """Reads the loops of a compiled file, whose joints without an actuator follow the others where they can."""
 
-    def __init__(self, compiled: Compiled, tree: Tree, mechanism: Mechanism) -> None:
+    def __init__(self, compiled: Compiled, tree: MjcfTree, mechanism: Mechanism) -> None:
         self._compiled, self._model, self._tree = compiled, compiled.model, tree
         self.kinematics = Kinematics(compiled)
         self._numbers = {name: number for number, name in tree.moving.items()}
@@ -194,8 +194,8 @@ class LoopReader:
                     )
         return result
 
-    def _grouped(self) -> list[Group]:
-        groups: list[Group] = []
+    def _grouped(self) -> list[MjcfLoopGroup]:
+        groups: list[MjcfLoopGroup] = []
         for loop in equalities(self._compiled):
             path = self._path(loop)
             if not path:
@@ -205,10 +205,10 @@ class LoopReader:
             groups = [group for group in groups if group not in joined]
             loops = [each for group in joined for each in group.loops]
             joints = sorted({*path, *(joint for group in joined for joint in group.joints)})
-            groups.append(Group([*loops, loop], joints, []))
+            groups.append(MjcfLoopGroup([*loops, loop], joints, []))
         return groups
 
-    def _begin(self, group: Group) -> None:
+    def _begin(self, group: MjcfLoopGroup) -> None:
         """Find a closed posture and the joints that follow; leave out loops that others imply.
 
         Raises ModelError for a loop that does not close, and for one that leaves no joint to lead it.
@@ -243,7 +243,7 @@ class LoopReader:
         kept = [k for k, joints in enumerate(group.following) if joints]
         group.loops, group.following = [group.loops[k] for k in kept], [group.following[k] for k in kept]
 
-    def _following(self, group: Group, qpos: Array) -> tuple[list[list[int]], Array]:
+    def _following(self, group: MjcfLoopGroup, qpos: Array) -> tuple[list[list[int]], Array]:
         """Joints that follow each loop, those without an actuator first; the slopes by all joints of the group."""
         dofs = self._model.jnt_dofadr[group.joints]
         chosen: list[int] = []
@@ -265,7 +265,7 @@ class LoopReader:
             result.append(added)
         return result, slopes
 
-    def _narrow(self, group: Group) -> None:
+    def _narrow(self, group: MjcfLoopGroup) -> None:
         """Narrow the ranges of the joints that lead, so that the loops close on all of their products."""
         leading, ranges = group.leading, self._ranges(group)
         at = self._model.jnt_qposadr[leading]
@@ -300,7 +300,7 @@ class LoopReader:
             return start - reach, start + reach
         return min(declared.lower, start), max(declared.upper, start)
 
-    def _set_range(self, joint: Joint, lower: float, upper: float, group: Group) -> None:
+    def _set_range(self, joint: Joint, lower: float, upper: float, group: MjcfLoopGroup) -> None:
         """The range of a joint that leads a loop; one that turns without end keeps doing so where the loop lets it."""
         whole = upper - lower >= 2 * np.pi * (1 - 1e-9)
         joint.centred = True
@@ -316,7 +316,7 @@ class LoopReader:
             "not close, is singular, or takes another joint beyond its range."
         )
 
-    def _closes(self, group: Group, at: Array, box: Array, ranges: Array) -> bool:
+    def _closes(self, group: MjcfLoopGroup, at: Array, box: Array, ranges: Array) -> bool:
         """Whether the loops close at corners and sides of a box (2, joints)."""
         random, size = np.random.default_rng(1), box.shape[1]
         sides = random.integers(0, 2, (SIDES, size)).astype(float)
@@ -339,7 +339,7 @@ class LoopReader:
             result[at] = self._follow(group, qpos, np.array([[-np.inf, np.inf]]))[1][at]
         return result
 
-    def _ranges(self, group: Group) -> Array:
+    def _ranges(self, group: MjcfLoopGroup) -> Array:
         """The ranges (joints, 2) of the joints that follow; infinite for those that turn without end."""
         at = self._model.jnt_qposadr[group.dependent]
         ranges = np.array([self._range(joint, self.start[k]) for joint, k in zip(group.dependent, at, strict=True)])
@@ -347,7 +347,7 @@ class LoopReader:
         ranges[endless] = -np.inf, np.inf
         return ranges
 
-    def _follow(self, group: Group, to: Array, ranges: Array) -> tuple[float, Array]:
+    def _follow(self, group: MjcfLoopGroup, to: Array, ranges: Array) -> tuple[float, Array]:
         """The share of the line from the starting posture to `to` up to which the loops close, and the posture there.
 
         ranges: (joints, 2) of the joints that follow.

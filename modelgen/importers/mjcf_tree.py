@@ -17,7 +17,7 @@ from modelgen.importers.mjcf_file import Compiled
 SMALL = 1e-9  # of a turned gravity, relative
 
 
-class Tree:
+class MjcfTree:
     """The links and joints of a compiled file. moving: name of each joint with one coordinate that moves, by number."""
 
     def __init__(self, compiled: Compiled, fixed: Collection[str], planar: Collection[str]) -> None:

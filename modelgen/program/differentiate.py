@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from modelgen.program.functions import Argument, Function, Mechanism, Output, Program
+from modelgen.program.functions import Argument, EquationNodes, Function, Output, Program
 from modelgen.program.graph import Graph, Node, Operation
 
 #: d f(a) / da of the graph's functions of one argument; v is the node f(a) itself.
@@ -154,7 +154,7 @@ FUNCTIONS = (
 )
 
 
-def program(mechanism: Mechanism, names: Collection[str] = FUNCTIONS) -> Program:
+def program(mechanism: EquationNodes, names: Collection[str] = FUNCTIONS) -> Program:
     """Program of the named functions of an artifact. Derivatives are formed for these only."""
     graph, x, u, theta = mechanism.graph, mechanism.x, mechanism.u, mechanism.theta
     n, m, p = len(x.entries), len(u.entries), len(theta.entries)
@@ -193,7 +193,7 @@ def program(mechanism: Mechanism, names: Collection[str] = FUNCTIONS) -> Program
     return Program(graph, tuple(function for function in made if function.name in names))
 
 
-def _state_cost(mechanism: Mechanism) -> Function:
+def _state_cost(mechanism: EquationNodes) -> Function:
     graph, x, cost = mechanism.graph, mechanism.x, mechanism.state_cost
     slopes = _spreading(graph, x, reverse(graph, {cost: graph.one}, x.entries), [cost])
     return Function(
@@ -210,7 +210,7 @@ def _spreading(graph: Graph, x: Argument, slopes: Sequence[Node], others: Sequen
     )
 
 
-def _action_cost(mechanism: Mechanism) -> tuple[Function, ...]:
+def _action_cost(mechanism: EquationNodes) -> tuple[Function, ...]:
     """g(u) with its derivatives, grad g~(w), g(grad g~(w)). A sum over the inputs has a diagonal Hessian."""
     graph, u, w = mechanism.graph, mechanism.u, mechanism.w
     m = len(u.entries)
@@ -230,7 +230,7 @@ def _jacobian(graph: Graph, rows: Sequence[Node], variables: Argument) -> tuple[
     return tuple(column[i] for i in range(len(rows)) for column in columns)
 
 
-def _hamiltonian_gradient(mechanism: Mechanism, xdot: Sequence[Node]) -> Function:
+def _hamiltonian_gradient(mechanism: EquationNodes, xdot: Sequence[Node]) -> Function:
     x, u, costate, theta = mechanism.x, mechanism.u, mechanism.costate, mechanism.theta
     graph = mechanism.graph
     seeds: dict[Node, Node] = {}

@@ -92,7 +92,7 @@ class Function:
 
 
 @dataclass(frozen=True)
-class Mechanism:
+class EquationNodes:
     """The equations of motion as nodes; what `differentiate` makes the functions from."""
 
     graph: Graph

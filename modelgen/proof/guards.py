@@ -16,7 +16,7 @@ from sympy import Basic, Dummy, Expr, S, Symbol, cos, exp, pi, postorder_travers
 from modelgen.arrays import Array
 from modelgen.backends.casadi import compiled
 from modelgen.derivation.equations import Definition
-from modelgen.derivation.loops import Closure, closures, expanded
+from modelgen.derivation.loops import LoopGroup, closures, expanded
 from modelgen.derivation.lowering import scalars
 from modelgen.errors import Place, abridged
 from modelgen.program.differentiate import reverse
@@ -54,7 +54,7 @@ class Domain:
     lower: Array
     upper: Array
     sphere: Mapping[Symbol, Expr] = field(default_factory=dict)  # entry of a quaternion -> expression in three angles
-    loops: tuple[Closure, ...] = ()  # which determine coordinates that are not among the symbols
+    loops: tuple[LoopGroup, ...] = ()  # which determine coordinates that are not among the symbols
 
     def of(self, expressions: Iterable[Basic]) -> Domain:
         """The domain of the symbols of the expressions. Coordinates that loops determine count as their variables."""

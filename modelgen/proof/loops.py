@@ -19,7 +19,7 @@ from sympy import Matrix, Symbol
 
 from modelgen.arrays import Array
 from modelgen.derivation.frames import Intermediates
-from modelgen.derivation.loops import Closure
+from modelgen.derivation.loops import LoopGroup
 from modelgen.derivation.lowering import scalars
 from modelgen.derivation.numeric import compiled_evaluator
 from modelgen.program.differentiate import forward
@@ -35,7 +35,7 @@ CLOSED = 1e-12  # rad or m: largest error of a dependent coordinate in exact ari
 class EnclosedLoop:
     """A closure with its variables among the symbols of a domain."""
 
-    closure: Closure
+    closure: LoopGroup
     symbols: tuple[Symbol, ...]  # of the domain
 
     @cached_property

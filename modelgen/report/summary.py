@@ -3,27 +3,53 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from modelgen.artifact.folder import MANIFEST, REPORT, program, proof
 from modelgen.artifact.manifest import Manifest
+from modelgen.backends.casadi import compiled
+from modelgen.program.mechanics import trims
+
+EPSILON = 1e-9  # of an input's unit: a smaller slope is rounding
 
 
 def data(folder: Path, manifest: Manifest) -> dict[str, Any]:
-    """The manifest, the operations by function, and the result of the last full proof (None without one), for JSON."""
+    """For JSON: the manifest, the operations by function, du0/dtheta by input and parameter where an input is needed at
+    the target, and the result of the last full proof (None without one)."""
     more = {"operations": program(folder, manifest).operations, "proof": proof(folder, manifest)}
+    more["trim_slopes"] = _trim_slopes(folder, manifest)
     written: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     return written | more
 
 
 def text(folder: Path, manifest: Manifest) -> str:
     """The output of `modelgen show NAME`."""
-    return "\n".join([*_quantities(manifest), *_task(folder, manifest), _proven(folder, manifest), "", *_build(folder)])
+    tables = _quantities(manifest, _trim_slopes(folder, manifest))
+    return "\n".join([*tables, *_task(folder, manifest), _proven(folder, manifest), "", *_build(folder)])
 
 
-def _quantities(manifest: Manifest) -> list[str]:
-    """Tables of states, inputs and parameters."""
+def _trim_slopes(folder: Path, manifest: Manifest) -> dict[str, dict[str, float]]:
+    """du0/dtheta by input and parameter, without zeros; empty without a trim or without the functions for it."""
+    robot, stored = manifest.metadata, program(folder, manifest)
+    if not any(entry.trim for entry in robot.inputs) or not {"affine_dynamics", "jacobians"} <= {*stored.operations}:
+        return {}
+    made = trims(stored, robot)
+    theta = [parameter.value for parameter in robot.parameters]
+    _, slopes = compiled(made.graph, made.function("trim_slopes"), robot.name)(robot.task.target, theta)
+    rows = np.asarray(slopes).reshape(len(robot.inputs), len(theta))
+    names = [parameter.name for parameter in robot.parameters]
+    return {
+        entry.name: {name: float(slope) for name, slope in zip(names, row, strict=True) if abs(slope) > EPSILON}
+        for entry, row in zip(robot.inputs, rows, strict=True)
+    }
+
+
+def _quantities(manifest: Manifest, slopes: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """Tables of states, inputs and parameters. slopes: of the trims by the parameters."""
     robot, task = manifest.metadata, manifest.metadata.task
     lines = [f"{robot.name}: {robot.description}", "", f"{'state':<24}{'limit':>10} unit     start"]
     starts = zip(robot.states, task.target, task.start_mean, task.start_deviation, strict=True)
@@ -37,7 +63,9 @@ def _quantities(manifest: Manifest) -> list[str]:
     for entry in robot.inputs:
         limit = entry.range if entry.middle else f"{entry.limit:g}"
         trim = f"   holds the target with {entry.trim:g}" if entry.trim else ""
-        lines.append(f"  {entry.name:<22}{limit:>10} {entry.unit:<8} {entry.meaning}{trim}")
+        moved = ", ".join(f"{name} {slope:.4g}" for name, slope in slopes.get(entry.name, {}).items())
+        by = f"; du0/dtheta: {moved}" if moved else ""
+        lines.append(f"  {entry.name:<22}{limit:>10} {entry.unit:<8} {entry.meaning}{trim}{by}")
     lines += ["", f"{'parameter':<24}{'value':>10} unit     bounds"]
     lines += [
         f"  {entry.name:<22}{entry.value:>10g} {entry.unit:<8} {entry.lower:g} to {entry.upper:g}   {entry.meaning}"

@@ -388,13 +388,14 @@ class Declarations:
     def ignore(self, coordinate: object) -> None:
         """Leave a coordinate on which nothing depends out of the state, such as the angle of a free wheel.
 
-        Its rate stays. Neither forces, inertias and costs nor points may depend on it; drawings show it at zero.
+        Its rate stays, as an entry of the state or, in `robot.roll`, as an expression in other speeds. Neither forces,
+        inertias and costs nor points may depend on it; drawings show it at zero.
         """
         joint = next((joint for joint in self.joints if joint.symbol == coordinate), None)
-        if joint is None or joint.kind == "quaternion" or joint.symbol in self.rolls:
+        if joint is None or joint.kind == "quaternion":
             raise mistake(
                 f"robot.ignore is called for {shown(coordinate)}. Write the return value of robot.revolute(...) or "
-                "robot.prismatic(...), of a coordinate that no robot.loop and no robot.roll determines."
+                "robot.prismatic(...), of a coordinate that no robot.loop determines."
             )
         if self.stated_task:
             raise mistake(f"`{coordinate}` is ignored after robot.task(...); move the task to the end of the file.")

@@ -20,7 +20,7 @@ from modelgen.statement.robot import Robot
 from modelgen.verification.checks import LIMITS, PRECISIONS, Check, Points, sample_points
 from modelgen.verification.kernels import POINTS, kernel_checks, power_balance
 from modelgen.verification.mechanics import mechanics_checks, routes_check
-from modelgen.verification.reference import Reference, mechanics_quantities
+from modelgen.verification.reference import ExactReference, mechanics_quantities
 
 SAMPLES = 128
 QUICK_SAMPLES = 4
@@ -87,7 +87,7 @@ def missing_package(backend: str) -> str:
 
 def _reference(robot: Robot, equations: EquationsOfMotion, points: Points, compiled: Any) -> dict[str, Array]:
     """Every quantity in 50 digits, including mechanics if its functions are built."""
-    reference = Reference(equations).quantities(points.x, points.u, points.costate, points.theta, points.w)
+    reference = ExactReference(equations).quantities(points.x, points.u, points.costate, points.theta, points.w)
     return reference | (mechanics_quantities(robot, equations, points) if MECHANICS.keys() & compiled.functions else {})
 
 

@@ -18,7 +18,7 @@ from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.statement.declarations import Energy
 from modelgen.statement.robot import Robot
 from modelgen.verification.checks import Check, Points
-from modelgen.verification.reference import DIGITS, Lagrangian, Reference, exact, slope
+from modelgen.verification.reference import DIGITS, ExactReference, Lagrangian, exact, slope
 
 EXACT = 1e-13  # limit of a comparison in 50 digits; the model's own numbers are doubles
 SYMMETRIC = 1e-14
@@ -79,7 +79,7 @@ def routes_check(robot: Robot, equations: EquationsOfMotion, points: Points) -> 
     what, other = "recursion and energies derive the same", by_energies(robot)
     if other is None:
         return Check(what, "50 digits", None, EXACT, "the energies are too long to be expanded")
-    routes = [Reference(route) for route in (equations, other)]
+    routes = [ExactReference(route) for route in (equations, other)]
     entries_of: list[list[list[mpf]]] = [[], []]
     with mpmath.workdps(DIGITS):
         for x, theta in list(zip(points.x, points.theta, strict=True))[:MECHANICS_SAMPLES]:
@@ -148,7 +148,7 @@ def _lagrange_residual(
 ) -> list[tuple[mpf, str]]:
     """|d/dt dT/dv - d(T - U)/dq - Q| relative to its largest term, with vdot from the derived equations."""
     n, m, rows = len(equations.state), len(equations.inputs), len(equations.velocities)
-    reference = Reference(equations)
+    reference = ExactReference(equations)
     held = [equations.velocities[row] for row in mechanism_of(equations).rows]
     commanded = {*held, *(q for q, rate in zip(energies.q, energies.rates, strict=True) if rate in held)}
     q = len(energies.rates)

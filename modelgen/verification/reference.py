@@ -33,7 +33,7 @@ ELSEWHERE = 0.3  # of its limit: where the energies are evaluated along an ignor
 ROUNDED = "1e-42"  # relative to the value; a smaller difference is rounding of the last digits
 
 
-class Reference:
+class ExactReference:
     """The equations of motion, the state cost and all their derivatives, sample by sample."""
 
     def __init__(self, equations: EquationsOfMotion) -> None:
@@ -159,7 +159,8 @@ class Energies:
         self.q: list[Symbol] = [*equations.coordinates, *ignored]
         q, u = self.q, equations.inputs
         self.rates = [joint.symbol.rate for joint in robot.independent]
-        self.in_v = Matrix([*equations.coordinate_rates, *(symbol.rate for symbol in ignored)])
+        unseen = (robot.rates.get(symbol.rate, symbol.rate).xreplace(fixed) for symbol in ignored)
+        self.in_v = Matrix([*equations.coordinate_rates, *unseen])
         turns = robot.turns
         #: The rates as expressions in v, for rates that are not an entry of v.
         self.moving = {rate: value for rate, value in zip(self.rates, self.in_v, strict=True) if rate != value}
@@ -304,7 +305,7 @@ def mechanics_quantities(robot: Robot, equations: EquationsOfMotion, points: Poi
         "G": list(rates),
     }
     functions = {name: exact(arguments, entries, definitions) for name, entries in groups.items()}
-    reference, m = Reference(equations), len(equations.inputs)
+    reference, m = ExactReference(equations), len(equations.inputs)
 
     def slopes(name: str, point: Numbers) -> list[Numbers]:
         """The slopes along each coordinate."""

@@ -16,12 +16,11 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from modelgen.artifact.manifest import typed
-from modelgen.files import replacing
 from solver.certification.experiment import Experiment, roll_out
 from solver.certification.specification import LONGEST, Conditions, FailureRule
 from solver.certification.toml_table import LARGEST
 from solver.errors import SolverError
-from solver.evaluation.plots import Scene, animate, over_time
+from solver.evaluation.plots import Scene, animate, over_time, save_figure
 from solver.plants.outcome import Rollouts, decimals
 from solver.problem.problem import Problem
 from solver.runs.folder import CHECKPOINT, write_text
@@ -161,8 +160,7 @@ def record(
     problem, result = replay(counterexample, generated)
     counterexample = judged(counterexample, result)
     files = paths(stem)
-    with replacing(files[0], SolverError) as unfinished:
-        motion(counterexample, problem, result).savefig(unfinished, dpi=140)
+    save_figure(motion(counterexample, problem, result), files[0])
     write_text(files[1], table(problem, result))
     total = counterexample.total
     theta = problem.theta.new_tensor(list(counterexample.parameters.values())).numpy()

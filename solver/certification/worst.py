@@ -21,8 +21,8 @@ from modelgen.arrays import Array
 from solver.certification.counterexample import Counterexample, play
 from solver.certification.experiment import Announce, Experiment, failure_bound, noises
 from solver.certification.sets import Distribution, Uniform
-from solver.game.adversaries import make_adversaries
-from solver.game.game import Game, Modulation
+from solver.game.adversaries import Modulation, make_adversaries
+from solver.game.game import Game
 from solver.game.policies import make_policy
 from solver.plants.outcome import Rollouts, decimals, succeeded
 from solver.streams import Purpose, stream

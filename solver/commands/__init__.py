@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
@@ -13,9 +14,12 @@ from modelgen.commandline.program import FAILED, INTERRUPTED, USAGE
 from solver.plants import PlantName
 from solver.streams import SEEDS
 
+if TYPE_CHECKING:
+    from solver.lab.reproduction.runs import Failure
+
 MOST_JOBS = 1024  # processes at once
 
-__all__ = ["FAILED", "INTERRUPTED", "MOST_JOBS", "USAGE", "PlantOptions", "announce"]
+__all__ = ["FAILED", "INTERRUPTED", "MOST_JOBS", "USAGE", "PlantOptions", "announce", "say", "show_failures"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +50,19 @@ class PlantOptions:
     """Seed of the starts and of the noise of the harsh plant. By default the seed of the evaluations in training."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default the one of the training."""
+
+
+def say(text: str) -> None:
+    """Print a line on the progress."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def show_failures(failures: Sequence[Failure]) -> int:
+    """Print the trainings that failed. Returns the exit code."""
+    for failure in failures:
+        t = failure.training
+        say(f"error: {t.method}, {t.robot}, seed {t.seed} {failure.reason}")
+    return FAILED if failures else 0
 
 
 def announce(text: str) -> None:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
 from modelgen.files import require_writable
-from solver.commands import FAILED, MOST_JOBS
+from solver.commands import MOST_JOBS, say, show_failures
 from solver.errors import SolverError
-from solver.lab.reproduction.experiments import BudgetName, Choice, Plan, Requested, make_plan
+from solver.lab.reproduction.experiments import BudgetName, Choice, Plan, Requested, make_plan, require_extras
 from solver.streams import SEEDS
-
-if TYPE_CHECKING:
-    from solver.lab.reproduction.runs import Failure
 
 COMMON = ("experiment", "budget", "robots", "seeds", "methods", "jobs", "report_only", "resume", "dry_run", "out")
 OF_ALL = ("resume", "dry_run", "unchanged")  # options of `all` only
@@ -121,18 +116,16 @@ def make_all(options: Options, choice: Choice, plans: Sequence[Plan] | None = No
         print(*every.lines(options.runs, not options.resume), sep="\n")
         return 0
     for plan in every.plans:
-        _require_extras(plan)
+        require_extras(plan)
     train = partial(run_plan, parent=options.runs / code_hash(), **_ways(options))
-    made = every.make(train, options.command(), _announce, not options.resume)
+    made = every.make(train, options.command(), say, not options.resume)
     print(f"{sum(runs.trained for runs in made)} trained    {every.file}")
-    return _show(failures(made))
+    return show_failures(failures(made))
 
 
 def carry_out(options: Options, choice: Choice) -> int:
     """Train and report with a choice from Python; the exit code as `run`."""
-    from solver.lab.reproduction.certificates import Certificates
-    from solver.lab.reproduction.gallery import Gallery
-    from solver.lab.reproduction.report import write_report
+    from solver.lab.reproduction.report import reproduce
     from solver.lab.reproduction.runs import run_plan, shipped_runs
 
     if options.experiment == "fig-value" and len(options.seeds) > 1:
@@ -140,48 +133,16 @@ def carry_out(options: Options, choice: Choice) -> int:
     require_writable({"--out": options.out / "page.md"}, error=SolverError)
     assert options.experiment != "all"
     plan = make_plan(options.experiment, options.budget, choice)
-    _require_extras(plan)
+    require_extras(plan)
     ready = shipped_runs(plan.trainings) if options.shipped else {}
-    train = partial(run_plan, plan, options.runs, train=not options.report_only, ready=ready, **_ways(options))
-    by_row: dict[str, type[Gallery] | type[Certificates]] = {"gallery": Gallery, "certificates": Certificates}
-    if plan.experiment in by_row:
-        rows = by_row[plan.experiment](plan, options.out, options.command(), _announce)
-        runs = train(finished=rows.add)
-        paths = rows.write()
-    else:
-        runs = train()
-        paths = write_report(plan, runs, options.out, options.command(), _announce)
+    train = partial(run_plan, parent=options.runs, train=not options.report_only, ready=ready, **_ways(options))
+    runs, paths = reproduce(plan, train, options.out, options.command(), say)
     print(f"{runs.trained} trained, {len(set(runs.folders.values())) - runs.trained} reused")
     print(*paths, sep="\n")
-    return _show(runs.failures)
+    return show_failures(runs.failures)
 
 
 def _ways(options: Options) -> Mapping[str, Any]:
     """How `run_plan` trains."""
     names = ("jobs", "cluster", "preview", "unheld_target")
-    return {"announce": _announce, **{name: getattr(options, name) for name in names}}
-
-
-def _show(failures: Sequence[Failure]) -> int:
-    """Print the failures; the exit code."""
-    for failure in failures:
-        t = failure.training
-        print(f"error: {t.method}, {t.robot}, seed {t.seed} {failure.reason}", file=sys.stderr)
-    return FAILED if failures else 0
-
-
-def _require_extras(plan: Plan) -> None:
-    """Raise SolverError for a missing package before the trainings begin."""
-    needed = {"stable_baselines3": "baselines"} if any(method.is_baseline for method in plan.methods) else {}
-    if plan.experiment == "fig-robustness" and "mujoco" in plan.budget.plants:
-        needed["mujoco"] = "engines"
-    for module, extra in needed.items():
-        if importlib.util.find_spec(module) is None:
-            raise SolverError(
-                f"{plan.experiment} with --budget {plan.budget_name} needs {module}; "
-                f"pip install 'robust-value-iteration[{extra}]'"
-            )
-
-
-def _announce(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    return {"announce": say, **{name: getattr(options, name) for name in names}}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -73,53 +72,37 @@ class Options(PlantOptions):
 
 def run(options: Options) -> None:
     """Measure, write both files and print the table."""
-    from modelgen.files import replacing
     from solver.commands.changes import read_estimate
-    from solver.evaluation.robustness import Trial, figure, measure, measure_each, picture, shares
+    from solver.evaluation.plots import robustness_files, save_robustness
+    from solver.evaluation.robustness import Trial, measure, measure_each, shares
     from solver.jobs.engines import workers
-    from solver.runs.folder import write_text
     from solver.streams import EVALUATION_SEED
 
-    estimate = read_estimate(options.estimate)
-    seed = EVALUATION_SEED if options.seed is None else options.seed
     trial = Trial(
         options.plant,
         tuple(options.harsh),
         options.episodes,
-        seed,
+        EVALUATION_SEED if options.seed is None else options.seed,
         options.reaction_periods,
         options.observer,
-        estimate,
+        read_estimate(options.estimate),
         options.blind,
     )
     if options.out is not None and (options.out.is_dir() or options.out.name in ("", "..")):
         raise SolverError(f"--out {options.out} is a folder; name the figure, for example {options.out / 'masses'}")
     stem = options.out or Path("runs") / "robustness"  # the default ends with the name of the robot
-    require_writable({"--out": _files(stem)[0]}, error=SolverError)
+    require_writable({"--out": robustness_files(stem)[0]}, error=SolverError)
     ranges = options.ranges()
     with workers(options.jobs, options.cluster) as executor:
         way = (trial, options.generated, announce, executor)
         results = [measure(options.runs, ranges, *way)] if ranges else measure_each(options.runs, *way)
-    result = results[0]
-    reaction = [] if options.reaction_periods is None else [f"reaction{options.reaction_periods:g}"]
-    estimated = ["estimate", *estimate] if estimate else []
-    chosen = [*options.harsh, *(["observer"] if options.observer else []), *estimated]
-    chosen += [*(["blind"] if options.blind else []), *reaction]
-    name = "-".join(["robustness", result.robot, options.plant, *chosen, *(options.parameter or ["parameters"])])
-    out = options.out or Path("runs") / name
-    content = result.to_json() if ranges else {"parameters": [each.to_json() for each in results]}
-    text = json.dumps(content, indent=1, allow_nan=False) + "\n"
-    drawn = figure(result) if ranges else picture(results)
-    files = _files(out)
-    write_text(files[0], text)
-    with replacing(files[1], SolverError) as unfinished:
-        drawn.savefig(unfinished, dpi=140)
+    files = save_robustness(results, trial, options.parameter, options.out)
     for each in results:
         print(*([] if ranges else [each.axes[0].parameter]), each.table(), sep="\n")
     for label, share in ({} if ranges else shares(results)).items():
         print(f"{label}: at least 95 % success at {100 * share:.0f} % of the points within 20 %")
     for folder in options.runs:
-        if text := _told(folder, estimate, options.blind):
+        if text := _told(folder, trial.estimate, options.blind):
             print(text)
     print(*files, sep="\n")
 
@@ -128,7 +111,7 @@ def _told(run: Path, estimate: Sequence[str], blind: bool) -> str:
     """What a policy was told; empty for one that is told nothing."""
     from solver.runs import kinds
 
-    names = kinds.told_names(run)
+    names = kinds.description_of(run).told_names
     values = "those of the point"
     if blind:
         values = "nominal"
@@ -136,7 +119,3 @@ def _told(run: Path, estimate: Sequence[str], blind: bool) -> str:
         estimated = " ".join(kinds.names_to_estimate(run, estimate))
         values = f"{values}, but the observer's estimates for {estimated}"
     return f"{run} was told {' '.join(names)}: {values}" if names else ""
-
-
-def _files(stem: Path) -> list[Path]:
-    return [stem.with_name(f"{stem.name}.{ending}") for ending in ("json", "png")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
-from solver.commands import FAILED, MOST_JOBS
+from solver.commands import MOST_JOBS, say, show_failures
 from solver.errors import SolverError
 
 
@@ -57,7 +56,7 @@ def run(options: Options) -> int:
         sweep,
         parent,
         options.jobs,
-        _announce,
+        say,
         cluster=options.cluster,
         preview=options.preview,
         unheld_target=options.unheld_target,
@@ -66,11 +65,4 @@ def run(options: Options) -> int:
     save(parent / "sweep.json", results)
     print(*lines(results), sep="\n")
     print(f"{runs.trained} trained, {len(set(runs.folders.values())) - runs.trained} reused    {parent / 'sweep.json'}")
-    for failure in runs.failures:
-        t = failure.training
-        print(f"error: {t.method}, {t.robot}, seed {t.seed} {failure.reason}", file=sys.stderr)
-    return FAILED if runs.failures else 0
-
-
-def _announce(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    return show_failures(runs.failures)

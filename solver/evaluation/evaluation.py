@@ -13,7 +13,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.evaluation.source import Source, source_of
+from solver.evaluation.source import PolicySource, source_of
 from solver.plants import PlantName, all_effects, make_plant
 from solver.plants.outcome import Jumps, Rollouts, require_episodes, rollouts, sample_starts, settling_periods, summary
 from solver.problem.given import is_number
@@ -83,7 +83,7 @@ class Tested:
 
 
 @dataclass(frozen=True)
-class Conditions:
+class Circumstances:
     """What a policy is tested on; see `evaluate`."""
 
     parameters: Mapping[str, Change]
@@ -102,7 +102,7 @@ Begin = Callable[[Problem, Tensor, int], tuple[Tensor, Tensor]]
 
 
 def roll_out(
-    source: Source, conditions: Conditions, begin: Begin, seconds: float | None, drawn: tuple[str, ...] = ()
+    source: PolicySource, conditions: Circumstances, begin: Begin, seconds: float | None, drawn: tuple[str, ...] = ()
 ) -> Tested:
     """Rollouts of a policy.
 
@@ -196,7 +196,7 @@ def evaluate(
     """
     require_episodes(episodes)
     source = source_of(run, generated, reaction_periods, robot)
-    conditions = Conditions(parameters, plant, harsh, observer, longest_delay, estimate, seed, blind, jump)
+    conditions = Circumstances(parameters, plant, harsh, observer, longest_delay, estimate, seed, blind, jump)
     drawn = tuple(name for name in source.references if name not in {*parameters, *source.told})
 
     def begin(problem: Problem, theta: Tensor, seed: int) -> tuple[Tensor, Tensor]:

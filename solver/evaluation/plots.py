@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,12 +22,13 @@ from modelgen.gif import FRAMES, moving_axes, pictures, save_gif
 from modelgen.loader import CompiledRobot
 from modelgen.style import POLICIES, colour_map
 from solver.errors import SolverError
+from solver.evaluation.robustness import Robustness, Trial, figure, picture
 from solver.plants.outcome import Rollouts, decimals, rollouts, sample_starts
 from solver.plants.plant import Nominal
 from solver.problem.geometry import exponential, product
 from solver.problem.parameters import Change, changed_parameters, in_words
 from solver.problem.problem import Problem
-from solver.runs.folder import FIGURES, read_metrics
+from solver.runs.folder import FIGURES, read_metrics, write_text
 from solver.runs.shipped import is_shipped, run_folder
 from solver.streams import EVALUATION_SEED
 from solver.training.run import KEYS
@@ -66,10 +68,38 @@ def plot_run(
     if metrics:
         figures["learning_curve"] = learning_curve(metrics, trained)
     target = directory or (Path("runs") / folder if is_shipped(folder) else folder) / FIGURES
-    for name, figure in figures.items():
-        with replacing(target / f"{name}.png", SolverError) as unfinished:
-            figure.savefig(unfinished, dpi=140)
-    return [target / f"{name}.png" for name in figures]
+    return [save_figure(figure, target / f"{name}.png") for name, figure in figures.items()]
+
+
+def save_figure(figure: Figure, path: Path) -> Path:
+    """Path of the figure, written as PNG. Raises SolverError where it cannot be written."""
+    with replacing(path, SolverError) as unfinished:
+        figure.savefig(unfinished, dpi=140)
+    return path
+
+
+def save_robustness(
+    results: Sequence[Robustness], trial: Trial, parameters: Sequence[str], out: Path | None = None
+) -> list[Path]:
+    """Paths of the JSON file and the figure of `measure` with parameters, or of `measure_each` without.
+
+    out: without ending. By default below runs/, with robot, trial and parameters in the name.
+    """
+    estimated = ["estimate", *trial.estimate] if trial.estimate else []
+    chosen = [*trial.effects, *(["observer"] if trial.observer else []), *estimated]
+    chosen += [*(["blind"] if trial.blind else [])]
+    chosen += [] if trial.reaction_periods is None else [f"reaction{trial.reaction_periods:g}"]
+    words = ["robustness", results[0].robot, trial.plant, *chosen, *(parameters or ["parameters"])]
+    stem = out or Path("runs") / "-".join(words)
+    content = results[0].to_json() if parameters else {"parameters": [each.to_json() for each in results]}
+    json_file, picture_file = robustness_files(stem)
+    write_text(json_file, json.dumps(content, indent=1, allow_nan=False) + "\n")
+    return [json_file, save_figure(figure(results[0]) if parameters else picture(results), picture_file)]
+
+
+def robustness_files(stem: Path) -> list[Path]:
+    """Paths of `save_robustness`."""
+    return [stem.with_name(f"{stem.name}.{ending}") for ending in ("json", "png")]
 
 
 def coordinate(problem: Problem, joint: str | None) -> int:

@@ -39,7 +39,7 @@ from solver.plants import PlantName, all_effects, make_plant
 from solver.plants.outcome import Controller, require_episodes, rollouts
 from solver.problem.parameters import left_all_bounds
 from solver.problem.problem import Problem
-from solver.runs.kinds import kind_of, names_to_estimate, reference_names, told_among
+from solver.runs.kinds import description_of, names_to_estimate
 from solver.runs.shipped import run_folder
 from solver.streams import serial_torch
 
@@ -206,8 +206,7 @@ def _group_labels(folders: Sequence[Path], labels: Sequence[str]) -> list[str]:
     Two groups with the same label get the folders of their first runs in addition.
     """
     groups = [
-        (label, kind_of(run_folder(folder)).training.read(run_folder(folder)).identity_but_seed())
-        for label, folder in zip(labels, folders, strict=True)
+        (label, description_of(folder).identity_but_seed()) for label, folder in zip(labels, folders, strict=True)
     ]
     first = {group: folders[groups.index(group)].name for group in groups}
     count = Counter(label for label, _ in first)
@@ -226,9 +225,9 @@ def submit(
 def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
     """Returns, their state and action parts, and successes (4, K, episodes) at K points theta (K, p): a job."""
     with serial_torch():
-        contexts = bool(reference_names(reference.run)) or (bool(trial.estimate) and not trial.blind)
+        contexts = bool(description_of(reference.run).reference_names) or (bool(trial.estimate) and not trial.blind)
         problem, act, _ = reference.load(contexts=contexts)
-        told = () if trial.blind else told_among(reference.run, problem.robot.parameter_names)
+        told = () if trial.blind else description_of(reference.run).told_among(problem.robot.parameter_names)
         if contexts or not told:
             return _portion(reference, problem, act, trial, theta)
         columns, parts = [problem.robot.parameter_names.index(name) for name in told], []
@@ -240,7 +239,7 @@ def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
 
 def _portion(reference: PolicyReference, problem: Problem, act: Controller, trial: Trial, theta: Array) -> Array:
     """The numbers of `portion` for one policy at K points theta (K, p)."""
-    references, points = reference_names(reference.run), torch.from_numpy(theta)
+    references, points = description_of(reference.run).reference_names, torch.from_numpy(theta)
     begin = [begun(problem, point, references, trial.episodes, trial.seed, trial.blind) for point in points]
     robots = torch.cat([each.expand(trial.episodes, -1) for _, each in begin])
     plant = make_plant(trial.plant, problem, robots, trial.effects, trial.seed)

@@ -23,7 +23,7 @@ from solver.runs.kinds import RolloutPolicy
 
 
 @dataclass(frozen=True)
-class Source:
+class PolicySource:
     """A policy that can be loaded for rollouts."""
 
     name: str
@@ -45,7 +45,7 @@ class Source:
 
 def source_of(
     subject: Any, generated: str | None, reaction_periods: float | None, robot: str | CompiledRobot | None
-) -> Source:
+) -> PolicySource:
     """The source of a policy. robot: of a function or an agent that does not know it.
 
     Raises SolverError for another object, and for a robot beside a run that has its own.
@@ -61,7 +61,7 @@ def source_of(
     if reaction_periods is not None:
         raise SolverError("reaction_periods is for runs of value iteration; leave it out for a function or an agent")
     made = _agent(subject, robot, generated) if hasattr(subject, "predict") else _function(subject, robot, generated)
-    return Source(made.label, lambda _, __: made)
+    return PolicySource(made.label, lambda _, __: made)
 
 
 def _stored(
@@ -70,14 +70,15 @@ def _stored(
     periods: float | None,
     told: Mapping[str, Change],
     robot: str | CompiledRobot | None,
-) -> Source:
+) -> PolicySource:
     if robot is not None:
         raise SolverError(f"robot is given, and {folder} has its own; leave robot out")
 
     def load(told: Mapping[str, Change], contexts: bool) -> RolloutPolicy:
         return kinds.load_rollout_policy(folder, generated, periods, told, contexts)
 
-    return Source(str(folder), load, kinds.told_names(folder), kinds.reference_names(folder), told, periods)
+    run = kinds.description_of(folder)
+    return PolicySource(str(folder), load, run.told_names, run.reference_names, told, periods)
 
 
 def _robot_of(subject: Any, robot: str | CompiledRobot | None, generated: str | None) -> CompiledRobot:

@@ -15,7 +15,7 @@ from torch import Tensor
 from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.evaluation.evaluation import Conditions, require_seconds, roll_out
+from solver.evaluation.evaluation import Circumstances, require_seconds, roll_out
 from solver.evaluation.source import source_of
 from solver.plants import PlantName
 from solver.plants.outcome import Rollouts
@@ -97,7 +97,7 @@ def simulate(
     Raises SolverError as `solver.evaluate` does, and for a state or a time that is not possible.
     """
     source = source_of(policy, generated, reaction_periods, robot)
-    conditions = Conditions(parameters, plant, harsh, observer, longest_delay, estimate, seed, blind)
+    conditions = Circumstances(parameters, plant, harsh, observer, longest_delay, estimate, seed, blind)
 
     def begin(problem: Problem, theta: Tensor, seed: int) -> tuple[Tensor, Tensor]:  # noqa: ARG001
         require_seconds(problem, seconds)

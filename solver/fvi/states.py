@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from solver.errors import SolverError
 from solver.local.basin import near_target
 from solver.plants.outcome import Controller, rollouts
 from solver.problem.problem import Problem
@@ -130,11 +129,3 @@ class StateSource:
             return torch.clamp(moved, self.problem.lower_input, self.problem.upper_input), cost
 
         return noisy
-
-    def restore(self, visited: Tensor) -> None:
-        """Restore the buffer of a checkpoint. Raises SolverError for a buffer of another robot."""
-        if visited.ndim != 2 or visited.shape[1] != self.visited.shape[1]:
-            raise SolverError(
-                f"the checkpoint's buffer has shape {tuple(visited.shape)}; give (N, {self.visited.shape[1]})"
-            )
-        self.visited = visited.to(self.visited)

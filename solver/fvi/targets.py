@@ -13,10 +13,11 @@ from concurrent.futures import Executor
 import torch
 from torch import Tensor
 
-from solver.cuda_graphs import Replayed
 from solver.fvi.step import Lookahead
-from solver.game.game import Game, Modulation
-from solver.game.policies import ClosedFormPolicy
+from solver.game.adversaries import Modulation
+from solver.game.closed_form import ClosedFormPolicy
+from solver.game.game import Game
+from solver.parallel import Replayed
 from solver.value.frozen import FrozenValue, ValueFunction
 
 #: States whose targets are computed together: few enough to stay in the cache of a CPU. Every chunk has a random stream
@@ -58,13 +59,7 @@ def chunk_targets(game: Game, value: ValueFunction, x: Tensor, lookahead: Lookah
 
 
 def value_targets(
-    game: Game,
-    value: FrozenValue,
-    x: Tensor,
-    lookahead: Lookahead,
-    seed: int,
-    workers: Executor,
-    chunk: int = CHUNK,
+    game: Game, value: FrozenValue, x: Tensor, lookahead: Lookahead, seed: int, workers: Executor, chunk: int = CHUNK
 ) -> Tensor:
     """Targets (N,) of all states x (N, n). They do not depend on the number of workers. A GPU takes all at once."""
 

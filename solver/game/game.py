@@ -8,59 +8,18 @@ moves are held for one value step.
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from solver.game.adversaries.adversary import Adversary, Disturbed, Hamiltonian
-from solver.game.policies import ClosedFormPolicy
+from solver.game.adversaries import Adversary, Disturbed, Hamiltonian, Modulation
+from solver.game.closed_form import ClosedFormPolicy
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
-SAMPLES = 65536  # random states of the domain, over which the largest cost is searched
 ABSORBED = 0.1  # of the horizon: clipping a state by its whole limit costs as much as this time at the limit
-
-
-class Modulation:
-    """Radii of the adversaries along a rollout: fixed, or modulated by a Wiener process.
-
-    kind `stationary`: the radius is alpha, which defines a stationary Hamilton-Jacobi-Isaacs equation. If an adversary
-    displaces the state (`radius_in_time` is "displacement"), alpha is a rate: the radius is alpha h in a step of h
-    seconds.
-
-    kind `wiener`, as in the authors' code: in every step each adversary draws sqrt(h) alpha/1.96 N(0, I). By
-    `radius_in_time`, the radius is the norm of the sum of these draws since the start of the rollout ("walk"), the norm
-    of the draw of this step ("displacement"), or alpha ("constant").
-
-    seconds: length h of a value step. generator: source of the draws, on the device of the states.
-    """
-
-    def __init__(self, kind: str, seconds: float, generator: torch.Generator) -> None:
-        self.kind, self.seconds, self.generator = kind, seconds, generator
-        self.walks: dict[str, Tensor] = {}
-
-    def restart(self) -> None:
-        """Start another rollout with the same number of states."""
-        for walk in self.walks.values():
-            walk.zero_()
-
-    def radius(self, adversary: Adversary, shape: torch.Size) -> Tensor | float:
-        """Radius at this step: (N, 1), or one number for all samples. shape: (N, d) of the adversary's variable."""
-        in_time, name, alpha = adversary.radius_in_time, adversary.name, adversary.alpha
-        if in_time == "constant":
-            return alpha
-        if self.kind == "stationary":
-            return alpha * self.seconds if in_time == "displacement" else alpha
-        draw = torch.randn(shape, generator=self.generator, device=self.generator.device)
-        draw.mul_(math.sqrt(self.seconds) * alpha / 1.96)
-        if in_time == "walk":
-            draw = self.walks.setdefault(name, torch.zeros_like(draw)).add_(draw)
-        norm: Tensor = torch.linalg.vector_norm(draw, dim=1, keepdim=True)
-        return norm
 
 
 @dataclass(frozen=True)
@@ -97,19 +56,6 @@ class Game:
         other = copy.copy(self)
         other._play(adversaries)
         return other
-
-    @cached_property
-    def lowest_value(self) -> float:
-        """Lower bound of every V: the discounted integral, without end, of the largest cost rate in the domain."""
-        problem = self.problem
-        generator = torch.Generator(device=problem.device).manual_seed(0)
-        states, theta = problem.split(problem.sample_domain(SAMPLES, generator))
-        x = torch.cat([states, problem.corner])
-        theta = theta if theta is None else torch.cat([theta, theta[:1]])
-        state_cost = (1.0 + self.limit_share) * float(problem.state_cost(x, theta).max())
-        ends = problem.input_of(0.99 * torch.tensor([[-1.0], [1.0]], device=problem.device))
-        action_cost = float(problem.action_cost.cost(ends).max())
-        return -(state_cost + 2.0 * action_cost) / max(problem.discount_rate, 1e-3)
 
     def move(self, x: Tensor, costate: Tensor, policy: ClosedFormPolicy, modulation: Modulation) -> Move:
         """Moves of both players at the rows x (N, n + k) for the costate dV/dx (N, n)."""

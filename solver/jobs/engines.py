@@ -34,7 +34,7 @@ from typing import Any, TypeVar
 
 from solver.errors import SolverError
 from solver.runs.folder import CHECKPOINT
-from solver.runs.kinds import RolloutPolicy, kind_of, load_rollout_policy
+from solver.runs.kinds import RolloutPolicy, description_of, load_rollout_policy
 from solver.runs.shipped import is_shipped, run_folder
 
 STDIN = 0
@@ -60,7 +60,7 @@ SECONDS = 10.0  # for the answer of a scheduler
 
 
 @dataclass(frozen=True)
-class Engine:
+class JobEngine:
     """Executor of trainings."""
 
     executor: Executor
@@ -68,7 +68,7 @@ class Engine:
     place: str  # for messages
 
 
-def engine(jobs: int, cluster: str | None = None) -> AbstractContextManager[Engine]:
+def engine(jobs: int, cluster: str | None = None) -> AbstractContextManager[JobEngine]:
     """Engine of this machine, or of the Dask cluster at an address.
 
     jobs: trainings at a time on this machine. If the block ends by an exception, for example Ctrl-C, no job is wanted
@@ -144,11 +144,11 @@ def _executor_of(address: str) -> Iterator[Executor]:
 
 
 @contextmanager
-def _here(jobs: int) -> Iterator[Engine]:
+def _here(jobs: int) -> Iterator[JobEngine]:
     ended = threading.Event()
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            yield Engine(pool, lambda: not ended.is_set(), f"{jobs} at a time")
+            yield JobEngine(pool, lambda: not ended.is_set(), f"{jobs} at a time")
         except BaseException:
             ended.set()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -156,7 +156,7 @@ def _here(jobs: int) -> Iterator[Engine]:
 
 
 @contextmanager
-def _cluster(address: str) -> Iterator[Engine]:
+def _cluster(address: str) -> Iterator[JobEngine]:
     try:
         from distributed import Client
     except ImportError as error:
@@ -173,7 +173,7 @@ def _cluster(address: str) -> Iterator[Engine]:
     with client:
         threads = sum(client.nthreads().values())
         place = f"on {address}, {threads} at a time" if threads else f"on {address}, which waits for its first worker"
-        yield Engine(client.get_executor(pure=False), _task_is_wanted, place)
+        yield JobEngine(client.get_executor(pure=False), _task_is_wanted, place)
 
 
 def _task_is_wanted() -> bool:
@@ -234,7 +234,7 @@ def policy_reference(
     run: str | Path, generated: str | None = None, reaction_periods: float | None = None
 ) -> PolicyReference:
     """Reference to the policy of a run. Raises SolverError for a folder without a run or a checkpoint."""
-    kind_of(run_folder(run)).training.read(run_folder(run))
+    description_of(run)  # its error comes first
     return PolicyReference(
         str(run) if is_shipped(run) else str(Path(run).absolute()),
         generated and str(Path(generated).absolute()),

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from modelgen.artifact.folder import find, read
 from solver.errors import SolverError
-from solver.jobs.engines import THREAD_VARIABLES, Engine, require_versions
+from solver.jobs.engines import THREAD_VARIABLES, JobEngine, require_versions
 from solver.runs.folder import CHECKPOINT
 
 SOLVER = (
@@ -53,7 +53,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedJob:
     """End of a job."""
 
     code: int  # exit code
@@ -61,13 +61,13 @@ class Ended:
 
 
 def run_all(
-    jobs: Sequence[Job], engine: Engine, announce: Announce, finished: Callable[[Job], None] = lambda _: None
-) -> dict[Path, Ended]:
+    jobs: Sequence[Job], engine: JobEngine, announce: Announce, finished: Callable[[Job], None] = lambda _: None
+) -> dict[Path, EndedJob]:
     """Run all jobs on the engine. Returns the end of every job by its folder. A failure does not stop the other jobs.
 
     finished: called with every job whose run is trained, while the others continue.
     """
-    ended: dict[Path, Ended] = {}
+    ended: dict[Path, EndedJob] = {}
     began = time.perf_counter()
     if jobs:
         announce(f"{len(jobs)} {'training' if len(jobs) == 1 else 'trainings'}, {engine.place}")
@@ -85,16 +85,16 @@ def run_all(
     return ended
 
 
-def _ended(future: Future[int], job: Job) -> Ended:
+def _ended(future: Future[int], job: Job) -> EndedJob:
     """End of a job, from its exit code or from the error that kept it from running."""
     try:
         code = future.result()
     except CancelledError:
-        return Ended(FAILED, "failed: the scheduler is lost. Start it again, and repeat this command to continue")
+        return EndedJob(FAILED, "failed: the scheduler is lost. Start it again, and repeat this command to continue")
     except Exception as error:  # any error of a worker is the failure of one job
         reason = str(error) if isinstance(error, SolverError) else f"{type(error).__name__}: {error}"
-        return Ended(FAILED, f"failed: {reason}")
-    return Ended(code, "" if code == 0 else f"failed ({code}): {job.folder / LOG}")
+        return EndedJob(FAILED, f"failed: {reason}")
+    return EndedJob(code, "" if code == 0 else f"failed ({code}): {job.folder / LOG}")
 
 
 def perform(job: Job, wanted: Callable[[], bool]) -> int:

@@ -15,7 +15,7 @@ from modelgen.errors import ModelError
 from solver.certification.toml_table import TomlTable
 from solver.errors import SolverError
 from solver.lab.reproduction.experiments import PlannedRun
-from solver.lab.reproduction.runs import Runs
+from solver.lab.reproduction.runs import FIGURES, Runs
 from solver.plants.outcome import decimals
 from solver.problem.robots import load_robot
 from solver.runs.folder import read_metrics, write_text
@@ -24,7 +24,6 @@ from solver.streams import require_seed
 
 KEYS = ("robots", "seeds", "settings")
 MOST_RUNS = 10_000
-FIGURES = ("return_mean", "success_rate")  # of the last evaluation of a run
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from modelgen.artifact.folder import known
 from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.oracles.search import search
-from solver.oracles.trajectory import Guess, Trajectory, design
+from solver.oracles.trajectory import FirstMotion, PlannedMotion, design
 from solver.plants.outcome import Controller, Rollouts, decimals, rollouts, succeeded, without_input
 from solver.plants.plant import Nominal
 from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.runs.kinds import kind_in, load_rollout_policy, told_among
+from solver.runs.kinds import description_of, kind_in, load_rollout_policy
 from solver.runs.shipped import names, run_folder
 
 
@@ -31,7 +31,7 @@ class StartLimit:
     """Best motion from one start, compared with the robot without input and with a run."""
 
     start: Array  # (n,)
-    best: Trajectory
+    best: PlannedMotion
     solved: int  # guesses that led to a local optimum
     guesses: int
     at_target: bool  # whether the best motion is a success by the rule of the evaluation
@@ -188,7 +188,7 @@ def find_limit(
     act: Controller | None = None
     label, unknown = None, dict(changes)
     if kind_in(run_folder(subject)) is not None:
-        told = {name: unknown.pop(name) for name in told_among(subject, tuple(changes))}
+        told = {name: unknown.pop(name) for name in description_of(subject).told_among(tuple(changes))}
         problem, act, label = load_rollout_policy(subject, generated, told=told)
         if told and problem.action_cost.slope is not None:
             raise SolverError(
@@ -238,10 +238,10 @@ def _require_no_misspelt_policy(subject: str, generated: str | None) -> None:
         raise SolverError(f"{subject} is neither a run folder, nor a robot, nor a policy of `solver policies`.{near}")
 
 
-def _own_motion(problem: Problem, result: Rollouts, k: int, start: Array) -> Guess:
+def _own_motion(problem: Problem, result: Rollouts, k: int, start: Array) -> FirstMotion:
     """Rollout of a policy from the k-th start, as a guess with unwrapped angles."""
     x = result.x[:, k].double().numpy()
     for i in problem.continuous:
         x[:, i] = np.unwrap(x[:, i])
         x[:, i] += 2.0 * np.pi * np.round((start[i] - x[0, i]) / (2.0 * np.pi))
-    return Guess("the run's own motion", x, result.u[:, k].double().numpy())
+    return FirstMotion("the run's own motion", x, result.u[:, k].double().numpy())

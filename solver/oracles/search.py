@@ -13,7 +13,7 @@ from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Rotation, kinematics
 from solver.errors import SolverError
-from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory
+from solver.oracles.trajectory import FirstMotion, NonlinearProgram, PlannedMotion
 
 PERIODS = 250  # most holds of a coarse search, which holds inputs for several control periods if necessary
 PUMPS = (0.2, 0.4, 0.7)  # shares of the input limits in the guesses of `pumped`
@@ -33,7 +33,7 @@ def search(
     starts: Array,
     guesses: int,
     seed: int,
-    own: list[Guess],
+    own: list[FirstMotion],
     seconds: float | None = None,
 ) -> Searches:
     """Completed searches from the starts (N, n).
@@ -48,7 +48,9 @@ def search(
         exact.explore(own)
         return exact
     periods = coarse.program.periods
-    coarse.explore([Guess(guess.name, guess.x[::hold][: periods + 1], guess.u[::hold][:periods]) for guess in own])
+    coarse.explore(
+        [FirstMotion(guess.name, guess.x[::hold][: periods + 1], guess.u[::hold][:periods]) for guess in own]
+    )
     exact.refine(coarse, own)
     return exact
 
@@ -59,10 +61,10 @@ class Searches:
     def __init__(self, program: NonlinearProgram, starts: Array, guesses: int, seed: int) -> None:
         self.program, self.starts, self.seed = program, starts, seed
         self.shares = [len(part) for part in np.array_split(np.arange(guesses), len(starts))]
-        self.optima: list[list[Trajectory]] = [[] for _ in starts]
+        self.optima: list[list[PlannedMotion]] = [[] for _ in starts]
         self.solved, self.tried = [0] * len(starts), [0] * len(starts)
 
-    def explore(self, own: list[Guess]) -> None:
+    def explore(self, own: list[FirstMotion]) -> None:
         """Search from all guesses of every start, then from the best motions of its neighbour and of the best start."""
         used: list[set[tuple[int, float]]] = [set() for _ in self.starts]  # motions (start, return) that were guesses
         for k in range(len(self.starts)):
@@ -72,7 +74,7 @@ class Searches:
             self._continue(k, self._nearest(k), used[k])
             self._continue(k, self._best(k), used[k])
 
-    def refine(self, coarse: Searches, own: list[Guess]) -> None:
+    def refine(self, coarse: Searches, own: list[FirstMotion]) -> None:
         """Search from the best motions of coarse searches, and from all guesses if none of them leads to an optimum."""
         for k in range(len(self.starts)):
             for guess in (*own[k : k + 1], *(self._finer(coarse.program, motion) for motion in coarse.distinct(k))):
@@ -81,7 +83,7 @@ class Searches:
             if not self.optima[k]:
                 self._explore(k, [])
 
-    def motions(self) -> list[Trajectory]:
+    def motions(self) -> list[PlannedMotion]:
         """Best motion from every start. Raises SolverError for a start without a motion."""
         for k, optima in enumerate(self.optima):
             if not optima:
@@ -92,22 +94,22 @@ class Searches:
                 )
         return [self._motion(k) for k in range(len(self.starts))]
 
-    def distinct(self, k: int) -> list[Trajectory]:
+    def distinct(self, k: int) -> list[PlannedMotion]:
         """At most REFINED best motions from a start, with different returns."""
-        best: list[Trajectory] = []
+        best: list[PlannedMotion] = []
         for motion in sorted(self.optima[k], key=_reward, reverse=True):
             if not best or best[-1].reward - motion.reward > DISTINCT * abs(motion.reward):
                 best.append(motion)
         return best[:REFINED]
 
-    def _explore(self, k: int, own: list[Guess]) -> None:
+    def _explore(self, k: int, own: list[FirstMotion]) -> None:
         start, seed = self.starts[k], self.seed if k == 0 else (self.seed, k)
         swings = [pumped(self.program, start, share) for share in PUMPS[: self.shares[k]]]
         simple = [*own, idle(self.program, start), straight(self.program, start), *swings]
         for guess in (*simple, *random_motions(self.program, start, self.shares[k], seed)):
             self._try(k, guess)
 
-    def _try(self, k: int, guess: Guess) -> None:
+    def _try(self, k: int, guess: FirstMotion) -> None:
         motion = self.program.solve(self.starts[k], guess)
         self.tried[k] += 1
         if motion is not None:
@@ -130,20 +132,20 @@ class Searches:
             motion = self._motion(j)
             if (j, motion.reward) not in used:
                 used.add((j, motion.reward))
-                self._try(k, Guess(f"the motion from start {j}", motion.x, motion.u))
+                self._try(k, FirstMotion(f"the motion from start {j}", motion.x, motion.u))
 
-    def _motion(self, k: int) -> Trajectory:
+    def _motion(self, k: int) -> PlannedMotion:
         return max(self.optima[k], key=_reward)
 
-    def _finer(self, coarse: NonlinearProgram, motion: Trajectory) -> Guess:
+    def _finer(self, coarse: NonlinearProgram, motion: PlannedMotion) -> FirstMotion:
         """Guess for all control periods from a motion of a coarse search."""
         periods = np.arange(self.program.periods + 1)
         x = [np.interp(periods, coarse.hold * np.arange(coarse.periods + 1), state) for state in motion.x.T]
         held = np.minimum(periods[:-1] // coarse.hold, coarse.periods - 1)
-        return Guess(motion.guess, self.program.normalised(np.column_stack(x)), motion.u[held])
+        return FirstMotion(motion.guess, self.program.normalised(np.column_stack(x)), motion.u[held])
 
 
-def _reward(motion: Trajectory) -> float:
+def _reward(motion: PlannedMotion) -> float:
     return motion.reward
 
 
@@ -153,18 +155,18 @@ def _same_half(target: Array, x: Array, rotation: Rotation) -> Array:
     return -goal if goal @ x[rotation.quaternion] < 0.0 else goal
 
 
-def idle(program: NonlinearProgram, start: Array) -> Guess:
+def idle(program: NonlinearProgram, start: Array) -> FirstMotion:
     """Guess of a robot that stays at its start (n,) under the trim."""
     k = program.periods
-    return Guess("an idle robot", np.tile(start, (k + 1, 1)), np.tile(program.trim, (k, 1)))
+    return FirstMotion("an idle robot", np.tile(start, (k + 1, 1)), np.tile(program.trim, (k, 1)))
 
 
-def straight(program: NonlinearProgram, start: Array) -> Guess:
+def straight(program: NonlinearProgram, start: Array) -> FirstMotion:
     """Guess of the shortest way to the target, within a third of the horizon."""
     return _motion(program, start, "the straight way", program.task.horizon / 3.0, np.zeros(program.coordinates), 0.0)
 
 
-def pumped(program: NonlinearProgram, start: Array, share: float) -> Guess:
+def pumped(program: NonlinearProgram, start: Array, share: float) -> FirstMotion:
     """Guess that adds energy, as one pumps a swing, until the motion is nearest to the target, and then stays there.
 
     Every input has a share of the way from its trim to its limit, in the direction in which its joint moves.
@@ -194,10 +196,12 @@ def pumped(program: NonlinearProgram, start: Array, share: float) -> Guess:
     x[nearest + 1 :, :q] += turns
     for rotation in program.metadata.rotations:
         x[nearest + 1 :, rotation.quaternion] = _same_half(target, x[nearest], rotation)
-    return Guess(f"pumped with {share:g} of the inputs", x, u)
+    return FirstMotion(f"pumped with {share:g} of the inputs", x, u)
 
 
-def random_motions(program: NonlinearProgram, start: Array, count: int, seed: int | tuple[int, ...]) -> list[Guess]:
+def random_motions(
+    program: NonlinearProgram, start: Array, count: int, seed: int | tuple[int, ...]
+) -> list[FirstMotion]:
     """Guesses of `count` ways to the target with a swing of random amplitude, frequency and duration, either way
     round."""
     rng = np.random.default_rng(seed)
@@ -226,7 +230,7 @@ def _motion(
     swing: Array,
     cycles: float,
     turns: Array | float = 0.0,
-) -> Guess:
+) -> FirstMotion:
     """Guess under the trim that reaches the target after `seconds`, plus `cycles` of a sine of amplitude `swing` (q,).
 
     turns: (q,) full turns by which the last angles differ from the target; 1 in the entries of a rotation that takes
@@ -257,4 +261,4 @@ def _motion(
     else:
         x[:, program.metadata.velocities] = rates
     bound = np.where(program.clipped, program.state_limits, np.inf)
-    return Guess(name, np.clip(x, -bound, bound), np.tile(program.trim, (program.periods, 1)))
+    return FirstMotion(name, np.clip(x, -bound, bound), np.tile(program.trim, (program.periods, 1)))

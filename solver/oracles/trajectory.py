@@ -127,7 +127,7 @@ INTERRUPTED = ("User_Requested_Stop", "NonIpopt_Exception_Thrown")
 
 
 @dataclass(frozen=True)
-class Trajectory:
+class PlannedMotion:
     """A motion of K control periods."""
 
     x: Array  # (K + 1, n); continuous angles are not wrapped
@@ -137,7 +137,7 @@ class Trajectory:
 
 
 @dataclass(frozen=True)
-class Guess:
+class FirstMotion:
     """First values of a search. The states need not follow from the inputs."""
 
     name: str
@@ -280,7 +280,7 @@ class NonlinearProgram:
             options |= {"ipopt.max_cpu_time": self.patience / len(PULLS)}
         return casadi.nlpsol("limit", "ipopt", program, options)
 
-    def solve(self, start: Array, guess: Guess) -> Trajectory | None:
+    def solve(self, start: Array, guess: FirstMotion) -> PlannedMotion | None:
         """Locally optimal motion from a start (n,) and a guess, or None if IPOPT finds no motion in its time.
 
         If only solves with a weight of PULLS succeed, it is the motion of the last one of them. Raises SolverError if
@@ -311,7 +311,7 @@ class NonlinearProgram:
             return None
         columns = w[:-n].reshape(self.periods, -1)
         x = np.vstack([columns[:, :n], w[-n:]]) * self.state_limits
-        return Trajectory(x, self.input_middle + columns[:, n:] * self.input_limits, -cost, guess.name)
+        return PlannedMotion(x, self.input_middle + columns[:, n:] * self.input_limits, -cost, guess.name)
 
 
 @contextmanager

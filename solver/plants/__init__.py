@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal, cast
 from modelgen.errors import suggestion
 from solver.errors import SolverError
 
-#: Module of every plant. It is imported when the plant is first made.
+#: Module, or module:class, of every plant. It is imported when the plant is first made.
 PLANTS = {
     "nominal": "solver.plants.plant",
-    "euler": "solver.plants.euler",
+    "euler": "solver.plants.plant:EulerPlant",
     "harsh": "solver.plants.harsh",
     "mujoco": "solver.plants.mujoco",
 }
@@ -31,7 +31,9 @@ else:
 def _module(name: str) -> PlantModule:
     if name not in PLANTS:
         raise SolverError(f"unknown plant '{name}'.{suggestion(name, PLANTS)} Plants: {', '.join(PLANTS)}")
-    return cast("PlantModule", import_module(PLANTS[name]))
+    module, _, kind = PLANTS[name].partition(":")
+    found = import_module(module)
+    return cast("PlantModule", getattr(found, kind) if kind else found)
 
 
 def all_effects(name: PlantName, effects: Sequence[str]) -> list[str]:

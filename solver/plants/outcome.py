@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, fields, replace
 import torch
 from torch import Tensor
 
-from solver.cuda_graphs import Replayed
 from solver.errors import SolverError
 from solver.game.policies import make_policy
 from solver.observer.observability import UnknownDelay, make_observer
 from solver.observer.observer import Observer, rest_apart
+from solver.parallel import Replayed
 from solver.plants.plant import Nominal, Plant
 from solver.problem.geometry import conjugate, product
 from solver.problem.problem import Problem

@@ -14,8 +14,8 @@ from typing import Protocol
 
 from torch import Tensor
 
-from solver.cuda_graphs import Replayed
 from solver.observer.observer import Sensing, make_sensing
+from solver.parallel import Replayed
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
@@ -57,7 +57,7 @@ class Plant(Protocol):
 
 
 class PlantModule(Protocol):
-    """Contents of the module of a plant, apart from its classes."""
+    """Contents of the module, or of the class, that makes a plant."""
 
     EFFECTS: tuple[str, ...]  # names of effects that a user can switch on; empty for most plants
 
@@ -75,6 +75,20 @@ EFFECTS: tuple[str, ...] = ()
 def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: Seeds) -> Nominal:  # noqa: ARG001
     """Plant without effects and noise."""
     return Nominal(problem, theta)
+
+
+class EulerPlant:
+    """Plant of the paper's authors: explicit Euler at the task's simulation rate, and their sum of the cost.
+
+    It adds energy to the robot, so that returns are too good. Results that are compared with the paper use it.
+    """
+
+    EFFECTS: tuple[str, ...] = ()
+
+    @staticmethod
+    def make(problem: Problem, theta: Tensor | None, effects: Sequence[str], seed: Seeds) -> Nominal:  # noqa: ARG004
+        """Plant without effects and noise."""
+        return Nominal(problem.integrated_by("euler"), theta)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from itertools import chain, product
 
 import numpy as np
 import torch
-from scipy.optimize import lsq_linear
 
 from modelgen.arrays import Array
 from modelgen.linear import obstacle
@@ -21,11 +20,11 @@ from solver.errors import SolverError
 from solver.local.basin import REST
 from solver.local.linearization import Linearization, linearization, linearize, unstable_directions
 from solver.oracles.search import PUMPS, coarse_hold, pumped, random_motions, straight
-from solver.oracles.trajectory import NonlinearProgram, Trajectory, design
+from solver.oracles.trajectory import NonlinearProgram, PlannedMotion, design
 from solver.plants.outcome import rollouts, succeeded, tolerances, without_input
 from solver.preflight.warnings import forewarnings
 from solver.problem.context import Given
-from solver.problem.identified import Identified
+from solver.problem.identified import IdentifiedSet
 from solver.problem.problem import Problem
 from solver.problem.robots import require_current
 from solver.training.settings import Settings
@@ -33,7 +32,7 @@ from solver.training.settings import Settings
 HELD = 1e-3  # limits per second: largest drift at the target that the inputs may leave
 
 
-def require_controllable(robot: CompiledRobot, identified: Identified) -> None:
+def require_controllable(robot: CompiledRobot, identified: IdentifiedSet) -> None:
     """Raises SolverError with the semi-axis along which the robot cannot be controlled any more.
 
     robot: with the identified parameters. A robot that cannot be controlled at these parameters passes, because the set
@@ -87,16 +86,25 @@ def _obstacle(local: Linearization) -> str:
     names, free = local.tangent.names, local.tangent.free
     if not (np.isfinite(local.drift).all() and np.isfinite(local.A).all() and np.isfinite(local.B).all()):
         return "the dynamics are not finite"
-    inputs = local.B / local.limits[:, None] * local.input_limits
-    away = np.array([(entry.trim - entry.middle) / entry.limit for entry in local.metadata.inputs])
-    left = lsq_linear(inputs, -local.drift / local.limits, bounds=(-1.0 - away, 1.0 - away)).fun
+    left = _left(local)
     worst = int(np.abs(left).argmax())
-    if abs(left[worst]) > HELD and names[worst] not in free:
+    if abs(left[worst]) > HELD:
         return f"no input within the limits holds {names[worst]} at the target"
     motion = obstacle(*local.scaled_dynamics(), local.scaled_weights()[0])
     if motion is not None and names[motion.state] not in free:
         return f"near the target {motion.reason} a motion of {names[motion.state]} that does not decay"
     return _too_weak_input(local)
+
+
+def _left(local: Linearization) -> Array:
+    """Drift (nt,) that the inputs nearest to holding the target leave, in limits per second; zero for free states."""
+    judged = np.array([name not in local.tangent.free for name in local.tangent.names])
+    drift, B = local.drift / local.limits, local.scaled_dynamics()[1]
+    if np.abs(drift[judged]).max(initial=0.0) > REST:
+        trim = [entry.trim for entry in local.metadata.inputs]
+        (u0,) = local.robot.trim_at(np.array([local.metadata.task.target]), local.robot.nominal_parameters)
+        drift = drift + B @ ((u0 - trim) / local.input_limits)
+    return np.where(judged, drift, 0.0)
 
 
 def _too_weak_input(local: Linearization) -> str:
@@ -123,7 +131,7 @@ class Preflight:
 def preflight(
     robot: CompiledRobot,
     settings: Settings,
-    identified: Identified | None = None,
+    identified: IdentifiedSet | None = None,
     preview: float = 20.0,
     unheld_target: bool = False,
     given: tuple[Given, ...] = (),
@@ -159,24 +167,13 @@ def preflight(
 
 
 def _require_held_target(robot: CompiledRobot) -> None:
-    """Raise SolverError if a state outside `free` moves at the target under every input within the limits.
-
-    The input is the least-squares solution of drift + B (u - trim) = 0 in units of the limits.
-    """
+    """Raise SolverError if a state outside `free` moves at the target under every input within the limits."""
     local, inputs = linearization(robot), robot.metadata.inputs
-    tangent = local.tangent
-    judged = np.array([name not in tangent.free for name in tangent.names])
-    drift, B = local.drift / local.limits, local.scaled_dynamics()[1]
-    if np.abs(drift[judged]).max(initial=0.0) <= REST:
-        return
-    lower = [(entry.lower - entry.trim) / entry.limit for entry in inputs]
-    upper = [(entry.upper - entry.trim) / entry.limit for entry in inputs]
-    best = lsq_linear(B[judged], -drift[judged], (lower, upper), tol=1e-14).x
-    left = np.where(judged, drift + B @ best, 0.0)
+    left = _left(local)
     worst = int(np.abs(left).argmax())
     if np.abs(left[worst]) <= REST:
         return
-    state, unit, limit = tangent.entries[worst]
+    state, unit, limit = local.tangent.entries[worst]
     ranges = ", ".join(f"{entry.name} {entry.range} {entry.unit}" for entry in inputs)
     raise SolverError(
         f"no input within the limits ({ranges}) holds the target of {robot.name}: {state} changes there by at "
@@ -201,7 +198,7 @@ class Preview:
     seconds: float  # of the search
     idle_return: float
     costs: tuple[float, float]  # per second: of the mean start, and of all inputs at half of their limits
-    best: Trajectory | None = None
+    best: PlannedMotion | None = None
     at_target: bool = False  # by the success criterion of evaluations
     dead: tuple[str, ...] = ()  # coordinates in which a rolling robot may as well stop beside the target
 

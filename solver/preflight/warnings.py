@@ -11,13 +11,12 @@ from scipy.optimize import minimize
 
 from modelgen.linear import gain, obstacle
 from modelgen.loader import CompiledRobot
-from solver.game.adversaries import make_adversaries
-from solver.game.adversaries.adversary import Adversary, Hamiltonian
+from solver.game.adversaries import Adversary, Hamiltonian, make_adversaries
 from solver.local.basin import REST
 from solver.local.linearization import crossing_time, linearization, time_scale, unstable_directions
 from solver.plants.outcome import ANGLE, tolerances
 from solver.problem.context import Given
-from solver.problem.identified import Identified
+from solver.problem.identified import IdentifiedSet
 from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
 from solver.training.settings import Settings
@@ -36,7 +35,7 @@ DEAREST = 12  # powers of ten by which the action cost is raised until the regul
 
 
 def forewarnings(
-    robot: CompiledRobot, settings: Settings, identified: Identified | None = None, given: tuple[Given, ...] = ()
+    robot: CompiledRobot, settings: Settings, identified: IdentifiedSet | None = None, given: tuple[Given, ...] = ()
 ) -> list[str]:
     """Warnings, a paragraph each: the mistake, the number that shows it, and the change to make.
 

@@ -25,7 +25,7 @@ RADII = ("state", "action", "observation")  # the adversaries whose radii are in
 
 
 @dataclass(frozen=True)
-class Identified:
+class IdentifiedSet:
     """Parameters and sets of one file, in the order of the robot's names."""
 
     source: str  # path of the file
@@ -36,16 +36,16 @@ class Identified:
     radii: dict[str, tuple[float, ...]]  # of the adversaries in RADII: (n,), (m,), (n,)
 
     @staticmethod
-    def of(content: Mapping[str, Any]) -> Identified:
+    def of(content: Mapping[str, Any]) -> IdentifiedSet:
         """From the entry `identified` of run.json.
 
         Raises TypeError, KeyError or ValueError if an entry is missing, unknown or of another type.
         """
         source, sha256 = content["source"], content["sha256"]
-        if set(content) != set(Identified.__dataclass_fields__) or not isinstance(source + sha256, str):
+        if set(content) != set(IdentifiedSet.__dataclass_fields__) or not isinstance(source + sha256, str):
             raise ValueError("its entry `identified` has other keys or types")
         nominal = _vector(content["nominal"], len(content["nominal"]))
-        return Identified(
+        return IdentifiedSet(
             source,
             sha256,
             nominal,
@@ -77,7 +77,7 @@ class Identified:
         axes: Array = (unit[:, None] * vectors * np.sqrt(np.maximum(sizes, 0.0)))[:, ::-1]
         return axes[:, sizes[::-1] > 0.0]
 
-    def scaled(self, share: float) -> Identified:
+    def scaled(self, share: float) -> IdentifiedSet:
         """Copy with all semi-axes multiplied by `share`."""
         return replace(self, shape=tuple(tuple(share**2 * entry for entry in row) for row in self.shape))
 
@@ -101,7 +101,7 @@ class Identified:
         return "\n".join(lines)
 
 
-def read(path: Path, robot: CompiledRobot) -> Identified:
+def read(path: Path, robot: CompiledRobot) -> IdentifiedSet:
     """Content of a file of `modelgen identify` for a robot with kernels on the CPU.
 
     Raises SolverError if the file cannot be read, is damaged, belongs to another model, or has an empty set.
@@ -116,7 +116,7 @@ def read(path: Path, robot: CompiledRobot) -> Identified:
         for name in RADII
     }
     nominal = tuple(map(float, content.ellipsoid.centre))
-    return Identified(str(path), sha256, nominal, tuple(map(tuple, shape.tolist())), tuple(shares.tolist()), radii)
+    return IdentifiedSet(str(path), sha256, nominal, tuple(map(tuple, shape.tolist())), tuple(shares.tolist()), radii)
 
 
 def _vector(values: Any, size: int) -> tuple[float, ...]:

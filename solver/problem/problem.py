@@ -19,7 +19,7 @@ from modelgen.metadata import Rotation, Tangent
 from solver.problem.action_cost import TensorActionCost
 from solver.problem.context import Context, Given
 from solver.problem.geometry import SMALLEST, Geometry, conjugate, exponential, product, turns_within, uniform
-from solver.problem.identified import Identified
+from solver.problem.identified import IdentifiedSet
 from solver.problem.integrator import SCHEMES, SchemeName
 from solver.problem.robots import largest_rates
 
@@ -64,7 +64,7 @@ class Problem:
         robot: CompiledRobot,
         device: torch.device | str = "cpu",
         scheme: SchemeName = "rk4",
-        identified: Identified | None = None,
+        identified: IdentifiedSet | None = None,
         given: tuple[Given, ...] = (),
     ) -> None:
         task = robot.metadata.task

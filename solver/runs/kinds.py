@@ -63,6 +63,10 @@ class Description(ABC):
         """Names of the references among them, which nobody estimates."""
         return ()
 
+    def told_among(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the names that are parameters which the policy is told."""
+        return tuple(name for name in names if name in self.told_names)
+
     @property
     def label(self) -> str:
         """Robot and algorithm, in figures and tables."""
@@ -313,22 +317,10 @@ def load_rollout_policy(
     return training.load_rollout_policy(folder, generated, reaction_periods)
 
 
-def told_names(folder: str | Path) -> tuple[str, ...]:
-    """Names of the parameters that the policy of a run is told."""
+def description_of(folder: str | Path) -> Description:
+    """Description of a run, or of a shipped policy by its name."""
     folder = shipped.run_folder(folder)
-    return kind_of(folder).training.read(folder).told_names
-
-
-def reference_names(folder: str | Path) -> tuple[str, ...]:
-    """Names of the references that the policy of a run is told."""
-    folder = shipped.run_folder(folder)
-    return kind_of(folder).training.read(folder).reference_names
-
-
-def told_among(folder: str | Path, names: Iterable[str]) -> tuple[str, ...]:
-    """Those of the names that are parameters which the policy of a run is told."""
-    told = told_names(folder)
-    return tuple(name for name in names if name in told)
+    return kind_of(folder).training.read(folder)
 
 
 def names_to_estimate(folder: str | Path, names: Iterable[str]) -> tuple[str, ...]:
@@ -339,8 +331,8 @@ def names_to_estimate(folder: str | Path, names: Iterable[str]) -> tuple[str, ..
     names = tuple(names)
     if TOLD not in names:
         return names
-    told = tuple(name for name in told_names(folder) if name not in reference_names(folder))
-    return expanded(names, told, folder)
+    run = description_of(folder)
+    return expanded(names, tuple(name for name in run.told_names if name not in run.reference_names), folder)
 
 
 def expanded(names: tuple[str, ...], told: tuple[str, ...], folder: str | Path) -> tuple[str, ...]:

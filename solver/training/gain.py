@@ -23,7 +23,7 @@ ONCE = "a policy of Torch tensors can be differentiated once, and here its deriv
 NEWTON = 3  # steps of Newton's method from what the iterations give, whose error is 1e-5 of it
 
 
-class Gain:
+class SmoothPolicy:
     """The policy of a run as a function of states (N, n) in float64 on the CPU, and its derivative.
 
     solution: without contexts. Away from the edge of the basin and from chords of the shortest length, the policy is
@@ -83,7 +83,7 @@ class Gain:
 
 
 Inputs = Callable[[Tensor], Tensor]  # from states (N, n) or (n,) to u (N, m) or (m,), by any means
-MakeGain = Callable[[], Gain]
+MakeGain = Callable[[], SmoothPolicy]
 
 
 def differentiable(x: Tensor, inputs: Inputs, gain: MakeGain) -> Tensor:

@@ -17,11 +17,10 @@ import torch
 from modelgen.artifact.folder import SHIPPED
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.game.adversaries import ToldAdversary
-from solver.game.adversaries.adversary import Adversary
+from solver.game.adversaries import Adversary, ToldAdversary
 from solver.plants.outcome import rollouts, sample_starts, summary, without_input
 from solver.problem.given import GivenRanges, resolve
-from solver.problem.identified import Identified
+from solver.problem.identified import IdentifiedSet
 from solver.problem.identified import read as read_identified
 from solver.problem.parameters import Change
 from solver.problem.problem import Problem
@@ -200,7 +199,7 @@ def plan(
     name, and for a file or run of another robot.
     """
     robot = load_robot(name, "cpu", generated)
-    known: Identified | None = None
+    known: IdentifiedSet | None = None
     changes: dict[str, Any] = {}
     if identified is not None:
         known = read_identified(Path(identified), robot)

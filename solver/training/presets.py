@@ -10,7 +10,7 @@ from typing import Any, Literal
 from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.game.adversaries.adversary import Adversary
+from solver.game.adversaries import Adversary
 from solver.local.linearization import crossing_time, linearization, time_scale
 from solver.training.settings import Settings
 

@@ -10,7 +10,7 @@ import torch
 
 from modelgen.artifact.manifest import typed
 from solver.problem.context import Given
-from solver.problem.identified import Identified
+from solver.problem.identified import IdentifiedSet
 from solver.runs import artifact
 from solver.runs import folder as files
 from solver.runs.kinds import Description, kind_of
@@ -28,7 +28,7 @@ class RunDescription(Description):
     settings: Settings
     preset: str
     warm_from: str = ""  # folder of the run whose value function it begins with
-    identified: Identified | None = None  # parameters from recordings: nominal values and sets
+    identified: IdentifiedSet | None = None  # parameters from recordings: nominal values and sets
     given: tuple[Given, ...] = ()  # parameters that the policy is told, with the references of the robot
     references: tuple[str, ...] = ()  # their names
 

@@ -166,7 +166,7 @@ class BasinFamily:
 
 
 @dataclass(frozen=True)
-class Frame:
+class ContextFrame:
     """Features and basin of a value function. They are the same for all states, or those of the state's context.
 
     shift: as of `BasinFamily`.

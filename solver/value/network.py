@@ -5,7 +5,7 @@ lower triangular with a positive diagonal, the output of a tanh network. V <= 0,
 value is the mean over the members. In the basin, near the target, a quadratic form replaces them.
 
 `Ensemble.forward` is the specification of this formula. Its other forms are tested against it: `solver.value.frozen` (V
-and dV/dx without autograd), `solver.value.fitting` (gradient of the loss), and the C, ONNX and JavaScript exports.
+and dV/dx without autograd), `solver.value.loss` (gradient of the loss), and the C, ONNX and JavaScript exports.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch.nn.functional import softplus
 
 from modelgen.metadata import Rotation
 from solver.problem.geometry import ENTRIES
-from solver.value.family import REACH, Basin, BasinFamily, Frame, exponents
+from solver.value.family import REACH, Basin, BasinFamily, ContextFrame, exponents
 from solver.value.features import Features
 
 DIAGONAL_FLOOR = 1e-3  # smallest diagonal entry of L
@@ -203,11 +203,11 @@ class Ensemble(nn.Module):
         self.basin_level.fill_(basin.level)
 
     @property
-    def frame(self) -> Frame:
+    def frame(self) -> ContextFrame:
         """Features and basin, of every context where there are told parameters."""
         alike = self.basin
         family = BasinFamily(alike, self.degrees, self.coefficients.clone(), self.shift) if self.told else alike
-        return Frame(self.features, family, len(self.target), self.shift)
+        return ContextFrame(self.features, family, len(self.target), self.shift)
 
     def place(self, basin: Basin | BasinFamily) -> None:
         """Set the basin, or the basins of all contexts, and the metric that they give to the errors."""

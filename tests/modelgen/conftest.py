@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from modelgen.builder import build_from_equations
-from modelgen.verification.reference import Reference
+from modelgen.verification.reference import ExactReference
 from tests.modelgen.support import mechanisms
 from tests.modelgen.support.quantities import Calls, Close, Exact, Quantities
 
@@ -42,7 +42,7 @@ def exact() -> Exact:
                 for size, reach in ((n, 2), (n, 2), (m, 4), (m, 1))  # inputs end at 1
             )
             theta = random.uniform(0.5, 1.5, (5, p)).astype(np.float32).astype(np.float64)
-            values = Reference(equations).quantities(x, u, costate, theta, w)
+            values = ExactReference(equations).quantities(x, u, costate, theta, w)
             made[name] = SimpleNamespace(x=x, u=u, costate=costate, theta=theta, w=w, values=values)
         return made[name]
 

@@ -154,7 +154,7 @@ def _moved_over(asked: Any, elsewhere: list[torch.Tensor]) -> bool:
 
 
 def _record(function: Callable[..., Any], arguments: tuple[torch.Tensor, ...], _: object) -> Callable[..., Any]:
-    """`solver.cuda_graphs.record` that computes the outputs in every call, only for tensors of the same shapes."""
+    """`solver.parallel.record` that computes the outputs in every call, only for tensors of the same shapes."""
     shapes = [argument.shape for argument in arguments]
 
     def replay(*others: torch.Tensor) -> Any:
@@ -211,7 +211,7 @@ def pretended_gpu() -> Iterator[None]:
         mock.patch("torch.Generator", PretendedGenerator),
         mock.patch.object(torch.Tensor, "to", _to),
         mock.patch("torch.load", _load),
-        mock.patch("solver.cuda_graphs.record", _record),
+        mock.patch("solver.parallel.record", _record),
         mock.patch("torch.cuda.Stream"),
         mock.patch("torch.cuda.current_stream"),
         mock.patch("torch.cuda.stream", nullcontext),

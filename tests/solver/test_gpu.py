@@ -12,12 +12,14 @@ from unittest import mock
 import pytest
 import torch
 
-from solver.cuda_graphs import Replayed
+from solver.fvi import fit as fit_module
+from solver.fvi.fit import FitPlan, fit_ensemble
 from solver.fvi.step import Lookahead
 from solver.fvi.targets import chunk_targets
 from solver.game import policies
-from solver.game.adversaries import ActionAdversary, make_adversaries
-from solver.game.game import Game, Modulation
+from solver.game.adversaries import ActionAdversary, Modulation, make_adversaries
+from solver.game.game import Game
+from solver.parallel import Replayed
 from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
@@ -25,8 +27,6 @@ from solver.training.lifecycle import load_rollout_policy, resume
 from solver.training.run import load_run_checkpoint
 from solver.training.settings import Settings
 from solver.training.solution import make_ensemble
-from solver.value import fitting
-from solver.value.fitting import FitPlan
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble, Factor
 from solver.value.optimiser import Adam, Optimiser, Soap
@@ -121,9 +121,9 @@ def test_a_fit_takes_the_steps_of_the_cpu(make: Callable[[Factor], Optimiser], t
         with (
             ThreadPoolExecutor(1) as workers,
             mock.patch("torch.randperm", return_value=ORDER.to(device)),
-            mock.patch.object(fitting, "Replayed", Replayed if how == "replayed" else lambda function: function),
+            mock.patch.object(fit_module, "Replayed", Replayed if how == "replayed" else lambda function: function),
         ):
-            losses[how] = fitting.fit_ensemble(ensemble, optimisers, states, target, fit, 0, workers)
+            losses[how] = fit_ensemble(ensemble, optimisers, states, target, fit, 0, workers)
         weights[how] = torch.cat([each.cpu().flatten() for each in ensemble.state_dict().values()])
     assert losses["replayed"] == pytest.approx(losses["launched"], rel=1e-5)
     torch.testing.assert_close(weights["replayed"], weights["launched"], rtol=1e-4, atol=1e-6)

@@ -53,7 +53,7 @@ def argument_scale(problem: Problem) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Gain:
+class GainPolynomial:
     """The derivative ds/dz (m, n_z) of the run's policy at the target, of every context: a polynomial."""
 
     degrees: Tensor  # (b, k) of the terms, as of `solver.value.family.terms`; (1, 0) without contexts
@@ -69,13 +69,18 @@ class SmallNetwork(nn.Module):
     """Network from the features z (N, n_z), followed by the contexts c (N, k) where there are some, to s (N, m)."""
 
     def __init__(
-        self, features: Features, scale: Tensor, width: int, generator: torch.Generator, gain: Gain | None = None
+        self,
+        features: Features,
+        scale: Tensor,
+        width: int,
+        generator: torch.Generator,
+        gain: GainPolynomial | None = None,
     ) -> None:
         """gain: by default zero, for a policy without contexts."""
         super().__init__()
         self.features, self.scale = features, scale
         nothing = torch.empty(1, 0, dtype=torch.long), scale.new_zeros(1, len(scale), features.size)
-        self.gain = Gain(*nothing) if gain is None else gain
+        self.gain = GainPolynomial(*nothing) if gain is None else gain
         self.told = self.gain.degrees.shape[1]
         sizes = [features.size + self.told, *[width] * LAYERS, len(scale)]
         self.weights = nn.ParameterList()

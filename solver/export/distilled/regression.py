@@ -19,9 +19,10 @@ from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
 
 from solver.errors import SolverError
-from solver.export.distilled.network import Gain, SmallNetwork, argument_scale, controller
+from solver.export.distilled.network import GainPolynomial, SmallNetwork, argument_scale, controller
 from solver.fvi.states import Mixture, StateSource
-from solver.game.policies import ClosedFormPolicy, make_policy
+from solver.game.closed_form import ClosedFormPolicy
+from solver.game.policies import make_policy
 from solver.plants import make_plant
 from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.parameters import left_all_bounds
@@ -80,7 +81,7 @@ def distil(
     return network
 
 
-def target_gain(solution: Solution, teacher: ClosedFormPolicy, scale: Tensor) -> Gain:
+def target_gain(solution: Solution, teacher: ClosedFormPolicy, scale: Tensor) -> GainPolynomial:
     """Derivative ds/dz of the run's policy at the target: the smallest one with its ds/dx.
 
     ds/dx and dz/dx come from central differences. In a family a polynomial of the context is fitted, as to P(c). Raises
@@ -104,7 +105,7 @@ def target_gain(solution: Solution, teacher: ClosedFormPolicy, scale: Tensor) ->
     dz_dx = (above - below) / (2.0 * step)[:, None]  # (n, n_z), the same in all contexts
     gains = (torch.linalg.pinv(dz_dx) @ ds_dx).mT.detach()  # (N, m, n_z)
     if context is None:
-        return Gain(degrees, gains)
+        return GainPolynomial(degrees, gains)
     design, fitted = terms(rows[:, n:].double(), degrees), size - CHECKED
     coefficients = torch.linalg.lstsq(design[:fitted], gains[:fitted].double().flatten(1)).solution
     missed = (design[fitted:] @ coefficients - gains[fitted:].double().flatten(1)).norm(dim=1)
@@ -114,7 +115,7 @@ def target_gain(solution: Solution, teacher: ClosedFormPolicy, scale: Tensor) ->
             f"the gain at the target changes too fast with {', '.join(context.names)}: a polynomial misses it by "
             f"{100 * share:.2g} %. Export one robot with --set, or train with smaller ranges"
         )
-    return Gain(degrees, coefficients.float().view(-1, *gains.shape[1:]))
+    return GainPolynomial(degrees, coefficients.float().view(-1, *gains.shape[1:]))
 
 
 def _fit(
@@ -147,7 +148,7 @@ HARSH = "harsh"
 
 
 @dataclass(frozen=True)
-class Comparison:
+class DistillationLoss:
     """Statistics of both policies on a plant, with the names of `solver.plants.outcome.summary`."""
 
     plant: str
@@ -168,7 +169,7 @@ def compare(
     observed: bool = False,
     estimate: Sequence[str] = (),
     episodes: int = Effort.episodes,
-) -> list[Comparison]:
+) -> list[DistillationLoss]:
     """Comparisons on the nominal robot, with changed parameters, and on the harsh plant.
 
     Changed parameters are drawn for every rollout within CHANGE of their nominal values. observed: both policies get
@@ -193,11 +194,11 @@ def compare(
         both = [summary(rollouts(problem, act, starts, plant, *options)) for act in (own, distilled)]
         if not all(math.isfinite(value) for statistics in both for value in statistics.values()):
             raise left_all_bounds(problem, problem.theta)
-        comparisons.append(Comparison(f"{name}, observer" if through else name, *both))
+        comparisons.append(DistillationLoss(f"{name}, observer" if through else name, *both))
     return comparisons
 
 
-def table(comparisons: list[Comparison]) -> list[str]:
+def table(comparisons: list[DistillationLoss]) -> list[str]:
     """Lines of text: the run's policy -> the distilled policy."""
     lines = [f"{'':<18}{'return':^22}{'loss':>8}   {'worst':^22}{'success':^16}".rstrip()]
     for row in comparisons:
@@ -209,7 +210,7 @@ def table(comparisons: list[Comparison]) -> list[str]:
     return lines
 
 
-def require_small_loss(comparison: Comparison, most: float, budget: str) -> None:
+def require_small_loss(comparison: DistillationLoss, most: float, budget: str) -> None:
     """Raises SolverError if the loss of return or of successes is larger than `most`."""
     fewer = comparison.own["success_rate"] - comparison.distilled["success_rate"]
     if comparison.loss <= most and fewer <= most:

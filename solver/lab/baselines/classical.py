@@ -29,9 +29,10 @@ from modelgen.arrays import Array
 from modelgen.commandline import Range
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.lab.baselines.settings import KEYS
 from solver.local.linearization import linearization
 from solver.oracles.search import search
-from solver.oracles.trajectory import NonlinearProgram, Trajectory, design
+from solver.oracles.trajectory import NonlinearProgram, PlannedMotion, design
 from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_current, require_same_artifact
@@ -54,7 +55,6 @@ ClassicalAlgorithm = Literal["energy", "tvlqr"]
 TRIES: dict[ClassicalAlgorithm, int] = {"energy": 64, "tvlqr": 4}
 STARTS = 5  # from which motions are searched
 CLASSICAL = "classical.json"
-KEYS = ("steps", "return_mean")  # of every row of metrics.jsonl
 SINE = 0.02  # largest error of the pendulum's acceleration, as a share of its slope, for energy shaping
 Parts = dict[str, Tensor]  # of a controller, by name
 
@@ -340,7 +340,7 @@ class MotionDesign:
         nodes = [self.regulators(motion) for motion in motions]
         return _tensors(**{name: np.concatenate([node[name] for node in nodes]) for name in nodes[0]})
 
-    def regulators(self, motion: Trajectory) -> dict[str, Array]:
+    def regulators(self, motion: PlannedMotion) -> dict[str, Array]:
         """x (K, n), u (K, m), gain (K, m, n) and cost (K, n, n) along a motion of K control periods, by the Riccati
         recursion from the regulator of the target."""
         Q, R = (self.problem.control_step * weight for weight in self.weights)

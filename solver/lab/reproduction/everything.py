@@ -18,16 +18,14 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any, Protocol
+from typing import Any
 
 from modelgen.artifact import folder as artifacts
 from solver.errors import SolverError
-from solver.lab.reproduction.certificates import Certificates
 from solver.lab.reproduction.experiments import BUDGETS, BudgetName, Choice, ExperimentName, Plan, PlannedRun, make_plan
-from solver.lab.reproduction.gallery import Gallery
-from solver.lab.reproduction.report import write_report
+from solver.lab.reproduction.report import BY_RUN, Train, write_report
 from solver.lab.reproduction.results_page import read_known, read_rows
-from solver.lab.reproduction.runs import Failure, Runs, finished_runs, run_key, settings_hash
+from solver.lab.reproduction.runs import FIGURES, Failure, Runs, finished_runs, run_key, settings_hash
 from solver.runs.folder import read_metrics, training_seconds, write_text
 from solver.runs.shipped import ROOT, commit, machine
 
@@ -55,7 +53,6 @@ MATTERS = (
     *("solver/certification", "solver/evaluation", "solver/oracles"),
 )
 ORIGIN = ("artifact", "settings", "code")
-FIGURES = ("return_mean", "success_rate")  # of the last evaluation in a training
 
 
 @dataclass(frozen=True)
@@ -111,12 +108,6 @@ def substance(source: str) -> str:
             text = node.body[0]
             left_out.update(range(text.lineno, (text.end_lineno or text.lineno) + 1))
     return "\n".join(line.rstrip() for k, line in enumerate(lines, 1) if k not in left_out and line.strip())
-
-
-class Train(Protocol):
-    """`solver.lab.reproduction.runs.run_plan` with the options of a command."""
-
-    def __call__(self, plan: Plan, *, finished: Callable[[PlannedRun, Path], None]) -> Runs: ...
 
 
 class Everything:
@@ -191,8 +182,7 @@ class Everything:
         self, plan: Plan, rows: dict[tuple[Any, ...], list[PlannedRun]], train: Train, command: str, announce: Any
     ) -> Runs:
         folders: dict[PlannedRun, Path] = {}
-        kinds: dict[str, type[Gallery] | type[Certificates]] = {"gallery": Gallery, "certificates": Certificates}
-        kind = kinds.get(plan.experiment)
+        kind = BY_RUN.get(plan.experiment)
         writer = kind(plan, self.out, command, announce) if kind else None
 
         def finished(training: PlannedRun, folder: Path) -> None:

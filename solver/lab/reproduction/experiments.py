@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
@@ -255,3 +256,16 @@ def _training(method: Method, seed: int, robot: CompiledRobot, choice: Choice) -
     describe = method.kind.training.describe
     run = describe(robot, choice.generated, **{**usual, **changes, **overrides})
     return PlannedRun(method.name, method.kind, run, describe(robot, choice.generated, **usual).settings)
+
+
+def require_extras(plan: Plan) -> None:
+    """Raise SolverError for a missing package before the trainings begin."""
+    needed = {"stable_baselines3": "baselines"} if any(method.is_baseline for method in plan.methods) else {}
+    if plan.experiment == "fig-robustness" and "mujoco" in plan.budget.plants:
+        needed["mujoco"] = "engines"
+    for module, extra in needed.items():
+        if importlib.util.find_spec(module) is None:
+            raise SolverError(
+                f"{plan.experiment} with --budget {plan.budget_name} needs {module}; "
+                f"pip install 'robust-value-iteration[{extra}]'"
+            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -14,7 +15,9 @@ from matplotlib.typing import ColorType
 from modelgen.style import POLICIES, colour_map
 from solver.evaluation.plots import DRAWN, coordinate, draw_value_and_policy
 from solver.lab.reproduction import results_page, robustness, table1
-from solver.lab.reproduction.experiments import Plan
+from solver.lab.reproduction.certificates import Certificates
+from solver.lab.reproduction.experiments import Plan, PlannedRun
+from solver.lab.reproduction.gallery import Gallery
 from solver.lab.reproduction.results_page import NONE, Page, head
 from solver.lab.reproduction.runs import Runs
 from solver.lab.reproduction.table1 import pair
@@ -188,3 +191,25 @@ WRITERS = {
     "fig-ablation": _ablation,
     **robustness.WRITERS,
 }
+#: Pages that are written run by run.
+BY_RUN: dict[str, type[Gallery] | type[Certificates]] = {"gallery": Gallery, "certificates": Certificates}
+
+
+class Train(Protocol):
+    """`solver.lab.reproduction.runs.run_plan` with the options of a command."""
+
+    def __call__(self, plan: Plan, *, finished: Callable[[PlannedRun, Path], None] = lambda *_: None) -> Runs: ...
+
+
+def reproduce(
+    plan: Plan, train: Train, out: Path, command: str, announce: Callable[[str], None]
+) -> tuple[Runs, list[Path]]:
+    """The runs of an experiment, trained where they are missing, and the paths of its page and figures.
+
+    command: for the page. announce: shows a line on the progress.
+    """
+    if plan.experiment in BY_RUN:
+        page = BY_RUN[plan.experiment](plan, out, command, announce)
+        return train(plan, finished=page.add), page.write()
+    runs = train(plan)
+    return runs, write_report(plan, runs, out, command, announce)

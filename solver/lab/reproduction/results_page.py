@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 from matplotlib.figure import Figure
 
 from modelgen.artifact.manifest import typed
-from modelgen.files import replacing
 from solver.errors import SolverError
+from solver.evaluation.plots import save_figure
 from solver.lab.baselines.settings import BaselineSettings
 from solver.lab.reproduction.experiments import PRESET, Plan
 from solver.lab.reproduction.runs import Runs
@@ -123,9 +123,7 @@ class Page:
 
     def show(self, figure: Figure, suffix: str, caption: str) -> None:
         """Write a figure and append it to the page."""
-        path = self.out / f"{self.name}{suffix}.png"
-        with replacing(path, SolverError) as unfinished:
-            figure.savefig(unfinished, dpi=140)
+        path = save_figure(figure, self.out / f"{self.name}{suffix}.png")
         self.files.append(path)
         self.say(f"![{caption}]({path.relative_to(self.out).as_posix()})")
 

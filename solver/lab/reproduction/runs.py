@@ -28,6 +28,7 @@ from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import KINDS, Description, comparable, holds_run, kind_of
 
 LOCK = ".reproduce.lock"
+FIGURES = ("return_mean", "success_rate")  # of the last evaluation of a run
 TRAIN = "train"  # the command whose runs have checks before a training
 
 

@@ -20,7 +20,7 @@ import pytest
 from rich.console import Console
 
 from modelgen import cli
-from modelgen.commandline.program import PAUSE, Command, Program, warn
+from modelgen.commandline.program import PAUSE, Command, CommandLine, warn
 from modelgen.errors import LONGEST
 from tests.modelgen.support.forgery import forged
 
@@ -57,7 +57,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> Callable[[Body], int]:
         module.Options, module.run = Options, lambda _: body()  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "body", module)
         command = {"go": Command("body", "Go.", "program go")}
-        return Program("program", "A program.", command, "docs", (Mistake,), (Failure,)).main(["go", *words])
+        return CommandLine("program", "A program.", command, "docs", (Mistake,), (Failure,)).main(["go", *words])
 
     return call
 

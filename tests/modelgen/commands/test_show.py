@@ -23,6 +23,12 @@ class TestShow:
         assert main(["show", "models/crane.py"]) == 0
         assert "crane: " in capsys.readouterr().out
 
+    def test_half_the_weight_on_each_rotor_and_its_slope(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["show", "planar_quadrotor"]) == 0
+        assert (
+            capsys.readouterr().out.count(f"holds the target with {0.486 * 9.81 / 2:g}; du0/dtheta: mass 4.905\n") == 2
+        )
+
     def test_a_damaged_build_report(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (built / "generated" / "crane" / "build_report.json").write_text("[]")
         assert main(["show", "crane"]) == 0

@@ -84,6 +84,50 @@ def test_the_motion_is_that_of_the_robot_with_the_angle() -> None:
     assert "robot.ignore(wheel)" in ignorable(whole, equations_of_motion(whole))
 
 
+def test_wheels_whose_angles_follow_from_rolling_are_ignored() -> None:
+    """A cart whose centre of mass is before its axle, reduced by hand; the warning names what to write."""
+
+    def cart(ignore: bool) -> Robot:
+        robot = Robot("cart", "A cart on two wheels that roll without slip")
+        x, y = (robot.prismatic(name, limit=2) for name in "xy")
+        yaw = robot.revolute("yaw", limit=3, rate_limit=6)
+        left, right = (robot.revolute(name, continuous=True) for name in ("left", "right"))
+        speed = robot.speed("speed", limit=2, unit="m/s")
+        wheels = {left: (speed - 0.2 * yaw.rate) / 0.1, right: (speed + 0.2 * yaw.rate) / 0.1}
+        robot.roll({x: speed * cos(yaw), y: speed * sin(yaw), **wheels})
+        mass = robot.parameter("mass", 5, "kg", tolerance=0.2)
+        robot.point_mass(mass, (x + 0.3 * cos(yaw), y + 0.3 * sin(yaw), 0))
+        for wheel in (left, right):
+            robot.kinetic_energy(0.004 * wheel.rate**2 / 2)
+            robot.apply(wheel, robot.input(f"torque_{wheel}", 3, "N m"))
+            robot.damp(wheel, 0.01)
+            if ignore:
+                robot.ignore(wheel)
+        robot.task(
+            state_cost=x**2 + y**2 + yaw**2 + 0.001 * left.rate**2,
+            action_cost=Quadratic(1.0),
+            start=dict(x=(0, 0.2)),
+            horizon=4,
+            weight_at_horizon=0.6,
+            control_rate=100,
+        )
+        return robot
+
+    robot = modelgen.compile(cart(True))
+    assert robot.state_names == ("x", "y", "yaw", "yaw_rate", "speed")
+    random = np.random.default_rng(0)
+    x, u = random.uniform(-1, 1, (50, 5)) * robot.state_limits, random.uniform(-3, 3, (50, 2))
+    yaw, turn, speed = x[:, 2:].T
+    pull, twist = (u[:, 0] + u[:, 1]) / 0.1, (u[:, 1] - u[:, 0]) * 0.2 / 0.1
+    along = 5 * 0.3 * turn**2 + pull - 2 * 0.01 * speed / 0.1**2
+    about = -5 * 0.3 * turn * speed + twist - 2 * 0.01 * 0.2**2 * turn / 0.1**2
+    faster = np.stack([about / (5 * 0.3**2 + 2 * 0.004 * 4), along / (5 + 2 * 0.4)])
+    expected = np.vstack([speed * np.cos(yaw), speed * np.sin(yaw), turn, faster]).T
+    np.testing.assert_allclose(robot.dynamics(x, u), expected, rtol=1e-11, atol=1e-11)
+    whole = cart(False)
+    assert "Write robot.ignore(left) and robot.ignore(right) before" in ignorable(whole, equations_of_motion(whole))
+
+
 @pytest.mark.parametrize("engine", ["mujoco", "pinocchio"])
 def test_other_engines_agree(engine: str) -> None:
     pytest.importorskip(engine)

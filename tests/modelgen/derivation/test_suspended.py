@@ -13,7 +13,7 @@ import pytest
 
 from modelgen.derivation.model_file import GRACE, PATIENCE, VARIABLE
 
-LIMIT = 2.0  # s of processor time
+LIMIT = 1.0  # s of processor time
 SUSPENDED = """
 import os, signal, time
 os.kill(os.getpid(), signal.SIGTSTP)

@@ -97,10 +97,9 @@ def test_special_characters_are_escaped_in_the_output(tmp_path: Path, capsys: py
     output = capsys.readouterr().out
     assert r"50 \% \& \#1 of a\_b \textasciitilde{} x\textasciicircum{}2 \{\textbackslash{}\}" in output
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}  # a terminal that is not UTF-8
-    for form in ("--html", "--latex"):
-        (tmp_path / "pendulum.py").write_text(text.replace("0 upright", "né"), encoding="utf-8")
-        command = [sys.executable, "-m", "modelgen.cli", "show", str(tmp_path / "pendulum.py"), form]
-        done = subprocess.run(command, env=environment, capture_output=True, check=True)
-        assert "né" in done.stdout.decode("utf-8")
+    (tmp_path / "pendulum.py").write_text(text.replace("0 upright", "né"), encoding="utf-8")
+    command = [sys.executable, "-m", "modelgen.cli", "show", str(tmp_path / "pendulum.py"), "--latex"]
+    done = subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert "né" in done.stdout.decode("utf-8")
     assert main(["show", "pendulum", "--latex", "--linearize"]) == 2
     assert "--linearize" in capsys.readouterr().err

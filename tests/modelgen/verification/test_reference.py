@@ -9,7 +9,7 @@ from sympy import sin
 
 from modelgen import LogCos, Robot
 from modelgen.derivation.derive import equations_of_motion
-from modelgen.verification.reference import DIGITS, Reference, slope
+from modelgen.verification.reference import DIGITS, ExactReference, slope
 
 
 @pytest.mark.parametrize("size", [1e-15, 1e-12, 1e-9, 1.0, 1e9])
@@ -35,7 +35,9 @@ def test_derivatives_of_a_robot_of_any_size(size: float) -> None:
     x = random.uniform(-2, 2, (count, 2))
     u = random.uniform(-0.999, 0.999, (count, 1)) * 5 * size
     J, d = random.uniform(0.5, 1.5, (2, count)) * [[size], [0.1 * size]]
-    values = Reference(equations_of_motion(robot)).quantities(x, u, np.ones((count, 2)), np.stack([J, d], axis=1), u)
+    values = ExactReference(equations_of_motion(robot)).quantities(
+        x, u, np.ones((count, 2)), np.stack([J, d], axis=1), u
+    )
     nothing = np.zeros(count)
     by_theta = np.stack([nothing, nothing, d * x[:, 1] / J**2, -x[:, 1] / J], axis=1)
     np.testing.assert_allclose(values["da_dtheta"], by_theta, rtol=1e-13)

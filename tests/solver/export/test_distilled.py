@@ -23,7 +23,7 @@ from solver.export.distilled import cost as board
 from solver.export.distilled import export
 from solver.export.distilled.cost import WIDTHS, cost, observer_cost, read_budget, widest
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller, emit
-from solver.export.distilled.regression import Comparison, Effort, distil, require_small_loss
+from solver.export.distilled.regression import DistillationLoss, Effort, distil, require_small_loss
 from solver.game.policies import make_policy
 from solver.problem.problem import Problem
 from solver.training.settings import Settings
@@ -276,10 +276,12 @@ def test_a_budget_that_is_none_is_refused(text: str) -> None:
 
 def test_a_loss_above_the_stated_one_is_refused() -> None:
     good = {"return_mean": -10.0, "success_rate": 1.0}
-    require_small_loss(Comparison("nominal", good, {"return_mean": -10.15, "success_rate": 1.0}), 0.02, "1us@1MHz")
+    require_small_loss(
+        DistillationLoss("nominal", good, {"return_mean": -10.15, "success_rate": 1.0}), 0.02, "1us@1MHz"
+    )
     for worse in ({"return_mean": -10.25, "success_rate": 1.0}, {"return_mean": -9.0, "success_rate": 0.95}):
         with pytest.raises(SolverError, match="--max-loss"):
-            require_small_loss(Comparison("nominal", good, worse), 0.02, "1us@1MHz")
+            require_small_loss(DistillationLoss("nominal", good, worse), 0.02, "1us@1MHz")
 
 
 def test_the_command_writes_a_header_with_the_facts_or_nothing(
@@ -305,7 +307,9 @@ def test_the_command_writes_a_header_with_the_facts_or_nothing(
     assert (tmp_path / "c" / "pendulum_observer.c").exists()
     words[3] = str(tmp_path / "none")
     good = {"return_mean": -1.0, "return_worst": -1.0, "success_rate": 1.0}
-    monkeypatch.setattr(export, "compare", lambda *_: [Comparison("nominal", good, {**good, "return_mean": -1.03})])
+    monkeypatch.setattr(
+        export, "compare", lambda *_: [DistillationLoss("nominal", good, {**good, "return_mean": -1.03})]
+    )
     assert main(words) == 2
     assert "loses 3.0 % of the return" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()

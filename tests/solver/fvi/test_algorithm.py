@@ -17,8 +17,8 @@ from modelgen.loader import CompiledRobot
 from solver.errors import DivergenceError, SolverError
 from solver.fvi import algorithm
 from solver.fvi.algorithm import value_iteration
+from solver.fvi.fit import Fitter
 from solver.fvi.states import MIXTURES, StateSource
-from solver.fvi.step import Fitter
 from solver.fvi.targets import value_targets
 from solver.game.game import Game
 from solver.policy import load_policy
@@ -28,7 +28,7 @@ from solver.runs.folder import read_metrics
 from solver.streams import Purpose, stream
 from solver.training.run import load_run_checkpoint
 from solver.training.schedule import Schedule
-from solver.training.session import Session, workers_of
+from solver.training.session import Session, lowest_value, workers_of
 from solver.training.settings import Settings
 from solver.training.solution import make_ensemble, make_optimiser
 from tests.solver.small_trainings import start, tensors
@@ -48,7 +48,7 @@ def test_the_loop_alone_trains_what_a_session_trains(load: Load, tiny: Callable[
     value = make_ensemble(load("pendulum"), settings)
     states, fitter = (
         StateSource(game.problem, MIXTURES["mixture"]),
-        Fitter(game, partial(make_optimiser, settings=settings)),
+        Fitter(game.problem, partial(make_optimiser, settings=settings)),
     )
     with ThreadPoolExecutor(1) as workers:
         iterations = list(value_iteration(game, value, states, fitter, Schedule(settings), workers))
@@ -112,10 +112,16 @@ def test_bad_targets_stop_at_their_iteration(
     assert len(read_metrics(tmp_path)) == 2
 
 
+def test_a_buffer_of_another_robot_is_refused(load: Load, tiny: Callable[..., Settings]) -> None:
+    content = Session(load("pendulum"), tiny()).checkpoint() | {"visited": torch.zeros(5, 4)}
+    with pytest.raises(SolverError, match=r"buffer .*\(5, 4\).*\(N, 2\)"):
+        Session(load("pendulum"), tiny(), content)
+
+
 def test_the_lowest_value_bounds_the_cost_of_staying_at_the_corner(load: Load) -> None:
     corner = math.pi**2 + 0.1 * 8.0**2
     rho = -math.log(0.65) / 5.0
-    assert Game(Problem(load("pendulum"))).lowest_value < -corner / rho
+    assert lowest_value(Game(Problem(load("pendulum")))) < -corner / rho
 
 
 def test_cuda_without_a_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

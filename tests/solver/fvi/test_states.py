@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from solver.errors import SolverError
 from solver.fvi.states import MIXTURES, Mixture, StateSource
 from solver.problem.problem import Problem
 
@@ -119,11 +118,6 @@ def test_exploration_noise_has_its_deviation_and_correlation(load: Load) -> None
     assert correlation == pytest.approx(math.e ** (-25 * 0.008 / 0.1), abs=0.05)
     strong = source(load, rollouts=1.0, noise=10.0)._noisy(watched, torch.Generator())
     assert float(strong(torch.zeros(4000, 2))[0].abs().max()) == pytest.approx(2.5)
-
-
-def test_a_buffer_of_another_robot_is_refused(load: Load) -> None:
-    with pytest.raises(SolverError, match=r"buffer .*\(5, 4\).*\(N, 2\)"):
-        source(load).restore(torch.zeros(5, 4))
 
 
 def test_later_rollouts_begin_at_the_starts_or_where_earlier_ones_passed(load: Load) -> None:

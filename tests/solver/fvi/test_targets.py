@@ -14,10 +14,9 @@ from torch import Tensor
 from modelgen.loader import CompiledRobot
 from solver.fvi.step import Lookahead
 from solver.fvi.targets import chunk_targets, value_targets
-from solver.game.adversaries import make_adversaries
-from solver.game.adversaries.adversary import Adversary
-from solver.game.game import Game, Modulation
-from solver.game.policies import ClosedFormPolicy
+from solver.game.adversaries import Adversary, Modulation, make_adversaries
+from solver.game.closed_form import ClosedFormPolicy
+from solver.game.game import Game
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.value.frozen import FrozenValue

@@ -19,15 +19,16 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.adversaries import (
     ActionAdversary,
+    Disturbed,
+    Modulation,
     ObservationAdversary,
     ParameterAdversary,
     StateAdversary,
     ToldAdversary,
     make_adversaries,
 )
-from solver.game.adversaries.adversary import Disturbed
-from solver.game.game import Game, Modulation, Move
-from solver.game.policies import ClosedFormPolicy
+from solver.game.closed_form import ClosedFormPolicy
+from solver.game.game import Game, Move
 from solver.observer.observability import remaining_error
 from solver.problem.context import Given
 from solver.problem.integrator import integrate_period

@@ -17,9 +17,10 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.fvi.step import Lookahead
 from solver.fvi.targets import chunk_targets
-from solver.game.adversaries import ParameterAdversary
-from solver.game.game import Game, Modulation
-from solver.game.policies import ClosedFormPolicy, _contracted, _one_input, _semidefinite
+from solver.game.adversaries import Modulation, ParameterAdversary
+from solver.game.closed_form import ClosedFormPolicy
+from solver.game.game import Game
+from solver.game.policies import _contracted, _one_input, _semidefinite
 from solver.plants.outcome import Controller, controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem

@@ -12,7 +12,7 @@ from torch import Tensor
 import modelgen
 from modelgen import Quadratic, Robot
 from modelgen.loader import CompiledRobot
-from solver.game.adversaries.adversary import Disturbed
+from solver.game.adversaries import Disturbed
 from solver.game.game import Game, Move
 from solver.local.basin import cost_to_go, find_basin
 from solver.plants.outcome import controller, rollouts

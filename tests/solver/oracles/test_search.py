@@ -10,10 +10,10 @@ import pytest
 import modelgen
 from solver.errors import SolverError
 from solver.oracles.search import DISTINCT, Searches, coarse_hold, pumped, random_motions, search
-from solver.oracles.trajectory import RESOLVED, Guess, NonlinearProgram, Trajectory
+from solver.oracles.trajectory import RESOLVED, FirstMotion, NonlinearProgram, PlannedMotion
 
 STARTS = np.array([[np.pi, 0.0], [np.pi - 0.1, 0.0], [np.pi + 0.2, 0.0]])
-Solve = Callable[[NonlinearProgram, np.ndarray, Guess], Trajectory | None]
+Solve = Callable[[NonlinearProgram, np.ndarray, FirstMotion], PlannedMotion | None]
 
 
 @pytest.mark.parametrize(
@@ -46,16 +46,16 @@ def pendulum(solve: Solve, monkeypatch: pytest.MonkeyPatch, guesses: int = 3) ->
     return search(modelgen.load("pendulum", backend="casadi"), None, STARTS, guesses, 0, [])
 
 
-def made_up(program: NonlinearProgram, guess: Guess, reward: float) -> Trajectory:
+def made_up(program: NonlinearProgram, guess: FirstMotion, reward: float) -> PlannedMotion:
     """Trajectory of zeros with a given return."""
-    return Trajectory(np.zeros((program.periods + 1, 2)), np.zeros((program.periods, 1)), reward, guess.name)
+    return PlannedMotion(np.zeros((program.periods + 1, 2)), np.zeros((program.periods, 1)), reward, guess.name)
 
 
 def test_exact_searches_start_from_the_best_distinct_coarse_motions(monkeypatch: pytest.MonkeyPatch) -> None:
     """From every start, and from no guess of the coarse search."""
     exact: list[tuple[float, str]] = []
 
-    def solve(program: NonlinearProgram, start: np.ndarray, guess: Guess) -> Trajectory | None:
+    def solve(program: NonlinearProgram, start: np.ndarray, guess: FirstMotion) -> PlannedMotion | None:
         if not program.coarse:
             exact.append((float(start[0]), guess.name))
         rewards = {"an idle robot": -40.0, "the straight way": -30.0, "pumped with 0.7 of the inputs": -30.0001}
@@ -71,7 +71,7 @@ def test_exact_searches_start_from_the_best_distinct_coarse_motions(monkeypatch:
 def test_good_motion_from_one_start_becomes_a_guess_for_every_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """For its neighbours and, because it is the best of all, for the other starts."""
 
-    def solve(program: NonlinearProgram, start: np.ndarray, guess: Guess) -> Trajectory | None:
+    def solve(program: NonlinearProgram, start: np.ndarray, guess: FirstMotion) -> PlannedMotion | None:
         good = guess.u.any() or (guess.name == "the straight way" and start[0] == STARTS[2, 0])
         motion = made_up(program, guess, -20.0 if good else -30.0)
         motion.u[:] = 1.0 if good else 0.0
@@ -82,7 +82,7 @@ def test_good_motion_from_one_start_becomes_a_guess_for_every_start(monkeypatch:
 
 @pytest.mark.slow
 def test_exact_searches_start_from_all_guesses_if_no_coarse_motion_exists(monkeypatch: pytest.MonkeyPatch) -> None:
-    def solve(program: NonlinearProgram, _: np.ndarray, guess: Guess) -> Trajectory | None:
+    def solve(program: NonlinearProgram, _: np.ndarray, guess: FirstMotion) -> PlannedMotion | None:
         return made_up(program, guess, -30.0) if not program.coarse and guess.name == "random motion 1" else None
 
     with pytest.raises(SolverError, match=r"4 searches from start 0.*pendulum"):
@@ -93,15 +93,15 @@ def test_exact_searches_start_from_all_guesses_if_no_coarse_motion_exists(monkey
 
 def test_guess_from_a_coarse_motion_is_the_same_motion_at_all_periods(monkeypatch: pytest.MonkeyPatch) -> None:
     """A motion at a constant rate with an input that counts up. The holds do not fill the horizon."""
-    exact_guesses: list[Guess] = []
+    exact_guesses: list[FirstMotion] = []
 
-    def solve(program: NonlinearProgram, _: np.ndarray, guess: Guess) -> Trajectory | None:
+    def solve(program: NonlinearProgram, _: np.ndarray, guess: FirstMotion) -> PlannedMotion | None:
         if not program.coarse:
             exact_guesses.append(guess)
         times = np.arange(program.periods + 1) / program.rate
         x = np.column_stack([np.pi - times, np.full(len(times), -1.0)])
         u = np.arange(program.periods, dtype=float)[:, None]
-        return Trajectory(x.astype(float), u, -30.0, guess.name)
+        return PlannedMotion(x.astype(float), u, -30.0, guess.name)
 
     pendulum(solve, monkeypatch, guesses=0)
     times = np.arange(626) / 125.0
@@ -121,7 +121,7 @@ def test_random_motions_of_a_joint_near_its_target_turn_to_both_sides() -> None:
 def test_distinct_motions_are_the_best_with_different_returns(monkeypatch: pytest.MonkeyPatch) -> None:
     rewards = iter([-30.0, -20.0, -20.0 * (1 + DISTINCT / 2), -25.0])
 
-    def solve(program: NonlinearProgram, _: np.ndarray, guess: Guess) -> Trajectory | None:
+    def solve(program: NonlinearProgram, _: np.ndarray, guess: FirstMotion) -> PlannedMotion | None:
         return made_up(program, guess, next(rewards, -50.0)) if program.coarse else None
 
     monkeypatch.setattr(NonlinearProgram, "solve", solve)
@@ -138,7 +138,7 @@ def test_random_motions_are_within_the_limits_and_depend_only_on_the_seed() -> N
     again = random_motions(program, start, 6, seed=3)
     ends = set()
     for guess, same in zip(guesses, again, strict=True):
-        assert isinstance(guess, Guess)
+        assert isinstance(guess, FirstMotion)
         assert np.array_equal(guess.x, same.x)
         assert guess.x.shape == (251, 4)
         assert (np.abs(guess.x[:, program.clipped]) <= program.state_limits[program.clipped]).all()

@@ -14,7 +14,7 @@ import modelgen
 from modelgen.derivation import model_file
 from solver.errors import SolverError
 from solver.oracles.search import PERIODS
-from solver.oracles.trajectory import Guess, NonlinearProgram, Trajectory
+from solver.oracles.trajectory import FirstMotion, NonlinearProgram, PlannedMotion
 from solver.plants.plant import Nominal
 from solver.preflight.check import GUESSES, Preview, preflight, preview, previewed
 from solver.problem.problem import Problem
@@ -63,7 +63,7 @@ def test_kinds_of_guesses_alternate(short: str, monkeypatch: pytest.MonkeyPatch)
     """One that leads nowhere takes at most half of the time, and does not keep the other kind from its turn."""
     tried: list[tuple[str, float]] = []
 
-    def nothing(program: NonlinearProgram, _: object, guess: Guess) -> None:
+    def nothing(program: NonlinearProgram, _: object, guess: FirstMotion) -> None:
         tried.append((guess.name, program.patience))
 
     monkeypatch.setattr(NonlinearProgram, "solve", nothing)
@@ -81,7 +81,7 @@ def test_limit_that_binds_is_named() -> None:
     x = np.zeros((501, 2))
     x[:, 0], x[100:300, 1] = 4.0, 8.0
     result = Preview(
-        robot, 1.0, -49.35, (10.0, 2.0), Trajectory(x, np.zeros((500, 1)), -30.0, "by hand"), at_target=True
+        robot, 1.0, -49.35, (10.0, 2.0), PlannedMotion(x, np.zeros((500, 1)), -30.0, "by hand"), at_target=True
     )
     (warning,) = result.warnings()
     assert "angle_rate at its limit of 8 rad/s for 2 s" in warning

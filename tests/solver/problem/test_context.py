@@ -13,8 +13,8 @@ from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.commands.changes import read_given
 from solver.errors import SolverError
-from solver.game.adversaries import make_adversaries
-from solver.game.game import Game, Modulation
+from solver.game.adversaries import Modulation, make_adversaries
+from solver.game.game import Game
 from solver.game.policies import make_policy
 from solver.plants.outcome import controller, rollouts
 from solver.problem.context import Context, Given

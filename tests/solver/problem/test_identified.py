@@ -22,7 +22,7 @@ from solver.errors import SolverError
 from solver.export.c_export import emit
 from solver.game.adversaries import ActionAdversary, ObservationAdversary, ParameterAdversary
 from solver.preflight.check import require_controllable
-from solver.problem.identified import Identified, read
+from solver.problem.identified import IdentifiedSet, read
 from solver.problem.problem import Problem
 from solver.training.run import load_run
 from solver.training.solution import load_solution
@@ -166,7 +166,7 @@ def test_set_with_an_uncontrollable_robot_names_its_parameter(load: Load, tmp_pa
     robot = load("pendulum")
     identified = read(written(tmp_path, content(robot)), robot)
     require_controllable(robot.with_nominal(identified.nominal), identified)
-    heavy = Identified("f", "", identified.nominal, ((1e6, 0.0), (0.0, 1e-9)), (1.0, 1.0), identified.radii)
+    heavy = IdentifiedSet("f", "", identified.nominal, ((1e6, 0.0), (0.0, 1e-9)), (1.0, 1.0), identified.radii)
     with pytest.raises(SolverError, match="mass up by"):
         require_controllable(robot.with_nominal(identified.nominal), heavy)
 

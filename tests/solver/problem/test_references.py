@@ -15,8 +15,8 @@ from scipy.linalg import solve_continuous_are
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.evaluation.statistics import ParameterRange, make_box
-from solver.game.adversaries import make_adversaries
-from solver.game.game import Game, Modulation
+from solver.game.adversaries import Modulation, make_adversaries
+from solver.game.game import Game
 from solver.game.policies import make_policy
 from solver.gym.environment import RobotEnv, RobotVectorEnv
 from solver.local.basin import find_basin, near_target, shell

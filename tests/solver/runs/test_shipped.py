@@ -18,7 +18,7 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.oracles import limit
 from solver.oracles.search import search
-from solver.oracles.trajectory import Trajectory
+from solver.oracles.trajectory import PlannedMotion
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import load_rollout_policy
@@ -141,7 +141,7 @@ def test_ship_measures_the_run(
     empty: Path, gallery_run: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     start = np.array([np.pi, 0.0])
-    best = Trajectory(np.zeros((2, 2)), np.zeros((1, 1)), -30.0, "a guess")
+    best = PlannedMotion(np.zeros((2, 2)), np.zeros((1, 1)), -30.0, "a guess")
     found = limit.StartLimit(start, best, 1, 1, True, idle_return=-50.0, run_return=-33.0)
     asked: list[int] = []
 

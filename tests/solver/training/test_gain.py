@@ -15,7 +15,7 @@ from solver.errors import SolverError
 from solver.plants.outcome import without_input
 from solver.policy import Policy
 from solver.problem.parameters import Change
-from solver.training.gain import Gain
+from solver.training.gain import SmoothPolicy
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from tests.closeness import assert_close
@@ -38,7 +38,7 @@ def require_equal_to_differences(
 ) -> None:
     """The derivative of the formula in float64, whose inputs are those of the policy in float32."""
     solution = load_solution(run, None, periods, told or {})
-    gain, x = Gain(solution), states(solution)
+    gain, x = SmoothPolicy(solution), states(solution)
     u, slope = gain(x)
     limits = solution.problem.input_limits.double()
     found = solver.load_policy(run, None, periods, told or {})(x).double()
@@ -72,7 +72,7 @@ def test_of_a_robot_with_a_rotation(tmp_path: Path) -> None:
     x = states(load_solution(tmp_path / "run"))
     along = torch.zeros_like(x)
     along[:, 3:7] = x[:, 3:7]
-    _, slope = Gain(load_solution(tmp_path / "run"))(x)
+    _, slope = SmoothPolicy(load_solution(tmp_path / "run"))(x)
     assert (slope @ along[..., None]).abs().max() < 1e-9 * slope.abs().max()
 
 
@@ -89,7 +89,7 @@ def test_gradients_and_transformations_of_torch() -> None:
     """Of one state and of many; `vmap` gives what a batch gives."""
     run = "planar_arm2-rfvi"
     policy, x = solver.load_policy(run), states(load_solution(run), 5)
-    u, (_, slope) = policy(x), Gain(load_solution(run))(x)
+    u, (_, slope) = policy(x), SmoothPolicy(load_solution(run))(x)
     assert torch.equal(vmap(policy)(x), u)
     assert torch.equal(vmap(policy, in_dims=1)(x.T.contiguous()), u)
     assert torch.equal(vmap(policy)(x.unflatten(0, (2, 5))), u.unflatten(0, (2, 5)))

@@ -26,6 +26,7 @@ from solver.training.selection import PRICE, SPREAD, Score, Selection
 from solver.training.session import Session, workers_of
 from solver.training.settings import Settings
 from solver.training.solution import load_solution, make_ensemble
+from solver.value.frozen import FrozenValue
 
 
 def damping(gain: float) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
@@ -97,7 +98,9 @@ def test_robustness_may_cost_a_share_of_the_gain(
     ):
         monkeypatch.setattr(selection, "judge", lambda *_, score=score: (score, short))
         step = next(iter(selection.schedule))
-        selection.observe(Iteration(step, selection.starts, short.returns, 0.0, 0.0, 0.0), {})
+        selection.observe(
+            Iteration(step, FrozenValue(selection.value), selection.starts, short.returns, 0.0, 0.0, 0.0), {}
+        )
         assert selection.best is not None
         kept.append(selection.best.iteration)
     assert kept == [1, 2, 3, 3, 5]

@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from solver.fvi.step import Fitter, Step
+from solver.fvi.fit import Fitter
+from solver.fvi.step import Step
 from solver.game.adversaries import make_adversaries
 from solver.game.game import Game
 from solver.oracles.grid import solve
@@ -61,7 +62,9 @@ def test_trained_value_and_policy_against_the_grid() -> None:
     settings = make_settings("fast", robot, iterations=iterations, **GAME)
     session = Session(robot, settings)
     session.states.mixture = replace(session.states.mixture, target=0.0)
-    session.fitter = Relative(session.game, session.fitter.make_optimiser, session.fitter.loss_scale)
+    session.fitter = Relative(
+        session.problem, session.fitter.make_optimiser, session.fitter.loss_scale, session.fitter.least
+    )
     with workers_of(settings) as workers:
         list(session.rows(workers))
     learned, nominal = FrozenValue(session.value), Problem(robot)

@@ -10,7 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from solver.value.fitting import FitPlan, LossGradient, MemberFit, Samples, fit_ensemble, run_side_by_side
+from solver.fvi.fit import FitPlan, MemberFit, fit_ensemble
+from solver.parallel import run_side_by_side
+from solver.value.loss import LossGradient, Samples
 from solver.value.network import Ensemble
 from solver.value.optimiser import Adam
 

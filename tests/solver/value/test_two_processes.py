@@ -11,7 +11,8 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.multiprocessing.spawn import spawn
 
-from solver.value.fitting import FitPlan, MemberFit, Samples
+from solver.fvi.fit import FitPlan, MemberFit
+from solver.value.loss import Samples
 from solver.value.network import Ensemble
 from solver.value.optimiser import Adam
 from tests.closeness import assert_close

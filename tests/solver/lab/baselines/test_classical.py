@@ -17,7 +17,7 @@ from solver.errors import SolverError
 from solver.lab.baselines import classical
 from solver.lab.baselines.classical import EnergyDesign, MotionDesign, energy_controller, energy_error, regulator
 from solver.local.linearization import linearization
-from solver.oracles.trajectory import Trajectory
+from solver.oracles.trajectory import PlannedMotion
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.kinds import load_rollout_policy
@@ -69,7 +69,7 @@ def test_regulators_along_a_robot_at_rest_are_the_discrete_one_of_scipy() -> Non
     problem = problem_of("cartpole")
     made, local = MotionDesign(problem), linearization(problem.robot)
     rest = np.tile(problem.target.numpy(), (2001, 1))
-    nodes = made.regulators(Trajectory(rest, np.zeros((2000, 1)), 0.0, "at rest"))
+    nodes = made.regulators(PlannedMotion(rest, np.zeros((2000, 1)), 0.0, "at rest"))
     h, n = problem.control_step, 4
     block = expm(h * np.block([[local.A, local.B], [np.zeros((1, n + 1))]]))
     A, B, (Q, R) = block[:n, :n], block[:n, n:], (h * weight for weight in made.weights)

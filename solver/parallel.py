@@ -1,13 +1,16 @@
-"""CUDA graphs: functions that a GPU replays as a whole, instead of launching each of their small operations.
+"""Parallel execution: fits of several members on threads, and CUDA graphs.
 
-A step of a rollout, of a value target or of a fit has a hundred to a few thousand operations on small tensors. On a
-GPU, each of them takes longer to launch than to compute.
+A GPU replays a CUDA graph as a whole, instead of launching each of its small operations. A step of a rollout, of a
+value target or of a fit has a hundred to a few thousand operations on small tensors. On a GPU, each of them takes
+longer to launch than to compute.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar, cast
+from concurrent.futures import Executor
+from threading import Lock
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -77,3 +80,36 @@ class SideBySide:
         for stream in self.streams:
             here.wait_stream(stream)
         return results
+
+
+class Epochs(Protocol):
+    """Work in epochs."""
+
+    left: int  # epochs to do
+
+    def epoch(self) -> None:
+        """Do one, and count `left` down."""
+
+
+def run_side_by_side(fits: Sequence[Epochs], workers: Executor) -> None:
+    """Run all fits to their end on threads.
+
+    A free worker runs an epoch of the waiting fit with the most epochs to do. Two workers therefore fit three members
+    in the time of one and a half.
+    """
+    waiting, lock = list(fits), Lock()
+
+    def exchange(done: Epochs | None) -> Epochs | None:
+        with lock:
+            if done is not None and done.left:
+                waiting.append(done)
+            waiting.sort(key=lambda fit: fit.left)
+            return waiting.pop() if waiting else None
+
+    def work(_: Epochs) -> None:
+        fit = exchange(None)
+        while fit is not None:
+            fit.epoch()
+            fit = exchange(fit)
+
+    list(workers.map(work, fits))

@@ -1,20 +1,103 @@
 """The four adversaries of the paper (Theorems 1-4), one of families, and the table of all, which settings, radii and
-game follow."""
+game follow.
+
+An adversary has a direction, an admissible set, and a disturbance of the robot. To add one, write a subclass of
+`Adversary` and a line in `ADVERSARIES`.
+"""
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from functools import cached_property
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from solver.errors import SolverError
-from solver.game.admissible_sets import AdmissibleSet, Box, Ellipsoid
-from solver.game.adversaries.adversary import Adversary, Disturbed, Hamiltonian, RadiusInTime
+from solver.game.admissible_sets import AdmissibleSet, Ball, Box, Ellipsoid
 from solver.observer.observability import remaining_error
 from solver.problem.problem import Problem
+
+#: How the radius changes along a rollout, see `Modulation`.
+RadiusInTime = Literal["constant", "walk", "displacement"]
+
+
+class Hamiltonian:
+    """Gradients of the Hamiltonian H = dV/dx . (a + B u) at N states and the policy's inputs.
+
+    x and costate = dV/dx (N, n), u (N, m), dH_du = B^T dV/dx (N, m), theta (N, p), nominal by default. `dH_dx` and
+    `dH_dtheta` come from one reverse sweep of the robot's kernel, which runs when one of them is first read.
+    """
+
+    def __init__(
+        self, problem: Problem, x: Tensor, u: Tensor, costate: Tensor, dH_du: Tensor, theta: Tensor | None = None
+    ) -> None:
+        self.problem, self.x, self.u, self.costate, self.dH_du = problem, x, u, costate, dH_du
+        self.theta = theta
+
+    @cached_property
+    def _gradients(self) -> tuple[Tensor, Tensor, Tensor]:
+        arguments = self.x, self.u, self.costate, self.theta
+        gradients: tuple[Tensor, Tensor, Tensor] = self.problem.robot.hamiltonian_gradient(*arguments)
+        return gradients
+
+    @property
+    def dH_dx(self) -> Tensor:
+        """Gradient in the state (N, n)."""
+        return self._gradients[0]
+
+    @property
+    def dH_dtheta(self) -> Tensor:
+        """Gradient in the parameters (N, p)."""
+        return self._gradients[2]
+
+
+@dataclass(frozen=True)
+class Disturbed:
+    """Disturbed inputs, parameters and states of the robot in one value step of N states."""
+
+    u: Tensor  # (N, m) input that reaches the robot
+    theta: Tensor | None = None  # (p,) or (N, p) parameters, nominal by default
+    offset: Tensor | None = None  # (N, n) added to the state at which the dynamics are evaluated
+    mistold: Tensor | None = None  # (N, p) added to the parameters of the contexts
+    displacement: Tensor | None = None  # (N, n) added to the state at the end of the step
+
+
+@dataclass(frozen=True)
+class Adversary(ABC):
+    """An adversary with the radius alpha of its admissible set.
+
+    It disturbs the robot by a variable xi (N, d), its choice. The choice is the point of the admissible set that
+    minimises the Hamiltonian to first order, that is z . xi with z from `direction` (paper, Theorems 1-4).
+    """
+
+    name: ClassVar[str]
+    usual: ClassVar[float]  # alpha of the preset `paper`
+    most: ClassVar[float] = math.inf  # largest alpha
+    radius_in_time: ClassVar[RadiusInTime] = "walk"
+
+    alpha: float
+
+    @abstractmethod
+    def direction(self, hamiltonian: Hamiltonian) -> Tensor:
+        """Gradient (N, d) of the Hamiltonian with respect to this adversary's variable."""
+
+    def admissible_set(self, problem: Problem, radius: Tensor | float) -> AdmissibleSet:
+        """Set of the values that the variable may take. radius: one number, or (N, 1).
+
+        The default is a Euclidean ball. If the problem has identified radii for this adversary, it is an ellipsoid with
+        semi-axes in their proportions.
+        """
+        proportions = problem.identified and problem.identified.proportions(self.name)
+        return Ball(radius, problem.target.new_tensor(proportions)) if proportions else Ball(radius)
+
+    @abstractmethod
+    def disturb(self, disturbed: Disturbed, choice: Tensor) -> Disturbed:
+        """Disturbance of the robot with the choice (N, d) of this adversary added to `disturbed`."""
 
 
 @dataclass(frozen=True)
@@ -152,3 +235,41 @@ ADVERSARIES: list[type[Adversary]] = [
 def make_adversaries(radii: Mapping[str, float]) -> tuple[Adversary, ...]:
     """Adversaries of the table whose radius alpha, by name, is positive."""
     return tuple(kind(radii[kind.name]) for kind in ADVERSARIES if radii.get(kind.name, 0.0) > 0.0)
+
+
+class Modulation:
+    """Radii of the adversaries along a rollout: fixed, or modulated by a Wiener process.
+
+    kind `stationary`: the radius is alpha, which defines a stationary Hamilton-Jacobi-Isaacs equation. If an adversary
+    displaces the state (`radius_in_time` is "displacement"), alpha is a rate: the radius is alpha h in a step of h
+    seconds.
+
+    kind `wiener`, as in the authors' code: in every step each adversary draws sqrt(h) alpha/1.96 N(0, I). By
+    `radius_in_time`, the radius is the norm of the sum of these draws since the start of the rollout ("walk"), the norm
+    of the draw of this step ("displacement"), or alpha ("constant").
+
+    seconds: length h of a value step. generator: source of the draws, on the device of the states.
+    """
+
+    def __init__(self, kind: str, seconds: float, generator: torch.Generator) -> None:
+        self.kind, self.seconds, self.generator = kind, seconds, generator
+        self.walks: dict[str, Tensor] = {}
+
+    def restart(self) -> None:
+        """Start another rollout with the same number of states."""
+        for walk in self.walks.values():
+            walk.zero_()
+
+    def radius(self, adversary: Adversary, shape: torch.Size) -> Tensor | float:
+        """Radius at this step: (N, 1), or one number for all samples. shape: (N, d) of the adversary's variable."""
+        in_time, name, alpha = adversary.radius_in_time, adversary.name, adversary.alpha
+        if in_time == "constant":
+            return alpha
+        if self.kind == "stationary":
+            return alpha * self.seconds if in_time == "displacement" else alpha
+        draw = torch.randn(shape, generator=self.generator, device=self.generator.device)
+        draw.mul_(math.sqrt(self.seconds) * alpha / 1.96)
+        if in_time == "walk":
+            draw = self.walks.setdefault(name, torch.zeros_like(draw)).add_(draw)
+        norm: Tensor = torch.linalg.vector_norm(draw, dim=1, keepdim=True)
+        return norm

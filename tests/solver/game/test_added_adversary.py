@@ -13,10 +13,9 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.game.admissible_sets import Box
-from solver.game.adversaries import ADVERSARIES, make_adversaries
-from solver.game.adversaries.adversary import Adversary, Disturbed, Hamiltonian
-from solver.game.game import Game, Modulation
-from solver.game.policies import ClosedFormPolicy
+from solver.game.adversaries import ADVERSARIES, Adversary, Disturbed, Hamiltonian, Modulation, make_adversaries
+from solver.game.closed_form import ClosedFormPolicy
+from solver.game.game import Game
 from solver.oracles.grid import solve
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
