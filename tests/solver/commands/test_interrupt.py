@@ -20,8 +20,8 @@ from tests.solver.conftest import SOLVER, heeding_ctrl_c
 pytestmark = pytest.mark.slow
 
 MODELGEN = SOLVER.replace("solver.cli", "modelgen.cli")
-#: Two threads, with fits of a second: long enough for Ctrl-C to meet compiled code in both.
-TRAIN = ["train", "pendulum", "--states", "4096", "--iterations", "2000", "--epochs", "8", "--members", "2"]
+#: Two threads, with fits of seconds: long enough for Ctrl-C to meet compiled code in both.
+TRAIN = ["train", "pendulum", "--states", "8192", "--iterations", "2000", "--epochs", "8", "--members", "2"]
 TRAIN += ["--threads", "2", "--evaluate-every", "3", "--episodes", "20", "--trace-decay", "0.8", "--preview", "0"]
 SECONDS = 20.0  # until the process has ended; a second or so, on an idle machine
 
