@@ -213,11 +213,11 @@ def solved(a: list[list[Any]], b: list[Any]) -> list[Any]:
 
 
 def _converged(now: Tensor, last: Tensor) -> bool:
-    """Whether the inputs (N, m) have converged, relative to the largest of a state: one near zero changes by rounding.
+    """Whether the inputs (N, m) have converged, relative to the sum of a state's: one near zero changes by rounding.
 
     Always False on a GPU: to read the answer would wait for the device.
     """
-    size = last.abs().amax(1, keepdim=True) if now.shape[1] > 1 else last.abs()
+    size = last.abs().sum(1, keepdim=True)
     return now.device.type == "cpu" and bool(((now - last).abs() <= CONVERGED * size).all())
 
 
