@@ -1,4 +1,4 @@
-"""The trim u0(theta) as functions of an artifact's nodes, and the interior point method that keeps it within limits.
+"""The trim u0(theta) as functions of an artifact's nodes, and the active set method that keeps it within limits.
 
 They are made when they are asked for, so that artifacts and their hashes stay as they are.
 """
