@@ -33,7 +33,7 @@ BISECTIONS = 24  # in the C source: they reduce the range of an input to the dig
 NEWTON_STEPS = 10  # most iterations for one input
 CONTRACTIONS = 50  # most iterations for several inputs
 CHECK_EVERY = 5  # iterations for several inputs between two tests for convergence
-CONVERGED = 1e-5  # relative change of the inputs by an iteration at which the iterations end
+CONVERGED = 1e-5  # relative change at which the iterations end: of one for one input, of CHECK_EVERY for several
 SMALL = 1e-9  # keeps divisions by an argument or a pivot finite
 LARGEST_REACTION = 100.0  # control periods
 SHORTEST = 0.02  # of the input limit, length of a chord: differences over a shorter one are rounding noise
@@ -180,12 +180,14 @@ def _contracted(cost: TensorActionCost, w: Tensor, p: Tensor) -> Tensor:
     """
     inputs, right = range(w.shape[1]), list(w.T.contiguous())
     p = p.permute(1, 2, 0).contiguous()
-    at = u = w
+    at = checked = w
     for k in range(CONTRACTIONS):
         away = torch.where(at.abs() < SMALL, SMALL, at)
-        last, u = u, cost.policy(away)
-        if k and k % CHECK_EVERY == 0 and _converged(u, last):
-            break
+        u = cost.policy(away)
+        if k % CHECK_EVERY == 0:
+            if k and _converged(u, checked):
+                break
+            checked = u
         share = ((u - cost.trim) / away).T.contiguous()
         rows = [[p[i, j] * share[j] + 1.0 if i == j else p[i, j] * share[j] for j in inputs] for i in inputs]
         at = torch.stack(solved(rows, right), 1)
