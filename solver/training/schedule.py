@@ -1,7 +1,7 @@
 """Schedule of a training: the steps that its settings give, and the observer that skips some or adds some.
 
 Observers of the training may change the next position (`go_to`). A training skips iterations if its evaluations of a
-solved task agree, and adds iterations if they do not. A settled training takes every third position at the end.
+solved task agree, and adds iterations if they do not. A settled training takes every second position at the end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from solver.fvi.step import Lookahead, Step
 from solver.game.adversaries import make_adversaries
 from solver.training.settings import Settings
 
-SETTLED_STRIDE = 3  # positions of a step in a settled training, once the task should be solved
+SETTLED_STRIDE = 2  # positions of a step in a settled training, once the task should be solved
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Schedule:
     @property
     def _stride(self) -> int:
         """Positions from this step to the next: a settled training follows the ramp and the falling learning rate in
-        a third of the steps."""
+        half as many steps."""
         return SETTLED_STRIDE if self.settled and self.position >= self.refinement else 1
 
     @property
