@@ -165,16 +165,19 @@ def test_a_page_leans_against_the_wind(tmp_path: Path) -> None:
     solution = replace(shipped, problem=Problem(load_robot("windy_quadrotor", "cpu", str(tmp_path))))
     problem, value = in_float64(solution, tmp_path)
     problem.theta, problem.theta_bounds = problem.theta.double(), problem.theta_bounds.double()
-    script, run = racer.MiniRacer(), {**numbers(solution), "observer": observing(solution.problem)}
+    numbers_of, script = observing(solution.problem), racer.MiniRacer()
+    run = {**numbers(solution), "observer": numbers_of}
     loop = LOOP.replace("delay: 0,", "finds: true, delay: 0,")
     script.eval(f"{engine(solution.problem)}\nconst run = {json.dumps(run)};\n{loop}")
+    estimated = [problem.robot.parameter_names[i] for i in numbers_of["observable"]]  # type: ignore[attr-defined]
     theta = problem.theta.clone()
     theta[-1] = 1.2
     x = problem.target[None].double().clone()
     plant = Harsh(problem, Harshness(encoder=1.0), theta)
     policy = controller(problem, value, solution.run.settings.reaction_periods)
-    expected = rollouts(problem, policy, x, plant, seconds=3.0, observed=True, estimate=["wind"])
+    expected = rollouts(problem, policy, x, plant, seconds=3.0, observed=True, estimate=estimated)
     found = json.loads(script.eval(f"roll({x[0].tolist()}, {theta.tolist()}, {len(expected.u)}, 0)"))
+    np.testing.assert_allclose(found["states"][:40], expected.x[1:41, 0].numpy(), atol=3e-4)  # then rounding has grown
     np.testing.assert_allclose(found["states"][-1][:3], expected.x[-1, 0, :3].numpy(), atol=0.01)
     near = torch.tensor([[0.0, 0.0, 0.1, 0.0, 0.0, 0.0]], dtype=torch.float64)
     for begin, words in ((None, ""), (near, f", {near[0].tolist()}")):
