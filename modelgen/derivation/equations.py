@@ -31,6 +31,9 @@ class Free:
     rows: tuple[int, ...]  # of v
 
 
+Followed = tuple[str, tuple[float, ...]]  # a parameter's name, and the slopes (n_z,) of z at the target by it
+
+
 @dataclass(frozen=True)
 class EquationsOfMotion:
     """qdot = coordinate_rates(q, v; theta),  M(q; theta) vdot = force(x; theta) + input_matrix(x; theta) u,
@@ -59,10 +62,8 @@ class EquationsOfMotion:
     trim: tuple[float, ...] = ()  # (m,) the input that holds the target; () counts as zero
     implicit: Mapping[Symbol, Slopes] = field(default_factory=dict)  # a defined symbol -> its slopes, for derivatives
     unheld: tuple[float, ...] = ()  # (n_v + n_z,) the drift at the target that no input within the limits cancels
-    followed: tuple[
-        tuple[str, tuple[float, ...]], ...
-    ] = ()  # a parameter's name, and the slopes (n_z,) of `rest` by it
     rest: tuple[float, ...] = ()  # (n_z,) z at the target
+    followed: tuple[Followed, ...] = ()  # parameters with which `rest` moves
 
     @property
     def state(self) -> tuple[Symbol, ...]:

@@ -14,7 +14,7 @@ from scipy.optimize import lsq_linear
 from sympy import Expr, Float, Matrix, Symbol
 
 from modelgen.arrays import Array
-from modelgen.derivation.equations import EquationsOfMotion
+from modelgen.derivation.equations import EquationsOfMotion, Followed
 from modelgen.errors import ModelError
 from modelgen.metadata import Reference, Task
 from modelgen.statement.declarations import Internal
@@ -158,7 +158,7 @@ def with_trim(robot: Robot, equations: EquationsOfMotion) -> EquationsOfMotion:
     return replace(equations, input_costs=tuple(costs), trim=held, unheld=left, rest=rest, followed=followed)
 
 
-def _followed(robot: Robot, equations: EquationsOfMotion, rest: Array) -> tuple[tuple[str, tuple[float, ...]], ...]:
+def _followed(robot: Robot, equations: EquationsOfMotion, rest: Array) -> tuple[Followed, ...]:
     """Parameters with which the states of first order at the target change linearly in all of their bounds.
 
     A family moves its target with them. Other parameters that change these states cannot be told.
@@ -180,7 +180,7 @@ def _followed(robot: Robot, equations: EquationsOfMotion, rest: Array) -> tuple[
     return tuple(found)
 
 
-def task_at_rest(robot: Robot, rest: Sequence[float], followed: Sequence[tuple[str, tuple[float, ...]]] = ()) -> Task:
+def task_at_rest(robot: Robot, rest: Sequence[float], followed: Sequence[Followed] = ()) -> Task:
     """The numbers of the task, in which `rest` (n_z,) gives targets and starts that the file leaves out.
 
     followed: as in the equations of motion.
