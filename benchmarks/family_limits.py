@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from solver.game.game import Game
+from solver.game.policies import Hold
 from solver.oracles.grid import solve
 from solver.plants.outcome import controller, rollouts, settling_periods, tolerances
 from solver.problem.problem import Problem
@@ -91,7 +92,7 @@ def main() -> None:
         told = load_solution(options.run, told=dict(zip(robot.parameter_names, values, strict=True)))
         x = problem.sample_starts(100, torch.Generator().manual_seed(0))
         cells = [*(f"{factor:g}" for factor in factors), f"{shortest(problem):.2f} s and {rest:.1f} s at rest"]
-        for act in (controller(problem, optimum, 1.0), told.controller()):
+        for act in (controller(problem, optimum, Hold(1.0)), told.controller()):
             for seconds in options.seconds:
                 found = rollouts(problem, act, x, seconds=seconds)
                 cells.append(f"{float(found.returns.mean()):.2f}, {100 * float(found.success.float().mean()):.0f} %")

@@ -27,7 +27,7 @@ from torch import Tensor
 from modelgen.loader import CompiledRobot
 from solver.fvi.step import Lookahead
 from solver.game.closed_form import Response
-from solver.game.policies import HeldInputPolicy, make_policy
+from solver.game.policies import HeldInputPolicy, Hold
 from solver.local.basin import find_basin
 from solver.local.linearization import linearization, unstable_directions
 from solver.oracles.search import search
@@ -58,7 +58,7 @@ def row(name: str, generated: str | None) -> str:
     """One line of the table."""
     robot = load_robot(name, "cpu", generated)
     problem = Problem(robot)
-    basin = find_basin(problem, 1.0)
+    basin = find_basin(problem, Hold(1.0))
     growth = max((motion.rate for motion in unstable_directions(linearization(robot))), default=0.0)
     starts = sample_starts(problem, STARTS, 0)
     cost = -float(rollouts(problem, without_input(problem), starts).returns.mean())
@@ -126,7 +126,7 @@ class Along:
     def feedback(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The linear feedback of the expansion, a controller."""
         if self.now >= self.periods:
-            return controller(self.problem, self, 1.0)(x)
+            return controller(self.problem, self, Hold(1.0))(x)
         u = self.u[self.now] + self._error(x, self.now) @ self.gains[self.now].T
         room = 0.999 * self.problem.input_limits
         u = self.problem.input_middle + (u - self.problem.input_middle).clamp(-room, room)
@@ -166,11 +166,11 @@ class ThroughFlow(HeldInputPolicy):
 def follow(name: str, generated: str | None, seconds: float) -> None:
     """Print the table of a robot."""
     problem = Problem(load_robot(name, "cpu", generated))
-    basin = find_basin(problem, 1.0)
+    basin = find_basin(problem, Hold(1.0))
     assert isinstance(basin, Basin)
     along = Along(problem.robot.with_kernels("casadi"), problem, basin, seconds)
     through = ThroughFlow(problem, along, problem.control_step)
-    held = make_policy(problem, along, 1.0)
+    held = Hold(1.0).policy(problem, along)
     policies: dict[str, tuple[Controller, int]] = {
         "linear feedback": (along.feedback, 0),
         "held input": (lambda x: held.respond(x, along(x)[1])[:2], 0),

@@ -27,6 +27,7 @@ from machine import gemm_gflops_fp32
 import modelgen
 from modelgen.artifact.folder import SHIPPED
 from solver.game.game import Game
+from solver.game.policies import Hold
 from solver.oracles.grid import GridValue, solve
 from solver.plants.outcome import controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
@@ -100,7 +101,7 @@ def measured(problem: Problem, found: Iterator[tuple[float, GridValue]]) -> dict
     idle = float(rollouts(problem, without_input(problem), starts).returns.mean())
     rows = []
     for seconds, value in found:
-        result = rollouts(problem, controller(problem, value, 1.0), starts)
+        result = rollouts(problem, controller(problem, value, Hold(1.0)), starts)
         rows.append((float(result.returns.mean()), seconds, float(result.success.float().mean())))
     best, _, success = max(rows)
     to = {f"seconds_to_{share}": _first(rows, idle + 0.01 * share * (best - idle)) for share in (95, 99)}

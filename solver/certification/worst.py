@@ -23,7 +23,6 @@ from solver.certification.experiment import Announce, Experiment, failure_bound,
 from solver.certification.sets import Distribution, Uniform
 from solver.game.adversaries import Modulation, make_adversaries
 from solver.game.game import Game
-from solver.game.policies import make_policy
 from solver.plants.outcome import Rollouts, decimals, succeeded
 from solver.streams import Purpose, stream
 from solver.training.solution import Solution
@@ -217,7 +216,7 @@ def play_adversaries(experiment: Experiment, solution: Solution, seed: int) -> O
     if not adversaries:
         return None
     value, game = solution.value.sparing, Game(problem, adversaries)
-    policy = make_policy(problem, value, settings.reaction_periods, drift=settings.drift)
+    policy = settings.hold.policy(problem, value)
     number = stream(seed, 0, Purpose.ADVERSARY)
     x, _ = spec.distribution(problem, spec.distribution.sample(EPISODES, number))
     modulation = Modulation("stationary", problem.control_step, torch.Generator().manual_seed(number))

@@ -230,7 +230,7 @@ def evaluate(
     longest_delay: in control periods; if given, the observer estimates the plant's delay up to this one.
     estimate: parameters that the observer estimates beside the state: names, or `all`, or `told` for those that the
     policy is told. The policy is told their estimates in every control period, and starts with the nominal values.
-    reaction_periods: see `solver.game.policies.make_policy`; by default as in training.
+    reaction_periods: see `solver.Settings`; by default as in training.
     seed: of the starts and of the noise, by default the same as in the evaluations of trainings.
     generated: folder of artifacts.
 

@@ -29,7 +29,7 @@ from solver.export.c_templates import (
     origin,
     rotations,
 )
-from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL, held_seconds
+from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL
 from solver.observer.observability import estimated_parameters
 from solver.observer.observer import Observer, make_sensing, usual_counts
 from solver.problem.context import Context
@@ -56,7 +56,8 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     A solution with contexts gives a policy that is told them in a struct.
     """
     robot, told = solution.problem.robot, told_by(solution.problem, solution.ensemble)
-    seconds = held_seconds(solution.problem, solution.run.settings.reaction_periods)
+    hold = solution.run.settings.hold
+    seconds = hold.seconds(solution.problem)
     fields: dict[str, Any] = {**names(robot, label), **_held_input(robot, seconds), **_network(solution)}
     fields |= rotations(solution.problem, "policies", "errors", "slopes") | domain(solution.problem)
     fields |= _basin(solution.value.basin)
@@ -66,8 +67,7 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     held = "one_input.c" if len(robot.metadata.inputs) == 1 else "several_inputs.c"
     act = ("held_input.c", held) if seconds else ("closed_form.c",)
     fields["act"] = "\n".join(filled(template, fields) for template in act)
-    settings = solution.run.settings
-    fields["drift"] = filled("drift.c", fields) if seconds and settings.drift else ""
+    fields["drift"] = filled("drift.c", fields) if seconds and hold.drift else ""
     fields["context_struct"] = "" if told is None else filled("told.h", fields)
     fields |= header(robot, "`solver export`", " and the value function behind it", NOTE, filled("value.h", fields))
     fields |= replay(solution.problem, solution.controller(), CLOSE)

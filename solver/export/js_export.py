@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from modelgen.loader import CompiledRobot
-from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds
+from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL
 from solver.problem.problem import FARTHEST
 from solver.training.solution import Solution
 from solver.value.family import REACH
@@ -74,7 +74,7 @@ def numbers(solution: Solution) -> dict[str, object]:
     for member in solution.ensemble.factors:
         for weight, bias in zip(member.weights, member.biases, strict=True):
             flat += [weight.detach().numpy().ravel(), bias.detach().numpy()]
-    settings = solution.run.settings
+    hold = solution.run.settings.hold
     return {
         "sizes": [len(ensemble.factors[0].weights[0]), *(len(bias) for bias in ensemble.factors[0].biases)],
         "members": len(ensemble.factors),
@@ -97,8 +97,8 @@ def numbers(solution: Solution) -> dict[str, object]:
             "turns": basin.continuous.tolist(),
             "cost": basin.cost.tolist(),
         },
-        "drift": settings.drift,
-        "seconds": held_seconds(solution.problem, settings.reaction_periods),
+        "drift": hold.drift,
+        "seconds": hold.seconds(solution.problem),
         "farthest": FARTHEST,
         "shortest": SHORTEST,
         "small": SMALL,

@@ -18,7 +18,6 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.export.onnx_graph import OnnxGraph
-from solver.game.policies import make_policy
 from solver.problem.problem import FARTHEST, Problem
 from solver.training.solution import Solution
 from solver.value.family import REACH, Basin, terms
@@ -43,8 +42,7 @@ def emit(solution: Solution, label: str) -> bytes:
         context = graph.input("context", inputs["context"])
         rows = torch.cat([rows, ((context - told.context.middle) / told.context.half).clamp(-1.0, 1.0)], 1)
     value = partial(value_of, solution)
-    settings = solution.run.settings
-    policy = make_policy(problem, value, settings.reaction_periods, drift=settings.drift)
+    policy = solution.run.settings.hold.policy(problem, value)
     V, gradient = value(rows)
     outputs = {"u": policy.respond(rows, gradient).u, "V": V[:, None], "dV_dx": gradient}
     content: bytes = graph.model(inputs, outputs, facts).SerializeToString()

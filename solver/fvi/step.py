@@ -10,7 +10,7 @@ import torch
 
 from solver.game.adversaries import Adversary
 from solver.game.closed_form import ClosedFormPolicy
-from solver.game.policies import make_policy
+from solver.game.policies import CLOSED_FORM, Hold
 from solver.problem.problem import Problem
 from solver.streams import Purpose, stream
 from solver.value.frozen import ValueFunction
@@ -23,13 +23,12 @@ class Lookahead:
     decay: float  # lambda, per value step
     floor: float  # of the weight of the last return, which sets the number of steps
     step_periods: int  # control periods of a value step, in which both players hold their moves
-    reaction_periods: float = 0.0  # control periods that an input acts before the next one can; 0: the closed form
-    drift: bool = False  # whether the policy counts on the drift within the hold
+    hold: Hold = CLOSED_FORM  # of the policy
     modulation: str = "stationary"  # of the adversaries' radii, see `solver.game.adversaries.Modulation`
 
     def policy(self, problem: Problem, value: ValueFunction) -> ClosedFormPolicy:
         """Policy of V in a value step."""
-        return make_policy(problem, value, self.reaction_periods, self.step_periods, self.drift)
+        return self.hold.policy(problem, value, self.step_periods)
 
     @property
     def steps(self) -> int:

@@ -10,14 +10,15 @@ target. It maximises -h g(u) + V(x + h B d), a proximal step:
 It tends to the closed form as h goes to zero. The code replaces w(d) by w(0) - P d. The columns of P are slopes of
 chords of w, one for each input, from d = 0 to the closed form. They are exact if V is quadratic.
 
-h is the reaction time of the controller: the setting `reaction_periods`, in control periods.
+h is the reaction time of the controller. A `Hold` has it, in control periods.
 
-The robot drifts within the hold, too. With the setting `drift` the policy is the one above, but at the state
+The robot drifts within the hold, too. With `Hold.drift` the policy is the one above, but at the state
 x + h (a(x) + B(x) u0) that the trim reaches, with B and dV/dx there.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -96,27 +97,28 @@ class HeldInputPolicy(ClosedFormPolicy):
         return _semidefinite(torch.stack(columns, 2))
 
 
-def held_seconds(problem: Problem, reaction_periods: float, step_periods: int = 1) -> float:
-    """Hold h of an input in seconds: the reaction time, plus the control periods of the value step beyond the first."""
-    return (reaction_periods + (step_periods - 1)) * problem.control_step
+@dataclass(frozen=True)
+class Hold:
+    """The hold of an input that a policy counts on."""
+
+    periods: float = 0.0  # control periods until the next input acts: 1, or 2 with a period of delay; 0: closed form
+    drift: bool = False  # whether it counts on the drift within the hold
+
+    def seconds(self, problem: Problem, step_periods: int = 1) -> float:
+        """Hold h in seconds; 0 of the closed form.
+
+        step_periods: control periods for which a value step holds the input, 1 outside of training. Those beyond the
+        first add to the hold.
+        """
+        return (self.periods + (step_periods - 1)) * problem.control_step if self.periods else 0.0
+
+    def policy(self, problem: Problem, value: ValueFunction, step_periods: int = 1) -> ClosedFormPolicy:
+        """Policy of a value function. step_periods: as in `seconds`."""
+        seconds = self.seconds(problem, step_periods)
+        return HeldInputPolicy(problem, value, seconds, self.drift) if seconds else ClosedFormPolicy(problem)
 
 
-def make_policy(
-    problem: Problem,
-    value: ValueFunction,
-    reaction_periods: float = 0.0,
-    step_periods: int = 1,
-    drift: bool = False,
-) -> ClosedFormPolicy:
-    """Policy of a value function: for a held input, or the closed form if reaction_periods is 0.
-
-    reaction_periods: control periods until the next input acts: 1, or 2 with a period of delay.
-    step_periods: control periods for which a value step holds the input; 1 outside of training.
-    drift: as in `HeldInputPolicy`.
-    """
-    if reaction_periods == 0.0:
-        return ClosedFormPolicy(problem)
-    return HeldInputPolicy(problem, value, held_seconds(problem, reaction_periods, step_periods), drift)
+CLOSED_FORM = Hold()
 
 
 def _semidefinite(p: Tensor) -> Tensor:

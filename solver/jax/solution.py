@@ -18,7 +18,7 @@ from torch import Tensor
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Tangent
 from solver.errors import SolverError
-from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, held_seconds, solved
+from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, solved
 from solver.jax.environment import apart_from, normalised
 from solver.problem.geometry import ENTRIES, matrix_entries
 from solver.problem.problem import FARTHEST
@@ -59,13 +59,11 @@ def make(solution: Solution, dtype: str = "float32") -> JaxSolution:
     with jax.ensure_compile_time_eval():  # a first call may lie in a transformation, whose values must not be kept
         frame = _frame(solution, robot, told, np.dtype(dtype))
     value = _value(solution.ensemble, Tangent(robot.metadata), np.dtype(dtype))
-    settings = solution.run.settings
-    seconds = held_seconds(solution.problem, settings.reaction_periods)
+    hold = solution.run.settings.hold
+    policy = _policy(robot, value, hold.seconds(solution.problem), hold.drift)
     nominal = {} if told is None else {one.name: one.value for one in told.parameters}
     wrap = _Checked(robot, np.dtype(dtype), nominal, frame)
-    return JaxSolution(
-        robot, solution.label, wrap(_policy(robot, value, seconds, settings.drift)), wrap(value), wrap(jax.grad(value))
-    )
+    return JaxSolution(robot, solution.label, wrap(policy), wrap(value), wrap(jax.grad(value)))
 
 
 class _Frame(NamedTuple):

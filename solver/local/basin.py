@@ -17,6 +17,7 @@ from torch import Tensor
 from modelgen import linear
 from modelgen.arrays import Array
 from solver.errors import SolverError
+from solver.game.policies import Hold
 from solver.local.linearization import Linearization, holding, linearization, linearize
 from solver.plants.outcome import controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
@@ -65,13 +66,11 @@ def _cost_to_go(local: Linearization, discount_rate: float) -> tuple[Array, floa
     return P / np.outer(limits, limits), float(slowest)
 
 
-def find_basin(
-    problem: Problem, reaction_periods: float, negligible: float = NEGLIGIBLE, drift: bool = False
-) -> Basin | BasinFamily | None:
+def find_basin(problem: Problem, hold: Hold, negligible: float = NEGLIGIBLE) -> Basin | BasinFamily | None:
     """Basin of a problem, or None. Bisection with rollouts finds its level.
 
     With told parameters it is the family of the basins of all contexts, whose level holds in every one of them.
-    reaction_periods, drift: of the policy, as in `Settings`. negligible: error of the cost that is allowed, as a share
+    hold: of the policy. negligible: error of the cost that is allowed, as a share
     of the cost of the task from its starts. Raises SolverError if P changes too fast with the context.
     """
     found = _quadratic_form(problem)
@@ -88,7 +87,7 @@ def find_basin(
     good, bad = -HALVINGS, 0  # exponents
     while bad - good > 1:
         between = (good + bad) // 2
-        if _arrives(problem, basin(between), seconds, reaction_periods, drift, allowed):
+        if _arrives(problem, basin(between), seconds, hold, allowed):
             good = between
         else:
             bad = between
@@ -194,8 +193,7 @@ def _arrives(
     problem: Problem,
     family: Basin | BasinFamily,
     seconds: float,
-    reaction_periods: float,
-    drift: bool,
+    hold: Hold,
     negligible: float,
 ) -> bool:
     """Whether the policy of the quadratic form brings the robot from the basin's boundary to the target.
@@ -212,7 +210,7 @@ def _arrives(
     def value(at: Tensor) -> tuple[Tensor, Tensor]:
         return basin.quadratic(problem.split(at)[0])[:2]
 
-    result = rollouts(problem, controller(problem, value, reaction_periods, drift), rows, seconds=seconds)
+    result = rollouts(problem, controller(problem, value, hold), rows, seconds=seconds)
     arrived = basin.distance(problem.split(result.x[-1])[0]) < ARRIVED * basin.level
     paid = -result.returns < cost + (COST_ERROR * cost).clamp_min(negligible)
     return bool((arrived & paid & ~(result.at_limit & ~problem.fast).any(-1)).all())

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from solver.errors import SolverError
-from solver.game.policies import make_policy
+from solver.game.policies import CLOSED_FORM, Hold
 from solver.observer.observability import UnknownDelay, make_observer
 from solver.observer.observer import Observer, rest_apart
 from solver.parallel import Replayed
@@ -144,11 +144,9 @@ MOST_EPISODES = 100_000  # at once, because states and inputs of all periods are
 Controller = Callable[[Tensor], tuple[Tensor, Tensor]]  # from rows (N, n + k) to u (N, m) and its action cost (N,)
 
 
-def controller(
-    problem: Problem, value: ValueFunction, reaction_periods: float = 0.0, drift: bool = False
-) -> Controller:
-    """Controller from the policy of a value function. reaction_periods, drift: see `make_policy`."""
-    policy = make_policy(problem, value, reaction_periods, drift=drift)
+def controller(problem: Problem, value: ValueFunction, hold: Hold = CLOSED_FORM) -> Controller:
+    """Controller from the policy of a value function."""
+    policy = hold.policy(problem, value)
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
         return policy.respond(x, value(x)[1])[:2]

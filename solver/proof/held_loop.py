@@ -31,7 +31,7 @@ from modelgen.program.enclosure import affine
 from modelgen.program.functions import Program
 from modelgen.program.graph import Graph, Node
 from solver.errors import SolverError
-from solver.game.policies import SHORTEST, held_seconds
+from solver.game.policies import SHORTEST
 from solver.proof.affine import TINY, Affine
 from solver.proof.affine import known as known_of
 from solver.training.solution import Solution
@@ -141,7 +141,7 @@ class HeldLoop:
         self.robot: CompiledRobot = problem.robot
         self.nominal = np.asarray(self.robot.nominal_parameters, np.float64)
         self.step = problem.control_step
-        self.hold = held_seconds(problem, periods) if (periods := solution.run.settings.reaction_periods) else 0.0
+        self.hold = solution.run.settings.hold.seconds(problem)
         self.target = basin.target.double().numpy()
         self.cost, self.level = basin.cost.double().numpy(), float(basin.level)
         self.cost = 0.5 * (self.cost + self.cost.T)

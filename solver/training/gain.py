@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from solver.errors import SolverError
-from solver.game.policies import make_policy, solved_argument
+from solver.game.policies import solved_argument
 from solver.problem.action_cost import TensorActionCost
 from solver.problem.problem import FARTHEST
 from solver.training.solution import Solution
@@ -38,8 +38,7 @@ class SmoothPolicy:
         own, problem.action_cost = problem.action_cost.slope, TensorActionCost(problem.robot)
         if own is not None:
             problem.hold(problem.trim)
-        settings = solution.run.settings
-        self._policy = make_policy(problem, self._value, settings.reaction_periods, drift=settings.drift)
+        self._policy = solution.run.settings.hold.policy(problem, self._value)
 
     def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Inputs u (N, m) and their derivatives du/dx (N, m, n) at the states x (N, n)."""

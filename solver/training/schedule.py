@@ -68,7 +68,7 @@ class Schedule:
             number=self.number,
             run_seed=s.seed,
             states=states,
-            lookahead=Lookahead(s.trace_decay, s.trace_floor, periods, s.reaction_periods, s.drift, s.modulation),
+            lookahead=Lookahead(s.trace_decay, s.trace_floor, periods, s.hold, s.modulation),
             adversaries=make_adversaries({name: share * radius for name, radius in s.adversaries.items()}),
             minibatch=s.minibatch,
             learning_rates=rates,

@@ -112,7 +112,7 @@ class Selection:
         if not self.schedule.due:
             return
         value = FrozenValue(self.value)
-        policy = controller(self.problem, value.sparing, self.settings.reaction_periods, self.settings.drift)
+        policy = controller(self.problem, value.sparing, self.settings.hold)
         score, result = self.judge(policy, iteration.step.adversary_share)
         self._keep(score)
         assert self.best is not None

@@ -79,7 +79,7 @@ class Session:
         ]
         if checkpoint:
             self._restore(checkpoint)
-        elif settings.basin and (basin := find_basin(self.problem, settings.reaction_periods, drift=settings.drift)):
+        elif settings.basin and (basin := find_basin(self.problem, settings.hold)):
             self.value.place(basin)
             if bool(self.problem.fast.any()):
                 self.value.become_form()

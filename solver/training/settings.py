@@ -11,6 +11,7 @@ from modelgen.commandline import Range
 from modelgen.errors import suggestion
 from solver.errors import SolverError
 from solver.game.adversaries import ADVERSARIES
+from solver.game.policies import Hold
 from solver.streams import require_seed
 
 Device = Literal["cpu", "cuda"]
@@ -123,6 +124,11 @@ class Settings:
     def algorithm(self) -> str:
         """rfvi, or cfvi where no adversary plays."""
         return "rfvi" if any(radius > 0.0 for radius in self.adversaries.values()) else "cfvi"
+
+    @property
+    def hold(self) -> Hold:
+        """Hold of an input, of which `reaction_periods` and `drift` are the parts."""
+        return Hold(self.reaction_periods, self.drift)
 
 
 def require_fields(settings: Any) -> None:

@@ -71,8 +71,7 @@ class Solution:
 
     def controller(self) -> Controller:
         """Policy of the run."""
-        settings = self.run.settings
-        return controller(self.problem, self.value.sparing, settings.reaction_periods, settings.drift)
+        return controller(self.problem, self.value.sparing, self.run.settings.hold)
 
     @property
     def label(self) -> str:

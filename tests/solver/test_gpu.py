@@ -19,6 +19,7 @@ from solver.fvi.targets import chunk_targets
 from solver.game import policies
 from solver.game.adversaries import ActionAdversary, Modulation, make_adversaries
 from solver.game.game import Game
+from solver.game.policies import Hold
 from solver.parallel import Replayed
 from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
@@ -68,8 +69,8 @@ def test_targets_and_rollouts_are_those_of_the_cpu(
         ensemble.set_metric(torch.diag(1.0 / limits**2), 10.0)
         value, game = FrozenValue(ensemble), Game(problem, make_adversaries(settings.adversaries), 1.0)
         with torch.no_grad():
-            targets = chunk_targets(game, value, x, Lookahead(0.8, 0.1, 2, 1.0), 0)
-            rolled = rollouts(problem, controller(problem, value, 1.0), x)
+            targets = chunk_targets(game, value, x, Lookahead(0.8, 0.1, 2, Hold(1.0)), 0)
+            rolled = rollouts(problem, controller(problem, value, Hold(1.0)), x)
         found[device] = [each.cpu() for each in (targets, rolled.x, rolled.u, rolled.returns)]
     for here, there in zip(*found.values(), strict=True):
         torch.testing.assert_close(there, here, rtol=1e-3, atol=1e-4)

@@ -22,7 +22,6 @@ from solver.errors import SolverError
 from solver.export.distilled.network import GainPolynomial, SmallNetwork, argument_scale, controller
 from solver.fvi.states import Mixture, StateSource
 from solver.game.closed_form import ClosedFormPolicy
-from solver.game.policies import make_policy
 from solver.plants import make_plant
 from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.parameters import left_all_bounds
@@ -58,7 +57,7 @@ def distil(
 ) -> SmallNetwork:
     """Trained network of the distilled policy. Equal arguments give equal networks on one machine."""
     problem, settings = solution.problem, solution.run.settings
-    teacher = make_policy(problem, solution.value, settings.reaction_periods, drift=settings.drift)
+    teacher = settings.hold.policy(problem, solution.value)
 
     def generator(purpose: Purpose, number: int = 0) -> torch.Generator:
         return torch.Generator().manual_seed(stream(seed, number, purpose))

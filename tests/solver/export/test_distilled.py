@@ -24,7 +24,7 @@ from solver.export.distilled import export
 from solver.export.distilled.cost import WIDTHS, cost, observer_cost, read_budget, widest
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller, emit
 from solver.export.distilled.regression import DistillationLoss, Effort, distil, require_small_loss
-from solver.game.policies import make_policy
+from solver.game.policies import Hold
 from solver.problem.problem import Problem
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
@@ -166,7 +166,7 @@ def test_distillation_learns_the_argument_of_the_runs_policy(gallery_run: Path) 
     problem = solution.problem
     x = problem.sample_domain(500, torch.Generator().manual_seed(9))
     _, control_matrix = problem.robot.affine_dynamics(x)
-    teacher = make_policy(problem, solution.value, 0.0)
+    teacher = Hold(0.0).policy(problem, solution.value)
     w = torch.einsum("bnm,bn->bm", control_matrix, solution.value(x)[1])
     torch.testing.assert_close(teacher.argument(x, solution.value(x)[1]), w)
     networks = [distil(solution, 16, seed, QUICK) for seed in (0, 0, 1)]

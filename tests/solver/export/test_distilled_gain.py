@@ -11,7 +11,6 @@ from torch import Tensor
 from solver.export.distilled import regression
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller
 from solver.export.distilled.regression import target_gain
-from solver.game.policies import make_policy
 from solver.plants.outcome import Controller
 from solver.training.solution import load_solution
 
@@ -21,7 +20,7 @@ def test_the_distilled_gain_at_the_target_is_the_runs(name: str) -> None:
     """Whatever the weights are: du/dx by central differences, for one input and two."""
     solution = load_solution(name)
     problem, scale = solution.problem, argument_scale(solution.problem)
-    teacher = make_policy(problem, solution.value, solution.run.settings.reaction_periods)
+    teacher = solution.run.settings.hold.policy(problem, solution.value)
     gain = target_gain(solution, teacher, scale)
     network = SmallNetwork(solution.ensemble.features, scale, 16, torch.Generator().manual_seed(3), gain)
     step = 2e-3 * problem.state_limits

@@ -25,7 +25,7 @@ from solver.export.distilled import cost as board
 from solver.export.distilled.cost import with_tell
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller, emit
 from solver.export.distilled.regression import target_gain
-from solver.game.policies import make_policy
+from solver.game.policies import Hold
 from solver.plants.outcome import rollouts
 from solver.runs.kinds import KINDS
 from solver.runs.kinds import start as start_run
@@ -141,7 +141,7 @@ def test_a_distilled_network_in_c_is_torchs(family: Family, real: str, tmp_path:
     and the run's gain, whatever the weights are."""
     solution = family.solution
     problem, scale = solution.problem, argument_scale(solution.problem)
-    teacher = make_policy(problem, solution.value, solution.run.settings.reaction_periods)
+    teacher = solution.run.settings.hold.policy(problem, solution.value)
     gain, generator = target_gain(solution, teacher, scale), torch.Generator().manual_seed(3)
     network = SmallNetwork(solution.ensemble.features, scale, 16, generator, gain)
     with torch.no_grad():
@@ -206,7 +206,7 @@ def test_the_stated_cost_bounds_a_call_that_is_told_a_context(pendulum: Path, tm
     """And is no more than 1.5 times of it. The inputs that the board computes are Torch's."""
     solution = load_solution(pendulum, contexts=True)
     problem, scale = solution.problem, argument_scale(solution.problem)
-    gain = target_gain(solution, make_policy(problem, solution.value, 1.0), scale)
+    gain = target_gain(solution, Hold(1.0).policy(problem, solution.value), scale)
     network = SmallNetwork(solution.ensemble.features, scale, width, torch.Generator().manual_seed(3), gain)
     files = {file: text.encode() for file, text in emit(problem, network, "pendulum", ["facts"]).items()}
     for file, content in {**files, **export(load_model("pendulum"), "c")}.items():

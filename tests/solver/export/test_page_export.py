@@ -19,6 +19,7 @@ from modelgen.cli import main as build
 from solver.cli import main
 from solver.export.js_export import numbers
 from solver.export.page_export import emit, engine, observing
+from solver.game.policies import Hold
 from solver.observer.observer import lean
 from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import controller, rollouts, succeeded
@@ -79,7 +80,7 @@ def test_javascript_rollout_equals_python(
         for push in (0.0, 0.5):
             x[:, x.shape[1] // 2 :] += push
             plant = Nominal(problem, torch.as_tensor(theta, dtype=torch.float64))
-            expected = rollouts(problem, controller(problem, value, reaction, drift), x, plant, seconds=3.0)
+            expected = rollouts(problem, controller(problem, value, Hold(reaction, drift)), x, plant, seconds=3.0)
             found = json.loads(script.eval(f"roll({x[0].tolist()}, {theta.tolist()}, {periods}, 0)"))
             np.testing.assert_allclose(found["states"], expected.x[1:, 0].numpy(), atol=1e-6)
             assert found["result"] == pytest.approx(float(expected.returns[0]), rel=1e-6)
@@ -97,7 +98,7 @@ def test_stiction_in_javascript_equals_the_harsh_plant(name: str) -> None:
     script.eval(f"{engine(solution.problem)}\nconst run = {json.dumps(numbers(solution))};\n{LOOP}")
     x = problem.sample_starts(1, torch.Generator().manual_seed(3)).double()
     theta = torch.as_tensor(problem.robot.nominal_parameters, dtype=torch.float64)
-    policy = controller(problem, value, solution.run.settings.reaction_periods)
+    policy = controller(problem, value, solution.run.settings.hold)
     with torch.no_grad():
         expected = rollouts(problem, policy, x, Harsh(problem, Harshness(stiction=2.0), theta), seconds=1.0)
     rolled = [f"roll({x[0].tolist()}, {theta.tolist()}, {len(expected.u)}, {level})" for level in (2, 0)]
@@ -138,7 +139,7 @@ def test_the_observer_in_javascript_is_that_of_evaluate(
     theta[estimated] *= 1.2
     x = problem.sample_starts(1, torch.Generator().manual_seed(3)).double()
     plant = Harsh(problem, Harshness(encoder=1.0, delay=delay), theta)
-    policy = controller(problem, value, solution.run.settings.reaction_periods)
+    policy = controller(problem, value, solution.run.settings.hold)
     parameter = problem.robot.parameter_names[estimated]
     expected = rollouts(problem, policy, x, plant, seconds=seconds, observed=True, estimate=[parameter])
     found = json.loads(script.eval(f"roll({x[0].tolist()}, {theta.tolist()}, {len(expected.u)}, 0)"))
@@ -174,7 +175,7 @@ def test_a_page_leans_against_the_wind(tmp_path: Path) -> None:
     theta[-1] = 1.2
     x = problem.target[None].double().clone()
     plant = Harsh(problem, Harshness(encoder=1.0), theta)
-    policy = controller(problem, value, solution.run.settings.reaction_periods)
+    policy = controller(problem, value, solution.run.settings.hold)
     expected = rollouts(problem, policy, x, plant, seconds=3.0, observed=True, estimate=estimated)
     found = json.loads(script.eval(f"roll({x[0].tolist()}, {theta.tolist()}, {len(expected.u)}, 0)"))
     np.testing.assert_allclose(found["states"][:40], expected.x[1:41, 0].numpy(), atol=3e-4)  # then rounding has grown

@@ -78,7 +78,7 @@ def test_a_javascript_rollout_is_pythons(run: Path) -> None:
     script = racer.MiniRacer()
     script.eval(f"{engine(solution.problem)}\nconst run = {json.dumps(numbers(solution))};\n{LOOP}")
     theta = problem.robot.nominal_parameters
-    act = controller(problem, value, solution.run.settings.reaction_periods, solution.run.settings.drift)
+    act = controller(problem, value, solution.run.settings.hold)
     for x in problem.sample_starts(3, torch.Generator().manual_seed(3)).double():
         expected = rollouts(problem, act, x[None], seconds=0.5)
         found = json.loads(script.eval(f"roll({x.tolist()}, {theta.tolist()}, {len(expected.u)}, 0)"))

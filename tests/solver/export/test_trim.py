@@ -20,6 +20,7 @@ from modelgen.cli import main as modelgen_main
 from solver.cli import main
 from solver.export.js_export import numbers
 from solver.export.page_export import engine
+from solver.game.policies import Hold
 from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
@@ -120,6 +121,6 @@ def test_in_javascript(run: Path, periods: float) -> None:
     x = torch.tensor([[0.4, -0.2]], dtype=torch.float64)
     plant = Harsh(problem, Harshness(delay=1.0), torch.as_tensor(theta))
     with torch.no_grad():
-        expected = rollouts(problem, controller(problem, value, periods), x, plant, seconds=1.0)
+        expected = rollouts(problem, controller(problem, value, Hold(periods)), x, plant, seconds=1.0)
     rolled = json.loads(script.eval(f"roll({x[0].tolist()}, {theta.tolist()}, 25, 0)"))
     np.testing.assert_allclose(rolled["states"], expected.x[1:, 0].numpy(), atol=1e-5)

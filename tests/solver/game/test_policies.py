@@ -20,7 +20,7 @@ from solver.fvi.targets import chunk_targets
 from solver.game.adversaries import Modulation, ParameterAdversary
 from solver.game.closed_form import ClosedFormPolicy
 from solver.game.game import Game
-from solver.game.policies import _contracted, _one_input, _semidefinite
+from solver.game.policies import Hold, _contracted, _one_input, _semidefinite
 from solver.plants.outcome import Controller, controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
@@ -68,7 +68,7 @@ def test_held_input_is_the_best_on_a_grid_of_inputs(
     x = 0.02 * game.problem.sample_domain(12, torch.Generator().manual_seed(1))
     axes = [torch.linspace(-0.99, 0.99, nodes) * limit for limit in game.problem.input_limits]
     inputs = torch.cartesian_prod(*axes).reshape(-1, len(axes))
-    held, closed = (controller(game.problem, value, hold, drift)(x)[0] for hold in (periods, 0.0))
+    held, closed = (controller(game.problem, value, Hold(hold, drift))(x)[0] for hold in (periods, 0.0))
     for i in range(len(x)):
         best = worth(game, value, x[i : i + 1].repeat(len(inputs), 1), inputs, periods, drift).max()
         idle = worth(game, value, x[i : i + 1], torch.zeros_like(held[:1]), periods, drift)[0]
@@ -85,7 +85,7 @@ def test_closed_form_chatters_where_v_is_steep_and_the_policy_for_a_held_input_d
         run = rollouts(game.problem, act, starts.clone(), seconds=3.0)
         return run.x[-125:].abs().amax(0), run.u[-125:].diff(dim=0).abs().mean()
 
-    (_, buzz), (x, calm) = (last_second(controller(game.problem, value, periods)) for periods in (0.0, 1.0))
+    (_, buzz), (x, calm) = (last_second(controller(game.problem, value, Hold(periods))) for periods in (0.0, 1.0))
     assert buzz > 1.0
     assert calm < 1e-2
     assert (x < 0.01).all()
@@ -95,8 +95,8 @@ def test_policy_for_a_held_input_tends_to_the_closed_form_for_a_short_hold(load:
     game, value = Game(Problem(load("furuta"))), Valley(0.1)
     x = game.problem.sample_domain(50, torch.Generator().manual_seed(2))
     closed, closed_cost = controller(game.problem, value)(x)
-    assert float((controller(game.problem, value, 1.0)(x)[0] - closed).abs().max()) > 0.1
-    held, cost = controller(game.problem, value, 1e-4)(x)
+    assert float((controller(game.problem, value, Hold(1.0))(x)[0] - closed).abs().max()) > 0.1
+    held, cost = controller(game.problem, value, Hold(1e-4))(x)
     torch.testing.assert_close(held, closed, rtol=1e-3, atol=1e-3)
     torch.testing.assert_close(cost, closed_cost, rtol=0.02, atol=1e-4)
 
@@ -113,7 +113,7 @@ class Ridge(Valley):
 def test_policy_for_a_held_input_is_the_closed_form_where_v_is_convex(load: Load) -> None:
     game = Game(Problem(load("furuta")))
     x = game.problem.sample_domain(50, torch.Generator().manual_seed(2))
-    closed, held = (controller(game.problem, Ridge(0.1), periods)(x)[0] for periods in (0.0, 1.0))
+    closed, held = (controller(game.problem, Ridge(0.1), Hold(periods))(x)[0] for periods in (0.0, 1.0))
     torch.testing.assert_close(held, closed)
 
 
@@ -121,9 +121,9 @@ def test_policy_for_a_held_input_is_the_closed_form_where_v_is_convex(load: Load
 def test_nan_state_has_a_nan_input_and_leaves_the_others_unchanged(load: Load, name: str) -> None:
     game, value = Game(Problem(load(name))), Valley(5.0)
     x = game.problem.sample_domain(3, torch.Generator().manual_seed(4))
-    before = controller(game.problem, value, 1.0)(x.clone())[0]
+    before = controller(game.problem, value, Hold(1.0))(x.clone())[0]
     x[1, -1] = torch.nan
-    after = controller(game.problem, value, 1.0)(x)[0]
+    after = controller(game.problem, value, Hold(1.0))(x)[0]
     assert bool(after[1].isnan().all())
     torch.testing.assert_close(after[[0, 2]], before[[0, 2]])
 
@@ -133,11 +133,11 @@ def test_policy_of_a_value_step_uses_its_whole_hold_and_the_adversaries_use_its_
     """The input is held for 3 periods and acts with a delay of one, so the policy is the one for 4 periods."""
     game, value = Game(Problem(load(name)), [ParameterAdversary(0.1)]), Valley(0.5)
     x = game.problem.sample_domain(50, torch.Generator().manual_seed(5))
-    policy = Lookahead(0.9, 0.1, 3, reaction_periods=2.0).policy(game.problem, value)
+    policy = Lookahead(0.9, 0.1, 3, hold=Hold(2.0)).policy(game.problem, value)
     modulation = Modulation("stationary", 3 * game.problem.control_step, torch.Generator())
     move = game.move(x, value(x)[1], policy, modulation)
-    torch.testing.assert_close(move.u, controller(game.problem, value, 4.0)(x)[0])
-    assert not torch.allclose(move.u, controller(game.problem, value, 2.0)(x)[0], atol=0.1)
+    torch.testing.assert_close(move.u, controller(game.problem, value, Hold(4.0))(x)[0])
+    assert not torch.allclose(move.u, controller(game.problem, value, Hold(2.0))(x)[0], atol=0.1)
     z = game.problem.robot.hamiltonian_gradient(x, move.u, value(x)[1])[2]
     expected = game.problem.theta - 0.1 * game.problem.theta.abs() * torch.sign(z)
     lower, upper = game.problem.theta_bounds.T
@@ -149,11 +149,11 @@ def test_one_step_targets_use_the_policy_for_a_held_input(load: Load) -> None:
     game = Game(Problem(load("furuta")))
     ensemble = make_ensemble(load("furuta"), make_settings("fast", load("furuta")))
     value, x = FrozenValue(ensemble), game.problem.sample_domain(40, torch.Generator().manual_seed(6))
-    u, cost = controller(game.problem, value, 2.0)(x)
+    u, cost = controller(game.problem, value, Hold(2.0))(x)
     h = game.problem.control_step
     after, state_cost = integrate_period(game.problem, x.clone(), u, None)
     expected = -state_cost - h * cost + game.problem.discount(1) * value(after)[0]
-    targets = {s: chunk_targets(game, value, x.clone(), Lookahead(0.0, 0.1, 1, s), 0) for s in (0.0, 2.0)}
+    targets = {s: chunk_targets(game, value, x.clone(), Lookahead(0.0, 0.1, 1, Hold(s)), 0) for s in (0.0, 2.0)}
     torch.testing.assert_close(targets[2.0], expected)
     assert not torch.allclose(targets[0.0], expected, rtol=1e-3)
 
@@ -185,7 +185,7 @@ def test_run_is_evaluated_with_the_reaction_periods_of_its_training(
     assert_close(logged["return_mean"], again["return_mean"], periods=25)
     solution = load_solution(tmp_path)
     x = solution.problem.sample_domain(7, torch.Generator().manual_seed(0))
-    expected = controller(solution.problem, solution.value, 2.0)(x.clone())[0]
+    expected = controller(solution.problem, solution.value, Hold(2.0))(x.clone())[0]
     assert_close(solver.load_policy(tmp_path)(x.numpy()), expected)
     assert not np.allclose(solver.load_policy(tmp_path, reaction_periods=0)(x.numpy()), expected, rtol=1e-3)
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
-from solver.game.policies import make_policy
+from solver.game.policies import Hold
 from solver.local.basin import cost_to_go, find_basin, near_target, shell
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
@@ -38,7 +38,7 @@ def rod(load: Load) -> Problem:
 @pytest.fixture(scope="module")
 def basin(rod: Problem) -> Basin:
     """That of the pendulum whose input is held for one period."""
-    found = find_basin(rod, 1.0)
+    found = find_basin(rod, Hold(1.0))
     assert isinstance(found, Basin)
     return found
 
@@ -85,7 +85,7 @@ def costs(problem: Problem, basin: Basin, x: Tensor, seconds: float) -> tuple[Te
             e[:, i] = torch.atan2(torch.sin(e[:, i]), torch.cos(e[:, i]))
         return -torch.einsum("bi,ij,bj->b", e, basin.cost, e), -2.0 * e @ basin.cost
 
-    policy, paid = make_policy(problem, value, 1.0), torch.zeros(len(x))
+    policy, paid = Hold(1.0).policy(problem, value), torch.zeros(len(x))
     for k in range(round(seconds / problem.control_step)):
         u, action, *_ = policy.respond(x, value(x)[1])
         x, state = integrate_period(problem, x, u)
@@ -134,7 +134,7 @@ def allowed(basin: Basin) -> float:
 @pytest.mark.slow
 def test_a_small_cost_may_be_wrong_by_much(rod: Problem, basin: Basin) -> None:
     """Without the allowance for what is negligible beside the whole task, the basin is smaller."""
-    strict = find_basin(rod, 1.0, negligible=0.0)
+    strict = find_basin(rod, Hold(1.0), negligible=0.0)
     assert strict is not None
     assert strict.level < basin.level
 
@@ -162,7 +162,7 @@ def test_a_shell_lies_on_the_boundary_on_all_sides(rod: Problem, basin: Basin) -
 def test_a_linear_robot_keeps_it_up_to_its_limits(tmp_path: Path) -> None:
     """V is the quadratic form everywhere: an ellipsoid of level L reaches sqrt(L inv(P)_ii) along state i."""
     problem = built(tmp_path, "rail", ON_THE_LEVEL)
-    found = find_basin(problem, 1.0)
+    found = find_basin(problem, Hold(1.0))
     assert isinstance(found, Basin)
     largest = float((problem.state_limits**2 / torch.linalg.inv(found.cost).diagonal()).min())
     assert 0.45 * largest < found.level < 1.05 * largest
@@ -173,7 +173,7 @@ def test_there_is_none_at_a_target_that_cannot_be_held(tmp_path: Path) -> None:
     """A pendulum that no input reaches."""
     problem = built(tmp_path, "falling", FALLING)
     assert cost_to_go(problem) is None
-    assert find_basin(problem, 1.0) is None
+    assert find_basin(problem, Hold(1.0)) is None
 
 
 @pytest.mark.slow
@@ -181,7 +181,7 @@ def test_a_target_that_an_input_holds_has_one(tmp_path: Path) -> None:
     """A weight that sinks without its trim."""
     problem = built(tmp_path, "lifted", LIFTED)
     assert float(problem.trim) != 0.0
-    assert find_basin(problem, 1.0) is not None
+    assert find_basin(problem, Hold(1.0)) is not None
 
 
 @pytest.mark.slow
@@ -189,7 +189,7 @@ def test_there_is_none_where_a_motion_never_ends(tmp_path: Path) -> None:
     """The discount makes the cost of a mass that drifts for ever finite, but it does not arrive."""
     problem = built(tmp_path, "adrift", ADRIFT)
     assert cost_to_go(problem) is not None
-    assert find_basin(problem, 1.0) is None
+    assert find_basin(problem, Hold(1.0)) is None
 
 
 def test_a_free_wheel_has_no_part_in_the_cost(load: Load) -> None:

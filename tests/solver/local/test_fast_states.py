@@ -14,6 +14,7 @@ from modelgen import Quadratic, Robot
 from modelgen.loader import CompiledRobot
 from solver.game.adversaries import Disturbed
 from solver.game.game import Game, Move
+from solver.game.policies import Hold
 from solver.local.basin import cost_to_go, find_basin
 from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
@@ -69,14 +70,14 @@ def test_the_limit_of_a_fast_state_is_no_brake(strong: CompiledRobot) -> None:
 @pytest.mark.slow
 def test_the_basin_holds_states_whose_fast_rate_is_at_its_limit(strong: CompiledRobot) -> None:
     problem = Problem(strong)
-    basin, riccati = find_basin(problem, 1.0), cost_to_go(problem)
+    basin, riccati = find_basin(problem, Hold(1.0)), cost_to_go(problem)
     assert isinstance(basin, Basin)
     assert riccati is not None
     least = (0.5**2) / float(torch.linalg.inv(torch.as_tensor(riccati[0]))[1, 1])  # the ellipsoid that meets the limit
     assert basin.level > 2.0 * least
     x = torch.tensor([[0.0, 0.5]])
     assert bool(basin.distance(x) < basin.level)
-    act = controller(problem, lambda rows: basin.quadratic(rows)[:2], 1.0)
+    act = controller(problem, lambda rows: basin.quadratic(rows)[:2], Hold(1.0))
     assert bool(rollouts(problem, act, x).success.all())
 
 

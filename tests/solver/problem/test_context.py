@@ -15,7 +15,7 @@ from solver.commands.changes import read_given
 from solver.errors import SolverError
 from solver.game.adversaries import Modulation, make_adversaries
 from solver.game.game import Game
-from solver.game.policies import make_policy
+from solver.game.policies import Hold
 from solver.plants.outcome import controller, rollouts
 from solver.problem.context import Context, Given
 from solver.problem.given import effects, resolve
@@ -154,7 +154,7 @@ def test_a_value_step_of_rows_is_that_of_each_robot(load: Load, name: str) -> No
 
     def step(problem: Problem, at: torch.Tensor, radii: dict[str, float]) -> tuple[Any, ...]:
         game = Game(problem, make_adversaries(radii), limit_cost=1.0)
-        policy = make_policy(problem, quadratic(n), 1.0, 2)
+        policy = Hold(1.0).policy(problem, quadratic(n), 2)
         modulation = Modulation("stationary", 0.1, torch.Generator().manual_seed(0))
         move = game.move(at, quadratic(n)(at)[1], policy, modulation)
         return (*game.advance(at, move, 2), move)
@@ -183,13 +183,13 @@ def test_a_value_step_of_rows_is_that_of_each_robot(load: Load, name: str) -> No
 def test_a_rollout_keeps_its_context(load: Load) -> None:
     told = Problem(load("pendulum"), given=BOTH)
     rows = told.sample_starts(4, torch.Generator().manual_seed(0))
-    result = rollouts(told, controller(told, quadratic(2), 1.0), rows, seconds=0.4)
+    result = rollouts(told, controller(told, quadratic(2), Hold(1.0)), rows, seconds=0.4)
     assert torch.equal(result.x[..., 2:], rows[:, 2:].expand(len(result.x), -1, -1))
     assert result.at_limit.shape == (4, 2)
     context = Context(BOTH, load("pendulum").metadata, torch.ones(2))
     for i, theta in enumerate(context.theta(rows[:, 2:]).tolist()):
         single = Problem(load("pendulum").with_nominal(theta))
-        alone = rollouts(single, controller(single, quadratic(2), 1.0), rows[i : i + 1, :2], seconds=0.4)
+        alone = rollouts(single, controller(single, quadratic(2), Hold(1.0)), rows[i : i + 1, :2], seconds=0.4)
         assert_close(result.x[:, i, :2], alone.x[:, 0], len(result.x))
         assert_close(result.returns[i], alone.returns[0], len(result.x))
 

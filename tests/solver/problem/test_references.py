@@ -17,7 +17,7 @@ from solver.errors import SolverError
 from solver.evaluation.statistics import ParameterRange, make_box
 from solver.game.adversaries import Modulation, make_adversaries
 from solver.game.game import Game
-from solver.game.policies import make_policy
+from solver.game.policies import Hold
 from solver.gym.environment import RobotEnv, RobotVectorEnv
 from solver.local.basin import find_basin, near_target, shell
 from solver.observer.observability import estimated_parameters
@@ -45,7 +45,7 @@ def problem_of(robot: CompiledRobot, given: Any = ()) -> Problem:
 
 def networks(problem: Problem) -> Ensemble:
     """Untrained networks with the basins of a problem."""
-    basin = find_basin(problem, 0.0)
+    basin = find_basin(problem, Hold(0.0))
     assert isinstance(basin, BasinFamily)
     ensemble = make_ensemble(problem.robot, Settings(members=2, layers=2, width=16), problem.context)
     ensemble.place(basin)
@@ -187,7 +187,7 @@ def test_a_value_step_is_that_of_the_robot_with_this_target_and_no_adversary_mov
     def step(problem: Problem, at: torch.Tensor, radii: dict[str, float]) -> tuple[Any, ...]:
         game = Game(problem, make_adversaries(radii), limit_cost=1.0)
         value = lambda rows: (-rows[:, :2].square().sum(1), -2.0 * rows[:, :2])  # noqa: E731
-        policy = make_policy(problem, value, 1.0, 2)
+        policy = Hold(1.0).policy(problem, value, 2)
         move = game.move(at, value(at)[1], policy, Modulation("stationary", 0.1, torch.Generator().manual_seed(0)))
         return (*game.advance(at, move, 2), move)
 
@@ -309,7 +309,7 @@ def test_the_current_that_holds_an_arm_follows_its_mass() -> None:
     np.testing.assert_allclose(u[:, 0], 0.5 * targets[:, 2], rtol=1e-4)
     assert float(problem.robot.dynamics(targets, u, theta).abs().max()) < 1e-3
     assert_close(problem.robot.with_nominal([1.2, 0.5]).metadata.task.target[2], float(targets[2, 2]))
-    basin, rho = find_basin(problem, 0.0), problem.discount_rate
+    basin, rho = find_basin(problem, Hold(0.0)), problem.discount_rate
     assert isinstance(basin, BasinFamily)
     for kg, form in zip(mass.tolist(), basin.at(problem.told(targets, theta)).cost, strict=True):
         A = np.array([[0, 1, 0], [0, 0, 0.5 / (kg * 0.25)], [0, -10, -10]])

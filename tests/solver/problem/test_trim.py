@@ -11,7 +11,7 @@ from sympy import cos, sin
 import modelgen
 from modelgen import LogCos, Quadratic, Robot
 from modelgen.builder import build_artifact
-from solver.game.policies import _contracted, _one_input, _semidefinite
+from solver.game.policies import Hold, _contracted, _one_input, _semidefinite
 from solver.gym.environment import RobotEnv
 from solver.local.basin import cost_to_go, find_basin
 from solver.local.linearization import linearization
@@ -99,14 +99,14 @@ def test_the_cost_to_go_is_that_of_scipys_riccati_equation(problem: Problem) -> 
     found = cost_to_go(problem)
     assert found is not None
     np.testing.assert_allclose(found[0], expected, rtol=1e-4)
-    basin = find_basin(problem, 1.0)
+    basin = find_basin(problem, Hold(1.0))
     assert isinstance(basin, Basin)
     x = torch.tensor([[0.1, 0.0]])
 
     def value(at: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return -basin.distance(at), -2.0 * basin.error(at) @ basin.cost
 
-    held = rollouts(problem, controller(problem, value, 1.0), x)
+    held = rollouts(problem, controller(problem, value, Hold(1.0)), x)
     P = solve_continuous_are(A, B, np.diag([1.0, 0.1]), np.array([[WEIGHT]]))
     assert -float(held.returns[0]) == pytest.approx(float(P[0, 0]) * 0.01, rel=0.1)
     np.testing.assert_allclose(held.u[-1], problem.trim[None], rtol=1e-3)

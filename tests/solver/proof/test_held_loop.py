@@ -9,7 +9,6 @@ from scipy.integrate import solve_ivp
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
-from solver.game.policies import make_policy
 from solver.proof.held_loop import Cells, HeldLoop
 from solver.training.solution import Solution, load_solution
 
@@ -19,7 +18,7 @@ COUNT = 20
 
 def commanded(solution: Solution, x: Array) -> Array:
     """Inputs (N, m) of the shipped policy at states (N, n)."""
-    policy = make_policy(solution.problem, solution.value, solution.run.settings.reaction_periods)
+    policy = solution.run.settings.hold.policy(solution.problem, solution.value)
     states = torch.as_tensor(x, dtype=torch.float32)
     return np.asarray(policy.respond(states, solution.value(states)[1]).u, np.float64)
 

@@ -89,7 +89,7 @@ def test_the_policy_of_told_values_is_the_networks_at_this_context(family: Path)
     problem = Problem(robot, given=run.given)
     ensemble = make_ensemble(robot, run.settings, problem.context)
     ensemble.load_state_dict((checkpoint["best"] or checkpoint)["ensemble"])
-    act = controller(problem, FrozenValue(ensemble), run.settings.reaction_periods)
+    act = controller(problem, FrozenValue(ensemble), run.settings.hold)
 
     def expected(mass: float, length: float) -> torch.Tensor:
         c = torch.tensor([(mass - 1.0) / 0.5, (length - 1.0) / 0.2])

@@ -65,7 +65,7 @@ def test_the_policy_is_told_its_goal(run: Path) -> None:
     policy, x = solver.load(run).policy, np.array([[0.3, -0.2], [1.5, 1.0], [0.41, 0.0]], np.float32)
     assert policy.told == ("goal",)
     solution = load_solution(run, contexts=True)
-    act = controller(solution.problem, solution.value, solution.run.settings.reaction_periods)
+    act = controller(solution.problem, solution.value, solution.run.settings.hold)
     for goal in (-0.7, 0.0, 0.4):
         rows = torch.cat([torch.from_numpy(x), torch.full((3, 1), goal)], 1)
         np.testing.assert_allclose(policy(x, goal=goal), act(rows)[0], rtol=1e-3, atol=1e-3)

@@ -12,6 +12,7 @@ from scipy.linalg import solve_continuous_are
 from modelgen.linear import weights
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.game.policies import Hold
 from solver.local.basin import find_basin, near_target, shell
 from solver.problem.context import Given
 from solver.problem.given import resolve
@@ -54,7 +55,7 @@ def made(request: pytest.FixtureRequest) -> tuple[Problem, Ensemble]:
     """A problem with told parameters, and networks with its basins."""
     robot = load_robot(request.param, "cpu", None)
     problem = Problem(robot, given=resolve(robot, GIVEN[request.param]))
-    basin = find_basin(problem, 1.0)
+    basin = find_basin(problem, Hold(1.0))
     assert isinstance(basin, BasinFamily)
     return problem, family_of(robot, basin, 2)
 
@@ -147,7 +148,7 @@ def test_the_boundary_of_every_basin_has_its_level(made: tuple[Problem, Ensemble
 def test_a_form_that_a_polynomial_misses_is_refused(load: Load) -> None:
     problem = Problem(load("pendulum"), given=(Given("length", 0.01, 50.0),))
     with pytest.raises(SolverError, match=r"length: .*--given length=0\.8x:1\.2x"):
-        find_basin(problem, 1.0)
+        find_basin(problem, Hold(1.0))
 
 
 def test_a_set_point_takes_no_degree_from_the_parameters() -> None:
