@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+# Of OpenBLAS and MKL, here and in every process that a test starts: read when NumPy and Torch are imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Numba refuses another number of threads once it has launched some, so it has to be stated before any test.
 os.environ.setdefault("NUMBA_NUM_THREADS", "2")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import sys
@@ -17,7 +18,7 @@ import modelgen
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.training.settings import Settings
-from tests.solver.small_trainings import shortened, start
+from tests.solver.small_trainings import shortened, start, start_family
 
 TINY: dict[str, Any] = {
     "iterations": 5,
@@ -171,6 +172,26 @@ def gallery_run(tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPath
     folder = tmp_path_factory.mktemp("runs") / "gallery"
     start("pendulum", "fast", tiny(evaluate_every=5), folder)  # once: its rollouts have 625 control periods
     return folder
+
+
+@pytest.fixture(scope="session")
+def trained_family(tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """trained_family(robot): a run of one of FAMILIES with the basins of all contexts, trained a little and, because
+    these basins take most of a minute, once for all workers; tests must not change it."""
+    parent = tmp_path_factory.getbasetemp()
+    parent = parent.parent if "PYTEST_XDIST_WORKER" in os.environ else parent
+
+    def of(name: str) -> Path:
+        folder = parent / f"family_{name}"
+        with (parent / f"family_{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                changes = {"iterations": 1, "states": 32, "epochs": 1, "episodes": 2, "basin": True}
+                start_family(name, tiny("cfvi", **changes, reaction_periods=1.0), parent / f"unfinished_{name}")
+                (parent / f"unfinished_{name}").rename(folder)
+        return folder
+
+    return of
 
 
 @pytest.fixture

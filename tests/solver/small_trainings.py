@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from unittest import mock
@@ -19,11 +21,19 @@ from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
 from solver.runs.folder import Report, read_metrics
-from solver.training.lifecycle import resume
+from solver.training.lifecycle import plan, resume
 from solver.training.run import RunDescription, load_run_checkpoint
 from solver.training.settings import Settings
+from tests.solver.references import lean
 
 MODELS = Path(__file__).parents[2] / "models"
+#: What the policies of some families are told.
+FAMILIES = {
+    "pendulum": {"mass": (0.5, 1.5), "length": (0.8, 1.2)},  # one input, an angle that wraps, no trim
+    "planar_quadrotor": {"mass": (0.4, 0.6)},  # a trim that moves with the mass, two inputs
+    "quadrotor": {"mass": (0.4, 0.6)},  # and a rotation
+    "lean": {"mass": (0.5, 1.5)},  # a reference, with which target and trim move
+}
 
 
 def shortened(folder: Path, robots: Sequence[str], horizon: float, rate: int) -> str:
@@ -56,9 +66,10 @@ def start(
     kinds.start(kinds.KINDS[0], run, folder, report, overwrite)
 
 
-def start_unjudged(robot: str, settings: Settings, folder: Path) -> None:
-    """Train a new run of a shipped robot whose weights matter and whose quality does not: its rollouts take 0.2 s of
-    the robot's time, and not seconds."""
+@contextmanager
+def unjudged() -> Iterator[None]:
+    """Trainings whose weights matter and whose quality does not: the rollouts that judge them take 0.2 s of the
+    robot's time, and not seconds."""
 
     def briefly(problem: Problem, act: Controller, rows: Tensor, theta: Tensor | None = None) -> Ended:
         problem = copy.copy(problem)
@@ -69,7 +80,20 @@ def start_unjudged(robot: str, settings: Settings, folder: Path) -> None:
         mock.patch("solver.training.selection.rollouts", partial(rollouts, seconds=0.2)),
         mock.patch("solver.training.selection.until_rest", briefly),
     ):
+        yield
+
+
+def start_unjudged(robot: str, settings: Settings, folder: Path) -> None:
+    """Train a new run of a shipped robot, `unjudged`."""
+    with unjudged():
         start(robot, "fast", settings, folder)
+
+
+def start_family(name: str, settings: Settings, folder: Path) -> None:
+    """Train a new run of one of FAMILIES, `unjudged`."""
+    _, run = plan(name, str(lean().folder.parent) if name == "lean" else None, given=FAMILIES[name])
+    with unjudged():
+        kinds.start(kinds.KINDS[0], replace(run, settings=settings), folder, quiet)
 
 
 def baseline(

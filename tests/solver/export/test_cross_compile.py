@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from modelgen.builder import export as export_model
-from modelgen.derivation.model_file import load as load_model
 from solver.export.c_export import emit, emit_observer
+from solver.export.c_folder import kernels
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
 from tests.solver.export.test_distilled import sources
@@ -78,7 +77,7 @@ def exported(
     solution = load_solution(folder / "run", reaction_periods=1.0)
     for file, text in {**emit(solution, name), **emit_observer(solution.problem)}.items():
         (whole / file).write_text(text)
-    for file, content in export_model(load_model(name), "c").items():
+    for file, content in kernels(solution.problem, observer=True).items():
         (whole / file).write_bytes(content)
     sources(solution, 16, small)
     return name, whole, small

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 import torch
 
-from modelgen.builder import export as export_model
-from modelgen.derivation.model_file import load as load_model
 from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import SolverError
@@ -47,7 +45,7 @@ def sources(solution: Solution, width: int, folder: Path) -> tuple[SmallNetwork,
     with torch.no_grad():
         network.weights[-1].mul_(3.0)
     files = {file: text.encode() for file, text in emit(solution.problem, network, name, ["facts"]).items()}
-    for file, content in {**files, **export_model(load_model(name), "c")}.items():
+    for file, content in {**files, **kernels(solution.problem)}.items():
         (folder / file).write_bytes(content)
     return network, folder
 

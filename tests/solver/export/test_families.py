@@ -7,51 +7,31 @@ import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
 import torch
 
 import solver
-from modelgen import Robot
-from modelgen.builder import export
-from modelgen.derivation.model_file import load as load_model
 from solver.cli import main
+from solver.export.c_folder import kernels
 from solver.export.distilled import cost as board
 from solver.export.distilled.cost import with_tell
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller, emit
 from solver.export.distilled.regression import target_gain
 from solver.game.policies import Hold
-from solver.plants.outcome import rollouts
-from solver.runs.kinds import KINDS
-from solver.runs.kinds import start as start_run
-from solver.training.lifecycle import plan
-from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from tests.closeness import assert_close
 from tests.modelgen.support.fmus import Instance, complaints
 from tests.solver.export.test_c_export import COMPILER, STRICT, called, needs_compiler
 from tests.solver.export.test_page_export import LOOP
-from tests.solver.references import lean, leaning_robot
-from tests.solver.small_trainings import quiet
+from tests.solver.small_trainings import FAMILIES
 
 pytestmark = pytest.mark.slow  # a training of a family for every robot
 
 Array = np.ndarray[Any, Any]
-GIVEN = {
-    "pendulum": {"mass": (0.5, 1.5), "length": (0.8, 1.2)},  # one input, an angle that wraps, no trim
-    "planar_quadrotor": {"mass": (0.4, 0.6)},  # a trim that moves with the mass, two inputs
-    "quadrotor": {"mass": (0.4, 0.6)},  # and a rotation
-    "lean": {"mass": (0.5, 1.5)},  # a reference, with which target and trim move
-}
-
-
-def model_of(name: str) -> Robot:
-    return leaning_robot() if name == "lean" else load_model(name)
 
 
 @dataclass(frozen=True)
@@ -93,21 +73,9 @@ class Family:
         return self.solution.controller()(torch.cat([self.rows[:, :n], self.rows[:, n:].flip(0)], 1))[0].numpy()
 
 
-def trained(name: str, tiny: Callable[..., Settings], folder: Path) -> Path:
-    """A run of a family with the basins of all contexts, trained a little."""
-    _, run = plan(name, str(lean().folder.parent) if name == "lean" else None, given=GIVEN[name])
-    changes: dict[str, Any] = {"iterations": 1, "states": 32, "epochs": 1, "episodes": 2, "basin": True}
-    run = replace(run, settings=tiny("cfvi", **changes, reaction_periods=1.0))
-    with mock.patch("solver.training.selection.rollouts", partial(rollouts, seconds=0.1)):
-        start_run(KINDS[0], run, folder, quiet)
-    return folder
-
-
-@pytest.fixture(scope="module", params=list(GIVEN))
-def family(
-    request: pytest.FixtureRequest, tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory
-) -> Family:
-    run = trained(request.param, tiny, tmp_path_factory.mktemp(request.param) / "run")
+@pytest.fixture(scope="module", params=list(FAMILIES))
+def family(request: pytest.FixtureRequest, trained_family: Callable[[str], Path]) -> Family:
+    run = trained_family(request.param)
     solution = load_solution(run, contexts=True)
     problem, generator = solution.problem, torch.Generator().manual_seed(1)
     rows = problem.sample_domain(120, generator)
@@ -124,8 +92,6 @@ def family(
 def test_in_c(family: Family, real: str, tmp_path: Path) -> None:
     name, m = family.solution.problem.robot.name, len(family.solution.problem.input_limits)
     assert main(["export", str(family.run), "--c", str(tmp_path)]) == 0
-    for file, content in export(model_of(name), "c").items():
-        (tmp_path / file).write_bytes(content)
     sources = [str(tmp_path / f"{name}{end}.c") for end in ("", "_policy", "_policy_driver")]
     command = [str(COMPILER), *STRICT, f"-D{name.upper()}_REAL={real}", *sources, "-lm", "-o", str(tmp_path / "driver")]
     subprocess.run(command, check=True)
@@ -148,7 +114,7 @@ def test_a_distilled_network_in_c_is_torchs(family: Family, real: str, tmp_path:
         network.weights[-1].mul_(3.0)
     name, m, n = problem.robot.name, len(problem.input_limits), len(problem.target)
     files = {file: text.encode() for file, text in emit(problem, network, name, ["facts"]).items()}
-    for file, content in {**files, **export(model_of(name), "c")}.items():
+    for file, content in {**files, **kernels(problem)}.items():
         (tmp_path / file).write_bytes(content)
     sources = [str(tmp_path / f"{name}{end}.c") for end in ("", "_policy", "_policy_driver")]
     command = [str(COMPILER), *STRICT, f"-D{name.upper()}_REAL={real}", *sources, "-lm", "-o", str(tmp_path / "driver")]
@@ -196,8 +162,8 @@ int main(void) {
 
 
 @pytest.fixture(scope="module")
-def pendulum(tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return trained("pendulum", tiny, tmp_path_factory.mktemp("one") / "run")
+def pendulum(trained_family: Callable[[str], Path]) -> Path:
+    return trained_family("pendulum")
 
 
 @pytest.mark.skipif(bool(board.missing_tools()), reason=f"not installed: {board.missing_tools()}")
@@ -209,7 +175,7 @@ def test_the_stated_cost_bounds_a_call_that_is_told_a_context(pendulum: Path, tm
     gain = target_gain(solution, Hold(1.0).policy(problem, solution.value), scale)
     network = SmallNetwork(solution.ensemble.features, scale, width, torch.Generator().manual_seed(3), gain)
     files = {file: text.encode() for file, text in emit(problem, network, "pendulum", ["facts"]).items()}
-    for file, content in {**files, **export(load_model("pendulum"), "c")}.items():
+    for file, content in {**files, **kernels(problem)}.items():
         (tmp_path / file).write_bytes(content)
     rows = problem.sample_domain(100, torch.Generator().manual_seed(1))
     counts = board.measured(problem, tmp_path, board.shown(problem, rows).numpy(), board.told_policy(problem))
@@ -225,8 +191,6 @@ def test_the_stated_cost_bounds_a_call_that_is_told_a_context(pendulum: Path, tm
 def test_a_context_in_c_is_held_within_its_ranges(pendulum: Path, tmp_path: Path) -> None:
     """It says so, and an entry that is not a number counts as nominal."""
     assert main(["export", str(pendulum), "--c", str(tmp_path)]) == 0
-    for file, content in export(load_model("pendulum"), "c").items():
-        (tmp_path / file).write_bytes(content)
     (tmp_path / "main.c").write_text(MAIN)
     sources = [str(tmp_path / file) for file in ("main.c", "pendulum.c", "pendulum_policy.c")]
     subprocess.run([str(COMPILER), *STRICT, *sources, "-lm", "-o", str(tmp_path / "main")], check=True)
@@ -345,8 +309,6 @@ def test_an_observer_in_c_estimates_what_a_family_is_told(pendulum: Path, tmp_pa
     """It compiles without a warning; the estimates go into the context, and need no shift of the input."""
     words = ["export", str(pendulum), "--c", str(tmp_path), "--observer", "--estimate"]
     assert main([*words, "mass"]) == 0
-    for file, content in export(load_model("pendulum"), "c").items():
-        (tmp_path / file).write_bytes(content)
     for file in ("pendulum_observer.c", "pendulum_policy.c"):
         subprocess.run([str(COMPILER), *STRICT, "-c", str(tmp_path / file), "-o", str(tmp_path / "out.o")], check=True)
     assert "pendulum_observer_know" in (tmp_path / "pendulum_observer.h").read_text()

@@ -12,7 +12,6 @@ import pytest
 
 from solver.cli import main
 from solver.training.settings import Settings
-from tests.solver.export.test_families import trained
 from tests.solver.small_trainings import start_unjudged
 
 CHROMIUM = shutil.which("chromium")
@@ -260,11 +259,13 @@ def test_a_story_is_told_and_the_robot_stays_in_its_picture(page: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
-def test_a_family_is_told_what_is_found_and_its_target_moves(tiny: Callable[..., Settings], tmp_path: Path) -> None:
+def test_a_family_is_told_what_is_found_and_its_target_moves(
+    trained_family: Callable[[str], Path], tmp_path: Path
+) -> None:
     """To where the pointer is, within the range of the reference; the slider shows it."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="there is no playwright; pip install playwright")
     path = tmp_path / "page.html"
-    assert main(["page", str(trained("lean", tiny, tmp_path / "run")), "--out", str(path)]) == 0
+    assert main(["page", str(trained_family("lean")), "--out", str(path)]) == 0
     with sync_api.sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 390, "height": 844})

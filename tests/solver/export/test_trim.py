@@ -5,10 +5,8 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -29,7 +27,7 @@ from solver.training.solution import load_solution
 from solver.value.frozen import FrozenValue
 from tests.solver.export.test_c_export import called, compiled, needs_compiler
 from tests.solver.export.test_page_export import LOOP
-from tests.solver.small_trainings import start
+from tests.solver.small_trainings import start, unjudged
 
 MODEL = '''
 """A body that rotors lift, and a rail."""
@@ -61,7 +59,7 @@ def run(
     model = folder / f"{name}.py"
     model.write_text(MODEL.format(name=name, rotors=rotors, cost=cost, weight=weight))
     assert modelgen_main(["build", str(model), "--generated", str(folder / "generated")]) == 0
-    with mock.patch("solver.training.selection.rollouts", partial(rollouts, seconds=0.2)):
+    with unjudged():
         settings = tiny(iterations=2, algorithm="cfvi", reaction_periods=1.0)
         start(name, "fast", settings, folder / "run", str(folder / "generated"))
     return folder / "run"

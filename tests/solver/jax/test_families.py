@@ -12,17 +12,16 @@ import torch
 
 import solver
 from solver.errors import SolverError
-from solver.training.settings import Settings
 from solver.training.solution import load_solution
-from tests.solver.export.test_families import GIVEN, trained
+from tests.solver.small_trainings import FAMILIES
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pendulum", "planar_quadrotor", "lean"])
-def test_beside_torch(name: str, tiny: Callable[..., Settings], tmp_path: Path) -> None:
-    run = trained(name, tiny, tmp_path / "run")
+def test_beside_torch(name: str, trained_family: Callable[[str], Path]) -> None:
+    run = trained_family(name)
     solution = load_solution(run, contexts=True)
     problem, context = solution.problem, solution.problem.context
     assert context is not None
@@ -43,9 +42,9 @@ def test_beside_torch(name: str, tiny: Callable[..., Settings], tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_derivative_by_what_is_told(tiny: Callable[..., Settings], tmp_path: Path) -> None:
-    functions = solver.load(trained("pendulum", tiny, tmp_path / "run")).to_jax()
-    assert set(GIVEN["pendulum"]) == {"mass", "length"}
+def test_a_derivative_by_what_is_told(trained_family: Callable[[str], Path]) -> None:
+    functions = solver.load(trained_family("pendulum")).to_jax()
+    assert set(FAMILIES["pendulum"]) == {"mass", "length"}
     x = np.array([2.0, 0.5], np.float32)
     slope = float(jax.grad(lambda mass: functions.value(x, mass=mass))(1.1))
     step = 0.02

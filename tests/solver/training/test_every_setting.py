@@ -14,6 +14,7 @@ from modelgen.loader import CompiledRobot
 from solver.training.session import Session, workers_of
 from solver.training.settings import Settings
 from solver.value.frozen import FrozenValue
+from tests.solver.small_trainings import unjudged
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +75,7 @@ def learned(load: Callable[[str], CompiledRobot]) -> Callable[..., torch.Tensor]
     def of(**changes: Any) -> torch.Tensor:
         settings = Settings(**{**BASE, **changes})
         session = Session(robot, settings)
-        with workers_of(settings) as workers:
+        with unjudged(), workers_of(settings) as workers:
             list(session.rows(workers))
         return FrozenValue(session.value)(x)[0]
 

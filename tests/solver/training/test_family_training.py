@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -162,15 +160,10 @@ def test_exports_hold_the_policy_of_the_told_robot(family: Path, tmp_path: Path)
     assert main(["export", str(family), "--c", str(tmp_path), "--set", "torque=1"]) == 2
 
 
-def test_a_heavier_robot_hovers_with_more_thrust(tiny: Callable[..., Settings], tmp_path: Path) -> None:
+def test_a_heavier_robot_hovers_with_more_thrust(trained_family: Callable[[str], Path]) -> None:
     """The trim of the told robot, in the policy and in its cost."""
-    _, run = plan("planar_quadrotor", given={"mass": (0.4, 0.6)})
-    changes: dict[str, Any] = {"iterations": 1, "states": 32, "epochs": 1, "episodes": 2, "basin": True}
-    run = replace(run, settings=tiny("cfvi", **changes, reaction_periods=1.0))
-    with mock.patch("solver.training.selection.rollouts", partial(rollouts, seconds=0.1)):
-        start(KINDS[0], run, tmp_path / "run", quiet)
     for mass in (0.486, 0.6):
-        solution = load_solution(tmp_path / "run", told={"mass": mass})
+        solution = load_solution(trained_family("planar_quadrotor"), told={"mass": mass})
         problem, thrust = solution.problem, mass * 9.81 / 2
         np.testing.assert_allclose(problem.trim, [thrust, thrust], atol=1e-4)
         u, cost = solution.controller()(problem.target[None])

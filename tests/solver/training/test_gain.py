@@ -20,7 +20,6 @@ from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from tests.closeness import assert_close
 from tests.solver.conftest import TINY
-from tests.solver.export.test_families import trained
 from tests.solver.small_trainings import start_unjudged
 
 STEP = 1e-5
@@ -79,9 +78,9 @@ def test_of_a_robot_with_a_rotation(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "told"), [("pendulum", {"mass": 1.2}), ("lean", {})])
 def test_of_a_policy_that_is_told_parameters(
-    name: str, told: Mapping[str, Change], tiny: Callable[..., Settings], tmp_path: Path
+    name: str, told: Mapping[str, Change], trained_family: Callable[[str], Path]
 ) -> None:
-    require_equal_to_differences(trained(name, tiny, tmp_path / "run"), told=told)
+    require_equal_to_differences(trained_family(name), told=told)
 
 
 @pytest.mark.slow
