@@ -2,8 +2,9 @@
 
 The information matrix of a motion is the sum of J' J over its samples, with J the derivative of the measured states by
 the parameters, in standard deviations. J is taken in windows with free starts, as `modelgen identify` fits them. The
-larger its determinant, the smaller the confidence set (V. V. Fedorov, Theory of Optimal Experiments, 1972). Sums of sines follow J. Swevers et al., "Optimal robot excitation and identification", IEEE Trans. Robotics and
-Automation 13, 1997. The search is CMA-ES (N. Hansen).
+larger its determinant, the smaller the confidence set (V. V. Fedorov, Theory of Optimal Experiments, 1972). Sums of
+sines follow J. Swevers et al., "Optimal robot excitation and identification", IEEE Trans. Robotics and Automation 13,
+1997. The search is CMA-ES (N. Hansen).
 """
 
 from __future__ import annotations
