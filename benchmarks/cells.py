@@ -1,13 +1,13 @@
 """Share of the wrong robots on which a policy succeeds: one picture of all shipped robots.
 
-    python benchmarks/cells.py measure [ROBOT ...] [--episodes 50]    # rows of docs/results/cells.json
+    python benchmarks/cells.py measure [POLICY ...] [--episodes 50]   # rows of docs/results/cells.json
     python benchmarks/cells.py figure                                 # docs/pictures/cells.png and a table
 
 A cell is a robot one of whose parameters is 0.8 or 1.2 times its nominal value: every parameter with bounds. A policy
-holds a cell if 95 % of the rollouts succeed. `measure` evaluates the shipped policies, and writes a robot as soon as it
-is finished. `figure` adds the families (told, and estimated from positions), which `benchmarks/family.py --points
-each=0.8,1.2` printed and docs/results/robustness.md keeps: tables that begin with `parameter, times`, below the command
-`solver train ROBOT`.
+holds a cell if 95 % of the rollouts succeed. `measure` evaluates shipped policies, by default all that have no rows,
+and writes each as soon as it is finished. `figure` adds the tables that `benchmarks/family.py --points each=0.8,1.2`
+printed and docs/results/robustness.md keeps: families (told, and estimated from positions), and shipped policies
+without rows. Their header begins with `parameter, times`, and `solver train ROBOT` stands above them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[1]
 ROWS, FAMILIES = ROOT / "docs/results/cells.json", ROOT / "docs/results/robustness.md"
 PICTURE = ROOT / "docs/pictures/cells.png"
 FACTORS, HELD = (0.8, 1.2), 95.0  # of a nominal value; success in % that holds a cell
-METHODS = {"cfvi": "cFVI", "rfvi": "rFVI", "told": "told", "estimated": "estimated"}
+METHODS = ("cFVI", "rFVI", "told", "estimated")
 Shares = dict[str, dict[str, list[float]]]  # success in % of every cell, by robot and method
 
 
@@ -61,7 +61,7 @@ def families(page: str) -> Iterator[tuple[str, str, float]]:
         trained = re.search(r"^solver train (\w+)", section, re.M)
         if trained is None:
             raise ValueError(f"No `solver train ROBOT` stands above the table that begins {table[0][:60]!r}")
-        ways = [way.strip() for way in table[1].split("|")]
+        ways = [way.strip().removesuffix(", shipped") for way in table[1].split("|")]
         for line in table[2].splitlines():
             first, *cells = [cell.strip() for cell in line.strip("|").split("|")]
             for way, cell in zip(ways, cells, strict=True):
@@ -70,14 +70,16 @@ def families(page: str) -> Iterator[tuple[str, str, float]]:
 
 
 def read() -> Shares:
-    """Success of every cell: shipped policies, then families."""
+    """Success of every cell, by robot and method."""
     shares: Shares = {}
     for name, cells in json.loads(ROWS.read_text(encoding="utf-8"))["policies"].items():
         robot, method = name.rsplit("-", 1)
-        shares.setdefault(robot, {})[method] = [success for _, success in cells.values()]
+        column = next(each for each in METHODS if each.lower() == method)
+        shares.setdefault(robot, {})[column] = [success for _, success in cells.values()]
+    tables: Shares = {}
     for robot, way, success in families(FAMILIES.read_text(encoding="utf-8")):
-        shares.setdefault(robot, {}).setdefault(way, []).append(success)
-    return shares
+        tables.setdefault(robot, {}).setdefault(way, []).append(success)
+    return {robot: tables.get(robot, {}) | shares.get(robot, {}) for robot in sorted({*tables, *shares})}
 
 
 def held(cells: list[float]) -> float:
@@ -93,8 +95,8 @@ def picture(shares: Shares) -> None:
     for (row, column), value in np.ndenumerate(values):
         text = "–" if np.isnan(value) else f"{value:.0f} %"
         axes.text(column, row, text, ha="center", va="center", fontsize=9)
-    axes.set_xticks(range(len(METHODS)), list(METHODS.values()))
-    axes.set_yticks(range(len(shares)), [f"{robot} ({len(next(iter(of.values())))})" for robot, of in shares.items()])
+    axes.set_xticks(range(len(METHODS)), METHODS)
+    axes.set_yticks(range(len(shares)), [f"{robot} ({max(map(len, of.values()))})" for robot, of in shares.items()])
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.set_xlabel(f"share of the wrong robots (number) on which {HELD:.0f} % of the rollouts succeed")
@@ -105,13 +107,12 @@ def main() -> None:
     """Measure policies, or draw the picture and print its table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("measure", "figure"))
-    parser.add_argument("robots", nargs="*", help="by default all with a shipped policy")
+    parser.add_argument("policies", nargs="*", help="shipped policies; by default all that have no rows")
     parser.add_argument("--episodes", type=int, default=50)
     options = parser.parse_args()
     if options.what == "measure":
-        shipped = [name for name in names() if not options.robots or name.rsplit("-", 1)[0] in options.robots]
-        for name in shipped:
-            content = json.loads(ROWS.read_text(encoding="utf-8")) if ROWS.exists() else {"policies": {}}
+        content = json.loads(ROWS.read_text(encoding="utf-8")) if ROWS.exists() else {"policies": {}}
+        for name in options.policies or [name for name in names() if name not in content["policies"]]:
             content["policies"][name] = measured(name, options.episodes)
             content["episodes"], content["policies"] = options.episodes, dict(sorted(content["policies"].items()))
             ROWS.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
@@ -119,7 +120,7 @@ def main() -> None:
         return
     shares = read()
     picture(shares)
-    print("| robot | cells | " + " | ".join(METHODS.values()) + " |\n|---|---" + "|---" * len(METHODS) + "|")
+    print("| robot | cells | " + " | ".join(METHODS) + " |\n|---|---" + "|---" * len(METHODS) + "|")
     for robot, of in shares.items():
         cells = [f"{held(of[m]):.0f} %" if m in of else "" for m in METHODS]
         print(f"| {robot} | {max(map(len, of.values()))} | " + " | ".join(cells) + " |")
