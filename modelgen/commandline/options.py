@@ -32,7 +32,7 @@ EVERY_INT, EVERY_FLOAT = Range(-(10**18), 10**18), Range(-math.inf, math.inf)
 
 
 def read(called: str, module: ModuleType, words: Sequence[str], about: str = "") -> Any:
-    """The options that the words give. tyro prints help and mistakes, and raises SystemExit.
+    """Options from the words of a command line. For help and mistakes, tyro prints them and raises SystemExit.
 
     called: the program and the command. about: stands before the doc string of `Options` in the help.
     """
@@ -56,7 +56,7 @@ def read(called: str, module: ModuleType, words: Sequence[str], about: str = "")
 
 
 def _require(options: type, words: Sequence[str]) -> None:
-    """Raise ModelError for what tyro takes without a word: a list that stands twice, of which it keeps the last."""
+    """Raises ModelError for an option of several values that stands twice: tyro would silently keep the last one."""
     for name, hint in _fields(options):
         base, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         flag = f"--{next((note.name for note in notes if getattr(note, 'name', None)), name).replace('_', '-')}"
@@ -66,7 +66,7 @@ def _require(options: type, words: Sequence[str]) -> None:
 
 
 def given(options: type, words: Sequence[str]) -> dict[str, Any] | None:
-    """Field name -> value of what the words give, and of nothing else; None where they hold a mistake."""
+    """Values of the fields that the words set, by name, without defaults. None if the words hold a mistake."""
     dictionary = cast(Any, TypedDict)("given", dict(_fields(options)), total=False)
     words = [word for word in words if word not in HELP]
     try:
@@ -124,7 +124,7 @@ def _field(field: StructFieldSpec, common: Collection[str] | None, undecided: Co
     """A field with the specification of its range and its help in one paragraph, or hidden in the help."""
     kind: Any = _ranged(field.type)
     base = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-    words = field.default is MISSING_NONPROP and get_origin(base) in (list, tuple)  # tyro takes none of them too
+    words = field.default is MISSING_NONPROP and get_origin(base) in (list, tuple)  # tyro also accepts an empty list
     if words or field.default in (None, "", (), []) or field.default is False:  # no default that a help could show
         kind = Annotated[kind, arg(help_behavior_hint="")]
     if field.name in undecided:

@@ -2,9 +2,9 @@
 
 The information matrix of a motion is the sum of J' J over its samples, with J the derivative of the measured states by
 the parameters, in standard deviations. J is taken in windows with free starts, as `modelgen identify` fits them. The
-logarithm of its determinant is the volume of the confidence set (V. V. Fedorov, Theory of Optimal Experiments, 1972).
-Sums of sines follow J. Swevers et al., "Optimal robot excitation and identification", IEEE Trans. Robotics and
-Automation 13, 1997. The search is CMA-ES (N. Hansen).
+larger its determinant, the smaller the confidence set (V. V. Fedorov, Theory of Optimal Experiments, 1972). Sums of
+sines follow J. Swevers et al., "Optimal robot excitation and identification", IEEE Trans. Robotics and Automation 13,
+1997. The search is CMA-ES (N. Hansen).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROOM = 0.9  # share of a state's limit that the predicted motion may take
 ROBOTS = 4  # from the boundary of the set, which must stay within the limits as well
 REST = 20.0  # nats that ending with the speed of the limit costs
 SETTLING = 0.2  # s over which an acceleration at the end counts as a speed
-OUTSIDE = 1e4  # nats that leaving the limits costs, so that the search finds back
+OUTSIDE = 1e4  # nats that leaving the limits costs, and more the farther outside, so that the search returns
 POPULATION = 12
 FIRST = 0.3  # the search's first step, of an input's limit
 
@@ -104,7 +104,10 @@ def excite(robot: CompiledRobot, task: Task, generations: int, progress: Progres
 
 
 def informations(robot: CompiledRobot, task: Task, inputs: Array, states: Array) -> Array:
-    """Of C inputs (K, C, m) with motions (K + 1, C, n) at the centre: (C, p, p), in the parameters' units."""
+    """Information matrices (C, p, p), in the parameters' units, of C inputs (K, C, m).
+
+    states: their motions (K + 1, C, n) with the parameters at the centre.
+    """
     rate, (count, many, m), tangent = robot.metadata.task.control_rate, inputs.shape, Tangent(robot.metadata)
     size = min(count, max(1, round(task.window * rate)))
     parts = count // size
@@ -142,7 +145,7 @@ def _after(task: Task, informations: Array) -> Array:
 
 
 def _costs(robot: CompiledRobot, task: Task, inputs: Array, thetas: Array) -> Array:
-    """Costs (C,): half the logarithm of the squared volume of the set, and penalties for the limits and the end."""
+    """Costs (C,): logarithm of the squared volume of the set, plus penalties of the limits and of speed at the end."""
     motions = _motions(robot, task, inputs, thetas)
     outside = _violation(robot, motions)
     costs = OUTSIDE * (1 + np.nan_to_num(outside, nan=1e6, posinf=1e6))

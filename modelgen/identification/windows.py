@@ -1,4 +1,4 @@
-"""Recordings cut into short windows, each simulated from a start of its own: no window runs over a gap."""
+"""Recordings cut into short windows. Each is simulated from a start of its own, and none contains a gap."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SMOOTH = 0.05  # s of measurements behind a first guess of a velocity
 
 @dataclass(frozen=True)
 class Windows:
-    """N windows of at most K samples; the time comes first. A window that is over has steps of zero and no samples."""
+    """N windows of at most K samples, time first. Shorter windows end with steps of 0 s and samples of NaN."""
 
     steps: Array  # (K - 1, N) s
     inputs: Array  # (K - 1, N, m), held over a step
@@ -109,7 +109,7 @@ def _compared(robot: CompiledRobot, recorded: Array) -> tuple[Array, tuple[tuple
 
 
 def _parts(recording: Recording, seconds: float, every: float | None) -> Iterator[slice]:
-    """Rows of every window; a rest of less than half a window is left out."""
+    """Rows of every window. A remainder shorter than half a window is left out."""
     time = recording.time
     pauses = np.diff(time)
     borders = [0, *(np.flatnonzero(pauses > GAP * np.median(pauses)) + 1), len(time)]

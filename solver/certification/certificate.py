@@ -125,7 +125,7 @@ def certify(
 ) -> Certificate:
     """Certificate of a run: a run folder, or the name of a shipped policy.
 
-    specification: TOML file, see docs/reference; without it, the task's starts and the nominal parameters.
+    specification: TOML file, see docs/how-to/certify.md; without it, the task's starts and the nominal parameters.
     generated: folder of artifacts. announce: receives lines on the progress.
     executor: runs the rollouts, see `solver.jobs.engines.workers`; by default this process.
 

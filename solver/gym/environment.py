@@ -41,7 +41,7 @@ from solver.problem.problem import Problem, StartDistribution
 from solver.problem.robots import load_robot
 
 Array = NDArray[Any]
-INFORMATION = ("is_success", "state_cost", "action_cost")  # what an environment tells beside the reward
+INFORMATION = ("is_success", "state_cost", "action_cost")  # what `step` returns with the reward
 TARGET_SPREAD = 0.2  # of the state limits, largest standard deviation of a start near the target
 
 
@@ -163,8 +163,8 @@ class Episodes:
 
     @property
     def information(self) -> dict[str, Array]:
-        """What INFORMATION names, (N,) each: whether the episode has ended as a success, and the terms of the cost over
-        the last action, whose sum is minus the reward."""
+        """Entries of INFORMATION, (N,) each: whether the episode has ended as a success, and the two terms of the cost
+        over the last action. Minus their sum is the reward."""
         values = (self.success, self.state_cost.double().numpy(), self.action_cost.double().numpy())
         return dict(zip(INFORMATION, values, strict=True))
 

@@ -136,5 +136,5 @@ def select(condition: Any, yes: Real, no: Real) -> Real:
     return condition.select(yes, no) if hasattr(condition, "select") else (yes if condition else no)
 
 
-#: Functions that take nothing but their arguments.
+#: Functions without constants of a precision: they need their arguments only.
 INLINED: dict[str, Callable[..., Real]] = {"atan": atan, "sign": sign, "minimum": minimum, "maximum": maximum}

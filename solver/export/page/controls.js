@@ -58,7 +58,7 @@ const plots = ["State", "Input", "Return"].map((word, place) => {
 function trainings() {
   const sets = (training) => Object.entries(training.adversaries || {});
   const rows = [["algorithm", (run) => run.algorithm], ["preset", (run) => run.preset], ["iterations", (run) => run.iteration],
-    ["states in each", (run) => run.training.states], ["networks", (run) => `${run.training.members} of ${run.training.layers} x ${run.training.width}`],
+    ["states in an iteration", (run) => run.training.states], ["networks", (run) => `${run.training.members}, each of ${run.training.layers} layers of ${run.training.width}`],
     ["reaction time (control periods)", (run) => run.training.reaction_periods], ["seed", (run) => run.training.seed],
     ["admissible set of the adversary", (run) => sets(run.training).map(([name, size]) => `${name} ${size}`).join(", ") || "no adversary"],
     ["is told", (run) => run.told?.context.map(({ name, lower, upper, unit }) => `${name} ${short(lower)} to ${short(upper)} ${unit}`).join(", ") ?? "nothing"],
@@ -127,7 +127,7 @@ for (const { name, coordinate, limit } of rotations) // as a turn about an axis,
   });
 $("facts").append(
   table(["parameter", "unit", "nominal", "bounds", "meaning"], facts.parameters.map((p) => [p.name, p.unit, short(p.value), `${short(p.lower)} to ${short(p.upper)}`, p.meaning])),
-  element("p", {}, `${facts.task.control_rate} Hz control, ${facts.task.integration_steps} Runge-Kutta steps in a period, horizon ${facts.task.horizon} s.`),
+  element("p", {}, `Control rate ${facts.task.control_rate} Hz, Runge-Kutta steps in a period: ${facts.task.integration_steps}, horizon ${facts.task.horizon} s.`),
   trainings());
 $("pause").onclick = () => pause();
 $("reset").onclick = () => reset();
