@@ -303,7 +303,8 @@ def page(found: dict[str, Any]) -> Iterator[str]:
     if format == "urdf":
         intro += (
             f"`verify` runs with `--quick`. Where joints follow others and cannot be coupled, it is imported with "
-            f"`{' '.join(HELD)}`, and where no joint has an effort, with `--effort '*'=10`. A robot too large for `build` can be built with fewer functions. "
+            f"`{' '.join(HELD)}`, and where no joint has "
+            "an effort, with `--effort '*'=10`. A robot too large for `build` can be built with fewer functions. "
         )
     else:
         intro += (
