@@ -85,7 +85,9 @@ SAMPLES, AGREE = 32, 1e-8  # states and inputs, and the difference to MuJoCo, as
 NOTHING = 1e-12  # share of the largest acceleration
 STAGES = ("import", "build", "verify")
 FAULT = r"error:|FAILED|\.(urdf|xml):\d+:"  # lines that say what is wrong
-HELD = ("--fix", "mimic")  # tried where a refusal names joints that follow others
+#: Options that are tried where a refusal holds the words.
+HELD, DRIVEN = ("--fix", "mimic"), ("--effort", "*=10")
+TRIED = {"mimic": HELD, "no effort above zero": DRIVEN}
 LATE = "not done in time"
 ENDS = {"too large": "this robot would take", LATE: "not done within"}  # by words of the reason
 BROKEN = "a fault of modelgen itself"
@@ -222,9 +224,10 @@ def tried(file: Path, stages: tuple[str, ...], limit: int, result: Path) -> None
             try:
                 compared = stage == "verify" and mjcf
                 code = differs_from_mujoco(file, name, generated, row) if compared else run_modelgen(commands[stage])
-                if code and HELD[1] in errors.getvalue() and stage == "import":
+                more = [word for words, option in TRIED.items() if words in errors.getvalue() for word in option]
+                if code and more and stage == "import":
                     errors.truncate(errors.seek(0))
-                    row["options"], code = " ".join(HELD), run_modelgen([*commands[stage], *HELD])
+                    row["options"], code = " ".join(more), run_modelgen([*commands[stage], *more])
             except Exception as error:
                 code = 1
                 print(f"error: {BROKEN}: {type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
@@ -233,8 +236,8 @@ def tried(file: Path, stages: tuple[str, ...], limit: int, result: Path) -> None
         if code:
             lines = [line for line in (text + said.getvalue()).splitlines() if not line.startswith("warning:")]
             lines = [line for line in lines if re.search(FAULT, line)] or lines[-1:]
-            more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
-            row |= {"stage": stage, "reason": shortened(lines[0]) + more}
+            others = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+            row |= {"stage": stage, "reason": shortened(lines[0]) + others}
             break
         row["passed"] = stage
         if stage == "import" and not estimated(model, row, FEWER if mjcf else FUNCTIONS):
@@ -300,7 +303,8 @@ def page(found: dict[str, Any]) -> Iterator[str]:
     if format == "urdf":
         intro += (
             f"`verify` runs with `--quick`. Where joints follow others and cannot be coupled, it is imported with "
-            f"`{' '.join(HELD)}`. A robot too large for `build` can be built with fewer functions. "
+            f"`{' '.join(HELD)}`, and where no joint has "
+            "an effort, with `--effort '*'=10`. A robot too large for `build` can be built with fewer functions. "
         )
     else:
         intro += (

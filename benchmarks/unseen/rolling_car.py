@@ -1,6 +1,6 @@
 """Car whose wheels roll without slip (kinematic bicycle with inertia), to change its lane at speed."""
 
-from sympy import cos, sin, tan
+from sympy import cos, sin, sqrt, tan
 
 from modelgen import LogCos, Robot
 
@@ -28,9 +28,11 @@ robot.apply(steer, servo)
 robot.damp(steer, 0.03)
 robot.draw(line=[(x, y), (x + 0.3 * cos(yaw), y + 0.3 * sin(yaw))])
 
+# Only manoeuvres reach y and the heading. Below a quadratic cost of y, or a large one of the heading, they do not pay.
+lane, heading = 12 * (sqrt(y**2 + 0.03**2) - 0.03), 1.5 * (sqrt(yaw**2 + 0.04**2) - 0.04)
 robot.task(
-    state_cost=x**2 + 8 * y**2 + 2 * yaw**2 + 0.5 * steer**2 + 0.1 * speed**2 + 0.02 * steer.rate**2,
-    action_cost=LogCos([0.005, 5]),
+    state_cost=x**2 + lane + heading + steer**2 + 0.1 * speed**2 + 0.02 * steer.rate**2,
+    action_cost=LogCos([0.005, 20]),
     start=dict(x=(-2, 0.2), y=(0.4, 0.1)),
     horizon=6,
     weight_at_horizon=0.6,

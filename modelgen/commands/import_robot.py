@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -27,6 +27,8 @@ class Options:
     """Floating or free joints, or the root link, to keep in the x-z plane."""
     passive: Annotated[tuple[str, ...], arg(metavar="JOINT ...")] = ()
     """Joints without a motor: names, or patterns such as `*pendulum*`; in an MJCF also actuators."""
+    effort: dict[str, float] = field(default_factory=dict)
+    """Largest torques (N m) or forces (N) of motors that a URDF lacks: `shoulder=40`, or a pattern, `'*'=5`."""
     command: Annotated[tuple[str, ...], arg(metavar="ACTUATOR ...")] = ()
     """Servos of an MJCF whose input stays their command, although a limit of their force may bind."""
     out: Annotated[Path, arg(metavar="DIR")] = Path("models")
@@ -41,11 +43,13 @@ def run(options: Options) -> None:
     warnings: list[str] = []
     arguments = options.robot, name, options.fix, options.planar, warnings.append, options.passive
     if mjcf.is_mjcf(options.robot):
+        if options.effort:
+            raise ModelError("--effort is for a URDF; an MJCF file states its motors in <actuator>.")
         text = mjcf.model_file(*arguments, options.command)
     elif options.command:
         raise ModelError("--command is for the servos of an MJCF file; a URDF has none.")
     else:
-        text = urdf.model_file(*arguments)
+        text = urdf.model_file(*arguments, options.effort)
     for words in warnings:
         warn(words)
     write_model_file(options.out, name, text)

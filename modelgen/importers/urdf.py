@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,17 +28,19 @@ def model_file(
     planar: Collection[str] = (),
     warn: Callable[[str], None] = lambda _: None,
     passive: Collection[str] = (),
+    efforts: Mapping[str, float] = MappingProxyType({}),
 ) -> str:
     """The text of a model file for the robot of a URDF. `warn` gets a message for each guess and omission.
 
     fixed: joints that are held at zero, or shell patterns of names. planar: floating joints, or the root link, that
-    move in the x-z plane of their frame. passive: shell patterns of joints that get no input. Raises ModelError for a
-    file that cannot be read, and for a robot that a model file cannot hold.
+    move in the x-z plane of their frame. passive: shell patterns of joints that get no input. efforts: largest forces
+    (N m or N) of motors by joint or shell pattern, in place of those of the file. Raises ModelError for a file that
+    cannot be read, and for a robot that a model file cannot hold.
     """
     robot_name(name)
     described, validated = _parsed(path, warn)
     place = Place(str(path), 1)
-    joints, motors = tree(described, fixed, planar, passive, place, validated)
+    joints, motors = tree(described, fixed, planar, passive, efforts, place, validated)
     mechanism = _mechanism(described, joints, motors)
     writer = Writer(mechanism, "URDF")
     still = mechanism.still()
@@ -44,10 +48,11 @@ def model_file(
     fixed_masses = any(link.inertial is not None for link in mechanism.links if link.name in still)
     remarks = [f"{', '.join(sorted(still))}: on the ground, so that the mass has no effect."] if fixed_masses else []
     text = writer.text(path.name, name, lambda message: warn(f"{path}: {message}"), remarks)
-    if validated.driven is None:
+    guessed = [name for name in motors if not any(fnmatchcase(name, pattern) for pattern in efforts)]
+    if validated.driven is None and guessed:
         warn(
             f"{path}: the URDF does not say which joints have a motor (<transmission>, <ros2_control>): "
-            f"{', '.join(motors)} got one because of their effort limit. Name those without one with --passive."
+            f"{', '.join(guessed)} got one because of their effort limit. Name those without one with --passive."
         )
     if fixed_masses:
         warn(

@@ -13,6 +13,7 @@ from typing import Any
 from modelgen.errors import ModelError, Place, joined, suggestion
 from modelgen.importers.mechanism import FLOATING, GROUND, IN_PLANE, MOVING, PLANAR
 from modelgen.importers.urdf_xml import Part, ValidatedUrdf
+from modelgen.statement.declarations import STRONGEST, WEAKEST
 
 MIMIC = "mimic"  # value of --fix for all joints that follow another
 
@@ -22,14 +23,15 @@ def tree(
     fixed: Collection[str],
     planar: Collection[str],
     passive: Collection[str],
+    efforts: Mapping[str, float],
     place: Place,
     validated: ValidatedUrdf,
 ) -> tuple[list[Any], list[str]]:
     """The joints, each after the joint that carries it, and the names of the joints with a motor.
 
     fixed: patterns of joints that become fixed. planar: joints, or the root link, that float in a plane. passive:
-    patterns of joints without a motor. Raises one ModelError with the errors of the validated file and those of all
-    joints and links that a model file cannot hold.
+    patterns of joints without a motor. efforts: largest forces of motors that the file lacks, by pattern. Raises one
+    ModelError with the errors of the validated file and those of all joints and links that a model file cannot hold.
     """
     invalid = validated.faults
     known = [error for errors in invalid.values() for error in errors]
@@ -43,11 +45,13 @@ def tree(
     joints = _in_order(described, place)
     unknown = [ModelError(words, place) for words in _choose(described, joints, fixed, planar)]
     unknown += [ModelError(words, place) for words in _unmatched(joints, passive)]
-    motors = _motors(joints, passive, validated.driven)
+    added: set[str] = set()
+    unknown += [ModelError(words, place) for words in _add_efforts(joints, efforts, added)]
+    motors = _motors(joints, passive, None if validated.driven is None else validated.driven | added)
     messages = [(("joint", joint.name), words) for joint in joints for words in _faults(joint, joints)]
     messages += _faulty_inertias(described, joints)
     faults = [ModelError(words, at(part)) for part, words in messages if part not in invalid]
-    faults += [ModelError(words, place) for words in _undriven(joints, motors)]
+    faults += [ModelError(words, at(part)) for part, words in _undriven(joints, motors)]
     if faults or known or unknown:
         raise joined([*unknown, *known, *faults], _remedy(joints))
     return joints, motors
@@ -147,6 +151,24 @@ def _unmatched(joints: Sequence[Any], passive: Collection[str]) -> Iterator[str]
             yield f"`{pattern}` of --passive matches no joint that moves.{suggestion(pattern, moving)}"
 
 
+def _add_efforts(joints: Sequence[Any], efforts: Mapping[str, float], added: set[str]) -> Iterator[str]:
+    """Give efforts (N m or N) to the joints that match their patterns, and add the names of these joints to `added`.
+
+    Yields messages for patterns that match no joint that can have a motor, and for impossible efforts.
+    """
+    leading = {joint.name: joint for joint in joints if joint.type in MOVING and joint.mimic is None}
+    for pattern, effort in efforts.items():
+        names = [name for name in leading if fnmatchcase(name, pattern)]
+        if not names:
+            yield f"`{pattern}` of --effort matches no joint that can have a motor.{suggestion(pattern, leading)}"
+        if not WEAKEST <= effort <= STRONGEST:
+            yield f"--effort {pattern}={effort:g}: write {WEAKEST:g} to {STRONGEST:g} (N m or N)."
+        for name in names:
+            limit = leading[name].limit or SimpleNamespace(lower=None, upper=None, velocity=None)
+            limit.effort, leading[name].limit = effort, limit
+        added.update(names)
+
+
 def _motors(joints: Sequence[Any], passive: Collection[str], driven: Collection[str] | None) -> list[str]:
     """The names of the joints that get an input: with an effort, driven by the file, and not passive.
 
@@ -195,25 +217,35 @@ def _faults(joint: Any, joints: Sequence[Any]) -> Iterator[str]:
             )
 
 
-def _undriven(joints: Sequence[Any], motors: Sequence[str]) -> Iterator[str]:
-    """A message if the robot would have no input."""
+def _undriven(joints: Sequence[Any], motors: Sequence[str]) -> Iterator[tuple[Part, str]]:
+    """The joint, or the robot, and a message, if the robot would have no input."""
     moving = [joint for joint in joints if joint.type != "fixed"]
     drivable = [joint for joint in moving if joint.type in MOVING and joint.mimic is None]
+    start, robot = "no joint can be driven: ", ("robot", "")
     if not moving:
-        yield "no joint can be driven: none moves. This is an object, not a robot."
+        yield robot, f"{start}none moves. This is an object, not a robot."
     elif all(joint.mimic is not None for joint in moving):
-        yield "no joint can be driven: each of them follows another (<mimic>). Let one lead: remove its <mimic>."
+        yield robot, f"{start}each of them follows another (<mimic>). Let one lead: remove its <mimic>."
+    elif not drivable:
+        names = ", ".join(f"`{joint.name}` ({joint.type})" for joint in moving)
+        yield (
+            robot,
+            f"{start}a URDF has no motors for {names}. Import an MJCF with <actuator>, or write a model file with "
+            "robot.push(link, force).",
+        )
     elif strong := [f"`{joint.name}`" for joint in drivable if has_effort(joint)]:
         if not motors:
             yield (
-                f"no joint can be driven: {', '.join(strong)} have an effort and are passive. Name one in a "
-                "<transmission> or with a <command_interface> in <ros2_control>, and not with --passive."
+                robot,
+                f"{start}{', '.join(strong)} have an effort and are passive. Name one in a <transmission> or with a "
+                "<command_interface> in <ros2_control>, and not with --passive.",
             )
     else:
-        names = ", ".join(f"`{joint.name}`" for joint in drivable or moving)
+        names, first = ", ".join(f"`{joint.name}`" for joint in drivable), drivable[0].name
         yield (
-            f'no joint can be driven: {names} have no effort above zero in their <limit>. Write effort="..." there '
-            "(N m or N)."
+            ("joint", first),
+            f"{start}{names} have no effort above zero in their <limit>. Give the largest torque (N m) or force (N) of "
+            f"each motor: --effort {first}=5, with your number. A pattern such as '*' means several joints.",
         )
 
 

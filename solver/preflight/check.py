@@ -250,8 +250,8 @@ class Preview:
             f"{self.robot.name} rolls, and from rest at {BESIDE:g} tolerances of success beside the target in {names} "
             "no motion was found that costs less than standing there. A policy that stops there is as good, and yet "
             f"evaluations count it as a failure. Write a cost that grows as |{self.dead[0]}| does, such as weight * "
-            f"(sqrt({self.dead[0]}**2 + near**2) - near) with near below the tolerance, raise its weight, or lengthen "
-            "the horizon."
+            f"(sqrt({self.dead[0]}**2 + near**2) - near) with near below the tolerance, raise its weight, lower the "
+            "weights of the coordinates that a manoeuvre moves, or lengthen the horizon."
         )
 
     def _leaning(self) -> list[str]:

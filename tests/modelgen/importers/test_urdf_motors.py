@@ -129,3 +129,34 @@ def test_a_robot_whose_joints_are_all_passive_is_refused(written: Callable[..., 
         model_file(written(*ROBOT), "machine", passive=["*"])
     with pytest.raises(ModelError, match="`arm`, `lambda`"):
         model_file(written(*ROBOT, control("arm", "")), "machine")
+
+
+def test_efforts_from_outside_give_motors(
+    written: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A published pendulum often has no effort; the refusal names the option that helps, and no guess is warned of."""
+    parts = [f'<link name="{name}">{inertial(0.1)}</link>' for name in ("base", "beam", "rod")]
+    parts += [
+        f'<joint name="{name}" type="continuous"><parent link="{parent}"/><child link="{child}"/>{limit}</joint>'
+        for name, parent, child, limit in (
+            ("turn", "base", "beam", ""),
+            ("swing", "beam", "rod", '<limit effort="0" velocity="20"/>'),
+        )
+    ]
+    path = written(*parts)
+    assert main(["import", "machine.urdf"]) != 0
+    error = capsys.readouterr().err
+    assert "--effort turn=5" in error
+    warnings: list[str] = []
+    text = model_file(path, "machine", warn=warnings.append, efforts={"*": 2.5, "swing": 0.3})
+    inputs = load_text(text, tmp_path).inputs
+    assert [(each.symbol.name, each.limit) for each in inputs] == [("turn_effort", 2.5), ("swing_effort", 0.3)]
+    assert not any("--passive" in warning for warning in warnings)
+    driven = model_file(written(*parts, transmission("turn")), "machine", efforts={"swing": 0.3})
+    assert [each.symbol.name for each in load_text(driven, tmp_path).inputs] == ["swing_effort"]
+    for efforts, words in (
+        ({"twist": 1.0}, "`twist` of --effort matches"),
+        ({"turn": -1.0}, "--effort turn=-1: write"),
+    ):
+        with pytest.raises(ModelError, match=words):
+            model_file(path, "machine", efforts=efforts)

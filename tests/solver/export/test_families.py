@@ -100,6 +100,22 @@ def test_in_c(family: Family, real: str, tmp_path: Path) -> None:
     assert np.abs(family.other_context() - found[:, :m]).max() > 1e-2
 
 
+def test_in_jax(family: Family) -> None:
+    """Quaternions may have any length."""
+    pytest.importorskip("jax", reason="JAX is not installed")
+    problem, context = family.solution.problem, family.solution.problem.context
+    assert context is not None
+    values: Any = dict(zip(context.names, family.context.T, strict=True))
+    x, functions = family.states.copy(), solver.load(family.run).to_jax()
+    for rotation in problem.geometry.rotations:
+        x[:, rotation.quaternion] *= 1.7
+    u = np.asarray(functions.policy(x, **values))
+    family.compare(u, np.asarray(functions.value(x, **values)), np.asarray(functions.gradient(x, **values)))
+    one = {key: float(each[5]) for key, each in values.items()}
+    np.testing.assert_allclose(functions.policy(x[5], **one), u[5], atol=0.02 * float(problem.input_limits.max()))
+    assert np.abs(family.other_context() - u).max() > 1e-2
+
+
 @needs_compiler
 @pytest.mark.parametrize("real", ["double", "float"])
 def test_a_distilled_network_in_c_is_torchs(family: Family, real: str, tmp_path: Path) -> None:
