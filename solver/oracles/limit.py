@@ -19,8 +19,8 @@ from solver.oracles.search import search
 from solver.oracles.trajectory import FirstMotion, PlannedMotion, design
 from solver.plants.outcome import Controller, Rollouts, decimals, rollouts, succeeded, without_input
 from solver.plants.plant import Nominal
-from solver.problem.parameters import Change, changed_parameters
 from solver.problem.context import Given
+from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.kinds import description_of, kind_in, load_rollout_policy

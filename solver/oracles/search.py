@@ -39,8 +39,8 @@ def search(
 ) -> Searches:
     """Completed searches from the starts (N, n).
 
-    robot, theta, seconds, trim: see `NonlinearProgram`. guesses: number of random motions, shared among the starts. seed: of
-    these. own: motions of a run, one for each start, or an empty list.
+    robot, theta, seconds, trim: see `NonlinearProgram`. guesses: number of random motions, shared among the starts.
+    seed: of these. own: motions of a run, one for each start, or an empty list.
     """
     exact = Searches(NonlinearProgram(robot, theta, seconds, trim=trim), starts, guesses, seed)
     hold = coarse_hold(robot, seconds)
