@@ -161,13 +161,10 @@ def export(robot: Robot, target: str) -> dict[str, bytes]:
 
     Raises ModelError for a mistake in the model.
     """
-    equations = equations_of_motion(robot)
-    _checked(robot, equations, BuildReport(robot.name, ""))
-    program, described = (
-        differentiated(lowering.mechanism(equations)),
-        description.metadata(robot, equations),
-    )
-    check_regular(program, described, lines(robot))
+    equations, report = equations_of_motion(robot), BuildReport(robot.name, "")
+    _checked(robot, equations, report)
+    program = differentiated(lowering.mechanism(equations))
+    described = _stepped(program, description.metadata(robot, equations), lines(robot), report)
     files = emitter(target).emit(program, described)
     return {f"{robot.name}_{name}": text for name, text in files.items()} if target in BESIDE else files
 
@@ -183,6 +180,15 @@ def _checked(robot: Robot, equations: EquationsOfMotion, report: BuildReport) ->
         refuse_derived(robot, equations)
     other = robot.system.warning if robot.system else ""
     report.warnings += filter(None, [unheld(robot, equations), ignorable(robot, equations), other])
+
+
+def _stepped(program: Program, metadata: Metadata, error_lines: Lines, report: BuildReport) -> Metadata:
+    """The metadata with its number of integration steps, after a check of the program's values."""
+    with report.stage("values at task"):
+        check_regular(program, metadata, error_lines)
+    with report.stage("integration steps"):
+        steps = integration_steps(program, metadata, error_lines, report.warnings.append)
+    return replace(metadata, task=replace(metadata.task, integration_steps=steps))
 
 
 def build_from_equations(
@@ -205,11 +211,7 @@ def build_from_equations(
         implicit = lowering.mechanism(equations)
     with report.stage("derivatives"):
         program = differentiated(implicit, {*functions, "dynamics"})
-    with report.stage("values at task"):
-        check_regular(program, metadata, error_lines)
-    with report.stage("integration steps"):
-        steps = integration_steps(program, metadata, error_lines, report.warnings.append)
-        metadata = replace(metadata, task=replace(metadata.task, integration_steps=steps))
+    metadata = _stepped(program, metadata, error_lines, report)
     kept = tuple(function for function in program.functions if function.name in functions)
     program = replace(program, functions=kept)
     with report.stage("drawing"):

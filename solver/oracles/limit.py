@@ -19,6 +19,7 @@ from solver.oracles.search import search
 from solver.oracles.trajectory import FirstMotion, PlannedMotion, design
 from solver.plants.outcome import Controller, Rollouts, decimals, rollouts, succeeded, without_input
 from solver.plants.plant import Nominal
+from solver.problem.context import Given
 from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
@@ -182,29 +183,27 @@ def find_limit(
     guesses: number of random motions from which searches start, shared among the starts. seed: of these motions.
     starts: largest number of starts, see `solver.oracles.trajectory.design`.
 
-    Raises SolverError for an unknown run, for a family whose trim moves with a change, for a start beyond the state
-    limits, and if no guess leads to a motion within the limits.
+    Raises SolverError for an unknown run, for a reference out of its range, for a start beyond the state limits, and if
+    no guess leads to a motion within the limits.
     """
     act: Controller | None = None
     label, unknown = None, dict(changes)
     if kind_in(run_folder(subject)) is not None:
         told = {name: unknown.pop(name) for name in description_of(subject).told_among(tuple(changes))}
         problem, act, label = load_rollout_policy(subject, generated, told=told)
-        if told and problem.action_cost.slope is not None:
-            raise SolverError(
-                f"the action cost of {subject} is measured from the input that holds the target with "
-                f"{', '.join(told)} as told, and trajectory optimisation measures it from the nominal one; leave "
-                f"{', '.join(told)} out of --set"
-            )
         folder: str | Path | None = problem.robot.folder.parent
     elif Path(subject).is_dir() and "/" in subject:
         raise SolverError(f"{subject} is not a run folder; give one that `solver train` wrote, or the name of a robot")
     else:
         _require_no_misspelt_policy(subject, generated)
-        problem, folder = Problem(load_robot(subject, "cpu", generated)), generated
+        robot, folder = load_robot(subject, "cpu", generated), generated
+        references = [one for one in robot.metadata.parameters if one.name in robot.metadata.references]
+        family = Problem(robot, given=tuple(Given(one.name, one.lower, one.upper) for one in references))
+        told = {one.name: unknown.pop(one.name) for one in references if one.name in changes}
+        problem = family.told_that(changed_parameters(family, told))
     theta = changed_parameters(problem, unknown)
     chosen = design(problem.robot.metadata, starts)
-    robot = modelgen.load(problem.robot.name, backend="casadi", directory=folder).with_nominal(
+    kernels = modelgen.load(problem.robot.name, backend="casadi", directory=folder).with_nominal(
         [parameter.value for parameter in problem.robot.metadata.parameters]
     )
     begin = problem.confine(torch.tensor(chosen, dtype=torch.float32))
@@ -212,7 +211,8 @@ def find_limit(
     own = None if act is None else rollouts(problem, act, begin, Nominal(problem, theta))
     motions = [] if own is None else [_own_motion(problem, own, k, start) for k, start in enumerate(chosen)]
     parameters = theta.double().numpy() if changes else None
-    searches = search(robot, parameters, chosen, guesses, seed, motions, problem.horizon)
+    trim = None if problem.action_cost.slope is None else problem.trim.double().numpy()
+    searches = search(kernels, parameters, chosen, guesses, seed, motions, problem.horizon, trim)
     limits = [
         StartLimit(
             start,

@@ -35,15 +35,16 @@ def search(
     seed: int,
     own: list[FirstMotion],
     seconds: float | None = None,
+    trim: Array | None = None,
 ) -> Searches:
     """Completed searches from the starts (N, n).
 
-    robot, theta, seconds: see `NonlinearProgram`. guesses: number of random motions, shared among the starts. seed: of
-    these. own: motions of a run, one for each start, or an empty list.
+    robot, theta, seconds, trim: see `NonlinearProgram`. guesses: number of random motions, shared among the starts.
+    seed: of these. own: motions of a run, one for each start, or an empty list.
     """
-    exact = Searches(NonlinearProgram(robot, theta, seconds), starts, guesses, seed)
+    exact = Searches(NonlinearProgram(robot, theta, seconds, trim=trim), starts, guesses, seed)
     hold = coarse_hold(robot, seconds)
-    coarse = Searches(NonlinearProgram(robot, theta, seconds, hold), starts, guesses, seed)
+    coarse = Searches(NonlinearProgram(robot, theta, seconds, hold, trim=trim), starts, guesses, seed)
     if hold == 1 and coarse.program.steps == exact.program.steps:
         exact.explore(own)
         return exact

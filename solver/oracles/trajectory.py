@@ -149,7 +149,8 @@ class NonlinearProgram:
     """Nonlinear program of a robot's task, built once for all starts.
 
     robot: with the backend casadi.
-    theta: (p,) parameters, by default the nominal ones. seconds: by default the task's horizon.
+    theta: (p,) parameters, by default the nominal ones. seconds: by default the task's horizon. trim: (m,) input from
+    which the action cost is measured, by default the robot's.
     hold: control periods for which a coarse search holds an input. The integration steps of a hold are the smallest
     power of two that satisfies RESOLVED. Without `hold`, the search is exact.
     patience: processor seconds of a search, after which `solve` returns None.
@@ -162,6 +163,7 @@ class NonlinearProgram:
         seconds: float | None = None,
         hold: int | None = None,
         patience: float = math.inf,
+        trim: Array | None = None,
     ) -> None:
         self.metadata, self.task = robot.metadata, robot.metadata.task
         self.coarse, self.hold = hold is not None, hold or 1
@@ -169,7 +171,8 @@ class NonlinearProgram:
         self.periods = round((seconds or self.task.horizon) * self.task.control_rate) // self.hold
         self.state_limits = np.asarray(robot.state_limits, float)
         self.input_limits = np.asarray(robot.input_limits, float)
-        self.input_middle, self.trim = np.asarray(robot.input_middle, float), np.asarray(robot.trim, float)
+        self.input_middle = np.asarray(robot.input_middle, float)
+        self.trim = np.asarray(robot.trim if trim is None else trim, float)
         self.wraps = np.array([state.continuous for state in self.metadata.states])
         turning = np.isin(np.arange(len(self.wraps)), list(self.metadata.turning))
         self.clipped = ~self.wraps & ~turning
@@ -235,7 +238,8 @@ class NonlinearProgram:
             turned.append(casadi.vertcat(*(self._turn(rotation, later) for rotation in self.limited)))
             if k < steps - 1:
                 between.append(later[np.flatnonzero(self.clipped).tolist()])
-        cost = state_part + action_cost(u)[0] / self.rate
+        level, slope = action_cost(self.trim)[:2]
+        cost = state_part + (action_cost(u)[0] - level - casadi.dot(slope, u - self.trim)) / self.rate
         inner = casadi.horzcat(*between) if between else casadi.SX(int(self.clipped.sum()), 0)
         outputs = [later, cost, inner, casadi.horzcat(*turned)]
         return casadi.Function("step", [x, u], outputs, ["x", "u"], ["later", "cost", "between", "turned"])

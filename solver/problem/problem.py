@@ -104,6 +104,20 @@ class Problem:
         """Take another trim (m,), from which the action cost is then measured."""
         self.trim, self.action_cost = trim, self.action_cost.about(trim)
 
+    def told_that(self, theta: Tensor) -> Problem:
+        """The problem of the one robot with the told parameters of theta (p,); itself without a context.
+
+        Raises SolverError for one out of its range.
+        """
+        if self.context is None:
+            return self
+        self.context.require_within(theta)
+        problem = Problem(self.robot.with_nominal(theta.tolist()), self.device)
+        problem.horizon = self.horizon
+        if self.moving_trim:
+            problem.hold(self.trim_of(theta[None])[0])
+        return problem
+
     def trim_of(self, theta: Tensor) -> Tensor:
         """Smallest inputs (N, m) within their limits that hold the target with the parameters theta (N, p).
 

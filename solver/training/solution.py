@@ -114,10 +114,5 @@ def load_solution(
     problem = family
     if family.context is not None and not contexts:
         theta = changed_parameters(family, told)
-        family.context.require_within(theta)
-        robot, ensemble = robot.with_nominal(theta.tolist()), ensemble.told_that(family.context.of(theta))
-        problem = Problem(robot)
-        problem.horizon = family.horizon
-        if family.moving_trim:
-            problem.hold(family.trim_of(theta[None])[0])
+        problem, ensemble = family.told_that(theta), ensemble.told_that(family.context.of(theta))
     return Solution(run, problem, ensemble, FrozenValue(ensemble), checkpoint["iteration"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import zipfile
@@ -104,6 +105,15 @@ def test_co_simulation_is_our_integration(cartpole: Path, periods: float, tmp_pa
             x = runge_kutta_step(rate, x, 0.0, seconds / count)
         np.testing.assert_allclose(instance.get(*robot.state_names), x[0], rtol=1e-11, atol=1e-11)
     instance.close()
+
+
+def test_co_simulation_takes_steps_of_the_length_that_the_build_chose(tmp_path: Path) -> None:
+    task = modelgen.load("furuta", directory=artifact.SHIPPED).metadata.task
+    assert task.integration_steps == 2
+    with zipfile.ZipFile(exported("furuta", 3, tmp_path)) as content:
+        source = content.read("sources/furuta_fmu.c").decode()
+    (longest,) = re.findall(r"double longest = (\S+);", source)
+    assert float(longest) == pytest.approx(1 / task.control_rate / 2)
 
 
 @pytest.mark.slow

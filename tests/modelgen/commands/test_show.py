@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+import modelgen
+from modelgen import Quadratic, Robot
 from modelgen.cli import main
 from tests.modelgen.commands.mistakes import mistake
 
@@ -28,6 +31,32 @@ class TestShow:
         assert (
             capsys.readouterr().out.count(f"holds the target with {0.486 * 9.81 / 2:g}; du0/dtheta: mass 4.905\n") == 2
         )
+
+    def test_slopes_of_a_trim_that_a_pressure_follows(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """A leak L of the cylinder's pressure m g/A: the oil L m g/A a second holds the load, in m^3/s."""
+        robot = Robot("lift")
+        height = robot.prismatic("height", limit=0.3, rate_limit=0.8)
+        area = robot.parameter("area", 2e-3, "m^2", tolerance=0.25)
+        load = robot.parameter("load", 200.0, "kg", tolerance=0.3)
+        leak = robot.parameter("leak", 2e-11, "m^3/(s Pa)", tolerance=0.5)
+        oil = robot.input("oil", 1.5e-3, "m^3/s")
+        pressure = robot.state("pressure", limit=3e6, unit="Pa")
+        robot.flow(pressure, 2e11 * (oil - area * height.rate - leak * pressure))
+        robot.point_mass(load, (0, height))
+        robot.apply(height, area * pressure)
+        robot.task(
+            state_cost=height**2 + height.rate**2,
+            action_cost=Quadratic(1e5),
+            start=dict(height=(-0.2, 0.02)),
+            horizon=3,
+            weight_at_horizon=0.5,
+            control_rate=100,
+        )
+        modelgen.build(robot, tmp_path)
+        assert main(["show", "lift", "--generated", str(tmp_path), "--json"]) == 0
+        slopes = json.loads(capsys.readouterr().out)["trim_slopes"]["oil"]
+        held = 2e-11 * 200 * 9.81 / 2e-3
+        assert slopes == pytest.approx({"area": -held / 2e-3, "load": held / 200, "leak": held / 2e-11}, rel=1e-6)
 
     def test_a_damaged_build_report(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (built / "generated" / "crane" / "build_report.json").write_text("[]")

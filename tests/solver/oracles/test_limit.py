@@ -7,8 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sympy import cos, sin
 
+import modelgen
+from modelgen import Quadratic, Robot
 from solver.cli import main
+from solver.errors import SolverError
 from solver.oracles.limit import find_limit
 from tests.solver.oracles.linear_quadratic import riccati
 
@@ -27,6 +31,37 @@ def test_mean_limit_over_the_starts_is_the_mean_over_the_gaussian(slider: str) -
     assert limit.worst == int(np.argmax([x[0] for x in starts]))
     # Without a force the slider stays where it is, at a cost of 2 s^2 for 3 s.
     assert limit.idle_return == pytest.approx(-6.0 * np.mean([x[0] ** 2 for x in starts]), rel=1e-4)
+
+
+def held_arm(angle: float | None = None) -> Robot:
+    """An arm that is held against its weight at a reference, or at an angle that the file states."""
+    robot = Robot("arm")
+    arm = robot.revolute("arm", limit=1.5, rate_limit=6)
+    goal = robot.reference("goal", limit=0.8, unit="rad") if angle is None else angle
+    robot.point_mass(robot.parameter("mass", 0.6, "kg", tolerance=0.5), (0.5 * cos(arm), 0.5 * sin(arm)))
+    robot.apply(arm, robot.input("torque", 8, "N m"))
+    robot.task(
+        state_cost=5 * (arm - goal) ** 2 + 0.1 * arm.rate**2,
+        action_cost=Quadratic(0.02),
+        target=dict(arm=goal),
+        start=dict(arm=(-0.4, 0.1)),
+        horizon=1,
+        weight_at_horizon=0.5,
+        control_rate=50,
+    )
+    return robot
+
+
+def test_limit_at_a_reference_is_that_of_a_robot_whose_file_states_the_target(tmp_path: Path) -> None:
+    """State cost, starts, and the input from which the action cost is measured move with the reference."""
+    for folder, angle in (("moved", None), ("stated", 0.5)):
+        modelgen.build(held_arm(angle), tmp_path / folder)
+    moved = find_limit("arm", {"goal": 0.5}, 0, 0, str(tmp_path / "moved"), starts=2)
+    stated = find_limit("arm", {}, 0, 0, str(tmp_path / "stated"), starts=2)
+    assert moved.reward == pytest.approx(stated.reward, rel=1e-5)
+    assert moved.idle_return == pytest.approx(stated.idle_return, rel=1e-5)
+    with pytest.raises(SolverError, match=r"\b2\b.*-0\.8 to 0\.8"):
+        find_limit("arm", {"goal": 2.0}, 0, 0, str(tmp_path / "moved"))
 
 
 def test_solver_limit_of_a_run_prints_the_gap_to_the_limit(gallery_run: Path, capsys: Capture) -> None:
