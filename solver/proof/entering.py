@@ -1,7 +1,7 @@
 """Independent check that boxes enter a proven basin, by the formula of V itself and balls of many numbers at once.
 
-V is evaluated on power series of two variables, whose coefficients are balls: at the middle of a set, and over the whole
-set, where the highest ones bound the remainder of Taylor's formula. The input u = u0 + d with d + u0 = grad g~(w - P d)
+V is evaluated on power series of the states, whose coefficients are balls: at the middle of a set, and over the set,
+where the highest ones bound the remainder of Taylor's formula. The input u = u0 + d with d + u0 = grad g~(w - P d)
 is bounded by bisection, as the left side less the right side rises with d, and by the mean value theorem. A period of
 motion is a power series in time with the slopes of the flow, and with a remainder over an enclosure of the motion.
 A box whose image is not within earlier boxes is halved along every state and followed again.
@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import io
 import pickle
+import time
 import zipfile
 from collections import OrderedDict
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -29,12 +31,40 @@ SHORTEST = 0.02  # of the input limit: the shortest step at which the policy loo
 ORDER = 3  # of Taylor's formula in time, and of V's power series
 INFLATIONS = 6  # of the enclosure of the motion
 BISECTIONS = 50
+PIECES = 4  # of the range of each parameter
 BATCH = 400  # sets at once
 DEEPEST = 4  # halvings of a box
 TURN = Balls(np.array(2 * np.pi), np.array(1e-15))
 LATE = 1 << 30  # place in the order of a box that is not proven
 FINEST = 1 << 13  # boxes a state
 WIDEST = 0.25  # share of the domain beyond which an image is not followed
+
+
+@dataclass(frozen=True)
+class Entering:
+    """Result for the boxes of a claim."""
+
+    boxes: int
+    checked: int
+    holds: bool  # whether all checked ones enter the set
+    share: float  # of the domain, that all boxes and the set cover
+    seconds: float
+
+
+@np.errstate(all="ignore")  # nothing is known of a wide set, and what is not finite is not shown
+def entering(
+    proof: dict[str, Any], equations: Equations, checkpoint: Path, claim: dict[str, Any], one_of: int, seed: int
+) -> Entering:
+    """Check of a random one of `one_of` boxes of a claim, or of all with 1.
+
+    Raises SolverError where a box is outside the domain, and for robots or networks that the check does not know.
+    """
+    start = time.process_time()
+    boxes = Boxes(Loop(proof, equations, checkpoint, float(claim["spread"])), claim)
+    chosen = np.random.default_rng(seed).random(len(boxes.rows)) < 1 / one_of if one_of > 1 else slice(None)
+    rows = boxes.rows[chosen]
+    holds = boxes.verify(rows)
+    return Entering(len(boxes.rows), len(rows), holds, boxes.share, time.process_time() - start)
 
 
 class Reader(pickle.Unpickler):
@@ -111,7 +141,9 @@ class Networks:
     def _value(self, x: list[Sloped]) -> Balls:
         """Coefficients (k, 2 N) of V at the middles of sets, then over the sets."""
         powers, bend = self.powers, [number.bend for number in x]
-        both = [Balls(np.tile(number.middle, 2), np.append(np.zeros_like(w), w)) for number, w in zip(x, bend, strict=True)]
+        both = [
+            Balls(np.tile(number.middle, 2), np.append(np.zeros_like(w), w)) for number, w in zip(x, bend, strict=True)
+        ]
         jets = [Jet.start(powers, value, i) for i, value in enumerate(both)]
         turned = [jets[i].function(kind) for kind in ("sin", "cos") for i in self.angles]
         scaled = [Jet(powers, jets[i].terms * float(s)) for i, s in zip(self.others, self.arrays["scale"], strict=True)]
@@ -135,7 +167,7 @@ class Networks:
         total = None
         for column in range(size):
             part = None
-            for k in np.flatnonzero(columns == column):
+            for k in np.flatnonzero(columns == column).tolist():
                 entry = _column(raw, k)
                 if rows[k] == column:  # softplus(a) = log(1 + exp a)
                     one = np.ones(entry.value.middle.shape)
@@ -175,10 +207,15 @@ class Loop:
             float(proof[k][0]) for k in ("trim", "middle", "limit", "input_error")
         )
         self.networks, n, p = Networks(checkpoint, self.target), len(self.target), len(self.nominal)
-        self.theta = [(value, spread * abs(value)) for value in self.nominal]
+        ticks = (2 * np.arange(PIECES) + 1) / PIECES - 1 if spread else np.zeros(1)
+        half = spread / PIECES * (1 + 1e-9)
+        ends = [[(value * (1 + spread * t), half * abs(value)) for t in ticks] for value in self.nominal]
+        self.pieces = list(product(*ends))
         self.around = np.abs(self.bound - np.pi) < 1e-12
         widest = np.sqrt(self.level * np.diag(np.linalg.inv(self.P)))
-        self.turned = 0.4 * (np.pi - float(np.max(widest[self.around], initial=0.0)))  # a wider set of angles might lie on both sides of the basin
+        self.turned = 0.4 * (
+            np.pi - float(np.max(widest[self.around], initial=0.0))
+        )  # a wider set of angles might lie on both sides of the basin
         self.plain, self.flow = Powers.in_time(n + 1 + p, 0), Powers.in_time(n + 1 + p, ORDER)
         self.value_only, self.first = Powers.up_to(1, 0), Powers.up_to(1, 1)
         self.of_state = Powers.up_to(n, 1)
@@ -224,7 +261,9 @@ class Loop:
             "x": [Jet.start(powers, value, i) for i, value in enumerate(x)],
             "theta": [Jet.start(powers, Balls.of(np.full_like(shape, value))) for value in self.nominal],
         }
-        found: list[Jet] = self.equations("affine_dynamics", known, lambda v: Jet.start(powers, Balls.of(np.full_like(shape, v))))[1]
+        found: list[Jet] = self.equations(
+            "affine_dynamics", known, lambda v: Jet.start(powers, Balls.of(np.full_like(shape, v)))
+        )[1]
         return found
 
     def _slopes(self, x: list[Sloped]) -> list[tuple[Mask, list[Sloped]]]:
@@ -248,9 +287,11 @@ class Loop:
     def _conjugate(self, w: Balls, powers: Powers) -> Balls:
         """grad g~ and its slope at w, as far as the powers go."""
         row = [Jet.start(powers, w, 0)]
-        ((u,),) = self.equations("optimal_input", {"w": row}, lambda v: Jet.start(powers, Balls.of(np.full_like(w.middle, v))))
+        ((u,),) = self.equations(
+            "optimal_input", {"w": row}, lambda v: Jet.start(powers, Balls.of(np.full_like(w.middle, v)))
+        )
         if len(powers.exponents) == 1:
-            return u.terms
+            return Balls(u.terms.middle, u.terms.radius)
         steep = Balls.between(np.maximum(u.terms[1].low, 0.0), np.maximum(u.terms[1].high, 0.0))
         return stacked([u.value, steep])
 
@@ -266,17 +307,17 @@ class Loop:
         P = sloped(Balls.of(drop.middle) / Balls.of(size.middle), [(tilt, drop), (-(drop.range * tilt * tilt), size)])
         P = sloped(Balls.of(np.maximum(P.middle, 0.0)), [(_share(P.range, 0.0), P)])
         ends = np.maximum(P.range.low, 0.0), np.maximum(P.range.high, 0.0)
-        corners = [(side, p, self._solved(side, p)) for side in (w.range.low, w.range.high) for p in ends]
-        arguments = stacked([Balls.of(side) - found * p for side, p, found in corners])
-        found = stacked([found for *_, found in corners])
-        d = Balls.between(found.low.min(0), found.high.max(0))
+        corners = [(side, p) for side in (w.range.low, w.range.high) for p in ends]
+        sides, steeps = (np.stack(part) for part in zip(*corners, (w.middle, P.middle), strict=True))
+        solved = self._solved(sides, steeps)
+        edges, arguments = solved[:4], (Balls.of(sides) - solved * steeps)[:4]
+        d = Balls.between(edges.low.min(0), edges.high.max(0))
         argument = Balls.between(arguments.low.min(0), arguments.high.max(0))
         S = self._conjugate(argument, self.first)[1]
         least = Balls.of(np.maximum(S.low, 0.0))
         least, most = least / (least * ends[1] + 1.0), Balls.of(S.high) / (Balls.of(S.high) * ends[0] + 1.0)
         turn = Balls.between(np.maximum(least.low, 0.0), most.high)
-        at = self._solved(w.middle, np.maximum(P.middle, 0.0))
-        found = sloped(at, [(turn, w), (-(turn * d), P)])
+        found = sloped(solved[4], [(turn, w), (-(turn * d), P)])
         found = Sloped(found.middle + self.trim, found.slopes, found.rest + self.error)
         u = d + self.trim
         lower, upper = u.low - self.error, u.high + self.error
@@ -291,30 +332,33 @@ class Loop:
 
     def _solved(self, w: Array, P: Array) -> Balls:
         """d with d + u0 = grad g~(w - P d), for exact w and P >= 0."""
-        ends = []
-        for sign in (1.0, -1.0):  # of the side from which d is bounded
-            sure = np.full_like(w, self.middle - sign * self.limit - self.trim)
-            other = np.full_like(w, self.middle + sign * self.limit - self.trim)
-            for _ in range(BISECTIONS):
-                d = 0.5 * (sure + other)
-                rest = Balls.of(d) + self.trim - self._conjugate(Balls.of(w) - Balls.of(P) * d, self.value_only)[0]
-                good = (rest.high <= 0) if sign > 0 else (rest.low >= 0)
-                sure, other = np.where(good, d, sure), np.where(good, other, d)
-            ends.append(sure)
-        return Balls.between(ends[0], ends[1])
+        side = np.array([1.0, -1.0]).reshape(2, *(1,) * w.ndim)  # from which d is bounded
+        both, steep = Balls.of(np.stack([w, w])), Balls.of(np.stack([P, P]))
+        sure, other = (
+            self.middle - sign * side * self.limit - self.trim + np.zeros((2, *w.shape)) for sign in (1.0, -1.0)
+        )
+        for _ in range(BISECTIONS):
+            d = 0.5 * (sure + other)
+            rest = Balls.of(d) + self.trim - self._conjugate(both - steep * d, self.value_only)[0]
+            good = np.where(side > 0, rest.high <= 0, rest.low >= 0)
+            sure, other = np.where(good, d, sure), np.where(good, other, d)
+        return Balls.between(*sure)
 
     # -- the motion --------------------------------------------------------------------------------------------------
 
     def after(self, x: list[Sloped]) -> tuple[list[Sloped], Mask]:
         """The sets after a period, and whether (N,) the motion stays within the limits."""
-        u, count = self.inputs(x), len(x[0].middle)
-        numbers = [*x, u, *(Sloped(np.full(count, v), np.zeros_like(u.slopes), np.full(count, s)) for v, s in self.theta)]
-        centre, _ = self._moved([Balls.of(number.middle) for number in numbers])
-        over, inside = self._moved([number.range for number in numbers])
-        ends = [
-            sloped(c.value, [(o.terms[1 + j], number) for j, number in enumerate(numbers)])
-            for c, o in zip(centre, over, strict=True)
-        ]
+        u, inside, cases = self.inputs(x), np.ones(len(x[0].middle), bool), []
+        for theta in self.pieces:
+            numbers = [*x, u, *(Sloped(x[0].rest * 0 + v, u.slopes * 0, x[0].rest * 0 + s) for v, s in theta)]
+            centre, _ = self._moved([Balls.of(number.middle) for number in numbers])
+            over, within = self._moved([number.range for number in numbers])
+            pairs = zip(centre, over, strict=True)
+            cases.append(
+                [sloped(c.value, [(o.terms[1 + j], number) for j, number in enumerate(numbers)]) for c, o in pairs]
+            )
+            inside &= within
+        ends = [hull([(inside, end) for end in same]) for same in zip(*cases, strict=True)]
         return ends, inside & np.isfinite([end.rest for end in ends]).all(0)
 
     def _rates(self, x: list[Jet], fixed: list[Jet]) -> list[Jet]:
@@ -330,13 +374,25 @@ class Loop:
         x, fixed = start[:n], start[n:]
         during, inside = x, np.zeros(len(values[0].middle), bool)
         for k in range(INFLATIONS):
-            moved = [first + Jet(self.plain, rate.terms * Balls(np.array(T / 2), np.array(T / 2))) for first, rate in zip(x, self._rates(during, fixed), strict=True)]
-            kept = [(m.terms.low >= d.terms.low).all(0) & (m.terms.high <= d.terms.high).all(0) for m, d in zip(moved, during, strict=True)]
+            moved = [
+                first + Jet(self.plain, rate.terms * Balls(np.array(T / 2), np.array(T / 2)))
+                for first, rate in zip(x, self._rates(during, fixed), strict=True)
+            ]
+            kept = [
+                (m.terms.low >= d.terms.low).all(0) & (m.terms.high <= d.terms.high).all(0)
+                for m, d in zip(moved, during, strict=True)
+            ]
             inside = np.all(kept, 0) & (k > 0)
             if inside.all() or k == INFLATIONS - 1:
                 break
             wider = [Balls(m.terms.middle, m.terms.radius * 1.05 + 1e-9 * (1 + m.terms.size)) for m in moved]
-            during = [Jet(self.plain, Balls(np.where(inside, d.terms.middle, w.middle), np.where(inside, d.terms.radius, w.radius))) for d, w in zip(during, wider, strict=True)]
+            during = [
+                Jet(
+                    self.plain,
+                    Balls(np.where(inside, d.terms.middle, w.middle), np.where(inside, d.terms.radius, w.radius)),
+                )
+                for d, w in zip(during, wider, strict=True)
+            ]
         for i in np.flatnonzero(~self.around):
             e = during[i].value - float(self.target[i])
             inside &= e.size <= self.bound[i]
@@ -356,7 +412,9 @@ class Loop:
 
         def lifted(jet: Jet) -> Jet:
             zero = np.zeros((ORDER * width, *jet.value.middle.shape))
-            return Jet(self.flow, Balls(*(np.concatenate([part, zero]) for part in (jet.terms.middle, jet.terms.radius))))
+            return Jet(
+                self.flow, Balls(*(np.concatenate([part, zero]) for part in (jet.terms.middle, jet.terms.radius)))
+            )
 
         found, still = [lifted(jet) for jet in x], [lifted(jet) for jet in fixed]
         for k in range(order):
@@ -389,8 +447,8 @@ class Boxes:
         for axis in range(n):  # all corners of a box are in the ellipsoid
             inside = np.take(inside, range(reach["first"]), axis) & np.take(inside, range(1, len(ticks[0])), axis)
         self._enter(reach["first"], np.argwhere(inside), 0)
-        for place, (k, rows) in enumerate(groups):
-            self._enter(k, rows[:, 1:], place + 1)
+        for number, (k, rows) in enumerate(groups):
+            self._enter(k, rows[:, 1:], number + 1)
         place = np.repeat(np.arange(len(groups)) + 1, [len(rows) for _, rows in groups])
         sizes = np.repeat([k for k, _ in groups], [len(rows) for _, rows in groups])
         every = np.concatenate([np.zeros((0, n + 1), np.int64), *(rows for _, rows in groups)])
@@ -412,7 +470,9 @@ class Boxes:
         rows = rows[np.argsort(rows[:, 2], kind="stable")]
         width = (self.upper - self.lower) / rows[:, 1:2]
         low = self.lower + rows[:, 3:] * width
-        waiting = [(low[k : k + BATCH], width[k : k + BATCH], rows[k : k + BATCH], 0) for k in range(0, len(rows), BATCH)]
+        waiting = [
+            (low[k : k + BATCH], width[k : k + BATCH], rows[k : k + BATCH], 0) for k in range(0, len(rows), BATCH)
+        ]
         while waiting:
             low, width, part, depth = waiting.pop()
             left = np.flatnonzero(~self._entered(low, width, part))
@@ -423,7 +483,9 @@ class Boxes:
                 whole, parts = np.concatenate(halves), np.concatenate([part[left]] * len(halves))
                 widths = np.concatenate([0.5 * width[left]] * len(halves))
                 cuts = range(0, len(whole), BATCH)
-                waiting += [(whole[k : k + BATCH], widths[k : k + BATCH], parts[k : k + BATCH], depth + 1) for k in cuts]
+                waiting += [
+                    (whole[k : k + BATCH], widths[k : k + BATCH], parts[k : k + BATCH], depth + 1) for k in cuts
+                ]
         return True
 
     def _entered(self, low: Array, width: Array, rows: NDArray[np.int64]) -> Mask:

@@ -117,7 +117,9 @@ def _balls(value: Balls | Array | float) -> Balls:
 def stacked(parts: Sequence[Balls]) -> Balls:
     """Balls of one shape on a new first axis."""
     shape = np.broadcast_shapes(*(part.middle.shape for part in parts))
-    return Balls(*(np.stack([np.broadcast_to(getattr(p, name), shape) for p in parts]) for name in ("middle", "radius")))
+    return Balls(
+        *(np.stack([np.broadcast_to(getattr(p, name), shape) for p in parts]) for name in ("middle", "radius"))
+    )
 
 
 def _sine(a: Balls, order: int) -> list[Balls]:
@@ -308,7 +310,7 @@ class Jet:
         return Jet(self.powers, Balls(middle, radius))
 
     def chosen(self, other: Jet, larger: bool) -> Jet:
-        """The larger or smaller of two series of first order; both slopes where it is not known which."""
+        """The larger or smaller of two series; both slopes and any higher terms where it is not known which."""
         a, b = (self, other) if larger else (other, self)
         first, second = a.value.low >= b.value.high, a.value.high <= b.value.low
         one, two = np.broadcast_arrays(self.terms.middle, other.terms.middle)
@@ -318,6 +320,8 @@ class Jet:
         value = Balls.between(best(ends[0][0], ends[2][0]), best(ends[1][0], ends[3][0]))
         hull.middle[0], hull.radius[0] = value.middle, value.radius
         wide = [np.broadcast_to(s.terms.radius, one.shape) for s in (self, other)]
+        if self.powers.order > 1:
+            hull.radius[1:] = np.inf
         middle = np.where(first, one, np.where(second, two, hull.middle))
         return Jet(self.powers, Balls(middle, np.where(first, wide[0], np.where(second, wide[1], hull.radius))))
 
