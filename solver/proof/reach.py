@@ -207,12 +207,23 @@ class Grid:
         self.k, self.n = len(proven), proven.ndim
         self.width = (upper - lower) / self.k
 
-    def boxes(self, at: Numbers) -> Linear:
-        """Boxes of indices (N, n)."""
-        half = upward(0.5 * self.width + rounding(np.abs(self.lower) + np.abs(self.upper), 8))
+    def boxes(self, at: Numbers, k: Numbers) -> Linear:
+        """Boxes of indices (N, n) of grids of k (N,) boxes a state."""
+        width = (self.upper - self.lower) / k[:, None]
+        half = upward(0.5 * width + rounding(np.abs(self.lower) + np.abs(self.upper), 8))
         slopes = np.zeros((self.n, len(at), self.n))
-        slopes[range(self.n), :, range(self.n)] = half[:, None]
-        return Linear(self.lower + (at + 0.5) * self.width, slopes, np.zeros((len(at), self.n)))
+        slopes[range(self.n), :, range(self.n)] = half.T
+        return Linear(self.lower + (at + 0.5) * width, slopes, np.zeros((len(at), self.n)))
+
+    def within(self, at: Numbers, k: Numbers) -> Numbers:
+        """First and last indices (N, 2, n) of what the boxes of other grids hold."""
+        wide = (self.k // k)[:, None]
+        return np.stack([at * wide, (at + 1) * wide - 1], 1)
+
+    def enter(self, at: Numbers, k: int) -> None:
+        """Let boxes (N, n) of a grid of k a state be proven."""
+        for shift in itertools.product(range(self.k // k), repeat=self.n):
+            self.proven[tuple((at * (self.k // k) + shift).T)] = True
 
     def span(self, x: Linear, known: Mask) -> Numbers:
         """First and last indices (N, 2, n) of the boxes that hold each set; first = -1 where there are none."""
@@ -228,11 +239,11 @@ class Grid:
 
     def table(self) -> Array:
         """Sums of the proven boxes below every corner, with angles twice."""
-        sums = self.proven.astype(np.int64)
+        sums = self.proven.astype(np.int32)
         for axis in range(self.n):
             sums = np.concatenate([sums, sums], axis) if self.around[axis] else sums
         for axis in range(self.n):
-            sums = sums.cumsum(axis)
+            sums = sums.cumsum(axis, dtype=np.int32)
         return np.pad(sums, [(1, 0)] * self.n)
 
     def share(self, span: Numbers, table: Array) -> Array:
@@ -244,13 +255,6 @@ class Grid:
             total += (-1) ** (self.n - sum(corner)) * table[at]
         count = (ends[:, 1] - ends[:, 0]).prod(1)
         return np.where(span[:, 0, 0] >= 0, total / np.maximum(count, 1), 0.0)
-
-    def halved(self) -> Grid:
-        """The same set on a grid of half the width."""
-        proven = self.proven
-        for axis in range(self.n):
-            proven = proven.repeat(2, axis)
-        return Grid(self.lower, self.upper, self.around, proven)
 
 
 @dataclass(frozen=True)
@@ -271,20 +275,48 @@ class Found:
 
 
 class Search:
-    """Backward fixed point on one grid."""
+    """Backward fixed point with boxes of many sizes: those of a coarse grid at first, and halves where it ends."""
 
-    def __init__(self, step: Callable[[Linear], tuple[Linear, Mask]], grid: Grid) -> None:
+    def __init__(self, step: Callable[[Linear], tuple[Linear, Mask]], grid: Grid, coarsest: int) -> None:
         self.step, self.grid = step, grid
         self.found: list[Found] = []
-        self.at = np.argwhere(~grid.proven)
-        count = len(self.at)
-        self.done, self.lost = np.zeros(count, bool), np.zeros(count, bool)
-        self.periods = np.zeros(count, np.int64)
-        self.image = grid.boxes(self.at)
-        near = grid.span(self.image, np.ones(count, bool))
-        room = np.minimum(np.maximum(near + np.array([[-3], [3]]), 0), np.where(grid.around, 2 * grid.k, grid.k) - 1)
-        self.near = room
+        self.at, self.k = np.zeros((0, grid.n), np.int64), np.zeros(0, np.int64)
+        self.done, self.lost = np.zeros(0, bool), np.zeros(0, bool)
+        self.periods = np.zeros(0, np.int64)
+        self.image, self.near = grid.boxes(self.at, self.k), np.zeros((0, 2, grid.n), np.int64)
         self.spans: list[tuple[Numbers, Numbers]] = []  # rows of boxes, and what holds one of their images
+        self.add(np.argwhere(np.ones((coarsest,) * grid.n, bool)), coarsest)
+
+    def add(self, at: Numbers, k: int) -> None:
+        """Open those of some boxes (N, n) of a grid that are not proven."""
+        grid, sizes = self.grid, np.full(len(at), k)
+        open_ = grid.share(grid.within(at, sizes), grid.table()) < 1.0
+        at, sizes = at[open_], sizes[open_]
+        more, count = grid.boxes(at, sizes), len(at)
+        room = grid.within(at, sizes) + 3 * grid.k // k * np.array([[-1], [1]])
+        room = np.minimum(np.maximum(room, 0), np.where(grid.around, 2 * grid.k, grid.k) - 1)
+        old = self.image
+        self.image = Linear(
+            np.concatenate([old.middle, more.middle]),
+            np.concatenate([old.slopes, more.slopes], 1),
+            np.concatenate([old.rest, more.rest]),
+        )
+        self.at, self.k = np.concatenate([self.at, at]), np.concatenate([self.k, sizes])
+        self.near = np.concatenate([self.near, room])
+        self.done, self.lost = (np.append(mask, np.zeros(count, bool)) for mask in (self.done, self.lost))
+        self.periods = np.append(self.periods, np.zeros(count, np.int64))
+
+    def halve(self) -> int:
+        """Halve the largest open boxes beside the proven set along every state. Gives their number."""
+        touching = ~self.done & (self.k < self.grid.k) & (self.grid.share(self.near, self.grid.table()) > 0)
+        rows = np.flatnonzero(touching)
+        if len(rows):
+            k = int(self.k[rows].min())
+            rows = rows[self.k[rows] == k]
+            self.done[rows] = True
+            shifts = itertools.product((0, 1), repeat=self.grid.n)
+            self.add(np.concatenate([2 * self.at[rows] + shift for shift in shifts]), 2 * k)
+        return len(rows)
 
     def round(self) -> int:
         """Follow every open box that touches the proven set by one period. Gives their number."""
@@ -315,10 +347,11 @@ class Search:
                 open_ = ~self.done[rows]
                 rows, span = rows[open_], span[open_]
                 found = rows[self.grid.share(span, table) == 1.0]
-                if len(found):
-                    self.done[found] = new = True
-                    self.found.append(Found(self.grid.k, self.at[found], self.periods[found]))
-                    self.grid.proven[tuple(self.at[found].T)] = True
+                for k in np.unique(self.k[found]).tolist():
+                    new, same = True, found[self.k[found] == k]
+                    self.found.append(Found(k, self.at[same], self.periods[same]))
+                    self.grid.enter(self.at[same], k)
+                self.done[found] = True
                 if len(rows):
                     left.append((rows, span))
             self.spans = left
@@ -347,24 +380,17 @@ def prove_reach(
         raise SolverError("a state of this robot has no limit, so that its domain has no volume")
     step = Step(solution, loop, spread, input_error)
     lower, upper = np.where(around, -np.pi, loop.target - loop.bound), np.where(around, np.pi, loop.target + loop.bound)
-    grid = Grid(lower, upper, around, within(lower, upper, loop.target, shape, GRID))
+    grid = Grid(lower, upper, around, np.zeros((FINEST,) * len(around), bool))
+    grid.enter(np.argwhere(within(lower, upper, loop.target, shape, GRID)), GRID)
     found = [] if before is None else [Found.of(group, len(around)) for group in before["groups"]]
     for part in found:
-        while grid.k < part.k:
-            grid = grid.halved()
-        wide = grid.k // part.k
-        for shift in itertools.product(range(wide), repeat=len(around)):
-            grid.proven[tuple((part.at * wide + shift).T)] = True
-    while True:
-        search = Search(step, grid)
-        while (moved := search.round()) and time.process_time() - start < seconds:
-            search.sweep()
+        grid.enter(part.at, part.k)
+    search, old, going = Search(step, grid, GRID), before["seconds"] if before else 0.0, True
+    while going and time.process_time() - start < seconds:
+        going = search.round() > 0
         search.sweep()
-        found += search.found
-        spent = time.process_time() - start
-        if moved or spent >= seconds or grid.k >= FINEST or grid.proven.all():
-            return Reach(lower, upper, grid.proven, spent + (before["seconds"] if before else 0.0), GRID, found)
-        grid = grid.halved()
+        going = going or search.halve() > 0
+    return Reach(lower, upper, grid.proven, time.process_time() - start + old, GRID, found + search.found)
 
 
 def within(lower: Array, upper: Array, target: Array, shape: Array, k: int) -> Mask:
