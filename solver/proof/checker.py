@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from solver.errors import SolverError
+from solver.proof import EMPTY, HELD, read, sha256
 from solver.proof.balls import (
     Dual,
     Equations,
@@ -42,7 +43,6 @@ from solver.proof.balls import (
     summed,
 )
 from solver.proof.entering import Entering, entering
-from solver.proof.written import EMPTY, HELD, read, sha256
 
 CHECKPOINT = "checkpoint.pt"
 SHIPPED = Path(__file__).resolve().parents[1] / "shipped"

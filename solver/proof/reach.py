@@ -70,7 +70,7 @@ class Reach:
         return {"share": self.share, "seconds": self.seconds} | ends | {"proven": rows}
 
     def claim(self) -> dict[str, Any]:
-        """The boxes as a part of a file (`solver.proof.written`)."""
+        """The boxes as a part of a file (`solver.proof`)."""
         groups = [[part.k, *np.hstack([part.periods[:, None], part.at]).ravel().tolist()] for part in self.found]
         return {"first": self.first, "seconds": self.seconds, "groups": groups}
 

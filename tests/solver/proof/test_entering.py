@@ -15,6 +15,7 @@ import torch
 
 from solver.cli import main
 from solver.errors import SolverError
+from solver.proof import entering, write
 from solver.proof.balls import Equations
 from solver.proof.basin import prove_basin
 from solver.proof.checker import _require_same
@@ -22,7 +23,6 @@ from solver.proof.entering import LATE, Boxes, Loop, Networks
 from solver.proof.held_loop import HeldLoop
 from solver.proof.jets import Array, Sloped
 from solver.proof.reach import GRID, Grid, Reach, Search, Step, within
-from solver.proof.written import write
 from solver.runs.shipped import run_folder
 from solver.training.solution import load_solution
 from tests.solver.proof.test_held_loop import after, commanded
@@ -133,8 +133,9 @@ def test_proven_boxes_are_shown() -> None:
 
 
 @pytest.mark.parametrize("kind", ["far", "order", "gap"])
-def test_changed_boxes_are_refused(kind: str) -> None:
+def test_changed_boxes_are_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A box far from the others instead of one, an order in which boxes come before those that they enter, a gap."""
+    monkeypatch.setattr(entering, "DEEPEST", 1)  # halves do not make it true
     proof = copy.deepcopy(proven())
     groups = proof["claims"][0]["reach"]["groups"]
     if kind == "far":
@@ -149,25 +150,23 @@ def test_changed_boxes_are_refused(kind: str) -> None:
         assert not (found.verify(first) if kind == "order" else shown(found, 1 if kind == "gap" else len(found.rows)))
 
 
-@pytest.mark.parametrize("what", ["gravity", "input", "limit"])
-def test_boxes_of_another_loop_are_not_shown(what: str) -> None:
-    """The hashes would be right: a wrong sign in the model, or a motor of another strength."""
-    proof = copy.deepcopy(proven())
-    content = vars(_require_same(proof, None))
-    nodes = copy.deepcopy(content["nodes"])
+@pytest.mark.parametrize("what", ["gravity", "rate"])
+def test_boxes_of_another_model_are_not_shown(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hashes would be right: a wrong sign of gravity, or of the rate of the angle."""
+    monkeypatch.setattr(entering, "DEEPEST", 1)
+    content = copy.deepcopy(vars(_require_same(proven(), None)))
+    nodes, rates = content["nodes"], content["functions"]["affine_dynamics"]["outputs"][0][2]
     if what == "gravity":
-        first = next(k for k, node in enumerate(nodes) if isinstance(node, list) and node[0] == "sin")
-        nodes[first][0] = "cos"
-    elif what == "input":
-        (_, _, _), (_, _, B) = content["functions"]["affine_dynamics"]["outputs"]
-        nodes[B[1]] = ["negative", nodes[B[1]][1]]
+        nodes[nodes.index(4.905)] *= -1
     else:
-        proof["limit"] = [0.5 * proof["limit"][0]]
-    assert not shown(boxes(proof, Equations({**content, "nodes": nodes})))
+        rates[0] = len(nodes)
+        nodes.append(["negative", 5])
+    assert not shown(boxes(proven(), Equations(content)), 4)
 
 
-def test_networks_of_another_policy_are_not_shown(tmp_path: Path) -> None:
+def test_networks_of_another_policy_are_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The hashes would be right: the entries of the metric are in another order."""
+    monkeypatch.setattr(entering, "DEEPEST", 1)
     changed = tmp_path / "checkpoint.pt"
     with zipfile.ZipFile(CHECKPOINT) as old, zipfile.ZipFile(changed, "w") as new:
         for name in old.namelist():
