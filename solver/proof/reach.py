@@ -1,8 +1,9 @@
-"""States from which every trajectory of the sampled closed loop enters the proven basin, on a grid of boxes.
+"""States from which every trajectory of the sampled closed loop enters the proven basin, in boxes of many sizes.
 
 A box is proven if its image after some periods lies within boxes that are proven already; the first ones are those
 within the proven basin. So every trajectory from a proven box enters the basin after a finite number of periods. Where
-nothing more can be proven, all open boxes are halved. One period of N boxes, with the input u held, is
+nothing more can be proven, the largest open boxes beside the proven ones are halved. One period of N boxes, with the
+input u held, is
 
     x+ = x + T F + T^2/2 F' F + T^3/6 (F' F)' F + T^4/24 R,   F = a(x, theta) + B(x, theta) u,
 
@@ -27,9 +28,9 @@ from modelgen.program.enclosure import affine
 from modelgen.program.functions import Program
 from modelgen.program.graph import Graph, Node
 from solver.errors import SolverError
-from solver.proof.affine import rounding, upward
+from solver.proof.affine import Linear, hull, rounding, upward
 from solver.proof.held_loop import HeldLoop, evaluated, inputs_of
-from solver.proof.outside import HeldPolicy, Linear
+from solver.proof.outside import HeldPolicy, parallelotope
 from solver.training.solution import Solution
 
 Mask = NDArray[np.bool_]
@@ -44,7 +45,6 @@ SIZES = GRID, 2 * GRID, FINEST
 PERIODS = 24  # after which a box waits for its halves
 WIDEST = 0.25  # half width of an image, by the domain's, beyond which it is not followed
 PIECES = 4  # of the range of each parameter: the bounds of a period are of second order in its width
-SMALL = 1e-6  # largest error of a numerical inverse
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Step:
         u = self.policy(x)
         u = Linear(u.middle, u.slopes, u.rest + self.input_error)
         parts = [self._moved(x, u, theta, spread) for theta, spread in self.pieces]
-        found = _hull([image for image, _ in parts])
+        found = hull([image for image, _ in parts])
         return found, np.logical_and.reduce([known for _, known in parts]) & np.isfinite(found.bend).all(1)
 
     def _moved(self, x: Linear, u: Linear, theta: Array, spread: Array) -> tuple[Linear, Mask]:
@@ -165,38 +165,10 @@ def _pieces(nominal: Array, spread: Array) -> list[tuple[Array, Array]]:
     return [(np.array(middle), half) for middle in itertools.product(*sides)]
 
 
-def _hull(parts: list[Linear]) -> Linear:
-    """What holds all of some sets of the same symbols."""
-    middles, slopes = np.stack([part.middle for part in parts]), np.stack([part.slopes for part in parts])
-    middle, slope = 0.5 * (middles.min(0) + middles.max(0)), slopes.mean(0)
-    apart = np.abs(middles - middle) + np.abs(slopes - slope).sum(1) + np.stack([part.rest for part in parts])
-    return Linear(middle, slope, apart.max(0) + rounding(np.abs(middle) + np.abs(slope).sum(0), 2 * len(parts)))
-
-
 def _box(kernels: Any, middle: Array, radius: Array) -> tuple[Array, Array]:
     """Middles and radii (N, k) of a kernel over boxes."""
     value, slopes, rest = evaluated(kernels, middle, radius)
     return value, upward((np.abs(slopes) @ radius[..., None])[..., 0] + rest, radius.shape[1] + 4)
-
-
-def parallelotope(x: Linear) -> Linear:
-    """A set without a rest that holds x: the symbols take it up, or new ones of a box where that is smaller."""
-    G = np.moveaxis(x.slopes, 0, 2)  # (N, n, d)
-    n = G.shape[1]
-    regular = np.abs(np.linalg.det(G)) > 1e-14 * np.prod(np.abs(G).sum(2) + 1e-300, 1)
-    inverse = np.linalg.inv(np.where(regular[:, None, None], G, np.eye(n)))
-    size = np.eye(n) + np.abs(G) @ np.abs(inverse)
-    error = upward((np.abs(np.eye(n) - G @ inverse) + rounding(size, 2 * n)).sum(2).max(1))
-    # e = G inverse (1 - E)^-1 e
-    rest = x.rest + (error / (1 - np.minimum(error, 0.5)) * x.rest.max(1))[:, None]
-    more = upward((np.abs(inverse) @ rest[..., None])[..., 0], n + 8)
-    grown = x.slopes * upward(1 + more.T[:, :, None])
-    b = upward(x.bend, len(x.slopes) + 1)
-    box = np.zeros_like(x.slopes)
-    box[range(n), :, range(n)] = b.T
-    smaller = b.prod(1) < np.abs(np.linalg.det(G)) * (1 + more).prod(1)
-    use = ~regular | (error > SMALL) | smaller
-    return Linear(x.middle, np.where(use[:, None], box, grown), np.zeros_like(x.rest))
 
 
 class Grid:
