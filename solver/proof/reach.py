@@ -42,7 +42,7 @@ BATCH = 1500  # boxes at once
 GRID = 512  # boxes a state in the first grid
 FINEST = 2048  # and in the last one
 SIZES = GRID, 2 * GRID, FINEST
-PERIODS = 24  # after which a box waits for its halves
+PERIODS = 24  # after which a box of the first grid waits for its halves; a narrower one stays narrow for longer
 WIDEST = 0.25  # half width of an image, by the domain's, beyond which it is not followed
 PIECES = 4  # of the range of each parameter: the bounds of a period are of second order in its width
 
@@ -250,7 +250,7 @@ class Search:
     """Backward fixed point with boxes of many sizes: those of a coarse grid at first, and halves where it ends."""
 
     def __init__(self, step: Callable[[Linear], tuple[Linear, Mask]], grid: Grid, coarsest: int) -> None:
-        self.step, self.grid = step, grid
+        self.step, self.grid, self.coarsest = step, grid, coarsest
         self.found: list[Found] = []
         self.at, self.k = np.zeros((0, grid.n), np.int64), np.zeros(0, np.int64)
         self.done, self.lost = np.zeros(0, bool), np.zeros(0, bool)
@@ -296,7 +296,9 @@ class Search:
         touching = np.where(self.periods == 0, self.grid.share(self.near, table), 0.0)
         for rows, span in self.spans:
             touching[rows] = self.grid.share(span, table)
-        rows = np.flatnonzero(~self.done & ~self.lost & (touching > 0) & (self.periods < PERIODS))
+        rows = np.flatnonzero(
+            ~self.done & ~self.lost & (touching > 0) & (self.periods < PERIODS * self.k // self.coarsest)
+        )
         wide = WIDEST * 0.5 * (self.grid.upper - self.grid.lower)
         for first in range(0, len(rows), BATCH):
             part = rows[first : first + BATCH]
