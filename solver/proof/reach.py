@@ -187,10 +187,10 @@ class Grid:
         slopes[range(self.n), :, range(self.n)] = half.T
         return Linear(self.lower + (at + 0.5) * width, slopes, np.zeros((len(at), self.n)))
 
-    def within(self, at: Numbers, k: Numbers) -> Numbers:
-        """First and last indices (N, 2, n) of what the boxes of other grids hold."""
-        wide = (self.k // k)[:, None]
-        return np.stack([at * wide, (at + 1) * wide - 1], 1)
+    def within(self, at: Numbers, k: Numbers, beside: int = 0) -> Numbers:
+        """First and last indices (N, 2, n) of what boxes of other grids hold, and so many of them on every side."""
+        wide, last = (self.k // k)[:, None], np.where(self.around, 2 * self.k, self.k) - 1
+        return np.stack([np.maximum((at - beside) * wide, 0), np.minimum((at + 1 + beside) * wide - 1, last)], 1)
 
     def enter(self, at: Numbers, k: int) -> None:
         """Let boxes (N, n) of a grid of k a state be proven."""
@@ -265,8 +265,6 @@ class Search:
         open_ = grid.share(grid.within(at, sizes), grid.table()) < 1.0
         at, sizes = at[open_], sizes[open_]
         more, count = grid.boxes(at, sizes), len(at)
-        room = grid.within(at, sizes) + 3 * grid.k // k * np.array([[-1], [1]])
-        room = np.minimum(np.maximum(room, 0), np.where(grid.around, 2 * grid.k, grid.k) - 1)
         old = self.image
         self.image = Linear(
             np.concatenate([old.middle, more.middle]),
@@ -274,14 +272,14 @@ class Search:
             np.concatenate([old.rest, more.rest]),
         )
         self.at, self.k = np.concatenate([self.at, at]), np.concatenate([self.k, sizes])
-        self.near = np.concatenate([self.near, room])
+        self.near = np.concatenate([self.near, grid.within(at, sizes, 3)])
         self.done, self.lost = (np.append(mask, np.zeros(count, bool)) for mask in (self.done, self.lost))
         self.periods = np.append(self.periods, np.zeros(count, np.int64))
 
     def halve(self) -> int:
         """Halve the largest open boxes beside the proven set along every state. Gives their number."""
-        touching = ~self.done & (self.k < self.grid.k) & (self.grid.share(self.near, self.grid.table()) > 0)
-        rows = np.flatnonzero(touching)
+        touching = self.grid.share(self.grid.within(self.at, self.k, 1), self.grid.table()) > 0
+        rows = np.flatnonzero(~self.done & (self.k < self.grid.k) & touching)
         if len(rows):
             k = int(self.k[rows].min())
             rows = rows[self.k[rows] == k]
