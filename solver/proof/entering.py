@@ -61,8 +61,8 @@ def entering(
     """
     start = time.process_time()
     boxes = Boxes(Loop(proof, equations, checkpoint, float(claim["spread"])), claim)
-    chosen = np.random.default_rng(seed).random(len(boxes.rows)) < 1 / one_of if one_of > 1 else slice(None)
-    rows = boxes.rows[chosen]
+    chosen = np.random.default_rng(seed).random(len(boxes.rows)) < 1 / one_of
+    rows = boxes.rows[chosen] if chosen.any() else boxes.rows[:1]
     holds = boxes.verify(rows)
     return Entering(len(boxes.rows), len(rows), holds, boxes.share, time.process_time() - start)
 
