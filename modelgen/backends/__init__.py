@@ -26,8 +26,8 @@ EXPORTS = {
     "c": "modelgen.backends.c",
     "casadi": "modelgen.backends.casadi",
     "js": "modelgen.backends.js",
-    "fmu": "modelgen.backends.fmu.robot",
-    "fmu2": "modelgen.backends.fmu.robot:Fmi2",
+    "fmu": "modelgen.backends.fmu",
+    "fmu2": "modelgen.backends.fmu:Fmi2",
 }
 #: By backend, the operations of a function beyond which `verify` leaves it out, and Numba refuses it: they compile an
 #: operation in milliseconds.

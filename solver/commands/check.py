@@ -15,13 +15,13 @@ from solver.streams import SEEDS
 
 @dataclass(frozen=True)
 class Options:
-    """Ball arithmetic (python-flint) on the equations of the artifact, by other code and another argument than the
-    search. Refuses a proof of another policy, model or parameters. The exit code is 1 where a cell cannot be shown."""
+    """Ball arithmetic on the equations of the artifact, by other code and another argument than the search. Refuses a
+    proof of another policy, model or parameters. The exit code is 1 where a cell or a box cannot be shown."""
 
     proof: Annotated[Path, Positional, arg(metavar="PROOF")]
     """File of `solver prove --out`."""
     all: bool = False
-    """Check all cells. By default a random tenth."""
+    """Check all cells and boxes. By default a random tenth."""
     seed: Annotated[int, Range(0, SEEDS - 1)] = 0
     """Of the random tenth."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
@@ -35,8 +35,12 @@ def run(options: Options) -> int:
     results = check(options.proof, options.all, options.seed, options.generated)
     for result in results:
         what = "nominal" if result.spread == 0 else f"+-{100 * result.spread:g} %"
-        answer = "holds" if result.holds else "NOT SHOWN: a cell does not keep the claim"
+        answer = "NOT SHOWN: a cell does not keep the claim" if result.wrong else "holds"
         print(f"{what:<12}{answer} ({result.checked} of {result.cells} cells, {result.seconds:.1f} s)")
-        if result.unchecked:
-            print(f"{'':<12}the boxes of --reach in this file are NOT checked: no other code verifies them")
+        if boxes := result.entering:
+            answer = "enters the set" if boxes.holds else "does NOT surely enter the set: a box is not shown"
+            print(
+                f"{'':<12}{100 * boxes.share:.3g} % of the domain {answer} "
+                f"({boxes.checked} of {boxes.boxes} boxes, {boxes.seconds:.1f} s)"
+            )
     return 0 if all(result.holds for result in results) else FAILED

@@ -1,1 +1,95 @@
-"""Proofs about the closed loop of a robot and its policy, by interval arithmetic."""
+"""A proof as data: a JSON file that says what is claimed, of what, and how the set was cut into cells.
+
+    {"format": 1, "digest": sha256 of the rest, "policy": "pendulum-rfvi", "robot": "pendulum",
+     "program": sha256, "checkpoint": sha256, "period": s, "hold": s, "target": [n], "cost": [n][n], "level": ..,
+     "trim": [m], "middle": [m], "limit": [m], "bound": [n], "parameters": [p], "input_error": [m],
+     "claims": [{"spread": .., "shape": [n][n], "back": [n][d], "basis": [d][r], "rate": .., "core": .., "tree": [..]}]}
+
+A claim may have "reach": {"first": k, "seconds": .., "groups": [[k, periods, i, j, periods, i, j, ..], ..]}. It names
+boxes of grids of k boxes a state over all angles and the states within the limits. The images of a group's boxes, after
+one of their periods, lie within earlier groups, or within boxes of the first grid that are in the set.
+
+A claim's set is {|y| <= 1} with e = back y, of which shape = back^-T back^-1 is the quadratic form. Cells are boxes of
+(basis' y, parameters). The first one holds the whole set. The tree names the cells in the order of a walk that takes
+lower halves first: the number of the side that is halved, HELD for a proven cell, EMPTY for one outside the set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelgen.files import replacing
+from solver.errors import SolverError
+
+FORMAT = 1
+HELD, EMPTY = -1, -2
+
+
+class Tree:
+    """Cells that a search halves, decides or has not seen yet."""
+
+    def __init__(self) -> None:
+        self.sides, self.lower = [EMPTY], [0]
+
+    def decide(self, nodes: NDArray[np.int64], sides: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Enter the sides (N,) of cells, HELD or EMPTY. Gives the numbers of the halves, the lower ones first."""
+        halved = nodes[sides >= 0]
+        first = len(self.sides) + 2 * np.arange(len(halved))
+        for node, side in zip(nodes.tolist(), sides.tolist(), strict=True):
+            self.sides[node] = side
+        for node, child in zip(halved.tolist(), first.tolist(), strict=True):
+            self.lower[node] = child
+        self.sides += [EMPTY] * (2 * len(halved))
+        self.lower += [0] * (2 * len(halved))
+        return np.concatenate([first, first + 1])
+
+    def walk(self) -> list[int]:
+        """The sides in the order of the file."""
+        found, waiting = [], [0]
+        while waiting:
+            node = waiting.pop()
+            found.append(self.sides[node])
+            if found[-1] >= 0:
+                waiting += [self.lower[node] + 1, self.lower[node]]
+        return found
+
+
+def sha256(path: Path) -> str:
+    """Hash of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _digest(proof: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(proof, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def write(path: Path, proof: dict[str, Any]) -> None:
+    """Write a proof. Raises SolverError where the file cannot be written."""
+    text = json.dumps({"format": FORMAT, "digest": _digest(proof)} | proof, separators=(",", ":")) + "\n"
+    with replacing(path, SolverError) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
+
+
+def read(path: Path, fields: Sequence[str]) -> dict[str, Any]:
+    """The content of a proof. Raises SolverError for a file that is none, or that lacks one of the fields."""
+    try:
+        content = json.loads(text := path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SolverError(f"cannot read the proof {path}: {error}") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise SolverError(f"{path} is no proof of `solver prove --out` in format {FORMAT}")
+    same = text == json.dumps(content, separators=(",", ":")) + "\n"  # another digit may be the same number
+    stated = content.pop("digest", None)
+    if not same or stated != _digest({name: value for name, value in content.items() if name != "format"}):
+        raise SolverError(f"the proof {path} was changed: its digest is not that of its content")
+    missing = [name for name in fields if name not in content]
+    if missing:
+        raise SolverError(f"the proof {path} lacks {', '.join(missing)}")
+    return content

@@ -1,4 +1,4 @@
-"""Matrices that are linear in symbols between -1 and 1, with a bound of the rest that is rounded upward.
+"""Matrices and numbers of sets that are linear or quadratic in symbols, with a bound of the rest, rounded upward.
 
 A matrix of a set is middle + sum_k slopes_k t_k + E with |t_k| <= 1 and |E| <= rest in every entry. The symbols t_k are
 those of all matrices of a cell, so that a product keeps what its factors have in common (affine arithmetic, Stolfi and
@@ -8,12 +8,18 @@ de Figueiredo, 1997). Without symbols it is an interval matrix with a midpoint a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modelgen.arrays import Array
 
+Mask = NDArray[np.bool_]
+
+LIBRARY = 40  # rounded operations that stand for one function of a library and those before it
+TERMS = 64  # rounded operations on sizes that give one rest, at most
 UNIT = 2.3e-16  # more than twice the relative error of one rounded operation
 SINGULAR = 1e12  # a matrix of a larger condition number is not inverted
 TINY = 1e-300  # more than the absolute error of an operation whose result underflows
@@ -125,3 +131,202 @@ def known(middle: Array, slopes: Array, rest: Array) -> Affine:
         return Affine(middle, slopes, rest)
     here = np.where(finite, middle, 0.0), np.where(finite[..., None, :, :], slopes, 0.0)
     return Affine(*here, np.where(finite, rest, np.inf))
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Numbers (N, k) that are linear in d symbols up to a rest."""
+
+    middle: Array  # (N, k)
+    slopes: Array  # (d, N, k)
+    rest: Array  # (N, k)
+
+    @property
+    def bend(self) -> Array:
+        """Largest distance (N, k) from the middle."""
+        size: Array = np.abs(self.slopes).sum(0) + self.rest
+        return size
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rest", upward(self.rest, TERMS))
+
+    def __getitem__(self, columns: Any) -> Linear:
+        return Linear(self.middle[:, columns], self.slopes[:, :, columns], self.rest[:, columns])
+
+    def rows(self, at: Any) -> Linear:
+        """Some of the boxes."""
+        return Linear(self.middle[at], self.slopes[:, at], self.rest[at])
+
+    def __add__(self, other: Linear) -> Linear:
+        middle = self.middle + other.middle
+        slopes = self.slopes + other.slopes
+        size = np.abs(middle) + np.abs(slopes).sum(0)
+        return Linear(middle, slopes, self.rest + other.rest + rounding(size, len(slopes) + 4))
+
+    def __neg__(self) -> Linear:
+        return Linear(-self.middle, -self.slopes, self.rest)
+
+    def __sub__(self, other: Linear) -> Linear:
+        return self + -other
+
+    def __mul__(self, other: Linear) -> Linear:
+        a, b, bent = np.abs(self.middle), np.abs(other.middle), self.bend
+        more = other.bend
+        rest = a * other.rest + b * self.rest + bent * more + rounding((a + bent) * (b + more))
+        slopes = self.middle * other.slopes + other.middle * self.slopes
+        return Linear(self.middle * other.middle, slopes, rest)
+
+    def through(self, value: Array, slope: Array, curvature: Array | float) -> Linear:
+        """A function with this value and slope at the middle, and at most this second derivative in the box."""
+        bent = self.bend
+        rest = np.abs(slope) * self.rest + 0.5 * curvature * bent * bent
+        return Linear(value, slope * self.slopes, rest + rounding(np.abs(value) + np.abs(slope) * bent, LIBRARY))
+
+    def plus(self, values: Array | float) -> Linear:
+        middle = self.middle + values
+        return Linear(middle, self.slopes, self.rest + rounding(np.abs(middle)))
+
+    def times(self, factor: Array | float) -> Linear:
+        rest = np.abs(factor) * self.rest + rounding(np.abs(factor) * (np.abs(self.middle) + self.bend))
+        return Linear(self.middle * factor, self.slopes * factor, rest)
+
+    def to(self, weight: Array) -> Linear:
+        """The numbers times a matrix (k, j)."""
+        d, count, k = self.slopes.shape
+        both = np.concatenate([self.middle[None], self.slopes]).reshape(-1, k) @ weight
+        both = both.reshape(d + 1, count, -1)
+        wide = self.rest + rounding(np.abs(self.middle) + np.abs(self.slopes).sum(0), d + k)
+        return Linear(both[0], both[1:], upward(wide @ np.abs(weight), k))
+
+    def joined(self, other: Linear) -> Linear:
+        """What holds both."""
+        middle, slopes = 0.5 * (self.middle + other.middle), 0.5 * (self.slopes + other.slopes)
+        apart = 0.5 * (np.abs(self.middle - other.middle) + np.abs(self.slopes - other.slopes).sum(0))
+        rest = np.maximum(self.rest, other.rest) + apart
+        return Linear(middle, slopes, rest + rounding(apart + np.abs(middle) + np.abs(slopes).sum(0), len(slopes) + 4))
+
+    @property
+    def ends(self) -> tuple[Array, Array]:
+        bent = upward(self.bend, len(self.slopes) + 4)
+        bent = upward(bent + rounding(np.abs(self.middle) + bent))
+        return self.middle - bent, self.middle + bent
+
+
+def chosen(first: Mask, a: Linear, b: Linear) -> Linear:
+    """a where first (N,) is set, else b."""
+    here = first[:, None]
+    return Linear(
+        np.where(here, a.middle, b.middle), np.where(here, a.slopes, b.slopes), np.where(here, a.rest, b.rest)
+    )
+
+
+def hull(parts: list[Linear]) -> Linear:
+    """What holds all of some sets of the same symbols."""
+    middles, slopes = np.stack([part.middle for part in parts]), np.stack([part.slopes for part in parts])
+    middle, slope = 0.5 * (middles.min(0) + middles.max(0)), slopes.mean(0)
+    apart = np.abs(middles - middle) + np.abs(slopes - slope).sum(1) + np.stack([part.rest for part in parts])
+    return Linear(middle, slope, apart.max(0) + rounding(np.abs(middle) + np.abs(slope).sum(0), 2 * len(parts)))
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """Numbers (N, k) of second order in d symbols: squares (p, N, k) of the p = d (d + 1)/2 pairs, up to a rest."""
+
+    middle: Array  # (N, k)
+    slopes: Array  # (d, N, k)
+    squares: Array  # (p, N, k), of t_j t_k in the order of `combinations_with_replacement`
+    rest: Array  # (N, k)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rest", upward(self.rest, TERMS))
+
+    @classmethod
+    def of(cls, x: Linear) -> Quadratic:
+        """The same numbers."""
+        d = len(x.slopes)
+        return cls(x.middle, x.slopes, np.zeros((d * (d + 1) // 2, *x.middle.shape)), x.rest)
+
+    @property
+    def linear(self) -> Linear:
+        """The same numbers, with the terms of second order in the rest."""
+        return Linear(self.middle, self.slopes, self.rest + self.parts[1])
+
+    @property
+    def parts(self) -> tuple[Array, Array]:
+        """Largest sizes (N, k) of the terms of first and of second order."""
+        return np.abs(self.slopes).sum(0), np.abs(self.squares).sum(0)
+
+    @property
+    def bend(self) -> Array:
+        """Largest distance (N, k) from the middle."""
+        first, second = self.parts
+        size: Array = first + second + self.rest
+        return size
+
+    def __getitem__(self, columns: Any) -> Quadratic:
+        return Quadratic(*(part[..., columns] for part in (self.middle, self.slopes, self.squares, self.rest)))
+
+    def __add__(self, other: Quadratic) -> Quadratic:
+        size = np.abs(self.middle) + np.abs(other.middle) + sum(self.parts) + sum(other.parts)
+        return Quadratic(
+            self.middle + other.middle,
+            self.slopes + other.slopes,
+            self.squares + other.squares,
+            self.rest + other.rest + rounding(size),
+        )
+
+    def __sub__(self, other: Quadratic) -> Quadratic:
+        return self + other.times(-1.0)
+
+    def __mul__(self, other: Quadratic) -> Quadratic:
+        (a1, a2), (b1, b2), a, b = self.parts, other.parts, np.abs(self.middle), np.abs(other.middle)
+        rest = a * other.rest + b * self.rest + a1 * b2 + a2 * b1 + a2 * b2 + self.rest * other.rest
+        rest = rest + (a1 + a2) * other.rest + (b1 + b2) * self.rest
+        rest = rest + rounding((a + a1 + a2 + self.rest) * (b + b1 + b2 + other.rest), len(self.squares) + 4)
+        squares = self.middle * other.squares + other.middle * self.squares
+        for at, j, k in _pairs(len(self.slopes)):
+            squares[at] += self.slopes[j] * other.slopes[k]
+            if j != k:
+                squares[at] += self.slopes[k] * other.slopes[j]
+        slopes = self.middle * other.slopes + other.middle * self.slopes
+        return Quadratic(self.middle * other.middle, slopes, squares, rest)
+
+    def through(self, value: Array, slope: Array, second: Array, third: Array | float) -> Quadratic:
+        """A function with these derivatives at the middle, and at most this third one in the box."""
+        first, beyond = self.parts[0], self.parts[1] + self.rest
+        bend = first + beyond
+        rest = np.abs(slope) * self.rest + third / 6 * bend**3
+        rest = rest + 0.5 * np.abs(second) * (2 * first * beyond + beyond**2)
+        size = np.abs(value) + np.abs(slope) + np.abs(second)  # a coefficient's error may be that of a larger one
+        rest = rest + rounding(size * (1 + bend) ** 2, LIBRARY)
+        squares = slope * self.squares
+        for at, j, k in _pairs(len(self.slopes)):
+            squares[at] += (0.5 if j == k else 1.0) * second * self.slopes[j] * self.slopes[k]
+        return Quadratic(value, slope * self.slopes, squares, rest)
+
+    def plus(self, values: Array | float) -> Quadratic:
+        """The numbers plus exact ones."""
+        size = np.abs(self.middle) + np.abs(values)
+        return Quadratic(self.middle + values, self.slopes, self.squares, self.rest + rounding(size))
+
+    def times(self, factor: Array | float) -> Quadratic:
+        """The numbers times exact ones."""
+        rest = np.abs(factor) * (self.rest + rounding(np.abs(self.middle) + sum(self.parts)))
+        return Quadratic(self.middle * factor, self.slopes * factor, self.squares * factor, rest)
+
+    def to(self, weight: Array) -> Quadratic:
+        """The numbers times a matrix (k, j)."""
+        d, count, k = self.slopes.shape
+        whole = np.concatenate([self.middle[None], self.slopes, self.squares]).reshape(-1, k) @ weight
+        whole = whole.reshape(1 + d + len(self.squares), count, -1)
+        wide = self.rest + rounding(np.abs(self.middle) + sum(self.parts), len(whole) + k)
+        return Quadratic(whole[0], whole[1 : 1 + d], whole[1 + d :], upward(wide @ np.abs(weight), k))
+
+
+def _pairs(d: int) -> list[tuple[int, int, int]]:
+    return [(at, j, k) for at, (j, k) in enumerate(combinations_with_replacement(range(d), 2))]
+
+
+def beside(parts: list[Quadratic]) -> Quadratic:
+    names = "middle", "slopes", "squares", "rest"
+    return Quadratic(*(np.concatenate([getattr(part, name) for part in parts], -1) for name in names))

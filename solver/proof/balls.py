@@ -48,6 +48,22 @@ class Dual:
         """The value of a function of this number, whose derivative is `slope`."""
         return Dual(value, [None if s is None else slope * s for s in self.slopes])
 
+    def function(self, kind: str) -> Dual:
+        """sin, cos, ... of this number."""
+        return self.through(*UNARY[kind](self.value))
+
+    def chosen(self, other: Dual, larger: bool) -> Dual:
+        """The larger or smaller of two balls; both slopes where it is not known which."""
+        first, second = (self, other) if larger else (other, self)
+        if first.value >= second.value:
+            return self
+        if first.value <= second.value:
+            return other
+        value = self.value.max(other.value) if larger else self.value.min(other.value)
+        zero = arb(0)
+        pairs = zip(self.slopes, other.slopes, strict=True)
+        return Dual(value, [(zero if s is None else s).union(zero if t is None else t) for s, t in pairs])
+
     def __add__(self, other: Dual) -> Dual:
         return Dual(self.value + other.value, [_plus(a, b) for a, b in zip(self.slopes, other.slopes, strict=True)])
 
@@ -87,26 +103,13 @@ UNARY: dict[str, Callable[[Number], tuple[Number, Number]]] = {
 }
 
 
-def _chosen(a: Dual, b: Dual, larger: bool) -> Dual:
-    """The larger or smaller of two balls; both slopes where it is not known which."""
-    first, second = (a, b) if larger else (b, a)
-    if first.value >= second.value:
-        return a
-    if first.value <= second.value:
-        return b
-    value = a.value.max(b.value) if larger else a.value.min(b.value)
-    zero = arb(0)
-    pairs = zip(a.slopes, b.slopes, strict=True)
-    return Dual(value, [(zero if s is None else s).union(zero if t is None else t) for s, t in pairs])
-
-
 class Equations:
     """Functions of a program file, whose format `modelgen.program.stored` describes."""
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.nodes, self.arguments, self.functions = content["nodes"], content["arguments"], content["functions"]
 
-    def __call__(self, function: str, known: dict[str, list[Dual]], constant: Callable[[float], Dual]) -> list[Any]:
+    def __call__(self, function: str, known: dict[str, list[Any]], constant: Callable[[float], Any]) -> list[Any]:
         """Entries of each output, at the entries of each argument."""
         values = {at: entry for name, row in known.items() for at, entry in zip(self.arguments[name], row, strict=True)}
         outputs = self.functions[function]["outputs"]
@@ -126,7 +129,7 @@ class Equations:
                     waiting += node[1:2] if node[0] == "solution" else node[1:]
         return sorted(needed)
 
-    def _value(self, node: Any, values: dict[int, Dual], constant: Callable[[float], Dual]) -> Dual:
+    def _value(self, node: Any, values: dict[int, Any], constant: Callable[[float], Any]) -> Any:
         if isinstance(node, (int, float)):
             return constant(float(node))
         if isinstance(node, str):
@@ -137,10 +140,10 @@ class Equations:
         if kind == "negative":
             return -a
         if kind in UNARY:
-            return a.through(*UNARY[kind](a.value))
+            return a.function(kind)
         b = values[node[2]]
         if kind in {"minimum", "maximum"}:
-            return _chosen(a, b, kind == "maximum")
+            return a.chosen(b, kind == "maximum")
         if kind == "add":
             return a + b
         if kind == "sub":

@@ -27,10 +27,10 @@ from scipy.special import logsumexp
 from modelgen.arrays import Array
 from modelgen.files import page
 from solver.errors import SolverError
+from solver.proof import EMPTY, HELD, Tree, read, sha256, write
 from solver.proof.affine import TINY, Affine
 from solver.proof.held_loop import Cells, Frame, HeldLoop
 from solver.proof.reach import Reach, prove_reach
-from solver.proof.written import EMPTY, HELD, Tree, read, sha256, write
 from solver.runs.folder import CHECKPOINT
 from solver.runs.shipped import run_folder
 from solver.training.solution import load_solution
@@ -73,7 +73,7 @@ class Ball:
     seconds: float  # processor time
     back: Array  # (n, d): e = back y, and the set is |y| <= 1
     basis: Array  # (d, r) of the cells
-    tree: list[int]  # of the cells, as in `solver.proof.written`
+    tree: list[int]  # of the cells, as in `solver.proof`
 
     def to_json(self) -> dict[str, Any]:
         kept = {name: getattr(self, name) for name in ("rate", "core", "share", "cells", "seconds")}
@@ -113,7 +113,7 @@ class BasinProof:
     nominal: Ball | None
     spread: float  # share by which every parameter may differ from its nominal value
     wrong: Ball | None  # for the parameters of the spread
-    about: dict[str, Any]  # the loop, as in `solver.proof.written`
+    about: dict[str, Any]  # the loop, as in `solver.proof`
     reason: str | None = None  # why there is no set for the spread, where it is known
     reached: tuple[Reach | None, Reach | None] = (None, None)  # what is proven to enter `nominal`, and `wrong`
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from solver.errors import SolverError
+from solver.proof import EMPTY, HELD, read, sha256
 from solver.proof.balls import (
     Dual,
     Equations,
@@ -41,8 +42,9 @@ from solver.proof.balls import (
     shifted,
     summed,
 )
-from solver.proof.written import EMPTY, HELD, read, sha256
+from solver.proof.entering import Entering, entering
 
+CHECKPOINT = "checkpoint.pt"
 SHIPPED = Path(__file__).resolve().parents[1] / "shipped"
 GENERATED = SHIPPED.parents[1] / "generated"
 BITS = 80  # of the ball arithmetic
@@ -433,12 +435,12 @@ class Checked:
     checked: int
     wrong: int  # cells that could not be shown
     seconds: float
-    unchecked: int  # groups of boxes outside the basin, of which the check knows nothing
+    entering: Entering | None = None  # what is known of boxes that enter the set, if the claim has some
 
     @property
     def holds(self) -> bool:
-        """Whether all checked cells hold."""
-        return self.wrong == 0
+        """Whether all checked cells and boxes hold."""
+        return self.wrong == 0 and (self.entering is None or self.entering.holds)
 
 
 def check(path: Path, every: bool = False, seed: int = 0, generated: str | None = None) -> list[Checked]:
@@ -472,8 +474,22 @@ def _checked(loop: ClosedLoop, claim: dict[str, Any], every: bool, seed: int) ->
             wrong += not loop.verify(box)
         if wrong:
             break
-    beyond = len(claim.get("reach", {}).get("groups", []))
-    return Checked(claim["spread"], len(cells), len(chosen), wrong, time.process_time() - start, beyond)
+    spent = time.process_time() - start
+    boxes = None
+    if "reach" in claim and not wrong:
+        boxes = entering(
+            loop.proof, loop.equations, _folder(loop.proof) / CHECKPOINT, claim, 1 if every else SHARE, seed
+        )
+    return Checked(claim["spread"], len(cells), len(chosen), wrong, spent, boxes)
+
+
+def _folder(proof: dict[str, Any]) -> Path:
+    """Run folder of a proof. Raises SolverError where there is none."""
+    folder = Path(proof["policy"])
+    folder = folder if folder.exists() else SHIPPED / folder
+    if not (folder / "run.json").is_file():
+        raise SolverError(f"the proof is of {proof['policy']}, and there is no such run folder or shipped policy")
+    return folder
 
 
 def _require_same(proof: dict[str, Any], generated: str | None) -> Equations:
@@ -483,11 +499,8 @@ def _require_same(proof: dict[str, Any], generated: str | None) -> Equations:
         if not same:
             raise SolverError(f"the proof is refused: {what} is not that of {proof['policy']}")
 
-    folder = Path(proof["policy"])
-    folder = folder if folder.exists() else SHIPPED / folder
-    if not (folder / "run.json").is_file():
-        raise SolverError(f"the proof is of {proof['policy']}, and there is no such run folder or shipped policy")
-    run, checkpoint = json.loads((folder / "run.json").read_text()), folder / "checkpoint.pt"
+    folder = _folder(proof)
+    run, checkpoint = json.loads((folder / "run.json").read_text()), folder / CHECKPOINT
     require(sha256(checkpoint) == proof["checkpoint"], "the checkpoint")
     places = [Path(generated)] if generated else [folder / "artifact", *map(Path, filter(None, [run["generated"]]))]
     places += [] if generated else [Path("generated"), GENERATED]

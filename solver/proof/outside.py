@@ -1,231 +1,27 @@
-"""Bounds of the policy outside the basin: numbers of a box that are linear in its symbols, up to a rest.
+"""Bounds of the policy outside the basin, over boxes.
 
-A number of a box x = c + R t, |t_k| <= 1, is middle + sum_k slopes_k t_k + E with |E| <= rest. It goes forward through
-V's networks and backward to dV/dx, where terms of second order are kept too, so that the rest is of third order in the
-width of the box. The input of the policy is u = u0 + d with u0 + d = grad g~(w - P d). The left side less the right
-side rises with d by at least 1: a residual bounds the error of a linear guess of d.
+A box c + R t, |t_k| <= 1, goes forward through V's networks and backward to dV/dx, where terms of second order are
+kept, so that the rest is of third order in the width of the box. The input of the policy is u = u0 + d with u0 + d =
+grad g~(w - P d). The left side less the right side rises with d by at least 1: a residual bounds the error of a linear
+guess of d.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from itertools import combinations_with_replacement
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modelgen.arrays import Array
 from solver.game.policies import SHORTEST
-from solver.proof.affine import rounding, upward
+from solver.proof.affine import Linear, Quadratic, beside, chosen, rounding, upward
 from solver.proof.held_loop import HeldLoop, evaluated
 from solver.training.solution import Solution
 from solver.value.network import DIAGONAL_FLOOR
 
 Mask = NDArray[np.bool_]
 
-LIBRARY = 40  # rounded operations that stand for one function of a library and those before it
-TERMS = 64  # rounded operations on sizes that give one rest, at most
 BISECTIONS = 45  # of the input at the middle of a box
-
-
-@dataclass(frozen=True)
-class Linear:
-    """Numbers (N, k) that are linear in d symbols up to a rest."""
-
-    middle: Array  # (N, k)
-    slopes: Array  # (d, N, k)
-    rest: Array  # (N, k)
-
-    @property
-    def bend(self) -> Array:
-        """Largest distance (N, k) from the middle."""
-        size: Array = np.abs(self.slopes).sum(0) + self.rest
-        return size
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rest", upward(self.rest, TERMS))
-
-    def __getitem__(self, columns: Any) -> Linear:
-        return Linear(self.middle[:, columns], self.slopes[:, :, columns], self.rest[:, columns])
-
-    def rows(self, at: Any) -> Linear:
-        """Some of the boxes."""
-        return Linear(self.middle[at], self.slopes[:, at], self.rest[at])
-
-    def __add__(self, other: Linear) -> Linear:
-        middle = self.middle + other.middle
-        slopes = self.slopes + other.slopes
-        size = np.abs(middle) + np.abs(slopes).sum(0)
-        return Linear(middle, slopes, self.rest + other.rest + rounding(size, len(slopes) + 4))
-
-    def __neg__(self) -> Linear:
-        return Linear(-self.middle, -self.slopes, self.rest)
-
-    def __sub__(self, other: Linear) -> Linear:
-        return self + -other
-
-    def __mul__(self, other: Linear) -> Linear:
-        a, b, bent = np.abs(self.middle), np.abs(other.middle), self.bend
-        more = other.bend
-        rest = a * other.rest + b * self.rest + bent * more + rounding((a + bent) * (b + more))
-        slopes = self.middle * other.slopes + other.middle * self.slopes
-        return Linear(self.middle * other.middle, slopes, rest)
-
-    def through(self, value: Array, slope: Array, curvature: Array | float) -> Linear:
-        """A function with this value and slope at the middle, and at most this second derivative in the box."""
-        bent = self.bend
-        rest = np.abs(slope) * self.rest + 0.5 * curvature * bent * bent
-        return Linear(value, slope * self.slopes, rest + rounding(np.abs(value) + np.abs(slope) * bent, LIBRARY))
-
-    def plus(self, values: Array | float) -> Linear:
-        middle = self.middle + values
-        return Linear(middle, self.slopes, self.rest + rounding(np.abs(middle)))
-
-    def times(self, factor: Array | float) -> Linear:
-        rest = np.abs(factor) * self.rest + rounding(np.abs(factor) * (np.abs(self.middle) + self.bend))
-        return Linear(self.middle * factor, self.slopes * factor, rest)
-
-    def to(self, weight: Array) -> Linear:
-        """The numbers times a matrix (k, j)."""
-        d, count, k = self.slopes.shape
-        both = np.concatenate([self.middle[None], self.slopes]).reshape(-1, k) @ weight
-        both = both.reshape(d + 1, count, -1)
-        wide = self.rest + rounding(np.abs(self.middle) + np.abs(self.slopes).sum(0), d + k)
-        return Linear(both[0], both[1:], upward(wide @ np.abs(weight), k))
-
-    def joined(self, other: Linear) -> Linear:
-        """What holds both."""
-        middle, slopes = 0.5 * (self.middle + other.middle), 0.5 * (self.slopes + other.slopes)
-        apart = 0.5 * (np.abs(self.middle - other.middle) + np.abs(self.slopes - other.slopes).sum(0))
-        rest = np.maximum(self.rest, other.rest) + apart
-        return Linear(middle, slopes, rest + rounding(apart + np.abs(middle) + np.abs(slopes).sum(0), len(slopes) + 4))
-
-    @property
-    def ends(self) -> tuple[Array, Array]:
-        bent = upward(self.bend, len(self.slopes) + 4)
-        bent = upward(bent + rounding(np.abs(self.middle) + bent))
-        return self.middle - bent, self.middle + bent
-
-
-def chosen(first: Mask, a: Linear, b: Linear) -> Linear:
-    """a where first (N,) is set, else b."""
-    here = first[:, None]
-    return Linear(
-        np.where(here, a.middle, b.middle), np.where(here, a.slopes, b.slopes), np.where(here, a.rest, b.rest)
-    )
-
-
-def side_by_side(parts: list[Linear]) -> Linear:
-    return Linear(
-        np.concatenate([p.middle for p in parts], 1),
-        np.concatenate([p.slopes for p in parts], 2),
-        np.concatenate([p.rest for p in parts], 1),
-    )
-
-
-@dataclass(frozen=True)
-class Quadratic:
-    """Numbers (N, k) of second order in d symbols: squares (p, N, k) of the p = d (d + 1)/2 pairs, up to a rest."""
-
-    middle: Array  # (N, k)
-    slopes: Array  # (d, N, k)
-    squares: Array  # (p, N, k), of t_j t_k in the order of `combinations_with_replacement`
-    rest: Array  # (N, k)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rest", upward(self.rest, TERMS))
-
-    @classmethod
-    def of(cls, x: Linear) -> Quadratic:
-        """The same numbers."""
-        d = len(x.slopes)
-        return cls(x.middle, x.slopes, np.zeros((d * (d + 1) // 2, *x.middle.shape)), x.rest)
-
-    @property
-    def linear(self) -> Linear:
-        """The same numbers, with the terms of second order in the rest."""
-        return Linear(self.middle, self.slopes, self.rest + self.parts[1])
-
-    @property
-    def parts(self) -> tuple[Array, Array]:
-        """Largest sizes (N, k) of the terms of first and of second order."""
-        return np.abs(self.slopes).sum(0), np.abs(self.squares).sum(0)
-
-    @property
-    def bend(self) -> Array:
-        """Largest distance (N, k) from the middle."""
-        first, second = self.parts
-        size: Array = first + second + self.rest
-        return size
-
-    def __getitem__(self, columns: Any) -> Quadratic:
-        return Quadratic(*(part[..., columns] for part in (self.middle, self.slopes, self.squares, self.rest)))
-
-    def __add__(self, other: Quadratic) -> Quadratic:
-        size = np.abs(self.middle) + np.abs(other.middle) + sum(self.parts) + sum(other.parts)
-        return Quadratic(
-            self.middle + other.middle,
-            self.slopes + other.slopes,
-            self.squares + other.squares,
-            self.rest + other.rest + rounding(size),
-        )
-
-    def __sub__(self, other: Quadratic) -> Quadratic:
-        return self + other.times(-1.0)
-
-    def __mul__(self, other: Quadratic) -> Quadratic:
-        (a1, a2), (b1, b2), a, b = self.parts, other.parts, np.abs(self.middle), np.abs(other.middle)
-        rest = a * other.rest + b * self.rest + a1 * b2 + a2 * b1 + a2 * b2 + self.rest * other.rest
-        rest = rest + (a1 + a2) * other.rest + (b1 + b2) * self.rest
-        rest = rest + rounding((a + a1 + a2 + self.rest) * (b + b1 + b2 + other.rest), len(self.squares) + 4)
-        squares = self.middle * other.squares + other.middle * self.squares
-        for at, j, k in _pairs(len(self.slopes)):
-            squares[at] += self.slopes[j] * other.slopes[k]
-            if j != k:
-                squares[at] += self.slopes[k] * other.slopes[j]
-        slopes = self.middle * other.slopes + other.middle * self.slopes
-        return Quadratic(self.middle * other.middle, slopes, squares, rest)
-
-    def through(self, value: Array, slope: Array, second: Array, third: Array | float) -> Quadratic:
-        """A function with these derivatives at the middle, and at most this third one in the box."""
-        first, beyond = self.parts[0], self.parts[1] + self.rest
-        bend = first + beyond
-        rest = np.abs(slope) * self.rest + third / 6 * bend**3
-        rest = rest + 0.5 * np.abs(second) * (2 * first * beyond + beyond**2)
-        size = np.abs(value) + np.abs(slope) + np.abs(second)  # a coefficient's error may be that of a larger one
-        rest = rest + rounding(size * (1 + bend) ** 2, LIBRARY)
-        squares = slope * self.squares
-        for at, j, k in _pairs(len(self.slopes)):
-            squares[at] += (0.5 if j == k else 1.0) * second * self.slopes[j] * self.slopes[k]
-        return Quadratic(value, slope * self.slopes, squares, rest)
-
-    def plus(self, values: Array | float) -> Quadratic:
-        """The numbers plus exact ones."""
-        size = np.abs(self.middle) + np.abs(values)
-        return Quadratic(self.middle + values, self.slopes, self.squares, self.rest + rounding(size))
-
-    def times(self, factor: Array | float) -> Quadratic:
-        """The numbers times exact ones."""
-        rest = np.abs(factor) * (self.rest + rounding(np.abs(self.middle) + sum(self.parts)))
-        return Quadratic(self.middle * factor, self.slopes * factor, self.squares * factor, rest)
-
-    def to(self, weight: Array) -> Quadratic:
-        """The numbers times a matrix (k, j)."""
-        d, count, k = self.slopes.shape
-        whole = np.concatenate([self.middle[None], self.slopes, self.squares]).reshape(-1, k) @ weight
-        whole = whole.reshape(1 + d + len(self.squares), count, -1)
-        wide = self.rest + rounding(np.abs(self.middle) + sum(self.parts), len(whole) + k)
-        return Quadratic(whole[0], whole[1 : 1 + d], whole[1 + d :], upward(wide @ np.abs(weight), k))
-
-
-def _pairs(d: int) -> list[tuple[int, int, int]]:
-    return [(at, j, k) for at, (j, k) in enumerate(combinations_with_replacement(range(d), 2))]
-
-
-def _beside(parts: list[Quadratic]) -> Quadratic:
-    names = "middle", "slopes", "squares", "rest"
-    return Quadratic(*(np.concatenate([getattr(part, name) for part in parts], -1) for name in names))
+SMALL = 1e-6  # largest error of a numerical inverse
 
 
 def _tanh(a: Quadratic) -> tuple[Quadratic, Quadratic]:
@@ -305,7 +101,7 @@ class Slope:
         """dV/dx (N, n) of the networks."""
         of_x, count = Quadratic.of(x), len(self.at_target)
         sine, cosine = _waves(of_x[self.angles])
-        z = _beside([sine, cosine, of_x[self.others].times(self.scale)])
+        z = beside([sine, cosine, of_x[self.others].times(self.scale)])
         straight = z.plus(-self.at_target).to(self.metric)
         q = (straight * straight).to(np.ones((count, 1))).times(self.bend)
         base, least = 1.0 + q.middle, np.maximum(1.0 + q.middle - q.bend, 1.0)  # 1/sqrt(1 + q/c)
@@ -319,7 +115,7 @@ class Slope:
         dz = total_z + ((total_y - along * y) * shrinking).to(self.metric.T)
         dz, k = dz.times(-2.0 / len(self.members)), len(self.angles)
         turned = dz[slice(0, k)] * cosine - dz[slice(k, 2 * k)] * sine
-        found = _beside([turned, dz[slice(2 * k, count)].times(self.scale)])
+        found = beside([turned, dz[slice(2 * k, count)].times(self.scale)])
         return found[np.argsort(np.concatenate([self.angles, self.others]))].linear
 
     def _member(
@@ -484,3 +280,23 @@ class HeldPolicy:
             above = d > G.middle - self.trim
             low, high = np.where(above, low, d), np.where(above, d, high)
         return 0.5 * (low + high)
+
+
+def parallelotope(x: Linear) -> Linear:
+    """A set without a rest that holds x: the symbols take it up, or new ones of a box where that is smaller."""
+    G = np.moveaxis(x.slopes, 0, 2)  # (N, n, d)
+    n = G.shape[1]
+    regular = np.abs(np.linalg.det(G)) > 1e-14 * np.prod(np.abs(G).sum(2) + 1e-300, 1)
+    inverse = np.linalg.inv(np.where(regular[:, None, None], G, np.eye(n)))
+    size = np.eye(n) + np.abs(G) @ np.abs(inverse)
+    error = upward((np.abs(np.eye(n) - G @ inverse) + rounding(size, 2 * n)).sum(2).max(1))
+    # e = G inverse (1 - E)^-1 e
+    rest = x.rest + (error / (1 - np.minimum(error, 0.5)) * x.rest.max(1))[:, None]
+    more = upward((np.abs(inverse) @ rest[..., None])[..., 0], n + 8)
+    grown = x.slopes * upward(1 + more.T[:, :, None])
+    b = upward(x.bend, len(x.slopes) + 1)
+    box = np.zeros_like(x.slopes)
+    box[range(n), :, range(n)] = b.T
+    smaller = b.prod(1) < np.abs(np.linalg.det(G)) * (1 + more).prod(1)
+    use = ~regular | (error > SMALL) | smaller
+    return Linear(x.middle, np.where(use[:, None], box, grown), np.zeros_like(x.rest))

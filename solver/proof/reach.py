@@ -1,8 +1,9 @@
-"""States from which every trajectory of the sampled closed loop enters the proven basin, on a grid of boxes.
+"""States from which every trajectory of the sampled closed loop enters the proven basin, in boxes of many sizes.
 
 A box is proven if its image after some periods lies within boxes that are proven already; the first ones are those
 within the proven basin. So every trajectory from a proven box enters the basin after a finite number of periods. Where
-nothing more can be proven, all open boxes are halved. One period of N boxes, with the input u held, is
+nothing more can be proven, the largest open boxes beside the proven ones are halved. One period of N boxes, with the
+input u held, is
 
     x+ = x + T F + T^2/2 F' F + T^3/6 (F' F)' F + T^4/24 R,   F = a(x, theta) + B(x, theta) u,
 
@@ -27,9 +28,9 @@ from modelgen.program.enclosure import affine
 from modelgen.program.functions import Program
 from modelgen.program.graph import Graph, Node
 from solver.errors import SolverError
-from solver.proof.affine import rounding, upward
+from solver.proof.affine import Linear, hull, rounding, upward
 from solver.proof.held_loop import HeldLoop, evaluated, inputs_of
-from solver.proof.outside import HeldPolicy, Linear
+from solver.proof.outside import HeldPolicy, parallelotope
 from solver.training.solution import Solution
 
 Mask = NDArray[np.bool_]
@@ -41,10 +42,9 @@ BATCH = 1500  # boxes at once
 GRID = 512  # boxes a state in the first grid
 FINEST = 2048  # and in the last one
 SIZES = GRID, 2 * GRID, FINEST
-PERIODS = 24  # after which a box waits for its halves
+PERIODS = 24  # after which a box of the first grid waits for its halves; a narrower one stays narrow for longer
 WIDEST = 0.25  # half width of an image, by the domain's, beyond which it is not followed
 PIECES = 4  # of the range of each parameter: the bounds of a period are of second order in its width
-SMALL = 1e-6  # largest error of a numerical inverse
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Reach:
         return {"share": self.share, "seconds": self.seconds} | ends | {"proven": rows}
 
     def claim(self) -> dict[str, Any]:
-        """The boxes as a part of a file (`solver.proof.written`)."""
+        """The boxes as a part of a file (`solver.proof`)."""
         groups = [[part.k, *np.hstack([part.periods[:, None], part.at]).ravel().tolist()] for part in self.found]
         return {"first": self.first, "seconds": self.seconds, "groups": groups}
 
@@ -117,7 +117,7 @@ class Step:
         u = self.policy(x)
         u = Linear(u.middle, u.slopes, u.rest + self.input_error)
         parts = [self._moved(x, u, theta, spread) for theta, spread in self.pieces]
-        found = _hull([image for image, _ in parts])
+        found = hull([image for image, _ in parts])
         return found, np.logical_and.reduce([known for _, known in parts]) & np.isfinite(found.bend).all(1)
 
     def _moved(self, x: Linear, u: Linear, theta: Array, spread: Array) -> tuple[Linear, Mask]:
@@ -165,38 +165,10 @@ def _pieces(nominal: Array, spread: Array) -> list[tuple[Array, Array]]:
     return [(np.array(middle), half) for middle in itertools.product(*sides)]
 
 
-def _hull(parts: list[Linear]) -> Linear:
-    """What holds all of some sets of the same symbols."""
-    middles, slopes = np.stack([part.middle for part in parts]), np.stack([part.slopes for part in parts])
-    middle, slope = 0.5 * (middles.min(0) + middles.max(0)), slopes.mean(0)
-    apart = np.abs(middles - middle) + np.abs(slopes - slope).sum(1) + np.stack([part.rest for part in parts])
-    return Linear(middle, slope, apart.max(0) + rounding(np.abs(middle) + np.abs(slope).sum(0), 2 * len(parts)))
-
-
 def _box(kernels: Any, middle: Array, radius: Array) -> tuple[Array, Array]:
     """Middles and radii (N, k) of a kernel over boxes."""
     value, slopes, rest = evaluated(kernels, middle, radius)
     return value, upward((np.abs(slopes) @ radius[..., None])[..., 0] + rest, radius.shape[1] + 4)
-
-
-def parallelotope(x: Linear) -> Linear:
-    """A set without a rest that holds x: the symbols take it up, or new ones of a box where that is smaller."""
-    G = np.moveaxis(x.slopes, 0, 2)  # (N, n, d)
-    n = G.shape[1]
-    regular = np.abs(np.linalg.det(G)) > 1e-14 * np.prod(np.abs(G).sum(2) + 1e-300, 1)
-    inverse = np.linalg.inv(np.where(regular[:, None, None], G, np.eye(n)))
-    size = np.eye(n) + np.abs(G) @ np.abs(inverse)
-    error = upward((np.abs(np.eye(n) - G @ inverse) + rounding(size, 2 * n)).sum(2).max(1))
-    # e = G inverse (1 - E)^-1 e
-    rest = x.rest + (error / (1 - np.minimum(error, 0.5)) * x.rest.max(1))[:, None]
-    more = upward((np.abs(inverse) @ rest[..., None])[..., 0], n + 8)
-    grown = x.slopes * upward(1 + more.T[:, :, None])
-    b = upward(x.bend, len(x.slopes) + 1)
-    box = np.zeros_like(x.slopes)
-    box[range(n), :, range(n)] = b.T
-    smaller = b.prod(1) < np.abs(np.linalg.det(G)) * (1 + more).prod(1)
-    use = ~regular | (error > SMALL) | smaller
-    return Linear(x.middle, np.where(use[:, None], box, grown), np.zeros_like(x.rest))
 
 
 class Grid:
@@ -207,12 +179,23 @@ class Grid:
         self.k, self.n = len(proven), proven.ndim
         self.width = (upper - lower) / self.k
 
-    def boxes(self, at: Numbers) -> Linear:
-        """Boxes of indices (N, n)."""
-        half = upward(0.5 * self.width + rounding(np.abs(self.lower) + np.abs(self.upper), 8))
+    def boxes(self, at: Numbers, k: Numbers) -> Linear:
+        """Boxes of indices (N, n) of grids of k (N,) boxes a state."""
+        width = (self.upper - self.lower) / k[:, None]
+        half = upward(0.5 * width + rounding(np.abs(self.lower) + np.abs(self.upper), 8))
         slopes = np.zeros((self.n, len(at), self.n))
-        slopes[range(self.n), :, range(self.n)] = half[:, None]
-        return Linear(self.lower + (at + 0.5) * self.width, slopes, np.zeros((len(at), self.n)))
+        slopes[range(self.n), :, range(self.n)] = half.T
+        return Linear(self.lower + (at + 0.5) * width, slopes, np.zeros((len(at), self.n)))
+
+    def within(self, at: Numbers, k: Numbers, beside: int = 0) -> Numbers:
+        """First and last indices (N, 2, n) of what boxes of other grids hold, and so many of them on every side."""
+        wide, last = (self.k // k)[:, None], np.where(self.around, 2 * self.k, self.k) - 1
+        return np.stack([np.maximum((at - beside) * wide, 0), np.minimum((at + 1 + beside) * wide - 1, last)], 1)
+
+    def enter(self, at: Numbers, k: int) -> None:
+        """Let boxes (N, n) of a grid of k a state be proven."""
+        for shift in itertools.product(range(self.k // k), repeat=self.n):
+            self.proven[tuple((at * (self.k // k) + shift).T)] = True
 
     def span(self, x: Linear, known: Mask) -> Numbers:
         """First and last indices (N, 2, n) of the boxes that hold each set; first = -1 where there are none."""
@@ -228,11 +211,11 @@ class Grid:
 
     def table(self) -> Array:
         """Sums of the proven boxes below every corner, with angles twice."""
-        sums = self.proven.astype(np.int64)
+        sums = self.proven.astype(np.int32)
         for axis in range(self.n):
             sums = np.concatenate([sums, sums], axis) if self.around[axis] else sums
         for axis in range(self.n):
-            sums = sums.cumsum(axis)
+            sums = sums.cumsum(axis, dtype=np.int32)
         return np.pad(sums, [(1, 0)] * self.n)
 
     def share(self, span: Numbers, table: Array) -> Array:
@@ -244,13 +227,6 @@ class Grid:
             total += (-1) ** (self.n - sum(corner)) * table[at]
         count = (ends[:, 1] - ends[:, 0]).prod(1)
         return np.where(span[:, 0, 0] >= 0, total / np.maximum(count, 1), 0.0)
-
-    def halved(self) -> Grid:
-        """The same set on a grid of half the width."""
-        proven = self.proven
-        for axis in range(self.n):
-            proven = proven.repeat(2, axis)
-        return Grid(self.lower, self.upper, self.around, proven)
 
 
 @dataclass(frozen=True)
@@ -271,20 +247,46 @@ class Found:
 
 
 class Search:
-    """Backward fixed point on one grid."""
+    """Backward fixed point with boxes of many sizes: those of a coarse grid at first, and halves where it ends."""
 
-    def __init__(self, step: Callable[[Linear], tuple[Linear, Mask]], grid: Grid) -> None:
-        self.step, self.grid = step, grid
+    def __init__(self, step: Callable[[Linear], tuple[Linear, Mask]], grid: Grid, coarsest: int) -> None:
+        self.step, self.grid, self.coarsest = step, grid, coarsest
         self.found: list[Found] = []
-        self.at = np.argwhere(~grid.proven)
-        count = len(self.at)
-        self.done, self.lost = np.zeros(count, bool), np.zeros(count, bool)
-        self.periods = np.zeros(count, np.int64)
-        self.image = grid.boxes(self.at)
-        near = grid.span(self.image, np.ones(count, bool))
-        room = np.minimum(np.maximum(near + np.array([[-3], [3]]), 0), np.where(grid.around, 2 * grid.k, grid.k) - 1)
-        self.near = room
+        self.at, self.k = np.zeros((0, grid.n), np.int64), np.zeros(0, np.int64)
+        self.done, self.lost = np.zeros(0, bool), np.zeros(0, bool)
+        self.periods = np.zeros(0, np.int64)
+        self.image, self.near = grid.boxes(self.at, self.k), np.zeros((0, 2, grid.n), np.int64)
         self.spans: list[tuple[Numbers, Numbers]] = []  # rows of boxes, and what holds one of their images
+        self.add(np.argwhere(np.ones((coarsest,) * grid.n, bool)), coarsest)
+
+    def add(self, at: Numbers, k: int) -> None:
+        """Open those of some boxes (N, n) of a grid that are not proven."""
+        grid, sizes = self.grid, np.full(len(at), k)
+        open_ = grid.share(grid.within(at, sizes), grid.table()) < 1.0
+        at, sizes = at[open_], sizes[open_]
+        more, count = grid.boxes(at, sizes), len(at)
+        old = self.image
+        self.image = Linear(
+            np.concatenate([old.middle, more.middle]),
+            np.concatenate([old.slopes, more.slopes], 1),
+            np.concatenate([old.rest, more.rest]),
+        )
+        self.at, self.k = np.concatenate([self.at, at]), np.concatenate([self.k, sizes])
+        self.near = np.concatenate([self.near, grid.within(at, sizes, 3)])
+        self.done, self.lost = (np.append(mask, np.zeros(count, bool)) for mask in (self.done, self.lost))
+        self.periods = np.append(self.periods, np.zeros(count, np.int64))
+
+    def halve(self) -> int:
+        """Halve the largest open boxes beside the proven set along every state. Gives their number."""
+        touching = self.grid.share(self.grid.within(self.at, self.k, 1), self.grid.table()) > 0
+        rows = np.flatnonzero(~self.done & (self.k < self.grid.k) & touching)
+        if len(rows):
+            k = int(self.k[rows].min())
+            rows = rows[self.k[rows] == k]
+            self.done[rows] = True
+            shifts = itertools.product((0, 1), repeat=self.grid.n)
+            self.add(np.concatenate([2 * self.at[rows] + shift for shift in shifts]), 2 * k)
+        return len(rows)
 
     def round(self) -> int:
         """Follow every open box that touches the proven set by one period. Gives their number."""
@@ -292,7 +294,9 @@ class Search:
         touching = np.where(self.periods == 0, self.grid.share(self.near, table), 0.0)
         for rows, span in self.spans:
             touching[rows] = self.grid.share(span, table)
-        rows = np.flatnonzero(~self.done & ~self.lost & (touching > 0) & (self.periods < PERIODS))
+        rows = np.flatnonzero(
+            ~self.done & ~self.lost & (touching > 0) & (self.periods < PERIODS * self.k // self.coarsest)
+        )
         wide = WIDEST * 0.5 * (self.grid.upper - self.grid.lower)
         for first in range(0, len(rows), BATCH):
             part = rows[first : first + BATCH]
@@ -315,10 +319,11 @@ class Search:
                 open_ = ~self.done[rows]
                 rows, span = rows[open_], span[open_]
                 found = rows[self.grid.share(span, table) == 1.0]
-                if len(found):
-                    self.done[found] = new = True
-                    self.found.append(Found(self.grid.k, self.at[found], self.periods[found]))
-                    self.grid.proven[tuple(self.at[found].T)] = True
+                for k in np.unique(self.k[found]).tolist():
+                    new, same = True, found[self.k[found] == k]
+                    self.found.append(Found(k, self.at[same], self.periods[same]))
+                    self.grid.enter(self.at[same], k)
+                self.done[found] = True
                 if len(rows):
                     left.append((rows, span))
             self.spans = left
@@ -347,24 +352,17 @@ def prove_reach(
         raise SolverError("a state of this robot has no limit, so that its domain has no volume")
     step = Step(solution, loop, spread, input_error)
     lower, upper = np.where(around, -np.pi, loop.target - loop.bound), np.where(around, np.pi, loop.target + loop.bound)
-    grid = Grid(lower, upper, around, within(lower, upper, loop.target, shape, GRID))
+    grid = Grid(lower, upper, around, np.zeros((FINEST,) * len(around), bool))
+    grid.enter(np.argwhere(within(lower, upper, loop.target, shape, GRID)), GRID)
     found = [] if before is None else [Found.of(group, len(around)) for group in before["groups"]]
     for part in found:
-        while grid.k < part.k:
-            grid = grid.halved()
-        wide = grid.k // part.k
-        for shift in itertools.product(range(wide), repeat=len(around)):
-            grid.proven[tuple((part.at * wide + shift).T)] = True
-    while True:
-        search = Search(step, grid)
-        while (moved := search.round()) and time.process_time() - start < seconds:
-            search.sweep()
+        grid.enter(part.at, part.k)
+    search, old, going = Search(step, grid, GRID), before["seconds"] if before else 0.0, True
+    while going and time.process_time() - start < seconds:
+        going = search.round() > 0
         search.sweep()
-        found += search.found
-        spent = time.process_time() - start
-        if moved or spent >= seconds or grid.k >= FINEST or grid.proven.all():
-            return Reach(lower, upper, grid.proven, spent + (before["seconds"] if before else 0.0), GRID, found)
-        grid = grid.halved()
+        going = going or search.halve() > 0
+    return Reach(lower, upper, grid.proven, time.process_time() - start + old, GRID, found + search.found)
 
 
 def within(lower: Array, upper: Array, target: Array, shape: Array, k: int) -> Mask:

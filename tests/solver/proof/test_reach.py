@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from modelgen.arrays import Array
+from solver.proof.affine import Linear
 from solver.proof.held_loop import HeldLoop
-from solver.proof.outside import Linear
 from solver.proof.reach import Grid, Mask, Search, Step, within
 from solver.training.solution import load_solution
 from tests.solver.proof.test_held_loop import after, commanded
@@ -46,7 +46,7 @@ def proven(sign: float, around: bool) -> tuple[Mask, Array]:
     lower, upper = np.full(2, -1.5), np.full(2, 1.5)
     start = within(lower, upper, np.zeros(2), np.eye(2) / 0.2**2, 128)
     grid = Grid(lower, upper, np.full(2, around), start)
-    search = Search(lambda x: cycle(sign, x), grid)
+    search = Search(lambda x: cycle(sign, x), grid, 128)
     while search.round():
         search.sweep()
     middle = (np.arange(128) + 0.5) / 128 * 3 - 1.5

@@ -1,0 +1,400 @@
+"""Balls of many numbers at once, power series of them, and numbers of a set that are linear in symbols.
+
+A ball is an interval [middle - radius, middle + radius] that surely holds the exact number, in float64. Every operation
+adds ROUNDING of the size of its result, which is hundreds of times its rounding error, so that no argument depends on
+how a library rounds. These balls serve where Arb (`solver.proof.balls`) would take hours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+ROUNDING = 1e-13  # a sum or function has an error below 1e-15 of its terms, a product of 100 terms one below 3e-14
+SMALLEST = 1e-290
+
+
+@dataclass(frozen=True)
+class Balls:
+    """Intervals of any shape. An infinite radius means any number."""
+
+    middle: Array
+    radius: Array
+
+    @classmethod
+    def of(cls, value: Array | float) -> Balls:
+        """Exact numbers."""
+        middle = np.asarray(value, np.float64)
+        return cls(middle, np.zeros_like(middle))
+
+    @classmethod
+    def between(cls, low: Array, high: Array) -> Balls:
+        """The interval of two ends."""
+        middle = 0.5 * (low + high)
+        size = np.maximum(np.abs(low), np.abs(high))
+        return cls(middle, 0.5 * (high - low) + ROUNDING * size)
+
+    @property
+    def low(self) -> Array:
+        ends: Array = self.middle - self.radius - ROUNDING * self.size
+        return ends
+
+    @property
+    def high(self) -> Array:
+        ends: Array = self.middle + self.radius + ROUNDING * self.size
+        return ends
+
+    @property
+    def size(self) -> Array:
+        """Largest absolute values."""
+        largest: Array = (np.abs(self.middle) + self.radius) * (1 + ROUNDING)
+        return largest
+
+    def __getitem__(self, at: Any) -> Balls:
+        return Balls(self.middle[at], self.radius[at])
+
+    def __add__(self, other: Balls | Array | float) -> Balls:
+        other = _balls(other)
+        middle = self.middle + other.middle
+        return Balls(middle, (self.radius + other.radius) * (1 + ROUNDING) + ROUNDING * np.abs(middle) + SMALLEST)
+
+    def __neg__(self) -> Balls:
+        return Balls(-self.middle, self.radius)
+
+    def __sub__(self, other: Balls | Array | float) -> Balls:
+        return self + -_balls(other)
+
+    def __mul__(self, other: Balls | Array | float) -> Balls:
+        other = _balls(other)
+        a, b, middle = np.abs(self.middle), np.abs(other.middle), self.middle * other.middle
+        wide = a * other.radius + self.radius * (b + other.radius)
+        return Balls(middle, wide * (1 + ROUNDING) + ROUNDING * np.abs(middle) + SMALLEST)
+
+    def __truediv__(self, other: Balls | Array | float) -> Balls:
+        return self * _balls(other).inverse()
+
+    def inverse(self) -> Balls:
+        """1 over the numbers; any number where one may be 0."""
+        a = np.abs(self.middle)
+        wide = self.radius / (a * (a - self.radius))
+        found = 1.0 / self.middle
+        return Balls(found, np.where(a > self.radius, wide * (1 + ROUNDING) + ROUNDING * np.abs(found), np.inf))
+
+    def to(self, matrix: Array) -> Balls:
+        """The last axis times an exact matrix."""
+        size = np.abs(matrix)
+        wide = (self.radius + ROUNDING * np.abs(self.middle)) @ size
+        return Balls(self.middle @ matrix, wide * (1 + ROUNDING) + SMALLEST)
+
+    def within(self, low: Array | float, high: Array | float) -> Balls:
+        """The part between two numbers, of which one is surely there."""
+        return Balls.between(np.clip(self.low, low, high), np.clip(self.high, low, high))
+
+    def monotone(self, function: Callable[[Array], Array]) -> Balls:
+        """An increasing function of the numbers."""
+        return Balls.between(function(self.low), function(self.high)) + Balls(np.zeros(()), np.full((), ROUNDING))
+
+    def sine(self, ahead: float = 0.0) -> Balls:
+        """Sines of the numbers + ahead, a multiple of a quarter turn."""
+        s, c = (np.cos(self.middle), -np.sin(self.middle)) if ahead else (np.sin(self.middle), np.cos(self.middle))
+        wide = np.minimum(np.abs(c) * self.radius + 0.5 * self.radius**2, 2.0)
+        return Balls(s, wide * (1 + ROUNDING) + ROUNDING)
+
+
+def _balls(value: Balls | Array | float) -> Balls:
+    return value if isinstance(value, Balls) else Balls.of(value)
+
+
+def stacked(parts: Sequence[Balls]) -> Balls:
+    """Balls of one shape on a new first axis."""
+    shape = np.broadcast_shapes(*(part.middle.shape for part in parts))
+    return Balls(
+        *(np.stack([np.broadcast_to(getattr(p, name), shape) for p in parts]) for name in ("middle", "radius"))
+    )
+
+
+def _sine(a: Balls, order: int) -> list[Balls]:
+    s, c = a.sine(), a.sine(1.0)
+    return _factorial([s, c, -s, -c, s][: order + 1])
+
+
+def _cosine(a: Balls, order: int) -> list[Balls]:
+    s, c = a.sine(), a.sine(1.0)
+    return _factorial([c, -s, -c, s, c][: order + 1])
+
+
+def _exponential(a: Balls, order: int) -> list[Balls]:
+    return _factorial([a.monotone(np.exp)] * (order + 1))
+
+
+def _factorial(values: list[Balls]) -> list[Balls]:
+    return [value * (1 / float(np.prod(range(1, k + 1)))) for k, value in enumerate(values)]
+
+
+def _tanh(a: Balls, order: int) -> list[Balls]:
+    t = a.monotone(np.tanh).within(-1.0, 1.0)
+    found = [t]
+    for k in range(order):  # t' = 1 - t^2
+        square = sum((found[i] * found[k - i] for i in range(1, k + 1)), found[0] * found[k])
+        found.append((-square + (1.0 if k == 0 else 0.0)) * (1 / (k + 1)))
+    return found
+
+
+def _integral(value: Balls, slope: list[Balls]) -> list[Balls]:
+    return [value, *(part * (1 / (k + 1)) for k, part in enumerate(slope))]
+
+
+def _reciprocal(terms: list[Balls], order: int) -> list[Balls]:
+    """Power series of 1 over the power series of up to three terms."""
+    first, found = terms[0].inverse(), [terms[0].inverse()]
+    for k in range(1, order + 1):
+        known = [found[k - i] * terms[i] for i in range(1, min(k, len(terms) - 1) + 1)]
+        found.append(-(sum(known[1:], known[0]) * first))
+    return found
+
+
+def _arctangent(a: Balls, order: int) -> list[Balls]:
+    terms = [a * a + 1.0, a * 2.0, Balls.of(np.ones_like(a.middle))]
+    bounded = Balls.between(np.maximum(terms[0].low, 1.0), terms[0].high)
+    return _integral(a.monotone(np.arctan), _reciprocal([bounded, *terms[1:]], order - 1) if order else [])
+
+
+def _logarithm(a: Balls, order: int) -> list[Balls]:
+    value = a.monotone(lambda x: np.log(np.where(x > 0, x, np.nan)))
+    return _integral(value, _reciprocal([a, Balls.of(np.ones_like(a.middle))], order - 1) if order else [])
+
+
+def _root(a: Balls, order: int) -> list[Balls]:
+    root = a.monotone(lambda x: np.sqrt(np.where(x >= 0, x, np.nan)))
+    found, half = [root], (root * 2.0).inverse() if order else root
+    for k in range(1, order + 1):
+        rest = Balls.of(np.ones_like(a.middle) if k == 1 else np.zeros_like(a.middle))
+        rest = rest - sum((found[i] * found[k - i] for i in range(1, k)), Balls.of(np.zeros_like(a.middle)))
+        found.append(rest * half)
+    return found
+
+
+#: Coefficients of the power series of a function at a ball, up to an order.
+FUNCTIONS: dict[str, Callable[[Balls, int], list[Balls]]] = {
+    "sin": _sine,
+    "cos": _cosine,
+    "exp": _exponential,
+    "tanh": _tanh,
+    "atan": _arctangent,
+    "log": _logarithm,
+    "sqrt": _root,
+}
+
+
+@dataclass(frozen=True)
+class Powers:
+    """Products of powers of some variables, and which of them a product of two gives."""
+
+    exponents: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def up_to(cls, variables: int, order: int) -> Powers:
+        """All with a sum of exponents of at most `order`, the lower ones first."""
+        every = [e for e in product(range(order + 1), repeat=variables) if sum(e) <= order]
+        return cls(tuple(sorted(every, key=lambda e: (sum(e), *(-k for k in e)))))
+
+    @classmethod
+    def in_time(cls, variables: int, order: int) -> Powers:
+        """Powers of time, the last variable, up to `order`, alone and times one of the other variables."""
+        slopes = [(0,) * variables, *(tuple(int(i == j) for i in range(variables)) for j in range(variables))]
+        return cls(tuple((*slope, k) for k in range(order + 1) for slope in slopes))
+
+    @cached_property
+    def order(self) -> int:
+        return max(sum(e) for e in self.exponents)
+
+    @cached_property
+    def products(self) -> list[tuple[int, int, int]]:
+        """(i, j, k) where power i times power j is power k."""
+        place = {e: k for k, e in enumerate(self.exponents)}
+        pairs = product(enumerate(self.exponents), repeat=2)
+        found = [(i, j, tuple(a + b for a, b in zip(p, q, strict=True))) for (i, p), (j, q) in pairs]
+        return [(i, j, place[e]) for i, j, e in found if e in place]
+
+
+class Jet:
+    """A power series of some variables: coefficients (k, ..), one for each of `powers`."""
+
+    __slots__ = ("powers", "terms")
+
+    def __init__(self, powers: Powers, terms: Balls) -> None:
+        self.powers, self.terms = powers, terms
+
+    @classmethod
+    def start(cls, powers: Powers, value: Balls, variable: int | None = None) -> Jet:
+        """A constant, or the variable of this number at a value."""
+        zero = np.zeros((len(powers.exponents) - 1, *value.middle.shape))
+        terms = Balls(np.concatenate([value.middle[None], zero]), np.concatenate([value.radius[None], zero]))
+        if variable is not None:
+            unit = tuple(int(i == variable) for i in range(len(powers.exponents[0])))
+            if unit in powers.exponents:
+                terms.middle[powers.exponents.index(unit)] = 1.0
+        return cls(powers, terms)
+
+    @property
+    def value(self) -> Balls:
+        return self.terms[0]
+
+    def __add__(self, other: Jet) -> Jet:
+        return Jet(self.powers, self.terms + other.terms)
+
+    def __neg__(self) -> Jet:
+        return Jet(self.powers, -self.terms)
+
+    def __sub__(self, other: Jet) -> Jet:
+        return Jet(self.powers, self.terms - other.terms)
+
+    def __mul__(self, other: Jet) -> Jet:
+        a, b = self.terms, other.terms
+        shape = np.broadcast_shapes(a.middle.shape, b.middle.shape)
+        middle, radius = np.zeros(shape), np.zeros(shape)
+        size, loose, largest = np.abs(a.middle), b.radius + ROUNDING * np.abs(b.middle), b.size
+        for i, j, k in self.powers.products:
+            middle[k] += a.middle[i] * b.middle[j]
+            radius[k] += size[i] * loose[j] + a.radius[i] * largest[j]
+        return Jet(self.powers, Balls(middle, radius * (1 + ROUNDING) + SMALLEST))
+
+    def __truediv__(self, other: Jet) -> Jet:
+        one = Balls.of(np.ones_like(other.value.middle))
+        return self * other.through(_reciprocal([other.value, one], self.powers.order))
+
+    def function(self, kind: str) -> Jet:
+        """sin, cos, ... of the series."""
+        return self.through(FUNCTIONS[kind](self.value, self.powers.order))
+
+    def through(self, coefficients: list[Balls]) -> Jet:
+        """A function with this power series at the value."""
+        middle, radius = self.terms.middle.copy(), self.terms.radius.copy()
+        middle[0] = radius[0] = 0.0
+        moved = Jet(self.powers, Balls(middle, radius))
+        total = Jet.start(self.powers, coefficients[-1])
+        for value in reversed(coefficients[:-1]):
+            total = total * moved + Jet.start(self.powers, value)
+        return total
+
+    def narrowed(self, bend: list[Array]) -> Jet:
+        """The series, over sets in the second half of the first axis, whose middles are those in its first half.
+
+        bend: half widths of the sets by each variable. A coefficient over a set differs from that at its middle by at
+        most the next higher ones over the set times the half widths.
+        """
+        half, place = len(bend[0]), {e: k for k, e in enumerate(self.powers.exponents)}
+        middle, radius = self.terms.middle.copy(), self.terms.radius.copy()
+        shape = (half, *(1,) * (middle.ndim - 2))
+        for k in reversed(range(len(self.powers.exponents))):
+            e = self.powers.exponents[k]
+            if sum(e) == self.powers.order:
+                continue
+            wide = radius[k, :half] + ROUNDING * np.abs(middle[k, :half])
+            for i, width in enumerate(bend):
+                higher = place[tuple(value + (i == j) for j, value in enumerate(e))]
+                steep = (e[i] + 1) * (np.abs(middle[higher, half:]) + radius[higher, half:])
+                wide = wide + steep * width.reshape(shape) * (1 + ROUNDING)
+            better = wide < radius[k, half:]
+            middle[k, half:] = np.where(better, middle[k, :half], middle[k, half:])
+            radius[k, half:] = np.where(better, wide, radius[k, half:])
+        return Jet(self.powers, Balls(middle, radius))
+
+    def chosen(self, other: Jet, larger: bool) -> Jet:
+        """The larger or smaller of two series; both slopes and any higher terms where it is not known which."""
+        a, b = (self, other) if larger else (other, self)
+        first, second = a.value.low >= b.value.high, a.value.high <= b.value.low
+        one, two = np.broadcast_arrays(self.terms.middle, other.terms.middle)
+        ends = [np.broadcast_to(t, one.shape) for s in (self, other) for t in (s.terms.low, s.terms.high)]
+        hull = Balls.between(np.minimum(ends[0], ends[2]), np.maximum(ends[1], ends[3]))
+        best = np.maximum if larger else np.minimum
+        value = Balls.between(best(ends[0][0], ends[2][0]), best(ends[1][0], ends[3][0]))
+        hull.middle[0], hull.radius[0] = value.middle, value.radius
+        wide = [np.broadcast_to(s.terms.radius, one.shape) for s in (self, other)]
+        if self.powers.order > 1:
+            hull.radius[1:] = np.inf
+        middle = np.where(first, one, np.where(second, two, hull.middle))
+        return Jet(self.powers, Balls(middle, np.where(first, wide[0], np.where(second, wide[1], hull.radius))))
+
+
+@dataclass(frozen=True)
+class Sloped:
+    """N numbers of N sets: middle + slopes' t up to `rest`, with symbols |t_k| <= 1 that all numbers of a set share."""
+
+    middle: Array  # (N,)
+    slopes: Array  # (d, N)
+    rest: Array  # (N,)
+
+    @property
+    def bend(self) -> Array:
+        """Largest distances (N,) from the middle."""
+        size: Array = (np.abs(self.slopes).sum(0) + self.rest) * (1 + ROUNDING)
+        return size
+
+    @property
+    def range(self) -> Balls:
+        """All values (N,)."""
+        return Balls(self.middle, self.bend)
+
+    def rows(self, at: Any) -> Sloped:
+        """Some of the sets."""
+        return Sloped(self.middle[at], self.slopes[:, at], self.rest[at])
+
+    def opened(self, place: int, count: int) -> Sloped:
+        """The same numbers with `count` symbols more, of which one takes up the rest."""
+        more = np.zeros((count, len(self.middle)))
+        more[place] = self.rest
+        return Sloped(self.middle, np.concatenate([self.slopes, more]), np.zeros_like(self.rest))
+
+    def __mul__(self, other: Sloped) -> Sloped:
+        centre = Balls.of(self.middle) * Balls.of(other.middle)
+        return sloped(centre, [(self.range, other), (Balls.of(other.middle), self)])
+
+
+def sloped(value: Balls, parts: Sequence[tuple[Balls, Sloped]]) -> Sloped:
+    """A function of some numbers by the mean value theorem: its value at their middles, and its slopes in their set."""
+    slopes, rest = np.zeros_like(parts[0][1].slopes), value.radius.copy()
+    for slope, number in parts:
+        slopes = slopes + slope.middle * number.slopes
+        rest = rest + slope.radius * number.bend + np.abs(slope.middle) * (number.rest + ROUNDING * number.bend)
+    rest = (rest + ROUNDING * (np.abs(value.middle) + np.abs(slopes).sum(0))) * (1 + ROUNDING) + SMALLEST
+    return _known(value.middle, slopes, rest)
+
+
+def combined(parts: Sequence[tuple[float, Sloped]], plus: Balls | float = 0.0) -> Sloped:
+    """A sum of numbers, each times an exact factor, and of a number that is alike everywhere."""
+    value = Balls.of(np.zeros_like(parts[0][1].middle)) + plus
+    for factor, number in parts:
+        value = value + Balls.of(number.middle) * factor
+    return sloped(value, [(Balls.of(np.full_like(number.middle, factor)), number) for factor, number in parts])
+
+
+def hull(cases: Sequence[tuple[Mask, Sloped]]) -> Sloped:
+    """What holds the numbers of all cases that a mask (N,) allows; any number where none does."""
+    masks, middles = np.stack([mask for mask, _ in cases]), np.stack([case.middle for _, case in cases])
+    count = masks.sum(0)
+    low = np.where(masks, middles, np.inf).min(0)
+    high = np.where(masks, middles, -np.inf).max(0)
+    middle = np.where(count > 0, 0.5 * (low + high), 0.0)
+    kept = [np.where(mask, case.slopes, 0.0) for mask, case in cases]
+    slopes = sum(kept[1:], kept[0]) / np.maximum(count, 1)
+    rest = np.where(count > 0, 0.0, np.inf)
+    for mask, case in cases:
+        apart = np.abs(case.middle - middle) + np.abs(case.slopes - slopes).sum(0) + case.rest
+        rest = np.where(mask, np.maximum(rest, apart + ROUNDING * (np.abs(middle) + np.abs(slopes).sum(0))), rest)
+    return _known(middle, slopes, rest * (1 + ROUNDING))
+
+
+def _known(middle: Array, slopes: Array, rest: Array) -> Sloped:
+    """The numbers, with an infinite rest where something is not finite."""
+    good = np.isfinite(middle) & np.isfinite(slopes).all(0) & np.isfinite(rest)
+    return Sloped(np.where(good, middle, 0.0), np.where(good, slopes, 0.0), np.where(good, rest, np.inf))

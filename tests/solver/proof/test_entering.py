@@ -1,0 +1,193 @@
+"""The check of boxes that enter a basin: V's slope by Torch, trajectories by SciPy, and changed boxes and models."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import zipfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from solver.cli import main
+from solver.errors import SolverError
+from solver.proof import entering, write
+from solver.proof.balls import Equations
+from solver.proof.basin import prove_basin
+from solver.proof.checker import _require_same
+from solver.proof.entering import LATE, Boxes, Loop, Networks
+from solver.proof.held_loop import HeldLoop
+from solver.proof.jets import Array, Sloped
+from solver.proof.reach import GRID, Grid, Reach, Search, Step, within
+from solver.runs.shipped import run_folder
+from solver.training.solution import load_solution
+from tests.solver.proof.test_held_loop import after, commanded
+
+NAME = "pendulum-rfvi"
+CHECKPOINT = run_folder(NAME) / "checkpoint.pt"
+COUNT = 24
+
+
+@cache
+def proven() -> dict[str, Any]:
+    """A proof with the boxes of the nominal pendulum that two periods find."""
+    proof, solution = prove_basin(NAME, spread=0.0, seconds=10.0), load_solution(NAME)
+    assert proof.nominal is not None
+    loop = HeldLoop(solution)
+    step = Step(solution, loop, 0.0 * loop.nominal, 1e-5 * float(loop.limit[0]))
+    upper = np.array([np.pi, loop.bound[1]])
+    grid = Grid(-upper, upper, np.array([True, False]), within(-upper, upper, loop.target, proof.nominal.shape, GRID))
+    search = Search(step, grid, GRID)
+    for _ in range(2):
+        search.round()
+        search.sweep()
+    reach = Reach(-upper, upper, grid.proven, 0.0, GRID, search.found)
+    return proof.about | {"claims": [proof.nominal.claim(0.0) | {"reach": reach.claim()}]}
+
+
+def boxes(proof: dict[str, Any], equations: Equations | None = None, checkpoint: Path = CHECKPOINT) -> Boxes:
+    """The boxes of a proof, of this model and these networks."""
+    return Boxes(Loop(proof, equations or _require_same(proof, None), checkpoint, 0.0), proof["claims"][0])
+
+
+@np.errstate(all="ignore")
+def shown(found: Boxes, step: int = 40) -> bool:
+    """Whether some of the boxes, the last one among them, are shown."""
+    return found.verify(found.rows[::-step])
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "proof.json"
+    write(path, proven())
+    return path
+
+
+def sets(centre: Array, radius: Array) -> list[Sloped]:
+    """Boxes centre +- radius (N, n)."""
+    n = centre.shape[1]
+    return [Sloped(centre[:, i], np.eye(n)[i][:, None] * radius[:, i], np.zeros(len(centre))) for i in range(n)]
+
+
+def states(generator: np.random.Generator, bound: Array) -> Array:
+    centre: Array = generator.uniform(-1, 1, (COUNT, 2)) * bound * 0.95
+    centre[::4] *= 0.1  # the policy changes at the basin's edge
+    return centre
+
+
+@pytest.mark.parametrize("share", [1e-6, 1 / 512])
+def test_slopes_of_the_networks_lie_within(share: float) -> None:
+    solution, generator = load_solution(NAME), np.random.default_rng(0)
+    loop, ensemble = HeldLoop(solution), solution.ensemble.double()
+    centre = states(generator, loop.bound)
+    t = generator.uniform(-1, 1, centre.shape)
+    found = Networks(CHECKPOINT, loop.target).slopes(sets(centre, np.tile(share * loop.bound, (COUNT, 1))))
+    x = torch.tensor(centre + share * loop.bound * t, requires_grad=True)
+    features = ensemble.features
+    z = features(x)
+    error = features.error(z)
+    torch.stack([member(z, error) for member in ensemble.factors]).mean(0).sum().backward()
+    assert x.grad is not None
+    for i, slope in enumerate(found):
+        missed = np.abs(x.grad[:, i].numpy() - slope.middle - (slope.slopes * t.T).sum(0))
+        assert (missed <= slope.rest + 1e-6).all()  # features at the target are rounded to float32
+        assert np.median(slope.rest) < 1e-2
+
+
+@pytest.mark.parametrize("share", [1 / 512, 1 / 4096])
+def test_trajectories_of_wrong_robots_lie_within_one_period(share: float) -> None:
+    solution, generator, spread = load_solution(NAME), np.random.default_rng(0), 0.15
+    loop, proof = HeldLoop(solution), proven()
+    centre = states(generator, loop.bound)
+    t = generator.uniform(-1, 1, centre.shape)
+    equations = _require_same(proof, None)
+    with np.errstate(all="ignore"):
+        ends, inside = Loop(proof, equations, CHECKPOINT, spread).after(
+            sets(centre, np.tile(share * loop.bound, (COUNT, 1)))
+        )
+    assert inside.mean() > 0.9
+    x, robot = centre + share * loop.bound * t, solution.problem.robot.with_kernels()
+    u, theta = commanded(solution, x), loop.nominal * (1 + spread * generator.choice([-1, 1], (COUNT, 2)))
+    truth = np.array([after(robot, x[k], u[k], theta[k], loop.step) for k in range(COUNT)])
+    for i, end in enumerate(ends):
+        missed = np.abs(truth[:, i] - end.middle - (end.slopes[:2] * t.T).sum(0))
+        assert (missed <= end.rest + 1e-9)[inside].all()
+    assert np.median(ends[1].rest[inside]) < 0.1
+
+
+@pytest.mark.slow
+def test_a_file_with_boxes_is_checked(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(file)]) == 0
+    assert "of the domain enters the set" in capsys.readouterr().out
+
+
+def test_proven_boxes_are_shown() -> None:
+    found = boxes(proven())
+    assert len(found.rows) > 100
+    assert found.share == pytest.approx((found.order < LATE).mean())
+    assert shown(found, 10)
+
+
+@pytest.mark.parametrize("kind", ["far", "order", "gap"])
+def test_changed_boxes_are_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A box far from the others instead of one, an order in which boxes come before those that they enter, a gap."""
+    monkeypatch.setattr(entering, "DEEPEST", 1)  # halves do not make it true
+    proof = copy.deepcopy(proven())
+    groups = proof["claims"][0]["reach"]["groups"]
+    if kind == "far":
+        groups[-1][-2] = (groups[-1][-2] + GRID // 4) % GRID
+    elif kind == "order":
+        groups.insert(0, groups.pop())
+    else:
+        del groups[0]
+    found = boxes(proof)
+    first = found.rows[:40:4]
+    with np.errstate(all="ignore"):
+        assert not (found.verify(first) if kind == "order" else shown(found, 1 if kind == "gap" else len(found.rows)))
+
+
+@pytest.mark.parametrize("what", ["gravity", "rate"])
+def test_boxes_of_another_model_are_not_shown(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hashes would be right: a wrong sign of gravity, or of the rate of the angle."""
+    monkeypatch.setattr(entering, "DEEPEST", 1)
+    content = copy.deepcopy(vars(_require_same(proven(), None)))
+    nodes, rates = content["nodes"], content["functions"]["affine_dynamics"]["outputs"][0][2]
+    if what == "gravity":
+        nodes[nodes.index(4.905)] *= -1
+    else:
+        rates[0] = len(nodes)
+        nodes.append(["negative", 5])
+    assert not shown(boxes(proven(), Equations(content)), 4)
+
+
+def test_networks_of_another_policy_are_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hashes would be right: the entries of the metric are in another order."""
+    monkeypatch.setattr(entering, "DEEPEST", 1)
+    changed = tmp_path / "checkpoint.pt"
+    with zipfile.ZipFile(CHECKPOINT) as old, zipfile.ZipFile(changed, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name.endswith("data/6"):  # the metric of the error
+                content = np.roll(np.frombuffer(content, "<f4"), 1).tobytes()
+            new.writestr(name, content)
+    assert not shown(boxes(proven(), checkpoint=changed))
+
+
+def test_a_box_outside_the_domain_is_refused() -> None:
+    proof = copy.deepcopy(proven())
+    proof["claims"][0]["reach"]["groups"][0][2] = GRID
+    with pytest.raises(SolverError, match="outside the domain"):
+        boxes(proof)
+
+
+def test_a_checkpoint_of_other_things_is_refused(tmp_path: Path) -> None:
+    """An unpickler runs what a file names, so that ours knows tensors only."""
+    with zipfile.ZipFile(tmp_path / "checkpoint.pt", "w") as stored:
+        stored.writestr("checkpoint/data.pkl", pickle.dumps(Path("x")))
+        stored.writestr("checkpoint/byteorder", "little")
+    with pytest.raises(SolverError, match="does not know"):
+        boxes(proven(), checkpoint=tmp_path / "checkpoint.pt")
