@@ -91,7 +91,7 @@ def picture(shares: Shares) -> None:
     """A square for every robot and method: green if all cells are held."""
     values = np.array([[held(of[m]) if m in of else np.nan for m in METHODS] for of in shares.values()])
     figure, axes = plt.subplots(figsize=(6.2, 0.8 + 0.32 * len(shares)), layout="constrained")
-    axes.imshow(values, cmap="RdYlGn", vmin=0, vmax=100, aspect="auto")
+    axes.imshow(values, cmap="RdYlGn", vmin=0, vmax=100, aspect="auto", alpha=0.6)
     for (row, column), value in np.ndenumerate(values):
         text = "–" if np.isnan(value) else f"{value:.0f} %"
         axes.text(column, row, text, ha="center", va="center", fontsize=9)
@@ -99,8 +99,17 @@ def picture(shares: Shares) -> None:
     axes.set_yticks(range(len(shares)), [f"{robot} ({max(map(len, of.values()))})" for robot, of in shares.items()])
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
-    axes.set_xlabel(f"share of the wrong robots (number) on which {HELD:.0f} % of the rollouts succeed")
+    figure.supxlabel(f"Share of the wrong robots (number) on which\n{HELD:.0f} % of the rollouts succeed", fontsize=10)
     figure.savefig(PICTURE, dpi=130)
+
+
+def table(shares: Shares) -> str:
+    """The same numbers as a table in Markdown."""
+    lines = ["| robot | cells | " + " | ".join(METHODS) + " |", "|---|---" + "|---" * len(METHODS) + "|"]
+    for robot, of in shares.items():
+        cells = [f"{held(of[m]):.0f} %" if m in of else "" for m in METHODS]
+        lines.append(f"| {robot} | {max(map(len, of.values()))} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -114,16 +123,12 @@ def main() -> None:
         content = json.loads(ROWS.read_text(encoding="utf-8")) if ROWS.exists() else {"policies": {}}
         for name in options.policies or [name for name in names() if name not in content["policies"]]:
             content["policies"][name] = measured(name, options.episodes)
-            content["episodes"], content["policies"] = options.episodes, dict(sorted(content["policies"].items()))
-            ROWS.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+            rows = [f"{json.dumps(each)}: {json.dumps(cells)}" for each, cells in sorted(content["policies"].items())]
+            ROWS.write_text('{"policies": {\n' + ",\n".join(rows) + "\n}}\n", encoding="utf-8")
             print(name, f"{held([success for _, success in content['policies'][name].values()]):.0f} %", flush=True)
         return
-    shares = read()
-    picture(shares)
-    print("| robot | cells | " + " | ".join(METHODS) + " |\n|---|---" + "|---" * len(METHODS) + "|")
-    for robot, of in shares.items():
-        cells = [f"{held(of[m]):.0f} %" if m in of else "" for m in METHODS]
-        print(f"| {robot} | {max(map(len, of.values()))} | " + " | ".join(cells) + " |")
+    picture(shares := read())
+    print(table(shares))
 
 
 if __name__ == "__main__":

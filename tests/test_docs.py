@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import re
@@ -218,6 +219,17 @@ def test_every_number_of_the_readme_is_one_of_a_result_file() -> None:
     for ours, best in boards:
         board = next(part for part in contest.split("### ") if f"-cfvi** | {ours} |" in part)
         assert max(re.findall(r"^\| .*? \| (\d\.\d{3}) \|", board, re.M)) == best
+
+
+def test_the_shares_of_wrong_robots_are_those_of_the_result_files() -> None:
+    """Rows of cells.json and tables of families are in the page, which `benchmarks/cells.py figure` prints."""
+    spec = importlib.util.spec_from_file_location("cells", ROOT / "benchmarks" / "cells.py")
+    assert spec is not None
+    assert spec.loader is not None
+    spec.loader.exec_module(cells := importlib.util.module_from_spec(spec))
+    shares = cells.read()
+    assert {"told", "estimated"} <= shares["acrobot"].keys()
+    assert cells.table(shares) in (ROOT / "docs/results/README.md").read_text(encoding="utf-8")
 
 
 def test_every_command_of_the_readme_is_one_of_the_docs() -> None:
