@@ -275,9 +275,10 @@ def test_a_wrong_argument_of_an_evaluation_is_named(argument: dict[str, Any], wo
 
 
 def test_a_number_of_numpy_is_a_parameter_as_any_number() -> None:
+    numbers: tuple[Any, ...] = (np.float32(1.25), 1.25)
     one, other = (
         solver.evaluate("pendulum-rfvi", parameters={"mass": mass}, episodes=2, seconds=0.1).statistics
-        for mass in (np.float32(1.25), 1.25)
+        for mass in numbers
     )
     assert one == other
 
