@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from warnings import warn
 
 from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest
@@ -79,13 +80,21 @@ class BuildReport:
         return json.dumps(content, indent=1) + "\n"
 
 
+def _require_robot(robot: object) -> None:
+    if not isinstance(robot, Robot):
+        raise ModelError(f"the robot is {robot!r}; give a modelgen.Robot. modelgen.load(NAME) opens one that is built.")
+
+
 def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildReport:
     """Artifact of a robot in directory/NAME, which `modelgen.load` and `solver.train` open by the name.
 
-    Returns times, sizes and warnings. Raises ModelError for a mistake in the model, ArtifactError if the folder cannot
-    be written.
+    Returns times, sizes and warnings, which are given with `warnings` too. Raises ModelError for a mistake in the
+    model, ArtifactError if the folder cannot be written.
     """
+    _require_robot(robot)
     (report,) = build(robot, directory)
+    for text in report.warnings:
+        warn(text, stacklevel=2)
     return report
 
 
@@ -269,6 +278,7 @@ def compile(robot: Robot, backend: str = "llvm", dtype: str = "float64") -> Comp
 
     backend, dtype: as in `modelgen.load`. Raises ModelError for a mistake in the statement.
     """
+    _require_robot(robot)
     directory = Path(_place().name) / content_hash(robot)[:16]
     if not (directory / robot.name / "manifest.json").is_file():
         build_artifact(robot, directory)

@@ -40,10 +40,26 @@ NO_ROTATION = 0.5  # a quaternion that is shorter is none
 MOST_TOLD = 64  # combinations of told values whose policies are kept in memory
 InJax = Callable[[str], "JaxSolution"]  # from float32 or float64 to functions of JAX
 Origin = tuple[str | Path, str | None, float | None, Mapping[str, Change]]
-Tell = Callable[[tuple[tuple[str, float], ...]], "Policy"]
+Values = tuple[tuple[str, float], ...]  # of told parameters, by name
 
 
-class Policy:
+class Told:
+    """A function of a run that a call can tell parameters: `told` are their names."""
+
+    def __init__(self, label: str, told: tuple[str, ...], tell: Callable[[Values], Any] | None) -> None:
+        self.label, self.told, self._tell = label, told, tell
+
+    def _told_that(self, told: Mapping[str, float]) -> Any:
+        """The function of the robot with some values of told parameters."""
+        require_told_names(self.label, self.told, told)
+        for name, value in told.items():
+            if not isinstance(value, Real) or not math.isfinite(value):
+                raise SolverError(f"{name} is {value!r}; give one finite number, in SI units")
+        assert self._tell is not None
+        return self._tell(tuple(sorted((name, float(value)) for name, value in told.items())))
+
+
+class Policy(Told):
     """Policy of a run as a function of arrays, at `control_rate` (Hz).
 
     `state_names` and `input_names` are those of x and u, `limits` (m,) half of the ranges of the inputs, `told` the
@@ -57,15 +73,15 @@ class Policy:
         label: str,
         in_jax: InJax | None = None,
         told: tuple[str, ...] = (),
-        tell: Tell | None = None,
+        tell: Callable[[Values], Policy] | None = None,
         origin: Origin | None = None,
         gain: MakeGain | None = None,
     ) -> None:
         # in_jax: makes its form in JAX. tell: the policy of some values of `told`. origin: arguments of `load_policy`
         # that give it again. gain: makes its derivative. Each is None where it has none.
         self.origin, self._make_gain = origin, gain
-        self._act, self.robot, self.label, self._in_jax = act, robot, label, in_jax
-        self.told, self._tell = told, tell
+        super().__init__(label, told, tell)
+        self._act, self.robot, self._in_jax = act, robot, in_jax
         self.state_names, self.input_names = robot.state_names, robot.input_names
         self._geometry = Geometry.of(robot.metadata)
         self.control_rate = robot.metadata.task.control_rate  # Hz
@@ -113,36 +129,39 @@ class Policy:
             raise SolverError(f"{self.label} has no value function, and so no derivative; give it a tensor without one")
         return self._make_gain()
 
-    def _told_that(self, told: Mapping[str, float]) -> Policy:
-        """The policy of the robot with some values of told parameters."""
-        require_told_names(self.label, self.told, told)
-        for name, value in told.items():
-            if not isinstance(value, Real) or not math.isfinite(value):
-                raise SolverError(f"{name} is {value!r}; give one finite number, in SI units")
-        assert self._tell is not None
-        return self._tell(tuple(sorted((name, float(value)) for name, value in told.items())))
 
+class Value(Told):
+    """Value function of a run as a function of arrays. `told` are the parameters that a call can tell it."""
 
-class Value:
-    """Value function of a run as a function of arrays."""
-
-    def __init__(self, value: FrozenValue, robot: CompiledRobot, in_jax: InJax | None = None) -> None:
+    def __init__(
+        self,
+        value: FrozenValue,
+        robot: CompiledRobot,
+        label: str,
+        in_jax: InJax | None = None,
+        told: tuple[str, ...] = (),
+        tell: Callable[[Values], Value] | None = None,
+    ) -> None:
+        super().__init__(label, told, tell)
         self._value, self.robot, self.state_names, self._in_jax = value, robot, robot.state_names, in_jax
         self._geometry = Geometry.of(robot.metadata)
 
     def __repr__(self) -> str:
-        return f"<value function of {self.robot.name}: ({', '.join(self.state_names)})>"
+        return f"<value function of {self.label}: ({', '.join((*self.state_names, *self.told))})>"
 
     @overload
-    def __call__(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]: ...
+    def __call__(self, x: torch.Tensor, **told: float) -> tuple[torch.Tensor, torch.Tensor]: ...
     @overload
-    def __call__(self, x: ArrayLike) -> tuple[Any, NDArray[np.float32]]: ...
+    def __call__(self, x: ArrayLike, **told: float) -> tuple[Any, NDArray[np.float32]]: ...
 
-    def __call__(self, x: Any) -> tuple[Any, Any]:
+    def __call__(self, x: Any, **told: float) -> Any:
         """V (N,) and dV/dx (N, n) at states (N, n); a float and (n,) at one state (n,).
 
-        The kind of the results is as in `Policy`. Raises SolverError for another shape.
+        told, and the kind of the results: as in `Policy`. Raises SolverError for another shape, and for a parameter
+        that V cannot be told.
         """
+        if told:
+            return self._told_that(told)(x)
         if (functions := _of_jax(x, self._in_jax)) is not None:
             return functions.value(x), functions.gradient(x)
         states, single = _states(x, self.state_names, self._geometry)
@@ -233,7 +252,7 @@ def load_policy(
     problem, act, label = kinds.load_rollout_policy(folder, generated, reaction_periods, told)
 
     @lru_cache(MOST_TOLD)
-    def tell(values: tuple[tuple[str, float], ...]) -> Policy:
+    def tell(values: Values) -> Policy:
         return load_policy(folder, generated, reaction_periods, {**told, **dict(values)})
 
     @cache
@@ -391,11 +410,19 @@ def _periods(name: str, value: int) -> int:
     return periods
 
 
-def load_value(folder: str | Path, generated: str | None = None) -> Value:
+def load_value(
+    folder: str | Path, generated: str | None = None, told: Mapping[str, Change] = MappingProxyType({})
+) -> Value:
     """Value function of a run: `value(x)` gives V (N,) and dV/dx (N, n).
 
-    folder, generated: as in `load_policy`. Raises SolverError for a folder without a run, a damaged checkpoint, another
-    artifact, and a baseline, which has no value function.
+    folder, generated, told: as in `load_policy`. Raises SolverError for a folder without a run, a damaged checkpoint,
+    another artifact, a baseline, which has no value function, and a parameter that V cannot be told.
     """
-    solution = load_solution(folder, generated)
-    return Value(solution.value, solution.problem.robot, _forms_in_jax(folder, generated))
+    solution = load_solution(folder, generated, told=told)
+
+    @lru_cache(MOST_TOLD)
+    def tell(values: Values) -> Value:
+        return load_value(folder, generated, {**told, **dict(values)})
+
+    in_jax = _forms_in_jax(folder, generated, told=told)
+    return Value(solution.value, solution.problem.robot, solution.run.label, in_jax, solution.run.told_names, tell)

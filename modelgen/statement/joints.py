@@ -69,9 +69,9 @@ class Ball:
     place: Place = field(default_factory=calling_place)
 
     @property
-    def rate(self) -> tuple[Symbol, ...]:
-        """The angular velocity (3,), rad/s, in the moved frame."""
-        return tuple(turn.rate for turn in self.turn)
+    def rate(self) -> Matrix:
+        """The angular velocity (3, 1), rad/s, in the moved frame."""
+        return Matrix([turn.rate for turn in self.turn])
 
     @property
     def rotation(self) -> Matrix:
@@ -104,9 +104,7 @@ class Ball:
     @property
     def quaternion_rates(self) -> dict[Symbol, Expr]:
         """Rate of each entry of the quaternion: half its product with the angular velocity."""
-        return dict(
-            zip((entry.rate for entry in self.quaternion), self._kinematics * Matrix(self.rate) / 2, strict=True)
-        )
+        return dict(zip((entry.rate for entry in self.quaternion), self._kinematics * self.rate / 2, strict=True))
 
     @property
     def spin(self) -> Matrix:
@@ -126,9 +124,9 @@ class Floating(Ball):
     position: tuple[Coordinate, ...] = ()  # (3,)
 
     @property
-    def velocity(self) -> tuple[Symbol, ...]:
-        """The rates (3,) of the displacements."""
-        return tuple(entry.rate for entry in self.position)
+    def velocity(self) -> Matrix:
+        """The rates (3, 1) of the displacements."""
+        return Matrix([entry.rate for entry in self.position])
 
 
 def quaternion_of(angles: object, what: str) -> tuple[float, ...]:
@@ -234,7 +232,7 @@ class BallAxes:
     @property
     def rate(self) -> Matrix:
         """The angular velocity (3, 1) relative to the frame before it."""
-        return Matrix(self.ball.rate)
+        return self.ball.rate
 
     def placed(self, rotation: Matrix, position: Matrix) -> tuple[Matrix, Matrix]:
         """The pose of the moved frame, from that of the joint."""

@@ -25,7 +25,7 @@ from solver.plants.outcome import (
     settling_periods,
     summary,
 )
-from solver.problem.given import is_number
+from solver.problem.given import is_number, names_in
 from solver.problem.parameters import Change, changed_parameters, left_all_bounds
 from solver.problem.problem import Problem
 from solver.runs.kinds import expanded
@@ -161,7 +161,8 @@ def roll_out(
         raise SolverError(f"--estimate {' '.join(c.estimate)} needs an observer; give it with --observer")
     if c.jump is not None and drawn != source.references:
         raise SolverError("--jump lets the references of the model file jump; leave them out of --set")
-    given = {name: value for name, value in source.told.items() if name in source.references} | dict(c.parameters)
+    references = {name: value for name, value in source.told.items() if name in source.references}
+    given = {**references, **c.parameters}
     estimate = expanded(tuple(c.estimate), source.estimated, source.name)
     contexts = bool(drawn) or (bool(estimate) and not c.blind)
     problem, act, label = source.load({} if contexts else source.told, contexts)
@@ -238,6 +239,7 @@ def evaluate(
     """
     require_episodes(episodes)
     source = source_of(run, generated, reaction_periods, robot)
+    harsh, estimate = names_in(harsh), names_in(estimate)
     conditions = Circumstances(parameters, plant, harsh, observer, longest_delay, estimate, seed, blind, jump)
     drawn = tuple(name for name in source.references if name not in {*parameters, *source.told})
 

@@ -30,7 +30,7 @@ else:
 
 def _module(name: str) -> PlantModule:
     if name not in PLANTS:
-        raise SolverError(f"unknown plant '{name}'.{suggestion(name, PLANTS)} Plants: {', '.join(PLANTS)}")
+        raise SolverError(f"unknown plant '{name}'.{suggestion(str(name), PLANTS)} Plants: {', '.join(PLANTS)}")
     module, _, kind = PLANTS[name].partition(":")
     found = import_module(module)
     return cast("PlantModule", getattr(found, kind) if kind else found)

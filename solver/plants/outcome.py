@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -337,5 +338,5 @@ def _jumped(problem: Problem, rows: Tensor, plant: Plant, observer: Observer | U
 
 def require_episodes(episodes: int) -> None:
     """Raises SolverError unless 1 <= episodes <= MOST_EPISODES."""
-    if not 1 <= episodes <= MOST_EPISODES:
-        raise SolverError(f"--episodes is {episodes}; give a number from 1 to {MOST_EPISODES}")
+    if not isinstance(episodes, Integral) or not 1 <= episodes <= MOST_EPISODES:
+        raise SolverError(f"--episodes is {episodes!r}; give a whole number from 1 to {MOST_EPISODES}")

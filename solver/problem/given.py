@@ -33,6 +33,11 @@ CORNERS = 64  # contexts at the ends of the ranges, and contexts within them, at
 GivenRanges = Iterable[str] | Mapping[str, tuple[Change, Change] | None]
 
 
+def names_in(names: str | Iterable[str]) -> tuple[str, ...]:
+    """The names; a string is one name."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
 def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
     """Told parameters of a robot in the order of theta, with their ranges. References are always among them.
 
@@ -41,7 +46,7 @@ def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
     some of the values.
     """
     references = robot.metadata.references
-    wanted = dict.fromkeys(references) | (dict(given) if isinstance(given, Mapping) else dict.fromkeys(given))
+    wanted = dict.fromkeys(references) | (dict(given) if isinstance(given, Mapping) else dict.fromkeys(names_in(given)))
     if not wanted:
         return ()
     parameters = {parameter.name: parameter for parameter in robot.metadata.parameters}

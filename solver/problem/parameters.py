@@ -71,9 +71,9 @@ def changed_parameters(problem: Problem, changes: Mapping[str, Change]) -> Tenso
         if isinstance(change, Relative):
             if problem.theta[i] == 0.0 and change.factor != 1.0:
                 raise SolverError(f"{name} is 0 in the model, so a factor cannot change it; write {name}=+0.1")
-            theta[i] = problem.theta[i] * change.factor + change.added
+            theta[i] = problem.theta[i] * float(change.factor) + float(change.added)
         else:
-            theta[i] = change
+            theta[i] = float(change)
     if not bool(torch.isfinite(theta).all()):
         raise SolverError(f"the changes {in_words(changes)} give parameters that are not finite: {theta.tolist()}")
     for name, number, lower in zip(names, theta.tolist(), problem.theta_bounds[:, 0].tolist(), strict=True):

@@ -21,6 +21,7 @@ from modelgen.errors import ReliabilityWarning, suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.outcome import Controller
+from solver.problem.given import names_in
 from solver.problem.parameters import Change
 from solver.problem.problem import Problem
 from solver.problem.robots import warn_of_rebuild
@@ -328,7 +329,7 @@ def names_to_estimate(folder: str | Path, names: Iterable[str]) -> tuple[str, ..
 
     Raises SolverError if there is TOLD, but the policy is told no parameter.
     """
-    names = tuple(names)
+    names = names_in(names)
     if TOLD not in names:
         return names
     run = description_of(folder)

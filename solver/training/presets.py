@@ -116,6 +116,8 @@ def radii_of(adversaries: Iterable[Adversary] | Mapping[str, float]) -> dict[str
     for adversary in adversaries:
         if not isinstance(adversary, Adversary):
             raise SolverError(f"adversaries has {adversary!r}; give for example solver.Action(0.3)")
+        if adversary.name in radii:
+            raise SolverError(f"adversaries has two {type(adversary).__name__}; keep one of them")
         radii[adversary.name] = adversary.alpha
     return radii
 

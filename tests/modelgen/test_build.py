@@ -7,14 +7,18 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
+from sympy import cos, sin
 
 import modelgen
+from modelgen import Quadratic, Robot
 from modelgen.artifact import folder as artifact
 from modelgen.builder import build_artifact
 from modelgen.derivation.model_file import SHIPPED, load
+from modelgen.errors import ModelError
 
 pytestmark = pytest.mark.slow
 
@@ -74,6 +78,39 @@ def test_report_has_seconds_sizes_and_operations(tmp_path: Path) -> None:
     assert report.operations["dynamics"] > 0
     manifest = (tmp_path / "pendulum" / artifact.MANIFEST).read_text()
     assert "seconds" not in manifest
+
+
+def weak_arm(target: float) -> Robot:
+    """An arm that a motor of 5 N m holds at 1.2 rad from the horizontal and not at 0.3 rad."""
+    robot = Robot("weak_arm")
+    arm = robot.revolute("arm", limit=2, rate_limit=8)
+    robot.point_mass(1.0, (cos(arm), sin(arm)))
+    robot.apply(arm, robot.input("torque", 5, "N m"))
+    robot.task(
+        state_cost=(arm - target) ** 2 + arm.rate**2,
+        action_cost=Quadratic(0.1),
+        target=dict(arm=target),
+        start=dict(arm=(1.5, 0.1)),
+        horizon=5,
+        weight_at_horizon=0.5,
+        control_rate=100,
+    )
+    return robot
+
+
+def test_python_gives_the_warnings_of_a_build(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="no input within the limits"):
+        modelgen.compile(weak_arm(0.3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert modelgen.build(weak_arm(1.2), tmp_path).warnings == []
+
+
+def test_what_is_no_robot_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"'pendulum'.*modelgen\.load"):
+        modelgen.compile("pendulum")  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"None.*modelgen\.load"):
+        modelgen.build(None, tmp_path)  # type: ignore[arg-type]
 
 
 def test_free_states_and_integration_steps_are_read_from_the_manifest() -> None:

@@ -21,7 +21,7 @@ def satellite(**changes: Any) -> Robot:
     robot.link("body", attitude, inertia=(1, 2, 1.5))
     robot.apply(attitude.turn[0], torque)
     task: dict[str, Any] = dict(
-        state_cost=attitude.away().dot(attitude.away()),
+        state_cost=attitude.away().dot(attitude.away()) + attitude.rate.dot(attitude.rate),
         action_cost=Quadratic(1),
         start={},
         horizon=2,

@@ -258,6 +258,36 @@ def test_an_unknown_algorithm_and_an_empty_folder(tmp_path: Path) -> None:
         load_rollout_policy(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ({"plant": None}, "'None'.*harsh"),
+        ({"plant": 3}, "'3'.*harsh"),
+        ({"episodes": 2.5}, r"2\.5.*whole number"),
+        ({"episodes": "3"}, "'3'.*whole number"),
+        ({"observer": True, "estimate": "mas"}, "'mas'.*`mass`"),
+        ({"plant": "harsh", "harsh": "delya"}, "'delya'"),
+    ],
+)
+def test_a_wrong_argument_of_an_evaluation_is_named(argument: dict[str, Any], words: str) -> None:
+    with pytest.raises(SolverError, match=words):
+        solver.evaluate("pendulum-rfvi", **argument)
+
+
+def test_a_number_of_numpy_is_a_parameter_as_any_number() -> None:
+    numbers: tuple[Any, ...] = (np.float32(1.25), 1.25)
+    one, other = (
+        solver.evaluate("pendulum-rfvi", parameters={"mass": mass}, episodes=2, seconds=0.1).statistics
+        for mass in numbers
+    )
+    assert one == other
+
+
+def test_a_kind_of_adversary_is_named_once(tmp_path: Path) -> None:
+    with pytest.raises(SolverError, match="two ActionAdversary"):
+        solver.train("pendulum", adversaries=[solver.Action(0.1), solver.Action(0.3)], out=tmp_path)
+
+
 def test_a_baseline_refuses_arguments_of_value_iteration(tmp_path: Path) -> None:
     with pytest.raises(SolverError, match=r"sac .*adversaries"):
         solver.train("pendulum", algorithm="sac", adversaries=[solver.Action(0.1)], out=tmp_path)

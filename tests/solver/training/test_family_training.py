@@ -119,6 +119,22 @@ def test_wrong_values_are_refused(family: Path, told: dict[str, Any], message: s
 def test_a_policy_without_told_parameters_refuses_them() -> None:
     with pytest.raises(SolverError, match=r"mass.*--given"):
         solver.load("pendulum-rfvi").policy([0.1, 0.0], mass=1.2)
+
+
+def test_a_value_is_that_of_the_robot_that_it_is_told(family: Path) -> None:
+    """V at contexts of the network's own, and its slope by differences."""
+    value, x = solver.load(family).value, np.array([[0.4, -0.5], [2.0, 1.0]])
+    solution = load_solution(family, contexts=True)
+    assert solution.problem.context is not None
+    theta = torch.tensor([0.6, 1.1])
+    expected, _ = solution.value(solution.problem.told(torch.tensor(x, dtype=torch.float32), theta))
+    found, slope = value(x, mass=0.6, length=1.1)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert np.abs(found - value(x)[0]).max() > 1e-3
+    ahead, behind = (value(x + np.array([step, 0]), mass=0.6, length=1.1)[0] for step in (0.01, -0.01))
+    np.testing.assert_allclose(slope[:, 0], (ahead - behind) / 0.02, rtol=0.02, atol=0.02)
+    with pytest.raises(SolverError, match=r"friction.*mass, length"):
+        value(x, friction=1.0)
     with pytest.raises(SolverError, match="mass"):
         load_solution("pendulum-rfvi", told={"mass": 1.2})
 
