@@ -238,7 +238,7 @@ def blocks(windows: Windows, correlation: float) -> NDArray[np.intp]:
 
 
 def folds(windows: Windows) -> NDArray[np.intp]:
-    """The fold of every window (N,), at most 10: whole recordings, or quarters of the recording if there is one only."""
+    """The fold of every window (N,), at most 10: whole recordings, or quarters of it if there is only one."""
     count = int(windows.recording.max()) + 1
     if count == 1:
         return np.arange(len(windows.recording)) * 4 // len(windows.recording)
