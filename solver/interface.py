@@ -226,7 +226,7 @@ def train(
             run = replace(run, generated=str(folder / ARTIFACT))
 
         def before() -> None:
-            checks = preflight(compiled, run.settings, run.identified, preview, unheld_target, run.given)
+            checks = preflight(compiled, run, preview, unheld_target)
             for text in checks.warnings:
                 warnings.warn(text, stacklevel=4)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,6 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
-from modelgen.errors import ModelError
 from modelgen.files import require_writable
 
 
@@ -45,53 +45,26 @@ class Options:
 
 def run(options: Options) -> None:
     """Search, write the input, and print what it makes visible."""
-    import numpy as np
-
     from modelgen.commandline import assigned, number
     from modelgen.identification import excitation
-    from modelgen.identification.recordings import OFF_SPHERE
     from modelgen.loader import load
     from modelgen.metadata import Tangent
 
-    if options.window > options.seconds:
-        raise ModelError(
-            f"--seconds {options.seconds:g} is shorter than a window of the identification, {options.window:g} s. "
-            f"Write longer --seconds, or a shorter --window here and in `modelgen identify`."
-        )
     robot = load(options.name, directory=options.generated, parallel=False)
-    if not (robot.parameter_names and robot.input_names):
-        raise ModelError(f"`{robot.name}` has no parameters to identify, or no inputs to excite it with.")
-    if options.highest > robot.metadata.task.control_rate / 4:
-        raise ModelError(
-            f"--highest {options.highest:g} Hz is too fast: the input changes {robot.metadata.task.control_rate} times "
-            f"a second. Write at most --highest {robot.metadata.task.control_rate / 4:g}."
-        )
-    kind = f"state of `{robot.name}`"
-    start = np.array(robot.metadata.task.start_mean)
-    for name, text in assigned("--start", options.start, robot.state_names, kind).items():
-        start[robot.state_names.index(name)] = number("--start", name, text)
-    for rotation in robot.metadata.rotations:
-        length = float(np.linalg.norm(start[rotation.quaternion]))
-        if not abs(length - 1.0) <= OFF_SPHERE:
-            raise ModelError(
-                f"--start gives `{rotation.name}` a quaternion of the length {length:.4g}, and a rotation has 1. Give "
-                f"all of {', '.join(robot.state_names[rotation.quaternion])}."
-            )
-        start[rotation.quaternion] /= length
-    known = excitation.read(options.identified, robot) if options.identified else excitation.bounds(robot)
-    noise = assigned("--noise", options.noise, Tangent(robot.metadata).names, kind)
-    deviations = {name: number("--noise", name, text) for name, text in noise.items()}
-    known = excitation.with_sensors(known, robot, deviations)
-    task = excitation.Task(
-        start,
-        options.seconds,
-        options.window,
-        options.highest,
-        options.share,
-        known.deviations,
-        known.weight,
-        known.centre,
-        known.shape,
+
+    def numbers(option: str, pairs: tuple[str, ...], names: Sequence[str]) -> dict[str, float]:
+        texts = assigned(option, pairs, names, f"state of `{robot.name}`")
+        return {name: number(option, name, text) for name, text in texts.items()}
+
+    task = excitation.experiment(
+        robot,
+        identified=options.identified,
+        seconds=options.seconds,
+        window=options.window,
+        highest=options.highest,
+        share=options.share,
+        start=numbers("--start", options.start, robot.state_names),
+        noise=numbers("--noise", options.noise, Tangent(robot.metadata).names),
     )
     path = options.out or Path(f"{robot.name}.excite.csv")
     require_writable({"--out": path}, [options.identified] if options.identified else [])

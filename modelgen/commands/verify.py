@@ -54,19 +54,11 @@ def run(options: Options) -> int:
 def _failed(model: str, options: Options) -> bool:
     """Check a model and print the table; whether a check failed."""
     from modelgen.artifact import folder as artifact
-    from modelgen.derivation import model_file
-    from modelgen.derivation.description import content_hash
+    from modelgen.verification import subject
     from modelgen.verification.checks import counts, table
 
     start = time.perf_counter()
-    robot = model_file.load(model)
-    folder = artifact.find(robot.name, options.generated)
-    manifest = artifact.read(folder)
-    if manifest.model_hash != content_hash(robot):
-        raise ModelError(
-            f"the artifact of `{robot.name}` was made from another content of its model file, so there is nothing to "
-            f"prove. Run `modelgen build {model}` first."
-        )
+    robot, folder, manifest = subject(model, options.generated)
     checks = _checks(model, robot, manifest, options)
     number, seconds = counts(checks), time.perf_counter() - start
     end = "; a full proof: leave out --quick" if options.quick else ""

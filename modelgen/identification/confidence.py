@@ -237,12 +237,12 @@ def blocks(windows: Windows, correlation: float) -> NDArray[np.intp]:
     return block
 
 
-def folds(windows: Windows, most: int = 10) -> NDArray[np.intp]:
-    """The fold of every window (N,): whole recordings; quarters of the recording where there is only one."""
+def folds(windows: Windows) -> NDArray[np.intp]:
+    """The fold of every window (N,), at most 10: whole recordings, or quarters of it if there is only one."""
     count = int(windows.recording.max()) + 1
     if count == 1:
         return np.arange(len(windows.recording)) * 4 // len(windows.recording)
-    return windows.recording % min(count, most)
+    return windows.recording % min(count, 10)
 
 
 def covariance(scored: Scores, block: NDArray[np.intp]) -> Array:

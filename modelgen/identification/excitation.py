@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import cma
 import numpy as np
@@ -24,6 +25,7 @@ from modelgen.identification import identified_file
 from modelgen.identification.confidence import LEVEL, in_words
 from modelgen.identification.fit import Progress, eliminated
 from modelgen.identification.model import FINER, Motion, simulate
+from modelgen.identification.recordings import OFF_SPHERE
 from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import TIME, Tangent, turn_between
@@ -281,14 +283,61 @@ def read(path: Path, robot: CompiledRobot) -> Known:
     )
 
 
-def with_sensors(known: Known, robot: CompiledRobot, sensors: Mapping[str, float]) -> Known:
-    """Standard deviations of some sensors (SI units) replaced. Raises ModelError for one that is not above zero."""
+def experiment(
+    robot: CompiledRobot,
+    *,
+    identified: Path | None = None,
+    seconds: float = 10.0,
+    window: float = 0.5,
+    highest: float = 3.0,
+    share: float = 0.8,
+    start: Mapping[str, float] = MappingProxyType({}),
+    noise: Mapping[str, float] = MappingProxyType({}),
+) -> Task:
+    """Task of `excite` for a robot.
+
+    identified: file of `modelgen identify` with the set that is known, by default the bounds of the model file. start:
+    initial states by name in SI units, for the others the mean start of the task. noise: standard deviations of sensors
+    by name, for the others as in the file or SENSOR. The rest is as in `Task`. Raises ModelError for a robot without
+    parameters or inputs, and for numbers that do not fit the robot or each other.
+    """
+    rate = robot.metadata.task.control_rate
+    if window > seconds:
+        raise ModelError(
+            f"--seconds {seconds:g} is shorter than a window of the identification, {window:g} s. Write longer "
+            f"--seconds, or a shorter --window here and in `modelgen identify`."
+        )
+    if not (robot.parameter_names and robot.input_names):
+        raise ModelError(f"`{robot.name}` has no parameters to identify, or no inputs to excite it with.")
+    if highest > rate / 4:
+        raise ModelError(
+            f"--highest {highest:g} Hz is too fast: the input changes {rate} times a second. Write at most "
+            f"--highest {rate / 4:g}."
+        )
+    known = read(identified, robot) if identified else bounds(robot)
     deviations = known.deviations.copy()
-    for name, value in sensors.items():
+    for name, value in noise.items():
         if value <= 0:
             raise ModelError(f"--noise {name}={value:g} is no standard deviation; write a number above 0.")
         deviations[Tangent(robot.metadata).names.index(name)] = value
-    return Known(known.centre, known.shape, deviations, known.weight)
+    first = _start(robot, start)
+    return Task(first, seconds, window, highest, share, deviations, known.weight, known.centre, known.shape)
+
+
+def _start(robot: CompiledRobot, changed: Mapping[str, float]) -> Array:
+    """Mean start (n,) of the task with some states changed; ModelError for a quaternion that is not of length 1."""
+    start = np.array(robot.metadata.task.start_mean)
+    for name, value in changed.items():
+        start[robot.state_names.index(name)] = value
+    for rotation in robot.metadata.rotations:
+        length = float(np.linalg.norm(start[rotation.quaternion]))
+        if not abs(length - 1.0) <= OFF_SPHERE:
+            raise ModelError(
+                f"--start gives `{rotation.name}` a quaternion of the length {length:.4g}, and a rotation has 1. Give "
+                f"all of {', '.join(robot.state_names[rotation.quaternion])}."
+            )
+        start[rotation.quaternion] /= length
+    return start
 
 
 def text(robot: CompiledRobot, task: Task, excitation: Excitation) -> str:

@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from modelgen.arrays import Array
+from modelgen.artifact import folder as artifact
+from modelgen.artifact.manifest import Manifest
 from modelgen.backends import MODULES, MOST_OPERATIONS
+from modelgen.derivation import model_file
+from modelgen.derivation.description import content_hash
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.loops import refined
 from modelgen.derivation.mechanics import MECHANICS
-from modelgen.errors import Place
+from modelgen.errors import ModelError, Place
 from modelgen.proof.findings import REFUTED, TimeLimits, derived_findings, guard_findings
 from modelgen.statement.robot import Robot
 from modelgen.verification.checks import LIMITS, PRECISIONS, Check, Points, sample_points
@@ -28,6 +32,22 @@ SECONDS = 30.0  # for the proof of each quantity
 SEARCH = 5.0  # s, the longest search of each quantity
 #: Backend -> the module that it needs and that may be missing, and the name of its package.
 OPTIONAL = {"torch": ("torch", "Torch"), "jax": ("jax", "JAX"), "js": ("py_mini_racer", "mini-racer")}
+
+
+def subject(model: str, directory: Path | None = None) -> tuple[Robot, Path, Manifest]:
+    """Robot of a model file, folder of its artifact in `directory`, and the artifact's manifest.
+
+    Raises ModelError if the artifact was made from another content of the file.
+    """
+    robot = model_file.load(model)
+    folder = artifact.find(robot.name, directory)
+    manifest = artifact.read(folder)
+    if manifest.model_hash != content_hash(robot):
+        raise ModelError(
+            f"the artifact of `{robot.name}` was made from another content of its model file, so there is nothing to "
+            f"prove. Run `modelgen build {model}` first."
+        )
+    return robot, folder, manifest
 
 
 def quick(

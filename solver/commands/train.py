@@ -103,8 +103,7 @@ def run(options: Options) -> None:
     )
 
     def check() -> None:
-        chosen = options.preview, options.unheld_target, described.given
-        checks = preflight(robot, described.settings, described.identified, *chosen)
+        checks = preflight(robot, described, options.preview, options.unheld_target)
         for line in checks.lines:
             print(line, file=sys.stderr)
         for text in checks.warnings:

@@ -27,7 +27,7 @@ from solver.problem.context import Given
 from solver.problem.identified import IdentifiedSet
 from solver.problem.problem import Problem
 from solver.problem.robots import require_current
-from solver.training.settings import Settings
+from solver.training.run import RunDescription
 
 HELD = 1e-3  # limits per second: largest drift at the target that the inputs may leave
 
@@ -129,20 +129,16 @@ class Preflight:
 
 
 def preflight(
-    robot: CompiledRobot,
-    settings: Settings,
-    identified: IdentifiedSet | None = None,
-    preview: float = 20.0,
-    unheld_target: bool = False,
-    given: tuple[Given, ...] = (),
+    robot: CompiledRobot, run: RunDescription, preview: float = 20.0, unheld_target: bool = False
 ) -> Preflight:
     """Checks of a task and of the settings before minutes of training.
 
     robot: with float32 kernels on the CPU and the nominal parameters of the training. preview: seconds of the search
-    for a motion to the target, 0 for no search. unheld_target: accept a target that no input holds. given: parameters
-    that the policy is told. Raises SolverError for such a target otherwise, for an artifact that was not built from the
-    present model file, and if the robot cannot be controlled on the identified set.
+    for a motion to the target, 0 for no search. unheld_target: accept a target that no input holds. Raises SolverError
+    for such a target otherwise, for an artifact that was not built from the present model file, and if the robot cannot
+    be controlled on the identified set.
     """
+    settings, identified, given = run.settings, run.identified, run.given
     require_current(robot)
     if not 0.0 <= preview < float("inf"):
         raise SolverError(f"preview is {preview}; give seconds, or 0 for no preview")

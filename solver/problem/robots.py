@@ -19,22 +19,15 @@ from solver.errors import SolverError
 POSES = 256  # random coordinates at which dq/dt = G(q) v is maximised
 
 
-def load_robot(
-    name: str, device: str, generated: str | None, backend: str = "auto", nominal: Sequence[float] = ()
-) -> CompiledRobot:
-    """Float32 kernels of a robot, single-threaded because the solver has threads of its own.
+def load_robot(name: str, device: str, generated: str | None, nominal: Sequence[float] = ()) -> CompiledRobot:
+    """Float32 kernels of a robot, single-threaded because the solver has threads of its own: llvm, or Torch on a GPU.
 
-    device: cpu or cuda. generated: folder of artifacts, by default the shipped ones.
-    backend: a backend of `modelgen.load`, or `auto`: llvm on the CPU, torch on a GPU.
-    nominal: parameters (p,) that replace those of the model file.
-    Raises SolverError for a robot without inputs, if Torch finds no GPU, or if the backend cannot compute on one.
+    device: cpu or cuda. generated: folder of artifacts, by default the shipped ones. nominal: parameters (p,) that
+    replace those of the model file. Raises SolverError for a robot without inputs, or if Torch finds no GPU.
     """
     if device == "cuda" and not torch.cuda.is_available():
         raise SolverError("--device is cuda, but Torch finds no CUDA device; use --device cpu")
-    if device == "cuda" and backend not in ("auto", "torch"):
-        raise SolverError(f"--backend {backend} computes on the CPU only; with --device cuda use --backend torch")
-    if backend == "auto":
-        backend = "torch" if device == "cuda" else "llvm"
+    backend = "torch" if device == "cuda" else "llvm"
     robot = modelgen.load(name, backend=backend, dtype="float32", directory=generated, parallel=False)
     if not robot.input_names:
         raise SolverError(

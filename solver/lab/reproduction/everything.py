@@ -84,13 +84,13 @@ class Made:
 
 
 @cache
-def code_hash(root: Path = ROOT) -> str:
+def code_hash() -> str:
     """Hash of the code that matters, the same on every machine."""
     content = hashlib.sha256()
     for name in MATTERS:
-        path = root / name
+        path = ROOT / name
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            content.update(f"{file.relative_to(root)}\n{substance(file.read_text(encoding='utf-8'))}\n".encode())
+            content.update(f"{file.relative_to(ROOT)}\n{substance(file.read_text(encoding='utf-8'))}\n".encode())
     return content.hexdigest()[:12]
 
 

@@ -26,6 +26,7 @@ from solver.problem.robots import load_robot
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import KINDS, Description, comparable, holds_run, kind_of
+from solver.training.run import RunDescription
 
 LOCK = ".reproduce.lock"
 FIGURES = ("return_mean", "success_rate")  # of the last evaluation of a run
@@ -134,12 +135,12 @@ def _check(
     said: set[tuple[str, str]] = set()
     for training in trainings:
         run, identity = training.run, (training.robot, training.run.identity_but_seed())
-        if training.kind.command != TRAIN or identity in checked:
+        if not isinstance(run, RunDescription) or identity in checked:
             continue
         first = all(robot != training.robot for robot, _ in checked)
         checked.add(identity)
         robot = load_robot(run.robot, "cpu", generated)
-        result = preflight(robot, run.settings, preview=preview if first else 0.0, unheld_target=unheld_target)
+        result = preflight(robot, run, preview if first else 0.0, unheld_target)
         for text in (*result.lines, *(f"warning: {each}" for each in result.warnings)):
             if (training.robot, text) not in said:
                 said.add((training.robot, text))

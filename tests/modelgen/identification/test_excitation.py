@@ -31,10 +31,7 @@ TRUTH = np.array([1.1, 0.9])
 
 
 def task(robot: CompiledRobot, seconds: float = 3.0) -> Task:
-    before = excitation.bounds(robot)
-    start = np.array(robot.metadata.task.start_mean)
-    centre = np.array(robot.nominal_parameters)
-    return Task(start, seconds, 0.5, 3.0, 0.8, before.deviations, before.weight, centre, before.shape)
+    return replace(excitation.experiment(robot, seconds=seconds), centre=np.array(robot.nominal_parameters))
 
 
 @pytest.fixture(scope="module")

@@ -92,15 +92,17 @@ def test_what_is_not_possible_is_refused(x0: Any, seconds: Any, said: str) -> No
 
 
 @pytest.mark.slow
-def test_runs_policies_and_functions_are_evaluated_alike() -> None:
-    run = solver.load("pendulum-rfvi")
-    expected = solver.evaluate("pendulum-rfvi", episodes=20, parameters={"mass": 1.3}).statistics
+def test_runs_policies_and_functions_are_evaluated_alike(finished_run: Path, short: str) -> None:
+    run, heavier = solver.load(finished_run), {"mass": 1.3}
+    expected = solver.evaluate(str(finished_run), episodes=20, parameters=heavier).statistics
+    assert expected != solver.evaluate(run, episodes=20).statistics
     for subject in (run, run.policy, run.folder):
-        assert solver.evaluate(subject, episodes=20, parameters={"mass": 1.3}).statistics == expected
-    found = solver.evaluate(lambda x: run.policy(x), robot="pendulum", episodes=20, parameters={"mass": 1.3}).statistics
+        assert solver.evaluate(subject, episodes=20, parameters=heavier).statistics == expected
+    act = {"robot": "pendulum", "generated": short}
+    found = solver.evaluate(lambda x: run.policy(x), **act, episodes=20, parameters=heavier).statistics
     for name, value in expected.items():
-        assert_close(found[name], value, periods=625)
-    closed = solver.load_policy("pendulum-rfvi", reaction_periods=0)
+        assert_close(found[name], value, periods=25)
+    closed = solver.load_policy(finished_run, reaction_periods=0)
     assert solver.evaluate(closed, episodes=5).reaction_periods == 0.0
 
 

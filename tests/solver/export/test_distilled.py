@@ -45,7 +45,7 @@ def sources(solution: Solution, width: int, folder: Path) -> tuple[SmallNetwork,
     with torch.no_grad():
         network.weights[-1].mul_(3.0)
     files = {file: text.encode() for file, text in emit(solution.problem, network, name, ["facts"]).items()}
-    for file, content in {**files, **kernels(solution.problem)}.items():
+    for file, content in {**files, **kernels(solution.problem, observer=True)}.items():
         (folder / file).write_bytes(content)
     return network, folder
 

@@ -6,7 +6,7 @@ import ctypes
 import subprocess
 import zipfile
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +26,25 @@ from tests.modelgen.support.fmus import Instance, complaints
 
 Array = np.ndarray[Any, Any]
 Act = Callable[[Array], Array]
+Exported = Callable[..., tuple[Path, Path]]
 
 pytestmark = [pytest.mark.skipif(COMPILER is None, reason="there is no C compiler"), pytest.mark.slow]
 RUN, ROBOT, PERIODS = "cartpole-rfvi", "cartpole", 250
 START = np.array([0.05, 2.9, 0.1, 0.2])
 
 
-def exported(folder: Path, version: int, *words: str) -> tuple[Path, Path]:
-    """The FMUs of the robot and of the controller."""
-    fmi = ["--fmi", str(version)]
-    assert modelgen_main(["export", ROBOT, "--fmu", str(folder), *fmi]) == 0
-    assert main(["export", RUN, "--fmu", str(folder / "controller.fmu"), *fmi, *words]) == 0
-    return folder / f"{ROBOT}.fmu", folder / "controller.fmu"
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Exported:
+    """exported(version, words): the FMUs of the robot and of the controller, made once."""
+
+    @cache
+    def of(version: int, *words: str) -> tuple[Path, Path]:
+        folder, fmi = tmp_path_factory.mktemp("fmus"), ["--fmi", str(version)]
+        assert modelgen_main(["export", ROBOT, "--fmu", str(folder), *fmi]) == 0
+        assert main(["export", RUN, "--fmu", str(folder / "controller.fmu"), *fmi, *words]) == 0
+        return folder / f"{ROBOT}.fmu", folder / "controller.fmu"
+
+    return of
 
 
 def closed_loop(robot: Path, controller: Path, folder: Path, shares: int = 1) -> tuple[Array, Array]:
@@ -104,22 +111,24 @@ def policy_in_c(folder: Path) -> Act:
 
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("words", [(), ("--observer",)])
-def test_the_validator_has_no_complaint(version: int, words: tuple[str, ...], tmp_path: Path) -> None:
-    assert complaints(exported(tmp_path, version, *words)[1]) == []
+def test_the_validator_has_no_complaint(version: int, words: tuple[str, ...], exported: Exported) -> None:
+    assert complaints(exported(version, *words)[1]) == []
 
 
 @pytest.mark.parametrize(("version", "shares"), [(2, 1), (3, 1), (3, 4)])
-def test_closed_loop_of_two_fmus_is_our_simulation(version: int, shares: int, tmp_path: Path) -> None:
+def test_closed_loop_of_two_fmus_is_our_simulation(
+    version: int, shares: int, exported: Exported, tmp_path: Path
+) -> None:
     """Also with four communication steps in a control period, in which the controller holds its input."""
-    states, inputs = closed_loop(*exported(tmp_path, version), tmp_path, shares)
+    states, inputs = closed_loop(*exported(version), tmp_path, shares)
     expected, acted = simulated(policy_in_c(tmp_path), shares)
     np.testing.assert_allclose(states, expected, rtol=0, atol=1e-9)
     np.testing.assert_allclose(inputs, acted, rtol=0, atol=1e-9)
 
 
-def test_closed_loop_beside_rollouts_in_torch(tmp_path: Path) -> None:
+def test_closed_loop_beside_rollouts_in_torch(exported: Exported, tmp_path: Path) -> None:
     """The same start on the nominal plant, whose networks are in float32: half a second, before rounding has grown."""
-    states, _ = closed_loop(*exported(tmp_path, 3), tmp_path)
+    states, _ = closed_loop(*exported(3), tmp_path)
     solution = load_solution(RUN)
     found = rollouts(
         solution.problem, solution.controller(), torch.tensor(START[None], dtype=torch.float32), seconds=0.5
@@ -130,8 +139,8 @@ def test_closed_loop_beside_rollouts_in_torch(tmp_path: Path) -> None:
     np.testing.assert_allclose(difference, 0.0, atol=2e-3)
 
 
-def test_closed_loop_with_the_observer_beside_ours(tmp_path: Path) -> None:
-    states, inputs = closed_loop(*exported(tmp_path, 3, "--observer"), tmp_path)
+def test_closed_loop_with_the_observer_beside_ours(exported: Exported, tmp_path: Path) -> None:
+    states, inputs = closed_loop(*exported(3, "--observer"), tmp_path)
     observed = solver.load_controller(RUN)
     expected, acted = simulated(lambda x: np.asarray(observed(x[:2]), float))
     half = PERIODS // 4
@@ -139,9 +148,9 @@ def test_closed_loop_with_the_observer_beside_ours(tmp_path: Path) -> None:
     np.testing.assert_allclose(inputs[:10], acted[:10], atol=2e-2)
 
 
-def test_a_repeated_question_within_a_period_does_not_move_the_observer(tmp_path: Path) -> None:
+def test_a_repeated_question_within_a_period_does_not_move_the_observer(exported: Exported, tmp_path: Path) -> None:
     """A master may set and get several times; only a step lets time pass."""
-    controller = exported(tmp_path, 3, "--observer")[1]
+    controller = exported(3, "--observer")[1]
     once, often = (Instance(controller, "CoSimulation", tmp_path / name) for name in ("once", "often"))
     for k in range(20):
         y = {"cart": 0.01 * k, "pole": 0.3 + 0.02 * k}
@@ -157,8 +166,8 @@ def test_a_repeated_question_within_a_period_does_not_move_the_observer(tmp_path
     often.close()
 
 
-def test_in_domain_is_a_watchdog(tmp_path: Path) -> None:
-    instance = Instance(exported(tmp_path, 3)[1], "CoSimulation", tmp_path / "one")
+def test_in_domain_is_a_watchdog(exported: Exported, tmp_path: Path) -> None:
+    instance = Instance(exported(3)[1], "CoSimulation", tmp_path / "one")
     for value, expected in ((0.1, 1.0), (100.0, 0.0), (float("nan"), 0.0)):
         instance.set(cart=value)
         assert instance.get("in_domain") == expected
@@ -167,17 +176,17 @@ def test_in_domain_is_a_watchdog(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("--observer",)])
-def test_sources_compile_without_a_warning(words: tuple[str, ...], tmp_path: Path) -> None:
-    with zipfile.ZipFile(exported(tmp_path, 3, *words)[1]) as file:
+def test_sources_compile_without_a_warning(words: tuple[str, ...], exported: Exported, tmp_path: Path) -> None:
+    with zipfile.ZipFile(exported(3, *words)[1]) as file:
         file.extractall(tmp_path / "fmu")
     for source in (tmp_path / "fmu" / "sources").glob("*.c"):
         subprocess.run([str(COMPILER), *STRICT, "-DCARTPOLE_REAL=double", "-c", source], cwd=tmp_path, check=True)
 
 
-def test_run_exports_the_same_fmu_as_the_command(tmp_path: Path) -> None:
+def test_run_exports_the_same_fmu_as_the_command(exported: Exported, tmp_path: Path) -> None:
     (path,) = solver.load(RUN).export(tmp_path, "fmu", fmi=2, observer=True)
     assert path == tmp_path / f"{ROBOT}_policy.fmu"
-    assert path.read_bytes() == exported(tmp_path, 2, "--observer")[1].read_bytes()
+    assert path.read_bytes() == exported(2, "--observer")[1].read_bytes()
 
 
 def test_words_without_an_fmu_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

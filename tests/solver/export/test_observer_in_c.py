@@ -70,7 +70,6 @@ def estimates(driver: Path, rows: list[list[float]]) -> np.ndarray[Any, Any]:
 
 
 @needs_compiler
-@pytest.mark.parametrize("real", ["float", "double"])
 @pytest.mark.parametrize(
     ("name", "delay", "longest", "rates"),
     [
@@ -83,7 +82,7 @@ def estimates(driver: Path, rows: list[list[float]]) -> np.ndarray[Any, Any]:
     ],
 )
 def test_the_c_observer_is_torchs(
-    name: str, delay: int, longest: int | None, rates: bool, real: str, load: Load, tmp_path: Path
+    name: str, delay: int, longest: int | None, rates: bool, load: Load, tmp_path: Path
 ) -> None:
     """Whose covariance is a matrix of double precision, where the C source has its factors. Rates are measured where
     there is noise and no encoder. Rotations of any attitude stay on the sphere; a unicycle rolls."""
@@ -91,7 +90,7 @@ def test_the_c_observer_is_torchs(
     plant = Harsh(problem, Harshness(noise=1.0, delay=delay) if rates else Harshness(encoder=1.0, delay=delay))
     usual = listed((plant.sensing.deviation.double() ** 2).tolist()) if rates else ""
     delays = f"DELAY={delay}" if longest is None else f"LONGEST_DELAY={longest}"
-    driver = compiled(problem, tmp_path, delays, real, usual)
+    drivers = [compiled(problem, tmp_path, delays, real, usual) for real in ("float", "double")]
     generator = torch.Generator().manual_seed(6)
     motion = plant.begin(problem.confine(0.5 * problem.sample_domain(1, generator)))
     observer = make_observer(problem, plant.sensing, longest)
@@ -109,7 +108,15 @@ def test_the_c_observer_is_torchs(
         rows.append([*y[0].tolist(), *u[0].tolist()])
         observer.sent(u)
         motion.step(u)
-    table, n = estimates(driver, rows), len(problem.target)
+    for driver in drivers:
+        require_same(estimates(driver, rows), expected, problem, delay, longest)
+
+
+def require_same(
+    table: np.ndarray[Any, Any], expected: list[list[float]], problem: Problem, delay: int, longest: int | None
+) -> None:
+    """The estimates in C are those expected, to the digits of float32."""
+    n = len(problem.target)
     same = table[:, -1] == np.array(expected)[:, -1]  # at the first periods no delay is likelier than another
     assert same[10:].all()
     assert table[-1, -1] == (0 if longest is None else delay)

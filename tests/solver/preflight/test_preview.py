@@ -19,7 +19,7 @@ from solver.plants.plant import Nominal
 from solver.preflight.check import GUESSES, Preview, preflight, preview, previewed
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.training.presets import make_settings
+from solver.training.lifecycle import describe
 
 SECONDS = 20.0
 UNSEEN = Path(__file__).parents[3] / "benchmarks" / "unseen"
@@ -91,7 +91,7 @@ def test_preview_of_no_seconds_is_empty_and_of_negative_seconds_an_error(short: 
     robot = load_robot("pendulum", "cpu", short)
     assert previewed(robot, 0.0) == ("", [])
     with pytest.raises(SolverError, match="-1"):
-        preflight(robot, make_settings("fast", robot), preview=-1.0)
+        preflight(robot, describe(robot, None), preview=-1.0)
 
 
 def test_mean_start_beyond_a_limit_is_a_warning_in_place_of_a_preview(short: str) -> None:
