@@ -192,6 +192,13 @@ class Grid:
         wide, last = (self.k // k)[:, None], np.where(self.around, 2 * self.k, self.k) - 1
         return np.stack([np.maximum((at - beside) * wide, 0), np.minimum((at + 1 + beside) * wide - 1, last)], 1)
 
+    def halved(self) -> Grid:
+        """The same set on a grid of half the width."""
+        proven = self.proven
+        for axis in range(self.n):
+            proven = proven.repeat(2, axis)
+        return Grid(self.lower, self.upper, self.around, proven)
+
     def enter(self, at: Numbers, k: int) -> None:
         """Let boxes (N, n) of a grid of k a state be proven."""
         for shift in itertools.product(range(self.k // k), repeat=self.n):
@@ -249,8 +256,8 @@ class Found:
 class Search:
     """Backward fixed point with boxes of many sizes: those of a coarse grid at first, and halves where it ends."""
 
-    def __init__(self, step: Callable[[Linear], tuple[Linear, Mask]], grid: Grid, coarsest: int) -> None:
-        self.step, self.grid, self.coarsest = step, grid, coarsest
+    def __init__(self, step: Callable[[Linear], tuple[Linear, Mask]], grid: Grid, coarsest: int, finest: int) -> None:
+        self.step, self.grid, self.coarsest, self.finest = step, grid, coarsest, finest
         self.found: list[Found] = []
         self.at, self.k = np.zeros((0, grid.n), np.int64), np.zeros(0, np.int64)
         self.done, self.lost = np.zeros(0, bool), np.zeros(0, bool)
@@ -279,9 +286,13 @@ class Search:
     def halve(self) -> int:
         """Halve the largest open boxes beside the proven set along every state. Gives their number."""
         touching = self.grid.share(self.grid.within(self.at, self.k, 1), self.grid.table()) > 0
-        rows = np.flatnonzero(~self.done & (self.k < self.grid.k) & touching)
+        rows = np.flatnonzero(~self.done & (self.k < self.finest) & touching)
         if len(rows):
             k = int(self.k[rows].min())
+            if k == self.grid.k:
+                self.grid, both = self.grid.halved(), np.array([[0], [1]])
+                self.near = 2 * self.near + both
+                self.spans = [(which, 2 * span + both) for which, span in self.spans]
             rows = rows[self.k[rows] == k]
             self.done[rows] = True
             shifts = itertools.product((0, 1), repeat=self.grid.n)
@@ -352,17 +363,18 @@ def prove_reach(
         raise SolverError("a state of this robot has no limit, so that its domain has no volume")
     step = Step(solution, loop, spread, input_error)
     lower, upper = np.where(around, -np.pi, loop.target - loop.bound), np.where(around, np.pi, loop.target + loop.bound)
-    grid = Grid(lower, upper, around, np.zeros((FINEST,) * len(around), bool))
-    grid.enter(np.argwhere(within(lower, upper, loop.target, shape, GRID)), GRID)
+    grid = Grid(lower, upper, around, within(lower, upper, loop.target, shape, GRID))
     found = [] if before is None else [Found.of(group, len(around)) for group in before["groups"]]
     for part in found:
+        while grid.k < part.k:
+            grid = grid.halved()
         grid.enter(part.at, part.k)
-    search, old, going = Search(step, grid, GRID), before["seconds"] if before else 0.0, True
+    search, old, going = Search(step, grid, GRID, FINEST), before["seconds"] if before else 0.0, True
     while going and time.process_time() - start < seconds:
         going = search.round() > 0
         search.sweep()
         going = going or search.halve() > 0
-    return Reach(lower, upper, grid.proven, time.process_time() - start + old, GRID, found + search.found)
+    return Reach(lower, upper, search.grid.proven, time.process_time() - start + old, GRID, found + search.found)
 
 
 def within(lower: Array, upper: Array, target: Array, shape: Array, k: int) -> Mask:
