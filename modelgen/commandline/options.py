@@ -22,7 +22,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
-from modelgen.commandline import Range, decimal
+from modelgen.commandline import Range
 from modelgen.errors import ModelError
 
 CONFIG = (OmitArgPrefixes, DisallowNone, PositionalMetavarFromFieldName)
@@ -102,7 +102,7 @@ def _registry(common: Collection[str] | None, undecided: Collection[str]) -> Con
 
     @registry.primitive_rule
     def _pairs(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
-        return _NUMBERS_BY_NAME if info.type == dict[str, float] else None
+        return _spec_by_name(EVERY_FLOAT) if info.type == dict[str, float] else None
 
     @registry.struct_rule
     def _struct(info: StructTypeInfo) -> StructConstructorSpec | None:
@@ -125,7 +125,7 @@ def _field(field: StructFieldSpec, common: Collection[str] | None, undecided: Co
     kind: Any = _ranged(field.type)
     base = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     words = field.default is MISSING_NONPROP and get_origin(base) in (list, tuple)  # tyro also accepts an empty list
-    if words or field.default in (None, "", (), []) or field.default is False:  # no default that a help could show
+    if words or field.default in (None, "", (), [], {}) or field.default is False:  # no default that a help could show
         kind = Annotated[kind, arg(help_behavior_hint="")]
     if field.name in undecided:
         kind = Annotated[kind, arg(help_behavior_hint="(default: by robot and preset)")]
@@ -144,23 +144,25 @@ def _ranged(hint: Any) -> Any:
     """A type with tyro's specification for every `Range` in it."""
     inner = get_args(hint)
     if get_origin(hint) is Annotated:
-        return Annotated[(_ranged(inner[0]), *(_spec(note) if isinstance(note, Range) else note for note in inner[1:]))]
+        spec = _spec_by_name if get_origin(inner[0]) is dict else _spec
+        return Annotated[(_ranged(inner[0]), *(spec(note) if isinstance(note, Range) else note for note in inner[1:]))]
     return get_origin(hint)[tuple(map(_ranged, inner))] if get_origin(hint) in (list, tuple) else hint
 
 
-def _numbers(words: Sequence[str]) -> dict[str, float]:
-    """Numbers by name from words such as `action=0.3`. Raises ValueError for a word without a number."""
-    pairs = (word.partition("=") for word in words)
-    return {name: decimal(number) for name, _, number in pairs}
+def _spec_by_name(numbers: Range) -> PrimitiveConstructorSpec[Any]:
+    """Numbers in a range by name, from words such as `action=0.3`."""
 
+    def read(words: Sequence[str]) -> dict[str, float]:
+        pairs = (word.partition("=") for word in words)
+        return {name: numbers.read(number) for name, _, number in pairs}
 
-_NUMBERS_BY_NAME: PrimitiveConstructorSpec[Any] = PrimitiveConstructorSpec(
-    nargs="*",
-    metavar="NAME=NUMBER ...",
-    instance_from_str=_numbers,
-    is_instance=lambda value: isinstance(value, dict),
-    str_from_instance=lambda value: [f"{name}={number:.6g}" for name, number in value.items()],
-)
+    return PrimitiveConstructorSpec(
+        nargs="*",
+        metavar="NAME=NUMBER ...",
+        instance_from_str=read,
+        is_instance=lambda value: isinstance(value, dict),
+        str_from_instance=lambda value: [f"{name}={number:.6g}" for name, number in value.items()],
+    )
 
 
 def _spec(numbers: Range) -> PrimitiveConstructorSpec[Any]:
