@@ -110,8 +110,6 @@ def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | 
     size = FITTED * len(degrees)
     c = problem.context.draw(size + CHECKED, torch.Generator(device=problem.device).manual_seed(SEED)).cpu().double()
     c[:size] = torch.sin(0.5 * torch.pi * c[:size])  # dense at the ends, as the zeros of Chebyshev polynomials
-    corners = torch.cartesian_prod(*len(problem.context) * [torch.tensor([-1.0, 1.0]).double()]).view(-1, c.shape[1])
-    c = torch.cat([c, corners])
     found = riccati_solutions(problem, c)
     if found is None:
         return None
@@ -120,8 +118,8 @@ def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | 
     most = (P.diagonal(dim1=1, dim2=2) * squares).sum(1)[:, None]
     regular = P + REGULAR * torch.diag_embed(most / squares)
     coefficients = torch.from_numpy(_fitted(design[:size].numpy(), regular[:size], most[:size])).float()
-    used = composed((design[size:].float() @ coefficients)[:, :-1], len(squares)).double()  # in the precision of V
-    _require_smooth(problem, c[size:], P[size:], used)
+    used = composed((design.float() @ coefficients)[:, :-1], len(squares)).double()  # in the precision of V
+    _require_smooth(problem, c, P, used)
     family = degrees.to(target.device), coefficients.to(target.device), problem.context.shift
     nothing, middle = torch.zeros_like(P[0], dtype=torch.float32, device=target.device), problem.context.target
     return 1.0, lambda share: BasinFamily(Basin(middle, continuous, nothing, share, rotations), *family), decay
