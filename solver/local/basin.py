@@ -116,8 +116,9 @@ def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | 
     forms, decay = found
     P, design, squares = torch.as_tensor(forms), terms(c, degrees), limits.cpu().double() ** 2
     most = (P.diagonal(dim1=1, dim2=2) * squares).sum(1)[:, None]
-    regular = P + REGULAR * torch.diag_embed(most / squares)
-    coefficients = torch.from_numpy(_fitted(design[:size].numpy(), regular[:size], most[:size])).float()
+    regular, counted = (P + share * torch.diag_embed(most / squares) for share in (REGULAR, UNRESOLVED))
+    fitted = _fitted(design[:size].numpy(), regular[:size], most[:size], counted[:size])
+    coefficients = torch.from_numpy(fitted).float()
     used = composed((design.float() @ coefficients)[:, :-1], len(squares)).double()  # in the precision of V
     _require_smooth(problem, c, P, used)
     family = degrees.to(target.device), coefficients.to(target.device), problem.context.shift
@@ -125,14 +126,14 @@ def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | 
     return 1.0, lambda share: BasinFamily(Basin(middle, continuous, nothing, share, rotations), *family), decay
 
 
-def _fitted(design: Array, forms: Tensor, most: Tensor) -> Array:
+def _fitted(design: Array, forms: Tensor, most: Tensor, counted: Tensor) -> Array:
     """Coefficients (b, q + 1) by the terms (N, b) of the numbers of N forms, and of 1/most (N, 1): least squares.
 
-    An error counts as the share of the form that it makes in the worst direction, to first order, as in
+    An error counts as the share of the forms `counted` that it makes in the worst direction, to first order, as in
     `_require_smooth`. So an error of a column of M counts by the square roots of the later pivots, which may be
     thousands of times smaller than its own.
     """
-    root, size = torch.linalg.cholesky(forms).numpy(), forms.shape[1]
+    root, size = torch.linalg.cholesky(counted).numpy(), forms.shape[1]
     numbers = np.hstack([factored(forms).numpy(), 1.0 / most.numpy()])
     found = np.empty((design.shape[1], numbers.shape[1]))
 
