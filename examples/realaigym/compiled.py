@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from solver.runs.kinds import description_of
+
 Array = NDArray[np.float64]
 # A sum may be taken in another order: vectorised, a call of the policy takes half the time. NaN stays NaN.
 COMPILER = ["cc", "-std=c99", "-O3", "-march=native", "-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math"]
@@ -25,11 +27,16 @@ void reset(void) {{
     {name}_observer_reset(&observer);
     for (int i = {states} / 2; i < {NAME}_SENSORS; i++) observer.variance[i] = {variance};
 }}
-void from_state(const double *x, double *u) {{ {name}_policy(x, u); }}
+{told}
+static void policy(const double *x, double *u) {{
+    {tell}
+    {name}_policy({pass}x, u);
+}}
+void from_state(const double *x, double *u) {{ policy(x, u); }}
 void from_sensors(const double *y, double *u) {{
     double x[{states}];
     {name}_observer_estimate(&observer, y, x);
-    {name}_policy(x, u);
+    policy(x, u);
     {name}_observer_compensate(&observer, u);
     {name}_observer_sent(&observer, u);
 }}
@@ -41,8 +48,9 @@ class CompiledPolicy:
 
     name: the robot's, as in `modelgen list`. run: the run folder. longest_delay: control periods from a measurement
     until its input acts, of which the observer finds the right number. rates: the standard deviation of the measured
-    rates, where the observer gets them. estimate: parameters that it estimates, or `all`. Raises RuntimeError with the
-    text of the command that failed.
+    rates, where the observer gets them. estimate: parameters that it estimates, or `all`. The policy of a family
+    is told the estimates, and the nominal values of the others. Raises RuntimeError with the text of the command that
+    failed.
     """
 
     def __init__(
@@ -57,9 +65,10 @@ class CompiledPolicy:
         fields = {"name": name, "NAME": name.upper(), "states": states, "variance": (rates or 0.0) ** 2}
         with tempfile.TemporaryDirectory() as folder:
             source, library = Path(folder, "shim.c"), Path(folder, "policy.so")
-            source.write_text(SHIM.format(**fields), encoding="utf-8")
             estimated = ["--estimate", *estimate] if estimate else []
             _call(sys.executable, "-m", "solver.cli", "export", run, "--c", folder, "--observer", *estimated)
+            fields |= _telling(name, description_of(run).told_names)
+            source.write_text(SHIM.format(**fields), encoding="utf-8")
             parts = [source, *(Path(folder, f"{name}{part}.c") for part in ("", "_policy", "_observer"))]
             defined = [f"-D{name.upper()}_LONGEST_DELAY={longest_delay}"]
             defined += [] if rates is None else [f"-D{name.upper()}_RATES"]
@@ -85,6 +94,16 @@ class CompiledPolicy:
         array = np.ascontiguousarray(values, np.float64)
         function(array.ctypes.data_as(ctypes.c_void_p), self._u.ctypes.data_as(ctypes.c_void_p))
         return float(self._u[0])
+
+
+def _telling(name: str, told: Sequence[str]) -> dict[str, str]:
+    """Statements that tell the policy of a family the parameters of the likeliest filter: estimated, or nominal."""
+    if not told:
+        return {"told": "", "tell": "", "pass": ""}
+    known = "observer.filters[observer.likeliest].parameters"
+    context = ", ".join(f".{entry} = {known}[{name.upper()}_PARAMETER_{entry.upper()}]" for entry in told)
+    tell = f"{name}_tell(&(const {name}_context){{{context}}}, &told);"
+    return {"told": f"static {name}_told told;", "tell": tell, "pass": "&told, "}
 
 
 def _call(*words: str | Path) -> None:

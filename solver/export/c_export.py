@@ -247,8 +247,8 @@ def _told(problem: Problem, told: Told, name: str) -> dict[str, Any]:
     errors, features = told.errors, told.features
     form = f"level, cost[{errors}][{errors}], bend, metric[{features}][{features}]"
     of_product = (
-        "the logarithm of the largest level of the basin, and the factors of its cost, row by row of\n"
-        " * the lower triangle, with logarithms of the pivots on the diagonal"
+        "the reciprocal of the largest level of the basin, and the factors of its cost, row by row of\n"
+        " * the lower triangle, with reciprocals of the pivots on the diagonal"
     )
     fields = told_fields(problem, told.context, name, told.degrees, told.polynomial)
     rows = ",\n".join(f"        {{{listed(row)}}}" for row in told.form.tolist())

@@ -89,13 +89,10 @@ def _of_context(features: Features, basin: Basin, told: Told, c: Tensor) -> tupl
     if not told.share:
         return features, basin
     numbers = terms(c, told.degrees) @ told.polynomial.float()
-    level, size = torch.exp(numbers[:, 0]) * told.share, told.errors
+    level, size = told.share / numbers[:, 0], told.errors
     factor = numbers[:, [1 + i for i in _mirrored(size)]].reshape(-1, size, size)
-    unit, pivots = (
-        factor * torch.tril(torch.ones(size, size), -1) + torch.eye(size),
-        torch.exp(factor.diagonal(dim1=1, dim2=2)),
-    )
-    cost = (unit * pivots[:, None, :]) @ unit.mT
+    unit = factor * torch.tril(torch.ones(size, size), -1) + torch.eye(size)
+    cost = (unit / factor.diagonal(dim1=1, dim2=2)[:, None, :]) @ unit.mT
     rows, columns = torch.tril_indices(size, size)
     triangle = cost.reshape(-1, size * size)[:, (size * rows + columns).tolist()]
     sums = torch.cat([level[:, None], triangle], 1) @ told.form[1:].float()

@@ -118,10 +118,10 @@ def _frame(solution: Solution, robot: CompiledRobot, told: Told | None, dtype: n
             powers.append(2.0 * c * powers[-1] - powers[-2])
         terms = jnp.stack(powers)[degrees, np.arange(len(places))].prod(1)
         numbers, own = terms @ polynomial, theta.at[np.array(places)].set(middle + half * c)
-        here = told.share * jnp.exp(numbers[0])
+        here = told.share / numbers[0]
         factor = jnp.zeros((told.errors, told.errors), dtype).at[lower].set(numbers[1:])
         unit = jnp.tril(factor, -1) + jnp.eye(told.errors, dtype=dtype)
-        cost = (unit * jnp.exp(jnp.diagonal(factor))) @ unit.T
+        cost = (unit / jnp.diagonal(factor)) @ unit.T
         triangle = jnp.concatenate([jnp.stack([jnp.ones_like(here), here]), cost[lower]]) @ form
         part = jnp.zeros((told.features, told.features), dtype).at[across].set(triangle)
         bend = jnp.where(here > 0.0, 1.0 / jnp.where(here > 0.0, REACH * here, 1.0), 0.0)

@@ -115,14 +115,41 @@ def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | 
     forms, decay = found
     P, design, squares = torch.as_tensor(forms), terms(c, degrees), limits.cpu().double() ** 2
     most = (P.diagonal(dim1=1, dim2=2) * squares).sum(1)[:, None]
-    numbers = torch.cat([factored(P + REGULAR * torch.diag_embed(most / squares)), most.log()], 1)
-    # NumPy's solution has the same bits in every call. That of Torch depends on where MKL finds the numbers in memory.
-    fitted = np.linalg.lstsq(design[:size].numpy(), numbers[:size].numpy(), rcond=None)[0]
-    coefficients = torch.from_numpy(np.ascontiguousarray(fitted))
-    _require_smooth(problem, P[size:], composed((design[size:] @ coefficients)[:, :-1], len(squares)))
-    family = degrees.to(target.device), coefficients.float().to(target.device), problem.context.shift
+    regular, counted = (P + share * torch.diag_embed(most / squares) for share in (REGULAR, UNRESOLVED))
+    fitted = _fitted(design[:size].numpy(), regular[:size], most[:size], counted[:size])
+    coefficients = torch.from_numpy(fitted).float()
+    used = composed((design.float() @ coefficients)[:, :-1], len(squares)).double()  # in the precision of V
+    _require_smooth(problem, c, P, used)
+    family = degrees.to(target.device), coefficients.to(target.device), problem.context.shift
     nothing, middle = torch.zeros_like(P[0], dtype=torch.float32, device=target.device), problem.context.target
     return 1.0, lambda share: BasinFamily(Basin(middle, continuous, nothing, share, rotations), *family), decay
+
+
+def _fitted(design: Array, forms: Tensor, most: Tensor, counted: Tensor) -> Array:
+    """Coefficients (b, q + 1) by the terms (N, b) of the numbers of N forms, and of 1/most (N, 1): least squares.
+
+    An error counts as the share of the forms `counted` that it makes in the worst direction, to first order, as in
+    `_require_smooth`. So an error of a column of M counts by the square roots of the later pivots, which may be
+    thousands of times smaller than its own.
+    """
+    root, size = torch.linalg.cholesky(counted).numpy(), forms.shape[1]
+    numbers = np.hstack([factored(forms).numpy(), 1.0 / most.numpy()])
+    found = np.empty((design.shape[1], numbers.shape[1]))
+
+    def fit(at: list[int], weight: Array) -> None:
+        left = np.einsum("nij,nb->nibj", weight, design).reshape(-1, design.shape[1] * len(at))
+        right = (weight @ numbers[:, at, None]).reshape(-1)
+        # NumPy's solution has the same bits in every call. Torch's depends on where MKL finds the numbers in memory.
+        found[:, at] = np.linalg.lstsq(left, right, rcond=None)[0].reshape(-1, len(at))
+
+    rows, columns = np.tril_indices(size)
+    for j in range(size):
+        below = np.flatnonzero((rows > j) & (columns == j))
+        if len(below):
+            fit(below.tolist(), np.linalg.inv(root[:, j + 1 :, j + 1 :]) * root[:, j : j + 1, j : j + 1])
+    for place in [*np.flatnonzero(rows == columns), -1]:  # the reciprocals, whose relative errors count
+        fit([int(place)], 1.0 / numbers[:, [place], None])
+    return found
 
 
 def riccati_solutions(problem: Problem, c: Tensor) -> tuple[Array, float] | None:
@@ -140,18 +167,26 @@ def riccati_solutions(problem: Problem, c: Tensor) -> tuple[Array, float] | None
     return np.stack([P for P, _ in found]), min(decay for _, decay in found)
 
 
-def _require_smooth(problem: Problem, exact: Tensor, fitted: Tensor) -> None:
-    """Raises SolverError unless fitted forms (N, n, n) agree with the exact ones, relative to these."""
+def _require_smooth(problem: Problem, c: Tensor, exact: Tensor, fitted: Tensor) -> None:
+    """Raises SolverError unless fitted forms (N, n, n) of the contexts c (N, k) agree with the exact ones, relative to
+    these."""
     limits = problem.tangent_limits.cpu().double()
     exact, fitted = (form * limits * limits[:, None] for form in (exact, fitted))
-    floor = UNRESOLVED * exact.diagonal(dim1=1, dim2=2).sum(1)[:, None, None] * torch.eye(len(limits)).double()
-    inverse = torch.linalg.inv(torch.linalg.cholesky(exact + floor))
+    costs = exact.diagonal(dim1=1, dim2=2).sum(1)
+    inverse = torch.linalg.inv(
+        torch.linalg.cholesky(exact + UNRESOLVED * costs[:, None, None] * torch.eye(len(limits)))
+    )
     error = float(torch.linalg.matrix_norm(inverse @ (fitted - exact) @ inverse.mT, 2).max())
     if error > MISFIT:
         assert problem.context is not None
+        names, most = problem.context.names, int(costs.argmax())
+        values = problem.context.theta(c[most : most + 1].float().to(problem.device))[0, problem.context.columns]
+        worst = ", ".join(f"{name} = {value:.3g}" for name, value in zip(names, values.tolist(), strict=True))
         raise SolverError(
-            f"the value near the target changes too fast with {', '.join(problem.context.names)}: a polynomial misses "
-            f"it by {100 * error:.2g} %. Give smaller ranges, for example --given {problem.context.names[0]}=0.8x:1.2x"
+            f"the value near the target changes too fast with {', '.join(names)}: a polynomial misses it by "
+            f"{100 * error:.2g} %. An error costs {costs[most] / costs.median():.2g} times as much as usual with "
+            f"{worst}; it grows without bound where the inputs lose control of a motion. Give smaller ranges there, "
+            f"for example --given {names[0]}=0.8x:1.2x"
         )
 
 

@@ -8,10 +8,10 @@ The quadratic form of every context: P(c), a polynomial in c, and the features a
 
 Where a context has references, the target moves: features and basin of a row are those of its own target.
 
-P(c) solves the Riccati equation of the robot with the told parameters of c. It is P = M diag(exp d) M^T with ones on
-the diagonal of the lower triangle M, and Chebyshev polynomials of moderate degree give M and d for thousands of
-contexts in a millisecond. `solver.local.basin` fits them. P itself needs a far higher degree for the same error,
-because its directions differ by factors of a million, and could become indefinite.
+P(c) solves the Riccati equation of the robot with the told parameters of c. It is P = M diag(1/r) M^T with ones on
+the diagonal of the lower triangle M, and Chebyshev polynomials of moderate degree give M and r for thousands of
+contexts in a millisecond. `solver.local.basin` fits them. r is smooth even where the inputs lose control of the robot:
+P^-1 solves a Riccati equation too, and becomes singular there, while P and its logarithm grow without bound.
 """
 
 from __future__ import annotations
@@ -112,12 +112,12 @@ def terms(c: Tensor, degrees: Tensor) -> Tensor:
 
 
 def factored(forms: Tensor) -> Tensor:
-    """Numbers (N, n (n + 1)/2) of N positive definite forms M diag(exp d) M^T: M row by row of the lower triangle, and
-    d on its diagonal."""
+    """Numbers (N, n (n + 1)/2) of N positive definite forms M diag(1/r) M^T: M row by row of the lower triangle, and r
+    on its diagonal."""
     root: Tensor = torch.linalg.cholesky(forms)
     pivots = root.diagonal(dim1=-2, dim2=-1)
     rows, columns = torch.tril_indices(*forms.shape[-2:])
-    unit: Tensor = root / pivots[..., None, :] - torch.diag_embed(1.0 - 2.0 * pivots.log())
+    unit: Tensor = root / pivots[..., None, :] - torch.diag_embed(1.0 - pivots**-2)
     return unit[..., rows, columns]
 
 
@@ -127,13 +127,13 @@ def composed(numbers: Tensor, size: int) -> Tensor:
     factor = numbers.new_zeros(len(numbers), size, size)
     factor[:, rows, columns] = numbers
     unit = factor.tril(-1) + torch.eye(size).to(numbers)
-    return (unit * factor.diagonal(dim1=1, dim2=2).exp()[:, None]) @ unit.mT
+    return (unit / factor.diagonal(dim1=1, dim2=2)[:, None]) @ unit.mT
 
 
 @dataclass(frozen=True)
 class BasinFamily:
     """The basins of all contexts. `coefficients` (b, nt (nt + 1)/2 + 1) of the terms of `degrees` (b, k) give the
-    `factored` P(c), and the logarithm of the cost that P(c) gives to a state with every entry at its limit. The level
+    `factored` P(c), and the reciprocal of the cost that P(c) gives to a state with every entry at its limit. The level
     of a basin is a share of this cost.
 
     alike: a basin with the share as its level, and with the target of the context 0. shift (k, n): what the entries of
@@ -161,7 +161,7 @@ class BasinFamily:
             return self.alike
         n, size = len(self.alike.target), self.alike.cost.shape[-1]
         numbers = terms(rows[:, n:], self.degrees) @ self.coefficients
-        basin = replace(self.alike, cost=composed(numbers[:, :-1], size), level=self.level * numbers[:, -1].exp())
+        basin = replace(self.alike, cost=composed(numbers[:, :-1], size), level=self.level / numbers[:, -1])
         return basin if self.shift is None else replace(basin, target=basin.target + rows[:, n:] @ self.shift)
 
 

@@ -112,7 +112,7 @@ class Ensemble(nn.Module):
     metric: Tensor  # (n_z, n_z)
     bend: Tensor  # ()
     degrees: Tensor  # (b, k) and
-    coefficients: Tensor  # (b, nt (nt + 1)/2 + 1) of `BasinFamily`, only with told parameters
+    polynomial: Tensor  # (b, nt (nt + 1)/2 + 1) of `BasinFamily`, only with told parameters
 
     def __init__(
         self,
@@ -151,7 +151,8 @@ class Ensemble(nn.Module):
             degrees = exponents(told, shift)
             self.register_buffer("degrees", degrees, persistent=False)
             errors = len(self.basin_cost)
-            self.register_buffer("coefficients", torch.zeros(len(degrees), errors * (errors + 1) // 2 + 1))
+            polynomial = (degrees.sum(1, keepdim=True) == 0).float()  # of numbers that are 1 in every context
+            self.register_buffer("polynomial", polynomial.repeat(1, errors * (errors + 1) // 2 + 1))
 
     @property
     def factors(self) -> list[Factor]:
@@ -206,13 +207,13 @@ class Ensemble(nn.Module):
     def frame(self) -> ContextFrame:
         """Features and basin, of every context where there are told parameters."""
         alike = self.basin
-        family = BasinFamily(alike, self.degrees, self.coefficients.clone(), self.shift) if self.told else alike
+        family = BasinFamily(alike, self.degrees, self.polynomial.clone(), self.shift) if self.told else alike
         return ContextFrame(self.features, family, len(self.target), self.shift)
 
     def place(self, basin: Basin | BasinFamily) -> None:
         """Set the basin, or the basins of all contexts, and the metric that they give to the errors."""
         if isinstance(basin, BasinFamily):
-            self.coefficients.copy_(basin.coefficients)
+            self.polynomial.copy_(basin.coefficients)
             self.basin_level.fill_(basin.level)
         else:
             self.set_basin(basin)

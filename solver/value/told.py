@@ -26,7 +26,7 @@ class Told:
     context: Context
     parameters: tuple[Parameter, ...]  # (k,)
     degrees: Tensor  # (b, k)
-    polynomial: Tensor  # (b, 1 + q) of the logarithm of the largest level, and of `factored` P
+    polynomial: Tensor  # (b, 1 + q) of the reciprocal of the largest level, and of `factored` P
     share: float  # of the largest level is the level of the basin; 0: there is no basin
     form: Tensor  # (2 + q, n_z (n_z + 1)/2) the lower triangle of F = W W^T by 1, the level, and the triangle of P
 
@@ -68,7 +68,7 @@ def told_by(problem: Problem, ensemble: Ensemble) -> Told | None:
     named = {parameter.name: parameter for parameter in problem.robot.metadata.parameters}
     basin, features, size = ensemble.frame.basin, ensemble.features, ensemble.basin_cost.shape[-1]
     rows, columns = torch.tril_indices(size, size)
-    polynomial, share = ensemble.coefficients.double().roll(1, 1), 0.0
+    polynomial, share = ensemble.polynomial.double().roll(1, 1), 0.0
     form = torch.zeros(2 + len(rows), features.size, features.size).double()
     if isinstance(basin, BasinFamily) and not basin.empty:
         share, units = float(ensemble.basin_level), torch.zeros(len(rows), size, size).double()

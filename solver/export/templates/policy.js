@@ -302,14 +302,14 @@ function makePolicy(robot, facts, nominal, run) {
       const term = degrees.reduce((product, d, i) => product * powers[i][d], 1);
       told.polynomial[t].forEach((each, j) => { sums[j] += term * each; });
     });
-    basin.level = told.share * Math.exp(sums[0]);
+    basin.level = told.share / sums[0];
     bend = basin.level > 0 ? 1 / (told.reach * basin.level) : 0;
     let next = 1;
     const parts = [1, basin.level], pivots = [], factor = basin.cost.map(() => []);
     for (let i = 0; i < errors; i++) {
       for (let j = 0; j < i; j++) factor[i][j] = sums[next++];
       factor[i][i] = 1;
-      pivots.push(Math.exp(sums[next++]));
+      pivots.push(1 / sums[next++]);
       for (let j = 0; j <= i; j++) {
         const entry = pivots.slice(0, j + 1).reduce((sum, pivot, l) => sum + factor[i][l] * factor[j][l] * pivot, 0);
         basin.cost[i][j] = basin.cost[j][i] = entry;

@@ -2,12 +2,12 @@
     static const real form[PARTS][FEATURES * (FEATURES + 1) / 2] = { /* of the errors, by 1, level and cost */
 $form
     };
-    real part[PARTS] = {1, (real)$share * REAL(exp)(number[0])}, sum[FEATURES * (FEATURES + 1) / 2] = {0};
+    real part[PARTS] = {1, (real)$share / number[0]}, sum[FEATURES * (FEATURES + 1) / 2] = {0};
     real factor[ERRORS][ERRORS] = {{0}}, pivot[ERRORS], *next = part + 2, *of_form = sum;
     for (int i = 0, at = 1; i < ERRORS; i++) {
         for (int j = 0; j < i; j++) factor[i][j] = number[at++];
         factor[i][i] = 1;
-        pivot[i] = REAL(exp)(number[at++]);
+        pivot[i] = 1 / number[at++];
     }
     for (int i = 0; i < ERRORS; i++)
         for (int j = 0; j <= i; j++) {

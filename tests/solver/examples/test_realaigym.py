@@ -6,6 +6,7 @@ import importlib.util
 import json
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -132,6 +133,18 @@ def test_the_compiled_policy_is_the_runs(
     monkeypatch.undo()
     with pytest.raises(RuntimeError, match="runs/nothing"):
         adapter.CompiledPolicy("pendulum", 2, "runs/nothing")
+
+
+def test_the_policy_of_a_family_is_told_the_estimates(
+    adapter: ModuleType, trained_family: Callable[[str], Path]
+) -> None:
+    run = trained_family("pendulum")
+    compiled = adapter.CompiledPolicy("pendulum", 2, str(run), estimate=["mass", "length"])
+    one, other = solver.load_controller(run, estimate=["mass", "length"]), solver.load_controller(run)
+    angles = 3.0 - 0.4 * np.linspace(0.0, 1.0, 30) ** 2  # faster than the nominal pendulum falls
+    found, expected, blind = np.array([[compiled.from_sensors([q]), one([q])[0], other([q])[0]] for q in angles]).T
+    np.testing.assert_allclose(found, expected, atol=2e-3)
+    assert np.abs(expected - blind).max() > 0.02
 
 
 def test_the_tables_of_the_page_are_those_of_the_scores() -> None:

@@ -70,7 +70,8 @@ def test_narrowed_series_hold_those_at_all_points_and_are_narrow() -> None:
 
 def test_sets_hold_what_functions_of_them_are() -> None:
     generator, count = np.random.default_rng(2), 50
-    x, y = (Sloped(*(generator.normal(size=s) for s in (count, (3, count))), np.full(count, 0.1)) for _ in range(2))
+    middles, slopes = generator.normal(size=(2, count)), generator.normal(size=(2, 3, count))
+    x, y = (Sloped(m, s, np.full(count, 0.1)) for m, s in zip(middles, slopes, strict=True))
     t, e = generator.uniform(-1, 1, (3, count)), generator.uniform(-0.1, 0.1, (2, count))
     a, b = (s.middle + (s.slopes * t).sum(0) + part for s, part in zip((x, y), e, strict=True))
     everywhere = np.ones(count, bool)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from scipy.linalg import solve_continuous_are
 
+import modelgen
+from modelgen.derivation import model_file
 from modelgen.linear import weights
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
@@ -26,6 +29,8 @@ from solver.value.network import Ensemble
 pytestmark = pytest.mark.slow  # its fixtures train, or fit the basins of a family
 
 Load = Callable[[str], CompiledRobot]
+UNSEEN = Path(__file__).parents[3] / "benchmarks" / "unseen"
+PRECISIONS = ("float32", "float64")
 GIVEN = {
     "pendulum": {"mass": (0.5, 1.5), "length": (0.5, 1.5)},
     "cartpole": {"pole_mass": (0.0635, 0.1905), "pole_half_length": (0.085, 0.25)},
@@ -67,19 +72,19 @@ def test_terms_are_products_of_chebyshev_polynomials() -> None:
     np.testing.assert_allclose(terms(c, degrees), expected, atol=1e-12)
 
 
-def test_every_context_has_its_riccati_solution(made: tuple[Problem, Ensemble], load64: Load) -> None:
-    """SciPy's solution with derivatives by finite differences, at contexts that the fit has not seen."""
-    problem, ensemble = made
+def require_riccati_solutions(problem: Problem, family: BasinFamily, compiled: CompiledRobot, most: float) -> None:
+    """SciPy's solution with derivatives by finite differences, at contexts that the fit has not seen. compiled: the
+    robot in double precision."""
     assert problem.context is not None
     c = problem.context.draw(20, torch.Generator().manual_seed(77))
-    c[0], c[1] = -1.0, 1.0
+    c[:4] = torch.tensor([[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [1.0, -1.0]])
     rows = torch.cat([problem.target.expand(20, -1), c], 1)
-    fitted = ensemble.frame.basin.at(rows).cost.double().numpy()
+    fitted = family.at(rows).cost.double().numpy()
     n, h = len(problem.target), 1e-5
     parameters = problem.context.theta(c)
     trims = problem.trim_of(parameters).double().numpy()
     for P, theta, trim in zip(fitted, parameters.tolist(), trims, strict=True):
-        robot = load64(problem.robot.name).with_nominal(theta)
+        robot = compiled.with_nominal(theta)
         target = np.array(robot.metadata.task.target)
         ends = [np.asarray(robot.dynamics(target + s * h * np.eye(n), np.tile(trim, (n, 1)))) for s in (1, -1)]
         A = (ends[0] - ends[1]).T / (2 * h) - 0.5 * problem.discount_rate * np.eye(n)
@@ -87,7 +92,27 @@ def test_every_context_has_its_riccati_solution(made: tuple[Problem, Ensemble], 
         Q, R = weights(robot)[0], np.diag(np.asarray(robot.action_cost(trim[None])[2])[0] / 2)
         exact = solve_continuous_are(A, B, Q, R)
         root = np.linalg.inv(np.linalg.cholesky(exact))
-        assert np.linalg.norm(root @ (P - exact) @ root.T, 2) < 2e-3
+        assert np.linalg.norm(root @ (P - exact) @ root.T, 2) < most
+
+
+def test_every_context_has_its_riccati_solution(made: tuple[Problem, Ensemble], load64: Load) -> None:
+    problem, ensemble = made
+    family = ensemble.frame.basin
+    assert isinstance(family, BasinFamily)
+    require_riccati_solutions(problem, family, load64(problem.robot.name), 2e-3)
+
+
+def test_the_fit_follows_the_cost_to_where_control_is_lost(tmp_path: Path) -> None:
+    """Two poles on a cart fall alike if they are equally long: no input moves one against the other."""
+    text = (UNSEEN / "two_poles.py").read_text().replace("tolerance=0.2", "tolerance=0.9")
+    (tmp_path / "two_poles.py").write_text(text)
+    single, double = (
+        modelgen.compile(model_file.load(str(tmp_path / "two_poles.py")), dtype=dtype) for dtype in PRECISIONS
+    )
+    problem = Problem(single, given=(Given("long_length", 0.8, 1.2), Given("short_length", 0.25, 0.65)))
+    basin = find_basin(problem, Hold(1.0))
+    assert isinstance(basin, BasinFamily)
+    require_riccati_solutions(problem, basin, double, 1e-2)
 
 
 def test_frozen_values_and_gradients_are_those_of_the_network(made: tuple[Problem, Ensemble]) -> None:
