@@ -98,7 +98,7 @@ def test_runs_policies_and_functions_are_evaluated_alike(finished_run: Path, sho
     assert expected != solver.evaluate(run, episodes=20).statistics
     for subject in (run, run.policy, run.folder):
         assert solver.evaluate(subject, episodes=20, parameters=heavier).statistics == expected
-    act = {"robot": "pendulum", "generated": short}
+    act: dict[str, Any] = {"robot": "pendulum", "generated": short}
     found = solver.evaluate(lambda x: run.policy(x), **act, episodes=20, parameters=heavier).statistics
     for name, value in expected.items():
         assert_close(found[name], value, periods=25)
