@@ -16,6 +16,7 @@ from solver.fvi.step import Lookahead, Step
 from solver.game.adversaries import make_adversaries
 from solver.training.settings import Settings
 
+ROUGH = 0.03  # mismatch of V above which it is rough, as a share of the policy's gain over the idle robot
 SETTLED_STRIDE = 2  # positions of a step in a settled training, once the task should be solved
 
 
@@ -90,7 +91,8 @@ class Schedule:
         ends = {self.settings.iterations}
         if self.polished:
             ends.add(self.nominal_end)
-        return self.position in ends or self.number % self.settings.evaluate_every < self._stride
+        every = self.settings.evaluate_every * self._stride  # in positions
+        return self.position in ends or self.number % every < self._stride
 
     @property
     def nominal_end(self) -> int:
@@ -160,9 +162,11 @@ class Schedule:
 
 @dataclass
 class Convergence:
-    """Follows the success rate and the mean return of the last evaluations. A tolerance of 0 switches it off.
+    """Follows the success rate, the mean return and the mismatch of V of the last evaluations.
 
-    The evaluations agree if all of them succeed and their returns are equal within the tolerance.
+    Evaluations agree if all of them succeed and their returns are equal within the tolerance. The adversaries of rFVI
+    begin after one: if it succeeds, and V is worth what its policy is paid, V need not improve without them. A
+    tolerance of 0 switches the observer off.
     """
 
     schedule: Schedule
@@ -170,25 +174,28 @@ class Convergence:
     count: int = 3  # evaluations that must agree
     solved: float = 0.98  # least success rate of these evaluations
     wait: float = 0.5  # most added iterations, as a share of the iterations in the settings
-    evaluations: list[list[float]] = field(default_factory=list)  # success rate and mean return of each
+    evaluations: list[list[float]] = field(default_factory=list)  # success rate, mean return and mismatch of each
 
     def observe(self, iteration: Iteration, row: dict[str, float]) -> None:  # noqa: ARG002
         """Let the schedule skip to its next phase, or repeat its position."""
         schedule = self.schedule
         evaluated = "return_mean" in row
         if evaluated:
-            new = [row["success_rate"], row["return_mean"]]
+            new = [row[name] for name in ("success_rate", "return_mean", "value_mismatch")]
             self.evaluations = [*self.evaluations, new][-self.count :]
         polishing = schedule.polished > 0 and schedule.position <= schedule.nominal_end
-        if polishing or self.tolerance == 0.0 or len(self.evaluations) < self.count:
+        if polishing or self.tolerance == 0.0 or not self.evaluations:
             return
-        solved = all(success >= self.solved for success, _ in self.evaluations)
-        returns = [mean for _, mean in self.evaluations]
-        agree = solved and max(returns) - min(returns) < self.tolerance * abs(returns[-1])
+        successes, returns, mismatches = zip(*self.evaluations, strict=True)
+        enough, solved = len(returns) == self.count, successes[-1] >= self.solved
+        same = enough and max(returns) - min(returns) < self.tolerance * abs(returns[-1])
+        begins = schedule.settings.algorithm == "rfvi" and schedule.position <= schedule.refinement
+        agree = solved and (begins and mismatches[-1] <= ROUGH or same and min(successes) >= self.solved)
         schedule.settled = solved and (agree or schedule.settled)
+        waits = enough and schedule.position == schedule.refinement
         if agree:
             schedule.go_to(schedule.next_phase() if evaluated else schedule.position)
-        elif schedule.position == schedule.refinement and schedule.added < self.wait * schedule.settings.iterations:
+        elif waits and schedule.added < self.wait * schedule.settings.iterations:
             schedule.go_to(schedule.position - 1)
 
     def state(self) -> dict[str, Any]:
@@ -196,5 +203,5 @@ class Convergence:
         return {"evaluations": self.evaluations}
 
     def restore(self, checkpoint: Mapping[str, Any]) -> None:
-        """Inverse of `state`. Raises TypeError or ValueError for entries that are not pairs of numbers."""
-        self.evaluations = [[float(number) for number in pair] for pair in checkpoint["evaluations"]]
+        """Inverse of `state`. Raises TypeError or ValueError for entries that are not triples of numbers."""
+        self.evaluations = [[float(number) for number in triple] for triple in checkpoint["evaluations"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import count
 from types import SimpleNamespace
 from typing import Any, cast
@@ -117,12 +118,31 @@ def test_adversaries_grow_step_by_step_after_a_wait() -> None:
     assert schedule.next_phase() > 85
 
 
+@pytest.mark.parametrize(
+    ("first", "begin"),
+    [
+        ([(1.0, -9.9, 0.02)], 10),  # V is right when the task is solved
+        ([(1.0, -12.0, 0.3), (1.0, -9.9, 0.02)], 10),  # V is wrong in the first evaluation
+        ([(0.5, -9.9, 0.02), (1.0, -9.9, 0.02)], 10),  # the task is not solved there
+        ([(1.0, -9.9, 0.3)], 15),  # three returns agree, though V is rough
+    ],
+)
+def test_the_adversaries_begin_when_v_is_worth_what_its_policy_is_paid(first: list[Look], begin: int) -> None:
+    settings = make_settings("fast", load_robot("pendulum", "cpu", None), iterations=100)
+    rows = followed(settings, [*first, (1.0, -9.9, first[-1][2])])
+    assert sum(row["done"] < 70 for row in rows) == begin
+    assert [row["done"] for row in rows[begin:]] == list(range(70, 90, 2))
+    nominal = followed(replace(settings, adversaries={}), [*first, (1.0, -9.9, 0.02)])
+    assert sum(row["done"] < 70 for row in nominal) >= 15  # cFVI compares three evaluations
+
+
 def test_a_settled_training_follows_the_ramp_in_half_as_many_steps_until_it_fails() -> None:
     settings = make_settings("fast", load_robot("pendulum", "cpu", None), iterations=100)
-    settles = [row["done"] for row in followed(settings, [(1.0, -9.9, 0.0)])]
-    assert settles == [*range(15), *range(70, 86, 2), 90, 92, 94]
-    fails = [(1.0, -9.9, 0.0)] * 3 + [(0.9, -9.9, 0.0)]  # in the evaluation at position 76
-    assert [row["done"] for row in followed(settings, fails)] == [*range(15), *range(70, 76, 2), *range(76, 100)]
+    ramp = [0.0, -1.0, -2.0, -3.0]  # the returns do not agree while the adversaries grow
+    settles = [row["done"] for row in followed(settings, [(1.0, -9.9 + fall, 0.0) for fall in ramp])]
+    assert settles == [*range(5), *range(10, 15), *range(70, 100, 2)]
+    fails = [(1.0, -9.9, 0.0)] * 2 + [(0.9, -9.9, 0.0)]  # in the evaluation at position 80
+    assert [row["done"] for row in followed(settings, fails)][10:] == [*range(70, 80, 2), *range(80, 100)]
 
 
 @pytest.mark.parametrize(("kept", "mismatch", "polished"), [(1.0, 0.1, 6), (0.9, 0.1, 0), (1.0, 0.01, 0)])
