@@ -91,8 +91,7 @@ class Schedule:
         ends = {self.settings.iterations}
         if self.polished:
             ends.add(self.nominal_end)
-        every = self.settings.evaluate_every * self._stride  # in positions
-        return self.position in ends or self.number % every < self._stride
+        return self.position in ends or self.number % self.settings.evaluate_every < self._stride
 
     @property
     def nominal_end(self) -> int:
@@ -113,6 +112,12 @@ class Schedule:
         if self.settings.algorithm == "rfvi":
             return math.ceil(self.settings.adversary_ramp[0] * self.settings.iterations)
         return max(self._step_changes(), default=0)
+
+    @property
+    def begins(self) -> bool:
+        """Whether a right V may begin the next phase of rFVI before its adversaries grow: V under the present steps."""
+        nominal = self.settings.algorithm == "rfvi" and self.position <= self.refinement
+        return nominal and self.position not in self._step_changes()
 
     def next_phase(self) -> int:
         """Position of the next phase: a new step length, the growth of the adversaries, the last phase, or the end.
@@ -164,9 +169,9 @@ class Schedule:
 class Convergence:
     """Follows the success rate, the mean return and the mismatch of V of the last evaluations.
 
-    Evaluations agree if all of them succeed and their returns are equal within the tolerance. The adversaries of rFVI
-    begin after one: if it succeeds, and V is worth what its policy is paid, V need not improve without them. A
-    tolerance of 0 switches the observer off.
+    Evaluations agree if all of them succeed and their returns are equal within the tolerance. Before the adversaries of
+    rFVI grow, one is enough if V is worth what its policy is paid: V gains the rest against them too. A tolerance of 0
+    switches the observer off.
     """
 
     schedule: Schedule
@@ -176,8 +181,9 @@ class Convergence:
     wait: float = 0.5  # most added iterations, as a share of the iterations in the settings
     evaluations: list[list[float]] = field(default_factory=list)  # success rate, mean return and mismatch of each
 
-    def observe(self, iteration: Iteration, row: dict[str, float]) -> None:  # noqa: ARG002
-        """Let the schedule skip to its next phase, or repeat its position."""
+    def observe(self, iteration: Iteration, row: dict[str, float]) -> None:
+        """Let the schedule skip to its next phase, or repeat its position. A settled training ends with the first V
+        against the full adversaries that is not better than the best."""
         schedule = self.schedule
         evaluated = "return_mean" in row
         if evaluated:
@@ -189,11 +195,13 @@ class Convergence:
         successes, returns, mismatches = zip(*self.evaluations, strict=True)
         enough, solved = len(returns) == self.count, successes[-1] >= self.solved
         same = enough and max(returns) - min(returns) < self.tolerance * abs(returns[-1])
-        begins = schedule.settings.algorithm == "rfvi" and schedule.position <= schedule.refinement
-        agree = solved and (begins and mismatches[-1] <= ROUGH or same and min(successes) >= self.solved)
+        right = mismatches[-1] <= ROUGH and schedule.begins
+        agree = solved and (right or same and min(successes) >= self.solved)
         schedule.settled = solved and (agree or schedule.settled)
         waits = enough and schedule.position == schedule.refinement
-        if agree:
+        if schedule.settled and iteration.step.adversary_share == 1.0 and row.get("kept", math.inf) < schedule.number:
+            schedule.go_to(schedule.settings.iterations)
+        elif agree:
             schedule.go_to(schedule.next_phase() if evaluated else schedule.position)
         elif waits and schedule.added < self.wait * schedule.settings.iterations:
             schedule.go_to(schedule.position - 1)
