@@ -196,7 +196,7 @@ class Convergence:
         enough, solved = len(returns) == self.count, successes[-1] >= self.solved
         same = enough and max(returns) - min(returns) < self.tolerance * abs(returns[-1])
         right = mismatches[-1] <= ROUGH and schedule.begins
-        agree = solved and (right or same and min(successes) >= self.solved)
+        agree = solved and (right or (same and min(successes) >= self.solved))
         schedule.settled = solved and (agree or schedule.settled)
         waits = enough and schedule.position == schedule.refinement
         if schedule.settled and iteration.step.adversary_share == 1.0 and row.get("kept", math.inf) < schedule.number:
