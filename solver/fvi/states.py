@@ -91,30 +91,24 @@ class StateSource:
         """Append the states of new rollouts to the buffer and remove the oldest.
 
         A rollout lasts one part of the horizon. A share begins at the task's starts, the others where earlier rollouts
-        passed: many short rollouts take less time than few long ones.
+        passed: many short rollouts take less time than few long ones. The first ones all begin at the starts.
         """
-        starts = self.problem.sample_starts(self.new_rollouts, generator)
-        begin = self._continued(starts, generator)
-        part = self.problem.robot.metadata.task.horizon * len(starts) / len(begin)
-        seconds = max(part, self.problem.control_step)
+        count = self.parts * self.new_rollouts
+        starts = self.problem.sample_starts(self.new_rollouts if len(self.visited) else count, generator)
+        begin = torch.cat([starts, self._passed(count - len(starts), generator)])
+        seconds = max(self.problem.robot.metadata.task.horizon / self.parts, self.problem.control_step)
         x = rollouts(self.problem, self._noisy(policy, generator), begin, seconds=seconds).x
         states = torch.cat([self.visited, x.reshape(-1, self.visited.shape[1])])
         self.visited = states[-self.buffer :].clone()  # a checkpoint would save everything that a view shows a part of
 
-    def _continued(self, starts: Tensor, generator: torch.Generator) -> Tensor:
-        """The starts (K, n + k) and, once there are visited states, (parts - 1) K of these.
-
-        Where references are told, every second one of these has others: they jump there.
-        """
-        if not len(self.visited):
-            return starts
-        size = ((self.parts - 1) * len(starts),)
-        index = torch.randint(len(self.visited), size, generator=generator, device=generator.device)
+    def _passed(self, size: int, generator: torch.Generator) -> Tensor:
+        """Visited states (size, n + k). Where references are told, every second one has others: they jump there."""
+        index = torch.randint(max(len(self.visited), 1), (size,), generator=generator, device=generator.device)
         rows, context = self.visited[index], self.problem.context
         if context is not None and context.references:
             n = len(self.problem.target)
             rows[::2, n:] = context.redrawn(rows[::2, n:], generator)
-        return torch.cat([starts, rows])
+        return rows
 
     def _noisy(self, policy: Controller, generator: torch.Generator) -> Controller:
         """The policy with a first-order Gauss-Markov process added to its inputs, within the input limits."""

@@ -32,6 +32,7 @@ from solver.runs.shipped import run_folder
 from solver.streams import EVALUATION_SEED
 from solver.training.presets import make_settings, radii_of
 from solver.training.run import KEYS, RunDescription, load_run, load_run_checkpoint, save_run
+from solver.training.schedule import ROUGH
 from solver.training.selection import Score
 from solver.training.session import Session, workers_of
 from solver.training.settings import Settings
@@ -263,7 +264,6 @@ def _run_of(folder: Path, robot: str) -> RunDescription:
     return run
 
 
-MISMATCH = 0.03  # V is rough above this mismatch at the end of nominal training
 SOLVED = 0.95  # least share of successes in the selection of a solved task
 LEANING = 0.2  # share of rollouts with a state at its limit
 UNFITTED = 0.1  # value error, as a share of the mean |target|
@@ -305,7 +305,7 @@ def roughness(rows: Sequence[dict[str, float]], folder: Path) -> str:
     return in any case."""
     evaluated = [row for row in rows if row.keys() >= NOMINAL | EVALUATED]
     nominal = [row["value_mismatch"] for row in evaluated if row["adversary"] == 0.0]
-    if not nominal or nominal[-1] <= MISMATCH:
+    if not nominal or nominal[-1] <= ROUGH:
         return ""
     return (
         f"the task is solved, but V is rough: it differs from the return of its policy by {100 * nominal[-1]:.0f} % of "

@@ -16,6 +16,7 @@ from solver.fvi.step import Lookahead, Step
 from solver.game.adversaries import make_adversaries
 from solver.training.settings import Settings
 
+ROUGH = 0.03  # mismatch of V above which it is rough, as a share of the policy's gain over the idle robot
 SETTLED_STRIDE = 2  # positions of a step in a settled training, once the task should be solved
 
 
@@ -112,6 +113,12 @@ class Schedule:
             return math.ceil(self.settings.adversary_ramp[0] * self.settings.iterations)
         return max(self._step_changes(), default=0)
 
+    @property
+    def begins(self) -> bool:
+        """Whether a right V may begin the next phase of rFVI before its adversaries grow: V under the present steps."""
+        nominal = self.settings.algorithm == "rfvi" and self.position <= self.refinement
+        return nominal and self.position not in self._step_changes()
+
     def next_phase(self) -> int:
         """Position of the next phase: a new step length, the growth of the adversaries, the last phase, or the end.
 
@@ -160,9 +167,11 @@ class Schedule:
 
 @dataclass
 class Convergence:
-    """Follows the success rate and the mean return of the last evaluations. A tolerance of 0 switches it off.
+    """Follows the success rate, the mean return and the mismatch of V of the last evaluations.
 
-    The evaluations agree if all of them succeed and their returns are equal within the tolerance.
+    Evaluations agree if all of them succeed and their returns are equal within the tolerance. Before the adversaries of
+    rFVI grow, one is enough if V is worth what its policy is paid: V gains the rest against them too. A tolerance of 0
+    switches the observer off.
     """
 
     schedule: Schedule
@@ -170,25 +179,31 @@ class Convergence:
     count: int = 3  # evaluations that must agree
     solved: float = 0.98  # least success rate of these evaluations
     wait: float = 0.5  # most added iterations, as a share of the iterations in the settings
-    evaluations: list[list[float]] = field(default_factory=list)  # success rate and mean return of each
+    evaluations: list[list[float]] = field(default_factory=list)  # success rate, mean return and mismatch of each
 
-    def observe(self, iteration: Iteration, row: dict[str, float]) -> None:  # noqa: ARG002
-        """Let the schedule skip to its next phase, or repeat its position."""
+    def observe(self, iteration: Iteration, row: dict[str, float]) -> None:
+        """Let the schedule skip to its next phase, or repeat its position. A settled training ends with the first V
+        against the full adversaries that is not better than the best."""
         schedule = self.schedule
         evaluated = "return_mean" in row
         if evaluated:
-            new = [row["success_rate"], row["return_mean"]]
+            new = [row[name] for name in ("success_rate", "return_mean", "value_mismatch")]
             self.evaluations = [*self.evaluations, new][-self.count :]
         polishing = schedule.polished > 0 and schedule.position <= schedule.nominal_end
-        if polishing or self.tolerance == 0.0 or len(self.evaluations) < self.count:
+        if polishing or self.tolerance == 0.0 or not self.evaluations:
             return
-        solved = all(success >= self.solved for success, _ in self.evaluations)
-        returns = [mean for _, mean in self.evaluations]
-        agree = solved and max(returns) - min(returns) < self.tolerance * abs(returns[-1])
+        successes, returns, mismatches = zip(*self.evaluations, strict=True)
+        enough, solved = len(returns) == self.count, successes[-1] >= self.solved
+        same = enough and max(returns) - min(returns) < self.tolerance * abs(returns[-1])
+        right = mismatches[-1] <= ROUGH and schedule.begins
+        agree = solved and (right or (same and min(successes) >= self.solved))
         schedule.settled = solved and (agree or schedule.settled)
-        if agree:
+        waits = enough and schedule.position == schedule.refinement
+        if schedule.settled and iteration.step.adversary_share == 1.0 and row.get("kept", math.inf) < schedule.number:
+            schedule.go_to(schedule.settings.iterations)
+        elif agree:
             schedule.go_to(schedule.next_phase() if evaluated else schedule.position)
-        elif schedule.position == schedule.refinement and schedule.added < self.wait * schedule.settings.iterations:
+        elif waits and schedule.added < self.wait * schedule.settings.iterations:
             schedule.go_to(schedule.position - 1)
 
     def state(self) -> dict[str, Any]:
@@ -196,5 +211,5 @@ class Convergence:
         return {"evaluations": self.evaluations}
 
     def restore(self, checkpoint: Mapping[str, Any]) -> None:
-        """Inverse of `state`. Raises TypeError or ValueError for entries that are not pairs of numbers."""
-        self.evaluations = [[float(number) for number in pair] for pair in checkpoint["evaluations"]]
+        """Inverse of `state`. Raises TypeError or ValueError for entries that are not triples of numbers."""
+        self.evaluations = [[float(number) for number in triple] for triple in checkpoint["evaluations"]]

@@ -47,7 +47,7 @@ from solver.plants.outcome import (
 )
 from solver.problem.problem import Problem
 from solver.streams import SELECTION_SEED, Purpose, stream
-from solver.training.schedule import Schedule
+from solver.training.schedule import ROUGH, Schedule
 from solver.training.settings import Settings
 from solver.value.frozen import FrozenValue, ValueFunction
 from solver.value.network import Ensemble
@@ -212,7 +212,7 @@ class Polish:
     selection: Selection
     most: int = 6
     solved: float = 0.98  # least share of successes of the best V
-    rough: float = 0.03  # mismatch of V above which it is rough
+    rough: float = ROUGH
     mismatch: float = 0.0  # of V at the last evaluation
 
     def observe(self, iteration: Iteration, row: dict[str, float]) -> None:  # noqa: ARG002

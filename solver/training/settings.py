@@ -96,11 +96,12 @@ class Settings:
     """Rollouts of an evaluation on the nominal robot."""
     convergence: NotNegative = 0.0
     """Largest relative difference of the mean returns of three successful evaluations, at which the training skips
-    to its next phase. It then takes every second of the iterations from the growth of the adversaries on. Phases
-    are the step lengths, the growth of the adversaries, and the last iterations with small learning rates. If the
-    evaluations do not agree, the growth of the adversaries (or the last step length without adversaries) waits for at
-    most half as many iterations again. A solved task whose V is rough gets up to six polishing iterations at the end
-    of nominal training. 0: none of these."""
+    to its next phase. Phases are the step lengths, the growth of the adversaries, and the last iterations with small
+    learning rates. For the adversaries to grow, one evaluation is enough if V is worth what its policy is paid. From
+    there on, such a training takes every second iteration, and it ends with the first V against the full adversaries
+    that is not better than the best. If the evaluations do not agree, the growth of the adversaries (or the last step
+    length without adversaries) waits for at most half as many iterations again. A solved task whose V is rough gets up
+    to six polishing iterations at the end of nominal training. 0: none of these."""
     device: Device = "cpu"
     """Device of Torch: the CPU, or a GPU with CUDA."""
     threads: Annotated[int, Range(1, MOST_THREADS)] = field(default_factory=lambda: os.cpu_count() or 1)

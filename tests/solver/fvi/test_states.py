@@ -85,9 +85,9 @@ def test_the_oldest_states_leave_the_buffer_first(load: Load) -> None:
     generator = torch.Generator().manual_seed(0)
     own.draw(idle, 1000, generator)
     first = own.visited.clone()
-    assert len(first) == 4 * 626  # a rollout of 5 s at 125 Hz, its start included
-    states = own.draw(idle, 1000, generator)
-    more = 4 * own.parts * (1 + round(625 / own.parts))  # four begin at the starts, the others where these passed
+    more = 4 * own.parts * (1 + round(625 / own.parts))  # a part of 5 s at 125 Hz each, its start included
+    assert len(first) == more
+    states = own.draw(idle, 1000, generator)  # four begin at the starts, the others where these passed
     assert len(own.visited) == 3000
     assert torch.equal(own.visited[: 3000 - more], first[len(first) + more - 3000 :])
     assert {tuple(row) for row in states.tolist()} <= {tuple(row) for row in own.visited.tolist()}
@@ -103,7 +103,7 @@ def test_a_horizon_of_two_periods_is_rolled_out_in_whole_periods(load: Load) -> 
     for seed in (0, 1):
         drawn(own, seed=seed)
     own.problem.robot.metadata = metadata
-    assert len(own.visited) == 4 * 3 + 4 * own.parts * 2
+    assert len(own.visited) == 2 * 4 * own.parts * 2
 
 
 def test_exploration_noise_has_its_deviation_and_correlation(load: Load) -> None:

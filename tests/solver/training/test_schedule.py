@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import count
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solver.fvi.algorithm import Iteration
+from solver.fvi.step import Step
 from solver.problem.robots import load_robot
 from solver.training.presets import make_settings
 from solver.training.schedule import Convergence, Schedule
@@ -33,9 +35,9 @@ class Training:
         self.convergence = Convergence(self.schedule, settings.convergence)
         self.polish = Polish(self.schedule, cast(Any, best))
 
-    def observe(self, row: dict[str, float]) -> None:
+    def observe(self, step: Step, row: dict[str, float]) -> None:
         for observer in (self.convergence, self.polish):
-            observer.observe(cast(Iteration, None), row)
+            observer.observe(cast(Iteration, SimpleNamespace(step=step)), row)
 
     def state(self) -> dict[str, Any]:
         return self.schedule.state() | self.convergence.state() | self.polish.state()
@@ -45,8 +47,11 @@ class Training:
             part.restore(state)
 
 
-def followed(settings: Settings, looks: list[Look], kept: float = 0.0, stored_at: int = -1) -> list[dict[str, float]]:
-    """What was done in every iteration; the last look stays. stored_at: stored and restored after this iteration."""
+def followed(
+    settings: Settings, looks: list[Look], kept: float = 0.0, stored_at: int = -1, best: int = 10**9
+) -> list[dict[str, float]]:
+    """What was done in every iteration; the last look stays. stored_at: stored and restored after this iteration. best:
+    number of the iteration whose V stays the best."""
     training, number = Training(settings, kept), count()
     rows: list[dict[str, float]] = []
     steps = iter(training.schedule)
@@ -68,7 +73,8 @@ def followed(settings: Settings, looks: list[Look], kept: float = 0.0, stored_at
         if training.schedule.due:
             success, returned, mismatch = looks[min(next(number), len(looks) - 1)]
             row = {"success_rate": success, "return_mean": returned, "value_mismatch": mismatch}
-        training.observe(row)
+            row["kept"] = min(best, training.schedule.number)
+        training.observe(step, row)
         if step.number == stored_at:
             state = json.loads(json.dumps(training.state()))
             training = Training(settings, kept)
@@ -117,12 +123,39 @@ def test_adversaries_grow_step_by_step_after_a_wait() -> None:
     assert schedule.next_phase() > 85
 
 
+@pytest.mark.parametrize(
+    ("mismatches", "successes", "begin"),
+    [
+        ([0.02, 0.02], [1.0], 10),  # V is right in the first evaluation, and with the short steps from iteration 10 on
+        ([0.3, 0.02], [1.0], 15),  # with long steps, then with short ones
+        ([0.02, 0.3, 0.3, 0.02], [1.0], 20),
+        ([0.02], [0.9, 0.9, 1.0], 15),
+        ([0.3], [1.0], 30),  # the fourth to the sixth return agree
+    ],
+)
+def test_the_adversaries_begin_when_v_is_worth_what_its_policy_is_paid(
+    mismatches: list[float], successes: list[float], begin: int
+) -> None:
+    settings = make_settings("fast", load_robot("pendulum", "cpu", None), iterations=100)
+    returns = [-14.0, -13.0, -12.0, *4 * [-11.0]]
+    held = [values + (8 - len(values)) * values[-1:] for values in (successes, returns, mismatches)]
+    rows = followed(settings, list(zip(*held, strict=True)))
+    assert sum(row["done"] < 70 for row in rows) == begin
+    assert [row["done"] for row in rows[begin : begin + 3]] == [70, 72, 74]
+    nominal = followed(replace(settings, adversaries={}), list(zip(*held, strict=True)))
+    assert [row["done"] for row in nominal[:20]] == [*range(20)]  # cFVI compares three evaluations
+
+
 def test_a_settled_training_follows_the_ramp_in_half_as_many_steps_until_it_fails() -> None:
     settings = make_settings("fast", load_robot("pendulum", "cpu", None), iterations=100)
     settles = [row["done"] for row in followed(settings, [(1.0, -9.9, 0.0)])]
-    assert settles == [*range(15), *range(70, 86, 2), 90, 92, 94]
-    fails = [(1.0, -9.9, 0.0)] * 3 + [(0.9, -9.9, 0.0)]  # in the evaluation at position 76
-    assert [row["done"] for row in followed(settings, fails)] == [*range(15), *range(70, 76, 2), *range(76, 100)]
+    assert settles == [*range(5), *range(10, 15), *range(70, 86, 2), 90, 92, 94]
+    falls = [(1.0, -9.9 - fall, 0.0) for fall in (0.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)]
+    assert [row["done"] for row in followed(settings, falls)][10:] == [*range(70, 100, 2)]
+    for best, last in ((76, 88), (86, 88), (90, 94)):  # the end: a V of the full adversaries that is not the best
+        assert [row["done"] for row in followed(settings, falls, best=best)][-1] == last
+    fails = [(1.0, -9.9, 0.0)] * 2 + [(0.9, -9.9, 0.0)]  # in the evaluation at position 76
+    assert [row["done"] for row in followed(settings, fails)][10:] == [*range(70, 76, 2), *range(76, 100)]
 
 
 @pytest.mark.parametrize(("kept", "mismatch", "polished"), [(1.0, 0.1, 6), (0.9, 0.1, 0), (1.0, 0.01, 0)])
