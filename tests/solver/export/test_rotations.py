@@ -79,12 +79,12 @@ def test_a_javascript_rollout_is_pythons(run: Path) -> None:
     script.eval(f"{engine(solution.problem)}\nconst run = {json.dumps(numbers(solution))};\n{LOOP}")
     theta = problem.robot.nominal_parameters
     act = controller(problem, value, solution.run.settings.hold)
-    for x in problem.sample_starts(3, torch.Generator().manual_seed(3)).double():
+    starts = problem.sample_starts(3, torch.Generator().manual_seed(3)).double()
+    for x in problem.geometry.normalised(starts):  # an unstable robot amplifies what single precision leaves
         expected = rollouts(problem, act, x[None], seconds=0.5)
         found = json.loads(script.eval(f"roll({x.tolist()}, {theta.tolist()}, {len(expected.u)}, 0)"))
-        # The policy of several inputs iterates to 1e-5, and an unstable robot amplifies the difference.
-        np.testing.assert_allclose(found["states"], expected.x[1:, 0].numpy(), atol=1e-4)
-        assert found["result"] == pytest.approx(float(expected.returns[0]), rel=1e-4)
+        np.testing.assert_allclose(found["states"], expected.x[1:, 0].numpy(), atol=1e-6)
+        assert found["result"] == pytest.approx(float(expected.returns[0]), rel=1e-6)
         assert found["success"] == bool(expected.success[0])
 
 
