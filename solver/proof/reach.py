@@ -1,9 +1,8 @@
-"""States from which every trajectory of the sampled closed loop enters the proven basin, in boxes of many sizes.
+"""States from which every trajectory of the sampled closed loop enters the proven basin, on a grid of boxes.
 
 A box is proven if its image after some periods lies within boxes that are proven already; the first ones are those
 within the proven basin. So every trajectory from a proven box enters the basin after a finite number of periods. Where
-nothing more can be proven, the largest open boxes beside the proven ones are halved. One period of N boxes, with the
-input u held, is
+nothing more can be proven, all open boxes are halved. One period of N boxes, with the input u held, is
 
     x+ = x + T F + T^2/2 F' F + T^3/6 (F' F)' F + T^4/24 R,   F = a(x, theta) + B(x, theta) u,
 
@@ -42,7 +41,7 @@ BATCH = 1500  # boxes at once
 GRID = 512  # boxes a state in the first grid
 FINEST = 2048  # and in the last one
 SIZES = GRID, 2 * GRID, FINEST
-PERIODS = 24  # after which a box of the first grid waits for its halves; a narrower one stays narrow for longer
+PERIODS = 24  # after which a box waits for its halves
 WIDEST = 0.25  # half width of an image, by the domain's, beyond which it is not followed
 PIECES = 4  # of the range of each parameter: the bounds of a period are of second order in its width
 
@@ -179,30 +178,12 @@ class Grid:
         self.k, self.n = len(proven), proven.ndim
         self.width = (upper - lower) / self.k
 
-    def boxes(self, at: Numbers, k: Numbers) -> Linear:
-        """Boxes of indices (N, n) of grids of k (N,) boxes a state."""
-        width = (self.upper - self.lower) / k[:, None]
-        half = upward(0.5 * width + rounding(np.abs(self.lower) + np.abs(self.upper), 8))
+    def boxes(self, at: Numbers) -> Linear:
+        """Boxes of indices (N, n)."""
+        half = upward(0.5 * self.width + rounding(np.abs(self.lower) + np.abs(self.upper), 8))
         slopes = np.zeros((self.n, len(at), self.n))
-        slopes[range(self.n), :, range(self.n)] = half.T
-        return Linear(self.lower + (at + 0.5) * width, slopes, np.zeros((len(at), self.n)))
-
-    def within(self, at: Numbers, k: Numbers, beside: int = 0) -> Numbers:
-        """First and last indices (N, 2, n) of what boxes of other grids hold, and so many of them on every side."""
-        wide, last = (self.k // k)[:, None], np.where(self.around, 2 * self.k, self.k) - 1
-        return np.stack([np.maximum((at - beside) * wide, 0), np.minimum((at + 1 + beside) * wide - 1, last)], 1)
-
-    def halved(self) -> Grid:
-        """The same set on a grid of half the width."""
-        proven = self.proven
-        for axis in range(self.n):
-            proven = proven.repeat(2, axis)
-        return Grid(self.lower, self.upper, self.around, proven)
-
-    def enter(self, at: Numbers, k: int) -> None:
-        """Let boxes (N, n) of a grid of k a state be proven."""
-        for shift in itertools.product(range(self.k // k), repeat=self.n):
-            self.proven[tuple((at * (self.k // k) + shift).T)] = True
+        slopes[range(self.n), :, range(self.n)] = half[:, None]
+        return Linear(self.lower + (at + 0.5) * self.width, slopes, np.zeros((len(at), self.n)))
 
     def span(self, x: Linear, known: Mask) -> Numbers:
         """First and last indices (N, 2, n) of the boxes that hold each set; first = -1 where there are none."""
@@ -218,11 +199,11 @@ class Grid:
 
     def table(self) -> Array:
         """Sums of the proven boxes below every corner, with angles twice."""
-        sums = self.proven.astype(np.int32)
+        sums = self.proven.astype(np.int64)
         for axis in range(self.n):
             sums = np.concatenate([sums, sums], axis) if self.around[axis] else sums
         for axis in range(self.n):
-            sums = sums.cumsum(axis, dtype=np.int32)
+            sums = sums.cumsum(axis)
         return np.pad(sums, [(1, 0)] * self.n)
 
     def share(self, span: Numbers, table: Array) -> Array:
@@ -234,6 +215,13 @@ class Grid:
             total += (-1) ** (self.n - sum(corner)) * table[at]
         count = (ends[:, 1] - ends[:, 0]).prod(1)
         return np.where(span[:, 0, 0] >= 0, total / np.maximum(count, 1), 0.0)
+
+    def halved(self) -> Grid:
+        """The same set on a grid of half the width."""
+        proven = self.proven
+        for axis in range(self.n):
+            proven = proven.repeat(2, axis)
+        return Grid(self.lower, self.upper, self.around, proven)
 
 
 @dataclass(frozen=True)
@@ -254,50 +242,20 @@ class Found:
 
 
 class Search:
-    """Backward fixed point with boxes of many sizes: those of a coarse grid at first, and halves where it ends."""
+    """Backward fixed point on one grid."""
 
-    def __init__(self, step: Callable[[Linear], tuple[Linear, Mask]], grid: Grid, coarsest: int, finest: int) -> None:
-        self.step, self.grid, self.coarsest, self.finest = step, grid, coarsest, finest
+    def __init__(self, step: Callable[[Linear], tuple[Linear, Mask]], grid: Grid) -> None:
+        self.step, self.grid = step, grid
         self.found: list[Found] = []
-        self.at, self.k = np.zeros((0, grid.n), np.int64), np.zeros(0, np.int64)
-        self.done, self.lost = np.zeros(0, bool), np.zeros(0, bool)
-        self.periods = np.zeros(0, np.int64)
-        self.image, self.near = grid.boxes(self.at, self.k), np.zeros((0, 2, grid.n), np.int64)
+        self.at = np.argwhere(~grid.proven)
+        count = len(self.at)
+        self.done, self.lost = np.zeros(count, bool), np.zeros(count, bool)
+        self.periods = np.zeros(count, np.int64)
+        self.image = grid.boxes(self.at)
+        near = grid.span(self.image, np.ones(count, bool))
+        room = np.minimum(np.maximum(near + np.array([[-3], [3]]), 0), np.where(grid.around, 2 * grid.k, grid.k) - 1)
+        self.near = room
         self.spans: list[tuple[Numbers, Numbers]] = []  # rows of boxes, and what holds one of their images
-        self.add(np.argwhere(np.ones((coarsest,) * grid.n, bool)), coarsest)
-
-    def add(self, at: Numbers, k: int) -> None:
-        """Open those of some boxes (N, n) of a grid that are not proven."""
-        grid, sizes = self.grid, np.full(len(at), k)
-        open_ = grid.share(grid.within(at, sizes), grid.table()) < 1.0
-        at, sizes = at[open_], sizes[open_]
-        more, count = grid.boxes(at, sizes), len(at)
-        old = self.image
-        self.image = Linear(
-            np.concatenate([old.middle, more.middle]),
-            np.concatenate([old.slopes, more.slopes], 1),
-            np.concatenate([old.rest, more.rest]),
-        )
-        self.at, self.k = np.concatenate([self.at, at]), np.concatenate([self.k, sizes])
-        self.near = np.concatenate([self.near, grid.within(at, sizes, 3)])
-        self.done, self.lost = (np.append(mask, np.zeros(count, bool)) for mask in (self.done, self.lost))
-        self.periods = np.append(self.periods, np.zeros(count, np.int64))
-
-    def halve(self) -> int:
-        """Halve the largest open boxes beside the proven set along every state. Gives their number."""
-        touching = self.grid.share(self.grid.within(self.at, self.k, 1), self.grid.table()) > 0
-        rows = np.flatnonzero(~self.done & (self.k < self.finest) & touching)
-        if len(rows):
-            k = int(self.k[rows].min())
-            if k == self.grid.k:
-                self.grid, both = self.grid.halved(), np.array([[0], [1]])
-                self.near = 2 * self.near + both
-                self.spans = [(which, 2 * span + both) for which, span in self.spans]
-            rows = rows[self.k[rows] == k]
-            self.done[rows] = True
-            shifts = itertools.product((0, 1), repeat=self.grid.n)
-            self.add(np.concatenate([2 * self.at[rows] + shift for shift in shifts]), 2 * k)
-        return len(rows)
 
     def round(self) -> int:
         """Follow every open box that touches the proven set by one period. Gives their number."""
@@ -305,9 +263,7 @@ class Search:
         touching = np.where(self.periods == 0, self.grid.share(self.near, table), 0.0)
         for rows, span in self.spans:
             touching[rows] = self.grid.share(span, table)
-        rows = np.flatnonzero(
-            ~self.done & ~self.lost & (touching > 0) & (self.periods < PERIODS * self.k // self.coarsest)
-        )
+        rows = np.flatnonzero(~self.done & ~self.lost & (touching > 0) & (self.periods < PERIODS))
         wide = WIDEST * 0.5 * (self.grid.upper - self.grid.lower)
         for first in range(0, len(rows), BATCH):
             part = rows[first : first + BATCH]
@@ -330,11 +286,10 @@ class Search:
                 open_ = ~self.done[rows]
                 rows, span = rows[open_], span[open_]
                 found = rows[self.grid.share(span, table) == 1.0]
-                for k in np.unique(self.k[found]).tolist():
-                    new, same = True, found[self.k[found] == k]
-                    self.found.append(Found(k, self.at[same], self.periods[same]))
-                    self.grid.enter(self.at[same], k)
-                self.done[found] = True
+                if len(found):
+                    self.done[found] = new = True
+                    self.found.append(Found(self.grid.k, self.at[found], self.periods[found]))
+                    self.grid.proven[tuple(self.at[found].T)] = True
                 if len(rows):
                     left.append((rows, span))
             self.spans = left
@@ -368,13 +323,19 @@ def prove_reach(
     for part in found:
         while grid.k < part.k:
             grid = grid.halved()
-        grid.enter(part.at, part.k)
-    search, old, going = Search(step, grid, GRID, FINEST), before["seconds"] if before else 0.0, True
-    while going and time.process_time() - start < seconds:
-        going = search.round() > 0
+        wide = grid.k // part.k
+        for shift in itertools.product(range(wide), repeat=len(around)):
+            grid.proven[tuple((part.at * wide + shift).T)] = True
+    while True:
+        search = Search(step, grid)
+        while (moved := search.round()) and time.process_time() - start < seconds:
+            search.sweep()
         search.sweep()
-        going = going or search.halve() > 0
-    return Reach(lower, upper, search.grid.proven, time.process_time() - start + old, GRID, found + search.found)
+        found += search.found
+        spent = time.process_time() - start
+        if moved or spent >= seconds or grid.k >= FINEST or grid.proven.all():
+            return Reach(lower, upper, grid.proven, spent + (before["seconds"] if before else 0.0), GRID, found)
+        grid = grid.halved()
 
 
 def within(lower: Array, upper: Array, target: Array, shape: Array, k: int) -> Mask:

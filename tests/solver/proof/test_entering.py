@@ -41,7 +41,7 @@ def proven() -> dict[str, Any]:
     step = Step(solution, loop, 0.0 * loop.nominal, 1e-5 * float(loop.limit[0]))
     upper = np.array([np.pi, loop.bound[1]])
     grid = Grid(-upper, upper, np.array([True, False]), within(-upper, upper, loop.target, proof.nominal.shape, GRID))
-    search = Search(step, grid, GRID, GRID)
+    search = Search(step, grid)
     for _ in range(2):
         search.round()
         search.sweep()

@@ -46,7 +46,7 @@ def proven(sign: float, around: bool) -> tuple[Mask, Array]:
     lower, upper = np.full(2, -1.5), np.full(2, 1.5)
     start = within(lower, upper, np.zeros(2), np.eye(2) / 0.2**2, 128)
     grid = Grid(lower, upper, np.full(2, around), start)
-    search = Search(lambda x: cycle(sign, x), grid, 128, 128)
+    search = Search(lambda x: cycle(sign, x), grid)
     while search.round():
         search.sweep()
     middle = (np.arange(128) + 0.5) / 128 * 3 - 1.5
@@ -62,24 +62,3 @@ def test_all_within_a_limit_cycle_is_proven_and_no_state_beyond_it() -> None:
 def test_nothing_more_is_proven_where_the_target_is_left() -> None:
     found, radius = proven(-1.0, around=True)
     assert not found[radius > 0.2].any()
-
-
-def test_halves_beside_the_proven_set_prove_more() -> None:
-    ends, k = np.full(2, 1.5), 12
-    start = within(-ends, ends, np.zeros(2), np.eye(2) / 0.5**2, k)
-    search = Search(lambda x: cycle(1.0, x), Grid(-ends, ends, np.zeros(2, bool), start), k, 4 * k)
-    shares = []
-    for _ in range(4):
-        while search.round():
-            search.sweep()
-        shares.append(float(search.grid.proven.mean()))
-        search.halve()
-    assert shares[0] < shares[1] < shares[3]
-    middle = (np.arange(4 * k) + 0.5) / (4 * k) * 3 - 1.5
-    radius = np.hypot(*np.meshgrid(middle, middle, indexing="ij"))
-    assert not search.grid.proven[radius > 1.0].any()
-    assert search.grid.proven[radius < 0.8].all()
-    again = Grid(-ends, ends, np.zeros(2, bool), start).halved().halved()  # as a file tells them
-    for part in search.found:
-        again.enter(part.at, part.k)
-    assert (again.proven == search.grid.proven).all()
