@@ -65,8 +65,7 @@ class StateSource:
         at_target -= max(0, own + at_start + at_target - size)  # all three may have been rounded up
         at_start -= max(0, own + at_start + at_target - size)
         parts = [self.problem.sample_domain(size - own - at_start - at_target, generator)]
-        parts.append(self._near_starts(at_start, generator))
-        parts.append(self._near_target(at_target, generator))
+        parts += [self._near_starts(at_start, generator), self._near_target(at_target, generator)]
         if own > 0:
             self._explore(policy, generator)
             index = torch.randint(len(self.visited), (own,), generator=generator, device=generator.device)
