@@ -43,7 +43,7 @@ Origin = tuple[str | Path, str | None, float | None, Mapping[str, Change]]
 Values = tuple[tuple[str, float], ...]  # of told parameters, by name
 
 
-class Told:
+class Tellable:
     """A function of a run that a call can tell parameters: `told` are their names."""
 
     def __init__(self, label: str, told: tuple[str, ...], tell: Callable[[Values], Any] | None) -> None:
@@ -59,7 +59,7 @@ class Told:
         return self._tell(tuple(sorted((name, float(value)) for name, value in told.items())))
 
 
-class Policy(Told):
+class Policy(Tellable):
     """Policy of a run as a function of arrays, at `control_rate` (Hz).
 
     `state_names` and `input_names` are those of x and u, `limits` (m,) half of the ranges of the inputs, `told` the
@@ -130,7 +130,7 @@ class Policy(Told):
         return self._make_gain()
 
 
-class Value(Told):
+class Value(Tellable):
     """Value function of a run as a function of arrays. `told` are the parameters that a call can tell it."""
 
     def __init__(

@@ -45,8 +45,8 @@ def tree(
     joints = _in_order(described, place)
     unknown = [ModelError(words, place) for words in _choose(described, joints, fixed, planar)]
     unknown += [ModelError(words, place) for words in _unmatched(joints, passive)]
-    added: set[str] = set()
-    unknown += [ModelError(words, place) for words in _add_efforts(joints, efforts, added)]
+    added, words_of_efforts = _add_efforts(joints, efforts)
+    unknown += [ModelError(words, place) for words in words_of_efforts]
     motors = _motors(joints, passive, None if validated.driven is None else validated.driven | added)
     messages = [(("joint", joint.name), words) for joint in joints for words in _faults(joint, joints)]
     messages += _faulty_inertias(described, joints)
@@ -151,22 +151,25 @@ def _unmatched(joints: Sequence[Any], passive: Collection[str]) -> Iterator[str]
             yield f"`{pattern}` of --passive matches no joint that moves.{suggestion(pattern, moving)}"
 
 
-def _add_efforts(joints: Sequence[Any], efforts: Mapping[str, float], added: set[str]) -> Iterator[str]:
-    """Give efforts (N m or N) to the joints that match their patterns, and add the names of these joints to `added`.
-
-    Yields messages for patterns that match no joint that can have a motor, and for impossible efforts.
-    """
+def _add_efforts(joints: Sequence[Any], efforts: Mapping[str, float]) -> tuple[set[str], list[str]]:
+    """Give efforts (N m or N) to the joints that match their patterns. Returns the names of these joints, and messages
+    for patterns that match no joint that can have a motor and for impossible efforts."""
+    added: set[str] = set()
+    messages: list[str] = []
     leading = {joint.name: joint for joint in joints if joint.type in MOVING and joint.mimic is None}
     for pattern, effort in efforts.items():
         names = [name for name in leading if fnmatchcase(name, pattern)]
         if not names:
-            yield f"`{pattern}` of --effort matches no joint that can have a motor.{suggestion(pattern, leading)}"
+            messages.append(
+                f"`{pattern}` of --effort matches no joint that can have a motor.{suggestion(pattern, leading)}"
+            )
         if not WEAKEST <= effort <= STRONGEST:
-            yield f"--effort {pattern}={effort:g}: write {WEAKEST:g} to {STRONGEST:g} (N m or N)."
+            messages.append(f"--effort {pattern}={effort:g}: write {WEAKEST:g} to {STRONGEST:g} (N m or N).")
         for name in names:
             limit = leading[name].limit or SimpleNamespace(lower=None, upper=None, velocity=None)
             limit.effort, leading[name].limit = effort, limit
         added.update(names)
+    return added, messages
 
 
 def _motors(joints: Sequence[Any], passive: Collection[str], driven: Collection[str] | None) -> list[str]:

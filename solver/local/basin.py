@@ -70,8 +70,8 @@ def find_basin(problem: Problem, hold: Hold, negligible: float = NEGLIGIBLE) -> 
     """Basin of a problem, or None. Bisection with rollouts finds its level.
 
     With told parameters it is the family of the basins of all contexts, whose level holds in every one of them.
-    hold: of the policy. negligible: error of the cost that is allowed, as a share
-    of the cost of the task from its starts. Raises SolverError if P changes too fast with the context.
+    hold: of the policy. negligible: error of the cost that is allowed, as a share of the cost of the task from its
+    starts. Raises SolverError if P changes too fast with the context.
     """
     found = _quadratic_form(problem)
     if found is None:

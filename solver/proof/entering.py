@@ -60,7 +60,7 @@ def entering(
     Raises SolverError where a box is outside the domain, and for robots or networks that the check does not know.
     """
     start = time.process_time()
-    boxes = Boxes(Loop(proof, equations, checkpoint, float(claim["spread"])), claim)
+    boxes = ClaimedBoxes(SampledLoop(proof, equations, checkpoint, float(claim["spread"])), claim)
     chosen = np.random.default_rng(seed).random(len(boxes.rows)) < 1 / one_of
     rows = boxes.rows[chosen] if chosen.any() else boxes.rows[:1]
     holds = boxes.verify(rows)
@@ -106,7 +106,7 @@ class Networks:
         self.angles, self.others = (arrays[name].astype(int) for name in ("angles", "others"))
         if not np.array_equal(self.arrays["target"], target.astype(np.float32)):
             raise SolverError("the proof is refused: the target is not that of the networks")
-        if "coefficients" in arrays or len(self.angles) + len(self.others) != len(target):
+        if "polynomial" in arrays or len(self.angles) + len(self.others) != len(target):
             raise SolverError("the check knows no networks of rotations or of told parameters")
         at = [*np.sin(target[self.angles]), *np.cos(target[self.angles]), *target[self.others] * self.arrays["scale"]]
         self.at_target, self.powers = np.array(at), Powers.up_to(len(target), ORDER)
@@ -194,7 +194,7 @@ def _column(jet: Jet, k: int) -> Jet:
     return Jet(jet.powers, jet.terms[..., k])
 
 
-class Loop:
+class SampledLoop:
     """One control period of the policy everywhere, for parameters in a box (p,)."""
 
     def __init__(self, proof: dict[str, Any], equations: Equations, checkpoint: Path, spread: float) -> None:
@@ -426,10 +426,10 @@ class Loop:
         return found
 
 
-class Boxes:
+class ClaimedBoxes:
     """The boxes of a claim, in the order in which they are said to enter the set. Raises SolverError for none."""
 
-    def __init__(self, loop: Loop, claim: dict[str, Any]) -> None:
+    def __init__(self, loop: SampledLoop, claim: dict[str, Any]) -> None:
         n, reach, shape = len(loop.target), claim["reach"], np.array(claim["shape"])
         self.around, self.loop = loop.around, loop
         self.lower = np.where(loop.around, -np.pi, loop.target - loop.bound)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import zipfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from solver.proof import entering, write
 from solver.proof.balls import Equations
 from solver.proof.basin import prove_basin
 from solver.proof.checker import _require_same
-from solver.proof.entering import LATE, Boxes, Loop, Networks
+from solver.proof.entering import LATE, ClaimedBoxes, Networks, SampledLoop
 from solver.proof.held_loop import HeldLoop
 from solver.proof.jets import Array, Sloped
 from solver.proof.reach import GRID, Grid, Reach, Search, Step, within
@@ -49,13 +50,15 @@ def proven() -> dict[str, Any]:
     return proof.about | {"claims": [proof.nominal.claim(0.0) | {"reach": reach.claim()}]}
 
 
-def boxes(proof: dict[str, Any], equations: Equations | None = None, checkpoint: Path = CHECKPOINT) -> Boxes:
+def boxes(proof: dict[str, Any], equations: Equations | None = None, checkpoint: Path = CHECKPOINT) -> ClaimedBoxes:
     """The boxes of a proof, of this model and these networks."""
-    return Boxes(Loop(proof, equations or _require_same(proof, None), checkpoint, 0.0), proof["claims"][0])
+    return ClaimedBoxes(
+        SampledLoop(proof, equations or _require_same(proof, None), checkpoint, 0.0), proof["claims"][0]
+    )
 
 
 @np.errstate(all="ignore")
-def shown(found: Boxes, step: int = 40) -> bool:
+def shown(found: ClaimedBoxes, step: int = 40) -> bool:
     """Whether some of the boxes, the last one among them, are shown."""
     return found.verify(found.rows[::-step])
 
@@ -106,7 +109,7 @@ def test_trajectories_of_wrong_robots_lie_within_one_period(share: float) -> Non
     t = generator.uniform(-1, 1, centre.shape)
     equations = _require_same(proof, None)
     with np.errstate(all="ignore"):
-        ends, inside = Loop(proof, equations, CHECKPOINT, spread).after(
+        ends, inside = SampledLoop(proof, equations, CHECKPOINT, spread).after(
             sets(centre, np.tile(share * loop.bound, (COUNT, 1)))
         )
     assert inside.mean() > 0.9
@@ -191,3 +194,9 @@ def test_a_checkpoint_of_other_things_is_refused(tmp_path: Path) -> None:
         stored.writestr("checkpoint/byteorder", "little")
     with pytest.raises(SolverError, match="does not know"):
         boxes(proven(), checkpoint=tmp_path / "checkpoint.pt")
+
+
+@pytest.mark.slow
+def test_networks_that_are_told_parameters_are_refused(trained_family: Callable[[str], Path]) -> None:
+    with pytest.raises(SolverError, match="told parameters"):
+        Networks(trained_family("pendulum") / "checkpoint.pt", np.zeros(2))
