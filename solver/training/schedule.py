@@ -119,10 +119,11 @@ class Schedule:
         nominal = self.settings.algorithm == "rfvi" and self.position <= self.refinement
         return nominal and self.position not in self._step_changes()
 
-    def next_phase(self) -> int:
+    def next_phase(self, met: float) -> int:
         """Position of the next phase: a new step length, the growth of the adversaries, the last phase, or the end.
 
-        It is the current position while the adversaries grow.
+        It is the current position while the adversaries grow. A training of rFVI does not end before V has met all of
+        them. met: their share of the full radii in the last iteration.
         """
         s, robust = self.settings, self.settings.algorithm == "rfvi"
         if robust and self.position >= self.refinement and self.adversary_share(self.position) < 1.0:
@@ -130,7 +131,7 @@ class Schedule:
         begins = self._step_changes()
         if robust and s.adversary_ramp[1] > 0.0:
             begins.append(self.refinement)
-        begins += [math.ceil(self.last_phase * s.iterations), s.iterations]
+        begins += [math.ceil(self.last_phase * s.iterations), *[s.iterations] * (met == 1.0 or not robust)]
         return min((begin for begin in begins if begin > self.position), default=self.position)
 
     def _step_changes(self) -> list[int]:
@@ -184,7 +185,7 @@ class Convergence:
     def observe(self, iteration: Iteration, row: dict[str, float]) -> None:
         """Let the schedule skip to its next phase, or repeat its position. A settled training ends with the first V
         against the full adversaries that is not better than the best."""
-        schedule = self.schedule
+        schedule, share = self.schedule, iteration.step.adversary_share
         evaluated = "return_mean" in row
         if evaluated:
             new = [row[name] for name in ("success_rate", "return_mean", "value_mismatch")]
@@ -199,10 +200,10 @@ class Convergence:
         agree = solved and (right or (same and min(successes) >= self.solved))
         schedule.settled = solved and (agree or schedule.settled)
         waits = enough and schedule.position == schedule.refinement
-        if schedule.settled and iteration.step.adversary_share == 1.0 and row.get("kept", math.inf) < schedule.number:
+        if schedule.settled and share == 1.0 and row.get("kept", math.inf) < schedule.number:
             schedule.go_to(schedule.settings.iterations)
         elif agree:
-            schedule.go_to(schedule.next_phase() if evaluated else schedule.position)
+            schedule.go_to(schedule.next_phase(share) if evaluated else schedule.position)
         elif waits and schedule.added < self.wait * schedule.settings.iterations:
             schedule.go_to(schedule.position - 1)
 

@@ -118,9 +118,11 @@ def test_adversaries_grow_step_by_step_after_a_wait() -> None:
     assert schedule.refinement == 70
     for position, phase in ((69, 70), (70, 70), (80, 80)):
         schedule.position = position
-        assert schedule.next_phase() == phase
+        assert schedule.next_phase(0.0) == phase
     schedule.position = 85
-    assert schedule.next_phase() > 85
+    assert schedule.next_phase(0.93) > 85
+    schedule.position = 90  # no step length changes any more
+    assert [schedule.next_phase(met) for met in (0.93, 1.0)] == [90, 100]
 
 
 @pytest.mark.parametrize(
@@ -237,4 +239,4 @@ def test_the_next_phase_is_where_the_steps_change_or_the_adversaries_begin(algor
     for k in range(20):
         schedule.position = k
         growing = algorithm == "rfvi" and k >= 10 and schedule.adversary_share(k) < 1.0  # from its first iteration on
-        assert schedule.next_phase() == (k if growing else next(begin for begin in begins if begin > k)), k
+        assert schedule.next_phase(1.0) == (k if growing else next(begin for begin in begins if begin > k)), k
