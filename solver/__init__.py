@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from solver.problem.parameters import Relative
     from solver.problem.problem import Problem
     from solver.runs.shipped import names as policies
-    from solver.training.presets import make_settings
-    from solver.training.settings import Settings
+    from solver.training.settings import Settings, make_settings
 
 #: Public name -> module and name in it.
 _NAMES = {

@@ -17,8 +17,7 @@ import numpy as np
 from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.importers.mechanism import Closure, Joint, Mechanism
-from modelgen.importers.mjcf_file import Compiled
-from modelgen.importers.mjcf_tree import MjcfTree
+from modelgen.importers.mjcf_tree import Compiled, MjcfTree
 from modelgen.importers.model_text import GUESS
 from modelgen.statement.joints import LARGEST
 

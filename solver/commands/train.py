@@ -14,8 +14,7 @@ from modelgen.commandline import Range
 from modelgen.commandline.program import warn
 from solver.commands.training import RunOptions, require_alone
 from solver.errors import SolverError
-from solver.training.presets import Algorithm
-from solver.training.settings import Settings
+from solver.training.settings import Algorithm, Settings
 
 COMMON = (
     "robot",
@@ -61,7 +60,7 @@ class Options(RunOptions):
 
 def undecided(given: Mapping[str, Any]) -> Collection[str]:
     """Settings whose defaults depend on a robot that is not given."""
-    from solver.training.presets import OF_ROBOT
+    from solver.training.settings import OF_ROBOT
 
     return () if "robot" in given else OF_ROBOT
 

@@ -31,8 +31,7 @@ from solver.problem.problem import Problem
 from solver.runs.folder import FIGURES, read_metrics, write_text
 from solver.runs.shipped import is_shipped, run_folder
 from solver.streams import EVALUATION_SEED
-from solver.training.run import KEYS
-from solver.training.solution import Solution, load_solution
+from solver.training.solution import KEYS, Solution, load_solution
 
 GRID = 161  # points of a map in each state
 DRAWN = 10  # rollouts in a figure

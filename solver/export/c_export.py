@@ -16,8 +16,7 @@ from torch import Tensor
 from modelgen.backends import c
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.export.c_folder import replay
-from solver.export.c_templates import (
+from solver.export.c_folder import (
     comment,
     domain,
     facts,
@@ -27,6 +26,7 @@ from solver.export.c_templates import (
     listed,
     names,
     origin,
+    replay,
     rotations,
 )
 from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL

@@ -5,8 +5,7 @@ from __future__ import annotations
 from modelgen.backends.fmu.archive import Unit, Variable, archive
 from solver.export.c_export import emit as emit_policy
 from solver.export.c_export import emit_observer
-from solver.export.c_folder import kernels
-from solver.export.c_templates import filled, names
+from solver.export.c_folder import filled, kernels, names
 from solver.training.solution import Solution
 from solver.value.told import Told, told_by
 
