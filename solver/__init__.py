@@ -54,7 +54,7 @@ _NAMES = {
     "page": "interface.page",
     "plot": "interface.plot",
     "policies": "runs.shipped.names",
-    "make_settings": "training.presets.make_settings",
+    "make_settings": "training.settings.make_settings",
     "resume": "interface.resume",
     "simulate": "evaluation.trajectory.simulate",
     "train": "interface.train",

@@ -313,9 +313,7 @@ def told_fields(problem: Problem, context: Context, name: str, degrees: Tensor, 
 def _shift(context: Context, name: str) -> dict[str, str]:
     """Fields of a target that moves: V is computed at the state minus what the context adds to the target."""
     if context.shift is None:
-        return {
-            **dict.fromkeys(("member_shift", "shift_target", "shifted", "plus_shift"), ""),
-        }
+        return {**dict.fromkeys(("member_shift", "shift_target", "shifted", "plus_shift"), "")}
     rows = ", ".join(f"{{{listed(row)}}}" for row in context.shift.tolist())
     add = "told->shift[s] += told->entries[i] * along[i][s];"
     return {

@@ -26,16 +26,7 @@ from typing import Any
 
 from solver.errors import SolverError
 from solver.proof import EMPTY, HELD, read, sha256
-from solver.proof.balls import (
-    Equations,
-    Number,
-    arb,
-    arb_mat,
-    ball,
-    ctx,
-    definite,
-    largest_norm,
-)
+from solver.proof.balls import Equations, Number, arb, arb_mat, ball, ctx, definite, largest_norm
 from solver.proof.closed_loop import ClosedLoop
 from solver.proof.entering import Entering, entering
 
