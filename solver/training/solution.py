@@ -62,14 +62,9 @@ class RunDescription(Description):
         return self.references
 
     @property
-    def chosen_names(self) -> tuple[str, ...]:
-        """Names of the told parameters without the references, which every run of the robot is told."""
-        return tuple(name for name in self.told_names if name not in self.references)
-
-    @property
     def name(self) -> str:
-        """Name of the run folder: robot, algorithm, preset, told parameters and seed."""
-        told = "".join(f"-{name}" for name in self.chosen_names)
+        """Name of the run folder: robot, algorithm, preset, told parameters (references are always told) and seed."""
+        told = "".join(f"-{name}" for name in self.told_names if name not in self.references)
         return f"{self.robot}-{self.settings.algorithm}-{self.preset}{told}-seed{self.settings.seed}"
 
     @property
