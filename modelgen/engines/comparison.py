@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from modelgen import loader
 from modelgen.arrays import Array, on_sphere
 from modelgen.derivation import model_file
 from modelgen.derivation.derive import equations_of_motion
@@ -26,7 +27,6 @@ from modelgen.engines import builder, load
 from modelgen.engines.engine import STEP, Engine, differences
 from modelgen.engines.mujoco import ASSETS
 from modelgen.errors import ModelError, shortened
-from modelgen.loader import load as load_robot
 from modelgen.metadata import Metadata, Tangent
 from modelgen.statement.robot import Robot
 from modelgen.verification import Verification, subject
@@ -68,7 +68,7 @@ def verify_against(engine: str, model: str, mjcf: Path | None = None, directory:
     robot, _, manifest = subject(model, directory)
     equations = equations_of_motion(robot)
     check_domain(robot, equations)
-    kernels = load_robot(robot.name, backend="casadi", directory=directory)
+    kernels = loader.load(robot.name, backend="casadi", directory=directory)
     file = mjcf or description(robot, model_file.find(model))
     checks = against(engine, robot, equations, kernels, manifest.metadata, file)
     return Verification(robot.name, checks, time.perf_counter() - start)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from modelgen import loader
 from modelgen.arrays import Array
 from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import Manifest
@@ -22,7 +23,6 @@ from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.loops import refined
 from modelgen.derivation.mechanics import MECHANICS
 from modelgen.errors import ArtifactError, ModelError, Place
-from modelgen.loader import load as load_robot
 from modelgen.proof.findings import REFUTED, TimeLimits, derived_findings, guard_findings
 from modelgen.statement.robot import Robot
 from modelgen.verification.checks import LIMITS, PRECISIONS, Check, Points, counts, sample_points, table
@@ -73,10 +73,10 @@ def verify_artifact(
     robot, folder, manifest = subject(model, directory)
     equations = equations_of_motion(robot)
     if briefly:
-        checks = quick(robot, equations, load_robot, directory)
+        checks = quick(robot, equations, loader.load, directory)
         return Verification(robot.name, checks, time.perf_counter() - start)
     check_domain(robot, equations)
-    checks = verify(robot, equations, load_robot, directory, proof_seconds)
+    checks = verify(robot, equations, loader.load, directory, proof_seconds)
     seconds = time.perf_counter() - start
     try:
         artifact.keep_proof(folder, manifest, counts(checks), seconds)
