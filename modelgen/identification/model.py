@@ -193,11 +193,7 @@ class Model:
     """
 
     def __init__(
-        self,
-        robot: CompiledRobot,
-        estimate: Sequence[Kind] = (),
-        longest_delay: float = 0.05,
-        known_delay: float = 0.0,
+        self, robot: CompiledRobot, estimate: Sequence[Kind] = (), longest_delay: float = 0.05, known_delay: float = 0.0
     ) -> None:
         self.robot, self.known_delay = robot, known_delay
         self.tangent = Tangent(robot.metadata)
