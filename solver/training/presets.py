@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any, Literal
 
-from modelgen.errors import suggestion
+from modelgen.errors import checked, suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.adversaries import Adversary
@@ -79,6 +79,7 @@ Algorithm = Literal["rfvi", "cfvi"]
 ALGORITHMS = ("rfvi", "cfvi")
 
 
+@checked(SolverError)
 def make_settings(
     preset: str,
     robot: CompiledRobot,

@@ -118,9 +118,9 @@ def test_a_driven_joint_that_does_not_exist_or_is_fixed_is_warned_of(
 
 
 def test_a_pattern_that_matches_no_moving_joint_is_refused(written: Callable[..., Path]) -> None:
-    with pytest.raises(ModelError, match=re.escape("`lamda` of --passive matches no joint that moves. Did you")):
+    with pytest.raises(ModelError, match=re.escape("`lamda` of passive matches no joint that moves. Did you")):
         model_file(written(*ROBOT), "machine", passive=["lamda"])
-    with pytest.raises(ModelError, match="`mount` of --passive"):
+    with pytest.raises(ModelError, match="`mount` of passive"):
         model_file(written(*ROBOT), "machine", passive=["mount"])
 
 

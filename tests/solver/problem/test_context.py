@@ -107,10 +107,10 @@ def test_wrong_names_and_ranges_are_refused(load: Load, words: list[str], messag
 
 
 def test_a_parameter_without_effect_and_one_that_no_input_holds_are_refused(odd: CompiledRobot, load: Load) -> None:
-    with pytest.raises(SolverError, match=r"--given load: .*odd"):
+    with pytest.raises(SolverError, match=r"given load: .*odd"):
         resolve(odd, ["load"])
     assert resolve(odd, {"load": (0.0, 0.5)}) == (Given("load", 0.0, 0.5),)
-    with pytest.raises(SolverError, match="--given wall"):
+    with pytest.raises(SolverError, match="given wall"):
         resolve(odd, ["wall"])
     with pytest.raises(SolverError, match="at most 5"):
         resolve(load("furuta"), load("furuta").parameter_names)

@@ -172,7 +172,7 @@ def test_the_boundary_of_every_basin_has_its_level(made: tuple[Problem, Ensemble
 
 def test_a_form_that_a_polynomial_misses_is_refused(load: Load) -> None:
     problem = Problem(load("pendulum"), given=(Given("length", 0.01, 50.0),))
-    with pytest.raises(SolverError, match=r"length: .*--given length=0\.8x:1\.2x"):
+    with pytest.raises(SolverError, match=r"length: .*given length=0\.8x:1\.2x"):
         find_basin(problem, Hold(1.0))
 
 
