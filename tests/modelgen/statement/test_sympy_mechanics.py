@@ -93,7 +93,7 @@ def test_an_input_that_acts_late_is_that_of_energies(how: str) -> None:
             robot.potential_energy(mass * 9.81 * sp.cos(s))
             robot.apply(s, late)
         cost = dict(state_cost=s**2, action_cost=Quadratic(0.1), start={})
-        robot.task(**cost, horizon=2, weight_at_horizon=0.5, control_rate=50)  # type: ignore[arg-type]
+        robot.task(**cost, horizon=2, weight_at_horizon=0.5, control_rate=50)
         random = np.random.default_rng(0)
         return np.asarray(modelgen.compile(robot).dynamics(random.normal(size=(5, 3)), random.normal(size=(5, 1))))
 
