@@ -9,6 +9,7 @@ not fast, and costs at most COST_ERROR more than e^T P e.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from solver.game.policies import Hold
 from solver.local.linearization import Linearization, holding, linearization, linearize
 from solver.plants.outcome import controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
-from solver.value.family import Basin, BasinFamily, composed, exponents, factored, terms
+from solver.value.family import REACH, Basin, BasinFamily, composed, exponents, factored, terms
 from solver.value.features import times
 
 REST = 1e-6  # limits per second: a slower drift at the target is an equilibrium
@@ -69,7 +70,9 @@ def _cost_to_go(local: Linearization, discount_rate: float) -> tuple[Array, floa
 def find_basin(problem: Problem, hold: Hold, negligible: float = NEGLIGIBLE) -> Basin | BasinFamily | None:
     """Basin of a problem, or None. Bisection with rollouts finds its level.
 
-    With told parameters it is the family of the basins of all contexts, whose level holds in every one of them.
+    Where the inputs reach a motion by manoeuvres only, as that of a car across its wheels, no level is good, and the
+    basin is empty. The Riccati equation then gives what it costs to stand beside the target: a form that measures
+    errors up to the cost of the task. With told parameters it is the family of the basins of all contexts, whose level holds in every one of them.
     hold: of the policy. negligible: error of the cost that is allowed, as a share of the cost of the task from its
     starts. Raises SolverError if P changes too fast with the context.
     """
@@ -91,7 +94,10 @@ def find_basin(problem: Problem, hold: Hold, negligible: float = NEGLIGIBLE) -> 
             good = between
         else:
             bad = between
-    return basin(good) if good > -HALVINGS else None
+    if good > -HALVINGS:
+        return basin(good)
+    form = make(0.0)
+    return replace(form, unit=allowed / (negligible * REACH)) if isinstance(form, Basin) else None
 
 
 def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | BasinFamily], float] | None:
@@ -262,7 +268,7 @@ def near_target(problem: Problem, family: Basin | BasinFamily, size: int, genera
     limits, cost = problem.tangent_limits.double(), basin.cost.double()
     values, vectors = torch.linalg.eigh(cost * limits * limits[:, None])
     exponent = torch.rand(size, 1, generator=generator, device=device)
-    level = column(basin.level) * NEAREST * SPREAD**exponent
+    level = column(basin.scale) * NEAREST * SPREAD**exponent
     away = torch.randn(size, len(limits), generator=generator, device=device)
     away = away / torch.linalg.vector_norm(away, dim=1, keepdim=True)
     axes = (values.clamp_min(0.0) / level.double() + 1.0).rsqrt()  # half axes, as shares of the limits

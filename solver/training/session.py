@@ -81,7 +81,7 @@ class Session:
             self._restore(checkpoint)
         elif settings.basin and (basin := find_basin(self.problem, settings.hold)):
             self.value.place(basin)
-            if bool(self.problem.fast.any()):
+            if bool(self.problem.fast.any()) and not basin.empty:
                 self.value.become_form()
             self._begin_with(basin)
         else:
@@ -116,7 +116,7 @@ class Session:
     def _begin_with(self, basin: Basin | BasinFamily | None) -> None:
         """Draw states and make optimisers for the value function with this basin."""
         self.states.basin = basin
-        if basin is not None:
+        if basin is not None and not basin.empty:
             self.value.hold(self.problem.fast)
         self.fitter.renew(self.value)
 
@@ -131,7 +131,8 @@ class Session:
         """Inverse of `checkpoint`."""
         try:
             self.value.load_state_dict(checkpoint["ensemble"])
-            self._begin_with(None if self.value.frame.basin.empty else self.value.frame.basin)
+            basin = self.value.frame.basin
+            self._begin_with(None if basin.empty and not self.value.basin.unit else basin)
             for optimiser, state in zip(self.fitter.optimisers, checkpoint["optimisers"], strict=True):
                 optimiser.restore(state)
             self.states.visited = self._buffer(checkpoint["visited"])
