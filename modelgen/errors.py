@@ -19,7 +19,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 LONGEST = 4000  # characters of a message
 #: A command in backticks, or an option, which messages name as the command line does.
 _OPTION = re.compile(r"(`[^`]*`)|--([a-z][a-z-]*)")
-_ARGUMENTS = {"set": "parameters"}  # with another name than their option
+_ARGUMENTS = {"set": "parameters", "effort": "efforts"}  # with another name than their option
 _commands = [0]  # that run
 
 

@@ -155,8 +155,8 @@ def test_efforts_from_outside_give_motors(
     driven = model_file(written(*parts, transmission("turn")), "machine", efforts={"swing": 0.3})
     assert [each.symbol.name for each in load_text(driven, tmp_path).inputs] == ["swing_effort"]
     for efforts, words in (
-        ({"twist": 1.0}, "`twist` of --effort matches"),
-        ({"turn": -1.0}, "--effort turn=-1: write"),
+        ({"twist": 1.0}, "`twist` of efforts matches"),
+        ({"turn": -1.0}, "efforts turn=-1: write"),
     ):
         with pytest.raises(ModelError, match=words):
             model_file(path, "machine", efforts=efforts)

@@ -97,8 +97,8 @@ def test_ranges_are_the_bounds_or_given_ones(load: Load, words: list[str], expec
         (["mass=0.4:1"], "exceeds the bounds of the model file, 0.5 to 2 kg"),
         (["mass=1:1"], "there is nothing to tell"),
         (["mass", "mass=1:2"], "names mass twice"),
-        (["mass=1"], "cannot read --given mass=1"),
-        (["mass=a:b"], "cannot read --given mass=a:b"),
+        (["mass=1"], "cannot read given mass=1"),
+        (["mass=a:b"], "cannot read given mass=a:b"),
     ],
 )
 def test_wrong_names_and_ranges_are_refused(load: Load, words: list[str], message: str) -> None:
