@@ -14,9 +14,12 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from modelgen.errors import ModelError, suggestion
-from modelgen.metadata import State
+
+if TYPE_CHECKING:
+    from modelgen.metadata import State  # which imports NumPy; help does not need it
 
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _TURNS = re.compile(r"([+-]?)(\d*\.?\d*)\*?pi(?:/(\d+\.?\d*))?", re.ASCII)
