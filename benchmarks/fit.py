@@ -19,8 +19,8 @@ from networks import WEIGHTS, product_bound_us
 from solver.fvi.fit import FitPlan, fit_ensemble
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.training.presets import PRESETS, make_settings
 from solver.training.session import workers_of
+from solver.training.settings import PRESETS, make_settings
 from solver.training.solution import make_ensemble, make_optimiser
 
 

@@ -36,7 +36,7 @@ from solver.plants.outcome import Controller, controller, rollouts, sample_start
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.training.presets import make_settings
+from solver.training.settings import make_settings
 from solver.training.solution import make_ensemble
 from solver.value.family import Basin
 

@@ -40,7 +40,7 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main as solver
 from solver.evaluation.evaluation import evaluate
 from solver.runs.kinds import kind_in
-from solver.training.presets import make_settings
+from solver.training.settings import make_settings
 
 Array = NDArray[np.float64]
 

@@ -20,9 +20,9 @@ from solver.game.adversaries import make_adversaries
 from solver.game.game import Game
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.training.presets import PRESETS, make_settings
 from solver.training.schedule import Schedule
 from solver.training.session import workers_of
+from solver.training.settings import PRESETS, make_settings
 from solver.training.solution import make_ensemble
 from solver.value.frozen import FrozenValue
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from modelgen.statement.action_costs import ActionCost, LogCos, Quadratic, Tanh
     from modelgen.statement.robot import Robot
     from modelgen.statement.tasks import smooth_barrier
+    from modelgen.verification import verify_artifact as verify
 
 __all__ = [
     "ActionCost",
@@ -27,6 +28,7 @@ __all__ = [
     "compile",
     "load",
     "smooth_barrier",
+    "verify",
 ]
 
 # A name is imported at its first use, so that loading a built robot does not import SymPy.
@@ -43,6 +45,7 @@ _NAMES = {
     "compile": "builder.compile",
     "load": "loader.load",
     "smooth_barrier": "statement.tasks.smooth_barrier",
+    "verify": "verification.verify_artifact",
 }
 
 

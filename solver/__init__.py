@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from solver.problem.parameters import Relative
     from solver.problem.problem import Problem
     from solver.runs.shipped import names as policies
-    from solver.training.presets import make_settings
-    from solver.training.settings import Settings
+    from solver.training.settings import Settings, make_settings
 
 #: Public name -> module and name in it.
 _NAMES = {
@@ -55,7 +54,7 @@ _NAMES = {
     "page": "interface.page",
     "plot": "interface.plot",
     "policies": "runs.shipped.names",
-    "make_settings": "training.presets.make_settings",
+    "make_settings": "training.settings.make_settings",
     "resume": "interface.resume",
     "simulate": "evaluation.trajectory.simulate",
     "train": "interface.train",

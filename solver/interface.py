@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -17,13 +17,13 @@ from solver.errors import SolverError
 from solver.evaluation.evaluation import Evaluation, evaluate
 from solver.plants import PlantName
 from solver.policy import Policy, Value, load_policy, load_value
-from solver.preflight.check import preflight
+from solver.preflight.check import Preflight, preflight
 from solver.problem.given import GivenRanges
 from solver.problem.parameters import Change
 from solver.problem.robots import load_robot
 from solver.runs.artifact import ARTIFACT
-from solver.runs.folder import Report, read_metrics
-from solver.runs.kinds import Description, kind_of, kind_that_trains, start, warn_unfinished
+from solver.runs.folder import Pace, Report, pace, read_metrics
+from solver.runs.kinds import Description, Kind, kind_of, kind_that_trains, start, warn_unfinished
 from solver.runs.kinds import resume as resume_run
 from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
 from solver.training.lifecycle import Adversaries, plan
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 Format = Literal["c", "onnx", "js", "fmu"]
 Callback = Callable[[dict[str, float]], bool | None]
+PLANNED = ("adversaries", "identified", "given", "start_from")  # choices of value iteration alone
 
 
 class Run:
@@ -94,6 +95,16 @@ class Run:
     def metrics(self) -> list[dict[str, float]]:
         """Metrics of every iteration."""
         return read_metrics(self.folder)
+
+    @property
+    def pace(self) -> Pace | None:
+        """Seconds until the policy had 99 % of its final return; None before the first evaluation."""
+        return pace(self.metrics)
+
+    @property
+    def diagnosis(self) -> str:
+        """Paragraph on a finished run that does not solve its task, with changes to try; empty for other runs."""
+        return self._kind.training.diagnosis(self.folder)
 
     def evaluate(
         self,
@@ -212,49 +223,79 @@ def train(
     folder with a run or a target that no input holds, ModelError for an unknown robot, DivergenceError if the training
     diverges.
     """
-    kind = kind_that_trains(algorithm)
-    artifact: Path | None = None
-    if isinstance(robot, CompiledRobot):
-        artifact, generated = robot.folder, str(robot.folder.parent)
-        robot = robot.name
-    if kind.command == "train":
-        compiled, run = plan(
-            robot,
-            generated,
-            algorithm=algorithm,
-            preset=preset,
-            adversaries=adversaries,
-            identified=identified,
-            given=given,
-            start_from=start_from,
-            **settings,
-        )
-        folder = Path("runs") / run.name if out is None else Path(out)
-        if artifact is not None:
-            run = replace(run, generated=str(folder / ARTIFACT))
+    new = new_training(
+        robot,
+        algorithm=algorithm,
+        adversaries=adversaries,
+        preset=preset,
+        out=out,
+        generated=generated,
+        identified=identified,
+        given=given,
+        start_from=start_from,
+        preview=preview,
+        unheld_target=unheld_target,
+        **settings,
+    )
+    with stoppable(callback) as report:
+        new.start(report, overwrite)
+    return Run(new.folder)
+
+
+@dataclass(frozen=True)
+class NewTraining:
+    """A training that is planned and has not begun."""
+
+    kind: Kind
+    description: Description
+    folder: Path
+    robot: CompiledRobot  # with float32 kernels on the CPU and the parameters of the training
+    check: Callable[[], Preflight]  # of value iteration: raises SolverError for a training that must fail
+
+    def start(self, report: Report, overwrite: bool = False, say: Callable[[Preflight], None] | None = None) -> None:
+        """Check and train. say: gets what the checks found; without it, their warnings are given with `warnings`."""
 
         def before() -> None:
-            checks = preflight(compiled, run, preview, unheld_target)
+            checks = self.check()
+            if say is not None:
+                say(checks)
+                return
             for text in checks.warnings:
-                warnings.warn(worded(text), stacklevel=4)
+                warnings.warn(worded(text), stacklevel=6)
 
-        with stoppable(callback) as report:
-            start(kind, run, folder, report, overwrite, before, compiled)
-    else:
-        _refuse(
-            algorithm,
-            compiled_in_memory=artifact,
-            adversaries=adversaries,
-            identified=identified,
-            given=given or None,
-            start_from=start_from,
-        )
+        start(self.kind, self.description, self.folder, report, overwrite, before, self.robot)
+
+
+def new_training(
+    robot: str | CompiledRobot,
+    *,
+    algorithm: str = "rfvi",
+    out: str | Path | None = None,
+    generated: str | None = None,
+    preview: float = 20.0,
+    unheld_target: bool = False,
+    **choices: Any,
+) -> NewTraining:
+    """A training of any kind, its folder and its checks; the arguments are those of `train`, whose errors it raises.
+
+    Another algorithm than value iteration takes none of adversaries, identified, given, start_from and preset.
+    """
+    kind, artifact = kind_that_trains(algorithm), None
+    if isinstance(robot, CompiledRobot):
+        artifact, generated, robot = robot.folder, str(robot.folder.parent), robot.name
+    if kind.command != "train":
+        refused = {name: choices.pop(name, None) for name in PLANNED}
+        _refuse(algorithm, compiled_in_memory=artifact, **refused | {"given": refused["given"] or None})
+        choices.pop("preset", None)
         compiled = load_robot(robot, "cpu", generated)
-        described = kind.training.describe(compiled, generated, algorithm=algorithm, **settings)
+        described = kind.training.describe(compiled, generated, algorithm=algorithm, **choices)
         folder = Path("runs") / described.name if out is None else Path(out)
-        with stoppable(callback) as report:
-            start(kind, described, folder, report, overwrite, robot=compiled)
-    return Run(folder)
+        return NewTraining(kind, described, folder, compiled, lambda: Preflight((), ()))
+    compiled, run = plan(robot, generated, algorithm=algorithm, **choices)
+    folder = Path("runs") / run.name if out is None else Path(out)
+    if artifact is not None:
+        run = replace(run, generated=str(folder / ARTIFACT))
+    return NewTraining(kind, run, folder, compiled, lambda: preflight(compiled, run, preview, unheld_target))
 
 
 class _Stop(Exception):

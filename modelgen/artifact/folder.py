@@ -289,7 +289,8 @@ def write(folder: Path, manifest: Manifest, files: Mapping[str, bytes], report: 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(folder):
-            write_together({folder / name: data for name, data in content.items() if not _holds(folder / name, data)})
+            places = {folder / name: data for name, data in content.items()}
+            write_together({at: data for at, data in places.items() if not at.is_file() or at.read_bytes() != data})
             _remove_leftovers(folder, content)
     except OSError as error:
         raise ArtifactError(
@@ -313,10 +314,6 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _holds(path: Path, data: bytes) -> bool:
-    return path.is_file() and path.read_bytes() == data
 
 
 def _remove_leftovers(folder: Path, current: Collection[str]) -> None:

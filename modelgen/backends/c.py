@@ -281,10 +281,5 @@ def _driver(program: Program, robot: str) -> str:
         usage.append(f"  {function.name}: {' '.join(argument.name for argument in function.arguments)}\\n")
     inputs, outputs = (max(column) for column in zip(*widths, strict=True))
     return _DRIVER.format(
-        name=robot,
-        inputs=inputs,
-        outputs=outputs,
-        sizes="\n".join(sizes),
-        calls="\n".join(calls),
-        usage="".join(usage),
+        name=robot, inputs=inputs, outputs=outputs, sizes="\n".join(sizes), calls="\n".join(calls), usage="".join(usage)
     )

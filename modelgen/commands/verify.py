@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
 from modelgen.commandline.program import FAILED
-from modelgen.errors import ArtifactError, ModelError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from modelgen.artifact.manifest import Manifest
-    from modelgen.statement.robot import Robot
-    from modelgen.verification.checks import Check
+from modelgen.errors import ModelError
 
 
 @dataclass(frozen=True)
@@ -48,48 +40,17 @@ def run(options: Options) -> int:
         raise ModelError("--mjcf belongs to one robot and engine: modelgen verify NAME --against mujoco --mjcf PATH.")
     if options.quick and options.against:
         raise ModelError("--quick is a shorter form of the proof by 50 digits; leave it out with --against.")
-    return FAILED if sum(_failed(model, options) for model in options.models) else 0
+    if options.against:
+        from modelgen.engines.comparison import verify_against
 
+        results = (verify_against(options.against, model, options.mjcf, options.generated) for model in options.models)
+    else:
+        from modelgen.verification import verify_artifact
 
-def _failed(model: str, options: Options) -> bool:
-    """Check a model and print the table; whether a check failed."""
-    from modelgen.artifact import folder as artifact
-    from modelgen.verification import subject
-    from modelgen.verification.checks import counts, table
-
-    start = time.perf_counter()
-    robot, folder, manifest = subject(model, options.generated)
-    checks = _checks(model, robot, manifest, options)
-    number, seconds = counts(checks), time.perf_counter() - start
-    end = "; a full proof: leave out --quick" if options.quick else ""
-    print(f"{robot.name}\n{table(checks)}")
-    print(
-        f"  {number['passed']} checks passed, {number['failed']} failed, {number['skipped']} skipped, "
-        f"in {seconds:.1f} s{end}"
-    )
-    if not options.quick and options.against is None:
-        try:
-            artifact.keep_proof(folder, manifest, number, seconds)
-        except ArtifactError as error:
-            print(f"  warning: {error} The result is not kept.")
-    return number["failed"] > 0
-
-
-def _checks(model: str, robot: Robot, manifest: Manifest, options: Options) -> Sequence[Check]:
-    """The checks against the model file, or against the engine."""
-    from modelgen import verification
-    from modelgen.derivation import model_file
-    from modelgen.derivation.derive import equations_of_motion
-    from modelgen.derivation.domain_checks import check_domain
-    from modelgen.engines.comparison import against, description
-    from modelgen.loader import load
-
-    equations = equations_of_motion(robot)
-    if options.quick:
-        return verification.quick(robot, equations, load, options.generated)
-    check_domain(robot, equations)
-    if options.against is None:
-        return verification.verify(robot, equations, load, options.generated, options.proof_seconds)
-    kernels = load(robot.name, backend="casadi", directory=options.generated)
-    file = options.mjcf or description(robot, model_file.find(model))
-    return against(options.against, robot, equations, kernels, manifest.metadata, file)
+        settings = options.generated, options.quick, options.proof_seconds
+        results = (verify_artifact(model, *settings) for model in options.models)
+    failed = False
+    for result in results:
+        print(result.text("; a full proof: leave out --quick" if options.quick else ""))
+        failed |= not result.holds
+    return FAILED if failed else 0

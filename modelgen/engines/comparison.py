@@ -7,6 +7,7 @@ units in the last place, and the error of the engine's finite differences.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,8 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from modelgen import loader
 from modelgen.arrays import Array, on_sphere
+from modelgen.derivation import model_file
+from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata as described
+from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.numeric import numpy_evaluator, samples
 from modelgen.engines import builder, load
@@ -24,6 +29,7 @@ from modelgen.engines.mujoco import ASSETS
 from modelgen.errors import ModelError, shortened
 from modelgen.metadata import Metadata, Tangent
 from modelgen.statement.robot import Robot
+from modelgen.verification import Verification, subject
 from modelgen.verification.checks import Check, natural_scale, numbers, perturbed
 
 SAMPLES = 64
@@ -34,13 +40,13 @@ ZERO = 1e-12  # share of the scale of an entry's row and column: rounded lengths
 RESOLVED = 1e-3  # share of this scale; an entry with a larger tolerance is lost in noise
 
 
-def description(robot: Robot, model_file: Path) -> Path | None:
+def description(robot: Robot, file: Path) -> Path | None:
     """The MJCF file of a robot: NAME.xml beside its model file, or in models/assets for a shipped robot.
 
     None for a robot with links and without such a file: the engine is then made from the links. Raises ModelError for
     a robot without links and without such a file.
     """
-    places = [model_file.with_suffix(".xml"), ASSETS / f"{robot.name}.xml"]
+    places = [file.with_suffix(".xml"), ASSETS / f"{robot.name}.xml"]
     for place in places:
         if place.is_file():
             return place
@@ -51,6 +57,21 @@ def description(robot: Robot, model_file: Path) -> Path | None:
         f"{shortened(places[1])} exists. Describe the robot in MJCF, with joints named like the coordinates and "
         "actuators named like the inputs, and pass it with --mjcf PATH."
     )
+
+
+def verify_against(engine: str, model: str, mjcf: Path | None = None, directory: Path | None = None) -> Verification:
+    """Comparison of the artifact of a model file, by its name or path, with an engine. mjcf: by default `description`.
+
+    Raises ModelError as `compare`, and if the artifact was made from another content of the file.
+    """
+    start = time.perf_counter()
+    robot, _, manifest = subject(model, directory)
+    equations = equations_of_motion(robot)
+    check_domain(robot, equations)
+    kernels = loader.load(robot.name, backend="casadi", directory=directory)
+    file = mjcf or description(robot, model_file.find(model))
+    checks = against(engine, robot, equations, kernels, manifest.metadata, file)
+    return Verification(robot.name, checks, time.perf_counter() - start)
 
 
 def against(

@@ -110,11 +110,7 @@ class _AppliedForces:
     """The forces of the model file at one set of parameters."""
 
     def __init__(
-        self,
-        value: Callable[..., Array],
-        slope: Callable[..., Array],
-        parameters: Sequence[float],
-        tangent: Tangent,
+        self, value: Callable[..., Array], slope: Callable[..., Array], parameters: Sequence[float], tangent: Tangent
     ) -> None:
         self._functions = value, slope
         self._parameters, self._tangent = parameters, tangent

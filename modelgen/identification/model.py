@@ -58,7 +58,7 @@ def simulate(
     """
     N, n, p = *starts.shape, len(theta)
     tangent = Tangent(robot.metadata)
-    pushes = np.zeros((n, 0)) if pushes is None else pushes
+    pushes = np.zeros((n, 0)) if pushes is None else np.ascontiguousarray(pushes)  # of one kind: Numba compiles each
     longest, inputs = windows.longest or safe_step(robot), np.array(driven, np.intp)
     others = p + pushes.shape[1] + len(inputs)
     z = np.concatenate([starts[..., None], tangent.basis(starts), np.zeros((N, n, others))], axis=2)
@@ -193,11 +193,7 @@ class Model:
     """
 
     def __init__(
-        self,
-        robot: CompiledRobot,
-        estimate: Sequence[Kind] = (),
-        longest_delay: float = 0.05,
-        known_delay: float = 0.0,
+        self, robot: CompiledRobot, estimate: Sequence[Kind] = (), longest_delay: float = 0.05, known_delay: float = 0.0
     ) -> None:
         self.robot, self.known_delay = robot, known_delay
         self.tangent = Tangent(robot.metadata)

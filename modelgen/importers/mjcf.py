@@ -12,10 +12,9 @@ import numpy as np
 
 from modelgen.errors import ModelError, Place
 from modelgen.importers.mechanism import Mechanism
-from modelgen.importers.mjcf_file import Compiled, compile_file
 from modelgen.importers.mjcf_forces import MjcfCommand, MjcfForces, read_forces
 from modelgen.importers.mjcf_loops import LoopReader
-from modelgen.importers.mjcf_tree import MjcfTree
+from modelgen.importers.mjcf_tree import Compiled, MjcfTree, compile_file
 from modelgen.importers.writer import Writer
 from modelgen.statement.checker import robot_name
 

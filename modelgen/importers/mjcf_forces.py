@@ -13,7 +13,7 @@ from numpy.polynomial import Polynomial
 from modelgen.errors import ModelError, Place, suggestion
 from modelgen.importers.mechanism import Actuator, Coupling, Passive
 from modelgen.importers.mjcf_actuators import ActuatorReader, Sum
-from modelgen.importers.mjcf_file import Compiled
+from modelgen.importers.mjcf_tree import Compiled
 
 HINGED = 2  # the smallest number of MuJoCo's types of joints with one coordinate
 PLACES = {

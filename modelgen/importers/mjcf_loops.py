@@ -17,8 +17,7 @@ import numpy as np
 from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.importers.mechanism import Closure, Joint, Mechanism
-from modelgen.importers.mjcf_file import Compiled
-from modelgen.importers.mjcf_tree import MjcfTree
+from modelgen.importers.mjcf_tree import Compiled, MjcfTree, frame_at
 from modelgen.importers.model_text import GUESS
 from modelgen.statement.joints import LARGEST
 
@@ -54,20 +53,13 @@ def equalities(compiled: Compiled) -> list[Equality]:
         ends = int(model.eq_obj1id[index]), int(model.eq_obj2id[index])
         upright = np.array([1.0, 0, 0, 0])
         if int(model.eq_objtype[index]) == int(enums.mjtObj.mjOBJ_SITE):
-            first, second = (_frame(enums, model.site_pos[site], model.site_quat[site]) for site in ends)
+            first, second = (frame_at(model.site_pos[site], model.site_quat[site]) for site in ends)
             ends = int(model.site_bodyid[ends[0]]), int(model.site_bodyid[ends[1]])
         else:
             place, turned = (values[3:6], values[6:10]) if welded else (values[:3], upright)
-            first = _frame(enums, place, turned)
-            second = _frame(enums, values[:3] if welded else values[3:6], upright)
+            first = frame_at(place, turned)
+            second = frame_at(values[:3] if welded else values[3:6], upright)
         result.append(Equality(ends, (first, second), welded, elements[int(index)]))
-    return result
-
-
-def _frame(mujoco: Any, position: Array, quaternion: Array) -> Array:
-    result, matrix = np.eye(4), np.empty(9)
-    mujoco.mju_quat2Mat(matrix, quaternion / np.linalg.norm(quaternion))
-    result[:3, :3], result[:3, 3] = matrix.reshape(3, 3), position
     return result
 
 

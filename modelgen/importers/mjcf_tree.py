@@ -1,18 +1,111 @@
-"""Links and joints of a compiled MJCF file: a body is one link for each of its joints."""
+"""Links and joints of an MJCF file as MuJoCo compiles it, and the notes of what a model file cannot hold.
+
+MuJoCo resolves defaults, classes, includes, frames and units. Meshes are read only where a body's mass follows from
+them. A body is one link for each of its joints.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+import warnings
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from modelgen.arrays import Array
+from modelgen.engines.engine import package
 from modelgen.errors import ModelError, Place, suggestion
 from modelgen.importers.mechanism import BALL, FLOATING, GROUND, IN_PLANE, Inertial, Joint, Link, Push
-from modelgen.importers.mjcf_file import Compiled
+
+LINE = re.compile(r"\bline (\d+)")
+
+
+@dataclass
+class Compiled:
+    """A file as MuJoCo compiles it. left_out: what a model file cannot hold, and the lines where it stands."""
+
+    path: Path
+    mujoco: Any
+    spec: Any
+    model: Any
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+
+    def leave_out(self, what: str, *elements: Any) -> None:
+        """Note that elements of the specification are not carried over."""
+        self.left_out.setdefault(what, []).extend(self.line(element) for element in elements)
+
+    def line(self, element: Any) -> str:
+        """The line of an element; empty where the file includes others, so that MuJoCo's line may be theirs."""
+        found = LINE.search(element.info or "")
+        return found[1] if found and not self._includes else ""
+
+    def place(self, element: Any) -> Place:
+        """The file and the line of an element."""
+        return Place(str(self.path), int(self.line(element) or 1))
+
+    def __post_init__(self) -> None:
+        text = self.path.read_text(encoding="utf-8", errors="replace")
+        self._joint_names: list[str] = []
+        self._includes = any(tag in text for tag in ("<include", "<attach", "<model "))
+
+    def joint_name(self, index: int) -> str:
+        """The name of a joint; one without a name is named after its body."""
+        if not self._joint_names:
+            for number in range(self.model.njnt):
+                body = self.name("body", int(self.model.jnt_bodyid[number]))
+                name, repeated = self.name("joint", number, f"{body}_joint"), 2
+                while name in self._joint_names:
+                    name, repeated = f"{body}_joint_{repeated}", repeated + 1
+                self._joint_names.append(name)
+        return self._joint_names[index]
+
+    def name(self, kind: str, index: int, otherwise: str = "") -> str:
+        """The name of an element of the model, or one made from its number."""
+        return str(getattr(self.model, kind)(index).name or otherwise or f"{kind}_{index}")
+
+
+def compile_file(path: Path) -> Compiled:
+    """The compiled file. Raises ModelError if MuJoCo is not installed or cannot read it."""
+    mujoco = package("mujoco")
+    if not path.is_file():
+        raise ModelError(f"there is no file {path}.")
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of attributes that MuJoCo will drop
+            spec = mujoco.MjSpec.from_file(str(path))
+            _remove_drawings(mujoco, spec)
+            model = spec.compile()
+    except (ValueError, OSError, RuntimeError) as error:
+        words = " ".join(str(error).split())
+        found = LINE.search(words)
+        raise ModelError(
+            f"MuJoCo cannot read the file: {words.rstrip('.')}.", Place(str(path), int(found[1]) if found else 1)
+        ) from error
+    return Compiled(path, mujoco, spec, model)
+
+
+def _remove_drawings(mujoco: Any, spec: Any) -> None:
+    """Replace meshes and height fields from which no mass follows by spheres, and remove materials and textures."""
+    by_geoms = int(spec.compiler.inertiafromgeom) == 1
+    kept = set()
+    for geom in spec.geoms:
+        geom.material = ""
+        weightless = geom.parent == spec.worldbody or (geom.parent.explicitinertial and not by_geoms)
+        shaped = geom.meshname or geom.hfieldname
+        if shaped and weightless:
+            geom.type, geom.meshname, geom.hfieldname = mujoco.mjtGeom.mjGEOM_SPHERE, "", ""
+            geom.size = (1e-3, 0, 0)
+        kept |= {geom.meshname, geom.hfieldname}
+    for drawn in [*spec.sites, *spec.tendons]:
+        drawn.material = ""
+    unused = [mesh for mesh in [*spec.meshes, *spec.hfields] if mesh.name not in kept]
+    for element in [*spec.skins, *unused, *spec.materials, *spec.textures]:
+        spec.delete(element)
+
 
 SMALL = 1e-9  # of a turned gravity, relative
 
@@ -37,7 +130,7 @@ class MjcfTree:
 
     def _check_patterns(self) -> None:
         """Raise ModelError for a name of --fix or --planar that is no joint's."""
-        free = [self._both_names(index) for index in self._of_kind("FREE")]
+        free = [self._both_names(index) for index in range(self._model.njnt) if self._kind(index) == "FREE"]
         for pattern in self._fixed:
             if not any(fnmatchcase(name, pattern) for name in self._names):
                 near = suggestion(pattern, self._names)
@@ -53,9 +146,6 @@ class MjcfTree:
     @property
     def _path(self) -> Path:
         return self._compiled.path
-
-    def _of_kind(self, kind: str) -> list[int]:
-        return [index for index in range(self._model.njnt) if self._kind(index) == kind]
 
     def _kind(self, index: int) -> str:
         return str(self._kinds[int(self._model.jnt_type[index])]).removeprefix("mjJNT_")
@@ -75,10 +165,7 @@ class MjcfTree:
             across = np.cross(-pull, (0, 0, 1.0))
             angle = np.arctan2(np.linalg.norm(across), -pull[2])
             across = across if np.linalg.norm(across) > SMALL * size else np.array([1.0, 0, 0])
-            quaternion, matrix = np.empty(4), np.empty(9)
-            compiled.mujoco.mju_axisAngle2Quat(quaternion, across / np.linalg.norm(across), angle)
-            compiled.mujoco.mju_quat2Mat(matrix, quaternion)
-            upright[:3, :3] = matrix.reshape(3, 3)
+            upright[:3, :3] = Rotation.from_rotvec(angle * across / np.linalg.norm(across)).as_matrix()
             self.messages.append("gravity does not point along -z; the world is turned, so that it does in the file.")
         return upright, size * (1 - self._compensation())
 
@@ -100,7 +187,7 @@ class MjcfTree:
         model = self._model
         name = self._compiled.name("body", body)
         carrier, offset = self._last[int(model.body_parentid[body])]
-        frame = offset @ self._frame(model.body_pos[body], model.body_quat[body])
+        frame = offset @ frame_at(model.body_pos[body], model.body_quat[body])
         if carrier == GROUND:
             frame = self._upright @ frame
         first = int(model.body_jntadr[body])
@@ -135,7 +222,7 @@ class MjcfTree:
     def _joint(self, index: int, carrier: str, link: str, frame: Array) -> tuple[Joint, Array]:
         """A joint whose body has a frame in the carrier, and the body's frame in the frame of the joint's link."""
         model, name, kind = self._model, self._names[index], self._kind(index)
-        if kind == "FREE" and not self._is_planar(index):
+        if kind == "FREE" and not any(name in self._planar for name in self._both_names(index)):
             return self._rotating(Joint(name, FLOATING, carrier, link, frame), index), np.eye(4)
         if kind == "FREE":
             turned = np.eye(4)
@@ -173,9 +260,6 @@ class MjcfTree:
             joint.origin = joint.origin @ joint.moved(-float(model.qpos0[model.jnt_qposadr[index]]))
         return joint, np.asarray(np.linalg.inv(anchor), np.float64)
 
-    def _is_planar(self, index: int) -> bool:
-        return any(name in self._planar for name in self._both_names(index))
-
     def _is_held(self, index: int) -> bool:
         return any(fnmatchcase(self._names[index], pattern) for pattern in self._fixed)
 
@@ -200,7 +284,7 @@ class MjcfTree:
         model = self._model
         site, gear = int(model.actuator_trnid[actuator, 0]), model.actuator_gear[actuator]
         link, at = self._last[int(model.site_bodyid[site])]
-        frame = at @ self._frame(model.site_pos[site], model.site_quat[site])
+        frame = at @ frame_at(model.site_pos[site], model.site_quat[site])
         scaled = float(model.actuator_gainprm[actuator, 0]) * gear
         return Push(name, link, frame[:3, :3] @ scaled[:3], frame[:3, :3] @ scaled[3:], frame[:3, 3])
 
@@ -217,12 +301,12 @@ class MjcfTree:
         model = self._model
         if not model.body_mass[body]:
             return None
-        centre = self._frame(model.body_ipos[body], model.body_iquat[body])
+        centre = frame_at(model.body_ipos[body], model.body_iquat[body])
         return Inertial(float(model.body_mass[body]), frame @ centre, np.diag(model.body_inertia[body]))
 
-    def _frame(self, position: Sequence[float], quaternion: Sequence[float]) -> Array:
-        """The frame (4, 4) at a position, turned by a quaternion."""
-        matrix, result = np.empty(9), np.eye(4)
-        self._compiled.mujoco.mju_quat2Mat(matrix, np.asarray(quaternion, np.float64))
-        result[:3, :3], result[:3, 3] = matrix.reshape(3, 3), position
-        return result
+
+def frame_at(position: Array, quaternion: Array) -> Array:
+    """The frame (4, 4) at a position, turned by a quaternion (w, x, y, z) of any length."""
+    result = np.eye(4)
+    result[:3, :3], result[:3, 3] = Rotation.from_quat(np.roll(quaternion, -1)).as_matrix(), position
+    return result

@@ -168,10 +168,7 @@ def program(mechanism: EquationNodes, names: Collection[str] = FUNCTIONS) -> Pro
 
     right, flow = (
         [graph.add(drift, graph.dot([column[i] for column in columns], u.entries)) for i, drift in enumerate(drifts)]
-        for drifts, columns in (
-            (mechanism.force, mechanism.input_columns),
-            (mechanism.flow, mechanism.flow_columns),
-        )
+        for drifts, columns in ((mechanism.force, mechanism.input_columns), (mechanism.flow, mechanism.flow_columns))
     )
     xdot = mechanism.coordinate_rates + graph.solve(mechanism.mass_matrix, right) + tuple(flow)
     affine = (Output("a", (n,), a), Output("B", (n, m), b))

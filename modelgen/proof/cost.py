@@ -40,6 +40,13 @@ def prove_cost(cost: Expr, whole: Domain, target: dict[Symbol, float], slack: fl
     return ProofProgress(left, spent)
 
 
+def not_negative_at_target(cost: Expr, whole: Domain, target: dict[Symbol, float], slack: float) -> bool:
+    """Whether one enclosure shows it, for all parameters. Then a complete `prove_cost` shows it on the whole domain."""
+    there = quantity_of(_at_target(cost, whole, target), whole)
+    low, _ = there.enclosure(there.domain.lower[None], there.domain.upper[None])
+    return bool(low[0] >= -slack)
+
+
 def _at_target(part: Expr, whole: Domain, target: dict[Symbol, float]) -> Expr:
     """The part at the target. With coordinates that loops determine, a number in the middle of the bounds."""
     inside = whole.of([part])

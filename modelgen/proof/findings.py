@@ -17,7 +17,7 @@ from modelgen.arrays import Array
 from modelgen.derivation.equations import EquationsOfMotion, used
 from modelgen.derivation.loops import closures
 from modelgen.errors import ModelError, Place, abridged
-from modelgen.proof.cost import prove_cost
+from modelgen.proof.cost import not_negative_at_target, prove_cost
 from modelgen.proof.guards import Domain, Guard, Quantity, domain, guards, nodes_of, pivots, quantity_of
 from modelgen.proof.loops import EnclosedLoop
 from modelgen.proof.mass_matrix import blocks, prove_block
@@ -231,15 +231,19 @@ def _smallest(pivots: Sequence[Subject], seconds: float) -> tuple[Minimum, Subje
 
 
 def _cost(robot: Robot, equations: EquationsOfMotion, limits: TimeLimits) -> Finding:
+    """The finding about the state cost. The proof comes first, as in `_mass_matrix`."""
     whole, name = domain(robot), "state cost never negative"
     subject = cost_subject(robot, equations, whole)
     if subject.evident():
         return Finding(name, subject, None, IMMEDIATE)
-    least, progress = subject.search(limits.search), ProofProgress(1.0, 0.0)
+    target = dict(zip(equations.state, robot.declared_task.numbers.target, strict=True))
+    progress = prove_cost(equations.state_cost, whole, target, subject.slack, limits.proof)
+    if progress.complete and not_negative_at_target(equations.state_cost, whole, target, subject.slack):
+        return Finding(name, subject, None, progress)
+    least = subject.search(limits.search)
     if not least.refuted:
-        target = dict(zip(equations.state, robot.declared_task.numbers.target, strict=True))
-        progress = prove_cost(equations.state_cost, whole, target, subject.slack, limits.proof)
-    return Finding(name, subject, _violated(subject, progress.violation) or least, progress)
+        least = _violated(subject, progress.violation) or least
+    return Finding(name, subject, least, progress)
 
 
 def _violated(subject: Subject, point: Array | None) -> Minimum | None:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable
-from dataclasses import replace
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from modelgen import loader
 from modelgen.arrays import Array
 from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import Manifest
 from modelgen.backends import MODULES, MOST_OPERATIONS
 from modelgen.derivation import model_file
+from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import content_hash
+from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.loops import refined
 from modelgen.derivation.mechanics import MECHANICS
-from modelgen.errors import ModelError, Place
+from modelgen.errors import ArtifactError, ModelError, Place
 from modelgen.proof.findings import REFUTED, TimeLimits, derived_findings, guard_findings
 from modelgen.statement.robot import Robot
-from modelgen.verification.checks import LIMITS, PRECISIONS, Check, Points, sample_points
+from modelgen.verification.checks import LIMITS, PRECISIONS, Check, Points, counts, sample_points, table
 from modelgen.verification.kernels import POINTS, kernel_checks, power_balance
 from modelgen.verification.mechanics import mechanics_checks, routes_check
 from modelgen.verification.reference import ExactReference, mechanics_quantities
@@ -32,6 +36,53 @@ SECONDS = 30.0  # for the proof of each quantity
 SEARCH = 5.0  # s, the longest search of each quantity
 #: Backend -> the module that it needs and that may be missing, and the name of its package.
 OPTIONAL = {"torch": ("torch", "Torch"), "jax": ("jax", "JAX"), "js": ("py_mini_racer", "mini-racer")}
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The checks of one artifact."""
+
+    robot: str
+    checks: Sequence[Check]
+    seconds: float
+    note: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether no check failed."""
+        return not counts(self.checks)["failed"]
+
+    def text(self, end: str = "") -> str:
+        """The table of the checks, and their numbers. end: of the last line."""
+        number = ", ".join(
+            f"{count} {'checks ' * (name == 'passed')}{name}" for name, count in counts(self.checks).items()
+        )
+        lines = [self.robot, table(self.checks), f"  {number}, in {self.seconds:.1f} s{end}", self.note]
+        return "\n".join(filter(None, lines))
+
+
+def verify_artifact(
+    model: str, directory: Path | None = None, briefly: bool = False, proof_seconds: float = SECONDS
+) -> Verification:
+    """Verification of the artifact of a model file, by its name or path; a full one is noted beside the artifact.
+
+    briefly: `quick` instead of `verify`. proof_seconds: for the proof of each quantity. Raises ModelError if the
+    artifact was made from another content of the file.
+    """
+    start, note = time.perf_counter(), ""
+    robot, folder, manifest = subject(model, directory)
+    equations = equations_of_motion(robot)
+    if briefly:
+        checks = quick(robot, equations, loader.load, directory)
+        return Verification(robot.name, checks, time.perf_counter() - start)
+    check_domain(robot, equations)
+    checks = verify(robot, equations, loader.load, directory, proof_seconds)
+    seconds = time.perf_counter() - start
+    try:
+        artifact.keep_proof(folder, manifest, counts(checks), seconds)
+    except ArtifactError as error:
+        note = f"  warning: {error} The result is not kept."
+    return Verification(robot.name, checks, seconds, note)
 
 
 def subject(model: str, directory: Path | None = None) -> tuple[Robot, Path, Manifest]:

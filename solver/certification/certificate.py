@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
 from threading import Event, Thread
@@ -89,8 +89,8 @@ class Certificate:
             "failure_probability": self.specification.failure_probability,
             "holds": self.holds,
             "worst": worst.worst.result() | {"random_return": worst.random.total, "rollouts": worst.rollouts},
-            "adversaries": None if self.opposed is None else self.opposed.to_json(),
-            "level_set": None if self.level_set is None else self.level_set.to_json(),
+            "adversaries": None if self.opposed is None else asdict(self.opposed),
+            "level_set": None if self.level_set is None else asdict(self.level_set),
             "distribution": self.specification.text,
         }
 

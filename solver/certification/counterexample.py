@@ -51,12 +51,7 @@ class Counterexample:
 
     def result(self) -> dict[str, Any]:
         """Outcome for the JSON of reports."""
-        return {
-            "return": self.total,
-            "success": self.success,
-            "start": self.start,
-            "parameters": self.parameters,
-        }
+        return {"return": self.total, "success": self.success, "start": self.start, "parameters": self.parameters}
 
 
 def checkpoint_hash(run: str | Path) -> str:

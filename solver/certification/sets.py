@@ -24,7 +24,7 @@ from modelgen.identification import identified_file
 from modelgen.metadata import Rotation
 from solver.certification.toml_table import LARGEST, TomlTable
 from solver.errors import SolverError
-from solver.game.admissible_sets import Ellipsoid
+from solver.game.adversaries import Ellipsoid
 from solver.problem.geometry import angles_within
 from solver.problem.problem import UNIFORM, Problem
 

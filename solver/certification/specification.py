@@ -12,7 +12,7 @@ import numpy as np
 
 from modelgen.errors import suggestion
 from solver.certification.sets import Distribution, parameters, starts
-from solver.certification.toml_table import TomlTable
+from solver.certification.toml_table import TomlTable, read_toml
 from solver.errors import SolverError
 from solver.observer.observability import estimated_parameters
 from solver.observer.observer import make_sensing
@@ -104,13 +104,7 @@ def read(path: Path | None, problem: Problem, run: str | Path | None = None) -> 
     Raises SolverError, which names file and key, for a file that is not TOML, for unknown keys, and for values out of
     range.
     """
-    try:
-        text = USUAL if path is None else path.read_text(encoding="utf-8")
-        content = tomllib.loads(text)
-    except OSError as error:
-        raise SolverError(f"cannot read the specification {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise SolverError(f"{path} is not a TOML file in UTF-8: {str(error).splitlines()[0]}") from error
+    text, content = (USUAL, tomllib.loads(USUAL)) if path is None else read_toml(path, "specification")
     table = TomlTable(str(path or "the default specification"), "", content)
     table.require_keys(KEYS)
     folder = Path() if path is None else path.parent

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from modelgen.errors import suggestion
@@ -12,6 +14,17 @@ from solver.errors import SolverError
 
 HELD = 10**308  # largest integer that becomes a float
 LARGEST = 1e30  # largest number, within the range of float32
+
+
+def read_toml(path: Path, what: str) -> tuple[str, dict[str, Any]]:
+    """The text and the content of a TOML file. what: its kind, in messages. Raises SolverError if it cannot be read."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        return text, tomllib.loads(text)
+    except OSError as error:
+        raise SolverError(f"cannot read the {what} {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise SolverError(f"{path} is not a TOML file in UTF-8: {str(error).splitlines()[0]}") from error
 
 
 @dataclass(frozen=True)

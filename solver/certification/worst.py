@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import cma
 import numpy as np
@@ -41,10 +40,6 @@ class LevelSet:
     failures: int  # of these samples
     failure_bound: float
     share: float  # of the second half in the set, an estimate of its share of the domain
-
-    def to_json(self) -> dict[str, Any]:
-        """Content for `solver certify --json`."""
-        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -198,10 +193,6 @@ class Opposed:
     episodes: int
     failures: int
     return_worst: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Content for `solver certify --json`."""
-        return vars(self) | {"adversaries": list(self.adversaries)}
 
 
 @torch.no_grad()

@@ -28,10 +28,4 @@ def defaults(given: Mapping[str, Any]) -> Options:
 
 def run(options: Options) -> None:
     """Train, and show the progress."""
-    from solver.lab.baselines.settings import BaselineRun, new_run
-    from solver.problem.robots import load_robot
-
-    def described() -> BaselineRun:
-        return new_run(load_robot(options.robot, "cpu", options.generated), options.generated, options.settings)
-
-    begin("baseline", options, described)
+    begin("baseline", options, options.settings)

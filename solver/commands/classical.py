@@ -25,11 +25,4 @@ def defaults(given: Mapping[str, Any]) -> Options:
 
 def run(options: Options) -> None:
     """Tune, and show the progress."""
-    from solver.lab.baselines.classical import ClassicalRun, describe
-    from solver.problem.robots import load_robot
-
-    def described() -> ClassicalRun:
-        robot = load_robot(options.robot, "cpu", options.generated)
-        return describe(robot, options.generated, **vars(options.settings))
-
-    begin("classical", options, described)
+    begin("classical", options, options.settings)

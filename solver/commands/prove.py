@@ -15,7 +15,7 @@ from solver.commands import FAILED
 from solver.errors import SolverError
 
 if TYPE_CHECKING:
-    from solver.proof.basin import Ball
+    from solver.proof.basin_search import Ball
 
 
 @dataclass(frozen=True)

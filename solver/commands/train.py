@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,11 +10,8 @@ from typing import Annotated, Any
 from tyro.conf import arg
 
 from modelgen.commandline import Range
-from modelgen.commandline.program import warn
-from solver.commands.training import RunOptions, require_alone
-from solver.errors import SolverError
-from solver.training.presets import Algorithm
-from solver.training.settings import Settings
+from solver.commands.training import RunOptions, begin, require_alone
+from solver.training.settings import Algorithm, Settings
 
 COMMON = (
     "robot",
@@ -61,7 +57,7 @@ class Options(RunOptions):
 
 def undecided(given: Mapping[str, Any]) -> Collection[str]:
     """Settings whose defaults depend on a robot that is not given."""
-    from solver.training.presets import OF_ROBOT
+    from solver.training.settings import OF_ROBOT
 
     return () if "robot" in given else OF_ROBOT
 
@@ -81,32 +77,16 @@ def defaults(given: Mapping[str, Any]) -> Options:
 def run(options: Options) -> None:
     """Train, and show the progress."""
     from solver.commands.changes import read_given
-    from solver.commands.training import resume, start
-    from solver.preflight.check import preflight
-    from solver.runs.kinds import kind_that_trains
-    from solver.training.lifecycle import plan
 
-    if options.resume is not None:
-        resume(options.resume)
-        return
-    if not options.robot:
-        raise SolverError("name a robot to train, for example `solver train pendulum`, or a run with --resume DIR")
-    robot, described = plan(
-        options.robot,
-        options.generated,
+    begin(
+        "train",
+        options,
+        options.settings,
         algorithm=options.algorithm,
         preset=options.preset,
         identified=options.identified,
         given=read_given(options.given),
         start_from=options.start_from,
-        **vars(options.settings),
+        preview=options.preview,
+        unheld_target=options.unheld_target,
     )
-
-    def check() -> None:
-        checks = preflight(robot, described, options.preview, options.unheld_target)
-        for line in checks.lines:
-            print(line, file=sys.stderr)
-        for text in checks.warnings:
-            warn(text)
-
-    start(kind_that_trains(described.settings.algorithm), described, options.out, options.overwrite, check, robot)

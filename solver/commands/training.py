@@ -1,4 +1,4 @@
-"""A run that is started or resumed with its progress shown, for `solver train` and `solver baseline`.
+"""A run that is started or resumed with its progress shown, for the commands that train.
 
 The progress is a live line on a terminal; elsewhere, as in a log, a line for each evaluation. After Ctrl-C a hint says
 how to resume.
@@ -12,19 +12,21 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from tyro.conf import Positional, arg
 
 from modelgen.commandline.program import warn
-from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.runs import kinds
-from solver.runs.folder import CHECKPOINT, Report, pace, read_metrics
-from solver.runs.kinds import Description, Kind, kind_of, kind_that_trains
+from solver.runs.folder import CHECKPOINT, Report
+from solver.runs.kinds import Description, Kind, kind_of
 from solver.runs.shipped import require_no_shipped
+
+if TYPE_CHECKING:
+    from solver.preflight.check import Preflight
 
 
 @dataclass(frozen=True)
@@ -43,15 +45,27 @@ class RunOptions:
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
 
-def begin(command: str, options: RunOptions, describe: Callable[[], Description]) -> None:
-    """Resume the run that the options name, or start the described one. Raises SolverError for neither."""
+def begin(command: str, options: RunOptions, settings: Any, **choices: Any) -> None:
+    """Resume the run that the options name, or train a new one with these settings. Raises SolverError for neither.
+
+    choices: further ones of `solver.train`.
+    """
+    from solver.interface import new_training
+
     if options.resume is not None:
-        resume(options.resume)
-    elif options.robot:
-        run = describe()
-        start(kind_that_trains(run.settings.algorithm), run, options.out, options.overwrite)
-    else:
-        raise SolverError(f"name a robot, for example `solver {command} pendulum`, or a run with --resume DIR")
+        _resume(options.resume)
+        return
+    if not options.robot:
+        raise SolverError(f"name a robot to train, for example `solver {command} pendulum`, or a run with --resume DIR")
+    new = new_training(options.robot, out=options.out, generated=options.generated, **choices, **vars(settings))
+    _train(new.folder, 0, new.description, new.kind, lambda report: new.start(report, options.overwrite, _say))
+
+
+def _say(checks: Preflight) -> None:
+    for line in checks.lines:
+        print(line, file=sys.stderr)
+    for text in checks.warnings:
+        warn(text)
 
 
 def require_alone(given: Mapping[str, Any]) -> None:
@@ -125,31 +139,17 @@ def _error(row: dict[str, float]) -> str:
     return f"value error {row['value_error']:.3f}  " if "value_error" in row else ""
 
 
-def start(
-    kind: Kind,
-    run: Description,
-    out: Path | None,
-    overwrite: bool,
-    before: Callable[[], None] = lambda: None,
-    robot: CompiledRobot | None = None,
-) -> None:
-    """Train a new run. Raises KeyboardInterrupt with the command that continues it.
-
-    before, robot: as in `solver.runs.kinds.start`.
-    """
-    folder = out or Path("runs") / run.name
-    _train(kind, run, folder, 0, lambda report: kinds.start(kind, run, folder, report, overwrite, before, robot))
-
-
-def resume(folder: Path) -> None:
+def _resume(folder: Path) -> None:
     """Continue a run of any kind."""
     require_no_shipped(folder)
     kind = kind_of(folder)
     run, done = kind.training.read(folder), kind.done(folder)
-    _train(kind, run, folder, done, lambda report: kinds.resume(folder, report))
+    _train(folder, done, run, kind, lambda report: kinds.resume(folder, report))
 
 
-def _train(kind: Kind, run: Description, folder: Path, done: int, train: Callable[[Report], None]) -> None:
+def _train(folder: Path, done: int, run: Description, kind: Kind, train: Callable[[Report], None]) -> None:
+    from solver.interface import Run
+
     with progress(done, run.length, kind.unit) as report:
         try:
             train(report)
@@ -157,8 +157,8 @@ def _train(kind: Kind, run: Description, folder: Path, done: int, train: Callabl
             raise KeyboardInterrupt(hint(kind.command, folder)) from None
     figures = f"    solver plot {folder}" if kind.command == "train" else ""
     print(f"trained {folder}    next: solver evaluate {folder}{figures}")
-    if (reached := pace(read_metrics(folder))) is not None:
+    trained = Run(folder)
+    if (reached := trained.pace) is not None:
         print(reached)
-    text = kind.training.diagnosis(folder)
-    if text:
+    if text := trained.diagnosis:
         warn(text)

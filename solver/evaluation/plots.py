@@ -31,19 +31,14 @@ from solver.problem.problem import Problem
 from solver.runs.folder import FIGURES, read_metrics, write_text
 from solver.runs.shipped import is_shipped, run_folder
 from solver.streams import EVALUATION_SEED
-from solver.training.run import KEYS
-from solver.training.solution import Solution, load_solution
+from solver.training.solution import KEYS, Solution, load_solution
 
 GRID = 161  # points of a map in each state
 DRAWN = 10  # rollouts in a figure
 
 
 def plot_run(
-    folder: Path,
-    joint: str | None,
-    changes: Mapping[str, Change],
-    generated: str | None,
-    directory: Path | None = None,
+    folder: Path, joint: str | None, changes: Mapping[str, Change], generated: str | None, directory: Path | None = None
 ) -> list[Path]:
     """Paths of the figures of a run, which are written to `directory`, by default folder/figures.
 
@@ -141,8 +136,7 @@ def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result
         else (states[i].limit, f"{states[i].name} [{states[i].unit}]")
     )
     horizontal, vertical = np.meshgrid(
-        np.linspace(-reach, reach, GRID),
-        np.linspace(-states[j].limit, states[j].limit, GRID),
+        np.linspace(-reach, reach, GRID), np.linspace(-states[j].limit, states[j].limit, GRID)
     )
     x = problem.target.repeat(GRID * GRID, 1)
     along = torch.from_numpy(horizontal.ravel()).float()

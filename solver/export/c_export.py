@@ -16,8 +16,7 @@ from torch import Tensor
 from modelgen.backends import c
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.export.c_folder import replay
-from solver.export.c_templates import (
+from solver.export.c_folder import (
     comment,
     domain,
     facts,
@@ -27,6 +26,7 @@ from solver.export.c_templates import (
     listed,
     names,
     origin,
+    replay,
     rotations,
 )
 from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL
@@ -35,7 +35,7 @@ from solver.observer.observer import Observer, make_sensing, usual_counts
 from solver.problem.context import Context
 from solver.problem.problem import Problem
 from solver.training.solution import Solution
-from solver.value.family import REACH, Basin
+from solver.value.family import REACH
 from solver.value.network import DIAGONAL_FLOOR
 from solver.value.told import Told, told_by
 
@@ -60,7 +60,11 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     seconds = hold.seconds(solution.problem)
     fields: dict[str, Any] = {**names(robot, label), **_held_input(robot, seconds), **_network(solution)}
     fields |= rotations(solution.problem, "policies", "errors", "slopes") | domain(solution.problem)
-    fields |= _basin(solution.value.basin)
+    basin = solution.value.basin  # in which V is a quadratic form of the errors
+    fields |= {
+        "target": listed(basin.target.tolist()),
+        "turns": ", ".join(str(int(t)) for t in basin.continuous.tolist()),
+    }
     fields |= _fixed(solution) if told is None else _told(solution.problem, told, robot.name)
     fields |= facts(robot, *origin(robot), f"Control rate {robot.metadata.task.control_rate} Hz.")
     fields["trim"] = "\n".join(filled(template, fields) for template in fields["trim"])
@@ -134,7 +138,8 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
     fields |= rotations(problem, "errors", "observers")
     fields["of_turns"] = "; of a rotation, of its three small turns" if metadata.rotations else ""
     fields["between"] = "" if metadata.rolls else filled("observer_between.c", fields)
-    fields |= _knowing(fields) if problem.context else _without_knowing(str(fields["nominal"]))
+    nothing = {"start": fields["nominal"], **dict.fromkeys(("known", "know", "know_function", "knows_nominal"), "")}
+    fields |= _knowing(fields) if problem.context else nothing
     shifts = bool(estimated) and problem.context is None  # the policy of a family is told the estimates
     fields["shift"] = filled("observer_shift.c", fields) if shifts else ""
     fields["shifted"] = "    if (o->measured) shift(f->parameters, shifted);\n" if shifts else ""
@@ -165,10 +170,6 @@ def _knowing(fields: Mapping[str, object]) -> dict[str, object]:
         "know_function": filled("observer_know.c", fields),
         "knows_nominal": nominal,
     }
-
-
-def _without_knowing(nominal: str) -> dict[str, object]:
-    return {"start": nominal, **dict.fromkeys(("known", "know", "know_function", "knows_nominal"), "")}
 
 
 def _held_input(robot: CompiledRobot, seconds: float) -> dict[str, object]:
@@ -203,14 +204,6 @@ def _network(solution: Solution) -> dict[str, object]:
         "at_target": listed(features.at_target.tolist()),
         "floor": repr(DIAGONAL_FLOOR),
         "network": ",\n".join(f"    {{{row}}}" for row in rows),
-    }
-
-
-def _basin(basin: Basin) -> dict[str, object]:
-    """Fields of the errors of the basin, in which V is a quadratic form."""
-    return {
-        "target": listed(basin.target.tolist()),
-        "turns": ", ".join(str(int(wraps)) for wraps in basin.continuous.tolist()),
     }
 
 
@@ -264,7 +257,7 @@ def told_fields(problem: Problem, context: Context, name: str, degrees: Tensor, 
     named = {parameter.name: parameter for parameter in problem.robot.metadata.parameters}
     parameters = [named[entry] for entry in context.names]
     rows = list(zip(own, parameters, [(entry.lower, entry.upper) for entry in context.given], strict=True))
-    prefix = name.upper()
+    prefix, trim = name.upper(), problem.robot.trim_program
     return {
         "to": f"const {name}_told *told, ",
         "of": "told->",
@@ -305,7 +298,7 @@ def told_fields(problem: Problem, context: Context, name: str, degrees: Tensor, 
         "degrees": ", ".join(f"{{{', '.join(map(str, row))}}}" for row in degrees.tolist()),
         "numbers": polynomial.shape[1],
         "polynomial": ",\n".join(f"    {{{listed(row)}}}" for row in polynomial.tolist()),
-        "held_input": _held_input_of(problem.robot) if problem.moving_trim else "",
+        "held_input": c.in_double(trim, trim.function("trim"), name) if problem.moving_trim else "",
         **_driver(name, own, len(problem.target)),
     }
 
@@ -313,9 +306,7 @@ def told_fields(problem: Problem, context: Context, name: str, degrees: Tensor, 
 def _shift(context: Context, name: str) -> dict[str, str]:
     """Fields of a target that moves: V is computed at the state minus what the context adds to the target."""
     if context.shift is None:
-        return {
-            **dict.fromkeys(("member_shift", "shift_target", "shifted", "plus_shift"), ""),
-        }
+        return dict.fromkeys(("member_shift", "shift_target", "shifted", "plus_shift"), "")
     rows = ", ".join(f"{{{listed(row)}}}" for row in context.shift.tolist())
     add = "told->shift[s] += told->entries[i] * along[i][s];"
     return {
@@ -326,10 +317,6 @@ def _shift(context: Context, name: str) -> dict[str, str]:
         "shifted": "    for (int i = 0; i < STATES; i++) x[i] -= told->shift[i];\n",
         "plus_shift": " + told->shift[i]",
     }
-
-
-def _held_input_of(robot: CompiledRobot) -> str:
-    return c.in_double(robot.trim_program, robot.trim_program.function("trim"), robot.name)
 
 
 def _driver(name: str, own: Sequence[str], n: int) -> dict[str, str]:

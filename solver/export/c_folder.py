@@ -1,22 +1,167 @@
-"""The folder of a policy in C, complete by itself: kernels, policy, test vectors, README.md and CMakeLists.txt."""
+"""Templates of C sources, and the folder of a policy in C: kernels, policy, test vectors, README.md, CMakeLists.txt."""
 
 from __future__ import annotations
 
+import math
+import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from string import Template
+from struct import pack, unpack
 
 import torch
 
 from modelgen.backends import c
 from modelgen.errors import ReliabilityWarning
 from modelgen.files import PACKAGE
+from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.export.c_templates import COPYRIGHT, comment, filled, listed, names, signals
 from solver.plants.outcome import Controller
-from solver.problem.problem import Problem
+from solver.problem.problem import FARTHEST, Problem
+from solver.value.features import Features
+
+TEMPLATES = Path(__file__).parent / "templates"
+COPYRIGHT = "Copyright (c) 2026 The robust-value-iteration authors"
+WITHOUT_BOUND = 3e38  # bound of an angle that wraps: any finite number
+
+
+def filled(template: str, fields: Mapping[str, object]) -> str:
+    """Text of a file in `templates` with all $names replaced."""
+    return Template((TEMPLATES / template).read_text(encoding="utf-8")).substitute(fields)
+
+
+def names(robot: CompiledRobot, label: str) -> dict[str, object]:
+    """Fields with the names of the robot, its states and its inputs."""
+    metadata = robot.metadata
+    return {
+        "name": robot.name,
+        "NAME": robot.name.upper(),
+        "label": comment(label),
+        "n": len(metadata.states),
+        "m": len(metadata.inputs),
+        "states": f"x ({', '.join(state.name for state in metadata.states)})",
+        "inputs": f"u ({', '.join(entry.name for entry in metadata.inputs)})",
+        "period": repr(1.0 / metadata.task.control_rate),
+        "nominal": _nominal(robot),
+    }
+
+
+def _nominal(robot: CompiledRobot) -> str:
+    """Nominal parameters as a C argument: the exported robot's, or a literal for identified parameters."""
+    values = tuple(parameter.value for parameter in robot.metadata.parameters)
+    if values == robot.declared_parameters:
+        return f"{robot.name}_nominal" if values else "0"
+    return f"(const {robot.name}_real[]){{{listed(values)}}}"
+
+
+def feature_map(features: Features) -> dict[str, object]:
+    """Fields of the feature map z(x)."""
+    return {
+        "angles": len(features.angles),
+        "features": features.size,
+        "angle_index": ", ".join(map(str, features.angles.tolist())) or "0",
+        "other_index": ", ".join(map(str, features.others.tolist())) or "0",
+        "scale": listed(features.scale.tolist()) or "0",
+    }
+
+
+def domain(problem: Problem) -> dict[str, object]:
+    """The functions in_domain, is_finite and confined.
+
+    A bound is the limit that the model file states, or the float32 number that the kernels clip a state to where that
+    is larger: a state exactly at its limit is inside in double as in float.
+    """
+    declared = problem.bound.new_tensor([state.limit for state in problem.robot.metadata.states], dtype=torch.float64)
+    largest = torch.maximum(problem.bound.double(), declared).clamp(max=WITHOUT_BOUND)
+    fields: dict[str, object] = {"bounds": listed(largest.tolist()), "farthest": repr(FARTHEST)}
+    fields |= {
+        "name": problem.robot.name,
+        "NAME": problem.robot.name.upper(),
+        "rotations_inside": "1",
+        "normalise_rotations": "",
+    }
+    if problem.geometry.rotations:
+        fields["rotations_inside"] = "rotations_in_domain(x)"
+        fields["normalise_rotations"] = "    normalise_rotations(y);\n"
+    return {"domain": filled("domain.c", fields)}
+
+
+def rotations(problem: Problem, *parts: str) -> dict[str, object]:
+    """Functions and statements for rotations, empty for a robot without. parts: of `rotations.c` beside the first."""
+    turning = problem.geometry.rotations
+    if not turning:
+        statements = _parts("rotation_statements.c")
+        return {"rotations": 0, "rotation_functions": "", **dict.fromkeys(statements, "")}
+    goals = [entry for rotation in turning for entry in problem.target[rotation.quaternion].tolist()]
+    fields = {
+        "quaternions": ", ".join(str(rotation.coordinate) for rotation in turning),
+        "goals": listed(goals),
+        "least_w": listed(math.cos(rotation.limit / 2.0) if rotation.limit < math.pi else -1.0 for rotation in turning),
+        "NAME": problem.robot.name.upper(),
+    }
+    functions = _parts("rotations.c")
+    chosen = Template("".join(functions[part] for part in ("quaternions", *parts))).substitute(fields)
+    return {"rotations": len(turning), "rotation_functions": chosen, **_parts("rotation_statements.c")}
+
+
+def _parts(template: str) -> dict[str, str]:
+    """The parts of a template, each after a comment with its name."""
+    parts = re.split(r"/\* (\w+) \*/\n", (TEMPLATES / template).read_text())
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def facts(robot: CompiledRobot, *lines: str) -> dict[str, object]:
+    """Field of a header: states and inputs with units and limits, and then more lines."""
+    return {"facts": "\n".join(f" * {comment(line)}".rstrip() for line in [*signals(robot), "", *lines])}
+
+
+def origin(robot: CompiledRobot) -> list[str]:
+    """Lines with the hashes of the artifact and the model of a policy, and the version that made it."""
+    return [f"Made from artifact {robot.hash}", f"of model {robot.model_hash}", f"by {PACKAGE} {version(PACKAGE)}."]
+
+
+def header(robot: CompiledRobot, made: str, also: str, note: str, value: str = "") -> dict[str, object]:
+    """Fields of policy.h. made: the command. also: what else there is. note: a sentence. value: its declaration."""
+    return {
+        "made": made,
+        "also": also,
+        "note": note,
+        "value_declaration": value,
+        "copyright": COPYRIGHT,
+        "version": version(PACKAGE),
+        "artifact_hash": robot.hash,
+        "model_hash": robot.model_hash,
+    }
+
+
+def signals(robot: CompiledRobot) -> list[str]:
+    """A line for each state and input: index, name, unit and range."""
+    lines = []
+    for index, state in enumerate(robot.metadata.states):
+        range_ = "any number of turns" if state.continuous else f"-{state.limit:g} to {state.limit:g}"
+        lines.append(f"x[{index}] {state.name} ({state.unit}) {range_}")
+    for index, entry in enumerate(robot.metadata.inputs):
+        lines.append(f"u[{index}] {entry.name} ({entry.unit}) {entry.range}")
+    return lines
+
+
+def comment(text: str) -> str:
+    """Text that cannot end a C comment, because labels and units come from files of other people."""
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "/").replace("\n", " ").replace("\r", " ")
+
+
+def listed(values: Iterable[float]) -> str:
+    """Numbers in C with all digits, as those of the type `real` where they are none of a float."""
+    return ", ".join(repr(value) if in_single(value) else f"(real){value!r}" for value in values)
+
+
+def in_single(value: float) -> bool:
+    """Whether a number of single precision holds all its digits."""
+    return not math.isfinite(value) or (abs(value) < 3e38 and unpack("f", pack("f", value))[0] == value)
+
 
 MADE = "made by `solver export`"  # what every file says of itself
 SHARED = ("README.md", "CMakeLists.txt")  # names that files of the user may have too

@@ -5,10 +5,11 @@ from __future__ import annotations
 from modelgen.backends.fmu.archive import Unit, Variable, archive
 from solver.export.c_export import emit as emit_policy
 from solver.export.c_export import emit_observer
-from solver.export.c_folder import kernels
-from solver.export.c_templates import filled, names
+from solver.export.c_folder import filled, kernels, names
 from solver.training.solution import Solution
 from solver.value.told import Told, told_by
+
+WITHOUT_OBSERVER = {"reset": "", "estimate": "memcpy(x, f->value, sizeof x);", "compensate": "", "sent": ""}
 
 
 def emit(solution: Solution, label: str, version: int = 3, observer: bool = False) -> bytes:
@@ -26,7 +27,7 @@ def emit(solution: Solution, label: str, version: int = 3, observer: bool = Fals
     variables = _variables(solution, sensed, told)
     start = ", ".join(repr(variable.start or 0.0) for variable in variables)
     fields = names(robot, label) | {"sensed": sensed, "start": start}
-    fields |= _with_observer(robot.name, told) if observer else _without_observer()
+    fields |= _with_observer(robot.name, told) if observer else WITHOUT_OBSERVER
     fields |= {"tell": "", "pass": ""} if told is None else _telling(robot.name, told)
     model = filled("controller_fmu.c", fields).encode()
     texts = emit_policy(solution, label) | (emit_observer(solution.problem) if observer else {})
@@ -66,10 +67,6 @@ def _with_observer(robot: str, told: Told | None) -> dict[str, object]:
         "compensate": f"{robot}_observer_compensate(&f->trial, u);",
         "sent": f"{robot}_observer_sent(&f->trial, f->value + SENSED);\n        f->observer = f->trial;",
     }
-
-
-def _without_observer() -> dict[str, object]:
-    return {"reset": "", "estimate": "memcpy(x, f->value, sizeof x);", "compensate": "", "sent": ""}
 
 
 def _variables(solution: Solution, sensed: int, told: Told | None) -> list[Variable]:

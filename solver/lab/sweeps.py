@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
@@ -12,7 +11,7 @@ from statistics import mean
 from typing import Any
 
 from modelgen.errors import ModelError
-from solver.certification.toml_table import TomlTable
+from solver.certification.toml_table import TomlTable, read_toml
 from solver.errors import SolverError
 from solver.lab.reproduction.experiments import PlannedRun
 from solver.lab.reproduction.runs import FIGURES, Runs
@@ -40,12 +39,7 @@ def read(path: Path, generated: str | None = None, threads: int = 1) -> Sweep:
     Raises SolverError with file and key for a file that is not TOML, for unknown keys, robots and settings, and for an
     entry that is repeated.
     """
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SolverError(f"cannot read the sweep {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise SolverError(f"{path} is not a TOML file in UTF-8: {str(error).splitlines()[0]}") from error
+    _, content = read_toml(path, "sweep")
     table = TomlTable(str(path), "", content)
     table.require_keys(KEYS)
     robots, seeds = table.words("robots"), table.content.get("seeds", [0])
@@ -102,17 +96,9 @@ def rows(runs: Runs) -> list[dict[str, Any]]:
     table = []
     for training, folder in runs.folders.items():
         last = read_metrics(folder, FIGURES)[-1:]
-        figures = {name: last[0][name] if last else None for name in FIGURES}
-        table.append(
-            {
-                "robot": training.robot,
-                "settings": training.method,
-                "seed": training.seed,
-                "artifact": training.run.artifact_hash,
-                "folder": folder.name,
-                **figures,
-            }
-        )
+        row = {"robot": training.robot, "settings": training.method, "seed": training.seed}
+        row |= {"artifact": training.run.artifact_hash, "folder": folder.name}
+        table.append(row | {name: last[0][name] if last else None for name in FIGURES})
     return sorted(table, key=lambda row: (row["robot"], row["settings"], row["seed"]))
 
 

@@ -22,7 +22,7 @@ from solver.game.policies import Hold
 from solver.local.linearization import Linearization, holding, linearization, linearize
 from solver.plants.outcome import controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
-from solver.value.family import REACH, Basin, BasinFamily, composed, exponents, factored, terms
+from solver.value.family import REACH, Basin, BasinFamily, composed, crossing, exponents, factored, terms
 from solver.value.features import times
 
 REST = 1e-6  # limits per second: a slower drift at the target is an equilibrium
@@ -114,9 +114,11 @@ def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | 
         cost = torch.as_tensor(riccati[0], dtype=torch.float32, device=target.device)
         largest = float(torch.trace(cost * limits * limits[:, None]))
         return largest, lambda level: Basin(target, continuous, cost, level, rotations), riccati[1]
-    degrees = exponents(len(problem.context), problem.context.shift)
+    told = len(problem.context)
+    degrees = exponents(told, problem.context.shift)
     size = FITTED * len(degrees)
     c = problem.context.draw(size + CHECKED, torch.Generator(device=problem.device).manual_seed(SEED)).cpu().double()
+    c[: 2**told] = torch.cartesian_prod(*[c.new_tensor([-1.0, 1.0])] * told).view(-1, told)  # the corners
     c[:size] = torch.sin(0.5 * torch.pi * c[:size])  # dense at the ends, as the zeros of Chebyshev polynomials
     found = riccati_solutions(problem, c)
     if found is None:
@@ -127,6 +129,11 @@ def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | 
     regular, counted = (P + share * torch.diag_embed(most / squares) for share in (REGULAR, UNRESOLVED))
     fitted = _fitted(design[:size].numpy(), regular[:size], most[:size], counted[:size])
     coefficients = torch.from_numpy(fitted).float()
+    pivots = [i * (i + 3) // 2 for i in range(len(squares))]  # of the triangle, whose rows follow each other
+    for numbers in coefficients.T[[*pivots, -1]]:
+        zero = crossing(numbers, degrees)
+        if zero is not None:
+            raise _refusal(problem, torch.from_numpy(zero), "a polynomial cannot follow it, and crosses zero")
     used = composed((design.float() @ coefficients)[:, :-1], len(squares)).double()  # in the precision of V
     _require_smooth(problem, c, P, used)
     family = degrees.to(target.device), coefficients.to(target.device), problem.context.shift
@@ -176,27 +183,39 @@ def riccati_solutions(problem: Problem, c: Tensor) -> tuple[Array, float] | None
     return np.stack([P for P, _ in found]), min(decay for _, decay in found)
 
 
-def _require_smooth(problem: Problem, c: Tensor, exact: Tensor, fitted: Tensor) -> None:
-    """Raises SolverError unless fitted forms (N, n, n) of the contexts c (N, k) agree with the exact ones, relative to
-    these."""
+def misfit(problem: Problem, exact: Tensor, fitted: Tensor) -> Tensor:
+    """Largest errors (N,) in any direction of fitted forms (N, n, n), as shares of the exact ones."""
     limits = problem.tangent_limits.cpu().double()
     exact, fitted = (form * limits * limits[:, None] for form in (exact, fitted))
-    costs = exact.diagonal(dim1=1, dim2=2).sum(1)
-    inverse = torch.linalg.inv(
-        torch.linalg.cholesky(exact + UNRESOLVED * costs[:, None, None] * torch.eye(len(limits)))
-    )
-    error = float(torch.linalg.matrix_norm(inverse @ (fitted - exact) @ inverse.mT, 2).max())
+    unresolved = UNRESOLVED * exact.diagonal(dim1=1, dim2=2).sum(1)[:, None, None] * torch.eye(len(limits))
+    inverse = torch.linalg.inv(torch.linalg.cholesky(exact + unresolved))
+    error: Tensor = torch.linalg.matrix_norm(inverse @ (fitted - exact) @ inverse.mT, 2)
+    return error
+
+
+def _require_smooth(problem: Problem, c: Tensor, exact: Tensor, fitted: Tensor) -> None:
+    """Raises SolverError unless fitted forms (N, n, n) of the contexts c (N, k) agree with the exact ones."""
+    error = float(misfit(problem, exact, fitted).max())
     if error > MISFIT:
-        assert problem.context is not None
-        names, most = problem.context.names, int(costs.argmax())
-        values = problem.context.theta(c[most : most + 1].float().to(problem.device))[0, problem.context.columns]
-        worst = ", ".join(f"{name} = {value:.3g}" for name, value in zip(names, values.tolist(), strict=True))
-        raise SolverError(
-            f"the value near the target changes too fast with {', '.join(names)}: a polynomial misses it by "
-            f"{100 * error:.2g} %. An error costs {costs[most] / costs.median():.2g} times as much as usual with "
-            f"{worst}; it grows without bound where the inputs lose control of a motion. Give smaller ranges there, "
-            f"for example --given {names[0]}=0.8x:1.2x"
-        )
+        squares = problem.tangent_limits.cpu().double() ** 2
+        costs = (exact.diagonal(dim1=1, dim2=2) * squares).sum(1)
+        most = int(costs.argmax())
+        text = f"a polynomial misses it by {100 * error:.2g} %. "
+        text += f"An error costs {costs[most] / costs.median():.2g} times as much as usual"
+        raise _refusal(problem, c[most], text)
+
+
+def _refusal(problem: Problem, c: Tensor, found: str) -> SolverError:
+    """The error of a fit of P(c) that fails at a context c (k,); found: what was seen there."""
+    assert problem.context is not None
+    names = problem.context.names
+    values = problem.context.theta(c[None].float().to(problem.device))[0, problem.context.columns].tolist()
+    place = ", ".join(f"{name} = {value:.3g}" for name, value in zip(names, values, strict=True))
+    return SolverError(
+        f"the value near the target changes too fast with {', '.join(names)}: {found} with {place}. It grows without "
+        f"bound where the inputs lose control of a motion. Give smaller ranges there: --given "
+        f"{names[int(c.abs().argmax())]}=LOWER:UPPER"
+    )
 
 
 def _start_cost(problem: Problem, basin: Basin | BasinFamily) -> float:

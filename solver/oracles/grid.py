@@ -132,11 +132,7 @@ class _Equation:
 
 
 def solve(
-    game: Game,
-    size: tuple[int, int],
-    tolerance: float = 0.05,
-    seconds: float = 15.0,
-    begin: GridValue | None = None,
+    game: Game, size: tuple[int, int], tolerance: float = 0.05, seconds: float = 15.0, begin: GridValue | None = None
 ) -> GridValue:
     """V of the stationary game on a grid over the state domain.
 

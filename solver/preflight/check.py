@@ -27,7 +27,7 @@ from solver.problem.context import Given
 from solver.problem.identified import IdentifiedSet
 from solver.problem.problem import Problem
 from solver.problem.robots import require_current
-from solver.training.run import RunDescription
+from solver.training.solution import RunDescription
 
 HELD = 1e-3  # limits per second: largest drift at the target that the inputs may leave
 

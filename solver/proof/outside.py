@@ -9,16 +9,13 @@ guess of d.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modelgen.arrays import Array
 from solver.game.policies import SHORTEST
-from solver.proof.affine import Linear, Quadratic, beside, chosen, rounding, upward
+from solver.proof.affine import Linear, Mask, Quadratic, beside, chosen, rounding, upward
 from solver.proof.held_loop import HeldLoop, evaluated
 from solver.training.solution import Solution
 from solver.value.network import DIAGONAL_FLOOR
-
-Mask = NDArray[np.bool_]
 
 BISECTIONS = 45  # of the input at the middle of a box
 SMALL = 1e-6  # largest error of a numerical inverse

@@ -27,12 +27,11 @@ from modelgen.program.enclosure import affine
 from modelgen.program.functions import Program
 from modelgen.program.graph import Graph, Node
 from solver.errors import SolverError
-from solver.proof.affine import Linear, hull, rounding, upward
+from solver.proof.affine import Linear, Mask, hull, rounding, upward
 from solver.proof.held_loop import HeldLoop, evaluated, inputs_of
 from solver.proof.outside import HeldPolicy, parallelotope
 from solver.training.solution import Solution
 
-Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 
 ORDER = 3  # of Taylor's formula

@@ -30,13 +30,11 @@ from solver.runs.folder import RUN, Report, metrics_log, read_metrics, save_chec
 from solver.runs.kinds import RolloutPolicy, remove_run
 from solver.runs.shipped import run_folder
 from solver.streams import EVALUATION_SEED
-from solver.training.presets import make_settings, radii_of
-from solver.training.run import KEYS, RunDescription, load_run, load_run_checkpoint, save_run
 from solver.training.schedule import ROUGH
 from solver.training.selection import Score
 from solver.training.session import Session, workers_of
-from solver.training.settings import Settings
-from solver.training.solution import load_solution
+from solver.training.settings import Settings, make_settings, radii_of
+from solver.training.solution import KEYS, RunDescription, load_run, load_run_checkpoint, load_solution, save_run
 from solver.value.network import Ensemble
 
 

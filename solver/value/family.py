@@ -22,9 +22,11 @@ from itertools import product
 from math import comb
 from operator import mul
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from modelgen.arrays import Array
 from modelgen.metadata import Rotation
 from solver.problem.geometry import TURN, Geometry
 from solver.value.features import Features, times
@@ -90,6 +92,7 @@ class Basin:
 
 
 DEGREES = {1: 12, 2: 8, 3: 6, 4: 5, 5: 4}  # of the polynomial, by the number of told parameters
+NARROWEST = 2.0**-16  # half a box of contexts in which a polynomial is searched for a zero
 REACH = 100.0  # errors are measured by the basin's quadratic form up to this multiple of its level
 
 
@@ -115,6 +118,52 @@ def terms(c: Tensor, degrees: Tensor) -> Tensor:
         chebyshev.append(2.0 * each * chebyshev[-1] - chebyshev[-2])
     table = torch.stack(chebyshev, 1)  # (k, degree + 1, N)
     return reduce(mul, (table[i].index_select(0, degrees[:, i]) for i in range(len(each)))).T
+
+
+def crossing(coefficients: Tensor, degrees: Tensor) -> Array | None:
+    """A context (k,) where the polynomial with the coefficients (b,) of `terms` is not positive. None: there is none.
+
+    Bernstein coefficients of a polynomial on a box bound it, and those of the corners are its values there. A box
+    whose bound is not positive is halved. The error of a bound falls with the square of the width. Positive means more
+    than what the evaluation in single precision rounds.
+    """
+    of, a = degrees.cpu().numpy(), coefficients.detach().cpu().double().numpy()
+    least = float((len(of) + of.sum(1).max() ** 2) * torch.finfo(torch.float32).eps * np.abs(a).sum())
+    highest = of.max(0)
+    whole = np.zeros(tuple(highest + 1))
+    whole[tuple(of.T)] = a
+    for axis, degree in enumerate(highest):
+        whole = _along(axis, _bernstein(int(degree)), whole)
+    boxes = [(whole, np.zeros(len(highest)), np.ones(len(highest)))]  # coefficients, middle and half widths
+    while boxes:
+        box, middle, half = boxes.pop()
+        if box.min() > least:
+            continue
+        corners = box[np.ix_(*[[0, -1]] * box.ndim)]
+        lowest = np.array(np.unravel_index(corners.argmin(), corners.shape))
+        if corners.min() <= least or half.max() < NARROWEST:
+            return np.asarray(middle + half * (2.0 * lowest - 1.0))
+        axis = int(np.argmax([np.abs(np.diff(box, 2, axis=i)).max(initial=0.0) for i in range(box.ndim)]))
+        degree = box.shape[axis] - 1
+        lower = np.array([[comb(i, j) / 2.0**i for j in range(degree + 1)] for i in range(degree + 1)])  # de Casteljau
+        step = 0.5 * half * (np.arange(box.ndim) == axis)
+        boxes += [(_along(axis, lower, box), middle - step, half - step)]
+        boxes += [(_along(axis, lower[::-1, ::-1], box), middle + step, half - step)]
+    return None
+
+
+def _bernstein(degree: int) -> Array:
+    """Matrix (d + 1, d + 1) from coefficients of the Chebyshev to those of the Bernstein polynomials of a degree d."""
+    each = np.arange(degree + 1)
+    angle = np.pi * (each + 0.5) / (degree + 1)
+    share = 0.5 * (1.0 + np.cos(angle))[:, None]
+    powers = np.array([comb(degree, i) for i in each]) * share**each * (1.0 - share) ** (degree - each)
+    return np.asarray(np.linalg.solve(powers, np.cos(angle[:, None] * each)))
+
+
+def _along(axis: int, matrix: Array, tensor: Array) -> Array:
+    """A tensor, multiplied by a matrix along an axis."""
+    return np.moveaxis(np.tensordot(matrix, tensor, (1, axis)), 0, axis)
 
 
 def factored(forms: Tensor) -> Tensor:

@@ -159,39 +159,44 @@ def train_tiny(tiny: Callable[..., Settings], short: str) -> Callable[..., None]
 
 
 @pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """made_once(name, make): the folder that make(folder) fills, once for all workers; tests must not change it."""
+    parent = tmp_path_factory.getbasetemp()
+    parent = parent.parent if "PYTEST_XDIST_WORKER" in os.environ else parent
+
+    def of(name: str, make: Callable[[Path], object]) -> Path:
+        folder, unfinished = parent / name, parent / f"{name}.unfinished"
+        with (parent / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                make(unfinished)
+                unfinished.rename(folder)
+        return folder
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def gallery_run(tiny: Callable[..., Settings], made_once: Callable[..., Path]) -> Path:
+    """A finished tiny run of the gallery's pendulum, whose artifact ships and whose rollouts have 625 periods."""
+    settings = tiny(evaluate_every=5)
+    return made_once("gallery", lambda folder: start("pendulum", "fast", settings, folder))
+
+
+@pytest.fixture(scope="session")
+def trained_family(tiny: Callable[..., Settings], made_once: Callable[..., Path]) -> Callable[[str], Path]:
+    """trained_family(robot): a run of one of FAMILIES with the basins of all contexts, trained a little."""
+    changes = {"iterations": 1, "states": 32, "epochs": 1, "episodes": 2, "basin": True}
+    settings = tiny("cfvi", **changes, reaction_periods=1.0)
+    return lambda name: made_once(f"family_{name}", lambda folder: start_family(name, settings, folder))
+
+
+@pytest.fixture(scope="session")
 def finished_run(train_tiny: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished tiny pendulum run; tests must not change it."""
     folder = tmp_path_factory.mktemp("runs") / "finished"
     train_tiny(folder)
     return folder
-
-
-@pytest.fixture(scope="session")
-def gallery_run(tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished tiny run of the gallery's pendulum, whose artifact ships; tests must not change it."""
-    folder = tmp_path_factory.mktemp("runs") / "gallery"
-    start("pendulum", "fast", tiny(evaluate_every=5), folder)  # once: its rollouts have 625 control periods
-    return folder
-
-
-@pytest.fixture(scope="session")
-def trained_family(tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """trained_family(robot): a run of one of FAMILIES with the basins of all contexts, trained a little and, because
-    these basins take most of a minute, once for all workers; tests must not change it."""
-    parent = tmp_path_factory.getbasetemp()
-    parent = parent.parent if "PYTEST_XDIST_WORKER" in os.environ else parent
-
-    def of(name: str) -> Path:
-        folder = parent / f"family_{name}"
-        with (parent / f"family_{name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not folder.exists():
-                changes = {"iterations": 1, "states": 32, "epochs": 1, "episodes": 2, "basin": True}
-                start_family(name, tiny("cfvi", **changes, reaction_periods=1.0), parent / f"unfinished_{name}")
-                (parent / f"unfinished_{name}").rename(folder)
-        return folder
-
-    return of
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from solver.problem.robots import load_robot
 from solver.runs import kinds
 from solver.runs.folder import Report, read_metrics
 from solver.training.lifecycle import plan, resume
-from solver.training.run import RunDescription, load_run_checkpoint
 from solver.training.settings import Settings
+from solver.training.solution import RunDescription, load_run_checkpoint
 from tests.solver.references import lean
 
 MODELS = Path(__file__).parents[2] / "models"

@@ -22,9 +22,8 @@ from solver.problem.robots import load_robot
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import load_rollout_policy
 from solver.streams import EVALUATION_SEED
-from solver.training.presets import OF_ROBOT, PRESETS, make_settings
-from solver.training.run import RUN, load_run, load_run_checkpoint
-from solver.training.settings import Settings
+from solver.training.settings import OF_ROBOT, PRESETS, Settings, make_settings
+from solver.training.solution import RUN, load_run, load_run_checkpoint
 
 Capture = pytest.CaptureFixture[str]
 

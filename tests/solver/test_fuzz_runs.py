@@ -24,8 +24,7 @@ from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT, METRICS, read_metrics, training_seconds
 from solver.training import lifecycle
 from solver.training.lifecycle import advice
-from solver.training.run import RUN, load_run, load_run_checkpoint
-from solver.training.solution import load_solution
+from solver.training.solution import RUN, load_run, load_run_checkpoint, load_solution
 from tests.modelgen.support.cases import fuzzed
 from tests.modelgen.support.damage import VALUES, Damage, Mistake, damaged, damages, mistaken, mistakes
 from tests.solver.refusal import refused_or

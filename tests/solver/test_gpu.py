@@ -25,9 +25,8 @@ from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.training.lifecycle import load_rollout_policy, resume
-from solver.training.run import load_run_checkpoint
 from solver.training.settings import Settings
-from solver.training.solution import make_ensemble
+from solver.training.solution import load_run_checkpoint, make_ensemble
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble, Factor
 from solver.value.optimiser import Adam, Optimiser, Soap

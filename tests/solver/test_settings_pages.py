@@ -12,8 +12,7 @@ from typing import Any
 
 import modelgen
 from solver.lab.baselines.settings import BaselineSettings, baseline_settings
-from solver.training.presets import make_settings
-from solver.training.settings import Settings
+from solver.training.settings import Settings, make_settings
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 #: Machine-dependent: its default is the number of cores.

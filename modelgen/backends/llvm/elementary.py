@@ -17,10 +17,7 @@ HALF_PI = {
     "float": (1.5703125, 4.837512969970703e-4, 7.549790126404332e-08),
 }
 #: log(2) in two parts, the first short enough that its product with an exponent is exact.
-LOG_2 = {
-    "double": (0.6931471805582987, 1.6465949582897082e-12),
-    "float": (0.693115234375, 3.1946184945309415e-05),
-}
+LOG_2 = {"double": (0.6931471805582987, 1.6465949582897082e-12), "float": (0.693115234375, 3.1946184945309415e-05)}
 
 
 def sine_and_cosine(x: Real, first: float, second: float, third: float) -> tuple[Real, Real]:

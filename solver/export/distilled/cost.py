@@ -34,7 +34,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.export.c_templates import TEMPLATES
+from solver.export.c_folder import TEMPLATES
 from solver.export.distilled.network import LAYERS
 from solver.plants import make_plant
 from solver.plants.outcome import rollouts, sample_starts

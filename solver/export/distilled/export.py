@@ -12,8 +12,7 @@ import torch
 
 from solver.errors import SolverError
 from solver.export.c_export import emit_observer
-from solver.export.c_folder import kernels
-from solver.export.c_templates import origin
+from solver.export.c_folder import kernels, origin
 from solver.export.distilled.cost import (
     COMPILER,
     CYCLES,

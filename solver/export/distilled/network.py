@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from solver.export.c_export import UNTOLD, told_fields
-from solver.export.c_folder import replay
-from solver.export.c_templates import domain, feature_map, filled, header, listed, names, rotations
-from solver.export.c_templates import facts as header_facts
+from solver.export.c_folder import domain, feature_map, filled, header, listed, names, replay, rotations
+from solver.export.c_folder import facts as header_facts
 from solver.plants.outcome import Controller
 from solver.problem.problem import Problem
 from solver.value.family import terms

@@ -61,16 +61,12 @@ LEAST_ACTIONS = 16  # in an episode: four time scales
 
 @dataclass(frozen=True)
 class BestPolicy:
-    """Best policy so far."""
+    """Best policy so far: the one with the most successes, then with the largest mean return."""
 
     steps: int  # actions before it
     success_rate: float
     return_mean: float
     policy: dict[str, Tensor]  # weights of its networks, by name
-
-    def is_better(self, other: BestPolicy) -> bool:
-        """Whether it has more successes, or as many and a larger mean return."""
-        return (self.success_rate, self.return_mean) > (other.success_rate, other.return_mean)
 
 
 def describe(robot: CompiledRobot, generated: str | None, algorithm: str = "sac", **choices: Any) -> BaselineRun:
@@ -195,7 +191,9 @@ def _train(
             selected = summary(rollouts(problem, act, selection))
             rates = selected["success_rate"], selected["return_mean"]
             last = BestPolicy(model.num_timesteps, *rates, _policy(model))
-            best = last if last.is_better(best) else best
+            best = max(
+                best, last, key=lambda policy: (policy.success_rate, policy.return_mean)
+            )  # the older one if equal
             row["kept"] = float(best.steps)
             log.write(row)
             _save(folder, model, run, best)

@@ -7,7 +7,6 @@ soon as its run is trained. Later calls keep rows of unchanged runs and specific
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,7 +110,7 @@ class Certificates:
                 table.append([f"[{robot}, {distribution}]({file})", *cells])
         page.table(["", *methods], table)
         rows = [dataclasses.asdict(self.rows[key]) for key in sorted(self.rows)]
-        page.keep(json.dumps({"rows": rows}, indent=1, allow_nan=False) + "\n", ".json")
+        page.keep({"rows": rows}, ".json")
         return page.write()
 
     def _file(self, robot: str, distribution: str) -> Path:

@@ -18,7 +18,7 @@ from solver.plants import PlantName
 from solver.problem.problem import StartDistribution
 from solver.problem.robots import load_robot
 from solver.runs.kinds import Description, Kind, kind_that_trains
-from solver.training.presets import fast
+from solver.training.settings import fast
 
 ExperimentName = Literal[
     "table1", "fig-value", "fig-learning", "fig-robustness", "fig-ablation", "fig-parameters", "gallery", "certificates"

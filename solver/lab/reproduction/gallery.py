@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -105,7 +104,7 @@ class Gallery:
             if "error" in limit:
                 page.say(f"- {robot} has no limit: {limit['error']}")
         content = {"limits": self.limits, "rows": [dataclasses.asdict(row) for row in rows]}
-        page.keep(json.dumps(content, indent=1, allow_nan=False) + "\n", ".json")
+        page.keep(content, ".json")
         return page.write()
 
     def _is_older(self, row: GalleryRow) -> bool:

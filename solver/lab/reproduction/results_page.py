@@ -127,10 +127,10 @@ class Page:
         self.files.append(path)
         self.say(f"![{caption}]({path.relative_to(self.out).as_posix()})")
 
-    def keep(self, text: str, suffix: str) -> None:
-        """Write another file with the name of the page and a suffix."""
+    def keep(self, content: Any, suffix: str) -> None:
+        """Write another file with the name of the page and a suffix: a text, or data as JSON."""
         path = self.out / f"{self.name}{suffix}"
-        write_text(path, text)
+        write_text(path, content if isinstance(content, str) else json.dumps(content, indent=1, allow_nan=False) + "\n")
         self.files.append(path)
 
     def write(self) -> list[Path]:

@@ -6,7 +6,6 @@ machines can make the figure.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -44,7 +43,7 @@ def write_robustness(page: Page, runs: Runs, announce: Callable[[str], None]) ->
             now = measure(list(labels), [MASSES[robot]], trial, plan.generated, announce)
             result = _merged(_named(now, labels), before, [method.name for method in plan.methods])
         if result is not None:
-            page.keep(json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n", f"/{robot}-{plant}.json")
+            page.keep(result.to_json(), f"/{robot}-{plant}.json")
             results.setdefault(robot, []).append(result)
     for robot, plants in results.items():
         page.say(f"### {robot}: {plants[0].axes[0].parameter}")
@@ -76,7 +75,7 @@ def write_parameters(page: Page, runs: Runs, announce: Callable[[str], None]) ->
             results = [_merged(_named(each, labels), earlier.get(each.axes), order) for each in now]
         if results:
             content = {"parameters": [each.to_json() for each in results]}
-            page.keep(json.dumps(content, indent=1, allow_nan=False) + "\n", f"/{robot}.json")
+            page.keep(content, f"/{robot}.json")
             found[robot] = results
     page.say("Share of the points with an error of at most 20 % where 95 % of the rollouts succeed:")
     share = {robot: shares(results) for robot, results in found.items()}

@@ -26,7 +26,7 @@ from solver.problem.robots import load_robot
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import KINDS, Description, comparable, holds_run, kind_of
-from solver.training.run import RunDescription
+from solver.training.solution import RunDescription
 
 LOCK = ".reproduce.lock"
 FIGURES = ("return_mean", "success_rate")  # of the last evaluation of a run

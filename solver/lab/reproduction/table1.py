@@ -7,7 +7,6 @@ table row by row.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -97,7 +96,7 @@ def write_table1(page: Page, runs: Runs, announce: Callable[[str], None]) -> Non
             ["", *columns], [[name, *_own(rows, name, robot, limit), *_euler(rows, name, robot)] for name in names]
         )
     content = {"rows": [dataclasses.asdict(rows[key]) for key in sorted(rows)]}
-    page.keep(json.dumps(content, indent=1, allow_nan=False) + "\n", ".json")
+    page.keep(content, ".json")
 
 
 def measure(plan: Plan, runs: Runs, method: str, robot: str, plant: PlantName, settings: str) -> TableRow | None:

@@ -17,7 +17,7 @@ from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import load
 from modelgen.derivation.numeric import numpy_evaluator, samples
 from modelgen.importers.mjcf import model_file, read
-from modelgen.importers.mjcf_check import ImportedMjcf
+from tests.modelgen.importers.mjcf_check import ImportedMjcf
 
 mujoco = pytest.importorskip("mujoco")
 

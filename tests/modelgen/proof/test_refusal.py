@@ -146,6 +146,13 @@ def test_a_cost_that_is_negative_for_some_parameter_is_refused(draft: Draft) -> 
     draft.bodies().rejected("the state cost `", "` is -", "weight = -0.01")
 
 
+def test_a_cost_whose_value_at_the_target_is_negative_for_some_parameter_is_refused(draft: Draft) -> None:
+    """At the nominal weight the target costs nothing, and with every weight it is the cheapest state."""
+    weight = draft.robot.parameter("weight", 0.1, "", bounds=(0.05, 0.2))
+    draft.cost += weight - 0.1
+    draft.bodies().rejected("the state cost `", "` is -0.05", "weight = 0.05")
+
+
 @pytest.mark.slow
 def test_a_positive_cost_that_is_not_a_sum_of_squares_is_proven(draft: Draft) -> None:
     draft.cost = draft.s**2 + 0.8 * draft.s * draft.s.rate + 0.2 * draft.s.rate**2 + 1 - cos(draft.q) + draft.q.rate**2

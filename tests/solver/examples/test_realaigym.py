@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 import solver
+from modelgen import compile as compile_model
 from modelgen.cli import main as modelgen
+from modelgen.derivation import model_file
 from modelgen.loader import load
 from solver.cli import main
 
@@ -196,3 +198,16 @@ def test_the_performance_boards_robot_is_the_gallerys_with_other_costs(robot: st
         "+ 0.1 * ",
         "action_cost=LogCos",
     ]
+
+
+def test_the_robot_of_the_robustness_board_moves_as_the_gallerys() -> None:
+    """Moments and inertias about the joints are those of its masses, centres and inertias, to eight digits."""
+    board = compile_model(model_file.load(str(FOLDER / "pendubot_board.py")))
+    x = np.random.default_rng(0).uniform(-3.0, 3.0, (50, 4))
+    u = np.random.default_rng(1).uniform(-6.0, 6.0, (50, 1))
+    moved = load("realaigym_pendubot").dynamics(x, u)
+    np.testing.assert_allclose(board.dynamics(x, u), moved, rtol=1e-6, atol=1e-6)
+    damped = list(board.nominal_parameters)
+    damped[board.parameter_names.index("damping")] = 0.05
+    x[:, 3] = 0.0
+    np.testing.assert_allclose(board.with_nominal(damped).dynamics(x, u), board.dynamics(x, u))

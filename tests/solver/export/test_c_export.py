@@ -14,11 +14,10 @@ import torch
 
 import solver
 from solver.cli import main
-from solver.export.c_templates import comment
+from solver.export.c_folder import comment
 from solver.runs.folder import save_checkpoint
-from solver.training.run import load_run_checkpoint
 from solver.training.settings import Settings
-from solver.training.solution import load_solution
+from solver.training.solution import load_run_checkpoint, load_solution
 from solver.value.family import Basin
 from tests.solver.small_trainings import start_unjudged
 

@@ -20,8 +20,7 @@ import solver
 from modelgen.errors import ModelError
 from solver.errors import SolverError
 from solver.runs.folder import CHECKPOINT
-from solver.training.run import RUN
-from solver.training.solution import load_solution
+from solver.training.solution import RUN, load_solution
 
 
 def test_policy_and_value_map_arrays_to_float32_arrays(finished_run: Path) -> None:

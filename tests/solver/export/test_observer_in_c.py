@@ -22,8 +22,7 @@ from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import SolverError
 from solver.export.c_export import emit_observer
-from solver.export.c_folder import kernels
-from solver.export.c_templates import listed
+from solver.export.c_folder import kernels, listed
 from solver.observer.observability import make_observer
 from solver.observer.observer import Observer
 from solver.plants.harsh import Harsh, Harshness

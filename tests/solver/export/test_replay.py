@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from solver.export.c_templates import TEMPLATES
+from solver.export.c_folder import TEMPLATES
 from solver.export.distilled import cost
 from solver.training.solution import load_solution
 from tests.solver.export.test_distilled import COMPILER, STRICT, needs_compiler, needs_emulator, sources

@@ -26,11 +26,10 @@ from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.folder import read_metrics
 from solver.streams import Purpose, stream
-from solver.training.run import load_run_checkpoint
 from solver.training.schedule import Schedule
 from solver.training.session import Session, lowest_value, workers_of
 from solver.training.settings import Settings
-from solver.training.solution import make_ensemble, make_optimiser
+from solver.training.solution import load_run_checkpoint, make_ensemble, make_optimiser
 from tests.solver.small_trainings import start, tensors
 
 TrainTiny = Callable[..., None]

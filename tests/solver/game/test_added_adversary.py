@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from solver.game.admissible_sets import Box
-from solver.game.adversaries import ADVERSARIES, Adversary, Disturbed, Hamiltonian, Modulation, make_adversaries
+from solver.game.adversaries import ADVERSARIES, Adversary, Box, Disturbed, Hamiltonian, Modulation, make_adversaries
 from solver.game.closed_form import ClosedFormPolicy
 from solver.game.game import Game
 from solver.oracles.grid import solve

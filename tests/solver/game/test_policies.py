@@ -26,7 +26,7 @@ from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.runs.folder import read_metrics
 from solver.streams import SELECTION_SEED
-from solver.training.presets import make_settings
+from solver.training.settings import make_settings
 from solver.training.solution import load_solution, make_ensemble
 from solver.value.frozen import FrozenValue
 from tests.closeness import assert_close

@@ -19,7 +19,7 @@ from solver.lab.reproduction.runs import run_plan
 from solver.lab.sweeps import read
 from solver.problem.robots import load_robot
 from solver.runs.folder import METRICS, read_metrics
-from solver.training.run import load_run_checkpoint
+from solver.training.solution import load_run_checkpoint
 from tests.solver.jobs.conftest import Cluster
 from tests.solver.lab.reproduction.small_plans import quiet, train_here
 

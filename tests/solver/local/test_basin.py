@@ -21,7 +21,7 @@ from solver.local.basin import cost_to_go, find_basin, near_target, shell
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.training.presets import make_settings
+from solver.training.settings import make_settings
 from solver.training.solution import make_ensemble
 from solver.value.family import Basin
 from solver.value.frozen import FrozenValue

@@ -18,8 +18,8 @@ from solver.game.policies import Hold
 from solver.local.basin import cost_to_go, find_basin
 from solver.plants.outcome import controller, rollouts
 from solver.problem.problem import Problem
-from solver.training.presets import make_settings
 from solver.training.session import Session, workers_of
+from solver.training.settings import make_settings
 from solver.value.family import Basin
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble

@@ -14,7 +14,7 @@ import modelgen
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.local.linearization import SLOWEST, crossing_time, linearization, time_scale
-from solver.training.presets import make_settings
+from solver.training.settings import make_settings
 
 Load = Callable[[str], CompiledRobot]
 GRAVITY = 9.81

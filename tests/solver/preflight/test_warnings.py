@@ -17,7 +17,7 @@ from solver.local.linearization import linearization
 from solver.preflight.warnings import forewarnings
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
-from solver.training.presets import make_settings
+from solver.training.settings import make_settings
 
 Load = Callable[[str], CompiledRobot]
 

@@ -24,8 +24,7 @@ from solver.game.adversaries import ActionAdversary, ObservationAdversary, Param
 from solver.preflight.check import require_controllable
 from solver.problem.identified import IdentifiedSet, read
 from solver.problem.problem import Problem
-from solver.training.run import load_run
-from solver.training.solution import load_solution
+from solver.training.solution import load_run, load_solution
 from tests.modelgen.support.identified_files import identified as content
 
 Load = Callable[[str], CompiledRobot]

@@ -19,7 +19,7 @@ from solver.plants.outcome import rollouts, succeeded
 from solver.preflight.warnings import forewarnings
 from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
-from solver.training.presets import make_settings
+from solver.training.settings import make_settings
 
 GEARED = '''
 """The shipped pendulum behind a gear: its velocity is the spin of the drive, half the rate of the angle."""

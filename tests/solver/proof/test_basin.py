@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from modelgen.arrays import Array
 from solver.cli import main
 from solver.errors import SolverError
-from solver.proof.basin import Ball, BasinSearch
+from solver.proof.basin_search import Ball, BasinSearch
 from solver.proof.held_loop import HeldLoop
 from solver.training.solution import load_solution
 from tests.solver.proof.test_held_loop import after, commanded

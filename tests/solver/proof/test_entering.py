@@ -20,10 +20,12 @@ from solver.proof import entering, write
 from solver.proof.balls import Equations
 from solver.proof.basin import prove_basin
 from solver.proof.checker import _require_same
-from solver.proof.entering import LATE, ClaimedBoxes, Networks, SampledLoop
+from solver.proof.entering import LATE, ClaimedBoxes
 from solver.proof.held_loop import HeldLoop
 from solver.proof.jets import Array, Sloped
+from solver.proof.networks import Networks
 from solver.proof.reach import GRID, Grid, Reach, Search, Step, within
+from solver.proof.sampled_loop import SampledLoop
 from solver.runs.shipped import run_folder
 from solver.training.solution import load_solution
 from tests.solver.proof.test_held_loop import after, commanded

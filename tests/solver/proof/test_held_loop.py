@@ -9,7 +9,8 @@ from scipy.integrate import solve_ivp
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
-from solver.proof.held_loop import Cells, HeldLoop
+from solver.proof.held_loop import HeldLoop
+from solver.proof.period import Cells, one_period
 from solver.training.solution import Solution, load_solution
 
 ROBOTS = ["pendulum-rfvi", "cartpole-rfvi", "planar_arm2-cfvi"]  # one input, four states, two inputs
@@ -49,7 +50,7 @@ def test_trajectories_of_wrong_robots_lie_within_the_bounds(name: str, width: fl
     at = np.hstack([y @ frame.basis, theta])
     reach = np.concatenate([np.full(r, radius), 0.5 * np.abs(loop.nominal)])
     middle = at + width * reach * generator.uniform(-1, 1, at.shape)
-    period = loop.period(Cells(middle - width * reach, middle + width * reach), frame, radius, 1e-5 * loop.limit)
+    period = one_period(loop, Cells(middle - width * reach, middle + width * reach), frame, radius, 1e-5 * loop.limit)
     assert period.known.all()
     e = y @ back.T
     u = commanded(solution, loop.target + e)
@@ -70,6 +71,6 @@ def test_bounds_at_one_state_are_narrow() -> None:
     back, radius = np.linalg.inv(np.linalg.cholesky(loop.cost)).T, 1e-3 * float(np.sqrt(loop.level))
     frame = loop.frame(back)
     at = np.concatenate([0.5 * radius * frame.basis[0], loop.nominal])[None]
-    period = loop.period(Cells(at, at), frame, radius, 0.0 * loop.limit)
+    period = one_period(loop, Cells(at, at), frame, radius, 0.0 * loop.limit)
     assert period.known.all()
     assert (period.change.rest < 1e-3 * np.abs(period.change.middle).max()).all()

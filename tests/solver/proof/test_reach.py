@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from modelgen.arrays import Array
-from solver.proof.affine import Linear
+from solver.proof.affine import Linear, Mask
 from solver.proof.held_loop import HeldLoop
-from solver.proof.reach import Grid, Mask, Search, Step, within
+from solver.proof.reach import Grid, Search, Step, within
 from solver.training.solution import load_solution
 from tests.solver.proof.test_held_loop import after, commanded
 

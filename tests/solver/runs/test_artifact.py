@@ -12,7 +12,7 @@ import solver
 from modelgen.errors import StaleArtifactWarning
 from solver.cli import main
 from solver.runs.artifact import keep
-from solver.training.run import load_run
+from solver.training.solution import load_run
 from tests.solver.conftest import TINY
 
 Capture = pytest.CaptureFixture[str]

@@ -18,7 +18,7 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.runs.folder import CHECKPOINT, METRICS, save_checkpoint
 from solver.runs.kinds import remove_run
-from solver.training.run import RUN, load_run, load_run_checkpoint, save_run
+from solver.training.solution import RUN, load_run, load_run_checkpoint, save_run
 
 
 class Payload:

@@ -44,7 +44,7 @@ from solver.runs.kinds import (
     load_rollout_policy,
     remove_run,
 )
-from solver.training.run import load_run
+from solver.training.solution import load_run
 from tests.closeness import assert_close
 from tests.solver.conftest import TINY
 

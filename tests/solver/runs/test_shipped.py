@@ -23,7 +23,7 @@ from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import load_rollout_policy
 from solver.training import lifecycle
-from solver.training.run import RUN, load_run
+from solver.training.solution import RUN, load_run
 
 Capture = pytest.CaptureFixture[str]
 NAME = "pendulum-rfvi"

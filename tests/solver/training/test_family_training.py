@@ -30,9 +30,8 @@ from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.kinds import KINDS, load_rollout_policy, start
 from solver.training.lifecycle import plan
-from solver.training.run import load_run, load_run_checkpoint
 from solver.training.settings import Settings
-from solver.training.solution import load_solution, make_ensemble
+from solver.training.solution import load_run, load_run_checkpoint, load_solution, make_ensemble
 from solver.value.frozen import FrozenValue
 from tests.closeness import assert_close
 from tests.solver.small_trainings import quiet, require_same_after_resume

@@ -15,8 +15,7 @@ from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import Manifest
 from solver.cli import main
 from solver.runs.folder import read_metrics
-from solver.training.run import load_run, load_run_checkpoint
-from solver.training.solution import load_solution
+from solver.training.solution import load_run, load_run_checkpoint, load_solution
 from tests.solver.conftest import TINY
 
 Capture = pytest.CaptureFixture[str]

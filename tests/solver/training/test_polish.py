@@ -22,10 +22,10 @@ from solver.problem.problem import Problem
 from solver.runs.folder import read_metrics
 from solver.training import selection as selection_module
 from solver.training.lifecycle import resume
-from solver.training.run import load_run_checkpoint
 from solver.training.selection import Best, Score, Selection, value_mismatch
 from solver.training.session import Session
 from solver.training.settings import Settings
+from solver.training.solution import load_run_checkpoint
 from tests.solver.small_trainings import tensors
 
 TrainTiny = Callable[..., None]

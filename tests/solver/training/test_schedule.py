@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from solver.fvi.algorithm import Iteration
 from solver.fvi.step import Step
 from solver.problem.robots import load_robot
-from solver.training.presets import make_settings
 from solver.training.schedule import Convergence, Schedule
 from solver.training.selection import Polish
-from solver.training.settings import Settings
+from solver.training.settings import Settings, make_settings
 
 #: The steps become short at iteration 6 of 8.
 STEPS = (2, 2, 2, 1)

@@ -20,12 +20,11 @@ from solver.problem.robots import load_robot
 from solver.runs.folder import read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training import selection as selection_module
-from solver.training.run import load_run_checkpoint
 from solver.training.schedule import Schedule
 from solver.training.selection import PRICE, SPREAD, Score, Selection
 from solver.training.session import Session, workers_of
 from solver.training.settings import Settings
-from solver.training.solution import load_solution, make_ensemble
+from solver.training.solution import load_run_checkpoint, load_solution, make_ensemble
 from solver.value.frozen import FrozenValue
 
 

@@ -22,7 +22,7 @@ from solver.errors import SolverError
 from solver.runs.folder import CHECKPOINT, METRICS, MetricsLog, read_metrics, save_checkpoint
 from solver.training import lifecycle, selection
 from solver.training.lifecycle import resume
-from solver.training.run import RUN, load_run, load_run_checkpoint
+from solver.training.solution import RUN, load_run, load_run_checkpoint
 from tests.solver.conftest import TINY, heeding_ctrl_c
 from tests.solver.small_trainings import start, tensors
 

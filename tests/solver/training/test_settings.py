@@ -18,8 +18,7 @@ from solver import Action, Parameters
 from solver.commands import train
 from solver.errors import SolverError
 from solver.game.adversaries import ADVERSARIES
-from solver.training.presets import PRESETS, make_settings
-from solver.training.settings import Settings
+from solver.training.settings import PRESETS, Settings, make_settings
 from tests.solver.conftest import words_of
 
 NAMES = [f.name for f in dataclasses.fields(Settings)]

@@ -19,8 +19,8 @@ from solver.plants.outcome import controller, rollouts, sample_starts
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.streams import EVALUATION_SEED
-from solver.training.presets import make_settings
 from solver.training.session import Session, workers_of
+from solver.training.settings import make_settings
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
 

@@ -20,9 +20,8 @@ from solver.evaluation.statistics import ParameterRange
 from solver.plants.outcome import controller
 from solver.runs.kinds import KINDS, names_to_estimate, start
 from solver.training.lifecycle import plan
-from solver.training.run import load_run
 from solver.training.settings import Settings
-from solver.training.solution import load_solution
+from solver.training.solution import load_run, load_solution
 from tests.solver.references import slide
 from tests.solver.small_trainings import quiet, require_same_after_resume
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,12 +17,13 @@ from modelgen.linear import weights
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.policies import Hold
+from solver.local import basin as basins
 from solver.local.basin import find_basin, near_target, shell
 from solver.problem.context import Given
 from solver.problem.given import resolve
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.value.family import BasinFamily, exponents, terms
+from solver.value.family import BasinFamily, crossing, exponents, terms
 from solver.value.frozen import FrozenValue
 from solver.value.loss import LossGradient, Samples
 from solver.value.network import Ensemble
@@ -172,7 +174,54 @@ def test_the_boundary_of_every_basin_has_its_level(made: tuple[Problem, Ensemble
 
 def test_a_form_that_a_polynomial_misses_is_refused(load: Load) -> None:
     problem = Problem(load("pendulum"), given=(Given("length", 0.01, 50.0),))
-    with pytest.raises(SolverError, match=r"length: .*given length=0\.8x:1\.2x"):
+    with pytest.raises(SolverError, match=r"length: .*given length=LOWER:UPPER"):
+        find_basin(problem, Hold(1.0))
+
+
+@pytest.mark.parametrize("told", [1, 2, 3])
+def test_a_crossing_is_found_where_a_fine_grid_finds_one(told: int) -> None:
+    side = torch.linspace(-1.0, 1.0, {1: 4001, 2: 201, 3: 41}[told], dtype=torch.float64)
+    grid, degrees = torch.cartesian_prod(*[side] * told).reshape(-1, told), exponents(told)
+    values = terms(grid, degrees)
+    for seed in range(20):
+        a = torch.randn(len(degrees), generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        a /= (1.0 + degrees.sum(1)) ** 2
+        spread = float((values @ a).max() - (values @ a).min())
+        for share in (-0.02, 0.02):  # of the spread is the lowest value on the grid
+            a[0] += share * spread - float((values @ a).min())
+            place = crossing(a, degrees)
+            if share < 0.0:
+                assert place is not None
+                assert float(terms(torch.from_numpy(place)[None], degrees)[0] @ a) <= 1e-4 * float(a.abs().sum())
+            else:
+                assert place is None
+
+
+@pytest.mark.parametrize(("height", "positive"), [(-1e-6, False), (2e-4, True)])
+def test_a_crossing_between_the_contexts_of_a_check_is_found(height: float, positive: bool) -> None:
+    """(c - 0.37)^2 + height: a fall below zero of a width of 0.002."""
+    a = torch.zeros(13, dtype=torch.float64)
+    a[:3] = torch.tensor([0.5 + 0.37**2 + height, -0.74, 0.5])
+    checked = torch.linspace(-1.0, 1.0, 200, dtype=torch.float64)[:, None]
+    assert float((terms(checked, exponents(1)) @ a).min()) > 0.0
+    place = crossing(a, exponents(1))
+    assert (place is None) == positive
+    if place is not None:
+        assert abs(place[0] - 0.37) < 1e-2  # there the value is within the rounding of single precision
+
+
+def test_a_fit_whose_pivots_cross_zero_is_refused(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem(load("pendulum"), given=(Given("mass", 0.5, 1.5),))
+    fitted = basins._fitted
+
+    def planted(*of: Any) -> Any:
+        found = fitted(*of)
+        lowest = np.polynomial.chebyshev.chebval(np.linspace(-1.0, 1.0, 1001), found[:, 2]).min()
+        found[0, 2] -= 1.001 * lowest
+        return found
+
+    monkeypatch.setattr(basins, "_fitted", planted)
+    with pytest.raises(SolverError, match=r"crosses zero with mass = .*given mass=LOWER:UPPER"):
         find_basin(problem, Hold(1.0))
 
 

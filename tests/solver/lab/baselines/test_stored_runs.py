@@ -20,7 +20,7 @@ from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.plants.plant import Nominal
 from solver.runs import kinds
 from solver.runs.folder import CHECKPOINT, RUN, load_checkpoint
-from solver.training.run import load_run
+from solver.training.solution import load_run
 
 Capture = pytest.CaptureFixture[str]
 

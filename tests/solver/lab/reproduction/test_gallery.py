@@ -23,8 +23,8 @@ from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.problem.robots import load_robot
 from solver.runs.kinds import load_rollout_policy
 from solver.streams import EVALUATION_SEED
-from solver.training.presets import make_settings
-from solver.training.run import load_run
+from solver.training.settings import make_settings
+from solver.training.solution import load_run
 from tests.solver.lab.reproduction.small_plans import NEVER, choice, quiet, train_here
 
 Capture = pytest.CaptureFixture[str]

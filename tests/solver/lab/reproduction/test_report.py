@@ -24,7 +24,7 @@ from solver.problem.parameters import Relative
 from solver.runs.folder import read_metrics
 from solver.runs.kinds import load_rollout_policy
 from solver.streams import EVALUATION_SEED
-from solver.training.run import RUN, load_run
+from solver.training.solution import RUN, load_run
 from tests.solver.lab.reproduction.small_plans import SMALL, choice, is_dp_rfvi, quiet, train_here
 
 pytestmark = pytest.mark.slow

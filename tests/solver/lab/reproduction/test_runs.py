@@ -23,9 +23,8 @@ from solver.lab.reproduction.experiments import Choice, make_plan
 from solver.lab.reproduction.runs import run_plan, shipped_runs
 from solver.problem.robots import load_robot
 from solver.runs.folder import CHECKPOINT
-from solver.training.presets import fast
-from solver.training.run import RUN, load_run, load_run_checkpoint
-from solver.training.settings import Settings
+from solver.training.settings import Settings, fast
+from solver.training.solution import RUN, load_run, load_run_checkpoint
 from tests.solver.lab.reproduction.small_plans import NEVER, SMALL, TINY, choice, quiet
 from tests.solver.small_trainings import start
 

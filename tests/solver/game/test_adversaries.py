@@ -13,7 +13,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.game.admissible_sets import Ball, Box, Ellipsoid, unit_rows
+from solver.game.adversaries import Ball, Box, Ellipsoid, unit_rows
 from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
