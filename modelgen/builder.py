@@ -28,7 +28,7 @@ from modelgen.derivation.mechanics import MECHANICS, UNSTATED, mechanics_express
 from modelgen.derivation.mechanics import program as mechanics_program
 from modelgen.derivation.size import refuse_too_large, size
 from modelgen.derivation.trim import unheld
-from modelgen.errors import ModelError, suggestion
+from modelgen.errors import ModelError, ReliabilityWarning, suggestion
 from modelgen.loader import CompiledRobot, load
 from modelgen.metadata import Metadata
 from modelgen.program import stored
@@ -94,7 +94,7 @@ def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildRe
     _require_robot(robot)
     (report,) = build(robot, directory)
     for text in report.warnings:
-        warn(text, stacklevel=2)
+        warn(text, ReliabilityWarning, stacklevel=2)
     return report
 
 
@@ -165,16 +165,13 @@ def selected(names: str | None) -> tuple[str, ...]:
     return (*chosen, *(MECHANICS if "mechanics" in chosen else ()))
 
 
-def export(robot: Robot, target: str) -> dict[str, bytes]:
-    """The files of one of `EXPORTS`, named after the robot and made from its model file.
+def export(robot: Robot | CompiledRobot, target: str) -> dict[str, bytes]:
+    """The files of one of `EXPORTS`, named after the robot. A statement is built in memory first, with its warnings.
 
-    Raises ModelError for a mistake in the model.
+    Raises ModelError for a mistake in the statement.
     """
-    equations, report = equations_of_motion(robot), BuildReport(robot.name, "")
-    _checked(robot, equations, report)
-    program = differentiated(lowering.mechanism(equations))
-    described = _stepped(program, description.metadata(robot, equations), lines(robot), report)
-    files = emitter(target).emit(program, described)
+    built = robot if isinstance(robot, CompiledRobot) else compile(robot)
+    files = emitter(target).emit(built.program, built.metadata)
     return {f"{robot.name}_{name}": text for name, text in files.items()} if target in BESIDE else files
 
 

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache, wraps
+from inspect import Parameter, signature
+from numbers import Integral, Real
+from os import PathLike
 from pathlib import Path
 from sys import _getframe
+from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 LONGEST = 4000  # characters of a message
+#: A command in backticks, or an option, which messages name as the command line does.
+_OPTION = re.compile(r"(`[^`]*`)|--([a-z][a-z-]*)")
+_ARGUMENTS = {"set": "parameters", "effort": "efforts"}  # with another name than their option
+_commands = [0]  # that run
 
 
 @dataclass(frozen=True)
@@ -22,11 +34,30 @@ class Place:
         return f"{self.file}:{self.line}"
 
 
+@contextmanager
+def of_a_command() -> Iterator[None]:
+    """Let messages within the block name options, such as `--longest-delay`."""
+    _commands[0] += 1
+    try:
+        yield
+    finally:
+        _commands[0] -= 1
+
+
+def worded(message: str) -> str:
+    """A message for its reader: outside of commands, options are arguments of Python, such as `longest_delay`."""
+
+    def argument(found: re.Match[str]) -> str:
+        return found[1] or _ARGUMENTS.get(found[2], found[2].replace("-", "_"))
+
+    return message if _commands[0] else _OPTION.sub(argument, message)
+
+
 class ModelError(ValueError):
     """A mistake in a model file or in a call of a compiled robot. `place`: the line of the user, if known."""
 
     def __init__(self, message: str, place: Place | None = None) -> None:
-        super().__init__(abridged(f"{place}: {message}" if place else message, LONGEST))
+        super().__init__(abridged(f"{place}: {worded(message)}" if place else worded(message), LONGEST))
         self.place = place
 
 
@@ -51,9 +82,83 @@ class ArtifactError(ModelError):
 class ReliabilityWarning(UserWarning):
     """Something of which a result depends, and that the user may not expect."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(worded(message))
+
 
 class StaleArtifactWarning(ReliabilityWarning):
     """An artifact that was built from another content of the model file than ./models holds."""
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+#: What an argument with a type may be, and its name in a message.
+_KINDS: dict[Any, tuple[Any, str]] = {
+    str: (str, "a text"),
+    Path: (PathLike, "a path"),
+    bool: ((bool, Integral), "True or False"),
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    type(None): (type(None), "None"),
+    Mapping: (Mapping, "a mapping"),
+    Sequence: (Iterable, "a list"),
+    Iterable: (Iterable, "a list"),
+    Callable: (Callable, "a function"),
+    Literal: (str, "a text"),
+}
+
+
+def checked(error: type[Exception]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator of public functions, which raise `error` for an argument that is not of its annotated type."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        named = {name: one for name, one in signature(function).parameters.items() if one.kind != one.VAR_KEYWORD}
+
+        @cache
+        def hint(name: str) -> Any:
+            """The type of an argument; Any where it is imported for type checkers only."""
+            try:
+                return eval(named[name].annotation, sys.modules[function.__module__].__dict__)
+            except (NameError, TypeError):
+                return Any
+
+        @wraps(function)
+        def called(*arguments: P.args, **options: P.kwargs) -> R:
+            given = signature(function).bind(*arguments, **options).arguments
+            for name in given.keys() & named.keys():
+                for value in given[name] if named[name].kind == Parameter.VAR_POSITIONAL else (given[name],):
+                    if not _fits(value, hint(name)):
+                        kinds = dict.fromkeys(_kind(each)[1] for each in _choices(hint(name)))
+                        raise error(f"{name} is {abridged(repr(value))}; give {' or '.join(kinds)}")
+            return function(*arguments, **options)
+
+        return called
+
+    return decorate
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:
+    """The members of a union, or the one type."""
+    return get_args(hint) if type(hint) is type(int | str) or get_origin(hint) is Union else (hint,)
+
+
+def _kind(hint: Any) -> tuple[Any, str]:
+    kind = get_origin(hint) or hint
+    return _KINDS.get(kind, (kind, f"a {getattr(kind, '__name__', kind)}"))
+
+
+def _fits(value: object, hint: Any) -> bool:
+    """Whether a value, or each value of a mapping or a list, is of a type."""
+    if len(choices := _choices(hint)) > 1:
+        return any(_fits(value, each) for each in choices)
+    kinds, inside = _kind(hint)[0], get_args(hint)
+    if hint is Any or not isinstance(kinds, type | tuple):
+        return True
+    if not isinstance(value, kinds):
+        return False
+    if isinstance(value, Mapping) and len(inside) == 2:
+        return all(_fits(each, inside[1]) for each in value.values())
+    return not isinstance(value, list | tuple) or len(inside) != 1 or all(_fits(each, inside[0]) for each in value)
 
 
 def mistake(message: str) -> ModelError:

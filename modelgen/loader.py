@@ -15,7 +15,7 @@ from modelgen.artifact.folder import find_mechanics, has_mechanics, opened, outd
 from modelgen.artifact.manifest import Manifest
 from modelgen.backends import MODULES, Kernels, backend
 from modelgen.backends.drawing import Drawing
-from modelgen.errors import ArtifactError, ModelError, suggestion
+from modelgen.errors import ArtifactError, ModelError, checked, suggestion
 from modelgen.metadata import Metadata
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.functions import SIGNATURES, Program
@@ -314,6 +314,7 @@ class CompiledRobot:
         return self._kernels_of(function).evaluate(function, arguments, out)
 
 
+@checked(ModelError)
 def load(
     name: str | Path,
     backend: str = "llvm",

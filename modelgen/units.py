@@ -186,7 +186,7 @@ def divided(above: Dimension, *below: Dimension) -> Dimension:
 def named(each: Dimension) -> str:
     """A dimension in base units, with its name where it has one: `kg m/s^2 (N)`."""
     if each == dimension("1"):
-        return "no unit"
+        return "no unit (rad)"
     short = next((f" ({name})" for name in NAMES if dimension(name.partition(",")[0]) == each), "")
     powers = list(zip(BASE, each, strict=True))
     above = " ".join(_power(name, power) for name, power in powers if power > 0) or "1"

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
+from modelgen.errors import checked, worded
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.evaluation.evaluation import Evaluation, evaluate
@@ -43,6 +44,7 @@ PLANNED = ("adversaries", "identified", "given", "start_from")  # choices of val
 class Run:
     """A training in a run folder, or a policy that ships with the package."""
 
+    @checked(SolverError)
     def __init__(self, folder: str | Path, generated: str | None = None) -> None:
         """Open a folder, or a shipped policy by its name. generated: folder of artifacts if it has moved.
 
@@ -77,6 +79,7 @@ class Run:
         """Value function as a function of arrays: `run.value(x)` gives V (N,) and dV/dx (N, n)."""
         return load_value(self.folder, self.generated)
 
+    @checked(SolverError)
     def to_jax(self, dtype: str = "float32") -> JaxSolution:
         """Policy and value function as pure functions of JAX: `f = run.to_jax(); f.policy(x); jax.grad(f.value)(x)`.
 
@@ -121,12 +124,14 @@ class Run:
 
         return simulate(self, x0, seconds, **options)
 
+    @checked(SolverError)
     def certify(self, specification: str | Path | None = None, seed: int = 0) -> Certificate:
         """Bound on the failure probability and the worst case, under a specification file or the task's own."""
         from solver.certification.certificate import certify
 
         return certify(self.folder, None if specification is None else Path(specification), seed, self.generated)
 
+    @checked(SolverError)
     def limit(
         self, guesses: int = 24, starts: int = 5, parameters: Mapping[str, Change] = MappingProxyType({})
     ) -> Limit:
@@ -135,6 +140,7 @@ class Run:
 
         return find_limit(self.name, parameters, guesses, 0, self.generated, starts)
 
+    @checked(SolverError)
     def plot(
         self,
         directory: str | Path | None = None,
@@ -151,6 +157,7 @@ class Run:
         place = None if directory is None else Path(directory)
         return plot_run(Path(self.name), joint, parameters, self.generated, place)
 
+    @checked(SolverError)
     def export(
         self,
         directory: str | Path,
@@ -181,6 +188,7 @@ class Run:
         return list(files)
 
 
+@checked(SolverError)
 def train(
     robot: str | CompiledRobot,
     *,
@@ -253,7 +261,7 @@ class NewTraining:
                 say(checks)
                 return
             for text in checks.warnings:
-                warnings.warn(text, stacklevel=5)
+                warnings.warn(worded(text), stacklevel=6)
 
         start(self.kind, self.description, self.folder, report, overwrite, before, self.robot)
 
@@ -315,6 +323,7 @@ def _refuse(algorithm: str, **arguments: object) -> None:
         )
 
 
+@checked(SolverError)
 def resume(folder: str | Path, callback: Callback = lambda _: None) -> Run:
     """Continue the run in a folder to its end, with its own settings. callback: as in `train`.
 
@@ -326,6 +335,7 @@ def resume(folder: str | Path, callback: Callback = lambda _: None) -> Run:
     return Run(folder)
 
 
+@checked(SolverError)
 def plot(
     run: str | Path | Run,
     directory: str | Path | None = None,
@@ -336,6 +346,7 @@ def plot(
     return (run if isinstance(run, Run) else Run(run)).plot(directory, joint, parameters)
 
 
+@checked(SolverError)
 def page(*runs: str | Path | Run, out: str | Path) -> Path:
     """HTML file in which one can push a robot under one to four policies: run folders, shipped names or runs.
 
@@ -351,6 +362,7 @@ def page(*runs: str | Path | Run, out: str | Path) -> Path:
     return Path(out)
 
 
+@checked(SolverError)
 def load(run: str | Path, generated: str | None = None) -> Run:
     """The run in a folder, or a shipped policy by its name, for example `solver.load("pendulum-rfvi")`."""
     return Run(run, generated)

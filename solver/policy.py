@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from modelgen.errors import suggestion
+from modelgen.errors import checked, suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.observer.observability import UnknownDelay, make_observer
@@ -29,7 +29,7 @@ from solver.runs import kinds
 from solver.runs.kinds import description_of, names_to_estimate, require_told_names
 from solver.runs.shipped import run_folder
 from solver.training.gain import MakeGain, SmoothPolicy, differentiable
-from solver.training.solution import load_solution
+from solver.training.solution import Solution, load_solution
 from solver.value.frozen import FrozenValue
 
 if TYPE_CHECKING:
@@ -187,21 +187,14 @@ def _of_jax(x: Any, in_jax: InJax | None) -> JaxSolution | None:
     return None
 
 
-def _forms_in_jax(
-    folder: str | Path,
-    generated: str | None,
-    reaction_periods: float | None = None,
-    told: Mapping[str, Change] = MappingProxyType({}),
-) -> InJax | None:
-    """Makes the functions of a run in JAX; None for a run without a value function."""
-    if kinds.kind_of(run_folder(folder)).command != "train":
-        return None
+def _forms_in_jax(solution: Solution) -> InJax:
+    """Makes the functions of a solution in JAX."""
 
     @cache
     def in_jax(dtype: str) -> JaxSolution:
         from solver.jax.solution import make
 
-        return make(load_solution(folder, generated, reaction_periods, told), dtype)
+        return make(solution, dtype)
 
     return in_jax
 
@@ -235,6 +228,7 @@ def _require_shape(shape: tuple[int, ...], names: tuple[str, ...]) -> None:
         )
 
 
+@checked(SolverError)
 def load_policy(
     folder: str | Path,
     generated: str | None = None,
@@ -249,20 +243,31 @@ def load_policy(
     Raises SolverError for a folder without a run, a damaged checkpoint, another artifact, for `reaction_periods` of a
     run without a value function, and for a parameter that the policy cannot be told.
     """
-    problem, act, label = kinds.load_rollout_policy(folder, generated, reaction_periods, told)
+    origin = folder, generated, reaction_periods, told
+    if kinds.kind_of(run_folder(folder)).command != "train":
+        problem, act, label = kinds.load_rollout_policy(folder, generated, reaction_periods, told)
+        return Policy(act, problem.robot, label, origin=origin)
+    require_told_names(folder, description_of(folder).told_names, told)
+    return _told_policy(load_solution(folder, generated, reaction_periods, contexts=True), origin)
+
+
+def _told_policy(family: Solution, origin: Origin) -> Policy:
+    """Policy of a solution that is told the values at the end of its origin."""
+    folder, generated, periods, told = origin
+    solution = family.told_that(told)
 
     @lru_cache(MOST_TOLD)
     def tell(values: Values) -> Policy:
-        return load_policy(folder, generated, reaction_periods, {**told, **dict(values)})
+        return _told_policy(family, (folder, generated, periods, {**told, **dict(values)}))
 
     @cache
     def gain() -> SmoothPolicy:
-        return SmoothPolicy(load_solution(folder, generated, reaction_periods, told))
+        return SmoothPolicy(solution)
 
-    names = description_of(folder).told_among(problem.robot.parameter_names)
-    in_jax = _forms_in_jax(folder, generated, reaction_periods, told)
-    origin = folder, generated, reaction_periods, told
-    return Policy(act, problem.robot, label, in_jax, names, tell, origin, None if in_jax is None else gain)
+    robot = solution.problem.robot
+    names = solution.run.told_among(robot.parameter_names)
+    act, in_jax = solution.controller(), _forms_in_jax(solution)
+    return Policy(act, robot, solution.label, in_jax, names, tell, origin, gain)
 
 
 class PositionController:
@@ -335,6 +340,7 @@ class PositionController:
         return int(self._observer.delay[0]) if isinstance(self._observer, UnknownDelay) else self._observer.delay
 
 
+@checked(SolverError)
 def load_controller(
     folder: str | Path,
     generated: str | None = None,
@@ -410,6 +416,7 @@ def _periods(name: str, value: int) -> int:
     return periods
 
 
+@checked(SolverError)
 def load_value(
     folder: str | Path, generated: str | None = None, told: Mapping[str, Change] = MappingProxyType({})
 ) -> Value:
@@ -418,11 +425,17 @@ def load_value(
     folder, generated, told: as in `load_policy`. Raises SolverError for a folder without a run, a damaged checkpoint,
     another artifact, a baseline, which has no value function, and a parameter that V cannot be told.
     """
-    solution = load_solution(folder, generated, told=told)
+    require_told_names(folder, description_of(folder).told_names, told)
+    return _told_value(load_solution(folder, generated, contexts=True), told)
+
+
+def _told_value(family: Solution, told: Mapping[str, Change]) -> Value:
+    """Value function of a solution that is told some values."""
+    solution = family.told_that(told)
 
     @lru_cache(MOST_TOLD)
     def tell(values: Values) -> Value:
-        return load_value(folder, generated, {**told, **dict(values)})
+        return _told_value(family, {**told, **dict(values)})
 
-    in_jax = _forms_in_jax(folder, generated, told=told)
-    return Value(solution.value, solution.problem.robot, solution.run.label, in_jax, solution.run.told_names, tell)
+    run, robot = solution.run, solution.problem.robot
+    return Value(solution.value, robot, run.label, _forms_in_jax(solution), run.told_names, tell)

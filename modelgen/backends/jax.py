@@ -18,6 +18,7 @@ from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Function, Program
 from modelgen.program.graph import UNARY, Graph, Node
+from modelgen.program.trim import TOGETHER, rounds
 
 try:
     import jax
@@ -74,11 +75,37 @@ def _flat_power(base: Any, exponent: float) -> Any:
     return jnp.where(closed, jnp.power(jnp.where(closed, base, 1.0), exponent), 0.0)
 
 
+def nearest(N: Any, wanted: Any, low: Any, high: Any) -> Any:
+    """The z (m,) of `modelgen.program.trim._bounded`, whose rounds are a loop: XLA would compile them for minutes."""
+    last = jnp.arange(len(wanted))
+
+    def solved(below: Any, above: Any) -> tuple[Any, Any]:
+        """z (m,) with some entries held at their limits, and a mask of the others."""
+        free, fixed = ~(below | above), jnp.where(below, low, 0.0) + jnp.where(above, high, 0.0)
+        masked = jnp.where(free[:, None] & free, N, jnp.diag(jnp.where(free, 0.0, 1.0)))
+        return jnp.linalg.solve(masked, jnp.where(free, wanted - N @ fixed, fixed)), free
+
+    def sides(number: Any, held: tuple[Any, Any]) -> tuple[Any, Any]:
+        """The inputs below and above of the next round."""
+        below, above = held
+        z, free = jax.lax.stop_gradient(solved(below, above))
+        pull = jax.lax.stop_gradient(wanted - N @ z)
+        under = (free & (low > z)) | (below & ~(pull > 0.0))
+        over = (free & (z > high)) | (above & ~(pull < 0.0))
+        changed = (under != below) | (over != above)
+        moves = changed & ((number < TOGETHER) | (last == jnp.max(jnp.where(changed, last, -1))))
+        return jnp.where(moves, under, below), jnp.where(moves, over, above)
+
+    none = jnp.zeros(len(wanted), bool)
+    below, above = jax.lax.fori_loop(0, rounds(len(wanted)), sides, (none, none))
+    return jnp.clip(solved(below, above)[0], low, high)
+
+
 class JaxKernels(ProgramKernels):
     """The functions over JAX arrays of one dtype, or NumPy arrays; the results are JAX arrays."""
 
     def __init__(self, program: Program, robot: Metadata, dtype: str) -> None:
-        self._graph, self._dtype = program.graph, np.dtype(dtype)
+        self._graph, self._dtype, self._inputs = program.graph, np.dtype(dtype), robot.inputs
         super().__init__(program, robot)
         self._compiled = cache(self._compile)
 
@@ -104,8 +131,18 @@ class JaxKernels(ProgramKernels):
 
     def _compile(self, function: str, axes: tuple[int | None, ...] | None) -> Callable[..., tuple[Any, ...]]:
         """The jitted function of one sample, axes None, or of a batch with the given axes of its arguments."""
-        single = partial(of_one_sample, self._graph, self._functions[function])
+        looped = function == "trim" and len(self._inputs) > 1
+        single = self._trim if looped else partial(of_one_sample, self._graph, self._functions[function])
         return jax.jit(single if axes is None else jax.vmap(single, axes))  # type: ignore[no-any-return]
+
+    def _trim(self, x: Any, theta: Any) -> tuple[Any]:
+        """u0 (m,) of `trim` at one sample."""
+        N, wanted = of_one_sample(self._graph, self._functions["trim_balance"], x, theta)
+        half = np.array([entry.limit for entry in self._inputs], self._dtype)
+        low, high = (
+            np.array([getattr(entry, end) for entry in self._inputs], self._dtype) / half for end in ("lower", "upper")
+        )
+        return (half * nearest(N, wanted, low, high),)
 
     def _precision(self) -> Any:
         """JAX's setting for this dtype, within a `with` block: float64 needs 64 bits, and float32 no change."""

@@ -14,8 +14,12 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from modelgen.errors import ModelError, suggestion
+
+if TYPE_CHECKING:
+    from modelgen.metadata import State  # which imports NumPy; help does not need it
 
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _TURNS = re.compile(r"([+-]?)(\d*\.?\d*)\*?pi(?:/(\d+\.?\d*))?", re.ASCII)
@@ -101,3 +105,19 @@ def number(option: str, name: str, text: str) -> float:
         raise ModelError(
             f"{option} {name}={text} has no number behind `=`. Write {option} {name}=0.5 or =pi/2."
         ) from error
+
+
+def states_given(
+    option: str, pairs: Sequence[str], states: Sequence[State], what: str, hint: Callable[[str], str] = lambda _: ""
+) -> dict[str, float]:
+    """Values of states from pairs `name=text`. Raises ModelError as `assigned` and `number` do, and beyond a limit."""
+    known = {state.name: state for state in states}
+    values = {name: number(option, name, text) for name, text in assigned(option, pairs, [*known], what, hint).items()}
+    for name, value in values.items():
+        state = known[name]
+        if not state.continuous and abs(value) > state.limit:
+            raise ModelError(
+                f"{option} {name}={value:g} is beyond its limit of {state.limit:g} {state.unit}, up to which the model "
+                "is checked. Write a smaller value (180 degrees are pi), or widen the limit in the model file."
+            )
+    return values

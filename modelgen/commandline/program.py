@@ -17,7 +17,7 @@ from importlib import import_module
 from types import FrameType
 from typing import Any, NoReturn, TextIO, cast
 
-from modelgen.errors import LONGEST, ModelError, ReliabilityWarning
+from modelgen.errors import LONGEST, ModelError, ReliabilityWarning, of_a_command
 from modelgen.files import PACKAGE, page
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130  # exit codes
@@ -66,7 +66,8 @@ class CommandLine:
     def _code(self, words: Sequence[str], pressed: threading.Event) -> int:
         mistakes: tuple[type[Exception], ...] = (*self.mistakes, UnicodeError)
         try:
-            code = self._called(words)
+            with of_a_command():
+                code = self._called(words)
             sys.stdout.flush()
         except KeyboardInterrupt as stop:
             return _say(str(stop) or "interrupted", INTERRUPTED)

@@ -34,15 +34,16 @@ def run(options: Options) -> None:
     """Roll out, draw, and print the path."""
     import numpy as np
 
-    from modelgen.commandline import assigned, number
+    from modelgen.commandline import assigned, states_given
     from modelgen.loader import load
     from modelgen.report.animation import animate, leaning, rollout, signal
 
     require_writable({"--out": options.out or Path("NAME.gif")})
     robot = load(options.name, directory=options.generated, parallel=False)
     start = np.array(robot.metadata.task.target) if options.start else leaning(robot)
-    for name, text in assigned("--start", options.start, robot.state_names, f"state of `{robot.name}`").items():
-        start[robot.state_names.index(name)] = number("--start", name, text)
+    given = states_given("--start", options.start, robot.metadata.states, f"state of `{robot.name}`")
+    for name, value in given.items():
+        start[robot.state_names.index(name)] = value
     inputs = assigned("--input", options.input, robot.input_names, f"input of `{robot.name}`")
     states = rollout(robot, start, {name: signal(name, text) for name, text in inputs.items()}, options.seconds)
     path = options.out or Path(f"{robot.name}.gif")

@@ -17,7 +17,7 @@ class Options:
     """The files work without this project. Name at least one folder."""
 
     model: Annotated[str, Positional]
-    """Name of a robot, or path of its model file."""
+    """Name of a built robot, or path of a model file, which is built in memory."""
     c: Annotated[Path | None, arg(metavar="DIR")] = None
     """Folder for C99 source."""
     casadi: Annotated[Path | None, arg(metavar="DIR")] = None
@@ -28,12 +28,15 @@ class Options:
     """Folder for an FMU, for Simulink, Modelica and other tools: sources, and machine code for this machine."""
     fmi: Literal[2, 3] = 3
     """With --fmu: version of the standard. Older tools read 2."""
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
+    """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
 
 def run(options: Options) -> None:
     """Write every target that has a folder."""
     from modelgen.builder import export
-    from modelgen.derivation import model_file as modelfile
+    from modelgen.derivation import model_file
+    from modelgen.loader import load
 
     targets = {
         "c": options.c,
@@ -50,7 +53,10 @@ def run(options: Options) -> None:
     if options.fmi != Options.fmi and not options.fmu:
         raise ModelError("--fmi is the version of an FMU; give --fmu DIR too.")
     require_writable({f"--{target}": folder / f"model.{target}" for target, folder in folders.items()})
-    robot = modelfile.load(options.model)
+    is_file = options.model.endswith(".py")
+    if is_file and options.generated:
+        raise ModelError("--generated is for the name of a built robot, and a model file is built in memory.")
+    robot = model_file.load(options.model) if is_file else load(options.model, directory=options.generated)
     for target, folder in folders.items():
         for name, content in export(robot, target).items():
             with replacing(folder / name) as path:

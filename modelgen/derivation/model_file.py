@@ -31,6 +31,7 @@ from modelgen.files import file_hash, shipped
 from modelgen.statement.checker import repaired
 from modelgen.statement.robot import Robot
 
+LATE = ("time_constant", "lag", "delay", "tau", "seconds")  # names that people give to a lag
 VARIABLE = "MODELGEN_LOAD_SECONDS"
 SECONDS = 120.0  # of processor time
 PATIENCE = 5  # limit on the pauses of the watching thread, as a multiple of the limit on processor time
@@ -260,7 +261,8 @@ def _call(error: BaseException) -> str:
         return ""
     _, *arguments = inspect.signature(method).parameters.values()
     words = ", ".join(each.name if each.default is each.empty else f"{each.name}=..." for each in arguments)
-    return f".{suggestion(match[2] or '', [each.name for each in arguments])} Write robot.{match[1]}({words})"
+    late = " An input that acts late is u = robot.lag(u, seconds=...)." if match[2] in LATE else ""
+    return f".{late}{suggestion(match[2] or '', [each.name for each in arguments])} Write robot.{match[1]}({words})"
 
 
 def _is_numeric(error: BaseException) -> bool:

@@ -17,6 +17,7 @@ from modelgen.program.graph import Graph, Node
 
 REGULAR = 1e-10  # weight of the size of the inputs in a trim, which makes redundant ones small
 SMALLEST = 1e-12  # of that weight, for inputs without an effect
+PARALLEL = 1e-20  # of a squared length: what is left of it by rounding, where a state acts as others do
 TOGETHER = 3  # rounds of a trim in which all inputs on the wrong side of a limit change it,
 SINGLE, MORE = 1, 6  # then rounds in which one does: of two inputs, and for every further input
 
@@ -26,9 +27,11 @@ def trims(program: Program, robot: Metadata) -> Program:
 
     Where no input holds it, they come nearest to it. Inputs are measured in units of half their range, and rates in
     units of the limits of the states. `trim_slopes` gives du0_dtheta (m, p) too, by the implicit function theorem on
-    the Jacobians of the dynamics; without them in the program it is left out.
+    the Jacobians of the dynamics; without them in the program it is left out. States of first order at the target, such
+    as currents, move with theta there: of the rates, only those count that no such state takes up.
 
     Where inputs would leave their limits, an active set method finds those that stay at one, as `_bounded` says.
+    `trim_balance` gives its N (m, m) and wanted (m,), for backends that have loops.
     """
     graph, known = program.graph, {function.name: function for function in program.functions}
     x, theta = known["affine_dynamics"].arguments
@@ -42,20 +45,26 @@ def trims(program: Program, robot: Metadata) -> Program:
 
     A, drift = rows(B), [graph.mul(graph.constant(s), a[i]) for i, s in scales]
     columns = [list(column) for column in zip(*A, strict=True)] or [[] for _ in range(m)]
-    N = [[graph.dot(one, other) for other in columns] for one in columns]
-    size = graph.call("maximum", graph.sum(N[k][k] for k in range(m)), graph.constant(SMALLEST))
-    for k in range(m):
-        N[k][k] = graph.add(N[k][k], graph.mul(graph.constant(REGULAR), size))
+    N = _products(graph, columns)
     wanted = [graph.negative(graph.dot(column, drift)) for column in columns]
     z, free = _bounded(
         graph, N, wanted, [(entry.lower / entry.limit, entry.upper / entry.limit) for entry in robot.inputs]
     )
     u0 = Output("u0", (m,), tuple(graph.mul(graph.constant(h), share) for h, share in zip(half, z, strict=True)))
-    made = [Function("trim", (x, theta), (u0,))]
+    balance = Output("N", (m, m), tuple(each for row in N for each in row)), Output("wanted", (m,), tuple(wanted))
+    made = [Function("trim", (x, theta), (u0,)), Function("trim_balance", (x, theta), balance)]
     if "jacobians" in known:
         of = {output.name: output.entries for output in known["jacobians"].outputs}
-        p, rest = len(theta.entries), [graph.add(graph.dot(row, z), each) for row, each in zip(A, drift, strict=True)]
-        slopes = []
+        n, p, u0s = len(robot.states), len(theta.entries), u0.entries
+        rest = [graph.add(graph.dot(row, z), each) for row, each in zip(A, drift, strict=True)]
+        taken = []  # rates (h,) by every state of first order
+        for j in range(robot.velocities.stop, n):
+            by_state = [
+                graph.add(of["da_dx"][i * n + j], graph.dot(of["dB_dx"][i * m * n + j :: n][:m], u0s)) for i in range(n)
+            ]
+            taken.append([graph.mul(graph.constant(s * robot.states[j].limit), by_state[i]) for i, s in scales])
+        *counted, rest = _cleared(graph, [*columns, rest], taken)
+        N, slopes = _products(graph, counted), []
         for j in range(p):
             dA = rows(of["dB_dtheta"][j::p])
             moved = [
@@ -64,7 +73,7 @@ def trims(program: Program, robot: Metadata) -> Program:
             ]
             right = [
                 graph.negative(graph.add(graph.dot(column, moved), graph.dot([row[k] for row in dA], rest)))
-                for k, column in enumerate(columns)
+                for k, column in enumerate(counted)
             ]
             slopes.append(
                 graph.solve(_masked(graph, N, free), [graph.mul(f, r) for f, r in zip(free, right, strict=True)])
@@ -73,6 +82,28 @@ def trims(program: Program, robot: Metadata) -> Program:
         made.append(Function("trim_slopes", (x, theta), (u0, Output("du0_dtheta", (m, p), by_theta))))
     digest = hashlib.sha256(f"{program.digest} {sources(sys.modules[__name__])}".encode()).hexdigest()
     return replace(program, functions=tuple(made), drawing=None, segments=(), digest=digest)
+
+
+def _products(graph: Graph, columns: Sequence[Sequence[Node]]) -> list[list[Node]]:
+    """Products (m, m) of the columns with each other, and the weight of the size of the inputs."""
+    N = [[graph.dot(one, other) for other in columns] for one in columns]
+    size = graph.call("maximum", graph.sum(N[k][k] for k in range(len(N))), graph.constant(SMALLEST))
+    for k in range(len(N)):
+        N[k][k] = graph.add(N[k][k], graph.mul(graph.constant(REGULAR), size))
+    return N
+
+
+def _cleared(graph: Graph, columns: Sequence[list[Node]], taken: Sequence[list[Node]]) -> list[list[Node]]:
+    """The columns without their parts in the span of those in `taken` (modified Gram-Schmidt)."""
+    left = [*taken, *columns]
+    for k, before in enumerate(taken):
+        first = left[k]
+        least = graph.add(graph.constant(SMALLEST), graph.mul(graph.constant(PARALLEL), graph.dot(before, before)))
+        size = graph.add(graph.dot(first, first), least)
+        for other in range(k + 1, len(left)):
+            share = graph.div(graph.dot(first, left[other]), size)
+            left[other] = [graph.sub(a, graph.mul(share, b)) for a, b in zip(left[other], first, strict=True)]
+    return left[len(taken) :]
 
 
 def _masked(graph: Graph, N: list[list[Node]], free: Sequence[Node]) -> list[list[Node]]:
@@ -103,13 +134,12 @@ def _bounded(
         (alone,) = graph.solve(N, wanted)
         return [_clipped(graph, alone, low[0], high[0])], [_between(graph, alone, low[0], high[0])]
     below, above = [graph.zero] * m, [graph.zero] * m  # 1 for an input that is held at its limit
-    rounds = TOGETHER + SINGLE + MORE * (m - 2)
-    for number in range(rounds + 1):
+    for number in range(rounds(m) + 1):
         free = [graph.sub(graph.one, graph.add(*sides)) for sides in zip(below, above, strict=True)]
         fixed = [graph.add(graph.mul(below[k], low[k]), graph.mul(above[k], high[k])) for k in range(m)]
         right = [_chosen(graph, free[k], graph.sub(wanted[k], graph.dot(N[k], fixed)), fixed[k]) for k in range(m)]
         z = graph.solve(_masked(graph, N, free), right)
-        if number == rounds:
+        if number == rounds(m):
             break
         last = graph.one  # 1 until an input has changed its side
         for k in reversed(range(m)):
@@ -125,6 +155,11 @@ def _bounded(
                 last = graph.mul(last, graph.sub(graph.one, graph.dot(changes, changes)))
             below[k], above[k] = under, over
     return [_clipped(graph, *each) for each in zip(z, low, high, strict=True)], free
+
+
+def rounds(m: int) -> int:
+    """Number of rounds that find which of m > 1 inputs stay at a limit."""
+    return TOGETHER + SINGLE + MORE * (m - 2)
 
 
 def _held(graph: Graph, free: Node, leaves: Node, held: Node, returns: Node) -> Node:

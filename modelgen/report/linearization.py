@@ -10,7 +10,7 @@ import numpy as np
 
 from modelgen import linear
 from modelgen.arrays import Array
-from modelgen.commandline import assigned, number
+from modelgen.commandline import states_given
 from modelgen.errors import ModelError
 from modelgen.linear import weights
 from modelgen.loader import CompiledRobot
@@ -41,15 +41,14 @@ class Linearization:
 
 def given_coordinates(pairs: Sequence[str], robot: CompiledRobot) -> dict[str, float]:
     """Coordinate -> value from the `coordinate=value` pairs of `--at`. Raises ModelError for a wrong name or value."""
-    positions = [name for i, name in enumerate(robot.metadata.coordinates) if i not in robot.metadata.turning]
-    texts = assigned(
+    positions = [i for i in range(robot.metadata.nq) if i not in robot.metadata.turning]
+    return states_given(
         "--at",
         pairs,
-        positions,
+        [robot.metadata.states[i] for i in positions],
         f"coordinate of `{robot.name}`",
         lambda name: " Rates are zero at an equilibrium." if name in robot.state_names else "",
     )
-    return {name: number("--at", name, text) for name, text in texts.items()}
 
 
 def equilibrium(robot: CompiledRobot, at: Mapping[str, float]) -> tuple[Array, Array]:

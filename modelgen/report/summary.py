@@ -12,6 +12,7 @@ import numpy as np
 from modelgen.artifact.folder import MANIFEST, REPORT, program, proof
 from modelgen.artifact.manifest import Manifest
 from modelgen.backends.casadi import compiled
+from modelgen.program.trim import trims
 
 EPSILON = 1e-9  # of an input's limit: a smaller change over the bounds of a parameter is rounding
 
@@ -34,29 +35,18 @@ def text(folder: Path, manifest: Manifest) -> str:
 def _trim_slopes(folder: Path, manifest: Manifest) -> dict[str, dict[str, float]]:
     """du0/dtheta by input and parameter, without zeros; empty without a trim or without the functions for it.
 
-    States of first order move with theta too, as far as the target is still held. Inputs at a limit stay there.
+    Inputs at a limit stay there.
     """
     robot, stored = manifest.metadata, program(folder, manifest)
     if not any(entry.trim for entry in robot.inputs) or not {"affine_dynamics", "jacobians"} <= {*stored.operations}:
         return {}
-    n, m, p = len(robot.states), len(robot.inputs), len(robot.parameters)
-    theta, u0 = [parameter.value for parameter in robot.parameters], np.array([entry.trim for entry in robot.inputs])
-    of_jacobians = stored.function("jacobians")
-    found = compiled(stored.graph, of_jacobians, robot.name)(robot.task.target, theta)
-    made = {output.name: np.asarray(values) for output, values in zip(of_jacobians.outputs, found, strict=True)}
-    by_x = made["da_dx"] + np.einsum("imk,m->ik", made["dB_dx"].reshape(n, m, n), u0)
-    by_theta = made["da_dtheta"] + np.einsum("imk,m->ik", made["dB_dtheta"].reshape(n, m, p), u0)
-    internal = range(robot.velocities.stop, n)
-    free = [k for k, entry in enumerate(robot.inputs) if entry.lower < entry.trim < entry.upper]
-    sizes = np.array([robot.states[i].limit for i in internal] + [robot.inputs[k].limit for k in free])
-    rows = np.array([robot.states[i].limit for i in robot.held])[:, None]
-    moved = np.hstack([by_x[:, list(internal)], made["B"][:, free]])[robot.held] * sizes / rows
-    solved = np.linalg.lstsq(moved, -by_theta[robot.held] / rows, rcond=1e-12)[0] * sizes[:, None]
+    theta, made = [parameter.value for parameter in robot.parameters], trims(stored, robot)
+    _, found = compiled(made.graph, made.function("trim_slopes"), robot.name)(robot.task.target, theta)
     slopes: dict[str, dict[str, float]] = {entry.name: {} for entry in robot.inputs}
-    for k, row in zip(free, solved[len(internal) :], strict=True):
-        for entry, slope in zip(robot.parameters, row.tolist(), strict=True):
-            if abs(slope) * (entry.upper - entry.lower) > EPSILON * robot.inputs[k].limit:
-                slopes[robot.inputs[k].name][entry.name] = slope
+    for moved, row in zip(robot.inputs, np.asarray(found).tolist(), strict=True):
+        for entry, slope in zip(robot.parameters, row, strict=True):
+            if abs(slope) * (entry.upper - entry.lower) > EPSILON * moved.limit:
+                slopes[moved.name][entry.name] = slope
     return slopes
 
 

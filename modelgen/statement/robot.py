@@ -281,6 +281,8 @@ class Robot(Forces):
             free=free,
             references=self.references,
         )
+        self._check.values_of_states(target or {}, "target")
+        self._check.values_of_states(start, "start mean")
         unstated, unstarted = (frozenset(internal - {*(stated or {})}) for stated in (target, start))
         self.stated_task = DeclaredTask(cost, input_costs, numbers, unstated=unstated, unstarted=unstarted)
 

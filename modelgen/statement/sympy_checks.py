@@ -95,8 +95,10 @@ class Names:
         else:
             reason = (
                 f"contains {what}, which changes with time and is not declared. If it drives the system, write "
-                f'inputs={{{what.func}: robot.input("{what.func}", limit, "unit")}}; if it is a coordinate, pass it to '
-                "the method as one."
+                f'inputs={{{what.func}: robot.input("{what.func}", limit, "unit")}}; if it follows a command late, '
+                f"inputs={{{what.func}: robot.lag(command, seconds=...)}}; if it has an equation of first order, as a "
+                f'current has, inputs={{{what.func}: robot.state("{what.func}", limit=..., unit="A")}} and '
+                "robot.flow(...); if it is a coordinate, pass it to the method as one."
             )
         raise mistake(f"the {where} of the system {reason}")
 

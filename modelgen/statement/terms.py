@@ -18,7 +18,7 @@ from modelgen.errors import abridged, mistake
 from modelgen.statement.checker import check_finite, check_smooth, check_symbols, expression
 from modelgen.statement.declarations import Declarations, DeclaredInput, DeclaredParameter, Internal
 from modelgen.statement.joints import RATE_UNITS, UNITS
-from modelgen.units import Dimension, dimension, divided, multiplied, named, parse, raised
+from modelgen.units import BASE, Dimension, dimension, divided, multiplied, named, parse, raised
 
 NONE = dimension("1")
 
@@ -34,8 +34,8 @@ class Found:
 class Dimensions:
     """Dimensions of the expressions in one place of a model file.
 
-    units: the units of the symbols, as written. vouching: the symbols of parameters and inputs. bare: whole numbers
-    may have a unit too, as the weights of a cost have.
+    units: the units of the symbols, as written. vouching: the symbols whose units are sure, of references and of
+    parameters and inputs with a unit. bare: whole numbers may have a unit too, as the weights of a cost have.
     """
 
     def __init__(
@@ -67,10 +67,12 @@ class Dimensions:
         for term in Add.make_args(expression):
             found = self.of(term)
             if found and found.sure and found.dimension != expected:
+                ampere = BASE.index("A")
+                current = CURRENT if found.dimension[ampere] and not expected[ampere] else ""
                 raise mistake(
                     f"the {self.what} contains the term {_short(term)}, which is in {named(found.dimension)}"
                     f"{self._named(term)}; it should be in {named(expected)}. Correct the term or a unit. A number "
-                    "with a unit of its own is a parameter with fixed=True, or has a decimal point: 2.0 * ..."
+                    f"with a unit of its own is a parameter with fixed=True, or has a decimal point: 2.0 * ...{current}"
                 )
 
     def check_arguments(self, expression: Expr) -> None:
@@ -86,7 +88,7 @@ class Dimensions:
     def _found(self, expression: Expr) -> Found | None:
         if isinstance(expression, Symbol):
             own = parse(self.units[expression], "unit")
-            return None if own is None else Found(own, expression in self.vouching and own != NONE)
+            return None if own is None else Found(own, expression in self.vouching)
         if expression.is_number:
             unknown = expression.has(Float) or (self.bare and expression not in (1, -1))
             return None if unknown else Found(NONE, False)
@@ -157,6 +159,11 @@ def _short(expression: Expr) -> str:
 
 
 Unit = str | Dimension | None  # None: any unit
+#: The end of the message for a force or an energy with amperes in it.
+CURRENT = (
+    " A current that follows its voltage late is a state, and not the rate of a coordinate: "
+    'current = robot.state("current", limit=..., unit="A") and robot.flow(current, (voltage - R * current) / L).'
+)
 
 _ACTING = "Inputs act through robot.apply(coordinate, force) and have their cost in action_cost."
 #: The end of a message, by what an expression may contain besides parameters: q, v (rates and speeds), z and u.
@@ -276,6 +283,16 @@ class Terms:
         symbols = [*(joint.symbol for joint in self.declared.coordinates), *self.declared.turns]
         return sum((displacement.diff(symbol) * symbol.rate for symbol in symbols), S.Zero)
 
+    def values_of_states(self, stated: Mapping[str, object], what: str) -> None:
+        """Raise ModelError for a value, or mean and deviation, of a state that is an expression in another unit."""
+        for name, pair in stated.items():
+            value = pair[0] if isinstance(pair, tuple | list) else pair
+            if isinstance(value, Expr):
+                dimensions = self.dimensions(f"{what} of `{name}`")
+                own = next(unit for symbol, unit in dimensions.units.items() if symbol.name == name)
+                if expected := parse(own, "unit"):
+                    dimensions.check(value, expected)
+
     def dimensions(self, what: str, bare: bool = False) -> Dimensions:
         """The dimensions of expressions, from the units of all symbols. `bare` as in `Dimensions`."""
         declared = self.declared
@@ -286,4 +303,5 @@ class Terms:
             units[joint.symbol], units[joint.symbol.rate] = UNITS[joint.kind], RATE_UNITS[joint.kind]
         for turn in declared.turns:
             units[turn], units[turn.rate] = "rad", "rad/s"
-        return Dimensions(units, frozenset(source.symbol for source in sources), what, bare)
+        known = (source.symbol for source in sources if parse(source.unit, "unit") != NONE)
+        return Dimensions(units, frozenset((*known, *(each.symbol for each in declared.references))), what, bare)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from modelgen.errors import checked
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.evaluation.source import PolicySource, source_of
@@ -198,6 +199,7 @@ def roll_out(
     return Tested(problem, label, theta, told, told_estimates, estimate, result)
 
 
+@checked(SolverError)
 def evaluate(
     run: Any,
     *,

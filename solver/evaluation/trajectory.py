@@ -12,7 +12,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from modelgen.errors import suggestion
+from modelgen.errors import checked, suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.evaluation.evaluation import Circumstances, require_seconds, roll_out
@@ -71,6 +71,7 @@ class Trajectory:
         return pandas.DataFrame(np.hstack([self.x, inputs]), columns=columns, index=pandas.Index(self.t, name="time"))
 
 
+@checked(SolverError)
 def simulate(
     policy: Any,
     x0: ArrayLike | Mapping[str, float] | None = None,

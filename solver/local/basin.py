@@ -9,6 +9,7 @@ not fast, and costs at most COST_ERROR more than e^T P e.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from solver.game.policies import Hold
 from solver.local.linearization import Linearization, holding, linearization, linearize
 from solver.plants.outcome import controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
-from solver.value.family import Basin, BasinFamily, composed, crossing, exponents, factored, terms
+from solver.value.family import REACH, Basin, BasinFamily, composed, crossing, exponents, factored, terms
 from solver.value.features import times
 
 REST = 1e-6  # limits per second: a slower drift at the target is an equilibrium
@@ -35,6 +36,7 @@ ARRIVED = 0.05  # share of the level at which a rollout has arrived
 TIME_CONSTANTS = 5.0  # duration of a rollout, in time constants of the slowest closed-loop motion
 LEAST_PERIODS, MOST_HORIZONS = 10, 2.0  # bounds of this duration, in control periods and in horizons of the task
 NEAREST, SPREAD = 0.1, 3000.0  # smallest level of `near_target` by the basin's, and its largest level by its smallest
+INNER = 0.1  # of these levels, where the basin is empty and V is not known nearer to the target
 SEED = 0
 FITTED, CHECKED = 3, 200  # contexts of the fit of P(c) for each coefficient, and contexts at which it is checked
 MISFIT = 0.01  # largest error of P(c), as a share of it in any direction
@@ -69,6 +71,10 @@ def _cost_to_go(local: Linearization, discount_rate: float) -> tuple[Array, floa
 def find_basin(problem: Problem, hold: Hold, negligible: float = NEGLIGIBLE) -> Basin | BasinFamily | None:
     """Basin of a problem, or None. Bisection with rollouts finds its level.
 
+    Where the inputs reach a motion by manoeuvres only, as that of a car across its wheels, no level is good, and the
+    basin is empty. The Riccati equation then gives what it costs to stand beside the target: a form that measures
+    errors up to the cost of the task.
+
     With told parameters it is the family of the basins of all contexts, whose level holds in every one of them.
     hold: of the policy. negligible: error of the cost that is allowed, as a share of the cost of the task from its
     starts. Raises SolverError if P changes too fast with the context.
@@ -91,7 +97,10 @@ def find_basin(problem: Problem, hold: Hold, negligible: float = NEGLIGIBLE) -> 
             good = between
         else:
             bad = between
-    return basin(good) if good > -HALVINGS else None
+    if good > -HALVINGS:
+        return basin(good)
+    form = make(0.0)
+    return replace(form, unit=allowed / (negligible * REACH)) if isinstance(form, Basin) else None
 
 
 def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | BasinFamily], float] | None:
@@ -273,7 +282,8 @@ def _arrives(
 def near_target(problem: Problem, family: Basin | BasinFamily, size: int, generator: torch.Generator) -> Tensor:
     """Rows (size, n + k) around the target in the metric of P, within the limits.
 
-    The logarithm of their level is uniform, from a tenth of the basin's level to 300 times the basin's level.
+    The logarithm of their level is uniform, from a tenth of the basin's level to 300 times the basin's level. Both ends
+    are a tenth of this where the basin is empty.
     """
     device = generator.device
     rows = problem.sample_targets(size, generator)
@@ -281,7 +291,8 @@ def near_target(problem: Problem, family: Basin | BasinFamily, size: int, genera
     limits, cost = problem.tangent_limits.double(), basin.cost.double()
     values, vectors = torch.linalg.eigh(cost * limits * limits[:, None])
     exponent = torch.rand(size, 1, generator=generator, device=device)
-    level = column(basin.level) * NEAREST * SPREAD**exponent
+    nearest = NEAREST * INNER if family.empty else NEAREST
+    level = column(basin.scale) * nearest * SPREAD**exponent
     away = torch.randn(size, len(limits), generator=generator, device=device)
     away = away / torch.linalg.vector_norm(away, dim=1, keepdim=True)
     axes = (values.clamp_min(0.0) / level.double() + 1.0).rsqrt()  # half axes, as shares of the limits

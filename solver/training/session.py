@@ -67,7 +67,7 @@ class Session:
         if settings.basin:
             self.value.see_less_of(self.problem.fast)
         self.states = StateSource(self.problem, MIXTURES[settings.sampling])
-        self.lowest_value, loss_scale = lowest_value(self.game), 0.0 if settings.authors else 0.2
+        self.lowest_value, loss_scale = lowest_value(self.game), 0.0 if settings.authors else LOSS_SCALE
         least = LEAST_SCALE * -self.lowest_value
         self.fitter = Fitter(self.problem, partial(make_optimiser, settings=settings), loss_scale, least)
         self.schedule = Schedule(settings)
@@ -81,7 +81,7 @@ class Session:
             self._restore(checkpoint)
         elif settings.basin and (basin := find_basin(self.problem, settings.hold)):
             self.value.place(basin)
-            if bool(self.problem.fast.any()):
+            if bool(self.problem.fast.any()) and not basin.empty:
                 self.value.become_form()
             self._begin_with(basin)
         else:
@@ -116,7 +116,9 @@ class Session:
     def _begin_with(self, basin: Basin | BasinFamily | None) -> None:
         """Draw states and make optimisers for the value function with this basin."""
         self.states.basin = basin
-        if basin is not None:
+        if basin is not None and basin.empty:
+            self.fitter.loss_scale *= UNKNOWN
+        elif basin is not None:
             self.value.hold(self.problem.fast)
         self.fitter.renew(self.value)
 
@@ -131,7 +133,8 @@ class Session:
         """Inverse of `checkpoint`."""
         try:
             self.value.load_state_dict(checkpoint["ensemble"])
-            self._begin_with(None if self.value.frame.basin.empty else self.value.frame.basin)
+            basin = self.value.frame.basin
+            self._begin_with(None if basin.empty and not self.value.basin.unit else basin)
             for optimiser, state in zip(self.fitter.optimisers, checkpoint["optimisers"], strict=True):
                 optimiser.restore(state)
             self.states.visited = self._buffer(checkpoint["visited"])
@@ -146,6 +149,8 @@ class Session:
 
 
 SAMPLES = 65536  # random states of the domain, over which the largest cost is searched
+LOSS_SCALE = 0.2  # scale c of a fit, as a share of the mean |V| at the starts
+UNKNOWN = 0.1  # of this scale where the basin is empty: the networks have to resolve the small V near the target
 LEAST_SCALE = 1e-5  # smallest scale c of a fit, as a share of the lowest value
 LARGE = 0.5  # share of the targets that V^k had before, at which V is the cause
 BEYOND = 3.0  # times the lowest value: no mean is so low, unless V explodes

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from modelgen.commandline import Range
-from modelgen.errors import suggestion
+from modelgen.errors import checked, suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.adversaries import ADVERSARIES, Adversary
@@ -246,6 +246,7 @@ Algorithm = Literal["rfvi", "cfvi"]
 ALGORITHMS = ("rfvi", "cfvi")
 
 
+@checked(SolverError)
 def make_settings(
     preset: str,
     robot: CompiledRobot,

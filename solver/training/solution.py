@@ -179,6 +179,18 @@ class Solution:
         """Policy of the run."""
         return controller(self.problem, self.value.sparing, self.run.settings.hold)
 
+    def told_that(self, told: Mapping[str, Change]) -> Solution:
+        """The solution of the one robot with these told parameters, the others nominal; itself without contexts.
+
+        Raises SolverError for a value out of its range.
+        """
+        context = self.problem.context
+        if context is None:
+            return self
+        theta = changed_parameters(self.problem, told)
+        problem, ensemble = self.problem.told_that(theta), self.ensemble.told_that(context.of(theta))
+        return replace(self, problem=problem, ensemble=ensemble, value=FrozenValue(ensemble))
+
     @property
     def label(self) -> str:
         """Label of the run, with its progress if the training has not ended."""
@@ -217,8 +229,5 @@ def load_solution(
             f"the checkpoint in {folder} does not fit the settings in its run.json: {' '.join(str(error).split())}"
         ) from error
     require_told_names(folder, run.told_names, told)
-    problem = family
-    if family.context is not None and not contexts:
-        theta = changed_parameters(family, told)
-        problem, ensemble = family.told_that(theta), ensemble.told_that(family.context.of(theta))
-    return Solution(run, problem, ensemble, FrozenValue(ensemble), checkpoint["iteration"])
+    solution = Solution(run, family, ensemble, FrozenValue(ensemble), checkpoint["iteration"])
+    return solution if contexts else solution.told_that(told)

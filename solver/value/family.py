@@ -46,11 +46,17 @@ class Basin:
     cost: Tensor  # (nt, nt) or (N, nt, nt) P
     level: float | Tensor  # or (N,)
     rotations: tuple[Rotation, ...] = ()
+    unit: float = 0.0  # where the basin is empty: the level that stands for one; 0: there is no form
 
     @property
     def empty(self) -> bool:
         """Whether there is no basin."""
         return isinstance(self.level, float) and self.level == 0.0
+
+    @property
+    def scale(self) -> float | Tensor:
+        """Level by which errors are measured, and states near the target drawn."""
+        return self.unit if self.empty else self.level
 
     def at(self, rows: Tensor) -> Basin:  # noqa: ARG002
         """This basin, which is the same for all rows (N, n + k)."""

@@ -196,7 +196,9 @@ class Ensemble(nn.Module):
     @property
     def basin(self) -> Basin:
         """Copy of the basin, where the value is a quadratic form."""
-        return Basin(self.target, self.continuous, self.basin_cost.clone(), float(self.basin_level), self.rotations)
+        unit = 1.0 / (REACH * float(self.bend)) if self.bend else 0.0
+        level = float(self.basin_level)
+        return Basin(self.target, self.continuous, self.basin_cost.clone(), level, self.rotations, unit)
 
     def set_basin(self, basin: Basin) -> None:
         """Replace the basin. It is part of the state_dict."""
@@ -217,7 +219,7 @@ class Ensemble(nn.Module):
             self.basin_level.fill_(basin.level)
         else:
             self.set_basin(basin)
-            self.set_metric(basin.cost, REACH * float(basin.level))
+            self.set_metric(basin.cost, REACH * float(basin.scale))
 
     @torch.no_grad()
     def told_that(self, c: Tensor) -> Ensemble:

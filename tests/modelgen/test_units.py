@@ -104,9 +104,18 @@ def test_any_text_is_a_unit_or_a_taught_error(text: Any) -> None:
         assert found is None or len(found) == len(BASE)
 
 
+def test_a_current_as_a_rate_is_shown_the_statement_of_a_state() -> None:
+    """The charge as a coordinate, and the inductance as its inertia."""
+    robot = Robot("motor")
+    charge = robot.prismatic("charge", limit=100, rate_limit=10)
+    inductance = robot.parameter("inductance", 0.02, "H", fixed=True)
+    with pytest.raises(ModelError, match=r"charge_rate.*robot\.state\(\"current\".*robot\.flow\(current"):
+        robot.kinetic_energy(inductance * charge.rate**2 / 2)
+
+
 def test_names_of_dimensions() -> None:
     assert named(dimension("J")) == "kg m^2/s^2 (J, N m)"
-    assert named(dimension("rad")) == "no unit"
+    assert named(dimension("rad")) == "no unit (rad)"
     assert named(dimension("1/s")) == "1/s"
     assert named(dimension("kg/(m s)")) == "kg/(m s)"
     for each in ("kg m^2/s^2", "1/s", "kg/(m s)", "kg", "s A^2/(kg m)"):

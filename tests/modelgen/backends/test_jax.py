@@ -148,3 +148,23 @@ def test_a_wrong_call_is_explained(robot: CompiledRobot, x: Any, u: Any, words: 
 def test_out_is_refused(robot: CompiledRobot) -> None:
     with pytest.raises(ModelError, match="`out`"):
         robot.dynamics(np.zeros((3, 6)), np.zeros((3, 2)), out=(np.zeros((3, 6)),))
+
+
+@pytest.mark.parametrize("name", ["planar_quadrotor", "quadrotor"])
+def test_a_trim_within_limits_is_that_of_llvm(name: str) -> None:
+    """Its rounds are a loop here, unrolled there. A ninth of the inputs or more are at a limit."""
+    robot, plain = modelgen.load(name, backend="jax"), modelgen.load(name, parallel=False)
+    random, nominal = np.random.default_rng(0), np.asarray(plain.nominal_parameters)
+    theta = nominal * random.uniform(0.3, 2.5, (200, len(nominal)))
+    x = np.tile(plain.metadata.task.target, (200, 1))
+    expected, found = plain.trim_at(x, theta), np.asarray(robot.trim_at(x, theta))
+    np.testing.assert_allclose(found, expected, atol=1e-6 * float(plain.input_limits[0]))
+    upper = np.array([entry.upper for entry in plain.metadata.inputs])
+    assert 0.1 < np.mean(expected > upper - 1e-9) < 0.9
+
+    with jax.enable_x64():
+        slopes = jax.vmap(jax.jacrev(lambda each: robot.trim_at(jnp.asarray(x[0]), each)))(jnp.asarray(theta[:20]))
+    steps = 1e-5 * np.diag(nominal)
+    ends = [np.stack([plain.trim_at(x[:20], theta[:20] + sign * step) for step in steps], -1) for sign in (-1, 1)]
+    by_differences = (ends[1] - ends[0]) / (2e-5 * nominal)
+    np.testing.assert_allclose(slopes, by_differences, rtol=0.0, atol=1e-5 * np.abs(by_differences).max())

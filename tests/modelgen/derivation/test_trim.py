@@ -22,7 +22,7 @@ from modelgen.builder import build_artifact
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
 from modelgen.derivation.lowering import mechanism
-from modelgen.derivation.trim import smallest_solution, unheld
+from modelgen.derivation.trim import find_trim, smallest_solution, unheld
 from modelgen.program.differentiate import program
 from modelgen.program.trim import REGULAR, trims
 from modelgen.statement.action_costs import ACTION_COSTS
@@ -181,6 +181,40 @@ def test_the_trims_slopes_are_those_of_differences(name: str, tmp_path: Path) ->
         step = 1e-4 * value * np.eye(len(theta))[j]
         by_differences = (robot.trim_at(target, theta + step) - robot.trim_at(target, theta - step)) / (2e-4 * value)
         np.testing.assert_allclose(slopes[:, j], by_differences, rtol=1e-5, atol=1e-5 * np.abs(slopes).max())
+
+
+def hoist(inductance: float) -> Robot:
+    """A load on a motor, whose current follows the voltage, and whose force is not linear in it."""
+    robot = Robot("hoist", "A load on a motor")
+    height = robot.prismatic("height", limit=1, rate_limit=2)
+    load = robot.parameter("load", 0.5, "kg", tolerance=0.3)
+    k = robot.parameter("k", 1.5, "N/A", tolerance=0.3)
+    sticky = robot.parameter("sticky", 0.01, "N/A^3", tolerance=0.3)
+    resistance = robot.parameter("resistance", 2.0, "Ohm", tolerance=0.5)
+    henry = robot.parameter("inductance", inductance, "H", fixed=True)
+    voltage, current = robot.input("voltage", 24, "V"), robot.state("current", limit=10, unit="A")
+    robot.point_mass(load, (0, height))
+    robot.flow(current, (voltage - resistance * current - k * height.rate) / henry)
+    robot.apply(height, k * current - sticky * current**3)
+    cost = height**2 + height.rate**2
+    robot.task(state_cost=cost, action_cost=Quadratic(0.1), **TASK)  # type: ignore[arg-type]
+    return robot
+
+
+@pytest.mark.parametrize("inductance", [2.0, 0.02, 0.002])
+def test_slopes_of_a_trim_whose_current_follows_are_those_of_the_trim(inductance: float, tmp_path: Path) -> None:
+    """Of the trim at other parameters, which solves for the input and the current by Newton's method."""
+    robot = hoist(inductance)
+    build_artifact(robot, tmp_path)
+    built = modelgen.load("hoist", directory=tmp_path, parallel=False)
+    equations, (u, slopes) = equations_of_motion(robot), built.trim_slopes(np.array(built.metadata.task.target))
+    np.testing.assert_allclose(u, find_trim(robot, equations).u, rtol=1e-6)
+    free = [parameter for parameter in robot.parameters if not parameter.fixed]
+    for j, parameter in enumerate(free):
+        step = 1e-4 * parameter.value
+        ends = [find_trim(robot, equations, {parameter.symbol: parameter.value + sign * step}).u for sign in (-1, 1)]
+        np.testing.assert_allclose(slopes[:, j], (ends[1] - ends[0]) / (2 * step), rtol=1e-5)
+    assert np.abs(slopes).min() > 0.1
 
 
 def test_a_target_that_no_input_holds_is_named_with_its_drift(tmp_path: Path) -> None:

@@ -334,5 +334,5 @@ def test_energies_that_an_engine_cannot_represent_are_refused(
 def test_moments_that_mujoco_refuses_are_reported(crane: Callable[..., Robot], derived: Derived) -> None:
     """No solid body has such moments of inertia, but a model file may."""
     pytest.importorskip("mujoco")
-    with pytest.raises(ModelError, match=r"`crane`: .* --against pinocchio"):
+    with pytest.raises(ModelError, match=r"`crane`: .* against pinocchio"):
         compared("mujoco", derived, crane("(0.3, 0.2, 0.25)", "(0.3, 0.2, 2.5)"))

@@ -119,5 +119,5 @@ def test_a_wrong_choice_of_effects_is_refused(
     for words, said in ((["--estimate", "delay"], "write one of them"), ([], None)):
         assert main(["identify", "pendulum", str(logs[0].path), "--delay", "0.01" if said else "-1", *words]) == 2
         assert (said or "--delay") in capsys.readouterr().err
-    with pytest.raises(ModelError, match=r"0\.5 s .*0\.2 s.*--window"):
+    with pytest.raises(ModelError, match=r"0\.5 s .*0\.2 s.*window"):
         identify(Model(pendulum, ("delay",), 0.2), logs, 0.5, silent)

@@ -147,7 +147,7 @@ def test_too_few_rows_and_no_file(pendulum: CompiledRobot, tmp_path: Path) -> No
 )  # fmt: skip
 def test_an_expression_that_has_no_value_is_refused(pendulum: CompiledRobot, tmp_path: Path, pair: str) -> None:
     path = written(tmp_path, [(*row, 1.0) for row in ROWS], "time,angle,torque,x")
-    with pytest.raises(ModelError, match=r"--columns|no finite value"):
+    with pytest.raises(ModelError, match=r"columns|no finite value"):
         read(path, pendulum.metadata, columns([pair], pendulum.metadata))
 
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.numeric import compiled_evaluator
+from modelgen.errors import ModelError
 from tests.modelgen.importers.test_mjcf import Machine, agree
 from tests.modelgen.support.cases import CASES
 
@@ -63,9 +64,13 @@ def test_fuzz_trees_with_bodies_in_space(seed: int, root: str, others: list[str]
 
 @pytest.mark.slow
 @few
+@example(seed=123, welded=True, floats=False)
 @given(seed=seeds, welded=st.booleans(), floats=st.booleans())
 def test_fuzz_four_bars(seed: int, welded: bool, floats: bool) -> None:
-    """Bars of any lengths, joined at a random posture, in any plane; what the importer writes is not refused."""
+    """Bars of any lengths, joined at a random posture, in any plane; what the importer writes is not refused.
+
+    Of some, the crank can hardly move: the importer says so.
+    """
     random = np.random.default_rng(seed)
     a, b, c = random.uniform(0.1, 0.6, 3)
     angles = random.uniform(-180, 180, 2)
@@ -80,7 +85,11 @@ def test_fuzz_four_bars(seed: int, welded: bool, floats: bool) -> None:
       <body name="rocker" pos="0.5 0.02 {random.uniform(-0.1, 0.1):.3f}" euler="0 0 {angles[1]:.3f}">
         <joint name="rocker" axis="0 0 -1" pos="{c:.3f} 0 0" damping="0.1"/>{_mass(random)}</body></body>"""
     kind = "weld" if welded else 'connect anchor="0 0 0"'
-    _agrees(text, _motor("crank", random), f'<equality><{kind} body1="end" body2="rocker"/></equality>')
+    try:
+        _agrees(text, _motor("crank", random), f'<equality><{kind} body1="end" body2="rocker"/></equality>')
+    except ModelError as error:
+        assert "closes only very near the reference posture of crank" in str(error)  # noqa: PT017
+        event("refused")
 
 
 def _agrees(body: str, actuators: str, more: str = "") -> None:

@@ -118,9 +118,9 @@ def test_a_driven_joint_that_does_not_exist_or_is_fixed_is_warned_of(
 
 
 def test_a_pattern_that_matches_no_moving_joint_is_refused(written: Callable[..., Path]) -> None:
-    with pytest.raises(ModelError, match=re.escape("`lamda` of --passive matches no joint that moves. Did you")):
+    with pytest.raises(ModelError, match=re.escape("`lamda` of passive matches no joint that moves. Did you")):
         model_file(written(*ROBOT), "machine", passive=["lamda"])
-    with pytest.raises(ModelError, match="`mount` of --passive"):
+    with pytest.raises(ModelError, match="`mount` of passive"):
         model_file(written(*ROBOT), "machine", passive=["mount"])
 
 
@@ -155,8 +155,8 @@ def test_efforts_from_outside_give_motors(
     driven = model_file(written(*parts, transmission("turn")), "machine", efforts={"swing": 0.3})
     assert [each.symbol.name for each in load_text(driven, tmp_path).inputs] == ["swing_effort"]
     for efforts, words in (
-        ({"twist": 1.0}, "`twist` of --effort matches"),
-        ({"turn": -1.0}, "--effort turn=-1: write"),
+        ({"twist": 1.0}, "`twist` of efforts matches"),
+        ({"turn": -1.0}, "efforts turn=-1: write"),
     ):
         with pytest.raises(ModelError, match=words):
             model_file(path, "machine", efforts=efforts)

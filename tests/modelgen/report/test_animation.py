@@ -80,6 +80,7 @@ def test_the_command_writes_a_gif_that_moves(
     [
         (["--start", "angl=1"], "Did you mean `angle`"),
         (["--start", "angle=one"], "has no number behind"),
+        (["--start", "angle_rate=9"], "angle_rate=9 is beyond its limit of 8 rad/s"),
         (["--input", "force=1"], "names no input of `pendulum`"),
         (["--input", "torque=1@0"], "no frequency above zero"),
         (["--seconds", "0"], "0.01"),
@@ -131,7 +132,7 @@ def test_ffmpeg_gets_every_pixel_and_its_error_is_reported(
 def test_signals_are_constant_or_sinusoidal() -> None:
     assert signal("torque", "2")(9.0) == 2
     assert signal("torque", "-2@0.25")(1.0) == pytest.approx(-2)
-    with pytest.raises(ModelError, match="--input torque=2@"):
+    with pytest.raises(ModelError, match="input torque=2@"):
         signal("torque", "2@")
 
 

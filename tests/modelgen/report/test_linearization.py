@@ -118,6 +118,7 @@ class TestEquilibrium:
             ("pole=up", "no number behind"),
             ("pole=nan", "no number behind"),
             ("pole=pi/0", "no number behind"),
+            ("cart=-0.6", "cart=-0.6 is beyond its limit of 0.5 m"),
         ],
     )
     def test_a_wrong_coordinate_or_value_is_refused(

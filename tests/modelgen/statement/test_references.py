@@ -78,11 +78,29 @@ def test_the_cost_is_zero_at_every_target_and_the_motion_depends_on_none() -> No
             ("target of `s` is 0.8 +- 0.25 by its references", "limit of 1"),
         ),
         ({"start": lambda _, goal: {"s": (0.9 - goal, 0)}}, ("start mean of `s` is 0.9 +- 0.25", "limit of 1")),
+        ({"target": lambda _, goal: {"s_rate": goal}}, ("target of `s_rate` contains the term goal", "in m/s")),
+        ({"start": lambda _, goal: {"s_rate": (goal, 0)}}, ("start mean of `s_rate` contains the term goal",)),
         ({"start": lambda _, goal: {"s": (0, goal)}}, ("start standard deviation of `s` is goal", "write a number")),
     ],
 )
 def test_a_task_that_is_not_affine_or_leaves_the_limits_is_refused(changes: Any, words: tuple[str, ...]) -> None:
     rejects(*words, action=lambda: slide(**changes))
+
+
+@pytest.mark.parametrize(("unit", "fits"), [("m", False), ("rad", True), ("1", True), ("N", False), ("", True)])
+def test_a_reference_has_the_unit_of_the_state_whose_target_it_is(unit: str, fits: bool) -> None:
+    robot = Robot("lever", "A lever that is told its angle")
+    lean = robot.revolute("lean", limit=1, rate_limit=5)
+    goal = robot.reference("goal", limit=0.25, unit=unit)
+    robot.body(1, 0.1, (0, 0), lean)
+    robot.apply(lean, robot.input("torque", 1, "N m"))
+    task = {**TASK, "state_cost": (lean - goal) ** 2, "start": {"lean": (goal, 0.1)}, "target": {"lean": goal}}
+    if fits:
+        robot.task(**task)
+    else:
+        rejects(
+            "target of `lean` contains the term goal", f"`goal` in {unit}", "rad", action=lambda: robot.task(**task)
+        )
 
 
 @pytest.mark.parametrize(

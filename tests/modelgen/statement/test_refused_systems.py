@@ -131,7 +131,7 @@ def test_time_and_prescribed_motion_are_refused() -> None:
     point.set_vel(N, q1.diff() * N.x)
     for push, words in (
         (F * sp.sin(TIME), ["depends on time"]),
-        (F + q3, ["q3(t)", "inputs={q3:"]),
+        (F + q3, ["q3(t)", "inputs={q3:", "robot.lag(command, seconds=...)", "robot.state(", "robot.flow("]),
         (F + q3.diff(), ["Derivative(q3(t), t)"]),
     ):
         method = LagrangesMethod(m1 * q1.diff() ** 2 / 2, [q1], forcelist=[(point, push * N.x)], frame=N)

@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sp
+from sympy.physics.mechanics import LagrangesMethod, Point, ReferenceFrame, dynamicsymbols
 
+import modelgen
+from modelgen import Quadratic, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import content_hash, metadata
 from modelgen.derivation.model_file import SHIPPED, load
@@ -62,3 +66,35 @@ def test_verification_finds_a_wrong_system() -> None:
 def test_content_hash_changes_with_the_system() -> None:
     first, again, other = (content_hash(finished(cartpole(method())[0])) for method in (kane, kane, lagrange))
     assert first == again != other
+
+
+@pytest.mark.parametrize("how", ["lag", "state"])
+def test_an_input_that_acts_late_is_that_of_energies(how: str) -> None:
+    """A cart on a curved rail, whose force follows its command: a system of SymPy, and the same by energies."""
+    place, push = dynamicsymbols("place push")
+    m, frame, point = sp.Symbol("m"), ReferenceFrame("N"), Point("P")
+    point.set_vel(frame, place.diff() * frame.x)
+    lagrangian = m * place.diff() ** 2 / 2 - m * 9.81 * sp.cos(place)
+
+    def cart(name: str, by_sympy: bool) -> np.ndarray:
+        robot = Robot(name)
+        s, mass = robot.prismatic("s", limit=1, rate_limit=5), robot.parameter("mass", 2, "kg", tolerance=0.2)
+        force = robot.input("force", 3, "N")
+        if how == "lag":
+            late = robot.lag(force, seconds=0.1)
+        else:
+            late = robot.state("late", limit=5, unit="N")
+            robot.flow(late, (force - late) / robot.parameter("delay", 0.1, "s", fixed=True))
+        if by_sympy:
+            method = LagrangesMethod(lagrangian, [place], forcelist=[(point, push * frame.x)], frame=frame)
+            robot.mechanics(method, coordinates={place: s}, parameters={m: mass}, inputs={push: late})
+        else:
+            robot.kinetic_energy(mass * s.rate**2 / 2)
+            robot.potential_energy(mass * 9.81 * sp.cos(s))
+            robot.apply(s, late)
+        cost = dict(state_cost=s**2, action_cost=Quadratic(0.1), start={})
+        robot.task(**cost, horizon=2, weight_at_horizon=0.5, control_rate=50)
+        random = np.random.default_rng(0)
+        return np.asarray(modelgen.compile(robot).dynamics(random.normal(size=(5, 3)), random.normal(size=(5, 1))))
+
+    np.testing.assert_allclose(cart("by_sympy", True), cart("by_energies", False), rtol=1e-12)

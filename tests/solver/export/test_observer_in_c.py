@@ -203,5 +203,5 @@ def test_a_force_that_moves_the_pose_at_rest_is_refused() -> None:
         weight_at_horizon=0.5,
         control_rate=50,
     )
-    with pytest.raises(SolverError, match="--estimate wind: no input balances it at the target"):
+    with pytest.raises(SolverError, match="estimate wind: no input balances it at the target"):
         emit_observer(Problem(modelgen.compile(robot, dtype="float32")), ["wind"])

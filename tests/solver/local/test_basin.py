@@ -12,15 +12,21 @@ import torch
 from scipy.linalg import solve_continuous_are
 from torch import Tensor
 
+from modelgen.builder import build_artifact
 from modelgen.cli import main as modelgen_main
+from modelgen.derivation import model_file
 from modelgen.loader import CompiledRobot
 from solver.game.policies import Hold
 from solver.local.basin import cost_to_go, find_basin, near_target, shell
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
+from solver.training.settings import make_settings
+from solver.training.solution import make_ensemble
 from solver.value.family import Basin
+from solver.value.frozen import FrozenValue
 
+UNICYCLE = Path(__file__).parents[3] / "benchmarks" / "unseen" / "unicycle.py"
 Load = Callable[[str], CompiledRobot]
 
 # A rod of 1 kg and 1 m about its end: angle'' = (3/2) 9.81 sin(angle) + 3 torque.
@@ -189,7 +195,36 @@ def test_there_is_none_where_a_motion_never_ends(tmp_path: Path) -> None:
     """The discount makes the cost of a mass that drifts for ever finite, but it does not arrive."""
     problem = built(tmp_path, "adrift", ADRIFT)
     assert cost_to_go(problem) is not None
-    assert find_basin(problem, Hold(1.0)) is None
+    found = find_basin(problem, Hold(1.0))
+    assert isinstance(found, Basin)
+    assert found.empty
+
+
+def test_the_form_of_a_unicycle_is_what_it_costs_to_stand(tmp_path: Path) -> None:
+    """10 y^2/rho beside the target, for ever. No level is good; the form measures errors all the same."""
+    build_artifact(model_file.load(str(UNICYCLE)), tmp_path)
+    problem = Problem(load_robot("unicycle", "cpu", str(tmp_path)))
+    found = find_basin(problem, Hold(1.0))
+    assert isinstance(found, Basin)
+    assert found.empty
+    y = problem.robot.state_names.index("y")
+    assert float(found.cost[y, y]) == pytest.approx(10.0 * 8.0 / -math.log(0.6), rel=1e-3)
+    assert float(found.cost[y].sum()) == pytest.approx(float(found.cost[y, y]), rel=1e-3)
+    standing = 0.1 * 8.0 * (10.0 * (0.3**2 + 0.1**2) + 4.0 * 0.2**2 + 0.2**2)  # a tenth of the starts' cost, about
+    assert 0.2 * standing < 100.0 * found.unit / 10.0 < 2.0 * standing
+    x = near_target(problem, found, 6000, torch.Generator().manual_seed(2))
+    share = found.distance(x) / found.unit
+    assert 0.009 < float(share.min()) < 0.012
+    assert float(share.max()) < 30.1
+    ensemble = make_ensemble(problem.robot, make_settings("fast", problem.robot))
+    ensemble.place(found)
+    again = make_ensemble(problem.robot, make_settings("fast", problem.robot))
+    again.load_state_dict(ensemble.state_dict())
+    assert again.basin.empty
+    assert again.basin.unit == pytest.approx(found.unit, rel=1e-5)
+    values, at = FrozenValue(again)(x[:50]), problem.target[None]
+    torch.testing.assert_close(values[0], again(x[:50]), rtol=1e-4, atol=1e-5)
+    assert float(FrozenValue(again)(at)[0]) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_a_free_wheel_has_no_part_in_the_cost(load: Load) -> None:

@@ -286,7 +286,7 @@ def test_a_parameter_that_cannot_be_estimated_is_refused(name: str, text: str, o
 def test_a_parameter_without_bounds_is_refused(rail: Problem) -> None:
     bounds = rail.theta_bounds.clone()
     rail.theta_bounds[1] = rail.theta[1]
-    with pytest.raises(SolverError, match=r"--estimate damping: .*0\.4 .*0\.4"):
+    with pytest.raises(SolverError, match=r"estimate damping: .*0\.4 .*0\.4"):
         estimated_parameters(rail, usual(rail), ["damping"])
     rail.theta_bounds = bounds
 

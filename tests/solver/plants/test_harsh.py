@@ -249,7 +249,7 @@ def test_effects_that_need_a_rate_reject_a_velocity_that_is_not_one(
     rejected = {"encoder": "lower", "stiction": "lower"} if name == "lower" else {"noise": "1/s"}
     for effect in EFFECTS:
         if effect in rejected:
-            with pytest.raises(SolverError, match=f"{rejected[effect]}.*--harsh delay"):
+            with pytest.raises(SolverError, match=f"{rejected[effect]}.*harsh delay"):
                 Harsh(other, Harshness(**{effect: 1.0}))  # type: ignore[arg-type]
         else:
             Harsh(other, Harshness(**{effect: 1.0}))  # type: ignore[arg-type]

@@ -112,13 +112,13 @@ def test_reward_is_computed_from_the_true_state(problem: Callable[[str], Problem
 
 def test_stiction_of_an_input_without_its_own_joint_is_an_error(problem: Callable[[str], Problem]) -> None:
     quadrotor = problem("planar_quadrotor")
-    with pytest.raises(SolverError, match="--harsh delay saturation backlash encoder noise"):
+    with pytest.raises(SolverError, match="harsh delay saturation backlash encoder noise"):
         make_plant("harsh", quadrotor)
     make_plant("harsh", quadrotor, effects=[name for name in EFFECTS if name != "stiction"])
 
 
 def test_effects_of_a_plant_without_effects_are_an_error(problem: Callable[[str], Problem]) -> None:
-    with pytest.raises(SolverError, match=r"noise.*--plant harsh"):
+    with pytest.raises(SolverError, match=r"noise.*plant harsh"):
         make_plant("nominal", problem("planar_quadrotor"), effects=["noise"])
 
 
@@ -134,7 +134,7 @@ def test_mujoco_plant_rejects_changed_parameters_without_a_place_in_the_file(
     pytest.importorskip("mujoco")
     acrobot = problem("acrobot")
     make_plant("mujoco", acrobot)
-    with pytest.raises(SolverError, match=r"upper_mass.*--plant nominal"):
+    with pytest.raises(SolverError, match=r"upper_mass.*plant nominal"):
         make_plant("mujoco", acrobot, acrobot.theta * 1.1)
 
 

@@ -253,7 +253,7 @@ def test_nobody_estimates_a_reference_and_it_disturbs_nothing(leaning: Made) -> 
     problem, _ = leaning
     sensing = make_sensing(problem)
     assert estimated_parameters(problem, sensing, ["all"]) == [0]
-    with pytest.raises(SolverError, match="--estimate lean"):
+    with pytest.raises(SolverError, match="estimate lean"):
         estimated_parameters(problem, sensing, ["lean"])
     assert_close(largest_disturbance(problem, [0]), 0.1 * problem.input_limits)
 

@@ -101,5 +101,5 @@ def test_preset_has_the_time_scale_of_the_pendulum(geared: CompiledRobot, load: 
 
 
 def test_mujoco_plant_rejects_a_velocity_that_is_not_a_rate(geared: CompiledRobot) -> None:
-    with pytest.raises(SolverError, match=r"spin of geared.*--plant nominal"):
+    with pytest.raises(SolverError, match=r"spin of geared.*plant nominal"):
         MuJoCoPlant(Problem(geared))

@@ -167,7 +167,7 @@ def test_ctrl_c_says_how_to_go_on(tiny_options: list[str], tmp_path: Path) -> No
 
 
 def test_a_folder_with_a_run_is_not_written_over(train_tiny: TrainTiny, run_copy: Path, finished_run: Path) -> None:
-    with pytest.raises(SolverError, match=r"--resume.*--overwrite"):
+    with pytest.raises(SolverError, match=r"--resume.*overwrite"):
         train_tiny(run_copy)
     assert identical(finished_run, run_copy)
 

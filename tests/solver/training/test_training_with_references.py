@@ -73,6 +73,19 @@ def test_the_policy_is_told_its_goal(run: Path) -> None:
         policy(x, goal=1.4)
 
 
+def test_another_goal_opens_no_file(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy, value = solver.load(run).policy, solver.load(run).value
+
+    def closed(*_: object, **__: object) -> None:
+        raise AssertionError("the run is loaded again")
+
+    monkeypatch.setattr("solver.policy.load_solution", closed)
+    monkeypatch.setattr("solver.training.solution.load_run_checkpoint", closed)
+    assert policy([0.2, 0.0], goal=0.3)[0] > 0.0 > policy([0.2, 0.0], goal=-0.3)[0]
+    assert value([0.3, 0.0], goal=0.3)[0] == pytest.approx(0.0, abs=1e-6)
+    assert policy(torch.tensor([0.2, 0.0], requires_grad=True), goal=0.1).requires_grad
+
+
 def test_an_evaluation_draws_sets_and_moves_the_goal(run: Path) -> None:
     drawn = solver.load(run).evaluate(episodes=20)
     assert (drawn.drawn, drawn.told, set(drawn.parameters)) == (("goal",), (), {"mass"})
@@ -90,8 +103,8 @@ def test_an_evaluation_draws_sets_and_moves_the_goal(run: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"jump": 2.0, "parameters": {"goal": 0.1}}, "--set"),
-        ({"jump": 0.1}, "--jump 0.1: "),
+        ({"jump": 2.0, "parameters": {"goal": 0.1}}, "of parameters"),
+        ({"jump": 0.1}, "jump 0.1: "),
         ({"parameters": {"goal": -1.2}}, "goal is -1.2"),
     ],
 )
@@ -106,7 +119,7 @@ def test_a_policy_without_references_cannot_jump(finished_run: Path) -> None:
 
 
 def test_nobody_estimates_the_goal(run: Path) -> None:
-    with pytest.raises(SolverError, match=r"--estimate.*`all`"):
+    with pytest.raises(SolverError, match=r"estimate.*`all`"):
         names_to_estimate(run, ["told"])
 
 

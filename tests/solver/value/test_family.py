@@ -174,7 +174,7 @@ def test_the_boundary_of_every_basin_has_its_level(made: tuple[Problem, Ensemble
 
 def test_a_form_that_a_polynomial_misses_is_refused(load: Load) -> None:
     problem = Problem(load("pendulum"), given=(Given("length", 0.01, 50.0),))
-    with pytest.raises(SolverError, match=r"length: .*--given length=LOWER:UPPER"):
+    with pytest.raises(SolverError, match=r"length: .*given length=LOWER:UPPER"):
         find_basin(problem, Hold(1.0))
 
 
@@ -221,7 +221,7 @@ def test_a_fit_whose_pivots_cross_zero_is_refused(load: Load, monkeypatch: pytes
         return found
 
     monkeypatch.setattr(basins, "_fitted", planted)
-    with pytest.raises(SolverError, match=r"crosses zero with mass = .*--given mass=LOWER:UPPER"):
+    with pytest.raises(SolverError, match=r"crosses zero with mass = .*given mass=LOWER:UPPER"):
         find_basin(problem, Hold(1.0))
 
 

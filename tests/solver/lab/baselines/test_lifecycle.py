@@ -103,7 +103,7 @@ def test_seed_and_randomisation_change_the_policy(train: Train, tmp_path: Path) 
 
 
 def test_divergence_keeps_the_last_checkpoint(train: Train, tmp_path: Path) -> None:
-    with pytest.raises(DivergenceError, match=r"--learning-rate .*1e"):
+    with pytest.raises(DivergenceError, match=r"learning_rate .*1e"):
         train(tmp_path, learning_rate=1e30)
     assert load_checkpoint(tmp_path, keys=["steps"])["steps"] == 0
 
@@ -117,7 +117,7 @@ def test_divergence_in_the_environment_is_reported(
         raise SolverError("actions must be finite numbers")
 
     monkeypatch.setattr("stable_baselines3.SAC.learn", learn)
-    with pytest.raises(DivergenceError, match=r"--learning-rate .*0\.001"):
+    with pytest.raises(DivergenceError, match=r"learning_rate .*0\.001"):
         train(tmp_path, learning_rate=1e-3)
 
 

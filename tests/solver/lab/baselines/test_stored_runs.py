@@ -74,7 +74,7 @@ def test_solver_evaluate_evaluates_a_baseline(finished: Path, capsys: Capture) -
 def test_functions_of_a_value_function_refuse_a_baseline(finished: Path) -> None:
     with pytest.raises(SolverError, match=r"`solver baseline`.*`solver train`"):
         load_run(finished)
-    with pytest.raises(SolverError, match="--reaction-periods"):
+    with pytest.raises(SolverError, match="reaction_periods"):
         kinds.load_rollout_policy(finished, reaction_periods=1.0)
 
 

@@ -152,5 +152,5 @@ def test_mistake_in_the_options_is_named(
 
 
 def test_a_name_that_no_result_has_is_refused() -> None:
-    with pytest.raises(SolverError, match="--methods td3"):
+    with pytest.raises(SolverError, match="methods td3"):
         Everything(Path("out"), Choice(), methods=("TD3", "rfvi"), plans=plans())

@@ -122,7 +122,7 @@ def test_robustness_keeps_methods_of_earlier_calls(trained: Path, tmp_path: Path
     no_number["groups"][0]["statistics"]["return_mean"]["value"][0] = "-"
     for text in ("[]", json.dumps(content), json.dumps(no_number)):
         path.write_text(text)
-        with pytest.raises(SolverError, match=f"{path.name} .*--out"):
+        with pytest.raises(SolverError, match=f"{path.name} .*out"):
             made(empty)
 
 
