@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from warnings import warn
 
 from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest
@@ -28,7 +27,7 @@ from modelgen.derivation.mechanics import MECHANICS, UNSTATED, mechanics_express
 from modelgen.derivation.mechanics import program as mechanics_program
 from modelgen.derivation.size import refuse_too_large, size
 from modelgen.derivation.trim import unheld
-from modelgen.errors import ModelError, ReliabilityWarning, suggestion
+from modelgen.errors import ModelError, suggestion, warn
 from modelgen.loader import CompiledRobot, load
 from modelgen.metadata import Metadata
 from modelgen.program import stored
@@ -94,7 +93,7 @@ def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildRe
     _require_robot(robot)
     (report,) = build(robot, directory)
     for text in report.warnings:
-        warn(text, ReliabilityWarning, stacklevel=2)
+        warn(text)
     return report
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,14 +12,15 @@ from difflib import get_close_matches
 from functools import cache, wraps
 from inspect import Parameter, signature
 from numbers import Integral, Real
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from sys import _getframe
-from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
+from types import FrameType
+from typing import Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin
 
 LONGEST = 4000  # characters of a message
-#: A command in backticks, or an option, which messages name as the command line does.
-_OPTION = re.compile(r"(`[^`]*`)|--([a-z][a-z-]*)")
+#: A command in backticks, or an option, which messages name as the command line does. Paths may contain `--` too.
+_OPTION = re.compile(r"(`[^`]*`)|(?<![\w./-])--([a-z][a-z-]*)")
 _ARGUMENTS = {"set": "parameters", "effort": "efforts"}  # with another name than their option
 _commands = [0]  # that run
 
@@ -109,10 +111,14 @@ _KINDS: dict[Any, tuple[Any, str]] = {
 
 
 def checked(error: type[Exception]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator of public functions, which raise `error` for an argument that is not of its annotated type."""
+    """A decorator of public functions, which raise `error` for an argument that is not of its annotated type.
+
+    A path in place of a text is taken as its text.
+    """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        named = {name: one for name, one in signature(function).parameters.items() if one.kind != one.VAR_KEYWORD}
+        form, plain = signature(function), cast(Callable[..., R], function)
+        named = {name: one for name, one in form.parameters.items() if one.kind != one.VAR_KEYWORD}
 
         @cache
         def hint(name: str) -> Any:
@@ -124,13 +130,17 @@ def checked(error: type[Exception]) -> Callable[[Callable[P, R]], Callable[P, R]
 
         @wraps(function)
         def called(*arguments: P.args, **options: P.kwargs) -> R:
-            given = signature(function).bind(*arguments, **options).arguments
-            for name in given.keys() & named.keys():
+            bound = form.bind(*arguments, **options)
+            given = bound.arguments
+            for name in filter(given.__contains__, named):
+                choices = _choices(hint(name))
+                if isinstance(given[name], PathLike) and str in choices and Path not in choices:
+                    given[name] = fspath(given[name])
                 for value in given[name] if named[name].kind == Parameter.VAR_POSITIONAL else (given[name],):
                     if not _fits(value, hint(name)):
-                        kinds = dict.fromkeys(_kind(each)[1] for each in _choices(hint(name)))
+                        kinds = dict.fromkeys(_kind(each)[1] for each in choices)
                         raise error(f"{name} is {abridged(repr(value))}; give {' or '.join(kinds)}")
-            return function(*arguments, **options)
+            return plain(*bound.args, **bound.kwargs)
 
         return called
 
@@ -148,17 +158,29 @@ def _kind(hint: Any) -> tuple[Any, str]:
 
 
 def _fits(value: object, hint: Any) -> bool:
-    """Whether a value, or each value of a mapping or a list, is of a type."""
+    """Whether a value, or each value of a mapping or a list, is of a type.
+
+    A protocol, as those of NumPy's ArrayLike, says what a value does and not what it is: every value may fit. A number
+    of NumPy, Torch or JAX is that of Python.
+    """
     if len(choices := _choices(hint)) > 1:
         return any(_fits(value, each) for each in choices)
     kinds, inside = _kind(hint)[0], get_args(hint)
-    if hint is Any or not isinstance(kinds, type | tuple):
+    if hint is Any or not isinstance(kinds, type | tuple) or getattr(kinds, "_is_protocol", False):
         return True
+    if getattr(value, "ndim", None) == 0 and (item := getattr(value, "item", None)) is not None:
+        value = item()
     if not isinstance(value, kinds):
         return False
     if isinstance(value, Mapping) and len(inside) == 2:
         return all(_fits(each, inside[1]) for each in value.values())
     return not isinstance(value, list | tuple) or len(inside) != 1 or all(_fits(each, inside[0]) for each in value)
+
+
+def warn(message: str, category: type[Warning] = ReliabilityWarning) -> None:
+    """Give a warning at the line of the user: the innermost one of the call stack outside modelgen and the solver."""
+    _, level = _outside("modelgen", "solver")
+    warnings.warn(message, category, stacklevel=level)
 
 
 def mistake(message: str) -> ModelError:
@@ -168,10 +190,16 @@ def mistake(message: str) -> ModelError:
 
 def calling_place() -> Place:
     """The line of the user: the innermost one of the call stack outside this package and SymPy, which it calls."""
-    frame = _getframe(1)
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in ("modelgen", "sympy"):
-        frame = frame.f_back
+    frame, _ = _outside("modelgen", "sympy")
     return Place(shortened(Path(frame.f_code.co_filename)), frame.f_lineno)
+
+
+def _outside(*packages: str) -> tuple[FrameType, int]:
+    """The innermost frame of the call stack outside some packages, and its number: 1 for the calling function."""
+    frame, number = _getframe(1), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in packages:
+        frame, number = frame.f_back, number + 1
+    return frame, number
 
 
 def shortened(path: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from modelgen.errors import checked, worded
+from modelgen.errors import checked, warn
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.evaluation.evaluation import Evaluation, evaluate
@@ -261,7 +260,7 @@ class NewTraining:
                 say(checks)
                 return
             for text in checks.warnings:
-                warnings.warn(worded(text), stacklevel=6)
+                warn(text)
 
         start(self.kind, self.description, self.folder, report, overwrite, before, self.robot)
 

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import sys
-import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest, from_json, to_json
-from modelgen.errors import ArtifactError, ModelError, StaleArtifactWarning, suggestion
+from modelgen.errors import ArtifactError, ModelError, StaleArtifactWarning, suggestion, warn
 from modelgen.files import UNFINISHED, file_hash, kept, shipped, sources, write_together
 from modelgen.program import functions, graph, stored
 from modelgen.program.functions import Program
@@ -103,7 +102,7 @@ def opened(name: str | Path, directory: str | Path | None = None) -> tuple[Path,
     folder = find(name, directory)
     manifest = read(folder)
     if mistake := outdated(folder, manifest, directory):
-        warnings.warn(mistake, StaleArtifactWarning, stacklevel=3)
+        warn(mistake, StaleArtifactWarning)
     return folder, manifest
 
 

@@ -118,6 +118,7 @@ def states_given(
         if not state.continuous and abs(value) > state.limit:
             raise ModelError(
                 f"{option} {name}={value:g} is beyond its limit of {state.limit:g} {state.unit}, up to which the model "
-                "is checked. Write a smaller value (180 degrees are pi), or widen the limit in the model file."
+                f"is checked. Write a smaller value{' (180 degrees are pi)' * (state.unit == 'rad')}, or widen the "
+                "limit in the model file."
             )
     return values

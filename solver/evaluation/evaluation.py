@@ -155,11 +155,10 @@ def roll_out(
     c = conditions
     if c.longest_delay is not None and not (c.observer and c.longest_delay >= 0):
         raise SolverError(
-            f"--longest-delay {c.longest_delay} needs an observer; give it with --observer, as 0 or more control "
-            "periods"
+            f"--longest-delay {c.longest_delay} is for --observer and counts control periods; give both, and 0 or more"
         )
     if c.estimate and not c.observer:
-        raise SolverError(f"--estimate {' '.join(c.estimate)} needs an observer; give it with --observer")
+        raise SolverError(f"--estimate {' '.join(c.estimate)} is for --observer; give both, or leave it out")
     if c.jump is not None and drawn != source.references:
         raise SolverError("--jump lets the references of the model file jump; leave them out of --set")
     references = {name: value for name, value in source.told.items() if name in source.references}

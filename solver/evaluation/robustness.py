@@ -125,7 +125,7 @@ def measure(
     Raises SolverError for runs of different robots or artifacts, and for a run that is given twice.
     """
     if trial.estimate and not trial.observer:
-        raise SolverError(f"--estimate {' '.join(trial.estimate)} needs an observer; give it with --observer")
+        raise SolverError(f"--estimate {' '.join(trial.estimate)} is for --observer; give both, or leave it out")
     if not folders:
         raise SolverError("there is no run; give at least one run folder")
     paths = [run_folder(folder).resolve() for folder in folders]

@@ -70,7 +70,7 @@ def make_box(problem: Problem, ranges: Sequence[ParameterRange]) -> ParameterBox
         if interval.points < 2 or not math.isfinite(interval.start) or not interval.start < interval.end < math.inf:
             raise SolverError(
                 f"{interval.points} points from {interval.start:g} to {interval.end:g} are not a range of "
-                f"{interval.parameter}; give at least two points and a --from below the --to"
+                f"{interval.parameter}; give at least two points, and a start below the end"
             )
     references = [name for name in names if name in problem.robot.metadata.references]
     if references:

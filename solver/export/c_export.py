@@ -257,7 +257,7 @@ def told_fields(problem: Problem, context: Context, name: str, degrees: Tensor, 
     named = {parameter.name: parameter for parameter in problem.robot.metadata.parameters}
     parameters = [named[entry] for entry in context.names]
     rows = list(zip(own, parameters, [(entry.lower, entry.upper) for entry in context.given], strict=True))
-    prefix, trim = name.upper(), problem.robot.trim_program
+    prefix = name.upper()
     return {
         "to": f"const {name}_told *told, ",
         "of": "told->",
@@ -298,7 +298,7 @@ def told_fields(problem: Problem, context: Context, name: str, degrees: Tensor, 
         "degrees": ", ".join(f"{{{', '.join(map(str, row))}}}" for row in degrees.tolist()),
         "numbers": polynomial.shape[1],
         "polynomial": ",\n".join(f"    {{{listed(row)}}}" for row in polynomial.tolist()),
-        "held_input": c.in_double(trim, trim.function("trim"), name) if problem.moving_trim else "",
+        "held_input": _held_input_of(problem.robot) if problem.moving_trim else "",
         **_driver(name, own, len(problem.target)),
     }
 
@@ -317,6 +317,11 @@ def _shift(context: Context, name: str) -> dict[str, str]:
         "shifted": "    for (int i = 0; i < STATES; i++) x[i] -= told->shift[i];\n",
         "plus_shift": " + told->shift[i]",
     }
+
+
+def _held_input_of(robot: CompiledRobot) -> str:
+    """The function `trim` in C, for a policy whose u0 moves with the context; its program takes a while to make."""
+    return c.in_double(robot.trim_program, robot.trim_program.function("trim"), robot.name)
 
 
 def _driver(name: str, own: Sequence[str], n: int) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
@@ -15,7 +14,7 @@ from struct import pack, unpack
 import torch
 
 from modelgen.backends import c
-from modelgen.errors import ReliabilityWarning
+from modelgen.errors import warn
 from modelgen.files import PACKAGE
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
@@ -219,11 +218,9 @@ def without_those_of_the_user(directory: Path, files: Mapping[str, bytes]) -> di
     """
     kept = [name for name in SHARED if name in files and _of_the_user(directory / name)]
     for name in kept:
-        warnings.warn(
+        warn(
             f"{directory / name} is not a file of `solver export` and stays as it is. Export into an empty folder to "
             f"get the {name} of the policy.",
-            ReliabilityWarning,
-            stacklevel=3,
         )
     return {directory / name: content for name, content in files.items() if name not in kept}
 

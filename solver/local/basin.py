@@ -118,7 +118,7 @@ def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | 
     degrees = exponents(told, problem.context.shift)
     size = FITTED * len(degrees)
     c = problem.context.draw(size + CHECKED, torch.Generator(device=problem.device).manual_seed(SEED)).cpu().double()
-    c[: 2**told] = torch.cartesian_prod(*[c.new_tensor([-1.0, 1.0])] * told).view(-1, told)  # the corners
+    c[: 2**told] = torch.cartesian_prod(*[c.new_tensor([-1.0, 1.0])] * told).view(-1, told)  # which random ones miss
     c[:size] = torch.sin(0.5 * torch.pi * c[:size])  # dense at the ends, as the zeros of Chebyshev polynomials
     found = riccati_solutions(problem, c)
     if found is None:

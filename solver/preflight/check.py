@@ -175,7 +175,7 @@ def _require_held_target(robot: CompiledRobot) -> None:
         f"no input within the limits ({ranges}) holds the target of {robot.name}: {state} changes there by at "
         f"least {abs(left[worst] * limit):.3g} {unit} per second, so a policy cannot stay. In the model "
         f"file, choose another target=..., widen the limits, or write free=['{state}'] if its final value does "
-        "not matter. --unheld-target (unheld_target=True in Python) trains all the same."
+        "not matter. With --unheld-target the training begins all the same."
     )
 
 

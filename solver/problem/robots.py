@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 import modelgen
 from modelgen.artifact.folder import find, read
-from modelgen.errors import ModelError, StaleArtifactWarning
+from modelgen.errors import ModelError, StaleArtifactWarning, warn
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 
@@ -72,12 +71,11 @@ def warn_of_rebuild(name: str, generated: str | None, trained_on: str) -> None:
     except ModelError as error:
         found, replaced = f"cannot be opened ({error})", True
     if replaced:
-        warnings.warn(
+        warn(
             f"the artifact of {name} was replaced during this training: it {found}, and the training began with "
             f"{trained_on[:12]}. Its policy fits the old one only. Stop and train again, or restore the old model file "
             "and build it.",
             StaleArtifactWarning,
-            stacklevel=2,
         )
 
 

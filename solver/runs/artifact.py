@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from modelgen.artifact.folder import MANIFEST, find, read
-from modelgen.errors import ModelError, StaleArtifactWarning
+from modelgen.errors import ModelError, StaleArtifactWarning, warn
 from solver.errors import SolverError
 from solver.runs.kinds import Description
 
@@ -57,11 +56,10 @@ def located(run: AnyRun, folder: Path) -> AnyRun:
         if present == run.artifact_hash or _hash(run.robot, str(own)) != run.artifact_hash:
             return run
         if present:
-            warnings.warn(
+            warn(
                 f"{folder} was trained on artifact {run.artifact_hash[:12]} of {run.robot}, and {run.robot} was built "
                 f"anew since, as {present[:12]}. This is the robot of the training, from {own}.",
                 StaleArtifactWarning,
-                stacklevel=3,
             )
     return replace(run, generated=str(own))
 

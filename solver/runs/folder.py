@@ -12,7 +12,6 @@ import io
 import json
 import os
 import shutil
-import warnings
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -24,7 +23,7 @@ from typing import Any, TypeVar, cast, get_type_hints
 import torch
 
 from modelgen.artifact.manifest import typed
-from modelgen.errors import ReliabilityWarning
+from modelgen.errors import warn
 from modelgen.files import replacing
 from solver.errors import SolverError
 
@@ -312,7 +311,7 @@ def read_metrics(folder: Path, keys: Sequence[str] = ()) -> list[dict[str, float
             rows.append(numbers)
     if damaged and damaged != [len(lines)]:
         text = f"{path} is damaged: {len(damaged)} of {len(lines)} lines cannot be read, the first is line {damaged[0]}"
-        warnings.warn(text, ReliabilityWarning, stacklevel=2)
+        warn(text)
     return rows
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, cast
 
-from modelgen.errors import ReliabilityWarning, suggestion
+from modelgen.errors import suggestion, warn
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.outcome import Controller
@@ -281,11 +280,9 @@ def warn_unfinished(run: str | Path) -> None:
     folder, kind = Path(run), kind_of(run)
     done, length = kind.done(folder), kind.training.read(folder).length
     if done < length:
-        warnings.warn(
+        warn(
             f"the training in {folder} has {done} of {length} {kind.unit}s; this is its policy so far. "
-            f"`solver {kind.command} --resume {folder}` continues it",
-            ReliabilityWarning,
-            stacklevel=3,
+            f"`solver {kind.command} --resume {folder}` continues it"
         )
 
 

@@ -179,7 +179,7 @@ def modelgen_file(name: str) -> Robot:
 
 
 def test_a_function_that_is_not_built_is_named_with_its_command(built: Path, tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"`reel` .*`jacobians`.*`modelgen build reel functi"):
+    with pytest.raises(ArtifactError, match=r"`reel` .*`jacobians`.*`modelgen build reel --functi"):
         modelgen.load("reel", directory=built).jacobians(np.zeros((1, 4)))
     shutil.copytree(built / "reel", tmp_path / "reel", ignore=shutil.ignore_patterns(artifact.ON_REQUEST))
     with pytest.raises(ArtifactError, match="`modelgen build reel --functions mechanics`"):

@@ -191,9 +191,7 @@ def _train(
             selected = summary(rollouts(problem, act, selection))
             rates = selected["success_rate"], selected["return_mean"]
             last = BestPolicy(model.num_timesteps, *rates, _policy(model))
-            best = max(
-                best, last, key=lambda policy: (policy.success_rate, policy.return_mean)
-            )  # the older one if equal
+            best = max(best, last, key=lambda each: (each.success_rate, each.return_mean))  # the older one if equal
             row["kept"] = float(best.steps)
             log.write(row)
             _save(folder, model, run, best)

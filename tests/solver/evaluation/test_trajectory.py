@@ -83,7 +83,7 @@ def test_a_dataframe_has_a_row_for_each_period(monkeypatch: pytest.MonkeyPatch) 
         ("up", None, "not an array of numbers"),
         (None, 0.0, "from 0.008 to 8000"),
         (None, float("nan"), "from 0.008 to 8000"),
-        (None, "1", "from 0.008 to 8000"),
+        (None, "1", "seconds is '1'; give a number or None"),
     ],
 )
 def test_what_is_not_possible_is_refused(x0: Any, seconds: Any, said: str) -> None:
