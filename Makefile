@@ -35,10 +35,10 @@ fuzz: $(INSTALLED)  # other random model files, trees, runs, specifications and 
 	FUZZ=$(or $(FUZZ),1000) $(BIN)/python -m pytest tests -k fuzz --timeout=7200
 
 robots: $(INSTALLED)  # URDFs of PyPI imported, built and verified: docs/reference/urdf-of-pypi.md. Takes an hour
-	$(BIN)/python benchmarks/robots.py
+	$(BIN)/python -m benchmarks.robots
 
 mjcf: $(INSTALLED)  # MJCF files of PyPI imported, built and compared with MuJoCo: docs/reference/mjcf-of-pypi.md. Takes an hour
-	$(BIN)/python benchmarks/robots.py --format mjcf
+	$(BIN)/python -m benchmarks.robots --format mjcf
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -2,7 +2,7 @@
 
     make robots      # URDFs: docs/reference/urdf-of-pypi.md
     make mjcf        # MJCF files: docs/reference/mjcf-of-pypi.md
-    python benchmarks/robots.py --packages airo-models --limit 60 --until build --table robots.md
+    python -m benchmarks.robots --packages airo-models --limit 60 --until build --table robots.md
 
 Packages are installed with `pip --target` into a folder that is kept, without what they need. The package
 mujoco-menagerie fetches its files from GitHub when they are used; without network, MENAGERIE_ROOT names a checkout. A

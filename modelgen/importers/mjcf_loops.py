@@ -272,10 +272,11 @@ class LoopReader:
                 reached.append(end if share == 1 else first[k] + FEWER * share * (end - first[k]))
             ends.append(reached)
         box, share = np.array(ends), 1.0
-        held = bool((box[:, 0] >= box[:, 1]).any())
-        while held or (len(leading) > 1 and not self._closes(group, at, first + share * (box.T - first), ranges)):
+        if (box[:, 0] >= box[:, 1]).any():  # a joint that does not move in floating point
+            share = 0.0
+        while not share or (len(leading) > 1 and not self._closes(group, at, first + share * (box.T - first), ranges)):
             share *= FEWER
-            if held or share < 0.05:
+            if share < 0.05:
                 names = ", ".join(self._tree.moving[joint] for joint in leading)
                 raise ModelError(
                     f"the loop of this <equality> closes only very near the reference posture of {names}.",

@@ -46,7 +46,7 @@ class StateSource:
     mixture: Mixture
     basin: Basin | BasinFamily | None = None  # its metric scales the states around the target
     start_spread: float = 0.05  # standard deviation added to starts, as a share of the state limits
-    unknown: float = 0.3  # smallest share around the target where the basin is empty: V is not known there
+    unknown: float = 0.3  # smallest share around the target, of mixtures with one, where the basin is empty
     target_spread: float = 0.15  # the largest around the target where there is no basin, likewise
     new_rollouts: int = 16  # in an iteration
     parts: int = 16  # of the horizon; a rollout for the buffer lasts one part
@@ -61,8 +61,10 @@ class StateSource:
 
     def draw(self, policy: Controller, size: int, generator: torch.Generator) -> Tensor:
         """Rows (size, n + k). With a share of rollouts, new rollouts of `policy` with noise enter the buffer first."""
-        unknown = self.unknown if self.basin is not None and self.basin.empty else 0.0
-        shares = (self.mixture.rollouts, self.mixture.starts, max(self.mixture.target, unknown))
+        near = self.mixture.target  # zero stays zero, as in the paper's samplings
+        if near and self.basin is not None and self.basin.empty:
+            near = max(near, self.unknown)
+        shares = (self.mixture.rollouts, self.mixture.starts, near)
         own, at_start, at_target = (round(share * size) for share in shares)
         at_target -= max(0, own + at_start + at_target - size)  # all three may have been rounded up
         at_start -= max(0, own + at_start + at_target - size)
