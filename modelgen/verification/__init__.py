@@ -22,7 +22,7 @@ from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.loops import refined
 from modelgen.derivation.mechanics import MECHANICS
-from modelgen.errors import ArtifactError, ModelError, Place
+from modelgen.errors import ArtifactError, ModelError, Place, checked
 from modelgen.proof.findings import REFUTED, TimeLimits, derived_findings, guard_findings
 from modelgen.statement.robot import Robot
 from modelgen.verification.checks import LIMITS, PRECISIONS, Check, Points, counts, sample_points, table
@@ -61,22 +61,23 @@ class Verification:
         return "\n".join(filter(None, lines))
 
 
+@checked(ModelError)
 def verify_artifact(
-    model: str, directory: Path | None = None, briefly: bool = False, proof_seconds: float = SECONDS
+    model: str, directory: str | Path | None = None, briefly: bool = False, proof_seconds: float = SECONDS
 ) -> Verification:
     """Verification of the artifact of a model file, by its name or path; a full one is noted beside the artifact.
 
-    briefly: `quick` instead of `verify`. proof_seconds: for the proof of each quantity. Raises ModelError if the
-    artifact was made from another content of the file.
+    directory: as in `modelgen.load`. briefly: `quick` instead of `verify`. proof_seconds: for the proof of each
+    quantity. Raises ModelError for a mistake in the file, and if the artifact was made from another content of it.
     """
-    start, note = time.perf_counter(), ""
-    robot, folder, manifest = subject(model, directory)
+    start, note, place = time.perf_counter(), "", None if directory is None else Path(directory)
+    robot, folder, manifest = subject(model, place)
     equations = equations_of_motion(robot)
     if briefly:
-        checks = quick(robot, equations, loader.load, directory)
+        checks = quick(robot, equations, loader.load, place)
         return Verification(robot.name, checks, time.perf_counter() - start)
     check_domain(robot, equations)
-    checks = verify(robot, equations, loader.load, directory, proof_seconds)
+    checks = verify(robot, equations, loader.load, place, proof_seconds)
     seconds = time.perf_counter() - start
     try:
         artifact.keep_proof(folder, manifest, counts(checks), seconds)

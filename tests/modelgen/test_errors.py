@@ -136,3 +136,5 @@ def test_public_functions_refuse_them() -> None:
             call()
     with pytest.raises(ModelError, match="backend is"):
         modelgen.load("pendulum", backend=wrong)
+    with pytest.raises(ModelError, match="directory is"):
+        modelgen.verify("pendulum", wrong)

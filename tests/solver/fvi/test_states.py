@@ -14,6 +14,7 @@ from torch import Tensor
 from modelgen.loader import CompiledRobot
 from solver.fvi.states import MIXTURES, Mixture, StateSource
 from solver.problem.problem import Problem
+from solver.value.family import Basin
 
 Load = Callable[[str], CompiledRobot]
 
@@ -57,6 +58,16 @@ def test_states_around_the_target_have_every_scale(load: Load) -> None:
     torch.testing.assert_close(x.std(0), torch.full((2,), 0.15 / math.sqrt(3.0)), rtol=0.1, atol=0.0)
     inner = (x.norm(dim=1) < 0.01).float().mean()
     assert inner > 5.0 * (1.0 - math.exp(-0.5 * (0.01 / 0.15) ** 2))  # of a Gaussian of the full spread
+
+
+@pytest.mark.parametrize(("target", "share"), [(0.1, 0.3), (0.4, 0.4), (0.0, 0.0)])
+def test_more_states_lie_around_the_target_where_the_basin_is_empty(target: float, share: float, load: Load) -> None:
+    """Their levels reach up to 3e-3 here. A mixture without such states, as that of the paper, stays without."""
+    problem = Problem(load("pendulum"))
+    empty = Basin(problem.target, problem.geometry.continuous, torch.eye(2), 0.0, unit=1e-4)
+    states = drawn(source(load, target=target, basin=empty))
+    near = (empty.distance(states) < 1e-2).float().mean()
+    assert float(near) == pytest.approx(share, abs=0.01)
 
 
 def test_states_of_rollouts_are_spread(load: Load) -> None:
