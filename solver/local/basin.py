@@ -89,18 +89,20 @@ def find_basin(problem: Problem, hold: Hold, negligible: float = NEGLIGIBLE) -> 
     def basin(exponent: int) -> Basin | BasinFamily:
         return make(largest * 2.0**exponent)
 
-    allowed = negligible * _start_cost(problem, basin(0))
+    start_cost = _start_cost(problem, basin(0))
     good, bad = -HALVINGS, 0  # exponents
     while bad - good > 1:
         between = (good + bad) // 2
-        if _arrives(problem, basin(between), seconds, hold, allowed):
+        if _arrives(problem, basin(between), seconds, hold, negligible * start_cost):
             good = between
         else:
             bad = between
     if good > -HALVINGS:
         return basin(good)
     form = make(0.0)
-    return replace(form, unit=allowed / (negligible * REACH)) if isinstance(form, Basin) else None
+    if isinstance(form, Basin) and start_cost > 0.0:  # where all starts are the target, it has no scale for errors
+        return replace(form, unit=start_cost / REACH)
+    return None
 
 
 def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | BasinFamily], float] | None:

@@ -200,6 +200,13 @@ def test_there_is_none_where_a_motion_never_ends(tmp_path: Path) -> None:
     assert found.empty
 
 
+def test_there_is_no_form_where_all_starts_are_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They cost nothing, which is no scale for errors."""
+    problem = built(tmp_path, "adrift", ADRIFT)
+    monkeypatch.setattr("solver.local.basin._start_cost", lambda *_: 0.0)
+    assert find_basin(problem, Hold(1.0)) is None
+
+
 def test_the_form_of_a_unicycle_is_what_it_costs_to_stand(tmp_path: Path) -> None:
     """10 y^2/rho beside the target, for ever. No level is good; the form measures errors all the same."""
     build_artifact(model_file.load(str(UNICYCLE)), tmp_path)
