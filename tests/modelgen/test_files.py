@@ -128,7 +128,7 @@ def test_no_output_is_an_input_or_another_output(tmp_path: Path) -> None:
     require_writable({"--out": tmp_path / "out.json", "--html": page, "--plot": None}, [log])
     with pytest.raises(ModelError, match=r"out .*log\.csv"):
         require_writable({"--out": tmp_path / "folder" / ".." / "log.csv"}, [log])
-    with pytest.raises(OtherError, match=r"html .*out"):
+    with pytest.raises(OtherError, match=r"--html .*--out"):
         require_writable({"--out": page, "--html": page}, error=OtherError)
 
 

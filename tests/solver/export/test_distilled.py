@@ -344,7 +344,7 @@ def test_the_header_states_what_is_counted(finished_run: Path, tmp_path: Path, m
         return made
 
     monkeypatch.setattr(export, "kernels", wrong)
-    with pytest.raises(SolverError, match="budget"):
+    with pytest.raises(SolverError, match="Export without budget"):
         exported()
 
 

@@ -182,7 +182,7 @@ def test_the_adversary_of_told_parameters_plays_about_each_context(load: Load) -
     alone = Game(problem, [ParameterAdversary(0.2)]).move(rows, costate, ClosedFormPolicy(problem), modulation)
     assert alone.disturbed.theta is not None
     torch.testing.assert_close(alone.disturbed.theta[:, 0], told[:, 0])
-    with pytest.raises(SolverError, match="given"):
+    with pytest.raises(SolverError, match="given, or leave the adversary out"):
         Game(Problem(load("pendulum")), [ToldAdversary(0.1)])
 
 

@@ -97,7 +97,7 @@ def test_ctrl_c_and_kill_leave_no_process(finished_run: Path, tmp_path: Path, ho
 
 
 def test_a_killed_worker_is_one_paragraph() -> None:
-    with pytest.raises(SolverError, match="jobs"), workers(2) as executor:
+    with pytest.raises(SolverError, match="with fewer jobs"), workers(2) as executor:
         list(results([executor.submit(os._exit, 1)]))
 
 
