@@ -21,7 +21,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_
 LONGEST = 4000  # characters of a message
 #: A command in backticks, or an option, which messages name as the command line does. Paths may contain `--` too.
 _OPTION = re.compile(r"(`[^`]*`)|(?<![\w./-])--([a-z][a-z-]*)")
-_ARGUMENTS = {"set": "parameters", "effort": "efforts"}  # with another name than their option
+_ARGUMENTS = {"set": "parameters", "effort": "efforts", "fix": "fixed"}  # with another name than their option
 _commands = [0]  # that run
 
 

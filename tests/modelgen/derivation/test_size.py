@@ -90,12 +90,12 @@ def test_a_robot_that_is_too_large_is_refused_before_any_work(tmp_path: Path, mo
         " MB",
         " h",
         "48 coordinates",
-        "--functions dynamics,affine_dynamics",
-        "--functions mechanics",
-        "--most-operations ",
+        "functions dynamics,affine_dynamics",
+        "functions mechanics",
+        "most_operations ",
     ):
         assert word in message
-    allowed = int(message.rpartition("--most-operations ")[2].rstrip("."))
+    allowed = int(message.rpartition("most_operations ")[2].rstrip("."))
     for how in (dict(functions=("dynamics", "affine_dynamics")), dict(most_operations=allowed)):
         with pytest.raises(pytest.fail.Exception, match="work was done"):
             list(modelgen.builder.build(robot, tmp_path, **how))

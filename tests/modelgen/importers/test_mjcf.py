@@ -378,10 +378,10 @@ def test_a_file_that_cannot_be_imported_is_refused(
 
 def test_wrong_names_of_options_are_refused(tmp_path: Path) -> None:
     for option, words in (
-        ({"fixed": ["elbov"]}, "`elbov` of --fix does not exist. Did you mean `elbow`"),
-        ({"planar": ["upper"]}, "`upper` of --planar is no free joint"),
-        ({"passive": ["third"]}, "`third` of --passive matches no actuator or joint"),
-        ({"command": ["third"]}, "`third` of --command matches no actuator"),
+        ({"fixed": ["elbov"]}, "`elbov` of fixed does not exist. Did you mean `elbow`"),
+        ({"planar": ["upper"]}, "`upper` of planar is no free joint"),
+        ({"passive": ["third"]}, "`third` of passive matches no actuator or joint"),
+        ({"command": ["third"]}, "`third` of command matches no actuator"),
     ):
         with pytest.raises(ModelError, match=words):
             Machine(tmp_path, arm(), **option)  # type: ignore[arg-type]

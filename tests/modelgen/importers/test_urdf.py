@@ -59,12 +59,12 @@ def test_joints_of_fix_are_held(written: Callable[..., Path]) -> None:
 def test_a_pattern_and_mimic_hold_several_joints(written: Callable[..., Path]) -> None:
     following = SPIN.replace("</joint>", '<mimic joint="nobody"/></joint>')
     path = written(*ROBOT[:-2], MIMIC, following)
-    with pytest.raises(ModelError, match=r"fix mimic .*2"):
+    with pytest.raises(ModelError, match=r"fixed mimic .*2"):
         model_file(path, "machine")
     both = model_file(path, "machine", ["rail", "lambda"])
     assert model_file(path, "machine", ["mimic"]) == both
     assert model_file(path, "machine", ["[rl]a*"]) == both
-    with pytest.raises(ModelError, match=r"`gripper\*` of fix"):
+    with pytest.raises(ModelError, match=r"`gripper\*` of fixed"):
         model_file(path, "machine", ["gripper*"])
 
 

@@ -135,7 +135,7 @@ def test_joints_that_follow_each_other_are_refused(urdf: Path) -> None:
 def test_every_wrong_option_is_reported(urdf: Path) -> None:
     robot = link("base"), link("hand"), joint("elbow", "base", "hand")
     errors = refused(urdf, *robot, fixed=["elbo", "grip*"], planar=["bas", "elbow"])
-    expected = "`elbo` of --fix", "`grip*` of --fix", "`bas` of --planar", "`elbow` of --planar is revolute"
+    expected = "`elbo` of fixed", "`grip*` of fixed", "`bas` of planar", "`elbow` of planar is revolute"
     for line, words in zip(errors, expected, strict=True):
         assert words in line
 
