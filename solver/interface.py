@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from modelgen.errors import checked, warn
+from modelgen.errors import checked, warn, worded
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.evaluation.evaluation import Evaluation, evaluate
@@ -103,7 +103,7 @@ class Run:
     @property
     def diagnosis(self) -> str:
         """Paragraph on a finished run that does not solve its task, with changes to try; empty for other runs."""
-        return self._kind.training.diagnosis(self.folder)
+        return worded(self._kind.training.diagnosis(self.folder))
 
     def evaluate(
         self,
