@@ -344,7 +344,7 @@ def failed_files(rows: dict[str, Any]) -> Iterator[str]:
             f"({passed / len(small):.0%})."
         )
     largest = max((row["difference"] for row in rows.values() if "difference" in row and not row["stage"]), default=0)
-    yield f"\nThe largest difference of a file that passes is {largest:.0e}. Files that are refused or not done in time:"
+    yield f"\nThe largest difference of a file that passes is {largest:.0e}. Files that are refused or take too long:"
     yield from ("", "| file | joints | reason |", "|---|---|---|")
     for name, row in sorted(rows.items()):
         if row["stage"]:
