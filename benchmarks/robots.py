@@ -289,7 +289,7 @@ def differs_from_mujoco(file: Path, name: str, generated: Path, row: dict[str, A
 
 
 def page(found: dict[str, Any]) -> Iterator[str]:
-    """The lines of the documentation's page: how the files of each package end, and for MJCF every file."""
+    """The lines of the documentation's page: how the files of each package end; of MJCF those that failed."""
     rows, limit, format = found["rows"], found["limit"], found["format"]
     stages = STAGES[: STAGES.index(found["until"]) + 1]
     name, target = ("URDFs", "robots") if format == "urdf" else ("MJCF files", "mjcf")
@@ -331,11 +331,11 @@ def page(found: dict[str, Any]) -> Iterator[str]:
         counts.append(moving - sum(counts[2:]))
         yield f"| {package} | {' | '.join(map(str, counts))} |"
     if format == "mjcf":
-        yield from every_file(rows)
+        yield from failed_files(rows)
 
 
-def every_file(rows: dict[str, Any]) -> Iterator[str]:
-    """A table of all MJCF files, and the share of those of the menagerie with at most `JOINTS` joints that pass."""
+def failed_files(rows: dict[str, Any]) -> Iterator[str]:
+    """The share of the menagerie with at most `JOINTS` joints that passes, and a table of refused files."""
     small = [row for name, row in rows.items() if name.startswith(MENAGERIE) and (row.get("joints") or 0) <= JOINTS]
     if small:
         passed = sum(end(row) == PASSED.format(STAGES[-1]) for row in small)
@@ -343,13 +343,12 @@ def every_file(rows: dict[str, Any]) -> Iterator[str]:
             f"\nOf the menagerie's files with at most {JOINTS} joints, {passed} of {len(small)} pass "
             f"({passed / len(small):.0%})."
         )
-    yield from ("", "| file | joints | coordinates | difference to MuJoCo, or the reason |", "|---|---|---|---|")
+    largest = max((row["difference"] for row in rows.values() if "difference" in row and not row["stage"]), default=0)
+    yield f"\nThe largest difference of a file that passes is {largest:.0e}. Files that are refused or take too long:"
+    yield from ("", "| file | joints | reason |", "|---|---|---|")
     for name, row in sorted(rows.items()):
-        result = (
-            f"{row['difference']:.0e}" if "difference" in row and not row["stage"] else row.get("reason", "imported")
-        )
-        counts = f"{row.get('joints') or ''} | {row.get('coordinates', '')}"
-        yield f"| {name.partition(': ')[2]} | {counts} | {result} |"
+        if row["stage"]:
+            yield f"| {name.partition(': ')[2]} | {row.get('joints') or ''} | {row['reason']} |"
 
 
 def end(row: dict[str, Any]) -> str:

@@ -84,7 +84,7 @@ class Settings:
     basin: bool = True
     """Use V of the Riccati equation where the regulator of the linearised robot brings the nonlinear robot to the
     target, and measure errors in its metric. A network alone is not precise enough near the target of a robot that
-    must balance."""
+    must balance. Where no regulator does so, errors are still measured in the metric."""
     adversaries: dict[str, float] = field(default_factory=dict, hash=False)
     """Radii of the adversaries, by name. `state`: SI units of the state per second (stationary) or per root second.
     `action`: units of the input. `observation`: units of the state. `parameters`: share of every nominal parameter or,
