@@ -55,11 +55,18 @@ def worded(message: str) -> str:
     return message if _commands[0] else _OPTION.sub(argument, message)
 
 
-class ModelError(ValueError):
+class Worded(Exception):
+    """An error or a warning whose text suits where it is read: it may come from another process."""
+
+    def __str__(self) -> str:
+        return worded(super().__str__())
+
+
+class ModelError(Worded, ValueError):
     """A mistake in a model file or in a call of a compiled robot. `place`: the line of the user, if known."""
 
     def __init__(self, message: str, place: Place | None = None) -> None:
-        super().__init__(abridged(f"{place}: {worded(message)}" if place else worded(message), LONGEST))
+        super().__init__(abridged(f"{place}: {message}" if place else message, LONGEST))
         self.place = place
 
 
@@ -81,11 +88,8 @@ class ArtifactError(ModelError):
     """An artifact that is missing, damaged, edited, of another version, or made from another model."""
 
 
-class ReliabilityWarning(UserWarning):
+class ReliabilityWarning(Worded, UserWarning):
     """Something of which a result depends, and that the user may not expect."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(worded(message))
 
 
 class StaleArtifactWarning(ReliabilityWarning):
@@ -110,15 +114,16 @@ _KINDS: dict[Any, tuple[Any, str]] = {
 }
 
 
-def checked(error: type[Exception]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def checked(error: type[Exception], *but: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator of public functions, which raise `error` for an argument that is not of its annotated type.
 
-    A path in place of a text is taken as its text.
+    A path in place of a text is taken as its text. but: arguments that the function checks, and knows better what to
+    give.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         form, plain = signature(function), cast(Callable[..., R], function)
-        named = {name: one for name, one in form.parameters.items() if one.kind != one.VAR_KEYWORD}
+        named = {name: one for name, one in form.parameters.items() if name not in but and one.kind != one.VAR_KEYWORD}
 
         @cache
         def hint(name: str) -> Any:

@@ -314,7 +314,7 @@ class CompiledRobot:
         return self._kernels_of(function).evaluate(function, arguments, out)
 
 
-@checked(ModelError)
+@checked(ModelError, "dtype")
 def load(
     name: str | Path,
     backend: str = "llvm",

@@ -187,7 +187,7 @@ class Run:
         return list(files)
 
 
-@checked(SolverError)
+@checked(SolverError, "adversaries")
 def train(
     robot: str | CompiledRobot,
     *,

@@ -56,7 +56,7 @@ class CommandLine:
         arguments: None for the arguments of the process, which ends at once after Ctrl-C.
         """
         _open_streams()
-        with _interruptible() as pressed:
+        with _interruptible() as pressed, of_a_command():
             code = self._code(sys.argv[1:] if arguments is None else arguments, pressed)
             _flush()
             if code == INTERRUPTED and arguments is None:
@@ -66,8 +66,7 @@ class CommandLine:
     def _code(self, words: Sequence[str], pressed: threading.Event) -> int:
         mistakes: tuple[type[Exception], ...] = (*self.mistakes, UnicodeError)
         try:
-            with of_a_command():
-                code = self._called(words)
+            code = self._called(words)
             sys.stdout.flush()
         except KeyboardInterrupt as stop:
             return _say(str(stop) or "interrupted", INTERRUPTED)

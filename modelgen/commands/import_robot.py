@@ -8,6 +8,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+from modelgen.commandline import Range
 from modelgen.commandline.program import warn
 from modelgen.commands import write_model_file
 from modelgen.errors import ModelError
@@ -27,7 +28,7 @@ class Options:
     """Floating or free joints, or the root link, to keep in the x-z plane."""
     passive: Annotated[tuple[str, ...], arg(metavar="JOINT ...")] = ()
     """Joints without a motor: names, or patterns such as `*pendulum*`; in an MJCF also actuators."""
-    effort: dict[str, float] = field(default_factory=dict)
+    effort: Annotated[dict[str, float], Range(1e-15, 1e15)] = field(default_factory=dict)
     """Largest torques (N m) or forces (N) of motors that a URDF lacks: `shoulder=40`, or a pattern, `'*'=5`."""
     command: Annotated[tuple[str, ...], arg(metavar="ACTUATOR ...")] = ()
     """Servos of an MJCF whose input stays their command, although a limit of their force may bind."""

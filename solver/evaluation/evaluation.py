@@ -198,7 +198,7 @@ def roll_out(
     return Tested(problem, label, theta, told, told_estimates, estimate, result)
 
 
-@checked(SolverError)
+@checked(SolverError, "plant")
 def evaluate(
     run: Any,
     *,

@@ -29,7 +29,7 @@ else:
 
 
 def _module(name: str) -> PlantModule:
-    if name not in PLANTS:
+    if str(name) not in PLANTS:
         raise SolverError(f"unknown plant '{name}'.{suggestion(str(name), PLANTS)} Plants: {', '.join(PLANTS)}")
     module, _, kind = PLANTS[name].partition(":")
     found = import_module(module)

@@ -246,7 +246,7 @@ Algorithm = Literal["rfvi", "cfvi"]
 ALGORITHMS = ("rfvi", "cfvi")
 
 
-@checked(SolverError)
+@checked(SolverError, "adversaries")
 def make_settings(
     preset: str,
     robot: CompiledRobot,

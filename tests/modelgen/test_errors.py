@@ -128,7 +128,7 @@ def test_public_functions_refuse_them() -> None:
         ("callback is", lambda: solver.train("pendulum", callback=wrong)),
         ("out is", lambda: solver.train("pendulum", out=wrong)),
         ("formats is", lambda: run.export("folder", wrong)),
-        ("plant is", lambda: run.evaluate(plant=wrong)),
+        ("unknown plant", lambda: run.evaluate(plant=wrong)),
         ("longest_delay 2 .*observer", lambda: run.evaluate(longest_delay=2)),
     ]
     for words, call in calls:

@@ -58,7 +58,7 @@ def test_names_and_constants(artifacts: Path, backend: Any, dtype: str) -> None:
         ({"name": "pendulu"}, "Did you mean `pendulum`"),
         ({"name": "pendulum", "backend": "lvm"}, "Did you mean `llvm`.*Backends: llvm, numba, casadi, torch"),
         ({"name": "pendulum", "dtype": "float46"}, "Did you mean `float64`"),
-        ({"name": None}, "the name is None; give text or a pathlib.Path"),
+        ({"name": None}, "name is None; give a text or a path"),
         ({"name": "pendulum", "dtype": np.float64}, "no dtype.*Use float64 or float32"),
     ],
 )
@@ -69,7 +69,7 @@ def test_unknown_names_get_a_suggestion(artifacts: Path, arguments: dict[str, An
 
 def test_a_path_is_a_name_and_a_number_no_folder(artifacts: Path) -> None:
     assert modelgen.load(Path("models") / "pendulum.py", directory=artifacts).name == "pendulum"
-    with pytest.raises(ModelError, match="the directory is 3"):
+    with pytest.raises(ModelError, match="directory is 3; give a text or a path or None"):
         modelgen.load("pendulum", directory=3)  # type: ignore[arg-type]
 
 

@@ -25,6 +25,8 @@ Load = Callable[[str], CompiledRobot]
 class Changed:
     """A robot with other metadata and a scaled input."""
 
+    __class__: Any = CompiledRobot  # for isinstance
+
     def __init__(self, robot: CompiledRobot, limit: float | None = None, **task: Any) -> None:
         self._robot = robot
         changed = dataclasses.replace(robot.metadata.task, **task)
