@@ -93,6 +93,7 @@ class Basin:
 
 DEGREES = {1: 12, 2: 8, 3: 6, 4: 5, 5: 4}  # of the polynomial, by the number of told parameters
 NARROWEST = 2.0**-16  # half a box of contexts in which a polynomial is searched for a zero
+MOST_BOXES = 5_000  # of such a search; a polynomial that needs more counts as one that is not positive
 REACH = 100.0  # errors are measured by the basin's quadratic form up to this multiple of its level
 
 
@@ -121,7 +122,8 @@ def terms(c: Tensor, degrees: Tensor) -> Tensor:
 
 
 def crossing(coefficients: Tensor, degrees: Tensor) -> Array | None:
-    """A context (k,) where the polynomial with the coefficients (b,) of `terms` is not positive. None: there is none.
+    """A context (k,) where the polynomial with the coefficients (b,) of `terms` is not positive, or could not be shown
+    to be. None: there is none.
 
     Bernstein coefficients of a polynomial on a box bound it, and those of the corners are its values there. A box
     whose bound is not positive is halved. The error of a bound falls with the square of the width. Positive means more
@@ -135,13 +137,15 @@ def crossing(coefficients: Tensor, degrees: Tensor) -> Array | None:
     for axis, degree in enumerate(highest):
         whole = _along(axis, _bernstein(int(degree)), whole)
     boxes = [(whole, np.zeros(len(highest)), np.ones(len(highest)))]  # coefficients, middle and half widths
+    tried = 0
     while boxes:
         box, middle, half = boxes.pop()
+        tried += 1
         if box.min() > least:
             continue
         corners = box[np.ix_(*[[0, -1]] * box.ndim)]
         lowest = np.array(np.unravel_index(corners.argmin(), corners.shape))
-        if corners.min() <= least or half.max() < NARROWEST:
+        if corners.min() <= least or half.max() < NARROWEST or tried > MOST_BOXES:
             return np.asarray(middle + half * (2.0 * lowest - 1.0))
         axis = int(np.argmax([np.abs(np.diff(box, 2, axis=i)).max(initial=0.0) for i in range(box.ndim)]))
         degree = box.shape[axis] - 1

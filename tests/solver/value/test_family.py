@@ -210,6 +210,15 @@ def test_a_crossing_between_the_contexts_of_a_check_is_found(height: float, posi
         assert abs(place[0] - 0.37) < 1e-2  # there the value is within the rounding of single precision
 
 
+def test_a_search_for_a_crossing_ends() -> None:
+    """(c1 + ... + c5)^2 + 0.003 is positive. It takes boxes without number to show it along its valley."""
+    degrees, c = exponents(5), torch.rand(1000, 5, dtype=torch.float64) * 2.0 - 1.0
+    a = torch.linalg.lstsq(terms(c, degrees), (c.sum(1) ** 2 + 0.003)[:, None]).solution[:, 0]
+    place = crossing(a, degrees)
+    assert place is not None
+    assert abs(place.sum()) < 0.5
+
+
 def test_a_fit_whose_pivots_cross_zero_is_refused(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem(load("pendulum"), given=(Given("mass", 0.5, 1.5),))
     fitted = basins._fitted
