@@ -143,13 +143,23 @@ def checked(error: type[Exception], *but: str) -> Callable[[Callable[P, R]], Cal
                     given[name] = fspath(given[name])
                 for value in given[name] if named[name].kind == Parameter.VAR_POSITIONAL else (given[name],):
                     if not _fits(value, hint(name)):
-                        kinds = dict.fromkeys(_kind(each)[1] for each in choices)
-                        raise error(f"{name} is {abridged(repr(value))}; give {' or '.join(kinds)}")
+                        raise error(_misfit(name, value, choices))
             return plain(*bound.args, **bound.kwargs)
 
         return called
 
     return decorate
+
+
+def _misfit(name: str, value: object, choices: tuple[Any, ...]) -> str:
+    """What is wrong with an argument that is of none of some types, or with the entry of a mapping."""
+    mapping = next((each for each in choices if get_origin(each) is Mapping), None)
+    if mapping is not None and isinstance(value, Mapping):
+        of_entries = get_args(mapping)[1]
+        key = next(key for key, entry in value.items() if not _fits(entry, of_entries))
+        return _misfit(f"{name}[{key!r}]", value[key], _choices(of_entries))
+    kinds = dict.fromkeys(_kind(each)[1] for each in choices)
+    return f"{name} is {abridged(repr(value))}; give {' or '.join(kinds)}"
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:

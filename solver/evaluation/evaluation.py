@@ -155,7 +155,8 @@ def roll_out(
     c = conditions
     if c.longest_delay is not None and not (c.observer and c.longest_delay >= 0):
         raise SolverError(
-            f"--longest-delay {c.longest_delay} is for --observer and counts control periods; give both, and 0 or more"
+            f"--longest-delay {c.longest_delay} counts control periods of an observer; give --observer too, and 0 or "
+            "more"
         )
     if c.estimate and not c.observer:
         raise SolverError(f"--estimate {' '.join(c.estimate)} is for --observer; give both, or leave it out")

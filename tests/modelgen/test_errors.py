@@ -108,7 +108,7 @@ def test_a_warning_is_given_at_the_line_of_the_user(tmp_path: Path) -> None:
         (("a", [3]), {}, r"names is \[3\]; give a list"),
         (("a", [], "b"), {}, "more is 'b'; give a whole number"),
         (("a",), {"changes": [1]}, r"changes is \[1\]; give a mapping"),
-        (("a",), {"changes": {"m": "heavy"}}, "changes is .*; give a mapping"),
+        (("a",), {"changes": {"m": "heavy"}}, r"changes\['m'\] is 'heavy'; give a number"),
         (("a",), {"rate": "fast"}, "rate is 'fast'; give a number or None"),
         (("a",), {"report": 3}, "report is 3; give a function or None"),
         (("a",), {"form": {}}, "form is {}; give a text"),
@@ -129,6 +129,10 @@ def test_public_functions_refuse_them() -> None:
         ("out is", lambda: solver.train("pendulum", out=wrong)),
         ("formats is", lambda: run.export("folder", wrong)),
         ("unknown plant", lambda: run.evaluate(plant=wrong)),
+        (
+            r"parameters\['mass'\] is '1.3x'; give a number or a Relative",
+            lambda: run.evaluate(parameters={"mass": "1.3x"}),
+        ),
         ("longest_delay 2 .*observer", lambda: run.evaluate(longest_delay=2)),
     ]
     for words, call in calls:
