@@ -122,6 +122,7 @@ def test_others_are_refused_by_name(arguments: Any, options: Any, words: str) ->
 def test_public_functions_refuse_them() -> None:
     run = solver.load("pendulum-rfvi")
     wrong: Any = {"a": 1}
+    text: Any = {"mass": "1.3x"}
     calls: list[tuple[str, Callable[[], object]]] = [
         ("run is", lambda: solver.load(wrong)),
         ("specification is", lambda: run.certify(wrong)),
@@ -131,7 +132,7 @@ def test_public_functions_refuse_them() -> None:
         ("unknown plant", lambda: run.evaluate(plant=wrong)),
         (
             r"parameters\['mass'\] is '1.3x'; give a number or a Relative",
-            lambda: run.evaluate(parameters={"mass": "1.3x"}),
+            lambda: run.evaluate(parameters=text),
         ),
         ("longest_delay 2 .*observer", lambda: run.evaluate(longest_delay=2)),
     ]
