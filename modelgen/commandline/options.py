@@ -144,7 +144,8 @@ def _ranged(hint: Any) -> Any:
     """A type with tyro's specification for every `Range` in it."""
     inner = get_args(hint)
     if get_origin(hint) is Annotated:
-        return Annotated[(_ranged(inner[0]), *(_spec(note) if isinstance(note, Range) else note for note in inner[1:]))]
+        spec = _spec_by_name if get_origin(inner[0]) is dict else _spec
+        return Annotated[(_ranged(inner[0]), *(spec(note) if isinstance(note, Range) else note for note in inner[1:]))]
     return get_origin(hint)[tuple(map(_ranged, inner))] if get_origin(hint) in (list, tuple) else hint
 
 

@@ -152,6 +152,12 @@ def test_efforts_from_outside_give_motors(
     inputs = load_text(text, tmp_path).inputs
     assert [(each.symbol.name, each.limit) for each in inputs] == [("turn_effort", 2.5), ("swing_effort", 0.3)]
     assert not any("--passive" in warning for warning in warnings)
+    assert main(["import", "machine.urdf", "--effort", "*=2.5", "swing=0.3"]) == 0
+    assert [(each.symbol.name, each.limit) for each in load("machine").inputs] == [
+        (each.symbol.name, each.limit) for each in inputs
+    ]
+    assert main(["import", "machine.urdf", "--name", "other", "--effort", "*=-1"]) != 0
+    assert "1e-15 to 1e+15" in " ".join(capsys.readouterr().err.split())
     driven = model_file(written(*parts, transmission("turn")), "machine", efforts={"swing": 0.3})
     assert [each.symbol.name for each in load_text(driven, tmp_path).inputs] == ["swing_effort"]
     for efforts, words in (
