@@ -68,16 +68,16 @@ def start(
 
 @contextmanager
 def unjudged() -> Iterator[None]:
-    """Trainings whose weights matter and whose quality does not: the rollouts that judge them take 0.2 s of the
+    """Trainings whose weights matter and whose quality does not: the rollouts that judge them take 0.05 s of the
     robot's time, and not seconds."""
 
     def briefly(problem: Problem, act: Controller, rows: Tensor, theta: Tensor | None = None) -> Ended:
         problem = copy.copy(problem)
-        problem.horizon = 0.2
+        problem.horizon = 0.05
         return until_rest(problem, act, rows, theta)
 
     with (
-        mock.patch("solver.training.selection.rollouts", partial(rollouts, seconds=0.2)),
+        mock.patch("solver.training.selection.rollouts", partial(rollouts, seconds=0.05)),
         mock.patch("solver.training.selection.until_rest", briefly),
     ):
         yield

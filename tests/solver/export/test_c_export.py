@@ -24,7 +24,7 @@ from tests.solver.small_trainings import start_unjudged
 Capture = pytest.CaptureFixture[str]
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
-STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
+STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O0"]  # -O2, which takes longer, is test_c_folder's
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 
