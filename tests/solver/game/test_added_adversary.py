@@ -21,6 +21,7 @@ from solver.problem.problem import Problem
 from solver.training.schedule import Schedule
 from solver.training.session import Session, workers_of
 from solver.training.settings import Settings
+from tests.solver.small_trainings import unjudged
 
 Load = Callable[[str], CompiledRobot]
 robots = pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum"])
@@ -89,7 +90,7 @@ def test_adversary_in_the_table_plays_in_training_and_on_the_grid(load: Load, ti
 
     def target_mean(radii: dict[str, float]) -> float:
         settings = tiny(adversaries=radii, iterations=1)
-        with workers_of(settings) as workers:
+        with unjudged(), workers_of(settings) as workers:
             (row,) = Session(load("pendulum"), settings).rows(workers)
         return row["target_mean"]
 
