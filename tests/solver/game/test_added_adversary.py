@@ -59,6 +59,7 @@ def with_gain() -> Iterator[None]:
 
 
 @robots
+@pytest.mark.slow
 def test_move_of_the_added_adversary_is_the_worst_of_its_set(load: Load, load64: Load, name: str) -> None:
     problem, robot = Problem(load(name)), load64(name)
     generator = torch.Generator().manual_seed(3)
