@@ -193,6 +193,7 @@ URDF_MISTAKES = mistakes(
 @settings(max_examples=40, deadline=None)
 @given(URDF_MISTAKES)
 @example([("value", 3, "nan"), ("value", 13, "nan")])
+@pytest.mark.slow
 def test_a_urdf_with_random_mistakes_is_imported_or_refused(folder: Path, mistakes: list[Mistake]) -> None:
     pytest.importorskip("yourdfpy")
     path = folder / "machine.urdf"

@@ -32,6 +32,7 @@ class TestBuild:
         words = capsys.readouterr().out.rpartition("next: modelgen ")[2].split()
         assert words == ["verify", "./crane.py", "--generated", "out"]
 
+    @pytest.mark.slow
     def test_next_step_after_mechanics_alone_is_a_build(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         main(["new", "crane"])
         assert main(["build", "crane", "--functions", "mechanics"]) == 0
@@ -67,6 +68,7 @@ def test_walk_that_is_too_deep(
     assert "fewer nested functions" in mistake(capsys, "build", "deep")
 
 
+@pytest.mark.slow
 def test_expression_that_is_nested_too_deep(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     deep = (
         "from functools import reduce\nfrom sympy import sin\nfrom modelgen import LogCos, Robot\n"

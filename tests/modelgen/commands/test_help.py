@@ -21,6 +21,7 @@ from modelgen.files import page
 from tests.modelgen.commands.mistakes import mistake
 
 
+@pytest.mark.slow
 def test_help_and_mistakes_import_nothing_heavy() -> None:
     command = (
         "import sys; from modelgen.cli import main\n"

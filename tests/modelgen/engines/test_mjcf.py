@@ -28,6 +28,7 @@ assert sys.modules["sympy"] is None
 """
 
 
+@pytest.mark.slow
 def test_mjcf_file_is_read_without_sympy() -> None:
     pytest.importorskip("mujoco")
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)

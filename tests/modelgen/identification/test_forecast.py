@@ -48,6 +48,7 @@ def test_the_rank_is_that_of_a_tolerance_limit() -> None:
     assert rank(10, 0.1) == 10
 
 
+@pytest.mark.slow
 def test_bands_are_wider_where_recordings_differ() -> None:
     """Six recordings of twelve blocks; in the logarithm, errors have a variance of 1. Where half of it is their
     recording's, the largest block alone misses their quantile far more often than it states."""
@@ -109,6 +110,7 @@ def test_a_band_grows_with_what_the_set_leaves_open() -> None:
     np.testing.assert_allclose(found.about(doubled)[-1, :, 0] / found.half_width[-1, 0], [1.0, np.sqrt(2.5)])
 
 
+@pytest.mark.slow
 def test_the_spread_is_that_of_predictions_from_the_sets_edge(pendulum: CompiledRobot, tmp_path: Path) -> None:
     """Forecasts by parameters at either end of the set's one axis, their starts fitted anew, beside those of its
     middle."""

@@ -124,6 +124,7 @@ def test_a_search_that_stops_at_its_start_is_refused(
         identify(Model(pendulum), recordings(pendulum, tmp_path, TRUTH, 2, NOISE), 0.5, silent)
 
 
+@pytest.mark.slow
 def test_the_next_newton_step_is_that_of_finite_differences(pendulum: CompiledRobot, tmp_path: Path) -> None:
     """A fit whose data say 1.1 and 0.9, taken at its own minimum and beside it: the step leads back."""
     model, logs = Model(pendulum), recordings(pendulum, tmp_path, TRUTH, 2, NOISE)

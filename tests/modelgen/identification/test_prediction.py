@@ -80,6 +80,7 @@ def test_a_robot_that_has_changed_is_noticed(
     assert "angle_rate" not in said
 
 
+@pytest.mark.slow
 def test_a_recording_that_is_too_short_is_left_out(
     pendulum: CompiledRobot, stored: Stored, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -155,6 +156,7 @@ def test_an_edited_file_is_refused_or_predicts(pendulum: CompiledRobot, stored: 
         (["short.csv"], "a recording needs a stretch of 0.67 s"),
     ],
 )
+@pytest.mark.slow
 def test_a_wrong_prediction_command_names_its_mistake(
     pendulum: CompiledRobot,
     stored: Stored,

@@ -16,6 +16,7 @@ from tests.modelgen.support.action_costs import LIMITS, REFERENCES, WEIGHTS, nam
 
 
 @pytest.mark.parametrize("kind", REFERENCES)
+@pytest.mark.slow
 def test_input_weights_are_half_the_curvature_of_the_action_cost(kind: type[ActionCost], tmp_path: Path) -> None:
     build_artifact(pair(kind), tmp_path)
     R = weights(load(f"pair_{name(kind)}", directory=tmp_path))[1]

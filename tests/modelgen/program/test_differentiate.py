@@ -36,6 +36,7 @@ def _values(function: Any, graph: Graph, at: SimpleNamespace, sample: int) -> di
     }
 
 
+@pytest.mark.slow
 def test_every_output_of_every_function(dense: Program, exact: Callable[[str], SimpleNamespace]) -> None:
     at = exact("dense")
     for function in dense.functions:
@@ -151,6 +152,7 @@ def test_no_inverse_is_differentiated() -> None:
 
 
 @pytest.mark.parametrize("name", ["cartpole", "cartpole_quanser", "double_pendulum", "furuta", "pendulum"])
+@pytest.mark.slow
 def test_reverse_sweep_costs_a_small_multiple_of_the_dynamics(name: str) -> None:
     operations = program(mechanism(equations_of_motion(load(str(SHIPPED / f"{name}.py"))))).operations
     assert operations["hamiltonian_gradient"] <= 4 * operations["dynamics"]

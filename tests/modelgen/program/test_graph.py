@@ -58,6 +58,7 @@ def _direct(expression: Any) -> float:
 
 
 @given(expressions)
+@pytest.mark.slow
 def test_what_is_built_has_the_value_of_what_was_said(expression: Any) -> None:
     graph = Graph()
     node = _built(graph, expression)

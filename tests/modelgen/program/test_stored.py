@@ -172,6 +172,7 @@ def rendered(made: Program) -> None:
 
 
 @given(mistakes)
+@pytest.mark.slow
 def test_a_file_of_other_types_is_refused_or_rendered(mistake: Mistake) -> None:
     try:
         made = stored.read(json.dumps(mistaken(json.loads(PENDULUM), mistake)).encode())

@@ -37,6 +37,7 @@ def kinks(expression: str, cost: bool = False) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("cost", [False, True])
+@pytest.mark.slow
 def test_a_kink_is_reported_with_its_line_and_point(expression: str, words: str, cost: bool) -> None:
     if cost and "u" in expression.split():
         pytest.skip("a state cost has no input")
@@ -57,10 +58,12 @@ def test_a_kink_is_reported_with_its_line_and_point(expression: str, words: str,
         "tanh(v / 1e-3) + sqrt(s**2 + 1e-6)",
     ],
 )
+@pytest.mark.slow
 def test_a_smooth_expression_is_not_reported(expression: str) -> None:
     assert kinks(expression) == []
 
 
+@pytest.mark.slow
 def test_end_stops_are_not_reported_although_they_contain_a_maximum() -> None:
     draft = Draft().bodies()
     draft.robot.end_stops(draft.s, 0.8, 4000, width=0.005, damping=3)

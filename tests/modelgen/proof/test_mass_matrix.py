@@ -76,6 +76,7 @@ def test_a_mass_with_negative_bounds_is_not_proven() -> None:
     assert not prove_block(whole, fixed, 5.0).complete
 
 
+@pytest.mark.slow
 def test_a_seven_joint_arm_is_proven_by_the_own_inertias_of_its_links() -> None:
     robot = load(str(SHIPPED / "large" / "arm7.py"))
     own = own_inertias(robot, domain(robot))
@@ -144,6 +145,7 @@ def test_own_inertias_bound_the_pivots_of_random_trees(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize("name", ["cartpole", "furuta", "acrobot", "ball_on_beam"])
+@pytest.mark.slow
 def test_shipped_robots_are_proven(name: str) -> None:
     robot = load(str(SHIPPED / f"{name}.py"))
     assert all(prove_block(part, fixed, 20.0).complete for part, fixed in blocks(robot, equations_of_motion(robot)))

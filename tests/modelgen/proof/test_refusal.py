@@ -61,6 +61,7 @@ def test_a_pole_at_a_rate_is_refused(draft: Draft) -> None:
         ("exp(1 / (s**2 - 0.01))", "divisor"),
     ],
 )
+@pytest.mark.slow
 def test_functions_outside_their_domain_are_refused(draft: Draft, expression: str, words: str) -> None:
     draft.bodies().robot.apply(draft.s, sympify(expression, {"s": draft.s, "q": draft.q}))
     draft.rejected(words, "test_refusal.py:")
@@ -78,6 +79,7 @@ def test_functions_outside_their_domain_are_refused(draft: Draft, expression: st
         "tanh(s / 1e-9)",
     ],
 )
+@pytest.mark.slow
 def test_expressions_that_stay_inside_their_domain_are_proven(draft: Draft, expression: str) -> None:
     draft.bodies().robot.apply(draft.s, sympify(expression, {"s": draft.s, "q": draft.q}))
     robot = draft.finished()

@@ -23,6 +23,7 @@ def pendulum() -> CompiledRobot:
     return modelgen.load("pendulum", backend="casadi", directory=artifact.SHIPPED, parallel=False)
 
 
+@pytest.mark.slow
 def test_a_small_swing_is_that_of_a_textbook(pendulum: CompiledRobot) -> None:
     states = rollout(pendulum, np.array([np.pi - 1e-3, 0.0]), {}, 4)
     time = np.arange(4 * FRAMES + 1) / FRAMES

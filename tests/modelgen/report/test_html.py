@@ -53,6 +53,7 @@ def test_the_page_has_quantities_task_and_equations(page: Callable[[str], Elemen
 
 
 @pytest.mark.parametrize("name", ["furuta", "planar_arm3", "planar_quadrotor", "ball_on_beam"])
+@pytest.mark.slow
 def test_the_page_of_any_robot_is_well_formed(page: Callable[[str], ElementTree.Element], name: str) -> None:
     tree = page(name)
     assert all(len(math) == 1 for math in tree.iter("math"))

@@ -63,6 +63,7 @@ def test_equations_have_the_form_of_a_textbook(page: Callable[[str], str]) -> No
 
 
 @pytest.mark.parametrize("name", ["cartpole_quanser", "planar_arm2", "planar_quadrotor", "reaction_wheel"])
+@pytest.mark.slow
 def test_every_letter_has_one_meaning(name: str) -> None:
     robot = load(str(SHIPPED / f"{name}.py"))
     equations = equations_of_motion(robot)

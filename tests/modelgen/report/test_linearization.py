@@ -99,6 +99,7 @@ class TestEquilibrium:
         assert u[0] == pytest.approx(shoulder, rel=1e-9)
         assert list(x) == [1, 0, 0, 0, 0, 0]
 
+    @pytest.mark.slow
     def test_a_place_that_cannot_be_held_is_refused(self, robot: Callable[[str], CompiledRobot]) -> None:
         with pytest.raises(ModelError, match=r"pole = 3.14\..* pole = 3.141592654"):
             equilibrium(robot("cartpole"), {"pole": 3.14})

@@ -46,6 +46,7 @@ def maximiser(objective: Function, limit: float) -> mpf:
 
 @every_cost
 @every_input
+@pytest.mark.slow
 def test_cost_is_its_closed_form(kind: type[ActionCost], limit: float, weight: float) -> None:
     g, _, _ = functions(kind(1.0).of_input(U, limit, weight))
     for share in (-0.99, -0.5, -1e-3, 0.0, 0.2, 0.7, 0.999):
@@ -55,6 +56,7 @@ def test_cost_is_its_closed_form(kind: type[ActionCost], limit: float, weight: f
 
 @every_cost
 @every_input
+@pytest.mark.slow
 def test_fenchel_young_equality(kind: type[ActionCost], limit: float, weight: float) -> None:
     """g(u*) + g~(w) = w u*, with u* by search and g~ as the integral of grad g~; and g(grad g~(w)) is g(u*)."""
     with mpmath.workdps(20):
@@ -72,6 +74,7 @@ def test_fenchel_young_equality(kind: type[ActionCost], limit: float, weight: fl
 
 @every_cost
 @every_input
+@pytest.mark.slow
 def test_cost_is_convex_even_and_zero_only_at_rest(kind: type[ActionCost], limit: float, weight: float) -> None:
     g, _, _ = functions(kind(1.0).of_input(U, limit, weight))
     values = [g(mpf(k) / 100 * limit) for k in range(-99, 100)]
@@ -174,6 +177,7 @@ class Unclipped(Changed):
         ("optimal_input_cost", lambda g, _w, _limit: 2 * g, r"`optimal_input_cost` of w = -2.25 is 5.06.*is 2.53"),
     ],
 )
+@pytest.mark.slow
 def test_functions_that_do_not_belong_together_are_refused(
     name: str, change: Change, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

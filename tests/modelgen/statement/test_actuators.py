@@ -119,6 +119,7 @@ def test_dry_friction_holds_against_a_smaller_force() -> None:
 
 
 @pytest.mark.parametrize("direction", [1, -1])
+@pytest.mark.slow
 def test_end_stop_turns_the_motion_round_and_takes_energy(direction: int) -> None:
     robot, s, force = slider(2.0)
     robot.apply(s, force)
@@ -186,6 +187,7 @@ def test_coupled_joints_move_as_one_inertia() -> None:
     assert states[3, -1] == pytest.approx(0.3 / (0.09 + 9 * 0.01) * 5, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_inputs_act_along_displacements_by_virtual_work() -> None:
     """Two cables over a finger with two joints: each force acts at its lever arms."""
     robot = Robot("finger")

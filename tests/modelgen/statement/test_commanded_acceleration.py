@@ -105,6 +105,7 @@ def test_it_moves_as_on_a_cart_of_a_thousand_tonnes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("by_position", [False, True])
+@pytest.mark.slow
 def test_specified_motion_of_sympy_moves_the_same(by_position: bool, tmp_path: Path) -> None:
     whole = built(stepper(), tmp_path).affine_dynamics(points())
     part = built(specified(by_position=by_position), tmp_path).affine_dynamics(points((1, 3)))
@@ -124,6 +125,7 @@ def test_the_reaction_is_that_of_inverse_dynamics(cart_mass: float, tmp_path: Pa
 
 
 @pytest.mark.parametrize("make", [stepper, specified])
+@pytest.mark.slow
 def test_the_model_is_verified(make: Any, tmp_path: Path) -> None:
     robot = make()
     list(build(robot, tmp_path, (*FUNCTIONS, "reaction") if robot.commanded else FUNCTIONS))

@@ -87,6 +87,7 @@ def test_a_motor_with_inductance_moves_as_its_equations_say(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("make", [motor, held])
+@pytest.mark.slow
 def test_the_model_is_verified(make: Any, tmp_path: Path) -> None:
     robot = make()
     build_artifact(robot, tmp_path)

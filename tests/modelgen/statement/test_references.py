@@ -83,6 +83,7 @@ def test_the_cost_is_zero_at_every_target_and_the_motion_depends_on_none() -> No
         ({"start": lambda _, goal: {"s": (0, goal)}}, ("start standard deviation of `s` is goal", "write a number")),
     ],
 )
+@pytest.mark.slow
 def test_a_task_that_is_not_affine_or_leaves_the_limits_is_refused(changes: Any, words: tuple[str, ...]) -> None:
     rejects(*words, action=lambda: slide(**changes))
 

@@ -37,6 +37,7 @@ def rejects(words: Sequence[str], action: Callable[[], object]) -> None:
         assert word in str(caught.value), str(caught.value)
 
 
+@pytest.mark.slow
 def test_symbols_missing_from_the_mappings_are_named() -> None:
     other = sp.Symbol("mass_of_cart")
     rejects(["m1", "robot.parameter"], lambda: cartpole(kane(), parameters={m2: 1, l1: 1, b: 1, c: 1, g: 9.81}))
@@ -116,6 +117,7 @@ def disc(contact: bool) -> tuple[Any, list[Any]]:
     return method, [q1, q2, q3]
 
 
+@pytest.mark.slow
 def test_rolling_hidden_in_a_velocity_is_known_and_a_held_point_hides_none() -> None:
     values = {m1: 1, l1: 0.5, g: 9.81}
     for contact in (True, False):

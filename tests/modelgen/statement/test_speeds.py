@@ -167,6 +167,7 @@ def test_solved_kinematics_divide_only_where_the_angles_are_singular(gyro: Robot
     assert not any(base.has(gyro.joints[2].symbol) for base in bases)
 
 
+@pytest.mark.slow
 def test_verification_finds_wrong_rates(gyro: Robot) -> None:
     assert gyro.system is not None
     rates = {rate: value * sp.Float("1.001") for rate, value in gyro.system.rates.items()}

@@ -22,6 +22,7 @@ from tests.modelgen.support.systems import cartpole, evaluated, finished, joined
 
 
 @pytest.mark.parametrize("system", [kane, lagrange, joined])
+@pytest.mark.slow
 def test_cartpole_is_the_shipped_one(system: Any) -> None:
     robot = finished(cartpole(system())[0])
     shipped = load(str(SHIPPED / "cartpole.py"))
@@ -47,6 +48,7 @@ def test_forces_and_bodies_are_added_to_a_system() -> None:
     proven(robot)
 
 
+@pytest.mark.slow
 def test_verification_finds_a_wrong_system() -> None:
     robot = finished(cartpole(kane())[0])
     assert robot.system is not None
@@ -63,12 +65,14 @@ def test_verification_finds_a_wrong_system() -> None:
         assert names <= {check.what for check in checks if not check.passed}
 
 
+@pytest.mark.slow
 def test_content_hash_changes_with_the_system() -> None:
     first, again, other = (content_hash(finished(cartpole(method())[0])) for method in (kane, kane, lagrange))
     assert first == again != other
 
 
 @pytest.mark.parametrize("how", ["lag", "state"])
+@pytest.mark.slow
 def test_an_input_that_acts_late_is_that_of_energies(how: str) -> None:
     """A cart on a curved rail, whose force follows its command: a system of SymPy, and the same by energies."""
     place, push = dynamicsymbols("place push")

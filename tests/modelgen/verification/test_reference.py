@@ -13,6 +13,7 @@ from modelgen.verification.reference import DIGITS, ExactReference, slope
 
 
 @pytest.mark.parametrize("size", [1e-15, 1e-12, 1e-9, 1.0, 1e9])
+@pytest.mark.slow
 def test_derivatives_of_a_robot_of_any_size(size: float) -> None:
     """A disc with a weight at its rim. Its inertia, damping and torque are multiples of `size`, in SI units."""
     robot = Robot("disc")

@@ -112,6 +112,7 @@ class TestReference:
         expected += np.einsum("ni,nimj,nm->nj", points.costate, dB_dx, points.u)
         np.testing.assert_allclose(reference["dH_dx"], expected, rtol=1e-11)
 
+    @pytest.mark.slow
     def test_derivatives_are_those_of_steps_in_double_precision(
         self, furuta: tuple[Robot, EquationsOfMotion], points: Points, reference: dict[str, np.ndarray]
     ) -> None:

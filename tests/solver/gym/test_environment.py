@@ -37,6 +37,7 @@ def actions(space: Any, periods: int, seed: int = 0) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("robot", ["pendulum", "furuta", "planar_quadrotor"])
 @pytest.mark.parametrize("options", [{}, {"observation": "state", "start": "uniform", "randomize": 0.2, "hold": 3}])
+@pytest.mark.slow
 def test_checkers_of_gymnasium_and_stable_baselines_pass_without_a_warning(robot: str, options: dict[str, Any]) -> None:
     sb3 = pytest.importorskip("stable_baselines3.common.env_checker")
     with warnings.catch_warnings():
@@ -87,6 +88,7 @@ def test_vector_environment_equals_single_environments(robot: str) -> None:
     assert [bool(step[3].any()) for step in steps] == [t % 5 == 4 for t in range(12)]
 
 
+@pytest.mark.slow
 def test_sum_of_rewards_is_the_return_of_rollouts_with_the_same_inputs() -> None:
     env = RobotVectorEnv("cartpole", 4, start="uniform")
     env.reset(seed=1)
@@ -151,6 +153,7 @@ def test_episode_depends_only_on_the_seed() -> None:
     assert not np.array_equal(run(4, env), first)
 
 
+@pytest.mark.slow
 def test_gaussian_starts_follow_the_task_and_uniform_starts_fill_the_domain() -> None:
     gaussian, uniform = (RobotVectorEnv("cartpole", 4000, start=start) for start in ("gaussian", "uniform"))
     gaussian.reset(seed=0)

@@ -191,6 +191,7 @@ def test_controller_with_the_observer_balances_with_two_periods_of_delay(load: L
         assert float(swings[1]) < 0.1 * float(swings[0])
 
 
+@pytest.mark.slow
 def test_estimates_do_not_depend_on_the_batch_nor_on_earlier_rollouts(load: Load) -> None:
     problem = Problem(load("furuta"))
     x, plant = 0.5 * problem.sample_domain(4, torch.Generator().manual_seed(3)), Nominal(problem)

@@ -150,6 +150,7 @@ def rigid(kind: str, limit: float | None = None, weight: float = 1.0) -> Compile
     return modelgen.compile(robot, backend="casadi")
 
 
+@pytest.mark.slow
 def test_a_rotation_about_one_axis_has_the_optimum_of_a_hinge() -> None:
     ball, hinge = NonlinearProgram(rigid("ball")), NonlinearProgram(rigid("hinge"))
     turned = np.array([np.cos(0.6), np.sin(0.6), 0.0, 0.0, 0.2, 0.0, 0.0])
@@ -162,6 +163,7 @@ def test_a_rotation_about_one_axis_has_the_optimum_of_a_hinge() -> None:
     np.testing.assert_allclose(np.linalg.norm(one.x[:, :4], axis=1), 1.0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_rotation_stays_within_its_limit() -> None:
     """Torques are dear, so that the body would turn on if it could."""
     start = np.array([np.cos(0.25), np.sin(0.25), 0.0, 0.0, 0.3, 0.0, 0.0])

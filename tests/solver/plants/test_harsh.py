@@ -38,6 +38,7 @@ Load = Callable[[str], CompiledRobot]
 
 
 @pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum", "planar_quadrotor"])
+@pytest.mark.slow
 def test_harsh_without_effects_is_nominal(problem: Callable[[str], Problem], name: str) -> None:
     g = problem(name)
     x, theta = sample_starts(g, 5, 0), g.theta * 1.1

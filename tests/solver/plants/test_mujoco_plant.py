@@ -22,6 +22,7 @@ Load = Callable[[str], CompiledRobot]
 
 @pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta"])
 @pytest.mark.parametrize("changed", [False, True])
+@pytest.mark.slow
 def test_mujoco_moves_as_the_nominal_plant_does(problem: Callable[[str], Problem], name: str, changed: bool) -> None:
     """Every parameter is changed by a different factor, so that a parameter in the wrong place is noticed."""
     pytest.importorskip("mujoco")
@@ -39,6 +40,7 @@ def test_mujoco_moves_as_the_nominal_plant_does(problem: Callable[[str], Problem
     assert errors["nominal"] < 0.05 * errors["euler"]
 
 
+@pytest.mark.slow
 def test_mujoco_has_the_return_of_the_nominal_plant(problem: Callable[[str], Problem]) -> None:
     """Over 2 s from different starts, the integrals of the cost differ by less than 0.01 %. The error of explicit Euler
     is more than ten times as large."""
