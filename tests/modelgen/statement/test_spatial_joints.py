@@ -103,6 +103,10 @@ def push_on_nothing(robot: Robot, joint: Any) -> None:
     robot.push(joint, (0, 0, 1))
 
 
+def push_by_a_turn(robot: Robot, joint: Any) -> None:
+    robot.push(robot.link("one", joint, mass=1), (0, 0, joint.turn[0]))
+
+
 def push_in_volts(robot: Robot, joint: Any) -> None:
     volts = robot.input("volts", 1, "V")
     robot.push(robot.link("one", joint, mass=1), (0, 0, volts))
@@ -114,12 +118,13 @@ def push_in_volts(robot: Robot, joint: Any) -> None:
         (spring_on_a_turn, "which is no state: three turns are not three angles"),
         (rotor_on_a_turn, "which is no state"),
         (squared_turn, "is not linear in"),
-        (turn_in_a_force, "attitude_turn_y"),
+        (turn_in_a_force, "attitude_turn_y`; it may depend on states, inputs and parameters"),
         (second_link, "moves the link `one` already"),
         (foreign_joint, "belongs to another robot"),
         (unmoved_push, "no joint moves the link `ground`"),
         (push_on_nothing, "which is not a link of this robot"),
         (push_in_volts, "force on `one`"),
+        (push_by_a_turn, "A turn is no state: write the joint's `rotation`"),
     ],
 )
 def test_what_a_line_must_not_say(wrong: Callable[[Robot, Any], None], words: str) -> None:
