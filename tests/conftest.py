@@ -1,8 +1,10 @@
 """Hypothesis: untimed, since a loaded machine is no failure, and the same examples every time but for `make fuzz`."""
 
+import fcntl
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -24,3 +26,37 @@ def heeds_ctrl_c() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """made_once(name, make): the folder that make(folder) fills, once for all workers; tests must not change it."""
+    parent = tmp_path_factory.getbasetemp()
+    parent = parent.parent if "PYTEST_XDIST_WORKER" in os.environ else parent
+
+    def of(name: str, make: Callable[[Path], object]) -> Path:
+        folder, unfinished = parent / name, parent / f"{name}.unfinished"
+        with (parent / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                make(unfinished)
+                unfinished.rename(folder)
+        return folder
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def built_unseen(made_once: Callable[..., Path]) -> Callable[[str], Path]:
+    """built_unseen(robot): the generated/ folder of a robot of benchmarks/unseen, built once for all workers."""
+
+    def of(name: str) -> Path:
+        def make(folder: Path) -> None:
+            from modelgen.builder import build_artifact
+            from modelgen.derivation.model_file import load
+
+            build_artifact(load(str(Path(__file__).parents[1] / "benchmarks" / "unseen" / f"{name}.py")), folder)
+
+        return made_once(f"unseen_{name}", make)
+
+    return of

@@ -8,7 +8,7 @@ import json
 import re
 import types
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -70,7 +70,7 @@ class Manifest:
     program: str  # sha256 of the program's file
     files: dict[str, str]  # what stands beside the program for its readers: file name -> sha256
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """The name of the content: sha256 of the metadata, the model's content and the program, the files left out."""
         content = {"metadata": self.metadata.content(), "model_hash": self.model_hash, "program": self.program}
@@ -101,6 +101,7 @@ def _text(data: dict[str, Any]) -> str:
     return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+@lru_cache(64)  # a command opens its artifact several times
 def from_json(text: str) -> Manifest:
     """Read a manifest, a MechanicsManifest where the text is one of these.
 

@@ -37,9 +37,9 @@ def read(called: str, module: ModuleType, words: Sequence[str], about: str = "")
     called: the program and the command. about: stands before the doc string of `Options` in the help.
     """
     _require(module.Options, words)
-    default, known = MISSING_NONPROP, given(module.Options, words)
-    if hasattr(module, "defaults"):
-        default = module.defaults(known or {})
+    by_words = hasattr(module, "defaults") or hasattr(module, "undecided")
+    known = given(module.Options, words) if by_words else None
+    default = module.defaults(known or {}) if hasattr(module, "defaults") else MISSING_NONPROP
     asked = [word for word in words if word in HELP]
     common = getattr(module, "COMMON", None) if asked and ALL not in asked else None
     undecided = module.undecided(known or {}) if hasattr(module, "undecided") else ()

@@ -33,7 +33,8 @@ COST_ERROR = 0.15  # of the cost of the Riccati equation
 NEGLIGIBLE = 0.005  # of the cost of the task from its starts
 STARTS = 64  # for the estimate of the cost of the task
 ARRIVED = 0.05  # share of the level at which a rollout has arrived
-TIME_CONSTANTS = 5.0  # duration of a rollout, in time constants of the slowest closed-loop motion
+TIME_CONSTANTS = 5.0  # longest rollout, in time constants of the slowest closed-loop motion,
+PARTS = 10  # and its parts, after each of which the rollouts end if all have arrived or one has failed
 LEAST_PERIODS, MOST_HORIZONS = 10, 2.0  # bounds of this duration, in control periods and in horizons of the task
 NEAREST, SPREAD = 0.1, 3000.0  # smallest level of `near_target` by the basin's, and its largest level by its smallest
 INNER = 0.1  # of these levels, where the basin is empty and V is not known nearer to the target
@@ -264,6 +265,7 @@ def _arrives(
     """Whether the policy of the quadratic form brings the robot from the basin's boundary to the target.
 
     A rollout must reach no limit of a state that is not fast, and cost no more than COST_ERROR and `negligible` allow.
+    What is left when all have arrived costs what the quadratic form says.
     """
     rows = shell(problem, family, SAMPLES)
     if bool(problem.braked(problem.split(rows)[0]).any()):
@@ -271,14 +273,21 @@ def _arrives(
     rows = problem.join(problem.confine(problem.split(rows)[0]), rows)
     basin = family.at(rows)
     cost = basin.distance(problem.split(rows)[0]).clamp_max(basin.level)
+    allowed = cost + (COST_ERROR * cost).clamp_min(negligible)
 
     def value(at: Tensor) -> tuple[Tensor, Tensor]:
         return basin.quadratic(problem.split(at)[0])[:2]
 
-    result = rollouts(problem, controller(problem, value, hold), rows, seconds=seconds)
-    arrived = basin.distance(problem.split(result.x[-1])[0]) < ARRIVED * basin.level
-    paid = -result.returns < cost + (COST_ERROR * cost).clamp_min(negligible)
-    return bool((arrived & paid & ~(result.at_limit & ~problem.fast).any(-1)).all())
+    act, paid, periods = controller(problem, value, hold), torch.zeros_like(cost), round(seconds / problem.control_step)
+    for part in np.diff(np.linspace(0, periods, min(PARTS, periods) + 1).round()):
+        result = rollouts(problem, act, rows, seconds=float(part) * problem.control_step, leaning=False)
+        rows, paid = result.x[-1], paid - result.returns
+        left = basin.distance(problem.split(rows)[0])
+        if bool((paid >= allowed).any() | (result.at_limit & ~problem.fast).any()):
+            return False
+        if bool((left < ARRIVED * basin.level).all()):
+            return bool((paid + left < allowed).all())
+    return False
 
 
 def near_target(problem: Problem, family: Basin | BasinFamily, size: int, generator: torch.Generator) -> Tensor:

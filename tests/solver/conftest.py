@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import sys
@@ -156,24 +155,6 @@ def train_tiny(tiny: Callable[..., Settings], short: str) -> Callable[..., None]
         start("pendulum", "fast", tiny(**changes), folder, short, report)
 
     return train
-
-
-@pytest.fixture(scope="session")
-def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], object]], Path]:
-    """made_once(name, make): the folder that make(folder) fills, once for all workers; tests must not change it."""
-    parent = tmp_path_factory.getbasetemp()
-    parent = parent.parent if "PYTEST_XDIST_WORKER" in os.environ else parent
-
-    def of(name: str, make: Callable[[Path], object]) -> Path:
-        folder, unfinished = parent / name, parent / f"{name}.unfinished"
-        with (parent / f"{name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not folder.exists():
-                make(unfinished)
-                unfinished.rename(folder)
-        return folder
-
-    return of
 
 
 @pytest.fixture(scope="session")

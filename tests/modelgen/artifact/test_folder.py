@@ -280,9 +280,9 @@ def test_builds_of_one_robot_at_once(tmp_path: Path) -> None:
     """Each has its turn: all succeed, and what stands in the end is one of them, whole."""
     code = "import sys\nfrom modelgen.cli import main\nsys.exit(main(sys.argv[1:]))"
     words = [sys.executable, "-c", code, "build", "pendulum", "--generated", str(tmp_path)]
-    children = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(3)]
-    assert [child.communicate()[1] for child in children] == [b""] * 3
-    assert [child.returncode for child in children] == [0] * 3
+    children = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)]
+    assert [child.communicate()[1] for child in children] == [b""] * 2
+    assert [child.returncode for child in children] == [0] * 2
     assert artifact.check("pendulum", tmp_path) == []
     assert not list((tmp_path / "pendulum").glob(".*"))
 

@@ -150,10 +150,9 @@ def test_out_is_refused(robot: CompiledRobot) -> None:
         robot.dynamics(np.zeros((3, 6)), np.zeros((3, 2)), out=(np.zeros((3, 6)),))
 
 
-@pytest.mark.parametrize("name", ["planar_quadrotor", "quadrotor"])
-def test_a_trim_within_limits_is_that_of_llvm(name: str) -> None:
+def test_a_trim_within_limits_is_that_of_llvm() -> None:
     """Its rounds are a loop here, unrolled there. A ninth of the inputs or more are at a limit."""
-    robot, plain = modelgen.load(name, backend="jax"), modelgen.load(name, parallel=False)
+    robot, plain = modelgen.load("quadrotor", backend="jax"), modelgen.load("quadrotor", parallel=False)
     random, nominal = np.random.default_rng(0), np.asarray(plain.nominal_parameters)
     theta = nominal * random.uniform(0.3, 2.5, (200, len(nominal)))
     x = np.tile(plain.metadata.task.target, (200, 1))

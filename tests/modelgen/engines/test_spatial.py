@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +11,11 @@ import modelgen
 from modelgen import Quadratic, Robot
 from modelgen.builder import build_artifact
 from modelgen.derivation.derive import equations_of_motion
+from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.engines import builder
 from modelgen.engines.comparison import compare
+from modelgen.loader import CompiledRobot
 from modelgen.verification.kernels import power_balance
 
 
@@ -49,29 +50,29 @@ def manipulator() -> Robot:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Robot, Path]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Robot, EquationsOfMotion, CompiledRobot]:
     robot, folder = manipulator(), tmp_path_factory.mktemp("generated")
     build_artifact(robot, folder)
-    return robot, folder
+    return robot, equations_of_motion(robot), modelgen.load(robot.name, directory=folder)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["mujoco", "pinocchio"])
-def test_an_arm_on_a_floating_base_moves_as_in_the_other_engine(engine: str, built: tuple[Robot, Path]) -> None:
+def test_an_arm_on_a_floating_base_moves_as_in_the_other_engine(
+    engine: str, built: tuple[Robot, EquationsOfMotion, CompiledRobot]
+) -> None:
     """Mass matrix, accelerations, and their derivatives along the manifold and by the parameters."""
     pytest.importorskip(engine)
-    robot, folder = built
-    kernels = modelgen.load(robot.name, directory=folder)
+    robot, equations, kernels = built
     rebuilt = builder(engine, robot)
-    checks = compare(robot, equations_of_motion(robot), kernels, rebuilt(kernels.nominal_parameters), rebuilt)
+    checks = compare(robot, equations, kernels, rebuilt(kernels.nominal_parameters), rebuilt)
     assert len(checks) == 5
     assert [check.what for check in checks if not check.passed] == []
 
 
 @pytest.mark.slow
-def test_the_power_of_a_pushed_link_changes_the_energy(built: tuple[Robot, Path]) -> None:
-    robot, folder = built
-    check = power_balance(robot, equations_of_motion(robot), modelgen.load(robot.name, directory=folder), 8)
+def test_the_power_of_a_pushed_link_changes_the_energy(built: tuple[Robot, EquationsOfMotion, CompiledRobot]) -> None:
+    check = power_balance(*built, 8)
     assert check.passed, check.where
 
 

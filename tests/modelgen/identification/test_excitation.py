@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import modelgen
-from modelgen.builder import build_artifact
 from modelgen.cli import main
-from modelgen.derivation.model_file import load as load_model
 from modelgen.identification import excitation
 from modelgen.identification.columns import columns
 from modelgen.identification.excitation import Excitation, Task, combinations, excite, informations
@@ -26,7 +25,6 @@ from modelgen.loader import CompiledRobot
 from tests.modelgen.support.logs import play, recordings, silent, write
 
 Array = NDArray[np.float64]
-UNICYCLE = Path(__file__).parents[3] / "benchmarks" / "unseen" / "unicycle.py"
 TRUTH = np.array([1.1, 0.9])
 
 
@@ -141,10 +139,12 @@ def test_the_expected_half_widths_are_those_of_an_identification(
 
 
 @pytest.mark.slow
-def test_a_set_from_wheels_that_roll_holds_the_truth(tmp_path: Path) -> None:
+def test_a_set_from_wheels_that_roll_holds_the_truth(built_unseen: Callable[[str], Path], tmp_path: Path) -> None:
     """A unicycle, whose two speeds are not the rates of its three coordinates."""
-    build_artifact(load_model(str(UNICYCLE)), tmp_path)
-    robot, random = modelgen.load("unicycle", directory=tmp_path, parallel=False), np.random.default_rng(4)
+    robot, random = (
+        modelgen.load("unicycle", directory=built_unseen("unicycle"), parallel=False),
+        np.random.default_rng(4),
+    )
     truth, rate = np.array([2.2, 0.018, 0.06]), robot.metadata.task.control_rate
     one = replace(task(robot, 4.0), window=1.0)
     found = excite(robot, one, 8, silent)

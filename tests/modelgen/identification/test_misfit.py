@@ -53,7 +53,7 @@ def holds_truth(centre: Array, shape: Array) -> bool:
 def test_dry_friction_that_the_model_lacks_widens_the_set_until_it_holds_the_truth(
     pendulum: CompiledRobot, tmp_path: Path
 ) -> None:
-    for seed in range(4):
+    for seed in range(2):
         found = identify(Model(pendulum), rubbing(pendulum, tmp_path, 0.15, seed), 0.5, silent)
         assert holds_truth(found.ellipsoid.centre, found.ellipsoid.shape)
         assert found.misfit.ratio[0] > 2.0
@@ -99,7 +99,7 @@ def test_counts_of_an_encoder_are_noise() -> None:
 def test_any_three_digit_start_value_reaches_the_truth(pendulum: CompiledRobot, tmp_path: Path) -> None:
     """Bounds by a tolerance put the middle of a range within rounding of the start value, or on it."""
     logs, random = recordings(pendulum, tmp_path, TRUTH, 2, NOISE), np.random.default_rng(0)
-    for _ in range(30):
+    for _ in range(12):
         model = Model(pendulum)
         model.nominal = np.round(TRUTH * random.uniform(0.8, 1.2, 2), 3)
         tolerance = np.round(random.uniform(0.3, 0.6, 2), 2)

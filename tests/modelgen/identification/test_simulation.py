@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,6 @@ from numba.core.registry import CPUDispatcher
 from numpy.typing import NDArray
 
 import modelgen
-from modelgen.builder import build_artifact
-from modelgen.derivation.model_file import load as load_model
 from modelgen.identification import model
 from modelgen.identification.columns import columns
 from modelgen.identification.fit import settle
@@ -27,7 +26,6 @@ from tests.modelgen.support.logs import log, write
 
 Array = NDArray[np.float64]
 
-UNICYCLE = Path(__file__).parents[3] / "benchmarks" / "unseen" / "unicycle.py"
 EPS = 1e-6  # of one-sided differences
 
 
@@ -128,10 +126,9 @@ def test_velocities_that_are_not_measured_are_found(robot: CompiledRobot, motion
     np.testing.assert_allclose(found.starts, true[0], atol=1e-5)
 
 
-def test_the_speeds_of_wheels_that_roll_are_found(tmp_path: Path) -> None:
+def test_the_speeds_of_wheels_that_roll_are_found(built_unseen: Callable[[str], Path], tmp_path: Path) -> None:
     """A unicycle on an arc: two speeds from the rates of three coordinates."""
-    build_artifact(load_model(str(UNICYCLE)), tmp_path)
-    robot = modelgen.load("unicycle", directory=tmp_path, parallel=False)
+    robot = modelgen.load("unicycle", directory=built_unseen("unicycle"), parallel=False)
     time = np.arange(60) / 100
     motion = [np.sin(time), 1 - np.cos(time), time, np.ones(60), np.ones(60)]
     path = write(tmp_path / "arc.csv", robot, time, np.stack(motion, axis=1), np.zeros((60, 2)))

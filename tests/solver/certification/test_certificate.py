@@ -64,7 +64,9 @@ def test_bound_exceeds_the_exact_failure_rate_as_often_as_its_confidence(finishe
 def certify(run: Path, folder: Path, *words: str) -> int:
     """Exit code of `solver certify` with the specification CUBE."""
     (folder / "spec.toml").write_text(CUBE)
-    return main(["certify", str(run), str(folder / "spec.toml"), "--out", str(folder / "worst.json"), *words])
+    return main(
+        ["certify", str(run), str(folder / "spec.toml"), "--out", str(folder / "worst.json"), "--jobs", "1", *words]
+    )
 
 
 def test_solver_certify_reports_a_worst_case_that_solver_replay_repeats_exactly(

@@ -153,6 +153,8 @@ def test_solver_robustness_writes_a_figure_and_json(runs: list[Path], tmp_path: 
         "3",
         "--episodes",
         "4",
+        "--jobs",
+        "1",
     ]
     out = tmp_path / "figures" / "over.mass"
     assert main(["robustness", *words, "--out", str(out)]) == 0
@@ -160,7 +162,7 @@ def test_solver_robustness_writes_a_figure_and_json(runs: list[Path], tmp_path: 
     assert printed.err == ""
     assert "over.mass.json" in printed.out
     picture = matplotlib.image.imread(out.with_name("over.mass.png"))
-    assert len(np.unique(picture.reshape(-1, picture.shape[2]), axis=0)) > 30
+    assert len(np.unique(picture[..., :3] @ np.array([1.0, 300.0, 90000.0]))) > 30
     content = json.loads(out.with_name("over.mass.json").read_text())
     assert content.keys() == {
         "robot",
@@ -203,7 +205,7 @@ def test_solver_robustness_measures_a_grid_of_two_parameters(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = ["--parameter", "mass", "length", "--from", "-0.1", "-0.2", "--to", "+0.1", "--points", "3", "2"]
-    words += ["--plant", "harsh", "--harsh", "delay", "noise=2x", "--episodes", "2"]
+    words += ["--plant", "harsh", "--harsh", "delay", "noise=2x", "--episodes", "2", "--jobs", "1"]
     assert main(["robustness", str(runs[0]), str(runs[3]), *words]) == 0
     stem = tmp_path / "runs" / "robustness-pendulum-harsh-delay-noise=2x-mass-length"
     content = json.loads(stem.with_name(f"{stem.name}.json").read_text())
@@ -253,6 +255,7 @@ def test_noise_of_the_plant_depends_only_on_the_seed(runs: list[Path]) -> None:
 
 def test_solver_robustness_has_the_seed_of_the_evaluations_by_default(runs: list[Path], tmp_path: Path) -> None:
     words = [str(runs[0]), "--parameter", "mass", "--from", "0.9x", "--to", "1.1x", "--points", "2", "--episodes", "2"]
+    words += ["--jobs", "1"]
     for seed, flag in ((EVALUATION_SEED, []), (7, ["--seed", "7"])):
         assert main(["robustness", *words, *flag, "--out", str(tmp_path / "x")]) == 0
         assert json.loads((tmp_path / "x.json").read_text())["seed"] == seed
@@ -302,9 +305,7 @@ def test_range_that_is_not_valid_is_an_error(runs: list[Path], ranges: list[Para
         measure([runs[0]], ranges, Trial())
 
 
-def test_a_wrong_robustness_command_names_its_mistake(
-    runs: list[Path], tmp_path: Path, capsys: Capture, tiny_options: list[str]
-) -> None:
+def test_a_wrong_robustness_command_names_its_mistake(runs: list[Path], tmp_path: Path, capsys: Capture) -> None:
     run, mass = str(runs[0]), ["--parameter", "mass", "--from", "0.5x", "--to", "1.5x"]
 
     def message(*words: str) -> str:
@@ -320,9 +321,7 @@ def test_a_wrong_robustness_command_names_its_mistake(
     assert "1..100000" in message(run, *mass, "--episodes", "100000000000")
     assert "add --plant harsh" in message(run, *mass, "--harsh", "noise")
     assert "not a run folder" in message(str(tmp_path), *mass)
-    other = tmp_path / "cartpole"
-    assert main(["train", "cartpole", *tiny_options, "--iterations", "1", "--out", str(other)]) == 0
-    assert "cartpole, pendulum" in message(run, str(other), *mass)
+    assert "cartpole, pendulum" in message(run, "cartpole-rfvi", *mass)
     assert not list(tmp_path.glob("none*"))
     assert "name one, or leave them out" in message(run, "--from", "0.5x")
     assert "needs --from and --to" in message(run, "--parameter", "mass")

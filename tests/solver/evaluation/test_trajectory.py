@@ -151,10 +151,11 @@ def test_an_agent_of_stable_baselines_is_evaluated(ours: bool, observation: Any)
         seen = np.stack([np.cos(x[:, 0]), np.sin(x[:, 0]), x[:, 1] / 8], 1) if observation == "features" else x
         return 2.5 * agent.predict(seen, deterministic=True)[0].clip(-1, 1)
 
-    expected = solver.evaluate(act, robot="pendulum", episodes=5).statistics
-    for name, value in solver.evaluate(agent, episodes=5).statistics.items():
-        assert_close(value, expected[name], periods=625)
+    short: Any = {"episodes": 5, "seconds": 0.4}
+    expected = solver.evaluate(act, robot="pendulum", **short).statistics
+    for name, value in solver.evaluate(agent, **short).statistics.items():
+        assert_close(value, expected[name], periods=50)
     agent.env = None
-    assert solver.evaluate(agent, robot="pendulum", episodes=5).robot == "pendulum"
+    assert solver.evaluate(agent, robot="pendulum", **short).robot == "pendulum"
     with pytest.raises(SolverError, match=r"\b[23] .*planar_arm3 .*6"):
         solver.evaluate(agent, robot="planar_arm3")

@@ -24,7 +24,7 @@ from tests.solver.small_trainings import start_unjudged
 Capture = pytest.CaptureFixture[str]
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
-STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
+STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O0"]  # -O2, which takes longer, is test_c_folder's
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 
@@ -53,7 +53,7 @@ def with_watchdog(driver: Path, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]
 
 @needs_compiler
 @pytest.mark.parametrize(("sampled", "drift"), [(0.0, False), (2.0, False), (2.0, True)])
-@pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum", "planar_arm3", "ball_on_beam"])
+@pytest.mark.parametrize("name", ["pendulum", "planar_arm3", "ball_on_beam"])
 @pytest.mark.slow
 def test_the_c_policy_is_torchs(
     name: str, sampled: float, drift: bool, tiny: Callable[..., Settings], tmp_path: Path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -26,16 +25,13 @@ from solver.game.policies import Hold
 from solver.problem.problem import Problem
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
+from tests.solver.export.test_c_export import COMPILER, STRICT, needs_compiler
 from tests.solver.small_trainings import start_unjudged
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-COMPILER = shutil.which("gcc") or shutil.which("cc")
-STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
 QUICK = Effort(rounds=2, states=1500, steps=150, minibatch=256)
-
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 
 
 def sources(solution: Solution, width: int, folder: Path) -> tuple[SmallNetwork, Path]:
@@ -133,7 +129,7 @@ def test_no_measurement_makes_a_controller_send_nan(name: str, real: str, delay:
     fields = {"name": name, "period": period, "q": q, "m": len(problem.input_limits)}
     (folder / "controller.c").write_text(CONTROLLER.format(**fields))
     files = [str(folder / f"{name}{end}.c") for end in ("", "_policy", "_observer")] + [str(folder / "controller.c")]
-    words = [f"-D{name.upper()}_REAL={real}", f"-D{name.upper()}_{delay}", "-std=c99", "-O2", "-Wall", "-Werror"]
+    words = [f"-D{name.upper()}_REAL={real}", f"-D{name.upper()}_{delay}", "-std=c99", "-O0", "-Wall", "-Werror"]
     subprocess.run([str(COMPILER), *words, *files, "-lm", "-o", str(folder / "controller")], check=True)
     random = np.random.default_rng(4)
     strange = [np.nan, np.inf, -np.inf, 1e30, -1e38, 3e5, 1e-42, 0.0]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import solver
@@ -64,6 +64,7 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Act]:
 
 @pytest.mark.slow
 @needs_compiler
+@settings(max_examples=25)  # of up to 30 states, in five engines
 @given(st.lists(st.tuples(*[entries] * 4), min_size=1, max_size=30))
 @example([(1e30, 0.1, 0.1, 0.1), (0.1, 0.1, 1e30, 0.1), (0.1, math.inf, 0.1, 0.1), (0.1, 0.1, 0.1, -1e300)])
 def test_one_rule_for_states_far_away(engines: dict[str, Act], states: list[tuple[float, ...]]) -> None:

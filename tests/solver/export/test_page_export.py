@@ -66,7 +66,7 @@ def in_float64(solution: Solution, folder: Path | None = None) -> tuple[Problem,
 def test_javascript_rollout_equals_python(
     name: str, reaction: float, drift: bool, tiny: Callable[..., Settings], tmp_path: Path
 ) -> None:
-    """Three seconds in float64, another parameter than the nominal one, and the same again after a push."""
+    """A second in float64, another parameter than the nominal one, and the same again after a push."""
     racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
     start_unjudged(name, tiny(iterations=2, algorithm="cfvi", drift=drift), tmp_path / "run")
     solution = load_solution(tmp_path / "run", None, reaction)
@@ -74,13 +74,13 @@ def test_javascript_rollout_equals_python(
     script = racer.MiniRacer()
     script.eval(f"{engine(solution.problem)}\nconst run = {json.dumps(numbers(solution))};\n{LOOP}")
     theta = problem.robot.nominal_parameters * 1.1
-    periods = round(3.0 / problem.control_step)
+    periods = round(1.0 / problem.control_step)
     x = problem.sample_starts(1, torch.Generator().manual_seed(3)).double() + 0.05
     with torch.no_grad():
         for push in (0.0, 0.5):
             x[:, x.shape[1] // 2 :] += push
             plant = Nominal(problem, torch.as_tensor(theta, dtype=torch.float64))
-            expected = rollouts(problem, controller(problem, value, Hold(reaction, drift)), x, plant, seconds=3.0)
+            expected = rollouts(problem, controller(problem, value, Hold(reaction, drift)), x, plant, seconds=1.0)
             found = json.loads(script.eval(f"roll({x[0].tolist()}, {theta.tolist()}, {periods}, 0)"))
             np.testing.assert_allclose(found["states"], expected.x[1:, 0].numpy(), atol=1e-6)
             assert found["result"] == pytest.approx(float(expected.returns[0]), rel=1e-6)
@@ -88,7 +88,7 @@ def test_javascript_rollout_equals_python(
             x = expected.x[-1]
 
 
-@pytest.mark.parametrize("name", ["pendulum", "furuta", "planar_arm2"])
+@pytest.mark.parametrize("name", ["furuta", "planar_arm2"])
 def test_stiction_in_javascript_equals_the_harsh_plant(name: str) -> None:
     """One second in float64, with twice the usual friction; without it the rollout is another."""
     racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
@@ -111,11 +111,10 @@ def test_stiction_in_javascript_equals_the_harsh_plant(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "delay", "seconds"),
     [
-        ("pendulum", 0, 2.0),
-        ("pendulum", 2, 2.0),
+        ("pendulum", 2, 1.0),
         ("furuta", 1, 0.5),
         ("planar_quadrotor", 0, 0.5),
-        ("satellite", 1, 2.0),
+        ("satellite", 1, 1.0),
     ],
 )
 def test_the_observer_in_javascript_is_that_of_evaluate(

@@ -203,7 +203,7 @@ def test_solver_robustness_takes_other_reaction_periods(
     finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [str(finished_run), "--parameter", "mass", "--from", "1x", "--to", "1.2x", "--points", "2"]
-    words += ["--episodes", "4"]
+    words += ["--episodes", "4", "--jobs", "1"]
     results = {}
     for flag in ((), ("--reaction-periods", "2")):
         assert main(["robustness", *words, *flag, "--out", str(tmp_path / "x")]) == 0

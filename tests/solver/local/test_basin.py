@@ -12,9 +12,7 @@ import torch
 from scipy.linalg import solve_continuous_are
 from torch import Tensor
 
-from modelgen.builder import build_artifact
 from modelgen.cli import main as modelgen_main
-from modelgen.derivation import model_file
 from modelgen.loader import CompiledRobot
 from solver.game.policies import Hold
 from solver.local.basin import cost_to_go, find_basin, near_target, shell
@@ -26,7 +24,6 @@ from solver.training.solution import make_ensemble
 from solver.value.family import Basin
 from solver.value.frozen import FrozenValue
 
-UNICYCLE = Path(__file__).parents[3] / "benchmarks" / "unseen" / "unicycle.py"
 Load = Callable[[str], CompiledRobot]
 
 # A rod of 1 kg and 1 m about its end: angle'' = (3/2) 9.81 sin(angle) + 3 torque.
@@ -207,10 +204,9 @@ def test_there_is_no_form_where_all_starts_are_the_target(tmp_path: Path, monkey
     assert find_basin(problem, Hold(1.0)) is None
 
 
-def test_the_form_of_a_unicycle_is_what_it_costs_to_stand(tmp_path: Path) -> None:
+def test_the_form_of_a_unicycle_is_what_it_costs_to_stand(built_unseen: Callable[[str], Path]) -> None:
     """10 y^2/rho beside the target, for ever. No level is good; the form measures errors all the same."""
-    build_artifact(model_file.load(str(UNICYCLE)), tmp_path)
-    problem = Problem(load_robot("unicycle", "cpu", str(tmp_path)))
+    problem = Problem(load_robot("unicycle", "cpu", str(built_unseen("unicycle"))))
     found = find_basin(problem, Hold(1.0))
     assert isinstance(found, Basin)
     assert found.empty

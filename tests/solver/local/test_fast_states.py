@@ -24,6 +24,7 @@ from solver.value.family import Basin
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
 from tests.closeness import assert_close
+from tests.solver.small_trainings import unjudged
 
 Load = Callable[[str], CompiledRobot]
 
@@ -92,14 +93,15 @@ def of_error(value: Ensemble, x: Tensor) -> Tensor:
 def test_value_stays_the_quadratic_form_in_a_fast_state(strong: CompiledRobot, authors: bool) -> None:
     """V begins as -|y|^2. A fit changes it, but not what it adds for the rate: y_2 depends on the rate alone."""
     settings = make_settings("fast", strong, "cfvi", states=64, iterations=1, learning_rate=0.01, authors=authors)
-    session = Session(strong, settings)
+    with unjudged():
+        session = Session(strong, settings)
     value = session.value
     assert_close(value.scale, torch.tensor([2.0, settings.input_scale / 0.5 / 16.0]))
     x = torch.tensor([[0.9, 0.5], [0.9, -0.5], [-0.7, 0.1]])
     networks = FrozenValue(value)
     networks.basin = replace(networks.basin, level=0.0)
     assert_close(networks(x)[0], -of_error(value, x))
-    with workers_of(settings) as workers:
+    with unjudged(), workers_of(settings) as workers:
         list(session.rows(workers))
     assert float((value(x) + of_error(value, x)).detach().abs().min()) > 1e-3
     y = value.features.error(value.features(x))

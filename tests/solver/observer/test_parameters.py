@@ -237,12 +237,11 @@ def test_a_quadrotor_leans_against_the_wind(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mass", ["0.8x", "1.2x"])
-def test_a_quadrotor_of_another_mass_reaches_its_target(mass: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_quadrotor_of_another_mass_reaches_its_target(capsys: pytest.CaptureFixture[str]) -> None:
     """Without the observer it hovers beside it."""
 
     def evaluated(*words: str) -> Any:
-        assert main(["evaluate", "planar_quadrotor-rfvi", "--episodes", "10", "--set", f"mass={mass}", *words]) == 0
+        assert main(["evaluate", "planar_quadrotor-rfvi", "--episodes", "5", "--set", "mass=1.2x", *words]) == 0
         return json.loads(capsys.readouterr().out)
 
     assert evaluated("--json")["success_rate"] == 0.0

@@ -74,8 +74,8 @@ def learned(load: Callable[[str], CompiledRobot]) -> Callable[..., torch.Tensor]
 
     def of(**changes: Any) -> torch.Tensor:
         settings = Settings(**{**BASE, **changes})
-        session = Session(robot, settings)
         with unjudged(), workers_of(settings) as workers:
+            session = Session(robot, settings)
             list(session.rows(workers))
         return FrozenValue(session.value)(x)[0]
 

@@ -25,7 +25,7 @@ from tests.solver.small_trainings import start_unjudged
 STEP = 1e-5
 
 
-def states(solution: Solution, size: int = 100) -> Tensor:
+def states(solution: Solution, size: int = 40) -> Tensor:
     """States of the whole domain, and near the target, where a basin may be."""
     problem, generator = solution.problem, torch.Generator().manual_seed(0)
     e = 0.02 * torch.randn(size, problem.geometry.size, generator=generator)

@@ -26,7 +26,7 @@ from solver.training.selection import Best, Score, Selection, value_mismatch
 from solver.training.session import Session
 from solver.training.settings import Settings
 from solver.training.solution import load_run_checkpoint
-from tests.solver.small_trainings import tensors
+from tests.solver.small_trainings import tensors, unjudged
 
 TrainTiny = Callable[..., None]
 NOMINAL = {"iterations": 4, "step_periods": (2, 2, 2, 1), "convergence": 1e3}
@@ -132,7 +132,8 @@ def test_rfvi_is_polished_before_its_adversaries_grow(
 
 def test_a_polish_begins_with_the_best_v(load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings]) -> None:
     settings = tiny(algorithm="cfvi", **NOMINAL)
-    session = Session(load("pendulum"), settings)
+    with unjudged():
+        session = Session(load("pendulum"), settings)
     best = {name: value.clone() + 1.0 for name, value in session.value.state_dict().items()}
     session.selection.best = Best(1, Score(1.0, 1.0, 0.0, -9.0, -9.0), best)
     polish = session.observers[-1]
@@ -170,6 +171,7 @@ def test_a_checkpoint_with_another_type_for_a_number_does_not_fit(
     load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings], name: str
 ) -> None:
     robot, settings = load("pendulum"), tiny()
-    content = Session(robot, settings).checkpoint()
-    with pytest.raises(SolverError, match=r"run\.json"):
-        Session(robot, settings, content | {name: "x"})
+    with unjudged():
+        content = Session(robot, settings).checkpoint()
+        with pytest.raises(SolverError, match=r"run\.json"):
+            Session(robot, settings, content | {name: "x"})

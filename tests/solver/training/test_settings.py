@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import modelgen
@@ -45,10 +45,10 @@ def test_paper_preset_has_the_authors_numbers() -> None:
         (0.85, 3, 96, 4, 150, 20, 51200, 256, 3e-5),
         (0.90, 4, 64, 4, 250, 20, 51200, 512, 1e-4),
     ]
-    for settings in (pendulum, cartpole):
-        assert (settings.authors, settings.sampling, settings.step_periods) == (True, "uniform", (1,))
-        assert settings.adversaries == {"state": 0.025, "action": 0.1, "observation": 0.025, "parameters": 0.15}
-        assert (settings.convergence, settings.basin) == (0.0, False)
+    for each in (pendulum, cartpole):
+        assert (each.authors, each.sampling, each.step_periods) == (True, "uniform", (1,))
+        assert each.adversaries == {"state": 0.025, "action": 0.1, "observation": 0.025, "parameters": 0.15}
+        assert (each.convergence, each.basin) == (0.0, False)
 
 
 def test_the_paper_preset_knows_no_robot_by_its_name(slider: str) -> None:
@@ -175,6 +175,7 @@ CHANGES = st.fixed_dictionaries(
 )
 
 
+@settings(max_examples=30)
 @given(CHANGES)
 @pytest.mark.slow
 def test_settings_survive_the_command_line(changes: dict[str, Any]) -> None:
