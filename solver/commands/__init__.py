@@ -21,7 +21,6 @@ MOST_JOBS = 1024  # processes at once
 
 __all__ = ["FAILED", "INTERRUPTED", "MOST_JOBS", "USAGE", "PlantOptions", "announce", "say", "show_failures"]
 
-
 @dataclass(frozen=True, kw_only=True)
 class PlantOptions:
     """The plant of the rollouts, and what the policies are told there."""
@@ -36,9 +35,8 @@ class PlantOptions:
     """Estimate the state from measurements and inputs, and predict it over the delay. Without an observer the policy
     gets the measurements: on the harsh plant, encoder positions and their filtered differences."""
     estimate: Annotated[list[str] | None, arg(metavar="[NAME ...]")] = None
-    """Parameters that the observer estimates beside the state, with --observer: their names, or `all`. A run of `solver
-    train --given` is told the estimates in every control period; without names, all parameters that it is told are
-    estimated."""
+    """Parameters that the observer estimates too, with --observer: their names, `all`, or `told`. A run of `solver
+    train --given` is told the estimates in every control period. No name means `told`: what that run is told."""
     blind: bool = False
     """Tell the policy the nominal parameters, and not the changed ones. It matters for runs of `solver train --given`
     only."""
@@ -47,15 +45,14 @@ class PlantOptions:
     delay. The policy takes this time into account. 0 is the closed form of continuous time. By default as in
     training."""
     seed: Annotated[int | None, Range(0, SEEDS - 1)] = None
-    """Seed of the starts and of the noise of the harsh plant. By default the seed of the evaluations in training."""
+    """Seed of the starts and of the noise of the harsh plant. By default all runs have the same one. A training
+    chooses its V from other starts."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default the one of the training."""
-
 
 def say(text: str) -> None:
     """Print a line on the progress."""
     print(text, file=sys.stderr, flush=True)
-
 
 def show_failures(failures: Sequence[Failure]) -> int:
     """Print the trainings that failed. Returns the exit code."""
@@ -63,7 +60,6 @@ def show_failures(failures: Sequence[Failure]) -> int:
         t = failure.training
         say(f"error: {t.method}, {t.robot}, seed {t.seed} {failure.reason}")
     return FAILED if failures else 0
-
 
 def announce(text: str) -> None:
     """Print a line on the progress to a terminal."""
