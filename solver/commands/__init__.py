@@ -21,6 +21,7 @@ MOST_JOBS = 1024  # processes at once
 
 __all__ = ["FAILED", "INTERRUPTED", "MOST_JOBS", "USAGE", "PlantOptions", "announce", "say", "show_failures"]
 
+
 @dataclass(frozen=True, kw_only=True)
 class PlantOptions:
     """The plant of the rollouts, and what the policies are told there."""
@@ -50,9 +51,11 @@ class PlantOptions:
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default the one of the training."""
 
+
 def say(text: str) -> None:
     """Print a line on the progress."""
     print(text, file=sys.stderr, flush=True)
+
 
 def show_failures(failures: Sequence[Failure]) -> int:
     """Print the trainings that failed. Returns the exit code."""
@@ -60,6 +63,7 @@ def show_failures(failures: Sequence[Failure]) -> int:
         t = failure.training
         say(f"error: {t.method}, {t.robot}, seed {t.seed} {failure.reason}")
     return FAILED if failures else 0
+
 
 def announce(text: str) -> None:
     """Print a line on the progress to a terminal."""
