@@ -234,7 +234,7 @@ def evaluate(
     estimate: parameters that the observer estimates beside the state: names, or `all`, or `told` for those that the
     policy is told. The policy is told their estimates in every control period, and starts with the nominal values.
     reaction_periods: see `solver.Settings`; by default as in training.
-    seed: of the starts and of the noise, by default the same as in the evaluations of trainings.
+    seed: of the starts and of the noise, by default the same for all runs; a training chooses its V from other starts.
     generated: folder of artifacts.
 
     Raises SolverError for an argument out of range, for a folder without a run, and for rollouts that are not finite.
