@@ -54,7 +54,8 @@ def leaning(robot: CompiledRobot) -> Array:
 def rollout(robot: CompiledRobot, start: Array, inputs: Mapping[str, Signal], seconds: float) -> Array:
     """States (frames, n) at nominal parameters, by the classical Runge-Kutta method at the simulation rate.
 
-    Quaternions are scaled to length one, also those of the start. robot: of a backend that takes NumPy arrays. Raises ModelError if the motion does not stay finite.
+    Quaternions are scaled to length one, also those of the start.
+    robot: of a backend that takes NumPy arrays. Raises ModelError if the motion does not stay finite.
     """
     steps = max(1, round(robot.metadata.task.simulation_rate / FRAMES))
     step = 1 / FRAMES / steps
