@@ -154,3 +154,12 @@ robot.kinetic_energy(s.rate**2 / 2)
 robot.apply(s, robot.input("force", 1, "N") + s**3 + s.rate**3)
 robot.task(state_cost=s**2, action_cost=LogCos(1.0), start={}, horizon=5, weight_at_horizon=0.7, control_rate=125)
 """
+
+
+def test_a_rotation_stays_a_rotation() -> None:
+    """The default start leans a body in space, and no start makes its quaternion longer."""
+    robot = modelgen.load("satellite", parallel=False)
+    (quaternion,) = (rotation.quaternion for rotation in robot.metadata.rotations)
+    assert np.linalg.norm(leaning(robot)[quaternion]) == pytest.approx(1, abs=1e-12)
+    long = 1.3 * leaning(robot)
+    np.testing.assert_allclose(np.linalg.norm(rollout(robot, long, {}, 0.5)[:, quaternion], axis=1), 1, atol=1e-12)
