@@ -15,14 +15,18 @@ import torch
 import solver
 from solver.cli import main
 from solver.errors import SolverError
+from solver.evaluation.evaluation import begun
 from solver.evaluation.robustness import Trial, measure
 from solver.evaluation.statistics import ParameterRange
 from solver.plants.outcome import controller
+from solver.problem.given import resolve
+from solver.problem.parameters import changed_parameters
+from solver.problem.problem import Problem
 from solver.runs.kinds import KINDS, names_to_estimate, start
 from solver.training.lifecycle import plan
 from solver.training.settings import Settings
 from solver.training.solution import load_run, load_solution
-from tests.solver.references import slide
+from tests.solver.references import slide, standing
 from tests.solver.small_trainings import quiet, require_same_after_resume
 
 pytestmark = pytest.mark.slow  # its fixtures train, or fit the basins of a family
@@ -138,3 +142,24 @@ def test_the_command_says_what_was_drawn(run: Path, capsys: pytest.CaptureFixtur
     assert "goal: random in every rollout, another one after every 2 s, and told" in printed
     assert "s: " in printed
     assert "from its target at the end, at most" in printed
+
+
+def test_a_start_moves_with_the_goal_that_is_set(tmp_path: Path) -> None:
+    """A state without a start starts at its target: at the goal of the robot, and not at a random one."""
+    problem = Problem(standing(), given=resolve(standing(), ["mass"]))
+    theta = changed_parameters(problem, {"goal": 0.6})
+    rows, robots = begun(problem, theta, changed_parameters(problem, {"mass": 1.9, "goal": 0.6}), (), 50, 0)
+    assert robots is theta
+    assert float((rows[:, 0] - 0.6).abs().max()) < 1e-6
+    np.testing.assert_allclose(problem.split(rows)[1], [[0.6, 1.9]] * 50, rtol=1e-6)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"goal": 0.4}])
+def test_a_policy_with_told_values_keeps_them_where_goals_are_drawn(
+    tiny: Callable[..., Settings], tmp_path: Path, parameters: dict[str, float]
+) -> None:
+    _, run = plan("slide", str(slide(1, 25).folder.parent), given=["mass"])
+    start(KINDS[0], replace(run, settings=tiny(iterations=2, basin=True)), tmp_path / "run", quiet)
+    light, heavy = (solver.policy.load_policy(tmp_path / "run", told={"mass": mass}) for mass in (1.05, 1.95))
+    returns = [solver.evaluate(one, episodes=5, parameters=parameters).statistics for one in (light, heavy)]
+    assert returns[0]["return_mean"] != returns[1]["return_mean"]
