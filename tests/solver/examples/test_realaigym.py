@@ -142,6 +142,8 @@ def test_the_policy_of_a_family_is_told_the_estimates(
 ) -> None:
     run = trained_family("pendulum")
     compiled = adapter.CompiledPolicy("pendulum", 2, str(run), estimate=["mass", "length"])
+    x = [2.0, -1.0]  # without a measurement, the nominal robot's policy
+    np.testing.assert_allclose(compiled.from_state(x), solver.load_policy(run)(x)[0], atol=2e-3)
     one, other = solver.load_controller(run, estimate=["mass", "length"]), solver.load_controller(run)
     angles = 3.0 - 0.4 * np.linspace(0.0, 1.0, 30) ** 2  # faster than the nominal pendulum falls
     found, expected, blind = np.array([[compiled.from_sensors([q]), one([q])[0], other([q])[0]] for q in angles]).T
