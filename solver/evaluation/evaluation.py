@@ -140,8 +140,8 @@ class Circumstances:
     jump: float | None = None  # s
 
 
-#: Makes starts (N, n + k) as the policy is told, and parameters (p,) or (N, p) of the robots, from the parameters (p,) of
-#: the robot, those that the policy takes for them, and a seed.
+#: Makes starts (N, n + k) as the policy is told, and parameters (p,) or (N, p) of the robots, from the parameters (p,)
+#: of the robot, those that the policy takes for them, and a seed.
 Begin = Callable[[Problem, Tensor, Tensor, int], tuple[Tensor, Tensor]]
 
 

@@ -144,7 +144,7 @@ def test_the_command_says_what_was_drawn(run: Path, capsys: pytest.CaptureFixtur
     assert "from its target at the end, at most" in printed
 
 
-def test_a_start_moves_with_the_goal_that_is_set(tmp_path: Path) -> None:
+def test_a_start_moves_with_the_goal_that_is_set() -> None:
     """A state without a start starts at its target: at the goal of the robot, and not at a random one."""
     problem = Problem(standing(), given=resolve(standing(), ["mass"]))
     theta = changed_parameters(problem, {"goal": 0.6})
