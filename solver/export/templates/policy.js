@@ -26,9 +26,9 @@ function rotationMatrix(q, at) {
 }
 
 // The policy and V of a run, `run` its numbers, on `robot`, the functions of one sample. Formulas as in policy.c.
-function makePolicy(robot, facts, nominal, run) {
+function makePolicy(robot, facts, run) {
   const n = facts.states.length, m = facts.inputs.length;
-  const { sizes, angles, others, scale, rotations, atTarget, floor, basin, seconds, drift, farthest, shortest, small, told } = run;
+  const { sizes, angles, others, scale, rotations, atTarget, floor, basin, seconds, drift, farthest, shortest, small, told, nominal } = run;
   let { metric, bend, trim, slope: slopeAtTrim, cost: costAtTrim } = run, parameters = nominal;
   let shift = null; // of the target, by references
   const turning = angles.length, features = atTarget.length, layers = sizes.length - 2;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +22,7 @@ from solver.export.js_export import numbers
 from solver.export.page_export import emit, engine, observing
 from solver.game.policies import Hold
 from solver.observer.observer import lean
-from solver.plants.harsh import Harsh, Harshness
+from solver.plants.harsh import Harsh, Harshness, noise_of
 from solver.plants.outcome import controller, rollouts, succeeded
 from solver.plants.plant import Nominal
 from solver.problem.problem import Problem
@@ -35,7 +36,7 @@ from tests.solver.small_trainings import MODELS, start_unjudged
 pytestmark = pytest.mark.slow
 
 LOOP = """
-const simulation = makeSimulation(robot, facts, nominal, rules, run);
+const simulation = makeSimulation(robot, facts, rules, run);
 const conditions = { theta: [...nominal], delay: 0, noise: 0, stiction: 0, seed: 1 };
 function roll(x, theta, periods, stiction) {
   Object.assign(conditions, { theta, stiction });
@@ -233,3 +234,38 @@ def test_script_in_a_model_description_is_escaped(finished_run: Path) -> None:
     assert text.count("<script") == emit([plain]).count("<script")
     assert text.count("<!--") == emit([plain]).count("<!--")
     assert ".innerHTML" not in text
+
+
+def test_starts_and_noise_of_the_page_are_those_of_python() -> None:
+    """A rotation starts turned by a Gaussian vector, and is measured so too; a reference moves the start."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    script, problem = racer.MiniRacer(), Problem(load_robot("satellite", "cpu", None))
+    script.eval(engine(problem))
+    chi = 1.538  # the median length of a vector of three standard normal numbers
+    for deviation, median in ((math.pi, 2.31), (0.3, 0.3 * chi)):  # a - sin a = pi/2 for a uniform rotation
+        script.eval(f"for (let i = 0; i < 4; i++) facts.task.start_deviation[i] = {deviation!r};")
+        text = "JSON.stringify(Array.from({ length: 2000 }, (_, i) => drawnStart(facts, i, nominal)))"
+        x = torch.tensor(json.loads(script.eval(text)))
+        angle = 2.0 * torch.acos(x[:, 0].abs().clamp(max=1.0))
+        assert float(angle.median()) == pytest.approx(median, rel=0.05)
+    np.testing.assert_allclose(noise_of(problem, 2.0), [2e-3] * 3 + [0.1] * 3)
+    assert json.loads(script.eval("JSON.stringify(rules.noise)")) == pytest.approx([1e-3] * 3 + [0.05] * 3)
+    script.eval("facts.task.references = [{ name: facts.parameters[0].name, start: [0, 0, 0, 0, 2, 0, 0] }];")
+    moved = json.loads(script.eval("JSON.stringify(drawnStart(facts, 0, [0.5, ...nominal.slice(1)]))"))
+    assert moved[4] == pytest.approx(1.0)
+
+
+def test_every_run_of_a_page_has_its_own_nominal_parameters() -> None:
+    """A run that was trained on identified parameters, in the page of another one."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    usual = load_solution("pendulum-rfvi")
+    problem = Problem(usual.problem.robot.with_nominal([1.4, 0.9]))
+    own = replace(usual, problem=problem)
+    script = racer.MiniRacer()
+    script.eval(f"{engine(usual.problem)}\nconst run = {json.dumps(numbers(own))};")
+    x = problem.sample_domain(20, torch.Generator().manual_seed(0))
+    expected, other = own.controller()(x)[0], usual.controller()(x)[0]
+    text = "const u = [0]; JSON.stringify(x.map((at) => (made.policy(at, u), u[0])))"
+    script.eval(f"const made = makePolicy(robot, facts, run), x = {json.dumps(x.tolist())};")
+    np.testing.assert_allclose(json.loads(script.eval(text)), expected[:, 0], atol=2e-3)
+    assert float((expected - other).abs().max()) > 0.05
