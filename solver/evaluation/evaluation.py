@@ -140,8 +140,8 @@ class Circumstances:
     jump: float | None = None  # s
 
 
-#: Makes starts (N, n + k) as the policy is told, and parameters (p,) or (N, p) of the robots, from the parameters (p,) of
-#: the robot, those that the policy takes for them, and a seed.
+#: Makes starts (N, n + k) as the policy is told, and parameters (p,) or (N, p) of the robots, from the parameters (p,)
+#: of the robot, those that the policy takes for them, and a seed.
 Begin = Callable[[Problem, Tensor, Tensor, int], tuple[Tensor, Tensor]]
 
 
@@ -175,8 +175,9 @@ def roll_out(
         known = {name: value for name, value in given.items() if name in source.references}
     believed = changed_parameters(nominal, known)
     told = source.told_among([name for name in given if not c.blind or name in source.references])
-    if told and not contexts:
-        values = {name: float(theta[problem.robot.parameter_names.index(name)]) for name in told}
+    held = (*told, *(name for name in given if name in source.untold))
+    if held and not contexts:
+        values = {name: float(theta[problem.robot.parameter_names.index(name)]) for name in held}
         problem, act, label = source.load({**source.told, **values}, False)
     seed = EVALUATION_SEED if c.seed is None else c.seed
     require_seed(seed)

@@ -18,7 +18,7 @@ from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.problem.context import Given
-from solver.problem.parameters import Change, Relative
+from solver.problem.parameters import Change, Relative, changed_parameters
 from solver.problem.problem import Problem, StartDistribution
 
 ALL = "all"  # in place of a name: every parameter with an effect of at least MATTERS
@@ -93,6 +93,17 @@ def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
         raise SolverError(f"--given {idle[0]}: it changes neither motion nor cost of {robot.name}; leave it out")
     _require_held(robot, tuple(found))
     return tuple(found)
+
+
+def at_references(robot: CompiledRobot, values: Mapping[str, Change]) -> Problem:
+    """Problem of a robot whose references have these values; the others are zero.
+
+    Raises SolverError for a value out of its range.
+    """
+    declared = {parameter.name: parameter for parameter in robot.metadata.parameters}
+    given = tuple(Given(name, declared[name].lower, declared[name].upper) for name in robot.metadata.references)
+    family = Problem(robot, given=given)
+    return family.told_that(changed_parameters(family, values))
 
 
 def effects(robot: CompiledRobot, given: Iterable[Given]) -> dict[str, float]:
