@@ -208,7 +208,8 @@ def plan(
     if told and preset == "fast":
         changes["width"] = Settings.width  # V of a family varies with more than the states
     if adversaries is not None:
-        changes["adversaries"] = {**changes.get("adversaries", {}), **radii_of(adversaries)}
+        radii = radii_of(adversaries)
+        changes["adversaries"] = radii and {**changes.get("adversaries", {}), **radii}
     if start_from is not None:
         usual = make_settings(preset, robot, algorithm, **changes)
         changes |= _warm_settings(Path(start_from), robot.name, usual)
