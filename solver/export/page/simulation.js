@@ -45,7 +45,7 @@ function makeSimulation(robot, facts, rules, run) {
     const now = `${Boolean(knows)} ${Boolean(finds)} ${theta}`;
     if (!tell || now === known) return;
     known = now;
-    tell(Object.fromEntries(facts.parameters.map(({ name }, i) => [name, theta[i]]).filter(([name]) => (knows && !finds) || refers(name))));
+    tell(Object.fromEntries(run.told.context.filter(({ name }) => (knows && !finds) || refers(name)).map(({ name, place }) => [name, theta[place]])));
     priced = [...nominal];
     for (const { place } of run.told.context) priced[place] = theta[place];
     target.splice(0, n, ...targetOf(theta));
@@ -75,7 +75,7 @@ function makeSimulation(robot, facts, rules, run) {
     first.forEach((value, i) => { if (!observer.estimated.includes(i)) observer.parameters[i] = value; });
     observer.estimate(encoded(counts), seen);
     observer.upright(seen);
-    if (tell) tell(Object.fromEntries(facts.parameters.map(({ name }, i) => [name, observer.parameters[i]])));
+    if (tell) tell(Object.fromEntries(run.told.context.map(({ name, place }) => [name, observer.parameters[place]])));
   }
   // Whole counts of the positions in `seen`: of a rotation, of the entries of its vector.
   function encoded(counts) {

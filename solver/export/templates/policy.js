@@ -284,7 +284,8 @@ function makePolicy(robot, facts, run) {
   // Makes the policy of the robot with these values of what it is told, in SI units by name; the others are nominal.
   // Returns whether they are in their ranges: beyond, it is the policy of the nearest robot in range.
   function tell(values = {}) {
-    const powers = [];
+    const powers = [], names = told.context.map(({ name }) => name), other = Object.keys(values).find((name) => !names.includes(name));
+    if (other !== undefined) throw new Error(`the policy cannot be told ${other}: it is told ${names.join(", ")}`);
     let inside = true;
     parameters = [...nominal];
     told.context.forEach(({ name, lower, upper, nominal: usual, place }, i) => {
