@@ -270,7 +270,7 @@ def evaluate(
         longest_delay=longest_delay,
         estimate=found.estimate,
         reaction_periods=source.reaction_periods,
-        episodes=episodes,
+        episodes=int(episodes),
         seed=EVALUATION_SEED if seed is None else seed,
         parameters={
             name: value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -167,7 +168,7 @@ def test_an_agent_with_normalised_observations_is_evaluated_with_them() -> None:
 
     from solver.gym import vec_env
 
-    environment = VecNormalize(vec_env("pendulum", 2, observation="state"), norm_reward=False)
+    environment: Any = VecNormalize(vec_env("pendulum", 2, observation="state"), norm_reward=False)
     agent = sb3.PPO("MlpPolicy", environment, seed=1, device="cpu", n_steps=32, batch_size=32)
     agent.learn(64)
     mean, deviation = environment.obs_rms.mean, np.sqrt(environment.obs_rms.var + environment.epsilon)
@@ -179,3 +180,10 @@ def test_an_agent_with_normalised_observations_is_evaluated_with_them() -> None:
     expected = solver.evaluate(act, robot="pendulum", episodes=5).statistics
     for name, value in solver.evaluate(agent, episodes=5).statistics.items():
         assert_close(value, expected[name], periods=625)
+
+
+@pytest.mark.slow
+def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
+    episodes: Any = np.int64(2)
+    result = solver.evaluate("pendulum-rfvi", seconds=0.1, episodes=episodes)
+    assert json.loads(json.dumps(result.to_json()))["episodes"] == 2

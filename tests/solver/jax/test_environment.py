@@ -38,7 +38,8 @@ def test_references_and_given_parameters_beside_gymnasium(options: dict[str, Any
     state, shown = Environment("lean", **options).reset(jax.random.key(0), 2000)
     x, observed = Vector("lean", 2000, **options), np.asarray(shown)
     for theirs, ours in zip(x.reset(seed=0)[0][:, -2:].T, observed[:, -2:].T, strict=True):
-        np.testing.assert_allclose(*(np.quantile(each, (0.1, 0.5, 0.9)) for each in (ours, theirs)), atol=0.08)
+        shares = (0.1, 0.5, 0.9)
+        np.testing.assert_allclose(np.quantile(ours, shares), np.quantile(theirs, shares), atol=0.08)
     assert np.unique(np.asarray(state.theta)[:, 1]).size > 1900
 
 
