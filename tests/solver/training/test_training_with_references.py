@@ -22,6 +22,8 @@ from solver.evaluation.evaluation import begun
 from solver.evaluation.robustness import Trial, measure
 from solver.evaluation.statistics import ParameterRange
 from solver.jobs.engines import policy_reference
+from solver.lab.reproduction import runs
+from solver.lab.sweeps import read as read_sweep
 from solver.plants.outcome import Rollouts, controller, rollouts
 from solver.problem.given import resolve
 from solver.problem.parameters import changed_parameters
@@ -226,3 +228,13 @@ def test_figures_are_of_the_goal_that_is_set(
     main(["animate", str(run), "--set", "goal=0.4", "--out", str(tmp_path / "slide.gif")])
     assert "has no drawing" in capsys.readouterr().err
     assert goals == pytest.approx([0.5, 0.4])
+
+
+def test_a_sweep_plans_what_its_trainings_train(tmp_path: Path) -> None:
+    generated = str(slide().folder.parent)
+    (tmp_path / "sweep.toml").write_text('robots = ["slide"]\nseeds = [0]\n[settings.usual]\nalgorithm = "cfvi"\n')
+    (planned,) = read_sweep(tmp_path / "sweep.toml", generated, 1).trainings
+    job = runs._job(planned, tmp_path / "run", generated, (), False)
+    assert "--given" not in job.words
+    _, trained = plan("slide", generated, algorithm="cfvi", threads=1)
+    assert runs.run_key(planned.run) == runs.run_key(trained)
