@@ -78,6 +78,7 @@ def numbers(solution: Solution) -> dict[str, object]:
     return {
         "sizes": [len(ensemble.factors[0].weights[0]), *(len(bias) for bias in ensemble.factors[0].biases)],
         "members": len(ensemble.factors),
+        "horizon": problem.horizon,
         "nominal": [parameter.value for parameter in problem.robot.metadata.parameters],
         "weights": base64.b64encode(np.concatenate(flat).astype("<f4").tobytes()).decode(),
         "angles": features.angles.tolist(),

@@ -1,6 +1,6 @@
 const $ = (id) => document.getElementById(id);
 const dashes = [[], [7, 3], [2, 3], [9, 3, 2, 3]]; // of policies, as their colours in the style
-const n = facts.states.length, m = facts.inputs.length, q = rules.position.length, steps = Math.round(facts.task.horizon * facts.task.control_rate);
+const n = facts.states.length, m = facts.inputs.length, q = rules.position.length, horizon = Math.max(...runs.map((run) => run.horizon)), steps = Math.round(horizon * facts.task.control_rate);
 const signals = [...facts.states, ...facts.inputs, { name: "return", unit: "1", limit: 10 }], heat = [], histograms = [];
 // Units with raised exponents: m^2 as m².
 for (const each of [...facts.states, ...facts.inputs, ...facts.parameters])

@@ -3,7 +3,7 @@ onmessage = ({ data }) => {
   const { run, conditions, job } = data;
   const simulation = makeSimulation(robot, facts, rules, run);
   if (job === "starts") {
-    const steps = Math.round(facts.task.horizon * facts.task.control_rate);
+    const steps = Math.round(run.horizon * facts.task.control_rate);
     for (let index = data.first; index < data.last; index++) {
       const start = Float64Array.from(drawnStart(facts, index, conditions.theta));
       simulation.confine(start);

@@ -19,7 +19,7 @@ import modelgen
 from modelgen.cli import main as build
 from solver.cli import main
 from solver.export.js_export import numbers
-from solver.export.page_export import emit, engine, observing
+from solver.export.page_export import FOLDER, emit, engine, observing
 from solver.game.policies import Hold
 from solver.observer.observer import lean
 from solver.plants.harsh import Harsh, Harshness, noise_of
@@ -269,3 +269,26 @@ def test_every_run_of_a_page_has_its_own_nominal_parameters() -> None:
     script.eval(f"const made = makePolicy(robot, facts, run), x = {json.dumps(x.tolist())};")
     np.testing.assert_allclose(json.loads(script.eval(text)), expected[:, 0], atol=2e-3)
     assert float((expected - other).abs().max()) > 0.05
+
+
+def test_the_starts_of_a_page_last_as_long_as_in_an_evaluation() -> None:
+    """The horizon of a family is that of its slowest robot, and not the task's of 5 s."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    solution = load_solution("pendulum-rfvi")
+    problem = copy.copy(solution.problem)
+    problem.horizon = 0.4
+    script = racer.MiniRacer()
+    script.eval(f"{engine(problem)}\nconst run = {json.dumps(numbers(replace(solution, problem=problem)))};")
+    script.eval((FOLDER / "worker.js").read_text())
+    script.eval("""
+        const usual = makeSimulation;
+        let periods = 0, posted = 0;
+        makeSimulation = (...all) => {
+          const made = usual(...all), step = made.step;
+          return Object.assign(made, { step: (conditions) => { periods++; step(conditions); } });
+        };
+        var postMessage = () => { posted++; };
+        const conditions = { theta: nominal, delay: 0, noise: 0, stiction: 0, seed: 1 };
+        onmessage({ data: { run, conditions, job: "starts", first: 0, last: 2 } });
+    """)
+    assert script.eval("[periods, posted].join()") == f"{2 * 50},2"
