@@ -105,6 +105,7 @@ def _rules(problem: Problem) -> dict[str, object]:
         "rate": rate.tolist(),
         "settled": 1 + settling_periods(problem),
         "uniform": UNIFORM,
+        "uneven": problem.robot.metadata.uneven,
         "unwrapped": problem.unwrapped_costs,
         "noise": noise_of(problem, 1.0).tolist(),
         "stiction": _stiction(problem),

@@ -136,8 +136,10 @@ function makeSimulation(robot, facts, rules, run) {
       let away = Math.abs(level[i] - target[i]);
       if (turns[i]) away = Math.min(away, 2 * Math.PI - away);
       if (judged[i]) near &&= away <= rules.position[i];
-      if (judged[v]) near &&= Math.abs(a[i] - atTarget[i]) <= rules.rate[v - q];
+      if (judged[v] && !rules.uneven) near &&= Math.abs(a[i] - atTarget[i]) <= rules.rate[v - q];
     }
+    if (rules.uneven) // speeds that are not the rates of coordinates
+      rules.rate.forEach((most, v) => { if (judged[q + v]) near &&= Math.abs(level[q + v] - target[q + v]) <= most; });
     all.hit ||= stopped && all.time > 0;
     all.good = near && !stopped ? all.good + 1 : 0;
   }

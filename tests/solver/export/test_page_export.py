@@ -28,12 +28,14 @@ from solver.plants.plant import Nominal
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.training.settings import Settings
-from solver.training.solution import Solution, load_solution
+from solver.training.solution import RunDescription, Solution, load_solution, make_ensemble
 from solver.value.frozen import FrozenValue
 from tests.modelgen.support.forgery import with_free_text
 from tests.solver.small_trainings import MODELS, start_unjudged
 
 pytestmark = pytest.mark.slow
+
+UNSEEN = MODELS.parent / "benchmarks" / "unseen"
 
 LOOP = """
 const simulation = makeSimulation(robot, facts, rules, run);
@@ -292,3 +294,22 @@ def test_the_starts_of_a_page_last_as_long_as_in_an_evaluation() -> None:
         onmessage({ data: { run, conditions, job: "starts", first: 0, last: 2 } });
     """)
     assert script.eval("[periods, posted].join()") == f"{2 * 50},2"
+
+
+@pytest.mark.parametrize("name", ["unicycle", "planar_arm2"])
+def test_the_page_judges_every_state_as_an_evaluation_does(name: str, tmp_path: Path) -> None:
+    """At rest at the target, and with one state after the other half way to its limit."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    model = next(path for path in (UNSEEN / f"{name}.py", MODELS / f"{name}.py") if path.exists())
+    assert build(["build", str(model), "--generated", str(tmp_path)]) == 0
+    problem = Problem(load_robot(name, "cpu", str(tmp_path)))
+    ensemble = make_ensemble(problem.robot, Settings(members=1, layers=1, width=4))
+    described = RunDescription(name, problem.robot.hash, None, Settings(), "fast")
+    run = json.dumps(numbers(Solution(described, problem, ensemble, FrozenValue(ensemble), 0)))
+    script = racer.MiniRacer()
+    script.eval(f"{engine(problem)}\nconst run = {run};\n{LOOP}")
+    moved = problem.target + torch.diag(0.5 * problem.state_limits)
+    for x in torch.cat([problem.target[None], moved]):
+        script.eval(f"simulation.reset({x.tolist()}, conditions);")
+        expected = bool(succeeded(problem, x.expand(2, 1, -1))[0])
+        assert bool(script.eval("simulation.good")) == expected, x
