@@ -238,3 +238,9 @@ def test_a_sweep_plans_what_its_trainings_train(tmp_path: Path) -> None:
     assert "--given" not in job.words
     _, trained = plan("slide", generated, algorithm="cfvi", threads=1)
     assert runs.run_key(planned.run) == runs.run_key(trained)
+
+
+def test_a_horizon_is_told_where_rollouts_last_so_long(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Problem, "_slowness", lambda *_: 2.0)
+    found = [solver.load(run).evaluate(episodes=2, seconds=seconds).horizon for seconds in (None, 0.2)]
+    assert found == [2.0, None]
