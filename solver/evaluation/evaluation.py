@@ -62,7 +62,7 @@ class Evaluation:
     told_estimates: tuple[str, ...] = ()  # the parameters whose estimates the policy was told
     drawn: tuple[str, ...] = ()  # references with another random value in every rollout, not in `parameters`
     jump: float | None = None  # s, after which they jump; None: they stand still
-    horizon: float | None = None  # s, of a family whose slowest robot needs more than the task's; None: the task's
+    horizon: float | None = None  # s, where it is longer than the task's, for the slowest robot of a family
     at_rest: dict[str, tuple[float, float]] = field(default_factory=dict)
     """With references: mean and largest error of every coordinate at the end of the rollouts, in SI units."""
 
@@ -175,8 +175,9 @@ def roll_out(
         known = {name: value for name, value in given.items() if name in source.references}
     believed = changed_parameters(nominal, known)
     told = source.told_among([name for name in given if not c.blind or name in source.references])
-    if told and not contexts:
-        values = {name: float(theta[problem.robot.parameter_names.index(name)]) for name in told}
+    held = (*told, *(name for name in given if name in source.untold))
+    if held and not contexts:
+        values = {name: float(theta[problem.robot.parameter_names.index(name)]) for name in held}
         problem, act, label = source.load({**source.told, **values}, False)
     seed = EVALUATION_SEED if c.seed is None else c.seed
     require_seed(seed)
@@ -269,7 +270,7 @@ def evaluate(
         longest_delay=longest_delay,
         estimate=found.estimate,
         reaction_periods=source.reaction_periods,
-        episodes=episodes,
+        episodes=int(episodes),
         seed=EVALUATION_SEED if seed is None else seed,
         parameters={
             name: value
@@ -286,7 +287,7 @@ def evaluate(
         told_estimates=found.told_estimates,
         drawn=drawn,
         jump=jump,
-        horizon=problem.horizon if problem.horizon > problem.robot.metadata.task.horizon else None,
+        horizon=problem.horizon if seconds is None and problem.horizon > problem.robot.metadata.task.horizon else None,
         at_rest=at_rest(problem, result) if source.references else {},
     )
 

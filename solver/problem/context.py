@@ -88,6 +88,12 @@ class Context:
         result[:, self.columns] = theta[:, self.columns].clamp(self.middle - self.half, self.middle + self.half)
         return result
 
+    def with_references(self, nominal: Tensor, theta: Tensor) -> Tensor:
+        """Parameters (N, p) that a policy takes for theta (N, p) where it is told the references only."""
+        result, columns = nominal.repeat(len(theta), 1), self.columns[list(self.references)]
+        result[:, columns] = theta[:, columns]
+        return result
+
     def draw(self, size: int, generator: torch.Generator) -> Tensor:
         """Contexts (size, k), uniform in their ranges."""
         return 2.0 * torch.rand(size, len(self), generator=generator, device=generator.device) - 1.0

@@ -6,7 +6,7 @@ The options of an environment's episodes are checked here too, once for every fr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Literal, get_args
 
@@ -18,7 +18,7 @@ from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.problem.context import Given
-from solver.problem.parameters import Change, Relative
+from solver.problem.parameters import Change, Relative, changed_parameters
 from solver.problem.problem import Problem, StartDistribution
 
 ALL = "all"  # in place of a name: every parameter with an effect of at least MATTERS
@@ -46,7 +46,7 @@ def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
     some of the values.
     """
     references = robot.metadata.references
-    wanted = dict.fromkeys(references) | (dict(given) if isinstance(given, Mapping) else dict.fromkeys(names_in(given)))
+    wanted = dict.fromkeys(references) | _wanted(given)
     if not wanted:
         return ()
     parameters = {parameter.name: parameter for parameter in robot.metadata.parameters}
@@ -93,6 +93,30 @@ def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
         raise SolverError(f"--given {idle[0]}: it changes neither motion nor cost of {robot.name}; leave it out")
     _require_held(robot, tuple(found))
     return tuple(found)
+
+
+def _wanted(given: GivenRanges) -> dict[str, tuple[Change, Change] | None]:
+    """Ranges by name. Raises SolverError for what is neither names nor ranges."""
+    if not isinstance(given, Iterable):
+        raise SolverError(f'given is {given!r}; give names, or ranges by name: ["mass"], or {{"mass": (0.8, 1.2)}}')
+    wanted = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names_in(given))
+    for name, ends in wanted.items():
+        pair = ends is None or (isinstance(ends, Sequence) and len(ends) == 2 and not isinstance(ends, str))
+        if not isinstance(name, str) or not pair or not all(isinstance(end, Real | Relative) for end in ends or ()):
+            shown = f"{{{name!r}: {ends!r}}}" if ends is not None else repr(name)
+            raise SolverError(f'given has {shown}; give names, or ranges by name: ["mass"], or {{"mass": (0.8, 1.2)}}')
+    return wanted
+
+
+def at_references(robot: CompiledRobot, values: Mapping[str, Change]) -> Problem:
+    """Problem of a robot whose references have these values; the others are zero.
+
+    Raises SolverError for a value out of its range.
+    """
+    declared = {parameter.name: parameter for parameter in robot.metadata.parameters}
+    given = tuple(Given(name, declared[name].lower, declared[name].upper) for name in robot.metadata.references)
+    family = Problem(robot, given=given)
+    return family.told_that(changed_parameters(family, values))
 
 
 def effects(robot: CompiledRobot, given: Iterable[Given]) -> dict[str, float]:

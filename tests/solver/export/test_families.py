@@ -260,6 +260,8 @@ def test_a_context_in_javascript_is_held_within_its_ranges(pendulum: Path, tmp_p
     )
     first, second = (script.eval(f"call([3, 0.5], {{ mass: {mass} }})") for mass in (1.5, 9))
     assert first == second
+    said = script.eval("(() => { try { tell({ mas: 1.5 }); } catch (error) { return error.message; } })()")
+    assert said == "the policy cannot be told mas: it is told mass, length"
 
 
 def test_a_page_tells_the_policy_or_not(pendulum: Path) -> None:

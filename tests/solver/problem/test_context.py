@@ -106,6 +106,14 @@ def test_wrong_names_and_ranges_are_refused(load: Load, words: list[str], messag
         resolve(load("pendulum"), read_given(words))
 
 
+@pytest.mark.parametrize(
+    "given", [7, [3], {"mass": 1.0}, {"mass": (0.5,)}, {"mass": (0.8, 1.0, 1.2)}, {"mass": ("a", "b")}, {"mass": "ab"}]
+)
+def test_what_is_neither_names_nor_ranges_is_explained(load: Load, given: Any) -> None:
+    with pytest.raises(SolverError, match=r'given (is|has) .*; give names, or ranges by name: \["mass"\]'):
+        resolve(load("pendulum"), given)
+
+
 def test_a_parameter_without_effect_and_one_that_no_input_holds_are_refused(odd: CompiledRobot, load: Load) -> None:
     with pytest.raises(SolverError, match=r"given load: .*odd"):
         resolve(odd, ["load"])
