@@ -2,7 +2,7 @@
 
 Numbers as in the gallery's model. The motor in the elbow loses control of a motion where both links alone would fall
 equally fast, which is `margin = 1`. The board changes one number at a time: moments and inertias of the lower link lie
-on a cross, within the square of their sum and difference. A box of these and of the margin has no robot without control.
+on a cross, within the square of their sum and difference. A box of these and of the margin, above one, is safe.
 """
 
 from sympy import cos, pi, sin
@@ -23,7 +23,7 @@ lower_difference = robot.parameter(
     "lower_difference", 0, "", bounds=(-0.25, 0.25), meaning="share that the moment gains, less the inertia's"
 )
 margin = robot.parameter(
-    "margin", 1.339087, "", bounds=(1.05, 1.8), meaning="moment by inertia of the upper link, by that of the lower one"
+    "margin", 1.339092, "", bounds=(1.05, 1.8), meaning="moment by inertia of the upper link, by that of the lower one"
 )
 damping = robot.parameter("damping", 0, "N m s", bounds=(-0.1, 0.1), meaning="of the joint without a motor")
 
@@ -36,9 +36,7 @@ upper_moment = margin * lower_moment * (upper_inertia + coupling) / (lower_inert
 
 both = shoulder.rate + elbow.rate
 robot.kinetic_energy(
-    upper_inertia * shoulder.rate**2 / 2
-    + lower_inertia * both**2 / 2
-    + coupling * cos(elbow) * shoulder.rate * both
+    upper_inertia * shoulder.rate**2 / 2 + lower_inertia * both**2 / 2 + coupling * cos(elbow) * shoulder.rate * both
 )
 gravity = robot.parameter("gravity", 9.81, "m/s^2", fixed=True)
 robot.potential_energy(gravity * (upper_moment * cos(shoulder) + lower_moment * cos(shoulder + elbow)))
