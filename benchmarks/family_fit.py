@@ -8,7 +8,6 @@ error of P(c) in any direction, at CONTEXTS contexts and the corners of the rang
 
 from __future__ import annotations
 
-from itertools import product
 from pathlib import Path
 
 import torch
@@ -62,7 +61,7 @@ def measured(robot: str, each: str, words: str) -> tuple[float, float | str]:
     problem = Problem(compiled, given=given(compiled, words, each))
     assert problem.context is not None
     c = problem.context.draw(CONTEXTS, torch.Generator().manual_seed(SEED))
-    c = torch.cat([c, torch.tensor(list(product((-1.0, 1.0), repeat=c.shape[1])))])
+    c = torch.cat([c, problem.context.corners()])
     found = riccati_solutions(problem, c.double())
     assert found is not None, "no regulator for some robot of the family"
     exact = torch.as_tensor(found[0])

@@ -27,7 +27,7 @@ MATTERS = 0.02  # effect above which `all` tells a parameter, as a share of the 
 SAMPLES, SEED = 1024, 0  # of the states at which effects are measured
 HELD = 1e-4  # limits per second: a slower drift at the target is rest, in the rounding of float32
 ROUNDING = 1e-9  # share of the bounds: an end of a range this near to one is the bound
-CORNERS = 64  # contexts at the ends of the ranges, and contexts within them, at which the target must be held
+WITHIN = 64  # contexts within the ranges at which the target must be held, as at their ends
 
 #: Names of told parameters, or their ranges: None for the bounds of the model file.
 GivenRanges = Iterable[str] | Mapping[str, tuple[Change, Change] | None]
@@ -160,8 +160,8 @@ def _require_held(robot: CompiledRobot, given: tuple[Given, ...]) -> None:
     """Raises SolverError if an input holds the target with nominal parameters, but none does with some told ones."""
     problem = Problem(robot, given=given)
     assert problem.context is not None
-    inside = problem.context.draw(CORNERS, torch.Generator().manual_seed(SEED))
-    theta = torch.cat([problem.theta[None], problem.context.theta(torch.cat([torch.sign(inside), inside]))])
+    inside = problem.context.draw(WITHIN, torch.Generator().manual_seed(SEED))
+    theta = torch.cat([problem.theta[None], problem.context.theta(torch.cat([problem.context.corners(), inside]))])
     u = problem.trim_of(theta) if problem.moving_trim else problem.trim.repeat(len(theta), 1)
     drift = (robot.dynamics(problem.targets_of(theta), u, theta) / problem.state_limits).abs()
     free = [i for i, name in enumerate(robot.state_names) if name in robot.metadata.task.free]

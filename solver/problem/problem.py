@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from itertools import product as combinations
 from typing import Literal
 
 import torch
@@ -127,10 +126,8 @@ class Problem:
 
     def _trim_moves(self, context: Context) -> bool:
         """Whether the trim of the model file holds the target, and is another one for some context."""
-        generator = torch.Generator(device=self.device).manual_seed(0)
-        corners = torch.sign(context.draw(SAMPLES, generator))
         nominal = self.trim_of(self.theta[None])
-        moved = (self.trim_of(context.theta(corners)) - nominal).abs() / self.input_limits
+        moved = (self.trim_of(context.theta(context.corners())) - nominal).abs() / self.input_limits
         missed = (nominal - self.trim).abs() / self.input_limits
         return float(missed.max()) < STEADY < float(moved.max())
 
@@ -141,8 +138,7 @@ class Problem:
         a(nominal)/a(c), where a is what all inputs give a velocity at the target, each with its smaller room between
         trim and limits. The corners of the told ranges count, and the velocity that loses most.
         """
-        corners = torch.tensor(list(combinations((-1.0, 1.0), repeat=len(context))), device=self.device)
-        columns = list(context.references)
+        corners, columns = context.corners(), list(context.references)
         corners[:, columns] = context.of(self.theta)[columns]
         theta = torch.cat([self.theta[None], context.replaced(self.theta, corners)])
         trim = self.trim_of(theta) if self.moving_trim else self.trim.expand(len(theta), -1)
