@@ -75,6 +75,7 @@ def beside(found: np.ndarray, expected: Sequence[np.ndarray], limit: float) -> N
 
 
 @pytest.mark.parametrize(("real", "limit"), [("double", 1e-11), ("float", 2e-5)])
+@pytest.mark.slow
 def test_every_operation_beside_exact_values(
     real: str, limit: float, exact: Callable[[str], SimpleNamespace], tmp_path: Path
 ) -> None:
@@ -159,10 +160,12 @@ class TestExport:
         assert len(list((tmp_path / "casadi").glob("pendulum_*.casadi"))) == 8
         assert "pendulum.c  " in capsys.readouterr().out
 
+    @pytest.mark.slow
     def test_twice_gives_the_same_bytes(self) -> None:
         robot = load(str(SHIPPED / "furuta.py"))
         assert export(robot, "c") == export(robot, "c")
 
+    @pytest.mark.slow
     def test_robots_whose_names_begin_functions_names_share_a_folder(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

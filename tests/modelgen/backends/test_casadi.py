@@ -125,6 +125,7 @@ def test_the_files_of_an_artifact_are_what_casadi_loads() -> None:
 
 
 @pytest.mark.parametrize("exponent", ["3/2", "5/2", "6/5"])
+@pytest.mark.slow
 def test_derivatives_of_a_contact_force_are_finite(tmp_path: Path, exponent: str) -> None:
     """Force k max(0, -z)**p on 1 kg: mpmath's derivatives where it is closed, zero where it is open and at contact."""
     robot, power = modelgen.Robot("hertz", "mass on an elastic ground"), sympy.Rational(exponent)

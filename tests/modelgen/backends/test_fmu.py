@@ -107,6 +107,7 @@ def test_co_simulation_is_our_integration(cartpole: Path, periods: float, tmp_pa
     instance.close()
 
 
+@pytest.mark.slow
 def test_co_simulation_takes_steps_of_the_length_that_the_build_chose(tmp_path: Path) -> None:
     task = modelgen.load("furuta", directory=artifact.SHIPPED).metadata.task
     assert task.integration_steps == 2

@@ -42,6 +42,7 @@ def test_layout_and_comments_do_not_change_the_hash(folder: Path) -> None:
         ("robot.task", "robot.damp(s, 0.1)\nrobot.task"),
     ],
 )
+@pytest.mark.slow
 def test_every_value_of_the_file_changes_the_hash(folder: Path, old: str, new: str) -> None:
     assert old in MODEL
     assert hashed(folder, MODEL) != hashed(folder, MODEL.replace(old, new))

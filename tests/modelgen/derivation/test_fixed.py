@@ -76,6 +76,7 @@ def symbols(equations: EquationsOfMotion) -> set[str]:
 
 
 @pytest.mark.parametrize("route", [by_energies, by_links, by_system])
+@pytest.mark.slow
 def test_fixed_parameters_are_numbers_and_free_ones_are_theta(route: Any) -> None:
     robot = arm(route, fixed=("mass", "damping"))
     equations = equations_of_motion(robot)

@@ -129,6 +129,7 @@ def test_wheels_whose_angles_follow_from_rolling_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("engine", ["mujoco", "pinocchio"])
+@pytest.mark.slow
 def test_other_engines_agree(engine: str) -> None:
     pytest.importorskip(engine)
     robot = stated()
@@ -215,6 +216,7 @@ def tree(seed: int, links: int, spoiled: str) -> Robot:
     links=st.integers(1, 3),
     spoiled=st.sampled_from(["", "", "unbalance", "cogging", "cost"]),
 )
+@pytest.mark.slow
 def test_fuzz_a_wheel_is_ignored_where_nothing_depends_on_its_angle(seed: int, links: int, spoiled: str) -> None:
     """Accelerations are MuJoCo's at another angle of the wheel; where its angle matters, it is refused."""
     robot = tree(seed, links, spoiled)

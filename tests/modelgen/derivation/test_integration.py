@@ -41,6 +41,7 @@ def factor(damping: float, steps: int, period: float) -> float:
 
 
 @pytest.mark.parametrize("damping", [1.0, 60.0, 300.0, 900.0, 2000.0])
+@pytest.mark.slow
 def test_a_stiffer_robot_gets_more_steps(damping: float, tmp_path: Path) -> None:
     """The rate is farthest from its equilibrium at 2 m/s with 3 N against it, and its limit is 2 m/s."""
     largest = (2.0 + 3.0 / damping) / 2.0

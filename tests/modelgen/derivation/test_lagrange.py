@@ -187,6 +187,7 @@ def test_metadata_orders_positions_before_rates() -> None:
 
 
 @pytest.mark.parametrize("relative", [True, False])
+@pytest.mark.slow
 def test_the_mass_matrix_of_three_rods_is_short(relative: bool) -> None:
     robot = Robot("chain")
     joints = [robot.revolute(f"q{i}", continuous=True, rate_limit=9) for i in range(3)]

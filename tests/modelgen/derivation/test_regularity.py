@@ -52,6 +52,7 @@ def slider(cost: Any = None, force: Any = 0 * S, target: Any = 0, start: Any = 0
         ("`4 - s..2` .* 0 at s = ", dict(force=sqrt(4 - S**2))),
     ],
 )
+@pytest.mark.slow
 def test_an_expression_without_a_slope_is_refused(words: str, case: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=words) as caught:
         build_artifact(slider(**case), tmp_path)

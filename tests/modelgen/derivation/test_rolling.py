@@ -49,6 +49,7 @@ def task(robot: Robot, cost: sp.Expr) -> None:
     )
 
 
+@pytest.mark.slow
 def test_car_equals_lagrange_multipliers(tmp_path: Path) -> None:
     """M q'' = f + J' lambda with J q'' = -Jdot q', J of no slip at both axles, in (x, y, yaw, steer)."""
     build_artifact(unseen("rolling_car"), tmp_path)

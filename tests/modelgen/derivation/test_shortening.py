@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sympy import Add, cos, pi, prod, sin, sqrt, symbols
@@ -31,6 +32,7 @@ def test_terms_with_unequal_coefficients_stay() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 12))
+@pytest.mark.slow
 def test_the_estimate_of_terms_bounds_the_expansion(first: int, second: int, power: int) -> None:
     long_sum, short_sum = Add(*symbols(f"p:{first}")), Add(*symbols(f"q:{second}"))
     expression = a * long_sum**power * short_sum + sqrt(long_sum * short_sum) / (1 + short_sum) ** 2

@@ -70,6 +70,7 @@ def test_shipped_robots_have_about_as_many_operations_as_expected(name: str) -> 
     assert 0.4 < sum(expected.values()) / sum(made[name] for name in expected if name in made) < 4
 
 
+@pytest.mark.slow
 def test_jacobians_grow_with_the_fourth_power_of_the_coordinates() -> None:
     counts = [size(tree(number)).operations["jacobians"] for number in (12, 24)]
     assert 12 < counts[1] / counts[0] < 20

@@ -202,6 +202,7 @@ def hoist(inductance: float) -> Robot:
 
 
 @pytest.mark.parametrize("inductance", [2.0, 0.02, 0.002])
+@pytest.mark.slow
 def test_slopes_of_a_trim_whose_current_follows_are_those_of_the_trim(inductance: float, tmp_path: Path) -> None:
     """Of the trim at other parameters, which solves for the input and the current by Newton's method."""
     robot = hoist(inductance)
@@ -287,6 +288,7 @@ def test_without_a_trim_and_a_middle_nothing_changes() -> None:
 
 
 @pytest.mark.parametrize("kind", ACTION_COSTS)
+@pytest.mark.slow
 def test_the_artifact_has_the_trim_and_kernels_that_are_zero_there(
     kind: Callable[[float], ActionCost], tmp_path: Path
 ) -> None:

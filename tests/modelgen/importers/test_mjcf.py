@@ -203,6 +203,7 @@ def test_dry_friction_is_smoothed(tmp_path: Path) -> None:
         ("0.1 0.5 0.2 0 0", "robot.coupling(elbow, 0.1 + 0.5 * (shoulder) + 0.2 * (shoulder)**2, "),
     ],
 )
+@pytest.mark.slow
 def test_an_equality_of_joints_is_a_coupling(tmp_path: Path, polycoef: str, lines: str) -> None:
     equality = f'<equality><joint joint1="elbow" joint2="shoulder" polycoef="{polycoef}"/></equality>'
     machine = Machine(tmp_path, arm(), MOTORS[: MOTORS.index("/>") + 2], equality)
@@ -294,6 +295,7 @@ def test_a_ball_joint_with_damping_and_a_range(tmp_path: Path) -> None:
     machine.moves_as_in_mujoco()
 
 
+@pytest.mark.slow
 def test_rotors_at_sites_push(tmp_path: Path) -> None:
     drone = f"""<body name="drone" pos="0 0 0.3" euler="0 0 40"><freejoint name="free"/>{MASS}
       <site name="left" pos="0.1 0.2 0" euler="10 20 0"/><site name="right" pos="0.1 -0.2 0.1"/></body>"""

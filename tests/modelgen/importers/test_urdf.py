@@ -167,6 +167,7 @@ def test_xml_that_other_readers_accept_gives_the_same_file(
         ),
     ],
 )
+@pytest.mark.slow
 def test_a_mimic_joint_may_have_an_offset_or_turn_without_end(
     written: Callable[..., Path], tmp_path: Path, leader: str, follower: str, mimic: str, line: str
 ) -> None:

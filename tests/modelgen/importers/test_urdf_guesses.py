@@ -52,6 +52,7 @@ def test_a_rate_limit_of_1000_is_replaced_by_a_guess(written: Callable[..., Path
         ("revolute", 'lower="-2" upper="2"', "limit=2,", ""),
     ],
 )
+@pytest.mark.slow
 def test_a_range_that_a_model_file_cannot_hold_is_reported_and_replaced(
     written: Callable[..., Path], tmp_path: Path, kind: str, limit: str, line: str, words: str
 ) -> None:

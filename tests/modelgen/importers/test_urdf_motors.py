@@ -45,6 +45,7 @@ def control(joint: str, interface: str, within: str = "") -> str:
         (transmission("arm") + control("lambda", "effort"), [ARM, SPINS]),
     ],
 )
+@pytest.mark.slow
 def test_the_file_decides_which_joints_have_a_motor(
     written: Callable[..., Path], tmp_path: Path, drives: str, inputs: list[str]
 ) -> None:
@@ -105,6 +106,7 @@ def test_a_joint_held_by_fix_may_have_a_transmission(written: Callable[..., Path
         (control("lamda", "effort"), "<ros2_control> `system` drives a joint `lamda`, .* Did you mean `lambda`"),
     ],
 )
+@pytest.mark.slow
 def test_a_driven_joint_that_does_not_exist_or_is_fixed_is_warned_of(
     written: Callable[..., Path], tmp_path: Path, drives: str, words: str
 ) -> None:

@@ -166,6 +166,7 @@ def test_export_without_a_format_is_an_error(finished_run: Path, capsys: pytest.
     assert "--onnx FILE" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_onnx_policy_runs_in_the_gymnasium_environment(finished_run: Path, tmp_path: Path) -> None:
     """The loop of docs/how-to/export-to-onnx.md, beside the run's own policy in the same environment."""
     pytest.importorskip("gymnasium")

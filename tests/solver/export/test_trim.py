@@ -84,6 +84,7 @@ def test_the_policy_at_the_target_is_the_trim(run: Path, periods: float) -> None
 
 @needs_compiler
 @pytest.mark.parametrize("periods", [0.0, 2.0])
+@pytest.mark.slow
 def test_in_c(run: Path, periods: float, tmp_path: Path) -> None:
     driver = compiled(run, load_solution(run).problem.robot.name, tmp_path, "--reaction-periods", str(periods))
     u = solver.load_policy(run, reaction_periods=periods)(states(run))
@@ -93,6 +94,7 @@ def test_in_c(run: Path, periods: float, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("periods", [0.0, 2.0])
+@pytest.mark.slow
 def test_in_onnx(run: Path, periods: float, tmp_path: Path) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     file = tmp_path / "policy.onnx"

@@ -30,7 +30,7 @@ from solver.training.schedule import Schedule
 from solver.training.session import Session, lowest_value, workers_of
 from solver.training.settings import Settings
 from solver.training.solution import load_run_checkpoint, make_ensemble, make_optimiser
-from tests.solver.small_trainings import start, tensors
+from tests.solver.small_trainings import start, tensors, unjudged
 
 TrainTiny = Callable[..., None]
 Load = Callable[[str], CompiledRobot]
@@ -40,8 +40,8 @@ Load = Callable[[str], CompiledRobot]
 def test_the_loop_alone_trains_what_a_session_trains(load: Load, tiny: Callable[..., Settings]) -> None:
     """Without convergence and polish no observer has an effect on the weights."""
     settings = tiny(iterations=3, sampling="mixture")
-    session = Session(load("pendulum"), settings)
-    with workers_of(settings) as workers:
+    with unjudged(), workers_of(settings) as workers:
+        session = Session(load("pendulum"), settings)
         list(session.rows(workers))
     game = Game(Problem(load("pendulum"), scheme="euler"))
     value = make_ensemble(load("pendulum"), settings)
@@ -69,7 +69,7 @@ def test_rfvi_with_zero_radii_is_cfvi(train_tiny: TrainTiny, tmp_path: Path) -> 
 def test_an_adversary_lowers_the_targets(load: Load, tiny: Callable[..., Settings], radii: dict[str, float]) -> None:
     def target_mean(adversaries: dict[str, float]) -> float:
         settings = tiny(adversaries=adversaries, states=4000, iterations=1, modulation="stationary")
-        with workers_of(settings) as workers:
+        with unjudged(), workers_of(settings) as workers:
             (row,) = Session(load("furuta"), settings).rows(workers)
         return row["target_mean"]
 
@@ -112,9 +112,10 @@ def test_bad_targets_stop_at_their_iteration(
 
 
 def test_a_buffer_of_another_robot_is_refused(load: Load, tiny: Callable[..., Settings]) -> None:
-    content = Session(load("pendulum"), tiny()).checkpoint() | {"visited": torch.zeros(5, 4)}
-    with pytest.raises(SolverError, match=r"buffer .*\(5, 4\).*\(N, 2\)"):
-        Session(load("pendulum"), tiny(), content)
+    with unjudged():
+        content = Session(load("pendulum"), tiny()).checkpoint() | {"visited": torch.zeros(5, 4)}
+        with pytest.raises(SolverError, match=r"buffer .*\(5, 4\).*\(N, 2\)"):
+            Session(load("pendulum"), tiny(), content)
 
 
 def test_the_lowest_value_bounds_the_cost_of_staying_at_the_corner(load: Load) -> None:

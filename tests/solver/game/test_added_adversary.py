@@ -21,6 +21,7 @@ from solver.problem.problem import Problem
 from solver.training.schedule import Schedule
 from solver.training.session import Session, workers_of
 from solver.training.settings import Settings
+from tests.solver.small_trainings import unjudged
 
 Load = Callable[[str], CompiledRobot]
 robots = pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum"])
@@ -58,6 +59,7 @@ def with_gain() -> Iterator[None]:
 
 
 @robots
+@pytest.mark.slow
 def test_move_of_the_added_adversary_is_the_worst_of_its_set(load: Load, load64: Load, name: str) -> None:
     problem, robot = Problem(load(name)), load64(name)
     generator = torch.Generator().manual_seed(3)
@@ -89,7 +91,7 @@ def test_adversary_in_the_table_plays_in_training_and_on_the_grid(load: Load, ti
 
     def target_mean(radii: dict[str, float]) -> float:
         settings = tiny(adversaries=radii, iterations=1)
-        with workers_of(settings) as workers:
+        with unjudged(), workers_of(settings) as workers:
             (row,) = Session(load("pendulum"), settings).rows(workers)
         return row["target_mean"]
 

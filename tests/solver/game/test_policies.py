@@ -77,6 +77,7 @@ def test_held_input_is_the_best_on_a_grid_of_inputs(
         assert best - reached < best - other + 1e-3 * (best - idle), i
 
 
+@pytest.mark.slow
 def test_closed_form_chatters_where_v_is_steep_and_the_policy_for_a_held_input_does_not(load: Load) -> None:
     game, value = Game(Problem(load("pendulum"))), Valley(300.0)
     starts = torch.tensor([[0.1, 0.0], [-0.05, 0.2]])

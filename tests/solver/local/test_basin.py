@@ -197,6 +197,7 @@ def test_there_is_none_where_a_motion_never_ends(tmp_path: Path) -> None:
     assert found.empty
 
 
+@pytest.mark.slow
 def test_there_is_no_form_where_all_starts_are_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They cost nothing, which is no scale for errors."""
     problem = built(tmp_path, "adrift", ADRIFT)
@@ -204,6 +205,7 @@ def test_there_is_no_form_where_all_starts_are_the_target(tmp_path: Path, monkey
     assert find_basin(problem, Hold(1.0)) is None
 
 
+@pytest.mark.slow
 def test_the_form_of_a_unicycle_is_what_it_costs_to_stand(built_unseen: Callable[[str], Path]) -> None:
     """10 y^2/rho beside the target, for ever. No level is good; the form measures errors all the same."""
     problem = Problem(load_robot("unicycle", "cpu", str(built_unseen("unicycle"))))

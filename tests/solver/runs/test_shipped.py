@@ -86,6 +86,8 @@ def test_commands_take_a_name(one: Path, capsys: Capture) -> None:
             "2",
             "--episodes",
             "2",
+            "--jobs",
+            "1",
         ],
     ):
         assert main(words) == 0, words

@@ -33,6 +33,7 @@ NOMINAL = {"iterations": 4, "step_periods": (2, 2, 2, 1), "convergence": 1e3}
 ROBUST = {"iterations": 6, "step_periods": (2, 2, 2, 2, 1, 1), "convergence": 1e3, "adversary_ramp": (0.5, 1.0)}
 
 
+@pytest.mark.slow
 def test_mismatch_is_what_v_errs_by_as_a_share_of_the_gain(load: Callable[[str], CompiledRobot]) -> None:
     """Against a loop in NumPy: V is this loop's own sum and a constant, which the end of the rollout discounts."""
     problem = Problem(load("pendulum"))

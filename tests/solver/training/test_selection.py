@@ -158,6 +158,7 @@ def test_starts_of_the_selection_are_not_those_of_the_evaluation(
     assert not (starts[:, None] == seen[None]).all(2).any()
 
 
+@pytest.mark.slow
 def test_the_best_is_kept_and_loaded(
     train_tiny: Callable[..., None], tmp_path: Path, short: str, tiny: Callable[..., Settings]
 ) -> None:
@@ -177,6 +178,7 @@ def test_the_best_is_kept_and_loaded(
         assert torch.equal(value, kept[name])
 
 
+@pytest.mark.slow
 def test_a_worse_one_does_not_replace_it(
     short: str, tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,7 @@ def test_sine_of_any_number_is_nan_or_at_most_one(sincos: Callable[[np.ndarray],
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("samples", [1, 7, 8, 9, 15, 16, 17, 40])
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 5, 7, 8, 9, 16, 21])
+@pytest.mark.slow
 def test_rows_become_vectors_and_rows_again(
     evaluated: Callable[..., np.ndarray], width: int, samples: int, dtype: str
 ) -> None:
@@ -109,6 +110,7 @@ def test_rows_become_vectors_and_rows_again(
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.slow
 def test_a_long_kernel_that_is_cut_into_parts_computes_what_numpy_does(
     evaluated: Callable[..., np.ndarray], dtype: str, shared: bool
 ) -> None:
@@ -183,6 +185,7 @@ def test_any_range_of_samples_is_computed_in_its_place(
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_numba_compiles_the_emitted_functions_as_they_are() -> None:
     """And they are plain Python: two more engines for the same text."""
     njit = pytest.importorskip("numba").njit

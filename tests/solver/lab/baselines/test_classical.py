@@ -148,8 +148,10 @@ def test_energy_shaping_refuses_other_robots(robot: str) -> None:
         EnergyDesign(problem_of(robot))
 
 
-def test_a_run_is_tuned_resumed_and_evaluated(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["classical", "pendulum", "--algorithm", "energy", "--tries", "3", "--episodes", "4"]
+def test_a_run_is_tuned_resumed_and_evaluated(
+    short: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["classical", "pendulum", "--generated", short, "--algorithm", "energy", "--tries", "3", "--episodes", "4"]
     assert main([*words, "--out", str(tmp_path / "whole")]) == 0
     saved = classical._save
 

@@ -88,6 +88,7 @@ def test_action_is_held_for_a_quarter_of_the_time_scale(robot: str, periods: int
 
 
 @pytest.mark.parametrize("algorithm", ["sac", "ddpg"])
+@pytest.mark.slow
 def test_value_at_the_time_limit_is_bootstrapped(algorithm: str) -> None:
     environments = RobotVectorEnv("pendulum", 4, hold=25)  # 25 actions an episode
     model: Any = stable_baselines.make_model(
