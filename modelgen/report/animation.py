@@ -6,6 +6,7 @@ import math
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,9 +40,12 @@ class Signal:
 def signal(name: str, text: str) -> Signal:
     """The signal `2` (a constant) or `2@0.5` (amplitude and frequency in Hz). Raises ModelError for other text."""
     amplitude, at, frequency = text.partition("@")
-    if at and (not frequency or number("--input", name, frequency) <= 0):
+    size, hertz = number("--input", name, amplitude), 0.0
+    with suppress(ModelError):  # of a text that is no number; the message below shows the whole
+        hertz = number("--input", name, frequency)
+    if at and hertz <= 0.0:
         raise ModelError(f"--input {name}={text} has no frequency above zero. Write --input {name}={amplitude}@0.5.")
-    return Signal(number("--input", name, amplitude), number("--input", name, frequency) if at else 0.0)
+    return Signal(size, hertz)
 
 
 def leaning(robot: CompiledRobot) -> Array:

@@ -19,7 +19,7 @@ EPISODES = 100  # of an evaluation
 class Options:
     """All runs have the same start and the nominal plant."""
 
-    runs: Annotated[list[Path], Positional]
+    runs: Annotated[list[Path], Positional, arg(metavar="RUN ...")]
     """Run folders or policies of `solver policies`, all of one robot."""
     changes: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
     """Changed parameters of the plant, as in `solver evaluate`."""
@@ -41,6 +41,8 @@ def run(options: Options) -> None:
     from solver.runs.kinds import load_rollout_policy, told_and_untold
     from solver.streams import EVALUATION_SEED
 
+    if not options.runs:
+        raise SolverError("name a run, for example `solver animate pendulum-rfvi`")
     require_writable({"--out": options.out or Path("ROBOT.gif")}, error=SolverError)
     scenes: list[Scene] = []
     for folder in options.runs:

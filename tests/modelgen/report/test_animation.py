@@ -83,6 +83,7 @@ def test_the_command_writes_a_gif_that_moves(
         (["--start", "angle_rate=9"], "angle_rate=9 is beyond its limit of 8 rad/s"),
         (["--input", "force=1"], "names no input of `pendulum`"),
         (["--input", "torque=1@0"], "no frequency above zero"),
+        (["--input", "torque=1@x"], "torque=1@x has no frequency"),
         (["--seconds", "0"], "0.01"),
         (["--seconds", "61"], "60"),
         (["--out", "."], "is a folder"),

@@ -159,11 +159,11 @@ def test_level_is_the_lowest_value_above_all_failures() -> None:
 
 
 def test_replay_of_another_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "a.json"
     for text in ("", "{}", "[]", '{"conditions": {"effects": 3}}'):
-        path.write_text(text)
-        assert main(["replay", str(path)]) == 2
-        assert "a.json" in capsys.readouterr().err
+        for path in (tmp_path / "a.json", tmp_path / "a.csv"):  # of which a replay would write the second
+            path.write_text(text)
+            assert main(["replay", str(path)]) == 2
+            assert f"{path.name} is not a counterexample" in capsys.readouterr().err
 
 
 def test_certificate_of_a_run_without_a_checkpoint_is_an_error(
