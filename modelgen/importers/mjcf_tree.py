@@ -79,6 +79,7 @@ def compile_file(path: Path) -> Compiled:
             spec = mujoco.MjSpec.from_file(str(path))
             _remove_drawings(mujoco, spec)
             model = spec.compile()
+            _switch_off(mujoco, model)
     except (ValueError, OSError, RuntimeError) as error:
         words = " ".join(str(error).split())
         found = LINE.search(words)
@@ -86,6 +87,24 @@ def compile_file(path: Path) -> Compiled:
             f"MuJoCo cannot read the file: {words.rstrip('.')}.", Place(str(path), int(found[1]) if found else 1)
         ) from error
     return Compiled(path, mujoco, spec, model)
+
+
+#: What a flag of the file disables, by its name: these arrays of the model.
+DISABLED = {
+    "DAMPER": ("dof_damping", "dof_dampingpoly", "tendon_damping", "tendon_dampingpoly"),
+    "SPRING": ("jnt_stiffness", "jnt_stiffnesspoly", "tendon_stiffness", "tendon_stiffnesspoly"),
+    "FRICTIONLOSS": ("dof_frictionloss", "tendon_frictionloss"),
+    "EQUALITY": ("eq_active0",),
+    "CONSTRAINT": ("dof_frictionloss", "tendon_frictionloss", "eq_active0"),
+}
+
+
+def _switch_off(mujoco: Any, model: Any) -> None:
+    """Make zero what the flags of the file disable, so that no reader of the model needs to know them."""
+    for flag, names in DISABLED.items():
+        if int(model.opt.disableflags) & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag}")):
+            for name in names:
+                getattr(model, name)[:] = 0
 
 
 def _remove_drawings(mujoco: Any, spec: Any) -> None:
