@@ -130,6 +130,7 @@ def test_a_closed_contact_has_finite_second_derivatives(tmp_path: Path) -> None:
 
     assert float(jax.grad(slope)(0.5)) == 0.0
     assert float(jax.grad(slope)(-0.25)) == pytest.approx(75 / 0.5)
+    assert np.isnan(float(force(jnp.nan)))
 
 
 def test_an_empty_batch(robot: CompiledRobot) -> None:
