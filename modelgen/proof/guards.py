@@ -180,6 +180,8 @@ class Nodes:
 
     def changing(self, signs: Sequence[Node], lower: Array, upper: Array) -> NDArray[np.bool_]:
         """Whether one of the signs changes in a box, (N,)."""
+        if not signs:
+            return np.zeros(len(lower), np.bool_)
         low, high = self.bounds(signs, lower, upper)
         return np.asarray((low != high).any(axis=1))
 
