@@ -89,20 +89,22 @@ def compile_file(path: Path) -> Compiled:
     return Compiled(path, mujoco, spec, model)
 
 
-#: What a flag of the file disables, by its name: these arrays of the model.
+#: Arrays of the model without effect where all of these flags are disabled. Without passive forces, MuJoCo compensates
+#: no gravity either.
 DISABLED = {
-    "DAMPER": ("dof_damping", "dof_dampingpoly", "tendon_damping", "tendon_dampingpoly"),
-    "SPRING": ("jnt_stiffness", "jnt_stiffnesspoly", "tendon_stiffness", "tendon_stiffnesspoly"),
-    "FRICTIONLOSS": ("dof_frictionloss", "tendon_frictionloss"),
-    "EQUALITY": ("eq_active0",),
-    "CONSTRAINT": ("dof_frictionloss", "tendon_frictionloss", "eq_active0"),
+    ("DAMPER",): ("dof_damping", "dof_dampingpoly", "tendon_damping", "tendon_dampingpoly"),
+    ("SPRING",): ("jnt_stiffness", "jnt_stiffnesspoly", "tendon_stiffness", "tendon_stiffnesspoly"),
+    ("DAMPER", "SPRING"): ("body_gravcomp",),
+    ("FRICTIONLOSS",): ("dof_frictionloss", "tendon_frictionloss"),
+    ("EQUALITY",): ("eq_active0",),
+    ("CONSTRAINT",): ("dof_frictionloss", "tendon_frictionloss", "eq_active0"),
 }
 
 
 def _switch_off(mujoco: Any, model: Any) -> None:
     """Make zero what the flags of the file disable, so that no reader of the model needs to know them."""
-    for flag, names in DISABLED.items():
-        if int(model.opt.disableflags) & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag}")):
+    for flags, names in DISABLED.items():
+        if all(model.opt.disableflags & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag}")) for flag in flags):
             for name in names:
                 getattr(model, name)[:] = 0
 

@@ -100,7 +100,9 @@ PLAIN = {
     "gravity along another axis": (arm(), MOTORS, '<option gravity="3 -7 2"/>'),
     "no gravity": (arm(), MOTORS, '<option><flag gravity="disable"/></option>'),
     "damping, springs, friction and couplings that a flag disables": (
-        arm('stiffness="20" springref="30" damping="0.7" frictionloss="2"', 'damping="0.2"'),
+        arm('stiffness="20" springref="30" damping="0.7" frictionloss="2"', 'damping="0.2"').replace(
+            "<body ", '<body gravcomp="0.75" '
+        ),
         MOTORS,
         '<option><flag damper="disable" spring="disable" frictionloss="disable" equality="disable"/></option>'
         '<equality><joint joint1="elbow" joint2="shoulder"/></equality>',
