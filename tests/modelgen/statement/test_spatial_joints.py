@@ -99,6 +99,14 @@ def unmoved_push(robot: Robot, _: Any) -> None:
     robot.push(robot.link("ground"), (0, 0, 1))
 
 
+def test_a_push_may_be_a_state_of_first_order() -> None:
+    robot = Robot("rocket")
+    body = robot.link("body", robot.ball("attitude", rate_limit=1), mass=1)
+    thrust = robot.state("thrust", limit=9, unit="N")
+    robot.push(body, (0, 0, thrust), at=(0.1, 0, 0))
+    assert [thrust in load.force.free_symbols for load in robot.loads] == [True]
+
+
 def push_on_nothing(robot: Robot, joint: Any) -> None:
     robot.push(joint, (0, 0, 1))
 
