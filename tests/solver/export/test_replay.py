@@ -10,7 +10,8 @@ import pytest
 from solver.export.c_folder import TEMPLATES
 from solver.export.distilled import cost
 from solver.training.solution import load_solution
-from tests.solver.export.test_distilled import COMPILER, STRICT, needs_compiler, needs_emulator, sources
+from tests.solver.export.test_c_export import COMPILER, STRICT, needs_compiler
+from tests.solver.export.test_distilled import needs_emulator, sources
 
 WRONG = "real sum = 0.1f + "  # in place of `real sum = `, of every neuron
 #: Ends the emulator with the exit code that the replay returns.
