@@ -15,7 +15,7 @@ import numpy as np
 
 from modelgen.loader import CompiledRobot
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL
-from solver.problem.problem import FARTHEST
+from solver.problem.problem import farthest
 from solver.training.solution import Solution
 from solver.value.family import REACH
 from solver.value.network import DIAGONAL_FLOOR
@@ -101,7 +101,7 @@ def numbers(solution: Solution) -> dict[str, object]:
         },
         "drift": hold.drift,
         "seconds": hold.seconds(solution.problem),
-        "farthest": FARTHEST,
+        "farthest": farthest(solution.problem.robot.metadata),
         "shortest": SHORTEST,
         "small": SMALL,
         "newtonSteps": NEWTON_STEPS,

@@ -122,7 +122,7 @@ function makePolicy(robot, facts, run) {
 
   // The state that everything is computed at: entries beyond `farthest` count as that, and one that is not finite as NaN.
   function confined(x) {
-    const y = Float64Array.from(x, (each) => (Number.isFinite(each) ? Math.min(Math.max(each, -farthest), farthest) : NaN));
+    const y = Float64Array.from(x, (each, i) => (Number.isFinite(each) ? Math.min(Math.max(each, -farthest[i]), farthest[i]) : NaN));
     for (const at of rotations) normaliseRotation(y, at);
     return y;
   }
