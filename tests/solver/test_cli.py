@@ -196,6 +196,7 @@ def test_mistakes_exit_2_with_a_message(words: list[str], message: str, capsys: 
         (["reproduce", "table"], "table1"),
     ],
 )
+@pytest.mark.slow
 def test_mistakes_on_the_command_line_exit_2(words: list[str], message: str, capsys: Capture) -> None:
     assert message in fails(words, capsys)
 
@@ -222,6 +223,7 @@ def test_mistakes_about_a_run(finished_run: Path, capsys: Capture) -> None:
     assert "-1" in fails([*words, "--seed", "-1"], capsys)
 
 
+@pytest.mark.slow
 def test_commands_and_their_help(capsys: Capture) -> None:
     assert main(["--help"]) == 0
     text = flat(capsys.readouterr().out)

@@ -55,6 +55,7 @@ def test_forward_and_reverse_derivatives_by_differences(
 
 
 @pytest.mark.usefixtures("wide")
+@pytest.mark.slow
 def test_second_derivatives_by_differences(robot: CompiledRobot, exact: Callable[[str], SimpleNamespace]) -> None:
     x, theta = exact("dense").x[1], exact("dense").theta[1]
 
@@ -157,6 +158,7 @@ def test_out_is_refused(robot: CompiledRobot) -> None:
         robot.dynamics(np.zeros((3, 6)), np.zeros((3, 2)), out=(np.zeros((3, 6)),))
 
 
+@pytest.mark.slow
 def test_a_trim_within_limits_is_that_of_llvm() -> None:
     """Its rounds are a loop here, unrolled there. A ninth of the inputs or more are at a limit."""
     robot, plain = modelgen.load("quadrotor", backend="jax"), modelgen.load("quadrotor", parallel=False)

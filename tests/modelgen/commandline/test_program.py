@@ -198,6 +198,7 @@ def test_standard_output_that_takes_nothing(redirection: str, code: int, message
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+@pytest.mark.slow
 def test_words_that_are_not_utf8(encoding: str, tmp_path: Path) -> None:
     name = os.fsdecode(b"pend\xff\xe9ulum")
     environment = os.environ | {"PYTHONIOENCODING": encoding}

@@ -372,6 +372,7 @@ def test_a_dependent_coordinate_has_no_rate_limit() -> None:
         four_bar(rate_limit=10)
 
 
+@pytest.mark.slow
 def test_a_dependent_coordinate_beyond_its_limit_says_where() -> None:
     with pytest.raises(ModelError, match=r"`rocker` .*crank = .* 1\.5"):
         equations_of_motion(four_bar(bound=1, limit=1.5))

@@ -56,6 +56,7 @@ products = st.builds(lambda number, parts: number * prod(parts), st.integers(-3,
 @settings(max_examples=60, deadline=None)
 @given(st.lists(products, max_size=8))
 @example([2, m, 3 * m])
+@pytest.mark.slow
 def test_shortened_sums_keep_their_value_and_are_not_longer(terms: Any) -> None:
     expression = Add(*terms)
     result = collapsed(expression)

@@ -261,6 +261,7 @@ def test_limits_that_are_no_range_are_refused(limits: object, words: str) -> Non
 
 
 @pytest.mark.parametrize("kind", [LogCos, Tanh])
+@pytest.mark.slow
 def test_a_trim_at_a_limit_is_refused_where_the_cost_is_steep(kind: Callable[[float], ActionCost]) -> None:
     with pytest.raises(ModelError, match=r"`thrust` .*19\.62 N"):
         equations_of_motion(lander((0, 2 * G), kind(0.002)))

@@ -109,6 +109,7 @@ def test_any_three_digit_start_value_reaches_the_truth(pendulum: CompiledRobot, 
         assert (np.abs(fitted.remaining) < 1e-4).all()
 
 
+@pytest.mark.slow
 def test_a_search_that_stops_at_its_start_is_refused(
     pendulum: CompiledRobot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

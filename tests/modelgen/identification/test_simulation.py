@@ -126,6 +126,7 @@ def test_velocities_that_are_not_measured_are_found(robot: CompiledRobot, motion
     np.testing.assert_allclose(found.starts, true[0], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_speeds_of_wheels_that_roll_are_found(built_unseen: Callable[[str], Path], tmp_path: Path) -> None:
     """A unicycle on an arc: two speeds from the rates of three coordinates."""
     robot = modelgen.load("unicycle", directory=built_unseen("unicycle"), parallel=False)

@@ -61,6 +61,7 @@ def test_a_trajectory_has_the_figures_of_an_evaluation() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_dataframe_has_a_row_for_each_period(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas", reason="pandas is not installed")
     found = solver.simulate(zero, {"angle": 1.0}, 0.1, robot="pendulum")
@@ -107,6 +108,7 @@ def test_runs_policies_and_functions_are_evaluated_alike(finished_run: Path, sho
     assert solver.evaluate(closed, episodes=5).reaction_periods == 0.0
 
 
+@pytest.mark.slow
 def test_inputs_of_a_function_are_clipped() -> None:
     much, most = (
         solver.evaluate(act, robot="pendulum", episodes=3).statistics for act in (lambda x: 99 + zero(x), two)

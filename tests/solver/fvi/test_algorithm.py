@@ -56,6 +56,7 @@ def test_the_loop_alone_trains_what_a_session_trains(load: Load, tiny: Callable[
         assert torch.equal(value.state_dict()[name], weights), name
 
 
+@pytest.mark.slow
 def test_rfvi_with_zero_radii_is_cfvi(train_tiny: TrainTiny, tmp_path: Path) -> None:
     zero = dict.fromkeys(("state", "action", "observation", "parameters"), 0.0)
     train_tiny(tmp_path / "rfvi", adversaries=zero)

@@ -84,6 +84,7 @@ def naive_targets(x: Tensor, value: FrozenValue, game: Game, lookahead: Lookahea
 
 @pytest.mark.parametrize("adversaries", [(), ADVERSARIES], ids=["cfvi", "rfvi"])
 @pytest.mark.parametrize("name", ["pendulum", "double_pendulum"])
+@pytest.mark.slow
 def test_targets_equal_separate_simulations_of_every_n(
     load: Load, name: str, adversaries: tuple[Adversary, ...]
 ) -> None:
@@ -115,6 +116,7 @@ def test_every_n_step_return_is_clamped_at_zero(load: Load) -> None:
     np.testing.assert_allclose(below, -5.0 * 0.65 ** (0.008 / 5.0), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_targets_do_not_depend_on_the_number_of_threads(load: Load) -> None:
     game = Game(Problem(load("furuta")), ADVERSARIES)
     value, lookahead, x = make_value(game), Lookahead(0.8, 0.1, 2, modulation="wiener"), start_states(game, 203)

@@ -159,6 +159,7 @@ def test_model_adversary_stays_within_the_parameter_bounds(load: Load) -> None:
     assert float(move.choices["parameters"].max()) == pytest.approx(1.9)
 
 
+@pytest.mark.slow
 def test_the_adversary_of_told_parameters_plays_about_each_context(load: Load) -> None:
     """The told mass is wrong by half a standard deviation of the filter, in the direction of a worse Hamiltonian."""
     problem = Problem(load("pendulum"), given=(Given("mass", 0.6, 1.4),))

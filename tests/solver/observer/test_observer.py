@@ -78,6 +78,7 @@ def test_observer_of_a_linear_robot_is_the_linear_kalman_filter(rates: list[floa
 
 @pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "double_pendulum", "planar_quadrotor"])
 @pytest.mark.parametrize("delay", [0, 2])
+@pytest.mark.slow
 def test_two_exact_positions_give_the_true_state(name: str, delay: int, load: Load) -> None:
     problem = Problem(load(name))
     x = 0.5 * problem.sample_domain(50, torch.Generator().manual_seed(1))
@@ -92,6 +93,7 @@ def test_two_exact_positions_give_the_true_state(name: str, delay: int, load: Lo
 
 @pytest.mark.parametrize("rates", [False, True])
 @pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta"])
+@pytest.mark.slow
 def test_errors_have_the_covariance_of_the_observer(name: str, rates: bool, load: Load) -> None:
     """The robot has the errors that the observer assumes. The sums of the normalised squares of innovations, and of
     errors of state and disturbance, are chi-square distributed."""

@@ -298,6 +298,7 @@ def test_all_estimates_what_has_bounds_and_is_observable(odd: Problem) -> None:
     assert PARAMETERS_CHANGE > FOUND
 
 
+@pytest.mark.slow
 def test_interfaces_take_parameters_to_estimate(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name = solver.load(finished_run).robot.parameter_names[0]
     words = ["evaluate", str(finished_run), "--episodes", "2", "--estimate", name]

@@ -155,6 +155,7 @@ def test_every_kind_has_the_functions_of_a_training() -> None:
 
 
 @pytest.mark.usefixtures("third_kind")
+@pytest.mark.slow
 def test_a_third_kind_is_one_module_and_one_line(tmp_path: Path, capsys: Capture) -> None:
     """Train, interrupt, resume, load, evaluate, compare and replace, all by the table."""
     folder = tmp_path / "run"

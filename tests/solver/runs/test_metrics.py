@@ -33,6 +33,7 @@ def test_a_cut_line_of_metrics_is_left_out(tmp_path: Path) -> None:
     st.sampled_from(["\n", "\r\n"]),
     st.integers(0, 600),
 )
+@pytest.mark.slow
 def test_no_row_is_lost_without_a_word(
     tmp_path_factory: pytest.TempPathFactory, encoding: str, end: str, cut: int
 ) -> None:

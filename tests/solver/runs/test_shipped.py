@@ -196,6 +196,7 @@ def test_large_unfinished_or_foreign_run_cannot_ship(empty: Path, gallery_run: P
     assert not empty.exists()
 
 
+@pytest.mark.slow
 def test_shipped_policies_load_and_are_small() -> None:
     """On the shipped artifacts, under the names of their robots and algorithms, and small."""
     for name in shipped.names():

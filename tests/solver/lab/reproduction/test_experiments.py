@@ -37,6 +37,7 @@ def test_ablation_scales_all_radii_by_the_share() -> None:
     assert found["DP, adversary ramped up, 0"].algorithm == "cfvi"
 
 
+@pytest.mark.slow
 def test_full_table_1_has_all_rows_of_the_paper() -> None:
     pytest.importorskip("stable_baselines3")
     plan = make_plan("table1", "full", Choice(baseline_steps=1000))
