@@ -103,12 +103,12 @@ def compare(
             "the robot with `modelgen verify NAME` alone.",
             robot.loops[0].place if robot.loops else next(iter(robot.rolls.values())).place,
         )
-    unknown = next(iter([*robot.internal, *robot.commanded]), None)
-    if unknown is not None:
+    unknown = [each.place for each in (*robot.internal, *robot.commanded)]
+    if unknown:
         raise ModelError(
             "the other engine knows neither states of first order nor commanded accelerations. Verify the robot with "
             "`modelgen verify NAME` alone, or compare a copy of the file without this line.",
-            unknown.place,
+            unknown[0],
         )
     if robot.system and robot.system.own:
         coordinate = next(iter(robot.system.own))
