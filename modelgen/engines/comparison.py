@@ -103,7 +103,7 @@ def compare(
             "the robot with `modelgen verify NAME` alone.",
             robot.loops[0].place if robot.loops else next(iter(robot.rolls.values())).place,
         )
-    unknown = [state.place for state in robot.internal] + [coordinate.place for coordinate in robot.commanded]
+    unknown = [*(state.place for state in robot.internal), *(each.place for each in robot.commanded)]
     if unknown:
         raise ModelError(
             "the other engine knows neither states of first order nor commanded accelerations. Verify the robot with "
