@@ -8,7 +8,6 @@ error of P(c) in any direction, at CONTEXTS contexts and the corners of the rang
 
 from __future__ import annotations
 
-from itertools import product
 from pathlib import Path
 
 import torch
@@ -26,7 +25,7 @@ from solver.value.family import BasinFamily
 
 ROOT = Path(__file__).parents[1]
 CONTEXTS, SEED = 1000, 5
-BOARD = "examples/realaigym/pendubot_board.py"
+BOARD, ACROBOT = "examples/realaigym/pendubot_board.py", "examples/realaigym/acrobot_board.py"
 FAMILIES = [  # a robot of the gallery or a model file, and what it is told: shares of the nominal values, or SI units
     ("pendulum", "0.5x:1.5x", "mass length"),
     ("cartpole", "0.5x:1.5x", "pole_mass pole_half_length"),
@@ -35,6 +34,11 @@ FAMILIES = [  # a robot of the gallery or a model file, and what it is told: sha
     ("realaigym_acrobot", "0.75x:1.25x", "upper_centre upper_inertia lower_mass lower_centre lower_inertia"),
     ("benchmarks/unseen/two_poles.py", "", "long_length=0.8:1.2 short_length=0.25:0.65"),
     (BOARD, "", "damping=-0.06:0.06 lower_moment=0.85x:1.2x lower_inertia=0.85x:1.15x"),
+    (
+        ACROBOT,
+        "0.87x:1.13x",
+        "upper_inertia lower_sum=-0.25:0.25 lower_difference=-0.25:0.2 margin=1.2:1.7 damping=-0.06:0.005",
+    ),
     (BOARD, "", "damping=-0.06:0.1 lower_moment=0.85x:1.2x lower_inertia=0.85x:1.2x"),
 ]
 
@@ -62,7 +66,7 @@ def measured(robot: str, each: str, words: str) -> tuple[float, float | str]:
     problem = Problem(compiled, given=given(compiled, words, each))
     assert problem.context is not None
     c = problem.context.draw(CONTEXTS, torch.Generator().manual_seed(SEED))
-    c = torch.cat([c, torch.tensor(list(product((-1.0, 1.0), repeat=c.shape[1])))])
+    c = torch.cat([c, problem.context.corners()])
     found = riccati_solutions(problem, c.double())
     assert found is not None, "no regulator for some robot of the family"
     exact = torch.as_tensor(found[0])

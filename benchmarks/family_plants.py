@@ -43,8 +43,8 @@ def main() -> None:
     options = parser.parse_args()
     source, names = source_of(options.run, None, None, None), description_of(options.run).told_names
 
-    def begin(problem: Problem, theta: Tensor, seed: int) -> tuple[Tensor, Tensor]:
-        starts, robots = begun(problem, theta, names, options.episodes, seed)
+    def begin(problem: Problem, theta: Tensor, believed: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+        starts, robots = begun(problem, theta, believed, names, options.episodes, seed)
         if options.unknown:
             unknown(problem, robots, options.unknown, seed + 2)
         return starts, robots

@@ -93,6 +93,7 @@ ENDS = {"too large": "this robot would take", LATE: "not done within"}  # by wor
 BROKEN = "a fault of modelgen itself"
 PASSED, REFUSED = "passed {}", "refused by {}"
 LONGEST = 200  # characters of a reason
+LINE = re.compile(r"^[\w.-]+:\d+: ")  # file and line before a reason
 PATIENCE = 10  # of the wall clock, times the limit: a process that waits uses no processor time
 
 
@@ -335,7 +336,7 @@ def page(found: dict[str, Any]) -> Iterator[str]:
 
 
 def failed_files(rows: dict[str, Any]) -> Iterator[str]:
-    """The share of the menagerie with at most `JOINTS` joints that passes, and a table of refused files."""
+    """The share of the menagerie with at most `JOINTS` joints that passes, and a table of reasons and refused files."""
     small = [row for name, row in rows.items() if name.startswith(MENAGERIE) and (row.get("joints") or 0) <= JOINTS]
     if small:
         passed = sum(end(row) == PASSED.format(STAGES[-1]) for row in small)
@@ -345,10 +346,13 @@ def failed_files(rows: dict[str, Any]) -> Iterator[str]:
         )
     largest = max((row["difference"] for row in rows.values() if "difference" in row and not row["stage"]), default=0)
     yield f"\nThe largest difference of a file that passes is {largest:.0e}. Files that are refused or take too long:"
-    yield from ("", "| file | joints | reason |", "|---|---|---|")
+    yield from ("", "| reason | files (their joints) |", "|---|---|")
+    alike: dict[str, list[str]] = {}
     for name, row in sorted(rows.items()):
         if row["stage"]:
-            yield f"| {name.partition(': ')[2]} | {row.get('joints') or ''} | {row['reason']} |"
+            joints = f" ({row['joints']})" if row.get("joints") else ""
+            alike.setdefault(LINE.sub("", row["reason"]), []).append(name.partition(": ")[2] + joints)
+    yield from (f"| {reason} | {', '.join(names)} |" for reason, names in alike.items())
 
 
 def end(row: dict[str, Any]) -> str:

@@ -35,7 +35,7 @@ class Robots:
     share: float
     episodes: int
 
-    def begin(self, problem: Problem, theta: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    def begin(self, problem: Problem, theta: Tensor, _: Tensor, seed: int) -> tuple[Tensor, Tensor]:
         """Starts (N, n + k) as a family is told, and parameters (N, p)."""
         generator = torch.Generator().manual_seed(seed + 1)
         robots = theta.repeat(self.episodes, 1)

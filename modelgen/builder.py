@@ -14,7 +14,7 @@ from pathlib import Path
 
 from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import GENERATOR_VERSION, Manifest, MechanicsManifest
-from modelgen.backends import BESIDE, emitter
+from modelgen.backends import BESIDE, emitter, exported
 from modelgen.derivation import description, lowering
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import content_hash
@@ -170,8 +170,7 @@ def export(robot: Robot | CompiledRobot, target: str) -> dict[str, bytes]:
     Raises ModelError for a mistake in the statement.
     """
     built = robot if isinstance(robot, CompiledRobot) else compile(robot)
-    files = emitter(target).emit(built.program, built.metadata)
-    return {f"{robot.name}_{name}": text for name, text in files.items()} if target in BESIDE else files
+    return exported(built.program, built.metadata, target)
 
 
 def _checked(robot: Robot, equations: EquationsOfMotion, report: BuildReport) -> None:

@@ -17,7 +17,7 @@ from solver.evaluation.evaluation import Evaluation, evaluate
 from solver.plants import PlantName
 from solver.policy import Policy, Value, load_policy, load_value
 from solver.preflight.check import Preflight, preflight
-from solver.problem.given import GivenRanges
+from solver.problem.given import GivenRanges, names_in
 from solver.problem.parameters import Change
 from solver.problem.robots import load_robot
 from solver.runs.artifact import ARTIFACT
@@ -178,6 +178,7 @@ class Run:
         from solver.training.solution import load_solution
 
         warn_unfinished(self.name)
+        estimate = names_in(estimate)
         solution = load_solution(self.folder, self.generated, told=told, contexts=not told)
         folder, stem = Path(directory), f"{solution.problem.robot.name}_policy"
         places: dict[str, Path] = {name: folder if name == "c" else folder / f"{stem}.{name}" for name in formats}

@@ -18,13 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from modelgen.errors import checked, suggestion
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Metadata
 from solver.errors import SolverError
 from solver.observer.observability import UnknownDelay, make_observer
 from solver.observer.observer import Sensing, make_sensing, usual_counts
 from solver.plants.outcome import Controller
 from solver.problem.geometry import Geometry
 from solver.problem.parameters import Change, changed_parameters
-from solver.problem.problem import FARTHEST, Problem
+from solver.problem.problem import Problem, farthest
 from solver.runs import kinds
 from solver.runs.kinds import description_of, names_to_estimate, require_told_names
 from solver.runs.shipped import run_folder
@@ -103,9 +104,9 @@ class Policy(Tellable):
         told: values of parameters that the training gave, in SI units; the others are nominal.
         Lists and NumPy arrays give float32 arrays of NumPy. Torch tensors give float32 tensors on their device, with a
         gradient, also under `vmap`, `jacrev` and `jacfwd` of `torch.func`. JAX arrays give JAX arrays, also under
-        `jit`, `vmap` and `grad`. The state of an entry beyond 1e6 is that with 1e6; a state that is not finite gives
-        NaN. Raises SolverError for another shape, for a parameter that the policy cannot be told, and for a derivative
-        of a policy without a value function, or within a transformation of JAX.
+        `jit`, `vmap` and `grad`. An entry beyond 1e6, or ten times its limit if that is more, counts as that; a state
+        that is not finite gives NaN. Raises SolverError for another shape, for a parameter that the policy cannot be
+        told, and for a derivative of a policy without a value function, or within a transformation of JAX.
         """
         if told:
             return self._told_that(told)(x)
@@ -118,7 +119,7 @@ class Policy(Tellable):
 
     def _inputs(self, x: ArrayLike) -> torch.Tensor:
         """Inputs at one state or many, on the device of a tensor."""
-        states, single = _states(x, self.state_names, self._geometry)
+        states, single = _states(x, self.robot.metadata, self._geometry)
         u = self._act(states)[0]
         u = u[0] if single else u
         return u.to(x.device) if isinstance(x, torch.Tensor) else u
@@ -164,7 +165,7 @@ class Value(Tellable):
             return self._told_that(told)(x)
         if (functions := _of_jax(x, self._in_jax)) is not None:
             return functions.value(x), functions.gradient(x)
-        states, single = _states(x, self.state_names, self._geometry)
+        states, single = _states(x, self.robot.metadata, self._geometry)
         value, gradient = self._value(states)
         if isinstance(x, torch.Tensor):
             value, gradient = value.to(x.device), gradient.to(x.device)
@@ -199,21 +200,23 @@ def _forms_in_jax(solution: Solution) -> InJax:
     return in_jax
 
 
-def _states(x: ArrayLike, names: tuple[str, ...], geometry: Geometry) -> tuple[torch.Tensor, bool]:
+def _states(x: ArrayLike, robot: Metadata, geometry: Geometry) -> tuple[torch.Tensor, bool]:
     """States (N, n) as a tensor, with quaternions of length one, and whether they were one state (n,).
 
     Raises SolverError for another shape.
     """
+    names = tuple(state.name for state in robot.states)
     try:
         original = np.asarray(x.detach().cpu() if isinstance(x, torch.Tensor) else x)
         if original.dtype.kind not in "biuf":
             raise TypeError(f"its dtype is {original.dtype}")
         exact = np.asarray(original, np.float64)
-        near = np.where(np.isfinite(exact), np.clip(exact, -FARTHEST, FARTHEST), np.nan)
-        array = np.array(near, dtype=np.float32, order="C")
     except (TypeError, ValueError, RuntimeError) as error:
         raise SolverError(f"x is not an array of real numbers: {error}; give (N, {len(names)}) floats") from error
-    _require_shape(array.shape, names)
+    _require_shape(exact.shape, names)
+    most = np.array(farthest(robot))
+    near = np.where(np.isfinite(exact), np.clip(exact, -most, most), np.nan)
+    array = np.array(near, dtype=np.float32, order="C")
     states = torch.from_numpy(np.atleast_2d(array))
     geometry.normalise(states)
     return states, array.ndim == 1

@@ -42,7 +42,7 @@ def stream(seed: int, iteration: int, purpose: Purpose) -> int:
 def require_seed(seed: int, name: str = "--seed") -> None:
     """Raises SolverError unless the seed is an integer from 0 to SEEDS - 1. name: of the option in the message."""
     if type(seed) is not int or not 0 <= seed < SEEDS:
-        raise SolverError(f"{name} is {seed}; give an integer from 0 to {SEEDS - 1}")
+        raise SolverError(f"{name} is {seed!r}; give an integer from 0 to {SEEDS - 1}")
 
 
 @contextmanager

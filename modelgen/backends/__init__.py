@@ -67,3 +67,9 @@ def backend(name: str) -> Backend:
 
 def emitter(name: str) -> Emitter:
     return cast(Emitter, resolve_name((BESIDE | EXPORTS)[name]))
+
+
+def exported(program: Program, robot: Metadata, target: str) -> dict[str, bytes]:
+    """Files of one of `EXPORTS` by their names, which begin with the robot's."""
+    files = emitter(target).emit(program, robot)
+    return {f"{robot.name}_{name}": text for name, text in files.items()} if target in BESIDE else files

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelgen.arrays import Array
+from modelgen.arrays import Array, on_sphere
 from modelgen.backends.arrays import check_shape, sample_count
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Program
@@ -29,6 +29,7 @@ class Drawing:
         self._program = program
         self._joined = np.array(program.segments, int).reshape(-1, 2)  # (k, 2) the points at the ends of every segment
         self._limits = np.array([state.limit for state in robot.states])
+        self._quaternions = [rotation.quaternion for rotation in robot.rotations]
         self._nominal = np.array([parameter.value for parameter in robot.parameters])
 
     def segments(self, x: ArrayLike, theta: ArrayLike | None = None) -> Array:
@@ -70,6 +71,7 @@ class Drawing:
         """Left, right, bottom and top of what the robot reaches within its limits, with a margin; never empty."""
         random = np.random.default_rng(0)
         states = random.uniform(-self._limits, self._limits, (SAMPLES, len(self._limits)))
+        on_sphere(states, self._quaternions)
         ends = np.concatenate([np.zeros((1, 2)), self.segments(states).reshape(-1, 2)])
         low, high = ends.min(axis=0), ends.max(axis=0)
         margin = MARGIN * max(high - low) or 1.0

@@ -71,7 +71,7 @@ def of_one_sample(graph: Graph, function: Function, *rows: Any) -> tuple[Any, ..
 
 def _flat_power(base: Any, exponent: float) -> Any:
     """max(0, w)**p, all of whose derivatives are zero at w <= 0; those of `jnp.power` are 0 * inf there."""
-    closed = base > 0.0
+    closed = ~(base <= 0.0)  # also NaN, which stays
     return jnp.where(closed, jnp.power(jnp.where(closed, base, 1.0), exponent), 0.0)
 
 

@@ -34,6 +34,11 @@ def _rows(first, shape, *entries):
     like = first[:, 0] if first.shape[1] else first.new_empty(len(first))
     columns = [entry.expand_as(like) if torch.is_tensor(entry) else torch.full_like(like, entry) for entry in entries]
     return torch.stack(columns, -1).reshape(-1, *shape) if columns else first.new_empty((len(first), *shape))
+
+
+def _sign(a):
+    """-1, 0 or 1; NaN for NaN, for which torch.sign is 0."""
+    return torch.where(torch.isnan(a), a, torch.sign(a))
 '''
 
 _DYNAMICS = '''class _Dynamics(torch.autograd.Function):
@@ -84,7 +89,7 @@ def _function(program: Program, function: Function, wrapped: bool) -> str:
     def call(name: str, arguments: list[str]) -> str:
         if name in ("minimum", "maximum", "atan2"):
             arguments = [f"torch.full_like({first}[:, 0], {a})" if _is_number(a) else a for a in arguments]
-        return f"torch.{name}({', '.join(arguments)})"
+        return f"{'_sign' if name == 'sign' else f'torch.{name}'}({', '.join(arguments)})"
 
     text = Text(code, repr, call)
     body = [f"{code.names[entry.node]} = {entry.array}[..., {entry.index}]" for entry in code.entries]

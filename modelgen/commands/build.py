@@ -31,7 +31,7 @@ class Options:
     functions: Annotated[str | None, arg(metavar="NAME[,NAME]")] = None
     """Build only these functions. The artifact has affine_dynamics, dynamics, jacobians, hamiltonian_gradient,
     state_cost, action_cost, optimal_input and optimal_input_cost. A folder in it has mass_matrix, bias, gravity,
-    input_map, kinetic_energy, potential_energy and forward_kinematics; `mechanics` means all of these."""
+    input_map, reaction, kinetic_energy, potential_energy and forward_kinematics; `mechanics` means all of these."""
     most_operations: Annotated[int, Range(1, 10**9)] = MOST_OPERATIONS
     """Refuse a robot that is expected to have more operations than this."""
 

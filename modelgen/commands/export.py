@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
 from modelgen.errors import ModelError
 from modelgen.files import replacing, require_writable
+
+if TYPE_CHECKING:
+    from modelgen.loader import CompiledRobot
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,7 @@ class Options:
 
 def run(options: Options) -> None:
     """Write every target that has a folder."""
-    from modelgen.builder import export
-    from modelgen.derivation import model_file
+    from modelgen.backends import exported
     from modelgen.loader import load
 
     targets = {
@@ -56,9 +58,17 @@ def run(options: Options) -> None:
     is_file = options.model.endswith(".py")
     if is_file and options.generated:
         raise ModelError("--generated is for the name of a built robot, and a model file is built in memory.")
-    robot = model_file.load(options.model) if is_file else load(options.model, directory=options.generated)
+    robot = _built(options.model) if is_file else load(options.model, directory=options.generated)
     for target, folder in folders.items():
-        for name, content in export(robot, target).items():
+        for name, content in exported(robot.program, robot.metadata, target).items():
             with replacing(folder / name) as path:
                 path.write_bytes(content)
             print(f"{folder / name}  {len(content) / 1024:.0f} KiB")
+
+
+def _built(path: str) -> CompiledRobot:
+    """Robot of a model file, in memory. It takes SymPy, which an artifact does not need."""
+    from modelgen.builder import compile
+    from modelgen.derivation import model_file
+
+    return compile(model_file.load(path))

@@ -73,9 +73,8 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
                 next(iter(robot.rolls.values())).place,
             )
         drift = independent.jacobian(q[: len(robot.joints)]) * coordinate_rates
-        mass_matrix, force, input_matrix = rolled(
-            independent.jacobian(state), drift, mass_matrix, force.xreplace(robot.rates), input_matrix
-        )
+        force, input_matrix = force.xreplace(robot.rates), input_matrix.xreplace(robot.rates)
+        mass_matrix, force, input_matrix = rolled(independent.jacobian(state), drift, mass_matrix, force, input_matrix)
         named = tuple((symbol, value.xreplace(robot.rates)) for symbol, value in named)
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
     equations = EquationsOfMotion(

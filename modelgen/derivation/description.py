@@ -94,6 +94,9 @@ def content_hash(robot: Robot) -> str:
         content["commanded"] = [[each.coordinate.name, srepr(each.acceleration)] for each in robot.commanded]
     if robot.internal:
         content["flows"] = [[flow.state.name, srepr(flow.rate)] for flow in robot.flows]
+        task, internal = robot.declared_task, {state.symbol.name for state in robot.internal}
+        stated = [sorted(internal - task.unstated), sorted(internal - task.unstarted)]
+        content |= {"at rest": stated} if any(stated) else {}  # a stated zero is not the value that holds the target
     if robot.ignored:
         content["ignored"] = [[joint.symbol.name, joint.kind] for joint in robot.ignored]
     if robot.rolls:

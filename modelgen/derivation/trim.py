@@ -24,6 +24,7 @@ from modelgen.statement.robot import Robot
 REST = 1e-6  # of a speed's limit per second: a smaller drift counts as rest
 NEARLY = 1e-4  # weight of the size of the input in the search for the inputs that stay at a limit
 INSIDE = 0.9999  # share of the way from the middle to the trim at which a cost has its curvature, also at a limit
+STARTS = 12  # of Newton's method, besides zero
 ROUNDS = 30  # of Newton's method, where the forces are not affine in the states of first order
 LINEAR = 1e-5  # of a limit: how far a state of first order may be from a line over the bounds of a parameter
 STEEPEST = 1e3  # curvature of an action cost at the trim, as a multiple of its curvature at the middle of the range
@@ -41,23 +42,39 @@ class Trim:
 def find_trim(robot: Robot, equations: EquationsOfMotion, changed: Mapping[Symbol, float] | None = None) -> Trim:
     """The trim of the equations of motion. States in `free` of the task need not be held.
 
-    changed: values of parameters that are not nominal.
+    changed: values of parameters that are not nominal. Newton's method begins at zero states of first order. Where that
+    leads nowhere, as with a force that is the square of a current, it begins at others within their limits.
     """
-    declared = robot.declared_task
+    target = robot.declared_task.numbers.target
+    first = np.array(target[len(target) - len(equations.internal) :])
+    sought = [row for row, state in enumerate(equations.internal) if state.name in robot.declared_task.unstated]
+    found = _newton(robot, equations, first, sought, changed or {})
+    random, reach = np.random.default_rng(0), np.array([robot.limits[equations.internal[row]] for row in sought])
+    for _ in range(STARTS if sought and found.left.any() else 0):
+        start = first.copy()
+        start[sought] = random.uniform(-reach, reach)
+        other = _newton(robot, equations, start, sought, changed or {})
+        if not other.left.any():
+            return other
+    return found
+
+
+def _newton(
+    robot: Robot, equations: EquationsOfMotion, start: Array, sought: Sequence[int], changed: Mapping[Symbol, float]
+) -> Trim:
+    """The trim by Newton's method from states of first order `start` (n_z,), of which those `sought` are free."""
     ranges = np.array([each.range for each in robot.inputs]).reshape(-1, 2)
     nearest = np.clip(np.zeros(len(ranges)), ranges[:, 0], ranges[:, 1])
     moving = equations.velocities + equations.internal
-    held = np.array([symbol.name not in declared.numbers.free for symbol in moving])
+    held = np.array([symbol.name not in robot.declared_task.numbers.free for symbol in moving])
     limits = np.array([robot.limits[symbol] for symbol in moving])
-    sought = [row for row, state in enumerate(equations.internal) if state.name in declared.unstated]
     reach = np.array([robot.limits[equations.internal[row]] for row in sought])
     bounds = np.vstack([np.outer(reach, (-1.0, 1.0)), ranges])
     scale = (bounds[:, 1] - bounds[:, 0]) / 2
     low, high = bounds.T / scale
-    rest = np.array(declared.numbers.target[len(declared.numbers.target) - len(equations.internal) :])
-    left = np.zeros(len(moving))
+    rest, left = start.copy(), np.zeros(len(moving))
     for _ in range(ROUNDS if sought else 1):
-        drift, slope = _at_target(robot, equations, rest, sought, changed or {})
+        drift, slope = _at_target(robot, equations, rest, sought, changed)
         if not (np.isfinite(drift).all() and np.isfinite(slope).all()):
             return Trim(nearest, left, rest)  # the checks of the domain name the line
         drift = drift - slope[:, : len(sought)] @ rest[sought]
@@ -66,11 +83,16 @@ def find_trim(robot: Robot, equations: EquationsOfMotion, changed: Mapping[Symbo
         if solved is None:
             best = lsq_linear(A, b, (low, high)).x if len(scale) else np.zeros(0)
             left[held] = (A @ best - b) * limits[held]
-            return Trim(nearest, left, rest)
+            return Trim(nearest, left, start)
         before, rest[sought] = rest[sought].copy(), (solved * scale)[: len(sought)]
         if (np.abs(rest[sought] - before) <= REST * reach).all():
             break
-    return Trim((solved * scale)[len(sought) :], left, rest)
+    u = (solved * scale)[len(sought) :]
+    if sought:  # Newton's method may not have arrived
+        drift, slope = _at_target(robot, equations, rest, sought, changed)
+        drift += slope[:, len(sought) :] @ u
+        left[held] = np.where(np.abs(drift) > REST * limits, drift, 0.0)[held]
+    return Trim(u, left, rest)
 
 
 def smallest_solution(A: Array, b: Array, lower: Array, upper: Array) -> Array | None:

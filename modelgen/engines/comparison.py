@@ -94,13 +94,21 @@ def compare(
     """Compare kernels and mass matrix with the engine, at nominal parameters and random states of the whole domain.
 
     rebuilt: makes the engine at other parameters (p,), to compare the derivatives by the parameters. Raises ModelError
-    for a robot whose v is not dq/dt, that has closed loops, or that rolls.
+    for a robot whose v is not dq/dt, that has closed loops, that rolls, or that has states of first order or commanded
+    accelerations.
     """
     if robot.loops or robot.rolls:
         raise ModelError(
             "the other engine closes loops and holds wheels by stiff springs, so that its accelerations differ. Verify "
             "the robot with `modelgen verify NAME` alone.",
             robot.loops[0].place if robot.loops else next(iter(robot.rolls.values())).place,
+        )
+    unknown = [*(state.place for state in robot.internal), *(each.place for each in robot.commanded)]
+    if unknown:
+        raise ModelError(
+            "the other engine knows neither states of first order nor commanded accelerations. Verify the robot with "
+            "`modelgen verify NAME` alone, or compare a copy of the file without this line.",
+            unknown[0],
         )
     if robot.system and robot.system.own:
         coordinate = next(iter(robot.system.own))

@@ -102,7 +102,9 @@ def excite(robot: CompiledRobot, task: Task, generations: int, progress: Progres
     states = _motions(robot, task, best, task.centre[None])[:, 0, 0]
     information = informations(robot, task, best, states[:, None])[0]
     inputs = np.concatenate([best[:, 0], still[0]])
-    return Excitation(np.arange(count + 1) / rate, inputs, states, information, _after(task, information[None])[0])
+    return Excitation(
+        np.arange(count + 1) / rate, inputs, states, information, _after(robot, task, information[None])[0]
+    )
 
 
 def informations(robot: CompiledRobot, task: Task, inputs: Array, states: Array) -> Array:
@@ -137,9 +139,14 @@ def informations(robot: CompiledRobot, task: Task, inputs: Array, states: Array)
     return task.weight * np.asarray(np.einsum("kwcia,kwcib->cab", J, J, optimize=True))
 
 
-def _after(task: Task, informations: Array) -> Array:
+def _sought(robot: CompiledRobot) -> list[int]:
+    """Indices of the parameters that are no references, which no recording shows."""
+    return [i for i, name in enumerate(robot.parameter_names) if name not in robot.metadata.references]
+
+
+def _after(robot: CompiledRobot, task: Task, informations: Array) -> Array:
     """Expected sets (C, p, p): the known one combined with new information."""
-    size = float(chdtri(len(task.centre), 1 - LEVEL))
+    size = float(chdtri(len(_sought(robot)), 1 - LEVEL))
     root = np.linalg.cholesky(task.shape)
     seen = root.T @ informations @ root / size
     inverse = np.linalg.inv(np.eye(len(root)) + (seen + seen.swapaxes(1, 2)) / 2)
@@ -154,7 +161,7 @@ def _costs(robot: CompiledRobot, task: Task, inputs: Array, thetas: Array) -> Ar
     inside = outside <= 0
     if inside.any():
         states = motions[:, inside, 0]
-        volume = np.linalg.slogdet(_after(task, informations(robot, task, inputs[:, inside], states)))[1]
+        volume = np.linalg.slogdet(_after(robot, task, informations(robot, task, inputs[:, inside], states)))[1]
         costs[inside] = volume + REST * _unrest(robot, task, states[-1])
     return np.asarray(costs)
 
@@ -307,7 +314,7 @@ def experiment(
             f"--seconds {seconds:g} is shorter than a window of the identification, {window:g} s. Write longer "
             f"--seconds, or a shorter --window here and in `modelgen identify`."
         )
-    if not (robot.parameter_names and robot.input_names):
+    if not (_sought(robot) and robot.input_names):
         raise ModelError(f"`{robot.name}` has no parameters to identify, or no inputs to excite it with.")
     if highest > rate / 4:
         raise ModelError(
@@ -343,12 +350,13 @@ def _start(robot: CompiledRobot, changed: Mapping[str, float]) -> Array:
 def text(robot: CompiledRobot, task: Task, excitation: Excitation) -> str:
     """Half widths of the set before and after, combinations from the one that shrinks most, and the motion's extent."""
     before, after = (np.sqrt(np.diag(shape)) for shape in (task.shape, excitation.shape))
-    wide = max(len(name) for name in robot.parameter_names)
+    own, wide = _sought(robot), max(len(name) for name in robot.parameter_names)
     lines = [f"{'half width of':<{wide + 2}}  {'before':>10}  {'expected':>10}"]
-    for parameter, old, new in zip(robot.metadata.parameters, before, after, strict=True):
-        lines.append(f"  {parameter.name:<{wide}}  {old:>10.3g}  {new:>10.3g} {parameter.unit}")
-    for factor, change in combinations(task.shape, excitation.shape):
-        words = in_words(robot.parameter_names, change, task.centre)
+    for i in own:
+        parameter = robot.metadata.parameters[i]
+        lines.append(f"  {parameter.name:<{wide}}  {before[i]:>10.3g}  {after[i]:>10.3g} {parameter.unit}")
+    for factor, change in combinations(*(shape[np.ix_(own, own)] for shape in (task.shape, excitation.shape))):
+        words = in_words([robot.parameter_names[i] for i in own], change, task.centre[own])
         shown = f"{factor:.3g} times narrower" if factor > HIDDEN else "not seen in this motion"
         lines.append(f"{words}: {shown}")
     largest, states = np.abs(excitation.states).max(axis=0), robot.metadata.states

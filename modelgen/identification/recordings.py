@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from modelgen.arrays import Array
 from modelgen.errors import ModelError, Place, suggestion
 from modelgen.identification.columns import NUMBER, Expression, columns, expression
-from modelgen.metadata import TIME, Metadata, Rotation, State, Tangent, turn_between
+from modelgen.metadata import RATE, TIME, Metadata, Rotation, State, Tangent, turn_between
 
 ROWS = 10  # fewest rows of a recording
 BEYOND = 10.0  # a value this many times its limit is in another unit
@@ -68,9 +68,7 @@ def read_all(paths: Sequence[Path], pairs: Sequence[str], robot: Metadata) -> li
     Raises ModelError as `columns` and `read` do, for no file, and for two files with the same content.
     """
     if not paths:
-        raise ModelError(
-            f"no recording is named: the command needs LOG.csv, as in `modelgen identify {robot.name} a.csv`."
-        )
+        raise ModelError(f"no recording is named: the command needs LOG.csv, as in `{robot.name} a.csv b.csv`.")
     where = columns(pairs, robot)
     recordings = [read(path, robot, where) for path in paths]
     hashes = [recording.sha256 for recording in recordings]
@@ -338,12 +336,8 @@ def _check_frame(recording: Recording, rotation: Rotation) -> None:
 
 
 def _slopes(recording: Recording, robot: Metadata) -> list[tuple[str, State, Array]]:
-    """Name, state of the rate, and mean rates over SPAN of every coordinate, and of every turn of a rotation.
-
-    A robot whose speeds are no rates has none.
-    """
-    if robot.quasi_velocity:
-        return []
+    """Name, state of the rate, and mean rates over SPAN of every coordinate whose rate is an entry of the state, and of
+    every turn of a rotation."""
     tangent, (first, last) = Tangent(robot), _spans(recording.time)
     states, places = tangent.plain
     changes = np.empty((len(first), tangent.size))
@@ -352,7 +346,9 @@ def _slopes(recording: Recording, robot: Metadata) -> list[tuple[str, State, Arr
         q = recording.states[:, rotation.quaternion]
         changes[:, turned] = turn_between(q[first], q[last])[0]
     slopes = changes / (recording.time[last] - recording.time[first])[:, None]
-    return list(zip(tangent.names[: robot.pose], robot.states[robot.velocities], slopes.T, strict=False))
+    rates = {state.name: state for state in robot.states[robot.velocities]}
+    moving = zip(tangent.names[: robot.pose], slopes.T, strict=False)
+    return [(name, rates[f"{name}{RATE}"], slope) for name, slope in moving if f"{name}{RATE}" in rates]
 
 
 def _largest(values: Array) -> float:

@@ -92,7 +92,7 @@ class _Reader:
         model = self._model
         for joint in self._moving:
             stiffness = float(model.jnt_stiffness[joint])
-            if stiffness and not self._off("mjDSBL_SPRING"):
+            if stiffness:
                 rest = float(model.qpos_spring[model.jnt_qposadr[joint]])
                 forces.passive.append(Passive(self._sum({joint: 1.0}).along, stiffness, rest))
 
@@ -119,14 +119,14 @@ class _Reader:
             if model.tendon_limited[tendon]:
                 compiled.leave_out("ranges of tendons", elements[tendon])
             lower, upper = model.tendon_lengthspring[tendon]
-            stiffness = 0.0 if self._off("mjDSBL_SPRING") else float(model.tendon_stiffness[tendon])
+            stiffness = float(model.tendon_stiffness[tendon])
             curved = np.abs([*model.tendon_stiffnesspoly[tendon], *model.tendon_dampingpoly[tendon]]).max(initial=0)
             if (stiffness and lower != upper) or curved or model.tendon_springyield[tendon]:
                 compiled.leave_out("springs and dampers of tendons that are not linear", elements[tendon])
                 stiffness = 0.0 if lower != upper else stiffness
             length = self._sum(terms)
             losses = dict(
-                damping=0.0 if self._off("mjDSBL_DAMPER") else float(model.tendon_damping[tendon]),
+                damping=float(model.tendon_damping[tendon]),
                 friction=float(model.tendon_frictionloss[tendon]),
                 armature=float(model.tendon_armature[tendon]),
             )

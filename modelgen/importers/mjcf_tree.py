@@ -79,6 +79,7 @@ def compile_file(path: Path) -> Compiled:
             spec = mujoco.MjSpec.from_file(str(path))
             _remove_drawings(mujoco, spec)
             model = spec.compile()
+            _switch_off(mujoco, model)
     except (ValueError, OSError, RuntimeError) as error:
         words = " ".join(str(error).split())
         found = LINE.search(words)
@@ -86,6 +87,26 @@ def compile_file(path: Path) -> Compiled:
             f"MuJoCo cannot read the file: {words.rstrip('.')}.", Place(str(path), int(found[1]) if found else 1)
         ) from error
     return Compiled(path, mujoco, spec, model)
+
+
+#: Arrays of the model without effect where all of these flags are disabled. Without passive forces, MuJoCo compensates
+#: no gravity either.
+DISABLED = {
+    ("DAMPER",): ("dof_damping", "dof_dampingpoly", "tendon_damping", "tendon_dampingpoly"),
+    ("SPRING",): ("jnt_stiffness", "jnt_stiffnesspoly", "tendon_stiffness", "tendon_stiffnesspoly"),
+    ("DAMPER", "SPRING"): ("body_gravcomp",),
+    ("FRICTIONLOSS",): ("dof_frictionloss", "tendon_frictionloss"),
+    ("EQUALITY",): ("eq_active0",),
+    ("CONSTRAINT",): ("dof_frictionloss", "tendon_frictionloss", "eq_active0"),
+}
+
+
+def _switch_off(mujoco: Any, model: Any) -> None:
+    """Make zero what the flags of the file disable, so that no reader of the model needs to know them."""
+    for flags, names in DISABLED.items():
+        if all(model.opt.disableflags & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag}")) for flag in flags):
+            for name in names:
+                getattr(model, name)[:] = 0
 
 
 def _remove_drawings(mujoco: Any, spec: Any) -> None:

@@ -21,6 +21,7 @@ UNIT = 1.2e-16  # relative error of an operation that is rounded once
 LIBRARY = 2e-15  # relative error of other functions: nine units in the last place
 PADDING = 1 + 2e-15  # of a radius, for the rounding of its own few operations
 TINY = 1e-300  # absolute error of an operation that underflows
+CHANGED = 0.25  # radius of a sign above which it changes in the box: it is 0, 1/2 or 1, up to rounding
 
 Ball = tuple[Node, Node]  # midpoint and radius
 
@@ -29,7 +30,8 @@ def affine(program: Program, roots: Sequence[Node], variables: Sequence[Node]) -
     """The function `enclosure` (middle (d,), radius (d,)) -> middles (k,), slopes (k, d), rests (k,) of k roots.
 
     For |t| <= 1 and x = middle + radius t, the roots at x are within `rests` of middles + slopes (x - middle). The
-    mean value theorem says so: rests = sum_j |f_j(box) - f_j(middle)| radius_j, of second order in the radius.
+    mean value theorem says so: rests = sum_j |f_j(box) - f_j(middle)| radius_j, of second order in the radius. It does
+    not hold where a sign changes in the box: the rests then follow from the values of the box alone.
     variables: the d inputs that the roots depend on. Raises ModelError for an operation that has no rule.
     """
     source = Graph()
@@ -52,6 +54,10 @@ def affine(program: Program, roots: Sequence[Node], variables: Sequence[Node]) -
             graph.mul(_distance(graph, over_box(slope[k]), at[0]), r)
             for slope, at, r in zip(slopes, steep, radius, strict=True)
         )
+        jumps = [node for node in source.reachable([root]) if source.operations[node].kind == "sign"]
+        changes = [graph.sub(over_box(node)[1], graph.constant(CHANGED)) for node in jumps]
+        unknown = graph.sum(graph.call("maximum", change, graph.zero) for change in changes)
+        bent = graph.add(bent, graph.mul(graph.constant(1 / TINY), unknown))
         tilted = graph.sum(graph.mul(graph.call("abs", at[0]), r) for at, r in zip(steep, radius, strict=True))
         wide = graph.add(_distance(graph, natural, point[0]), tilted)
         middles.append(point[0])

@@ -46,6 +46,7 @@ _RESERVED = (
     "auto break case char const continue default do double else enum extern float for goto if inline int long register "
     "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while R I complex "
     "sin cos tan asin acos atan atan2 sinh cosh sqrt pow fabs NAN INFINITY HUGE_VAL HUGE_VALF HUGE_VALL "
+    "sinf cosf asinf acosf atanf atan2f sinhf coshf tanhf expf logf log1pf sqrtf powf fabsf isnan "
     "math_errhandling MATH_ERRNO MATH_ERREXCEPT FP_NAN FP_INFINITE FP_ZERO FP_SUBNORMAL FP_NORMAL FP_FAST_FMA "
     "FP_FAST_FMAF FP_FAST_FMAL FP_ILOGB0 FP_ILOGBNAN "
     # what compilers define unless an option forbids it

@@ -258,12 +258,12 @@ class Graph:
         return self._closure(roots, lambda node: self.operations[node].arguments)
 
     def is_flat_power(self, node: Node) -> bool:
-        """Whether a node is max(0, w)**p with a constant p > 1, as the force of a contact that may be open."""
+        """Whether a node is max(0, w)**p with a constant p > 0, as the force of a contact that may be open."""
         operation = self.operations[node]
         if operation.kind != "pow":
             return False
         base, exponent = (self.operations[argument] for argument in operation.arguments)
-        constant = exponent.kind == "constant" and exponent.value is not None and exponent.value > 1
+        constant = exponent.kind == "constant" and exponent.value > 0
         return constant and base.kind == "maximum" and self.zero in base.arguments
 
     def dependencies(self, node: Node) -> tuple[Node, ...]:

@@ -1,8 +1,9 @@
 """The proof that a state cost is never negative.
 
 The cost is a sum of parts that share no symbol. Each part is compared with its own value at the target. Either the
-graph shows that the part is a sum of squares, or there is a box about the target in which its Hessian is positive
-definite. The target is then the minimum in this box, because the slope there is zero; outside, boxes are tested.
+graph shows that the part is a sum of squares, or there is a box about the target in which its slope does not jump and
+its Hessian is positive definite. The target is then the minimum in this box, because the slope there is zero; outside,
+boxes are tested.
 """
 
 from __future__ import annotations
@@ -104,6 +105,7 @@ def _convex(part: Quantity, states: Sequence[int], target: Array) -> tuple[Array
     if any(np.abs(bound[:, states]).max() > ROUNDING * steepest for bound in part.slopes(lower[None], upper[None])):
         return None
     graph, slopes = part.graph, [part.gradient[k] for k in states]
+    signs = part.within.signs(slopes)  # of a kink, whose Hessian does not tell of it
     columns = [forward(graph, slopes, part.inputs[k]) for k in states]
     entries = [columns[j][i] for i in range(len(states)) for j in range(len(states))]
     share = 1.0
@@ -112,7 +114,8 @@ def _convex(part: Quantity, states: Sequence[int], target: Array) -> tuple[Array
         low, high = (
             end.reshape(len(states), len(states)) for end in part.within.bounds(entries, lower[None], upper[None])
         )
-        if _positive_definite((low + high) / 2, (high - low) / 2):
+        smooth = not part.within.changing(signs, lower[None], upper[None]).any()
+        if smooth and _positive_definite((low + high) / 2, (high - low) / 2):
             return lower[states], upper[states]
         share /= 2
     return None

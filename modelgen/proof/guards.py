@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sympy import Basic, Dummy, Expr, S, Symbol, cos, exp, pi, postorder_traversal, sin
 
 from modelgen.arrays import Array
@@ -172,6 +173,17 @@ class Nodes:
         solved = [loop.enclosed(lower, upper) for loop in self.loops]
         low, high = (np.hstack([end, *(pair[k] for pair in solved)]) for k, end in enumerate((lower, upper)))
         return enclosures(self.graph, nodes, self.arguments, low, high)
+
+    def signs(self, nodes: Sequence[Node]) -> list[Node]:
+        """The signs that nodes contain. Where one changes, the nodes may jump, which their derivatives do not tell."""
+        return [node for node in self.graph.reachable(nodes) if self.graph.operations[node].kind == "sign"]
+
+    def changing(self, signs: Sequence[Node], lower: Array, upper: Array) -> NDArray[np.bool_]:
+        """Whether one of the signs changes in a box, (N,)."""
+        if not signs:
+            return np.zeros(len(lower), np.bool_)
+        low, high = self.bounds(signs, lower, upper)
+        return np.asarray((low != high).any(axis=1))
 
 
 def nodes_of(expressions: Sequence[Expr], whole: Domain, definitions: Sequence[Definition] = ()) -> Nodes:

@@ -22,6 +22,7 @@ from modelgen.proof.guards import Domain, Quantity
 from modelgen.proof.loops import EnclosedLoop
 
 BOXES = 4096  # tested at once
+STEEPEST = 1e250  # in place of a slope that does not exist
 NARROWEST = 2.0**-40  # of the domain's width; a narrower box is not halved
 
 
@@ -102,17 +103,21 @@ def positive(quantity: Quantity, zero: bool, slack: float = 0.0) -> Judge:
     """Judge of a quantity that must be positive, or not negative if `zero`. A value below -slack violates it.
 
     The bounds are those of the graph and those of the mean value theorem, f(c) + f'(box) (box - c). If the slope along
-    a side has one sign, the minimum is at one end of that side, and the box shrinks to that end.
+    a side has one sign, the minimum is at one end of that side, and the box shrinks to that end. Neither holds in a box
+    in which the quantity may jump.
     """
+    signs = quantity.within.signs([quantity.node])
 
     def judge(boxes: Boxes) -> Judgement:
         with np.errstate(all="ignore"):
+            jumps = quantity.within.changing(signs, boxes.lower, boxes.upper)[:, None]
             low, high = quantity.slopes(boxes.lower, boxes.upper)
-            upper = np.where(low >= 0, boxes.lower, boxes.upper)
-            lower = np.where((high <= 0) & (low < 0), boxes.upper, boxes.lower)
+            upper = np.where((low >= 0) & ~jumps, boxes.lower, boxes.upper)
+            lower = np.where((high <= 0) & (low < 0) & ~jumps, boxes.upper, boxes.lower)
             least = quantity.enclosure(lower, upper)[0]
             centre, radius = (lower + upper) / 2, (upper - lower) / 2 * (1 + 1e-15)
             doubt = np.maximum(np.abs(low), np.abs(high)) * radius
+            doubt = np.where(jumps, STEEPEST * radius, doubt)
             at_centre, most = quantity.enclosure(centre, centre)
             least = np.fmax(least, at_centre - doubt.sum(axis=1) * (1 + 1e-14))
             holds = (least >= 0) if zero else (least > 0)

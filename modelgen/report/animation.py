@@ -6,6 +6,7 @@ import math
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +14,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from modelgen.arrays import Array, runge_kutta_step
+from modelgen.arrays import Array, on_sphere, runge_kutta_step
 from modelgen.commandline import number
 from modelgen.errors import ModelError
 from modelgen.files import replacing
 from modelgen.gif import FRAMES, moving_axes, pictures, save_gif
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Tangent
 
 LEAN = 0.1  # distance of every coordinate from the target, as a share of its limit; the default start
 SIZE, DPI = 4.0, 80  # larger side in inches, dots per inch
@@ -38,21 +40,25 @@ class Signal:
 def signal(name: str, text: str) -> Signal:
     """The signal `2` (a constant) or `2@0.5` (amplitude and frequency in Hz). Raises ModelError for other text."""
     amplitude, at, frequency = text.partition("@")
-    if at and (not frequency or number("--input", name, frequency) <= 0):
+    size, hertz = number("--input", name, amplitude), 0.0
+    with suppress(ModelError):  # of a text that is no number; the message below shows the whole
+        hertz = number("--input", name, frequency)
+    if at and hertz <= 0.0:
         raise ModelError(f"--input {name}={text} has no frequency above zero. Write --input {name}={amplitude}@0.5.")
-    return Signal(number("--input", name, amplitude), number("--input", name, frequency) if at else 0.0)
+    return Signal(size, hertz)
 
 
 def leaning(robot: CompiledRobot) -> Array:
-    """The target with every coordinate changed by a share of its limit, (n,)."""
-    states = robot.metadata.states
-    away = [LEAN * state.limit if state.kind == "position" else 0.0 for state in states]
-    return np.array(robot.metadata.task.target) + away
+    """The target with every coordinate changed by a share of its limit, (n,); a rotation about all axes."""
+    tangent = Tangent(robot.metadata)
+    away = np.where(np.arange(tangent.size) < robot.metadata.pose, LEAN * tangent.limits, 0.0)
+    return tangent.moved(np.array(robot.metadata.task.target), away)
 
 
 def rollout(robot: CompiledRobot, start: Array, inputs: Mapping[str, Signal], seconds: float) -> Array:
     """States (frames, n) at nominal parameters, by the classical Runge-Kutta method at the simulation rate.
 
+    Quaternions are scaled to length one, also those of the start.
     robot: of a backend that takes NumPy arrays. Raises ModelError if the motion does not stay finite.
     """
     steps = max(1, round(robot.metadata.task.simulation_rate / FRAMES))
@@ -63,11 +69,14 @@ def rollout(robot: CompiledRobot, start: Array, inputs: Mapping[str, Signal], se
         xdot: Array = robot.dynamics(x, np.array([[signal(time) for signal in signals]]))
         return xdot
 
-    x, states = start[None].copy(), [start]
+    x, quaternions = start[None].copy(), [rotation.quaternion for rotation in robot.metadata.rotations]
+    on_sphere(x, quaternions)
+    states = [x[0]]
     with np.errstate(all="ignore"):
         for count in range(round(seconds * FRAMES) * steps):
             time = count * step
             x = runge_kutta_step(rate, x, time, step)
+            on_sphere(x, quaternions)
             if not np.isfinite(x).all():
                 raise ModelError(
                     f"`{robot.name}` exceeds the range of floating-point numbers after {time:.2f} s. Choose another "

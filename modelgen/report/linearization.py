@@ -106,12 +106,20 @@ def _rest(robot: CompiledRobot, start: Array, free: list[int]) -> tuple[Array, A
                     "at zero: its equilibrium has other speeds, which are not searched. Linearize it with "
                     "modelgen.load(...).jacobians at a state of your own."
                 )
-            return x, u
+            return x, _smallest(robot, B[rates], u)
         step = np.linalg.lstsq(np.hstack([slope[rates][:, free], B[rates]]) * limits, -left, rcond=1e-12)[0]
         step *= limits * min(1.0, 1 / max(float(np.abs(step).max()), 1e-300))
         x[free] += step[: len(free)]
         u += step[len(free) :]
     return None
+
+
+def _smallest(robot: CompiledRobot, B: Array, u: Array) -> Array:
+    """The inputs (m,) nearest to zero, in units of half ranges, with the same B u; `u` where they exceed a limit."""
+    reach = np.asarray(robot.input_limits)
+    nearest = np.asarray(reach * np.linalg.lstsq(B * reach, B @ u, rcond=1e-12)[0])
+    within = np.abs(nearest - np.asarray(robot.input_middle)) <= reach * (1 + 1e-9)
+    return nearest if within.all() else u
 
 
 def _affine(robot: CompiledRobot, x: Array, u: Array) -> tuple[Array, Array, Array]:

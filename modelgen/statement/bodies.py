@@ -115,8 +115,8 @@ def push(check: Terms, links: Sequence[Link], link: object, force: object, at: o
     """
     own = _require_link(link, links, "the force acts on", "robot.push(LINK, (fx, fy, fz))")
     name = own.name
-    f = _vector(force, f"force on `{name}`", "N", check, "qvu")
-    t = _vector(torque, f"torque on `{name}`", "N m", check, "qvu")
+    f = _vector(force, f"force on `{name}`", "N", check, "qvzu")
+    t = _vector(torque, f"torque on `{name}`", "N m", check, "qvzu")
     t = t + _vector(at, f"point of the force on `{name}`", "m", check).cross(f)
     loads: list[Load] = []
     body: Link | None = own

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from keyword import iskeyword
 
-from sympy import Abs, Basic, Expr, Heaviside, I, Max, Min, Symbol, nan, oo, preorder_traversal, sign, sympify, zoo
+from sympy import Abs, Basic, Expr, Heaviside, I, Max, Min, Pow, Symbol, nan, oo, preorder_traversal, sign, sympify, zoo
 from sympy.core.function import AppliedUndef
 from sympy.core.sympify import SympifyError
 
@@ -233,6 +233,8 @@ def expression(value: object, what: str) -> Expr:
             "value of robot.revolute(...) or robot.prismatic(...), and its `.rate` for the velocity."
         )
     check_finite(result, what)
+    if any(map(_is_whole, result.atoms(Pow))):
+        result = result.replace(_is_whole, lambda power: power.base ** int(power.exp))
     extreme = next((node for node in preorder_traversal(result) if _is_extreme(node)), None)
     if extreme is not None:
         raise mistake(
@@ -266,6 +268,11 @@ def check_smooth(term: Expr, what: str) -> None:
             "smooth form: sqrt(y**2 + 1e-6) for Abs(y), tanh(y / 0.01) for sign(y), (y + sqrt(y**2 + 1e-6)) / 2 for "
             "Max(0, y). Or write the force itself with robot.apply(coordinate, force)."
         )
+
+
+def _is_whole(node: Basic) -> bool:
+    """Whether it is a power whose exponent is a whole number with a decimal point, as x**2.0: it is no root."""
+    return isinstance(node, Pow) and node.exp.is_Float and float(node.exp).is_integer() and abs(node.exp) <= POWER
 
 
 def _is_extreme(node: Basic) -> bool:

@@ -184,7 +184,8 @@ class Declarations:
     ) -> Coordinate:
         """Declare an angle (rad). A continuous angle turns without end and has the limit pi.
 
-        rate_limit (rad/s) is left out only where robot.mechanics replaces the rate by another speed.
+        rate_limit (rad/s) is left out where another speed replaces the rate (robot.mechanics, robot.roll), and of a
+        dependent coordinate of robot.loop.
         """
         flag(continuous, f"continuous of `{name}`")
         if continuous == (limit is not None):

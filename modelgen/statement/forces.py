@@ -214,6 +214,7 @@ class Forces(Declarations):
         if declared.symbol in self.lagged:
             raise mistake(f"the input `{command}` has a lag already; keep one of the two.")
         terms = [(load.force, load.place) for load in self.loads] + [(flow.rate, flow.place) for flow in self.flows]
+        terms += [(each.acceleration, each.place) for each in self.commanded]
         terms += [(term, self.system.place) for term in self.system.terms] if self.system else []
         for term, place in terms:
             if declared.symbol in term.free_symbols:

@@ -174,6 +174,7 @@ ALLOWED = {
     "qt": "it may depend on coordinates, turns of ball joints and parameters only.",
     "qv": "it may depend on coordinates, rates and parameters, not on an input. " + _ACTING,
     "qvz": "it may depend on states and parameters, not on an input. " + _ACTING,
+    "qvzu": "it may depend on states, inputs and parameters. A turn is no state: write the joint's `rotation`.",
 }
 
 
@@ -204,7 +205,7 @@ class Terms:
             allowed |= {state.symbol for state in declared.internal}
         if "u" in may_contain:
             allowed |= {declared_input.symbol for declared_input in declared.inputs}
-        check_symbols(term, what, allowed, declared.symbols, ALLOWED.get(may_contain, ""))
+        check_symbols(term, what, allowed, declared.symbols, ALLOWED[may_contain])
         fixed = {parameter.symbol: Float(parameter.value) for parameter in declared.parameters if parameter.fixed}
         check_finite(term.xreplace(fixed), what)
         if unit is not None and not term.is_number:

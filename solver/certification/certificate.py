@@ -134,7 +134,7 @@ def certify(
     warn_unfinished(run)
     experiment = Experiment(policy_reference(run, generated), specification, executor)
     trained = kind_of(run_folder(run)).command == "train"
-    solution = load_solution(run, generated) if trained else None
+    solution = load_solution(run, generated, contexts=True) if trained else None
     announce("independent rollouts for the bound, and at the same time the search for the worst case")
     value = None if solution is None else solution.value
 

@@ -68,7 +68,7 @@ def checkpoint_hash(run: str | Path) -> str:
 def play(run: str | Path, experiment: Experiment, x: Tensor, theta: Tensor, noise: int) -> Counterexample:
     """Counterexample from one start x (n,) with theta (p,). In a batch, the last digits may differ."""
     spec, robot = experiment.specification, experiment.problem.robot
-    problem, act, _ = experiment.policy.load(contexts=spec.conditions.told)
+    problem, act, _ = experiment.policy.load(contexts=True)
     result = roll_out(problem, act, spec.conditions, x[None], theta[None], noise)
     return Counterexample(
         run=str(run) if is_shipped(run) else str(Path(run).resolve()),
@@ -86,8 +86,7 @@ def play(run: str | Path, experiment: Experiment, x: Tensor, theta: Tensor, nois
 
 def replay(counterexample: Counterexample, generated: str | None = None) -> tuple[Problem, Rollouts]:
     """Problem and rollout of a counterexample, repeated. Raises SolverError if checkpoint or robot have changed."""
-    contexts = counterexample.conditions.told
-    problem, act, _ = load_rollout_policy(counterexample.run, generated, contexts=contexts)
+    problem, act, _ = load_rollout_policy(counterexample.run, generated, contexts=True)
     if checkpoint_hash(counterexample.run) != counterexample.checkpoint:
         raise SolverError(f"the checkpoint of {counterexample.run} has changed since; certify the run again")
     robot = problem.robot

@@ -31,19 +31,33 @@ def roll_out(
 ) -> Rollouts:
     """Rollouts from x (N, n) with the parameters theta (N, p). noise: seeds (N,) of the plant's noise.
 
-    A policy that is told parameters is told the observer's estimates, and the nominal values of those that it does not
-    estimate.
+    A policy that is told parameters is told the references, the observer's estimates, and the nominal values of what it
+    does not estimate.
 
-    Raises SolverError if a state becomes infinite or NaN.
+    Raises SolverError if a state becomes infinite or NaN, and for a reference out of its range.
     """
     plant = make_plant(conditions.plant, problem, theta, conditions.effects, noise)
     observer, estimate = conditions.observer, conditions.estimate
-    rows = problem.told(x, problem.theta)
+    rows = told(problem, x, theta)
     result = rollouts(problem, act, rows, plant, conditions.horizon, observer, estimate=estimate)
     broken = torch.nonzero(~torch.isfinite(result.returns))
     if len(broken):
         raise left_all_bounds(problem, theta[int(broken[0])])
     return replace(result, x=result.x[..., : x.shape[1]])
+
+
+def told(problem: Problem, x: Tensor, theta: Tensor) -> Tensor:
+    """Rows (N, n + k) of the states x (N, n) of robots with theta (N, p), of which the policy is told the references.
+
+    Raises SolverError for a reference out of its range.
+    """
+    if problem.context is None:
+        return x
+    context = problem.context
+    unknown = {name for i, name in enumerate(context.names) if i not in context.references}
+    for end in (theta.amin(0), theta.amax(0)):
+        context.require_within(end, apart_from=unknown)
+    return problem.told(x, context.with_references(problem.theta, theta))
 
 
 def noises(size: int, seed: int, purpose: Purpose) -> NDArray[np.int64]:
@@ -65,7 +79,7 @@ def portion(
     """Returns (N,) and failures (N,) of rollouts from x (N, n) with theta (N, p), both float32: the function of a
     job."""
     with serial_torch():
-        problem, act, _ = policy.load(contexts=conditions.told)
+        problem, act, _ = policy.load(contexts=True)
         result = roll_out(problem, act, conditions, torch.from_numpy(x), torch.from_numpy(theta), noise)
         return result.returns.double().numpy(), failure.failed(result)
 
@@ -86,7 +100,7 @@ class Experiment:
         at_once: int = 512,
     ) -> None:
         self.policy, self.executor, self.at_once = policy, executor or Here(), at_once
-        self.problem, _, self.label = policy.load()
+        self.problem, _, self.label = policy.load(contexts=True)
         self.specification = read(specification, self.problem, policy.run)
 
     def outcomes(

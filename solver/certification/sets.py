@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -156,10 +157,11 @@ class InEllipsoid:
 
 @dataclass(frozen=True)
 class Distribution:
-    """Starts and parameters, independent of each other."""
+    """Starts and parameters, independent of each other but for starts that parameters move."""
 
     starts: Part
     parameters: Part
+    moved: Array | None = None  # (p, n) what a unit of every parameter, from its nominal value, adds to the start
 
     @cached_property
     def search(self) -> Array:
@@ -176,6 +178,8 @@ class Distribution:
         first = len(self.starts.search)
         x = torch.from_numpy(np.ascontiguousarray(self.starts(z[:, :first]), np.float32))
         theta = torch.from_numpy(np.ascontiguousarray(self.parameters(z[:, first:]), np.float32))
+        if self.moved is not None:
+            x = x + (theta - problem.theta) @ theta.new_tensor(self.moved)
         return problem.confine(x), theta
 
 
@@ -186,30 +190,36 @@ def starts(table: TomlTable, problem: Problem) -> Part:
     and for one beyond a state limit.
     """
     metadata, task = problem.robot.metadata, problem.robot.metadata.task
-    target, turning = np.array(task.target), list(metadata.turning)
-    bounds = np.array([(-state.limit, state.limit) for state in metadata.states])
     entry = table.content.get("starts", "task")
-    reach: dict[str, float] = {rotation.name: rotation.limit for rotation in metadata.rotations}
     if entry == "task":
         mean, deviation = np.array(task.start_mean), np.array(task.start_deviation)
         spreads = [float(deviation[rotation.coordinate]) for rotation in metadata.rotations]
-        deviation[turning] = 0.0
+        deviation[list(metadata.turning)] = 0.0
         part: Part = Gaussian(mean, deviation)
         for rotation, spread in zip(metadata.rotations, spreads, strict=True):
             size = None if spread >= UNIFORM else spread
             part = Turned(part, rotation, mean[rotation.quaternion], size, np.pi)
         return part
-    if entry != "domain":
-        bounds, reach = _box_of_starts(table, problem, bounds)
+    return domain(problem) if entry == "domain" else domain(problem, *_box_of_starts(table, problem))
+
+
+def domain(problem: Problem, bounds: Array | None = None, reach: Mapping[str, float] = MappingProxyType({})) -> Part:
+    """Uniform distribution over the state domain, or between bounds (n, 2) of its states and within the angles `reach`
+    of its rotations from the target, by name."""
+    metadata = problem.robot.metadata
+    target, turning = np.array(metadata.task.target), list(metadata.turning)
+    if bounds is None:
+        bounds = np.array([(-state.limit, state.limit) for state in metadata.states])
     bounds[turning] = target[turning, None]
-    part = Uniform(bounds[:, 0], bounds[:, 1])
+    part: Part = Uniform(bounds[:, 0], bounds[:, 1])
     for rotation in metadata.rotations:
-        part = Turned(part, rotation, target[rotation.quaternion], None, reach[rotation.name])
+        most = reach.get(rotation.name, rotation.limit)
+        part = Turned(part, rotation, target[rotation.quaternion], None, most)
     return part
 
 
-def _box_of_starts(table: TomlTable, problem: Problem, bounds: Array) -> tuple[Array, dict[str, float]]:
-    """Intervals (n, 2) of the states, those in `bounds` for quaternions, and the largest angle of every rotation."""
+def _box_of_starts(table: TomlTable, problem: Problem) -> tuple[Array, dict[str, float]]:
+    """Intervals (n, 2) of the states, zeros for quaternions, and the largest angle of every rotation."""
     metadata, entry = problem.robot.metadata, table.content["starts"]
     states = {i: state for i, state in enumerate(metadata.states) if i not in metadata.turning}
     names = [state.name for state in states.values()] + [rotation.name for rotation in metadata.rotations]
@@ -224,7 +234,7 @@ def _box_of_starts(table: TomlTable, problem: Problem, bounds: Array) -> tuple[A
         turned = {rotation.name for rotation in metadata.rotations}
         size = "its largest angle from the target in rad" if missing[0] in turned else "[lowest, highest]"
         raise table.mistake("starts", f"has no interval for {', '.join(missing)}; write {missing[0]} = {size}")
-    result = bounds.copy()
+    result = np.zeros((len(metadata.states), 2))
     for i, state in states.items():
         low, high = result[i] = box.interval(state.name)
         if not state.continuous and max(abs(low), abs(high)) > state.limit:

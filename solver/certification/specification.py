@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modelgen.errors import suggestion
 from solver.certification.sets import Distribution, parameters, starts
@@ -78,11 +79,6 @@ class Conditions:
     estimate: tuple[str, ...]  # parameters that the observer estimates: names, or `all`
     horizon: float  # s
 
-    @property
-    def told(self) -> bool:
-        """Whether a policy that can be told parameters is told the observer's estimates."""
-        return bool(self.estimate)
-
 
 @dataclass(frozen=True)
 class Specification:
@@ -116,7 +112,7 @@ def read(path: Path | None, problem: Problem, run: str | Path | None = None) -> 
         raise table.mistake("effects" if effects else "plant", str(error)) from error
     return Specification(
         text,
-        Distribution(starts(table, problem), parameters(table, problem, folder)),
+        Distribution(starts(table, problem), parameters(table, problem, folder), _moved(table, problem)),
         Conditions(
             name,
             effects,
@@ -130,6 +126,15 @@ def read(path: Path | None, problem: Problem, run: str | Path | None = None) -> 
         table.whole("allowed_failures", 0, MOST_FAILURES),
         _map_states(table, problem),
     )
+
+
+def _moved(table: TomlTable, problem: Problem) -> NDArray[np.float64] | None:
+    """What a unit of every parameter adds to the start (p, n): references move that of the task. None: nothing does."""
+    if table.content.get("starts", "task") != "task":
+        return None
+    slopes = {reference.name: reference.start for reference in problem.robot.metadata.task.references}
+    still = (0.0,) * len(problem.target)
+    return np.array([slopes.get(name, still) for name in problem.robot.parameter_names]) if slopes else None
 
 
 def _estimate(table: TomlTable, problem: Problem, run: str | Path | None) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from modelgen.arrays import Array
 from solver.certification.counterexample import Counterexample, play
-from solver.certification.experiment import Announce, Experiment, failure_bound, noises
-from solver.certification.sets import Distribution, Uniform
+from solver.certification.experiment import Announce, Experiment, failure_bound, noises, told
+from solver.certification.sets import Distribution, domain
 from solver.game.adversaries import Modulation, make_adversaries
 from solver.game.game import Game
 from solver.plants.outcome import Rollouts, decimals, succeeded
@@ -63,7 +63,7 @@ def arrival_map(experiment: Experiment, value: ValueFunction | None, seed: int) 
     x[:, j] = torch.from_numpy(vertical.ravel()).float()
     theta = problem.theta.repeat(len(x), 1)
     failed = experiment.outcomes(x, theta, noises(len(x), seed, Purpose.LEVEL_SET)).failed
-    heights = None if value is None else value(x)[0].double().numpy().reshape(POINTS, POINTS)
+    heights = None if value is None else value(told(problem, x, theta))[0].double().numpy().reshape(POINTS, POINTS)
     return Map((i, j), axes, ~failed.reshape(POINTS, POINTS), heights)
 
 
@@ -76,11 +76,10 @@ def level_set(
     first half, or if no start of the second half is in the set.
     """
     problem = experiment.problem
-    limits = problem.state_limits.double().numpy()
-    domain = Distribution(Uniform(-limits, limits), experiment.specification.distribution.parameters)
-    x, theta = domain(problem, domain.sample(SAMPLES, stream(seed, 0, Purpose.LEVEL_SET)))
+    anywhere = Distribution(domain(problem), experiment.specification.distribution.parameters)
+    x, theta = anywhere(problem, anywhere.sample(SAMPLES, stream(seed, 0, Purpose.LEVEL_SET)))
     failed = experiment.outcomes(x, theta, noises(SAMPLES, seed, Purpose.LEVEL_SET), announce).failed
-    height = value(x)[0].double().numpy()
+    height = value(told(problem, x, theta))[0].double().numpy()
     level = _level(height[: SAMPLES // 2], failed[: SAMPLES // 2])
     if level is None:
         return None
@@ -209,7 +208,7 @@ def play_adversaries(experiment: Experiment, solution: Solution, seed: int) -> O
     value, game = solution.value.sparing, Game(problem, adversaries)
     policy = settings.hold.policy(problem, value)
     number = stream(seed, 0, Purpose.ADVERSARY)
-    x, _ = spec.distribution(problem, spec.distribution.sample(EPISODES, number))
+    x = told(problem, *spec.distribution(problem, spec.distribution.sample(EPISODES, number)))
     modulation = Modulation("stationary", problem.control_step, torch.Generator().manual_seed(number))
     states, inputs, reward = [x], [], torch.zeros(EPISODES)
     for _ in range(round(spec.conditions.horizon / problem.control_step)):
@@ -219,7 +218,7 @@ def play_adversaries(experiment: Experiment, solution: Solution, seed: int) -> O
         states.append(x)
         inputs.append(move.u)
     path = torch.stack(states)
-    at_limit = problem.at_limit(path[1:]).any(0)
+    at_limit = problem.at_limit(path[1:, :, : len(problem.target)]).any(0)
     success = succeeded(problem, path, move.disturbed.theta)  # what they play at the end
     result = Rollouts(reward, torch.zeros_like(reward), success, at_limit, path, torch.stack(inputs))
     failures = int(spec.failure.failed(result).sum())

@@ -36,9 +36,8 @@ class PlantOptions:
     """Estimate the state from measurements and inputs, and predict it over the delay. Without an observer the policy
     gets the measurements: on the harsh plant, encoder positions and their filtered differences."""
     estimate: Annotated[list[str] | None, arg(metavar="[NAME ...]")] = None
-    """Parameters that the observer estimates beside the state, with --observer: their names, or `all`. A run of `solver
-    train --given` is told the estimates in every control period; without names, all parameters that it is told are
-    estimated."""
+    """Parameters that the observer estimates too, with --observer: their names, `all`, or `told`. A run of `solver
+    train --given` is told the estimates in every control period. No name means `told`: what that run is told."""
     blind: bool = False
     """Tell the policy the nominal parameters, and not the changed ones. It matters for runs of `solver train --given`
     only."""
@@ -47,7 +46,8 @@ class PlantOptions:
     delay. The policy takes this time into account. 0 is the closed form of continuous time. By default as in
     training."""
     seed: Annotated[int | None, Range(0, SEEDS - 1)] = None
-    """Seed of the starts and of the noise of the harsh plant. By default the seed of the evaluations in training."""
+    """Seed of the starts and of the noise of the harsh plant. By default all runs have the same one. A training
+    chooses its V from other starts."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default the one of the training."""
 

@@ -19,7 +19,7 @@ EPISODES = 100  # of an evaluation
 class Options:
     """All runs have the same start and the nominal plant."""
 
-    runs: Annotated[list[Path], Positional]
+    runs: Annotated[list[Path], Positional, arg(metavar="RUN ...")]
     """Run folders or policies of `solver policies`, all of one robot."""
     changes: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
     """Changed parameters of the plant, as in `solver evaluate`."""
@@ -38,17 +38,20 @@ def run(options: Options) -> None:
     from solver.plants import make_plant
     from solver.plants.outcome import decimals, rollouts, sample_starts
     from solver.problem.parameters import changed_parameters
-    from solver.runs.kinds import load_rollout_policy
+    from solver.runs.kinds import load_rollout_policy, told_and_untold
     from solver.streams import EVALUATION_SEED
 
+    if not options.runs:
+        raise SolverError("name a run, for example `solver animate pendulum-rfvi`")
     require_writable({"--out": options.out or Path("ROBOT.gif")}, error=SolverError)
     scenes: list[Scene] = []
     for folder in options.runs:
-        problem, act, label = load_rollout_policy(folder, options.generated)
+        told, untold = told_and_untold(folder, read_changes(options.changes))
+        problem, act, label = load_rollout_policy(folder, options.generated, told=told)
         robot = problem.robot
         if scenes and robot.hash != scenes[0].robot.hash:
             raise SolverError(f"{folder} is a run of another robot than {options.runs[0]}; name runs of one robot")
-        theta = changed_parameters(problem, read_changes(options.changes))
+        theta = changed_parameters(problem, untold)
         start = sample_starts(problem, EPISODES, EVALUATION_SEED)[options.start]
         result = rollouts(problem, act, start[None], make_plant("nominal", problem, theta))
         total = float(result.returns[0])

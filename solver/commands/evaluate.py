@@ -26,7 +26,7 @@ class Options(PlantOptions):
     """Rollouts from the task's start distribution."""
     changes: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
     """Changed parameters of the plant: mass=1.3x multiplies, mass=+0.05 adds, mass=1.1 replaces. Units are SI."""
-    longest_delay: Annotated[int | None, Range(0, 1000)] = None
+    longest_delay: Annotated[int | None, Range(0, 100)] = None
     """Upper bound of the delay in control periods, with --observer. The observer estimates the delay. By default it
     knows the delay."""
     jump: Annotated[float | None, Range(0.01, 10000.0)] = None

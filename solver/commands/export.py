@@ -34,11 +34,11 @@ class Options:
     told: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
     """Parameters that the policy is told, where its training gave some: mass=1.3x or mass=1.1, as in `solver evaluate`.
     The files hold the policy of this robot. Without it, the files of a family are told the parameters when they are
-    used; with --budget, they hold the policy of the nominal robot."""
+    used."""
     observer: bool = False
     """With --c: write the observer too. Its memory is a struct. With --fmu: the FMU measures positions only."""
     estimate: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
-    """With --c and --observer: parameters that it estimates, as in `solver evaluate`: their names, or `all`."""
+    """With --c and --observer: parameters that it estimates, as in `solver evaluate`."""
     budget: Annotated[str | None, arg(metavar="TIME@CLOCK")] = None
     """With --c: distil the policy into a small network for a Cortex-M4F, in minutes. TIME is the limit of a control
     period at two cycles an instruction, with the observer where --observer is given: 500us@168MHz. Instructions are

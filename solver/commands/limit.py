@@ -29,8 +29,7 @@ class Options:
     seed: Annotated[int, Range(0, SEEDS - 1)] = 0
     """Seed of the random motions."""
     changes: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)
-    """Changed parameters, as in `solver evaluate`. The policy does not know them:
-    one that is told parameters is told the nominal ones."""
+    """Changed parameters, as in `solver evaluate`. The policy is told those that its training gave."""
     json: bool = False
     """Print JSON instead of a line."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None

@@ -16,7 +16,7 @@ from solver.errors import SolverError
 class Options:
     """The file works without a server and without a network."""
 
-    runs: Annotated[list[Path], Positional]
+    runs: Annotated[list[Path], Positional, arg(metavar="RUN ...")]
     """One to four run folders or policies of `solver policies`, all of one robot; or the name of a robot, for its
     policies that ship with the package."""
     out: Annotated[Path | None, arg(metavar="FILE")] = None
@@ -30,6 +30,8 @@ def run(options: Options) -> None:
     from solver.interface import Run, page
     from solver.runs.shipped import of_robot
 
+    if not options.runs:
+        raise SolverError("name one to four runs or a robot, for example `solver page pendulum`")
     require_writable({"--out": options.out or Path("ROBOT.html")}, error=SolverError)
     runs = [policy for run in options.runs for policy in of_robot(run) or [str(run)]]
     loaded = [Run(run, options.generated) for run in runs]

@@ -61,7 +61,7 @@ def run(options: Options) -> int:
     if options.out:
         proof.write(options.out)
     if options.json:
-        print(json.dumps(proof.to_json(), indent=2))
+        print(json.dumps(proof.to_json(), indent=2, allow_nan=False))
         return 0 if proof.holds else FAILED
     print(f"{proof.label}, {proof.robot}, basin around the target")
     print(f"{'nominal':<12}{_text(proof.nominal, proof.state_names, proof.period)}")

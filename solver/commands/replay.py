@@ -30,10 +30,10 @@ def run(options: Options) -> None:
     """Play, write and print."""
     from solver.certification.counterexample import load, paths, record
 
+    written = load(options.file)
     stem = options.out or options.file.with_suffix("")
     for path in paths(stem):
         require_writable({"--out": path}, [options.file], SolverError)
-    written = load(options.file)
     case, files = record(written, stem, options.generated)
     if (case.total, case.success) != (written.total, written.success):
         print(

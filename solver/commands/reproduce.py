@@ -29,9 +29,9 @@ class Options:
     again after Ctrl-C, it continues the unfinished runs."""
 
     experiment: Annotated[Requested, Positional]
-    """A table or figure of the paper, or one of two tables of our own. `gallery` trains every robot with the default
-    settings; `certificates` bounds the failures of every run as `solver certify` does. `all` makes all of them with
-    three seeds, row by row."""
+    """A table or figure of the paper, or one of our own. `gallery` trains every robot with the default settings;
+    `certificates` bounds the failures of every run as `solver certify` does; `fig-parameters` draws returns over the
+    error of every parameter. `all` makes all of them with three seeds, row by row."""
     budget: BudgetName = "small"
     """`small`: pendulum, one seed, our algorithms. `full`: three robots, five seeds, baselines, all admissible sets."""
     robots: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
@@ -39,8 +39,8 @@ class Options:
     seeds: list[Annotated[int, Range(0, SEEDS - 1)]] = field(default_factory=list)
     """Seeds in place of the budget's."""
     methods: Annotated[list[str], arg(metavar="NAME ...")] = field(default_factory=list)
-    """Names of rows or curves, such as rFVI "SAC-U UDR"; for the gallery rfvi or cfvi, and with `all` in capitals or
-    not. By default all."""
+    """Names of rows or curves, such as rFVI "SAC-U UDR"; for the gallery rfvi or cfvi. With `all` capitals do not
+    matter. By default all."""
     baseline_steps: Annotated[int | None, Range(1, 10**9)] = None
     """Actions of the training of a baseline. By default as the algorithm needs."""
     jobs: Annotated[int, Range(1, MOST_JOBS)] = field(default_factory=lambda: os.cpu_count() or 1)

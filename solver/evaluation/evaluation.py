@@ -62,7 +62,7 @@ class Evaluation:
     told_estimates: tuple[str, ...] = ()  # the parameters whose estimates the policy was told
     drawn: tuple[str, ...] = ()  # references with another random value in every rollout, not in `parameters`
     jump: float | None = None  # s, after which they jump; None: they stand still
-    horizon: float | None = None  # s, of a family whose slowest robot needs more than the task's; None: the task's
+    horizon: float | None = None  # s, where it is longer than the task's, for the slowest robot of a family
     at_rest: dict[str, tuple[float, float]] = field(default_factory=dict)
     """With references: mean and largest error of every coordinate at the end of the rollouts, in SI units."""
 
@@ -140,8 +140,9 @@ class Circumstances:
     jump: float | None = None  # s
 
 
-#: Makes starts (N, n + k) as the policy is told, and parameters (p,) or (N, p) of the robots, from parameters and seed.
-Begin = Callable[[Problem, Tensor, int], tuple[Tensor, Tensor]]
+#: Makes starts (N, n + k) as the policy is told, and parameters (p,) or (N, p) of the robots, from the parameters (p,)
+#: of the robot, those that the policy takes for them, and a seed.
+Begin = Callable[[Problem, Tensor, Tensor, int], tuple[Tensor, Tensor]]
 
 
 def roll_out(
@@ -169,13 +170,18 @@ def roll_out(
     problem, act, label = source.load({} if contexts else source.told, contexts)
     nominal = problem if contexts or not source.told else source.load({}, False).problem
     theta = changed_parameters(nominal, given)
+    known = {**source.told, **given}
+    if c.blind:
+        known = {name: value for name, value in given.items() if name in source.references}
+    believed = changed_parameters(nominal, known)
     told = source.told_among([name for name in given if not c.blind or name in source.references])
-    if told and not contexts:
-        values = {name: float(theta[problem.robot.parameter_names.index(name)]) for name in told}
+    held = (*told, *(name for name in given if name in source.untold))
+    if held and not contexts:
+        values = {name: float(theta[problem.robot.parameter_names.index(name)]) for name in held}
         problem, act, label = source.load({**source.told, **values}, False)
     seed = EVALUATION_SEED if c.seed is None else c.seed
     require_seed(seed)
-    starts, robots = begin(problem, theta, seed)
+    starts, robots = begin(problem, theta, believed, seed)
     jumps = None if c.jump is None else _jumps(problem, starts, c.jump, seed)
     plant = make_plant(c.plant, problem, robots, c.harsh, seed)
     result = rollouts(
@@ -234,7 +240,7 @@ def evaluate(
     estimate: parameters that the observer estimates beside the state: names, or `all`, or `told` for those that the
     policy is told. The policy is told their estimates in every control period, and starts with the nominal values.
     reaction_periods: see `solver.Settings`; by default as in training.
-    seed: of the starts and of the noise, by default the same as in the evaluations of trainings.
+    seed: of the starts and of the noise, by default the same for all runs; a training chooses its V from other starts.
     generated: folder of artifacts.
 
     Raises SolverError for an argument out of range, for a folder without a run, and for rollouts that are not finite.
@@ -245,9 +251,9 @@ def evaluate(
     conditions = Circumstances(parameters, plant, harsh, observer, longest_delay, estimate, seed, blind, jump)
     drawn = tuple(name for name in source.references if name not in {*parameters, *source.told})
 
-    def begin(problem: Problem, theta: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    def begin(problem: Problem, theta: Tensor, believed: Tensor, seed: int) -> tuple[Tensor, Tensor]:
         require_seconds(problem, seconds)
-        return begun(problem, theta, drawn, episodes, seed, blind)
+        return begun(problem, theta, believed, drawn, episodes, seed)
 
     found = roll_out(source, conditions, begin, seconds, drawn)
     problem, result = found.problem, found.result
@@ -264,7 +270,7 @@ def evaluate(
         longest_delay=longest_delay,
         estimate=found.estimate,
         reaction_periods=source.reaction_periods,
-        episodes=episodes,
+        episodes=int(episodes),
         seed=EVALUATION_SEED if seed is None else seed,
         parameters={
             name: value
@@ -281,7 +287,7 @@ def evaluate(
         told_estimates=found.told_estimates,
         drawn=drawn,
         jump=jump,
-        horizon=problem.horizon if problem.horizon > problem.robot.metadata.task.horizon else None,
+        horizon=problem.horizon if seconds is None and problem.horizon > problem.robot.metadata.task.horizon else None,
         at_rest=at_rest(problem, result) if source.references else {},
     )
 
@@ -302,25 +308,22 @@ def require_seconds(problem: Problem, seconds: float | None) -> None:
 
 
 def begun(
-    problem: Problem, theta: Tensor, drawn: Collection[str], episodes: int, seed: int, blind: bool = False
+    problem: Problem, theta: Tensor, believed: Tensor, drawn: Collection[str], episodes: int, seed: int
 ) -> tuple[Tensor, Tensor]:
     """Starts (episodes, n + k) as the policy is told, and parameters (p,) or (episodes, p) of the robots.
 
-    theta: (p,) of the robots. drawn: references that are random instead. blind: the policy is told the nominal
-    parameters, and the references.
+    theta: (p,) of the robots. believed: (p,) of which the policy is told its part. drawn: references that are random in
+    both instead.
     """
-    starts, context = sample_starts(problem, episodes, seed), problem.context
+    context = problem.context
     if context is None:
-        return starts, theta
-    if not drawn:
-        return problem.told(problem.split(starts)[0], theta), theta
-    robots = theta.repeat(episodes, 1)
-    among = [context.names.index(name) for name in drawn]
-    robots[:, context.columns[among]] = context.theta(starts[:, len(problem.target) :])[:, context.columns[among]]
-    told = robots
-    if blind:
-        told, columns = problem.theta.repeat(episodes, 1), context.columns[list(context.references)]
-        told[:, columns] = robots[:, columns]
+        return sample_starts(problem, episodes, seed), theta
+    told, robots = believed.repeat(episodes, 1), theta
+    if drawn:
+        columns = context.columns[[context.names.index(name) for name in drawn]]
+        c = sample_starts(problem, episodes, seed)[:, len(problem.target) :]
+        robots = theta.repeat(episodes, 1)
+        told[:, columns] = robots[:, columns] = context.theta(c)[:, columns]
     return sample_starts(problem, episodes, seed, context.of(told)), robots
 
 

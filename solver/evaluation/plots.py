@@ -29,6 +29,7 @@ from solver.problem.geometry import exponential, product
 from solver.problem.parameters import Change, changed_parameters, in_words
 from solver.problem.problem import Problem
 from solver.runs.folder import FIGURES, read_metrics, write_text
+from solver.runs.kinds import told_and_untold
 from solver.runs.shipped import is_shipped, run_folder
 from solver.streams import EVALUATION_SEED
 from solver.training.solution import KEYS, Solution, load_solution
@@ -43,13 +44,15 @@ def plot_run(
     """Paths of the figures of a run, which are written to `directory`, by default folder/figures.
 
     folder: of the run, or name of a shipped policy, whose figures go to runs/NAME/figures by default.
-    joint: coordinate of the maps, see `coordinate`. changes: of the parameters in the rollouts.
+    joint: coordinate of the maps, see `coordinate`. changes: of the parameters in the rollouts, of which
+    the policy is told those that its training gave.
 
     A run without metrics has no learning curve. Raises SolverError for an unknown joint or parameter.
     """
-    solution = load_solution(folder, generated)
+    told, untold = told_and_untold(folder, changes)
+    solution = load_solution(folder, generated, told=told)
     problem = solution.problem
-    theta = changed_parameters(problem, changes)
+    theta = changed_parameters(problem, untold)
     starts = sample_starts(problem, DRAWN, EVALUATION_SEED)
     result = rollouts(problem, solution.controller(), starts, Nominal(problem, theta))
     trained = solution.label

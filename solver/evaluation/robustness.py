@@ -240,7 +240,10 @@ def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
 def _portion(reference: PolicyReference, problem: Problem, act: Controller, trial: Trial, theta: Array) -> Array:
     """The numbers of `portion` for one policy at K points theta (K, p)."""
     references, points = description_of(reference.run).reference_names, torch.from_numpy(theta)
-    begin = [begun(problem, point, references, trial.episodes, trial.seed, trial.blind) for point in points]
+    begin = [
+        begun(problem, point, problem.theta if trial.blind else point, references, trial.episodes, trial.seed)
+        for point in points
+    ]
     robots = torch.cat([each.expand(trial.episodes, -1) for _, each in begin])
     plant = make_plant(trial.plant, problem, robots, trial.effects, trial.seed)
     rows = torch.cat([starts for starts, _ in begin])

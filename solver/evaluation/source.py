@@ -15,6 +15,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.outcome import Controller
 from solver.policy import Policy
+from solver.problem.given import at_references
 from solver.problem.parameters import Change
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
@@ -32,6 +33,7 @@ class PolicySource:
     references: tuple[str, ...] = ()  # those of them that are set-points
     told: Mapping[str, Change] = field(default_factory=dict)  # and what it is told unless the caller says otherwise
     reaction_periods: float | None = None
+    untold: tuple[str, ...] = ()  # set-points of its robot that a function is not told, and its task has
 
     @property
     def estimated(self) -> tuple[str, ...]:
@@ -60,8 +62,9 @@ def source_of(
         return _stored(subject, generated, reaction_periods, {}, robot)
     if reaction_periods is not None:
         raise SolverError("reaction_periods is for runs of value iteration; leave it out for a function or an agent")
-    made = _agent(subject, robot, generated) if hasattr(subject, "predict") else _function(subject, robot, generated)
-    return PolicySource(made.label, lambda _, __: made)
+    make = _agent(subject, robot, generated) if hasattr(subject, "predict") else _function(subject, robot, generated)
+    made = make({})
+    return PolicySource(made.label, lambda values, _: make(values), untold=made.problem.robot.metadata.references)
 
 
 def _stored(
@@ -91,23 +94,31 @@ def _robot_of(subject: Any, robot: str | CompiledRobot | None, generated: str | 
     return load_robot(robot, "cpu", generated)
 
 
-def _function(subject: Any, robot: str | CompiledRobot | None, generated: str | None) -> RolloutPolicy:
+#: Makes a policy with the problem of the robot at some references.
+Make = Callable[[Mapping[str, Change]], RolloutPolicy]
+
+
+def _function(subject: Any, robot: str | CompiledRobot | None, generated: str | None) -> Make:
     """A function that maps states (N, n) in float32 of NumPy to inputs (N, m)."""
     if not callable(subject):
         raise SolverError(
             f"{subject!r} is no policy; give a run folder, the name of a shipped policy, a run, a policy, an agent of "
             "Stable-Baselines3, or a function that maps states (N, n) to inputs (N, m)"
         )
-    problem = Problem(_robot_of(subject, robot, generated))
+    compiled = _robot_of(subject, robot, generated)
     label = getattr(subject, "__name__", type(subject).__name__)
 
     def inputs(x: Tensor) -> Any:
         return subject(x.numpy().copy())
 
-    return RolloutPolicy(problem, _controller(problem, inputs, label), f"{problem.robot.name}, {label}")
+    def make(references: Mapping[str, Change]) -> RolloutPolicy:
+        problem = at_references(compiled, references)
+        return RolloutPolicy(problem, _controller(problem, inputs, label), f"{compiled.name}, {label}")
+
+    return make
 
 
-def _agent(subject: Any, robot: str | CompiledRobot | None, generated: str | None) -> RolloutPolicy:
+def _agent(subject: Any, robot: str | CompiledRobot | None, generated: str | None) -> Make:
     """An agent of Stable-Baselines3, called with the observations of its environment in every control period."""
     from solver.gym.environment import features
 
@@ -128,12 +139,18 @@ def _agent(subject: Any, robot: str | CompiledRobot | None, generated: str | Non
         limited = bool(np.all(np.abs(subject.observation_space.high) <= 1.0))
         observation = "features" if limited else sizes[size]
     label = type(subject).__name__
+    normalised = subject.get_vec_normalize_env() if hasattr(subject, "get_vec_normalize_env") else None
 
     def inputs(x: Tensor) -> Any:
-        seen = features(problem, x) if observation == "features" else x
-        return problem.input_of(torch.from_numpy(subject.predict(seen.numpy(), deterministic=True)[0]).clamp(-1.0, 1.0))
+        seen = (features(problem, x) if observation == "features" else x).numpy()
+        seen = seen if normalised is None else normalised.normalize_obs(seen)
+        return problem.input_of(torch.from_numpy(subject.predict(seen, deterministic=True)[0]).clamp(-1.0, 1.0))
 
-    return RolloutPolicy(problem, _controller(problem, inputs, label), f"{problem.robot.name}, {label}")
+    def make(references: Mapping[str, Change]) -> RolloutPolicy:
+        task = at_references(problem.robot, references)
+        return RolloutPolicy(task, _controller(task, inputs, label), f"{task.robot.name}, {label}")
+
+    return make
 
 
 def _environment(agent: Any) -> Any:

@@ -100,9 +100,9 @@ def simulate(
     source = source_of(policy, generated, reaction_periods, robot)
     conditions = Circumstances(parameters, plant, harsh, observer, longest_delay, estimate, seed, blind)
 
-    def begin(problem: Problem, theta: Tensor, seed: int) -> tuple[Tensor, Tensor]:  # noqa: ARG001
+    def begin(problem: Problem, theta: Tensor, believed: Tensor, seed: int) -> tuple[Tensor, Tensor]:  # noqa: ARG001
         require_seconds(problem, seconds)
-        return problem.told(_state(problem, x0)[None], theta), theta
+        return problem.told(_state(problem, x0)[None], believed), theta
 
     found = roll_out(source, conditions, begin, seconds)
     problem, result = found.problem, found.result

@@ -23,9 +23,9 @@ def require_formats(formats: Collection[str], observer: bool, estimate: Sequence
     if not formats:
         raise SolverError(f"there is nothing to export; name a format: {', '.join(FORMATS)}")
     if observer and not {"c", "fmu"} & set(formats):
-        raise SolverError("the observer is written in C; export c or fmu too")
+        raise SolverError("the observer is written in C; give --c or --fmu too")
     if estimate and not (observer and "c" in formats and "fmu" not in formats):
-        raise SolverError(f"--estimate {' '.join(estimate)} is for the observer in C; export c with the observer")
+        raise SolverError(f"--estimate {' '.join(estimate)} is for the observer in C; give --c and --observer")
 
 
 def policy_files(

@@ -19,7 +19,7 @@ from modelgen.files import PACKAGE
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.outcome import Controller
-from solver.problem.problem import FARTHEST, Problem
+from solver.problem.problem import Problem, farthest
 from solver.value.features import Features
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -75,8 +75,9 @@ def domain(problem: Problem) -> dict[str, object]:
     """
     declared = problem.bound.new_tensor([state.limit for state in problem.robot.metadata.states], dtype=torch.float64)
     largest = torch.maximum(problem.bound.double(), declared).clamp(max=WITHOUT_BOUND)
-    fields: dict[str, object] = {"bounds": listed(largest.tolist()), "farthest": repr(FARTHEST)}
-    fields |= {
+    fields: dict[str, object] = {
+        "bounds": listed(largest.tolist()),
+        "farthest": listed(farthest(problem.robot.metadata)),
         "name": problem.robot.name,
         "NAME": problem.robot.name.upper(),
         "rotations_inside": "1",

@@ -15,7 +15,7 @@ import numpy as np
 
 from modelgen.loader import CompiledRobot
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL
-from solver.problem.problem import FARTHEST
+from solver.problem.problem import farthest
 from solver.training.solution import Solution
 from solver.value.family import REACH
 from solver.value.network import DIAGONAL_FLOOR
@@ -40,7 +40,7 @@ def emit(solution: Solution, label: str) -> str:
             engine(),
             f"const run = {as_json(numbers(solution))};",
             f"const robot = {{ {', '.join(names)} }};",
-            f"export const {{ policy, value{', tell' if told else ''} }} = makePolicy(robot, facts, nominal, run);",
+            f"export const {{ policy, value{', tell' if told else ''} }} = makePolicy(robot, facts, run);",
             f"export {{ {', '.join(names)} }};\n",
         ]
     )
@@ -54,7 +54,7 @@ def _constants(robot: CompiledRobot) -> list[str]:
 
 
 def engine() -> str:
-    """JavaScript of makePolicy(robot, facts, nominal, run) -> {policy, value, cost}, and tell of a family."""
+    """JavaScript of makePolicy(robot, facts, run) -> {policy, value, cost}, and tell of a family."""
     return (TEMPLATES / "policy.js").read_text(encoding="utf-8")
 
 
@@ -78,6 +78,8 @@ def numbers(solution: Solution) -> dict[str, object]:
     return {
         "sizes": [len(ensemble.factors[0].weights[0]), *(len(bias) for bias in ensemble.factors[0].biases)],
         "members": len(ensemble.factors),
+        "horizon": problem.horizon,
+        "nominal": [parameter.value for parameter in problem.robot.metadata.parameters],
         "weights": base64.b64encode(np.concatenate(flat).astype("<f4").tobytes()).decode(),
         "angles": features.angles.tolist(),
         "others": features.others.tolist(),
@@ -99,7 +101,7 @@ def numbers(solution: Solution) -> dict[str, object]:
         },
         "drift": hold.drift,
         "seconds": hold.seconds(solution.problem),
-        "farthest": FARTHEST,
+        "farthest": farthest(solution.problem.robot.metadata),
         "shortest": SHORTEST,
         "small": SMALL,
         "newtonSteps": NEWTON_STEPS,

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.export.onnx_graph import OnnxGraph
-from solver.problem.problem import FARTHEST, Problem
+from solver.problem.problem import Problem, farthest
 from solver.training.solution import Solution
 from solver.value.family import REACH, Basin, terms
 from solver.value.features import Features
@@ -35,7 +35,8 @@ def emit(solution: Solution, label: str) -> bytes:
         problem.hold(solution.problem.trim)
     graph, inputs, facts = OnnxGraph(), {"x": len(problem.target)}, _facts(solution, robot, label)
     x = graph.input("x", inputs["x"])
-    x = torch.where(torch.isfinite(x), x.clamp(-FARTHEST, FARTHEST), torch.nan)
+    most = torch.tensor(farthest(robot.metadata))
+    x = torch.where(torch.isfinite(x), x.clamp(-most, most), torch.nan)
     rows = problem.geometry.normalised(x)
     if told is not None:
         inputs, facts = inputs | {"context": len(told.parameters)}, facts | {"context": json.dumps(told.described())}

@@ -30,9 +30,9 @@ from solver.observer.observer import (
     make_sensing,
     usual_counts,
 )
-from solver.plants.harsh import BREAKAWAY, COULOMB, NOISE, RESTING, SWEEPS, Harsh, Harshness
+from solver.plants.harsh import BREAKAWAY, COULOMB, RESTING, SWEEPS, Harsh, Harshness, noise_of
 from solver.plants.outcome import settling_periods, tolerances
-from solver.problem.problem import Problem
+from solver.problem.problem import UNIFORM, Problem
 from solver.training.solution import Solution
 
 FOLDER = Path(__file__).parent / "page"
@@ -104,8 +104,10 @@ def _rules(problem: Problem) -> dict[str, object]:
         "position": position.tolist(),
         "rate": rate.tolist(),
         "settled": 1 + settling_periods(problem),
+        "uniform": UNIFORM,
+        "uneven": problem.robot.metadata.uneven,
         "unwrapped": problem.unwrapped_costs,
-        "noise": [NOISE.get(state.unit, 0.0) for state in problem.robot.metadata.states],
+        "noise": noise_of(problem, 1.0).tolist(),
         "stiction": _stiction(problem),
         "leaning": leaning(problem, range(len(problem.theta))),
         "held": [i - len(problem.target) + problem.geometry.size for i in problem.robot.metadata.held],

@@ -141,7 +141,7 @@ class Episodes:
             )
         u = problem.input_of(torch.from_numpy(share.clip(-1.0, 1.0)))
         theta = self.theta if self.randomize > 0.0 or problem.context is not None else None
-        cost, reward = problem.action_cost.cost(u), torch.zeros(len(self.x))
+        cost, reward = problem.cost_at(self.rows).cost(u), torch.zeros(len(self.x))
         self.state_cost, self.action_cost = torch.zeros(len(self.x)), self.hold * problem.control_step * cost
         for _ in range(self.hold):
             self.x, state_cost = integrate_period(problem, self.x, u, theta)

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from torch import Tensor
 
 from modelgen.metadata import Rotation
 from solver.errors import SolverError
 from solver.problem.geometry import angles_within, matrix_entries, product_entries
-from solver.problem.given import Observation, episode_actions, require_observation
+from solver.problem.given import GivenRanges, Observation, episode_actions, require_observation, resolve
 from solver.problem.problem import UNIFORM, Problem, StartDistribution
 from solver.problem.robots import load_robot
 from solver.value.family import TURN
@@ -47,7 +48,8 @@ class Environment:
     robot: its name. start, randomize, seconds, hold: as `solver.gym.environment.Episodes` has them. observation:
     `features`, in which a continuous angle becomes its cosine and sine, a quaternion its rotation matrix, and every
     other state is divided by its limit, or `state` in SI units. dtype: float32, or float64 in a program that has JAX in
-    64 bits. generated: folder of artifacts.
+    64 bits. generated: folder of artifacts. given: parameters that every episode draws from their ranges, with the
+    references of the model file, as `solver.gym` has them: at the end of an observation, from -1 to 1 among features.
 
     Raises SolverError for an option out of range, and ModelError for an unknown robot.
     """
@@ -62,6 +64,7 @@ class Environment:
         observation: Observation = "features",
         dtype: str = "float32",
         generated: str | None = None,
+        given: GivenRanges = (),
     ) -> None:
         require_observation(observation)
         if dtype == "float64" and not jax.config.jax_enable_x64:
@@ -69,7 +72,8 @@ class Environment:
                 "JAX is set to 32 bits; write jax.config.update('jax_enable_x64', True) at the beginning, or take "
                 "dtype='float32'"
             )
-        problem = Problem(load_robot(robot, "cpu", generated))
+        compiled = load_robot(robot, "cpu", generated)
+        problem = Problem(compiled, given=resolve(compiled, given))
         self.robot = problem.robot.with_kernels("jax", dtype)
         self.start, self.randomize, self.observation, self.hold = start, float(randomize), observation, int(hold)
         self.length = episode_actions(problem, start, randomize, seconds, hold)
@@ -82,6 +86,9 @@ class Environment:
         self._wraps, self._bound = wraps, np.where(unbounded, np.inf, [s.limit for s in self.robot.metadata.states])
         self._unwrapped = np.isin(np.arange(len(wraps)), problem.unwrapped_costs)
         self._steps, self._seconds = problem.substeps, problem.control_step / problem.substeps
+        self._context, self._held = problem.context, problem.moving_trim
+        told = np.zeros(0, int) if problem.context is None else problem.context.columns.numpy()
+        self._told, self._priced = told, problem.told_costs.numpy()
 
     def __repr__(self) -> str:
         return f"<environment of {self.robot.name}: {self.length} actions, {self.observation}, {self._dtype.name}>"
@@ -96,8 +103,24 @@ class Environment:
             share = jax.random.uniform(parameters, theta.shape, self._dtype, -1.0, 1.0)
             lower, upper = self.robot.parameter_bounds.T
             theta = jnp.clip(theta + self.randomize * jnp.abs(theta) * share, lower, upper)
-        state = State(self._start(start), theta, jnp.zeros((), jnp.int32), mine)
-        return state, self.observe(state.x)
+        moved: Any = 0.0
+        if self._context is not None:
+            shares = jax.random.uniform(jax.random.fold_in(parameters, 1), self._told.shape, self._dtype, -1.0, 1.0)
+            middle, half = self._ranges
+            theta = theta.at[self._told].set(middle + half * shares)
+            if self._context.start_shift is not None:
+                moved = self._fixed(self._context.start_offset) + shares @ self._fixed(self._context.start_shift)
+        state = State(self._start(start, moved), theta, jnp.zeros((), jnp.int32), mine)
+        return state, self.observe(state.x, theta)
+
+    @property
+    def _ranges(self) -> tuple[Any, Any]:
+        """Middles and half widths (k,) of the ranges of what is given."""
+        assert self._context is not None
+        return self._fixed(self._context.middle), self._fixed(self._context.half)
+
+    def _fixed(self, tensor: Tensor) -> Any:
+        return tensor.numpy().astype(self._dtype)
 
     def step(self, state: State, action: Any) -> Step:
         """Result of an action (m,) at a state, or of N actions (N, m) at the states of N episodes.
@@ -114,24 +137,26 @@ class Environment:
             return jax.vmap(self.step)(state, action)  # type: ignore[no-any-return]
         share = jnp.clip(jnp.asarray(action, self._dtype), -1.0, 1.0)
         u = self.robot.input_middle + share * self.robot.input_limits
+        paid = self._action_cost(u, state.theta)
         x, cost = jax.lax.fori_loop(
             0,
             self.hold,
-            lambda _, at: self._period(at[0], at[1], u, state.theta),
+            lambda _, at: self._period(at[0], at[1] + paid, u, state.theta),
             (state.x, jnp.zeros((), self._dtype)),
         )
         went_on = State(x, state.theta, state.taken + 1, state.key)
-        truncated, observation = went_on.taken >= self.length, self.observe(x)
+        truncated, observation = went_on.taken >= self.length, self.observe(x, state.theta)
         begun, first = self.reset(state.key)
         after, shown = jax.tree.map(
             lambda new, old: jnp.where(truncated, new, old), (begun, first), (went_on, observation)
         )
         return Step(after, shown, -cost, truncated, observation)
 
-    def observe(self, x: Any) -> Any:
-        """Observation (k,) of a state x (n,)."""
+    def observe(self, x: Any, theta: Any = None) -> Any:
+        """Observation (k,) of a state x (n,) of the robot with theta (p,), nominal by default."""
+        told = (self.robot.nominal_parameters if theta is None else theta)[self._told]
         if self.observation == "state":
-            return x
+            return jnp.concatenate([x, told])
         columns: list[Any] = []
         matrices = {each.coordinate: matrix_entries(x[each.quaternion]) for each in self._rotations}
         for i, wraps in enumerate(self._wraps):
@@ -140,17 +165,20 @@ class Environment:
                 continue
             share = jnp.clip(x[i] / self.robot.state_limits[i], -1.0, 1.0)
             columns += [jnp.cos(x[i]), jnp.sin(x[i])] if wraps else [share]
-        return jnp.stack(columns)
+        if self._context is None:
+            return jnp.stack(columns)
+        middle, half = self._ranges
+        return jnp.concatenate([jnp.stack(columns), (told - middle) / half])
 
-    def _start(self, key: Any) -> Any:
-        """First state (n,) of an episode."""
+    def _start(self, key: Any, moved: Any) -> Any:
+        """First state (n,) of an episode, in which the mean start has moved (n,)."""
         task, size, limits = self.robot.metadata.task, len(self._wraps), self.robot.state_limits
         uniform = jax.random.uniform(key, (size,), self._dtype, -1.0, 1.0) * limits
         if self.start == "uniform":
             return self._with_any_rotations(uniform, key)
         mean, deviation = (np.array(values, self._dtype) for values in (task.start_mean, task.start_deviation))
         draw = jax.random.normal(jax.random.fold_in(key, 1), (size,), self._dtype)
-        x = jnp.where(self._wraps & (self.start == "angle"), uniform, mean + deviation * draw)
+        x = jnp.where(self._wraps & (self.start == "angle"), uniform, mean + moved + deviation * draw)
         if self.start == "angle":
             return self._confined(self._with_any_rotations(x, key))
         for rotation in self._rotations:
@@ -175,7 +203,9 @@ class Environment:
         return x
 
     def _period(self, x: Any, cost: Any, u: Any, theta: Any) -> tuple[Any, Any]:
-        """The state (n,) after a control period under u (m,), and the cost so far with that of the period."""
+        """The state (n,) after a control period under u (m,), and the cost so far with that of the state."""
+        nominal = self.robot.nominal_parameters
+        priced = nominal if not len(self._priced) else nominal.at[self._priced].set(theta[self._priced])
 
         def advance(_: Any, at: tuple[Any, Any]) -> tuple[Any, Any]:
             x, total = at
@@ -184,12 +214,25 @@ class Environment:
                 stages.append(x + share * self._seconds * rates[-1])
                 rates.append(self.robot.dynamics(stages[-1], u, theta))
             turned = [jnp.where(self._unwrapped, _turned(stage), stage) for stage in stages]
-            costs = [self.robot.state_cost(stage)[0] for stage in turned]
+            costs = [self.robot.state_cost(stage, priced)[0] for stage in turned]
             slope, mean = ((e[0] + 2.0 * e[1] + 2.0 * e[2] + e[3]) / 6.0 for e in (rates, costs))
             return self._confined(x + self._seconds * slope), total + self._seconds * mean
 
-        x, cost = jax.lax.fori_loop(0, self._steps, advance, (x, cost))
-        return x, cost + self.robot.action_cost(u)[0] * (self._seconds * self._steps)
+        return jax.lax.fori_loop(0, self._steps, advance, (x, cost))  # type: ignore[no-any-return]
+
+    def _action_cost(self, u: Any, theta: Any) -> Any:
+        """Integral of the action cost of u (m,) over a control period, measured from the trim of what is given."""
+        level = self.robot.action_cost(u)[0]
+        if self._held:
+            assert self._context is not None
+            middle, half = self._ranges
+            nominal, target = self.robot.nominal_parameters, self._fixed(self._context.target)
+            if self._context.shift is not None:
+                target = target + (theta[self._told] - middle) / half @ self._fixed(self._context.shift)
+            held = self.robot.trim_at(target, nominal.at[self._told].set(theta[self._told]))
+            lowest, slope = self.robot.action_cost(held)[:2]
+            level = jnp.maximum(level - lowest - slope @ (u - held), 0.0)
+        return level * (self._seconds * self._steps)
 
     def _confined(self, x: Any) -> Any:
         """x (n,) with angles in [-pi, pi), quaternions of length one, and other states within their limits."""

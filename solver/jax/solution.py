@@ -21,7 +21,7 @@ from solver.errors import SolverError
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, solved
 from solver.jax.environment import apart_from, normalised
 from solver.problem.geometry import ENTRIES, matrix_entries
-from solver.problem.problem import FARTHEST
+from solver.problem.problem import farthest
 from solver.runs.kinds import require_told_names
 from solver.training.solution import Solution
 from solver.value.family import REACH, TURN
@@ -37,7 +37,7 @@ class JaxSolution:
 
     Those of a family take the parameters that the policy is told by name, in SI units: a number, or for N states (N,)
     numbers. They are held within the ranges of the training, and nominal by default.
-    States count as in `solver.Policy`: an entry beyond 1e6 is 1e6, and one that is not finite gives NaN.
+    States count as in `solver.Policy`: an entry far beyond its limit is confined, and one that is not finite gives NaN.
     """
 
     robot: CompiledRobot  # of the backend jax
@@ -142,12 +142,13 @@ class _Checked:
     ) -> None:
         self._names, self._dtype, self._nominal, self._frame = robot.state_names, dtype, nominal, frame
         self._rotations = robot.metadata.rotations
+        self._farthest = np.array(farthest(robot.metadata))
 
     def __call__(self, of_one: Function) -> Function:
         """The function of (n,) or (N, n)."""
 
         def near(x: Any, values: Any) -> Any:
-            confined = jnp.where(jnp.isfinite(x), jnp.clip(x, -FARTHEST, FARTHEST), jnp.nan)
+            confined = jnp.where(jnp.isfinite(x), jnp.clip(x, -self._farthest, self._farthest), jnp.nan)
             return of_one(normalised(confined, self._rotations), self._frame(values))
 
         single, batch = jax.jit(near), jax.jit(jax.vmap(near))

@@ -117,12 +117,9 @@ def _quadratic_form(problem: Problem) -> tuple[float, Callable[[float], Basin | 
         cost = torch.as_tensor(riccati[0], dtype=torch.float32, device=target.device)
         largest = float(torch.trace(cost * limits * limits[:, None]))
         return largest, lambda level: Basin(target, continuous, cost, level, rotations), riccati[1]
-    told = len(problem.context)
-    degrees = exponents(told, problem.context.shift)
+    degrees = exponents(len(problem.context), problem.context.shift)
     size = FITTED * len(degrees)
-    c = problem.context.draw(size + CHECKED, torch.Generator(device=problem.device).manual_seed(SEED)).cpu().double()
-    c[: 2**told] = torch.cartesian_prod(*[c.new_tensor([-1.0, 1.0])] * told).view(-1, told)  # which random ones miss
-    c[:size] = torch.sin(0.5 * torch.pi * c[:size])  # dense at the ends, as the zeros of Chebyshev polynomials
+    c = problem.context.spread(size, CHECKED, torch.Generator(device=problem.device).manual_seed(SEED))
     found = riccati_solutions(problem, c)
     if found is None:
         return None

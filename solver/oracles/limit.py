@@ -19,11 +19,11 @@ from solver.oracles.search import search
 from solver.oracles.trajectory import FirstMotion, PlannedMotion, design
 from solver.plants.outcome import Controller, Rollouts, decimals, rollouts, succeeded, without_input
 from solver.plants.plant import Nominal
-from solver.problem.context import Given
+from solver.problem.given import at_references
 from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.runs.kinds import description_of, kind_in, load_rollout_policy
+from solver.runs.kinds import kind_in, load_rollout_policy, told_and_untold
 from solver.runs.shipped import names, run_folder
 
 
@@ -189,7 +189,7 @@ def find_limit(
     act: Controller | None = None
     label, unknown = None, dict(changes)
     if kind_in(run_folder(subject)) is not None:
-        told = {name: unknown.pop(name) for name in description_of(subject).told_among(tuple(changes))}
+        told, unknown = told_and_untold(subject, changes)
         problem, act, label = load_rollout_policy(subject, generated, told=told)
         folder: str | Path | None = problem.robot.folder.parent
     elif Path(subject).is_dir() and "/" in subject:
@@ -197,10 +197,8 @@ def find_limit(
     else:
         _require_no_misspelt_policy(subject, generated)
         robot, folder = load_robot(subject, "cpu", generated), generated
-        references = [one for one in robot.metadata.parameters if one.name in robot.metadata.references]
-        family = Problem(robot, given=tuple(Given(one.name, one.lower, one.upper) for one in references))
-        told = {one.name: unknown.pop(one.name) for one in references if one.name in changes}
-        problem = family.told_that(changed_parameters(family, told))
+        told = {name: unknown.pop(name) for name in robot.metadata.references if name in changes}
+        problem = at_references(robot, told)
     theta = changed_parameters(problem, unknown)
     chosen = design(problem.robot.metadata, starts)
     kernels = modelgen.load(problem.robot.name, backend="casadi", directory=folder).with_nominal(

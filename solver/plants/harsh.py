@@ -96,12 +96,12 @@ def sensing_of(problem: Problem, encoder: float, noise: float, delay: int) -> Se
     positions.
     """
     counts = usual_counts(problem, encoder) if encoder else None
-    deviation, count = _noise(problem, noise), problem.robot.metadata.pose
+    deviation, count = noise_of(problem, noise), problem.robot.metadata.pose
     rates = deviation[count:] if noise and not encoder else None
     return make_sensing(problem, counts, deviation[:count], delay, rates)
 
 
-def _noise(problem: Problem, level: float) -> Tensor:
+def noise_of(problem: Problem, level: float) -> Tensor:
     """Standard deviations (nt,) of the noise of the states, zero for states of first order. level: factor of NOISE."""
     moving = problem.robot.metadata.pose + problem.robot.metadata.nv
     units = [unit if place < moving else "" for place, (_, unit, _) in enumerate(problem.tangent.entries)]
@@ -121,7 +121,7 @@ class Sensors:
         self.coordinates, self.continuous = problem.robot.metadata.nq, problem.continuous
         seeds = [seed] if isinstance(seed, int) else seed
         self.generators = [torch.Generator(device=x.device).manual_seed(number) for number in seeds]
-        self.deviation = _noise(problem, noise)
+        self.deviation = noise_of(problem, noise)
         self.count = usual_counts(problem, encoder) if encoder else None
         self.kept = math.exp(-2.0 * math.pi * CUTOFF * self.period)
         self.positions, self.rates = self._measure(x)

@@ -199,8 +199,8 @@ class Preview:
     dead: tuple[str, ...] = ()  # coordinates in which a rolling robot may as well stop beside the target
 
     def text(self) -> str:
-        """One line for the terminal. Empty if there is no useful motion to the target."""
-        if self.best is None or not (self.at_target and self.is_useful):
+        """One line for the terminal. Empty if there is no useful motion to the target, or the mean start is there."""
+        if self.best is None or not (self.at_target and self.is_useful) or self.idle_return > -NOTHING:
             return ""
         returns = [f"{value + 0.0:.4g}" for value in (self.best.reward, self.idle_return)]
         return (

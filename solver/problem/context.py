@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -88,9 +89,28 @@ class Context:
         result[:, self.columns] = theta[:, self.columns].clamp(self.middle - self.half, self.middle + self.half)
         return result
 
+    def with_references(self, nominal: Tensor, theta: Tensor) -> Tensor:
+        """Parameters (N, p) that a policy takes for theta (N, p) where it is told the references only."""
+        result, columns = nominal.repeat(len(theta), 1), self.columns[list(self.references)]
+        result[:, columns] = theta[:, columns]
+        return result
+
+    def corners(self) -> Tensor:
+        """Contexts (2^k, k) at the ends of all ranges."""
+        return self.half.new_tensor(list(product((-1.0, 1.0), repeat=len(self))))
+
     def draw(self, size: int, generator: torch.Generator) -> Tensor:
         """Contexts (size, k), uniform in their ranges."""
         return 2.0 * torch.rand(size, len(self), generator=generator, device=generator.device) - 1.0
+
+    def spread(self, fitted: int, checked: int, generator: torch.Generator) -> Tensor:
+        """Contexts (fitted + checked, k) in double precision on the CPU: for the fit of a polynomial the corners, which
+        random ones miss, and others dense at the ends, as the zeros of Chebyshev polynomials; uniform ones after them.
+        """
+        c = self.draw(fitted + checked, generator).cpu().double()
+        c[: 2 ** len(self)] = self.corners()
+        c[:fitted] = torch.sin(0.5 * torch.pi * c[:fitted])
+        return c
 
     def require_within(self, theta: Tensor, apart_from: Collection[str] = ()) -> None:
         """Raises SolverError if a told parameter of theta (p,) is out of its range, apart from some."""

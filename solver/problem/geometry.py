@@ -196,10 +196,14 @@ class Geometry:
         return result
 
     def moved(self, x: Tensor, e: Tensor) -> Tensor:
-        """States (N, n) at the errors e (N, nt) from x (n,) or (N, n). A rotation is moved by half a turn at most."""
+        """States (N, n) at the errors e (N, nt) or (1, nt) from x (n,) or (N, n).
+
+        A rotation is moved by half a turn at most.
+        """
         if not self.rotations:
             return x + e
         states, places = self._plain
+        e = e.expand(len(x), -1) if x.ndim == 2 else e
         result = x.expand(len(e), -1).clone()
         result[:, states] += e[:, places]
         for entries, turn in self._places:

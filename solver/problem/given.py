@@ -6,7 +6,7 @@ The options of an environment's episodes are checked here too, once for every fr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Literal, get_args
 
@@ -18,7 +18,7 @@ from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.problem.context import Given
-from solver.problem.parameters import Change, Relative
+from solver.problem.parameters import Change, Relative, changed_parameters
 from solver.problem.problem import Problem, StartDistribution
 
 ALL = "all"  # in place of a name: every parameter with an effect of at least MATTERS
@@ -27,7 +27,7 @@ MATTERS = 0.02  # effect above which `all` tells a parameter, as a share of the 
 SAMPLES, SEED = 1024, 0  # of the states at which effects are measured
 HELD = 1e-4  # limits per second: a slower drift at the target is rest, in the rounding of float32
 ROUNDING = 1e-9  # share of the bounds: an end of a range this near to one is the bound
-CORNERS = 64  # contexts at the ends of the ranges, and contexts within them, at which the target must be held
+WITHIN = 64  # contexts within the ranges at which the target must be held, as at their ends
 
 #: Names of told parameters, or their ranges: None for the bounds of the model file.
 GivenRanges = Iterable[str] | Mapping[str, tuple[Change, Change] | None]
@@ -46,7 +46,7 @@ def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
     some of the values.
     """
     references = robot.metadata.references
-    wanted = dict.fromkeys(references) | (dict(given) if isinstance(given, Mapping) else dict.fromkeys(names_in(given)))
+    wanted = dict.fromkeys(references) | _wanted(given)
     if not wanted:
         return ()
     parameters = {parameter.name: parameter for parameter in robot.metadata.parameters}
@@ -95,6 +95,30 @@ def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
     return tuple(found)
 
 
+def _wanted(given: GivenRanges) -> dict[str, tuple[Change, Change] | None]:
+    """Ranges by name. Raises SolverError for what is neither names nor ranges."""
+    if not isinstance(given, Iterable):
+        raise SolverError(f'given is {given!r}; give names, or ranges by name: ["mass"], or {{"mass": (0.8, 1.2)}}')
+    wanted = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names_in(given))
+    for name, ends in wanted.items():
+        pair = ends is None or (isinstance(ends, Sequence) and len(ends) == 2 and not isinstance(ends, str))
+        if not isinstance(name, str) or not pair or not all(isinstance(end, Real | Relative) for end in ends or ()):
+            shown = f"{{{name!r}: {ends!r}}}" if ends is not None else repr(name)
+            raise SolverError(f'given has {shown}; give names, or ranges by name: ["mass"], or {{"mass": (0.8, 1.2)}}')
+    return wanted
+
+
+def at_references(robot: CompiledRobot, values: Mapping[str, Change]) -> Problem:
+    """Problem of a robot whose references have these values; the others are zero.
+
+    Raises SolverError for a value out of its range.
+    """
+    declared = {parameter.name: parameter for parameter in robot.metadata.parameters}
+    given = tuple(Given(name, declared[name].lower, declared[name].upper) for name in robot.metadata.references)
+    family = Problem(robot, given=given)
+    return family.told_that(changed_parameters(family, values))
+
+
 def effects(robot: CompiledRobot, given: Iterable[Given]) -> dict[str, float]:
     """Effect of every parameter: root mean square of the change of a rate from the middle to an end of its range.
 
@@ -136,8 +160,8 @@ def _require_held(robot: CompiledRobot, given: tuple[Given, ...]) -> None:
     """Raises SolverError if an input holds the target with nominal parameters, but none does with some told ones."""
     problem = Problem(robot, given=given)
     assert problem.context is not None
-    inside = problem.context.draw(CORNERS, torch.Generator().manual_seed(SEED))
-    theta = torch.cat([problem.theta[None], problem.context.theta(torch.cat([torch.sign(inside), inside]))])
+    inside = problem.context.draw(WITHIN, torch.Generator().manual_seed(SEED))
+    theta = torch.cat([problem.theta[None], problem.context.theta(torch.cat([problem.context.corners(), inside]))])
     u = problem.trim_of(theta) if problem.moving_trim else problem.trim.repeat(len(theta), 1)
     drift = (robot.dynamics(problem.targets_of(theta), u, theta) / problem.state_limits).abs()
     free = [i for i, name in enumerate(robot.state_names) if name in robot.metadata.task.free]

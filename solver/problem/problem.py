@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from itertools import product as combinations
 from typing import Literal
 
 import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Rotation, Tangent
+from modelgen.metadata import Metadata, Rotation, Tangent
 from solver.problem.action_cost import TensorActionCost
 from solver.problem.context import Context, Given
 from solver.problem.geometry import SMALLEST, Geometry, conjugate, exponential, product, turns_within, uniform
@@ -35,8 +34,16 @@ SLOWEST = 4.0  # longest horizon of a family, in horizons of the task
 STEADY = 1e-4  # of half the range of an input: a trim that moves less with the context stands still
 ROUNDING = 1e-5  # of the largest cost: a smaller difference after one turn is rounding
 
-#: Largest size of a state (SI) that a loaded or exported policy is computed at; float32 has no digits left beyond it.
-FARTHEST = 1e6
+#: Largest size of a state that a loaded or exported policy is computed at, in SI units or, if larger, in its limits.
+FARTHEST, FARTHEST_IN_LIMITS = 1e6, 10.0
+
+
+def farthest(robot: Metadata) -> list[float]:
+    """Largest sizes (n,) of the entries of a state that a policy of the robot is computed at.
+
+    float32 has no digits of an angle left beyond them. A pressure in Pa reaches 1e6 within its limits.
+    """
+    return [max(FARTHEST, FARTHEST_IN_LIMITS * state.limit) for state in robot.states]
 
 
 class Problem:
@@ -127,10 +134,8 @@ class Problem:
 
     def _trim_moves(self, context: Context) -> bool:
         """Whether the trim of the model file holds the target, and is another one for some context."""
-        generator = torch.Generator(device=self.device).manual_seed(0)
-        corners = torch.sign(context.draw(SAMPLES, generator))
         nominal = self.trim_of(self.theta[None])
-        moved = (self.trim_of(context.theta(corners)) - nominal).abs() / self.input_limits
+        moved = (self.trim_of(context.theta(context.corners())) - nominal).abs() / self.input_limits
         missed = (nominal - self.trim).abs() / self.input_limits
         return float(missed.max()) < STEADY < float(moved.max())
 
@@ -141,8 +146,7 @@ class Problem:
         a(nominal)/a(c), where a is what all inputs give a velocity at the target, each with its smaller room between
         trim and limits. The corners of the told ranges count, and the velocity that loses most.
         """
-        corners = torch.tensor(list(combinations((-1.0, 1.0), repeat=len(context))), device=self.device)
-        columns = list(context.references)
+        corners, columns = context.corners(), list(context.references)
         corners[:, columns] = context.of(self.theta)[columns]
         theta = torch.cat([self.theta[None], context.replaced(self.theta, corners)])
         trim = self.trim_of(theta) if self.moving_trim else self.trim.expand(len(theta), -1)

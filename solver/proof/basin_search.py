@@ -62,7 +62,8 @@ class Ball:
 
     def to_json(self) -> dict[str, Any]:
         kept = {name: getattr(self, name) for name in ("rate", "core", "share", "cells", "seconds")}
-        return {"shape": self.shape.tolist()} | kept | {"half_widths": self.half_widths.tolist()}
+        widths = [width if np.isfinite(width) else None for width in self.half_widths.tolist()]  # JSON has no infinity
+        return {"shape": self.shape.tolist()} | kept | {"half_widths": widths}
 
     def claim(self, spread: float) -> dict[str, Any]:
         """The ball as a claim of a file, for parameters within the spread."""

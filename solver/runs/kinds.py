@@ -321,6 +321,13 @@ def description_of(folder: str | Path) -> Description:
     return kind_of(folder).training.read(folder)
 
 
+def told_and_untold(folder: str | Path, changes: Mapping[str, Change]) -> tuple[dict[str, Change], dict[str, Change]]:
+    """Changes of the parameters that the policy of a run is told, and of the others."""
+    names = description_of(folder).told_names
+    told = {name: change for name, change in changes.items() if name in names}
+    return told, {name: change for name, change in changes.items() if name not in names}
+
+
 def names_to_estimate(folder: str | Path, names: Iterable[str]) -> tuple[str, ...]:
     """The names of parameters that an observer estimates, with those that the policy of a run is told for TOLD.
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from solver.errors import SolverError
 from solver.game.policies import solved_argument
 from solver.problem.action_cost import TensorActionCost
-from solver.problem.problem import FARTHEST
+from solver.problem.problem import farthest
 from solver.training.solution import Solution
 
 ONCE = "a policy of Torch tensors can be differentiated once, and here its derivative is differentiated again"
@@ -27,7 +27,7 @@ class SmoothPolicy:
     """The policy of a run as a function of states (N, n) in float64 on the CPU, and its derivative.
 
     solution: without contexts. Away from the edge of the basin and from chords of the shortest length, the policy is
-    smooth. A state whose entry is beyond 1e6 has the derivative 0 in it.
+    smooth. A state whose entry is beyond `farthest` has the derivative 0 in it.
     """
 
     def __init__(self, solution: Solution) -> None:
@@ -50,7 +50,8 @@ class SmoothPolicy:
 
     def _input(self, x: Tensor) -> Tensor:
         """Inputs (N, m) with a graph to the states x (N, n)."""
-        x = self._problem.geometry.normalised(torch.where(x.isfinite(), x.clamp(-FARTHEST, FARTHEST), torch.nan))
+        most = x.new_tensor(farthest(self._problem.robot.metadata))
+        x = self._problem.geometry.normalised(torch.where(x.isfinite(), x.clamp(-most, most), torch.nan))
         w, p = self._policy.equation(x, self._value(x)[1])
         cost = self._problem.action_cost
         if p is None:

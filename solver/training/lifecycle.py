@@ -19,6 +19,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.adversaries import Adversary, ToldAdversary
 from solver.plants.outcome import rollouts, sample_starts, summary, without_input
+from solver.problem.context import Given
 from solver.problem.given import GivenRanges, resolve
 from solver.problem.identified import IdentifiedSet
 from solver.problem.identified import read as read_identified
@@ -39,8 +40,18 @@ from solver.value.network import Ensemble
 
 
 def describe(robot: CompiledRobot, generated: str | None, preset: str = "fast", **choices: Any) -> RunDescription:
-    """Description of a new run with a preset and some changed settings; see `solver.make_settings`."""
-    return RunDescription(robot.name, robot.hash, generated, make_settings(preset, robot, **choices), preset)
+    """Description of a new run with a preset and some changed settings; see `solver.make_settings`.
+
+    Its policy is told the references of the robot.
+    """
+    told, references = resolve(robot, ()), robot.metadata.references
+    settings = make_settings(preset, robot, **{**_of_family(told, preset), **choices})
+    return RunDescription(robot.name, robot.hash, generated, settings, preset, given=told, references=references)
+
+
+def _of_family(told: Sequence[Given], preset: str) -> dict[str, Any]:
+    """Changes of a preset where the policy is told something: V then varies with more than the states."""
+    return {"width": Settings.width} if told and preset == "fast" else {}
 
 
 def start(run: RunDescription, folder: Path, report: Report, robot: CompiledRobot | None = None) -> None:
@@ -205,10 +216,10 @@ def plan(
         robot = robot.with_nominal(known.nominal)
         changes["adversaries"] = known.adversaries() if algorithm == "rfvi" else {}
     told = resolve(robot, given)
-    if told and preset == "fast":
-        changes["width"] = Settings.width  # V of a family varies with more than the states
+    changes |= _of_family(told, preset)
     if adversaries is not None:
-        changes["adversaries"] = {**changes.get("adversaries", {}), **radii_of(adversaries)}
+        radii = radii_of(adversaries)
+        changes["adversaries"] = radii and {**changes.get("adversaries", {}), **radii}
     if start_from is not None:
         usual = make_settings(preset, robot, algorithm, **changes)
         changes |= _warm_settings(Path(start_from), robot.name, usual)

@@ -65,8 +65,8 @@ class Settings:
     of the iterations, from coarse to fine."""
     reaction_periods: NotNegative = 1.0
     """Control periods that an input acts before the next one can (zero-order hold): 1, or 2 with one period of delay.
-    The policy takes into account how its input moves the state in this time, in training and afterwards. 0 is the
-    closed form of continuous time, which chatters where V is steep."""
+    The policy takes into account how its input moves the state in this time. 0 is the closed form of continuous time,
+    which chatters where V is steep."""
     drift: bool = False
     """Whether the policy also takes into account how the robot drifts in this time. Without it a robot whose inputs do
     little within a control period cannot follow a right V (triple_cart). Not for `solver prove`."""
@@ -83,8 +83,7 @@ class Settings:
     """Network input of a rate: input_scale * v/limit. A position that does not wrap is 2 q/limit. 0: SI units."""
     basin: bool = True
     """Use V of the Riccati equation where the regulator of the linearised robot brings the nonlinear robot to the
-    target, and measure errors in its metric. A network alone is not precise enough near the target of a robot that
-    must balance. Where no regulator does so, errors are still measured in the metric."""
+    target, and measure errors in its metric. Where no regulator does so, errors are still measured in the metric."""
     adversaries: dict[str, float] = field(default_factory=dict, hash=False)
     """Radii of the adversaries, by name. `state`: SI units of the state per second (stationary) or per root second.
     `action`: units of the input. `observation`: units of the state. `parameters`: share of every nominal parameter or,
@@ -101,12 +100,8 @@ class Settings:
     """Rollouts of an evaluation on the nominal robot."""
     convergence: NotNegative = 0.0
     """Largest relative difference of the mean returns of three successful evaluations, at which the training skips
-    to its next phase. Phases are the step lengths, the growth of the adversaries, and the last iterations with small
-    learning rates. For the adversaries to grow, one evaluation is enough if V is worth what its policy is paid. From
-    there on, such a training takes every second iteration, and it ends with the first V against the full adversaries
-    that is not better than the best. If the evaluations do not agree, the growth of the adversaries (or the last step
-    length without adversaries) waits for at most half as many iterations again. A solved task whose V is rough gets up
-    to six polishing iterations at the end of nominal training. 0: none of these."""
+    to its next phase: shorter steps, the growth of the adversaries, the last iterations with small learning rates. 0:
+    it skips no phase, waits for no evaluation and polishes no V."""
     device: Device = "cpu"
     """Device of Torch: the CPU, or a GPU with CUDA."""
     threads: Annotated[int, Range(1, MOST_THREADS)] = field(default_factory=lambda: os.cpu_count() or 1)

@@ -11,10 +11,19 @@ from modelgen import Quadratic, Robot
 from modelgen.loader import CompiledRobot
 
 
-@cache
 def slide(horizon: float = 4, rate: int = 50) -> CompiledRobot:
     """A mass on a rail without friction. The reference `goal` is where it is to stand; all the rest is quadratic."""
-    robot = Robot("slide")
+    return _slide("slide", horizon, rate, (0, 0.2))
+
+
+def standing() -> CompiledRobot:
+    """`slide`, which starts where it is to stand."""
+    return _slide("standing", 4, 50)
+
+
+@cache
+def _slide(name: str, horizon: float, rate: int, start: tuple[float, float] | None = None) -> CompiledRobot:
+    robot = Robot(name)
     goal = robot.reference("goal", limit=1, unit="m")
     s = robot.prismatic("s", limit=2, rate_limit=4)
     mass = robot.parameter("mass", 1.3, "kg", bounds=(1, 2))
@@ -25,8 +34,8 @@ def slide(horizon: float = 4, rate: int = 50) -> CompiledRobot:
         state_cost=2 * (s - goal) ** 2 + 0.3 * s.rate**2,
         action_cost=Quadratic(0.05),
         target=dict(s=goal),
-        start=dict(s=(0, 0.2)),
         horizon=horizon,
+        start={} if start is None else dict(s=start),
         weight_at_horizon=0.5,
         control_rate=rate,
     )

@@ -249,6 +249,12 @@ def test_the_whole_help_has_every_setting(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize("command", ["page", "animate", "robustness"])
+def test_a_command_on_runs_needs_one(command: str, capsys: Capture) -> None:
+    assert main([command]) == 2
+    assert "run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["page", "animate", "robustness"])
 def test_a_list_without_a_default_shows_none(command: str, capsys: Capture) -> None:
     assert main([command, "--help"]) == 0
     assert "(default: )" not in capsys.readouterr().out

@@ -47,6 +47,8 @@ def shown(name: str, value: object) -> str:
         return "on" if value else "off"
     if isinstance(value, tuple):
         return " ".join(map(str, value))
+    if isinstance(value, dict):
+        return " ".join(f"{key}={number}" for key, number in value.items())
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

@@ -8,7 +8,7 @@ What is equal bit for bit: a result depends neither on the sample's place in the
 the number of threads. `x86-64` and `x86-64-v2` have no fused multiply-add: every operation is rounded by itself, as in
 plain Python. From `x86-64-v3` on, and with `native` where the processor has it, LLVM fuses products into sums, and
 results differ from those of the lower levels by rounding. One level, one version of llvmlite: the same machine code,
-hence the same bits on every machine, but for functions of the C library (exp, log, tanh, atan, pow and their kind; not
+hence the same bits on every machine, but for functions of the C library (exp, log, tanh, pow and their kind; not atan,
 sine and cosine), which choose their code by the processor at run time. `native` promises nothing between machines.
 
 The functions of one sample are translated (`translate`, `vectors`, `elementary`) and compiled here. A kernel is

@@ -88,8 +88,10 @@ def target_gain(solution: Solution, teacher: ClosedFormPolicy, scale: Tensor) ->
     """
     problem, features, context = solution.problem, solution.ensemble.features, solution.problem.context
     degrees = torch.empty(1, 0, dtype=torch.long) if context is None else exponents(len(context), context.shift)
-    size = 1 if context is None else FITTED * len(degrees) + CHECKED
-    rows = problem.sample_targets(size, torch.Generator().manual_seed(SEED))
+    fitted, generator = FITTED * len(degrees), torch.Generator().manual_seed(SEED)
+    c = torch.empty(1, 0) if context is None else context.spread(fitted, CHECKED, generator).float()
+    rows = problem.at_target(torch.cat([problem.target.expand(len(c), -1), c], 1))
+    rows, size = torch.cat([rows, c], 1), len(c)
     n, step = len(problem.target), GAIN_STEP * problem.state_limits
     middle = problem.target if context is None else context.target
 
@@ -105,10 +107,9 @@ def target_gain(solution: Solution, teacher: ClosedFormPolicy, scale: Tensor) ->
     gains = (torch.linalg.pinv(dz_dx) @ ds_dx).mT.detach()  # (N, m, n_z)
     if context is None:
         return GainPolynomial(degrees, gains)
-    design, fitted = terms(rows[:, n:].double(), degrees), size - CHECKED
-    coefficients = torch.linalg.lstsq(design[:fitted], gains[:fitted].double().flatten(1)).solution
-    missed = (design[fitted:] @ coefficients - gains[fitted:].double().flatten(1)).norm(dim=1)
-    share = float((missed / gains[fitted:].double().flatten(1).norm(dim=1)).max())
+    design, exact = terms(c.double(), degrees), gains.double().flatten(1)
+    coefficients = torch.linalg.lstsq(design[:fitted], exact[:fitted]).solution
+    share = float(((design @ coefficients - exact).norm(dim=1) / exact.norm(dim=1)).max())
     if share > MISFIT:
         raise SolverError(
             f"the gain at the target changes too fast with {', '.join(context.names)}: a polynomial misses it by "

@@ -25,7 +25,7 @@ function plot({ canvas, values, pointer }, signal) {
   const { context, width, height } = sharp(canvas, 170), column = signal + 1, least = 1e-3 * signals[signal].limit;
   const rows = panes.flatMap((pane) => pane.history), all = rows.map((row) => row[column]);
   const low = all.reduce((a, b) => Math.min(a, b), -least), high = all.reduce((a, b) => Math.max(a, b), least);
-  const first = rows.length ? panes[0].history[0][0] : 0, last = Math.max(panes[0].simulation.time, facts.task.horizon);
+  const first = rows.length ? panes[0].history[0][0] : 0, last = Math.max(panes[0].simulation.time, horizon);
   const left = 46, right = 10, above = 8, below = 20, seconds = (last - first) / (width - left - right);
   const at = (t, v) => [left + (t - first) / seconds, height - below - ((height - above - below) * (v - low)) / (high - low)];
   context.font = "11px system-ui"; context.lineWidth = 1;

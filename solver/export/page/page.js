@@ -1,6 +1,6 @@
 const $ = (id) => document.getElementById(id);
 const dashes = [[], [7, 3], [2, 3], [9, 3, 2, 3]]; // of policies, as their colours in the style
-const n = facts.states.length, m = facts.inputs.length, q = rules.position.length, steps = Math.round(facts.task.horizon * facts.task.control_rate);
+const n = facts.states.length, m = facts.inputs.length, q = rules.position.length, horizon = Math.max(...runs.map((run) => run.horizon)), steps = Math.round(horizon * facts.task.control_rate);
 const signals = [...facts.states, ...facts.inputs, { name: "return", unit: "1", limit: 10 }], heat = [], histograms = [];
 // Units with raised exponents: m^2 as m².
 for (const each of [...facts.states, ...facts.inputs, ...facts.parameters])
@@ -12,7 +12,7 @@ const away = (i) => Math.abs(facts.task.start_mean[i] - facts.task.target[i]) / 
 const main = coordinates.length ? coordinates.reduce((best, i) => (away(i) > away(best) ? i : best)) : q;
 const rate = facts.states.findIndex(({ name }) => name === `${facts.states[main].name}_rate`), mainRate = rate < 0 ? charted.find((i) => i !== main) : rate;
 // The start of the page: the middle of the task's own, or where that is the target, a drawn one.
-const usualStart = facts.task.start_mean.every((value, i) => value === facts.task.target[i]) ? drawnStart(facts, 3) : [...facts.task.start_mean];
+const usualStart = facts.task.start_mean.every((value, i) => value === facts.task.target[i]) ? drawnStart(facts, 3, nominal) : [...facts.task.start_mean];
 
 // The experiment. pushes: { at (control periods since the start), speeds (nv), done }, in their order.
 const conditions = { theta: [...nominal], delay: 0, noise: 0, stiction: 0, seed: 1, knows: true, finds: false };

@@ -51,7 +51,7 @@ function placed(width, height) {
 
 const references = (facts.task.references ?? []).map(({ name }) => runs.flatMap((run) => run.told?.context ?? []).find((each) => each.name === name)).filter(Boolean);
 const panes = runs.map((run, index) => {
-  const simulation = makeSimulation(robot, facts, nominal, rules, run);
+  const simulation = makeSimulation(robot, facts, rules, run);
   const canvas = element("canvas", { className: "scene", tabIndex: 0 }), status = element("div", { className: "status" }), finds = element("div", { className: "status finds" });
   const outcome = element("span", { className: "outcome" }), key = element("span", { className: "key" });
   canvas.setAttribute("role", "img");

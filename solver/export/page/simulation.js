@@ -2,9 +2,9 @@
 // conditions: { theta, delay (control periods), noise and stiction (multiples of the usual), seed, knows (whether a policy
 // that can be told parameters is told those of theta, or else the nominal ones), finds (whether the policy gets the state
 // from an observer of encoders instead, which also estimates what theta changes; a policy that can be told it is told that) }.
-function makeSimulation(robot, facts, nominal, rules, run) {
-  const n = facts.states.length, m = facts.inputs.length, q = rules.position.length;
-  const { policy, value, cost: costOf, tell } = makePolicy(robot, facts, nominal, run);
+function makeSimulation(robot, facts, rules, run) {
+  const n = facts.states.length, m = facts.inputs.length, q = rules.position.length, { nominal } = run;
+  const { policy, value, cost: costOf, tell } = makePolicy(robot, facts, run);
   const period = 1 / facts.task.control_rate;
   const floats = (size) => new Float64Array(size);
   const x = floats(n), u = floats(m), given = floats(m), seen = floats(n), level = floats(n), wrapped = floats(n), cost = floats(1);
@@ -45,7 +45,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     const now = `${Boolean(knows)} ${Boolean(finds)} ${theta}`;
     if (!tell || now === known) return;
     known = now;
-    tell(Object.fromEntries(facts.parameters.map(({ name }, i) => [name, theta[i]]).filter(([name]) => (knows && !finds) || refers(name))));
+    tell(Object.fromEntries(run.told.context.filter(({ name }) => (knows && !finds) || refers(name)).map(({ name, place }) => [name, theta[place]])));
     priced = [...nominal];
     for (const { place } of run.told.context) priced[place] = theta[place];
     target.splice(0, n, ...targetOf(theta));
@@ -75,7 +75,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     first.forEach((value, i) => { if (!observer.estimated.includes(i)) observer.parameters[i] = value; });
     observer.estimate(encoded(counts), seen);
     observer.upright(seen);
-    if (tell) tell(Object.fromEntries(facts.parameters.map(({ name }, i) => [name, observer.parameters[i]])));
+    if (tell) tell(Object.fromEntries(run.told.context.map(({ name, place }) => [name, observer.parameters[place]])));
   }
   // Whole counts of the positions in `seen`: of a rotation, of the entries of its vector.
   function encoded(counts) {
@@ -84,8 +84,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     for (const { coordinate } of rotations) {
       const [w, ...v] = seen.slice(coordinate, coordinate + 4), long = Math.hypot(...v), first = plain.indexOf(-1 - coordinate);
       const share = (w < 0 ? -1 : 1) * (long > 1e-6 ? (2 * Math.atan2(long, Math.abs(w))) / long : 2);
-      const turn = v.map((each, a) => rounded(share * each, first + a)), angle = Math.hypot(...turn);
-      y.set([Math.cos(angle / 2), ...turn.map((each) => each * (angle > 1e-6 ? Math.sin(angle / 2) / angle : 0.5))], coordinate);
+      y.set(turnBy(v.map((each, a) => rounded(share * each, first + a))), coordinate);
     }
     return y;
   }
@@ -93,7 +92,7 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     const estimated = run.observer.observable.filter((i) => run.told || theta[i] !== nominal[i]);
     const first = nominal.map((value, i) => (tell && refers(facts.parameters[i].name) ? theta[i] : value));
     const now = `${delay} ${noise} ${estimated}`;
-    if (now !== observes) observer.reset({ delay, noise: plain.slice(0, run.observer.counts.length).map((i) => noise * (i < 0 ? 0 : rules.noise[i])), estimated, theta: first });
+    if (now !== observes) observer.reset({ delay, noise: run.observer.counts.map((_, k) => noise * rules.noise[k]), estimated, theta: first });
     observes = now;
     return first;
   }
@@ -137,8 +136,10 @@ function makeSimulation(robot, facts, nominal, rules, run) {
       let away = Math.abs(level[i] - target[i]);
       if (turns[i]) away = Math.min(away, 2 * Math.PI - away);
       if (judged[i]) near &&= away <= rules.position[i];
-      if (judged[v]) near &&= Math.abs(a[i] - atTarget[i]) <= rules.rate[v - q];
+      if (judged[v] && !rules.uneven) near &&= Math.abs(a[i] - atTarget[i]) <= rules.rate[v - q];
     }
+    if (rules.uneven) // speeds that are not the rates of coordinates
+      rules.rate.forEach((most, v) => { if (judged[q + v]) near &&= Math.abs(level[q + v] - target[q + v]) <= most; });
     all.hit ||= stopped && all.time > 0;
     all.good = near && !stopped ? all.good + 1 : 0;
   }
@@ -181,7 +182,12 @@ function makeSimulation(robot, facts, nominal, rules, run) {
     know(conditions);
     seen.set(x);
     if (conditions.noise > 0) {
-      for (let i = 0; i < n; i++) seen[i] += conditions.noise * rules.noise[i] * random();
+      const noisy = rules.noise.map((each) => conditions.noise * each * random());
+      plain.forEach((i, k) => { if (i >= 0) seen[i] += noisy[k]; });
+      for (const { coordinate: i } of rotations) {
+        const first = plain.indexOf(-1 - i);
+        seen.set(quaternionProduct(seen.slice(i, i + 4), turnBy(noisy.slice(first, first + 3))), i);
+      }
       for (let i = 0; i < n; i++) if (turns[i]) seen[i] = turned(seen[i]);
     }
     const finds = observer && conditions.finds;
@@ -225,8 +231,25 @@ function normals(seed) {
   return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
 }
 
-// The start number `index` of the task's own distribution.
-function drawnStart(facts, index) {
-  const random = normals(1000 + index);
-  return facts.task.start_mean.map((mean, i) => mean + facts.task.start_deviation[i] * random());
+// The unit quaternion of a rotation vector.
+function turnBy(vector) {
+  const angle = Math.hypot(...vector);
+  return [Math.cos(angle / 2), ...vector.map((each) => each * (angle > 1e-6 ? Math.sin(angle / 2) / angle : 0.5))];
+}
+
+// The start number `index` of the task's own distribution: as solver.problem.problem.sample_starts. theta: parameters, whose
+// references may move it.
+function drawnStart(facts, index, theta) {
+  const random = normals(1000 + index), { start_mean: mean, start_deviation: deviation, references } = facts.task;
+  const start = mean.map((each, i) => each + deviation[i] * random());
+  for (const { coordinate: i } of facts.rotations) {
+    const draw = [random(), random(), random(), random()], vector = draw.slice(1).map((each) => deviation[i] * each);
+    start.splice(i, 4, ...(deviation[i] >= rules.uniform ? draw : quaternionProduct(mean.slice(i, i + 4), turnBy(vector))));
+    normaliseRotation(start, i);
+  }
+  for (const { name, start: along } of references) {
+    const place = facts.parameters.findIndex((parameter) => parameter.name === name);
+    along.forEach((each, s) => { start[s] += each * theta[place]; });
+  }
+  return start;
 }

@@ -1,11 +1,11 @@
 // Of a worker: some of the starts of one run, or its maps of V and u over two states.
 onmessage = ({ data }) => {
   const { run, conditions, job } = data;
-  const simulation = makeSimulation(robot, facts, nominal, rules, run);
+  const simulation = makeSimulation(robot, facts, rules, run);
   if (job === "starts") {
-    const steps = Math.round(facts.task.horizon * facts.task.control_rate);
+    const steps = Math.round(run.horizon * facts.task.control_rate);
     for (let index = data.first; index < data.last; index++) {
-      const start = Float64Array.from(drawnStart(facts, index));
+      const start = Float64Array.from(drawnStart(facts, index, conditions.theta));
       simulation.confine(start);
       simulation.reset(start, { ...conditions, seed: index });
       for (let i = 0; i < steps; i++) simulation.step(conditions);

@@ -12,11 +12,11 @@ static int is_finite(const real *x) {
     return 1;
 }
 
-/* The state that everything is computed at: entries beyond $farthest count as that, and one that is not finite as NaN. */
+/* The state that everything is computed at: entries beyond `farthest` count as that, and one that is not finite as NaN. */
 static void confine(const real *x, real *y) {
-    const real farthest = (real)$farthest;
+    static const real farthest[STATES] = {$farthest};
     for (int i = 0; i < STATES; i++) {
-        y[i] = x[i] > farthest ? farthest : x[i] < -farthest ? -farthest : x[i];
+        y[i] = x[i] > farthest[i] ? farthest[i] : x[i] < -farthest[i] ? -farthest[i] : x[i];
         if (!isfinite(x[i])) y[i] = x[i] - x[i];
     }
 $normalise_rotations}

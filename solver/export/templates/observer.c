@@ -256,19 +256,21 @@ static void compare(${name}_observer *o) {
     for (int f = 0; f < FILTERS; f++) o->filters[f].unlikely -= least;
 }
 
+/* Forgets the state and not the inputs on their way. */
+static void begin(${name}_observer *o) {
+    memset(o->filters, 0, sizeof o->filters);
+    for (int f = 0; f < FILTERS; f++) memcpy(o->filters[f].parameters, $start, PARAMETERS * sizeof(real));
+    o->measured = o->likeliest = 0;
+}
+
 void ${name}_observer_reset(${name}_observer *o) {
     memset(o, 0, sizeof *o);
     for (int d = 0; d <= DELAY; d++) memcpy(o->waiting[d], trim, sizeof trim);
     memcpy(o->variance, usual, sizeof usual);
-$knows_nominal}
-
-$know_function/* Forgets the state and not the inputs on their way. */
-static void begin(${name}_observer *o) {
-    memset(o->filters, 0, sizeof o->filters);
-    o->measured = o->likeliest = 0;
+$knows_nominal    begin(o);
 }
 
-/* Whether every number of it is finite; without measurements, the covariance grows beyond all bounds. */
+$know_function/* Whether every number of it is finite; without measurements, the covariance grows beyond all bounds. */
 static int sound(const ${name}_filter *f) {
     real sum = f->innovation;
     for (int i = 0; i < STATES; i++) sum += REAL(fabs)(f->x[i]);

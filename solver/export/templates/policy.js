@@ -26,9 +26,9 @@ function rotationMatrix(q, at) {
 }
 
 // The policy and V of a run, `run` its numbers, on `robot`, the functions of one sample. Formulas as in policy.c.
-function makePolicy(robot, facts, nominal, run) {
+function makePolicy(robot, facts, run) {
   const n = facts.states.length, m = facts.inputs.length;
-  const { sizes, angles, others, scale, rotations, atTarget, floor, basin, seconds, drift, farthest, shortest, small, told } = run;
+  const { sizes, angles, others, scale, rotations, atTarget, floor, basin, seconds, drift, farthest, shortest, small, told, nominal } = run;
   let { metric, bend, trim, slope: slopeAtTrim, cost: costAtTrim } = run, parameters = nominal;
   let shift = null; // of the target, by references
   const turning = angles.length, features = atTarget.length, layers = sizes.length - 2;
@@ -122,7 +122,7 @@ function makePolicy(robot, facts, nominal, run) {
 
   // The state that everything is computed at: entries beyond `farthest` count as that, and one that is not finite as NaN.
   function confined(x) {
-    const y = Float64Array.from(x, (each) => (Number.isFinite(each) ? Math.min(Math.max(each, -farthest), farthest) : NaN));
+    const y = Float64Array.from(x, (each, i) => (Number.isFinite(each) ? Math.min(Math.max(each, -farthest[i]), farthest[i]) : NaN));
     for (const at of rotations) normaliseRotation(y, at);
     return y;
   }
@@ -284,7 +284,8 @@ function makePolicy(robot, facts, nominal, run) {
   // Makes the policy of the robot with these values of what it is told, in SI units by name; the others are nominal.
   // Returns whether they are in their ranges: beyond, it is the policy of the nearest robot in range.
   function tell(values = {}) {
-    const powers = [];
+    const powers = [], names = told.context.map(({ name }) => name), other = Object.keys(values).find((name) => !names.includes(name));
+    if (other !== undefined) throw new Error(`the policy cannot be told ${other}: it is told ${names.join(", ")}`);
     let inside = true;
     parameters = [...nominal];
     told.context.forEach(({ name, lower, upper, nominal: usual, place }, i) => {

@@ -261,8 +261,8 @@ class EnergyDesign:
 
     def _refusal(self) -> SolverError:
         return SolverError(
-            f"energy shaping is for a pendulum on a motor, or on a joint with a motor; {self.problem.robot.name} is "
-            "none. Use --algorithm tvlqr"
+            "energy shaping is for a pendulum on a motor, or on a joint with a motor, and "
+            f"{self.problem.robot.name} is another robot. Use --algorithm tvlqr"
         )
 
     def __call__(self, random: np.random.Generator) -> Parts:

@@ -159,9 +159,14 @@ class BaselineRun(Description):
 def new_run(robot: CompiledRobot, generated: str | None, settings: BaselineSettings) -> BaselineRun:
     """Description of a run with these settings. Settings without a number of actions get the default of the robot.
 
-    Raises SolverError for an artifact that was not built from the present model file.
+    Raises SolverError for a robot with references, and for an artifact that was not built from the present model file.
     """
     require_current(robot)
+    if references := robot.metadata.references:
+        raise SolverError(
+            f"baselines are for robots without references; {robot.name} has {', '.join(references)}. Train rfvi or "
+            "cfvi, or an agent of your own in solver.gym"
+        )
     return BaselineRun(robot.name, robot.hash, generated, for_states(settings, len(robot.state_names)))
 
 

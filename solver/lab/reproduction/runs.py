@@ -246,9 +246,7 @@ def _words(training: PlannedRun, folder: Path, generated: str | None) -> list[st
     run = training.run
     words = [run.robot, "--out", str(folder), "--algorithm", run.settings.algorithm]
     words += [] if generated is None else ["--generated", generated]
-    common = {entry.name for entry in dataclasses.fields(Description)}
-    own = {entry.name: getattr(run, entry.name) for entry in dataclasses.fields(run) if entry.name not in common}
-    own = {name: value for name, value in own.items() if value}  # plans use no warm_from, identified or given
+    own = {"preset": run.preset} if isinstance(run, RunDescription) else {}  # the command itself tells references
     settings = vars(run.settings).items()
     changed = {name: value for name, value in settings if value != getattr(training.usual, name)}
     changed.pop("algorithm", None)

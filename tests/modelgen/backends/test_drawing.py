@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sympy import cos, sin
+from sympy import Matrix, cos, sin
 
 import modelgen
-from modelgen import LogCos, ModelError, Robot
+from modelgen import LogCos, ModelError, Quadratic, Robot
+from modelgen.arrays import on_sphere
 from modelgen.artifact import folder as artifact
 from modelgen.builder import build_artifact
 from modelgen.derivation.description import content_hash
@@ -65,6 +66,7 @@ def test_every_shipped_robot_is_drawn_within_its_view(name: str) -> None:
     robot = shipped(name)
     limits = np.asarray(robot.state_limits)
     x = np.random.default_rng(1).uniform(-limits, limits, (20, len(limits)))
+    on_sphere(x, [rotation.quaternion for rotation in robot.metadata.rotations])
     segments = robot.drawing.segments(x)
     if name == "satellite":  # the only one without a drawing
         assert segments.shape[1] == 0
@@ -93,6 +95,27 @@ def test_cartpole_is_a_rail_a_cart_and_a_pole() -> None:
     np.testing.assert_allclose(segments[:, 1:5].mean(axis=(1, 2)), [[0.1, 0], [-0.2, 0]], atol=1e-15)
     np.testing.assert_allclose(segments[:, 5], [[[0.1, 0], [0.1 + 0.3365, 0]], [[-0.2, 0], [-0.2, -0.5]]], atol=1e-15)
     assert_close(robot.drawing.segments(x, theta[0])[0], segments[0])
+
+
+def test_the_view_of_a_body_in_space_is_as_large_as_its_reach(tmp_path: Path) -> None:
+    """Quaternions of its samples have the length one: longer ones would stretch the rod."""
+    robot = Robot("gyro")
+    joint = robot.ball("attitude", rate_limit=1)
+    robot.link("rod", joint, mass=1, inertia=1)
+    tip = joint.rotation * Matrix([0, 0, 1])
+    robot.draw(line=[(0, 0), (tip[0], tip[2])])
+    robot.apply(joint.turn[0], robot.input("torque", 1, "N m"))
+    task: dict[str, Any] = {
+        "action_cost": Quadratic(1),
+        "start": {},
+        "horizon": 5,
+        "weight_at_horizon": 0.65,
+        "control_rate": 125,
+    }
+    robot.task(state_cost=joint.away().dot(joint.away()), **task)
+    build_artifact(robot, tmp_path)
+    view = modelgen.load("gyro", backend="casadi", directory=tmp_path).drawing.view
+    assert 0.9 < np.abs(view).min() <= np.abs(view).max() < 1.2
 
 
 def test_depth_goes_to_the_right_and_up() -> None:

@@ -126,6 +126,13 @@ def test_a_closed_contact_has_finite_second_derivatives(tmp_path: Path) -> None:
     assert float(jax.grad(force)(0.0)) == 0.0
     assert float(jax.grad(jax.grad(force))(-0.25)) == pytest.approx(75 / 0.5)
 
+    def slope(h: Any) -> Any:
+        return robot.jacobians(jnp.stack([h, 0.0 * h]))[2][1, 0]
+
+    assert float(jax.grad(slope)(0.5)) == 0.0
+    assert float(jax.grad(slope)(-0.25)) == pytest.approx(75 / 0.5)
+    assert np.isnan(float(force(jnp.nan)))
+
 
 def test_an_empty_batch(robot: CompiledRobot) -> None:
     shapes = [tuple(result.shape) for result in robot.jacobians(np.zeros((0, 6)))]

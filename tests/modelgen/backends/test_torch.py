@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy
 import torch
 
 import modelgen
+from modelgen.builder import build_artifact
 from modelgen.errors import ModelError
 from modelgen.files import CACHE
 from modelgen.loader import CompiledRobot
@@ -174,3 +176,18 @@ def test_a_wrong_out_is_explained(robot: CompiledRobot) -> None:
         robot.dynamics(x, u, out=())
     with pytest.raises(ModelError, match=r"`out` .*xdot"):
         robot.dynamics(x, u, out=(torch.zeros(3, 5, dtype=torch.float64),))
+
+
+@pytest.mark.filterwarnings("ignore::modelgen.errors.ReliabilityWarning")
+def test_the_sign_of_nan_is_nan(tmp_path: Path) -> None:
+    """The slope of |rate|, where a rollout has left the numbers; torch.sign would make it 0."""
+    robot = modelgen.Robot("drag")
+    place = robot.prismatic("place", limit=1, rate_limit=3)
+    robot.kinetic_energy(place.rate**2 / 2)
+    robot.apply(place, robot.input("force", 5, "N") + 0.1 * sympy.Abs(place.rate))
+    task: dict[str, Any] = {"start": {}, "horizon": 3, "weight_at_horizon": 0.6, "control_rate": 100}
+    robot.task(state_cost=place**2 + place.rate**2, action_cost=modelgen.Quadratic(0.1), **task)
+    build_artifact(robot, tmp_path)
+    compiled = modelgen.load("drag", backend="torch", directory=tmp_path)
+    rates = torch.tensor([[0.0, -2.0], [0.0, 0.0], [0.0, 2.0], [0.0, torch.nan]], dtype=torch.float64)
+    np.testing.assert_array_equal(compiled.jacobians(rates)[2][:, 1, 1], [-0.1, 0.0, 0.1, np.nan])

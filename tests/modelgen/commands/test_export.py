@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,13 @@ def test_a_name_gives_the_files_of_its_model_file(tmp_path: Path, monkeypatch: p
     written = [{path.name: path.read_bytes() for path in Path(folder).iterdir()} for folder in ("name", "file")]
     assert written[0] == written[1]
     assert {"pendulum.c", "pendulum.mjs", "pendulum_dynamics.casadi"} <= written[0].keys()
+
+
+def test_a_name_needs_no_sympy(tmp_path: Path) -> None:
+    words = ["export", "pendulum", "--c", str(tmp_path), "--casadi", str(tmp_path), "--js", str(tmp_path)]
+    code = f"import sys; sys.modules['sympy'] = None; from modelgen.cli import main; sys.exit(main({words}))"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert (tmp_path / "pendulum.c").is_file()
 
 
 def test_a_folder_of_artifacts_is_for_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,9 +15,11 @@ import pytest
 from modelgen.backends import EXPORTS
 from modelgen.cli import PROGRAM, main
 from modelgen.commands import export, verify
+from modelgen.derivation.mechanics import MECHANICS
 from modelgen.derivation.model_file import SHIPPED
 from modelgen.engines import ENGINES
 from modelgen.files import page
+from modelgen.program.differentiate import FUNCTIONS
 from tests.modelgen.commands.mistakes import mistake
 
 
@@ -105,3 +107,9 @@ def test_export_has_an_option_for_every_target() -> None:
 def test_verify_knows_every_engine() -> None:
     choices, _ = get_args(get_type_hints(verify.Options)["against"])
     assert get_args(choices) == tuple(ENGINES)
+
+
+def test_build_names_every_function(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["build", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert not [name for name in (*FUNCTIONS, *MECHANICS) if name not in text]

@@ -48,6 +48,16 @@ def test_every_value_of_the_file_changes_the_hash(folder: Path, old: str, new: s
     assert hashed(folder, MODEL) != hashed(folder, MODEL.replace(old, new))
 
 
+@pytest.mark.parametrize("more", ["target=dict(z=0), start=dict(", "start=dict(z=(0, 0), "])
+def test_a_stated_zero_of_a_state_of_first_order_changes_the_hash(folder: Path, more: str) -> None:
+    """Without an entry, the state is where it holds the target."""
+    state = (
+        'z = robot.state("z", limit=9, unit="N")\nrobot.flow(z, 1.0 * force - 1.0 * z)\nrobot.apply(s, z)\nrobot.task'
+    )
+    text = MODEL.replace("robot.apply(s, robot", "force = (robot").replace("robot.task", state)
+    assert hashed(folder, text) != hashed(folder, text.replace("start=dict(", more))
+
+
 def test_an_edited_helper_changes_the_hash(folder: Path) -> None:
     text = "from _shared import limit\n" + MODEL.replace('"force", 3', '"force", limit')
     written(folder, "limit = 3\n", "_shared")

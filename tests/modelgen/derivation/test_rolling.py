@@ -281,3 +281,16 @@ def test_more_speeds_than_coordinates_are_refused() -> None:
     robot.task(state_cost=x**2 + y**2, start={}, horizon=1, weight_at_horizon=0.5, control_rate=100)
     with pytest.raises(ModelError, match=r"2 .*3 .*a, b, c"):
         equations_of_motion(robot)
+
+
+def test_a_motor_along_a_place_that_rolls() -> None:
+    """Its torque falls with the speed of the place, which follows from that of the wheel: in closed form."""
+    robot = Robot("wheel")
+    place, turn = robot.prismatic("place", limit=2), robot.revolute("turn", limit=60, rate_limit=30)
+    robot.roll({place: 0.05 * turn.rate})
+    robot.body(1.0, 0.001, (place, 0.05), turn)
+    robot.motor(place, robot.input("torque", 1, "N m"), gear=20.0, corner_speed=30.0)
+    task(robot, place**2 + turn**2 + turn.rate**2)
+    equations = equations_of_motion(robot)
+    slope = compiled_evaluator(equations.state, equations.input_matrix)(np.array([[0.1, 2.0, 10.0]]))
+    np.testing.assert_allclose(slope, [[[0.05 * 20 / np.sqrt(1 + (20 * 0.05 * 10 / 30) ** 2)]]])

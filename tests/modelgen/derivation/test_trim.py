@@ -6,6 +6,7 @@ import math
 import runpy
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -216,6 +217,25 @@ def test_slopes_of_a_trim_whose_current_follows_are_those_of_the_trim(inductance
         ends = [find_trim(robot, equations, {parameter.symbol: parameter.value + sign * step}).u for sign in (-1, 1)]
         np.testing.assert_allclose(slopes[:, j], (ends[1] - ends[0]) / (2 * step), rtol=1e-5)
     assert np.abs(slopes).min() > 0.1
+
+
+@pytest.mark.parametrize("weakest", [0.0, 3.0])
+def test_a_magnet_whose_force_is_the_square_of_its_current_holds_a_ball(weakest: float) -> None:
+    """Newton's method has no slope at zero current. In closed form k i^2 / gap^2 = m g, and the voltage is R i."""
+    robot = Robot("magnet")
+    height = robot.prismatic("height", limit=0.02, rate_limit=1)
+    voltage, current = robot.input("voltage", (weakest, 24), "V"), robot.state("current", limit=5, unit="A")
+    strength = robot.parameter("strength", 1e-4, "N m^2/A^2", tolerance=0.2)
+    robot.point_mass(0.05, (0, height))
+    robot.apply(height, strength * current**2 / (0.03 - height) ** 2)
+    robot.flow(current, (voltage - 3.0 * current) / 0.05)
+    task: dict[str, Any] = {"start": {}, "horizon": 3, "weight_at_horizon": 0.6, "control_rate": 500}
+    robot.task(state_cost=(100 * height) ** 2 + height.rate**2, action_cost=Quadratic(0.01), **task)
+    equations = equations_of_motion(robot)
+    needed = math.sqrt(0.05 * 9.81 * 0.03**2 / 1e-4)
+    assert equations.trim == pytest.approx((3 * needed,), rel=1e-9)
+    assert equations.rest == pytest.approx((needed,), rel=1e-9)
+    assert unheld(robot, equations) == ""
 
 
 def test_a_target_that_no_input_holds_is_named_with_its_drift(tmp_path: Path) -> None:

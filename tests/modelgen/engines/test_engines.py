@@ -331,6 +331,23 @@ def test_energies_that_an_engine_cannot_represent_are_refused(
         Expressions(crane(before, after))
 
 
+@pytest.mark.parametrize("line", ["robot.apply(arm, robot.lag(torque, seconds=0.1))", "robot.accelerate(arm, torque)"])
+def test_what_no_engine_knows_is_refused(line: str, tmp_path: Path) -> None:
+    """A state of first order and a commanded acceleration are not compared as if they were not there."""
+    pytest.importorskip("mujoco")
+    unit = "rad/s^2" if "accelerate" in line else "N m"
+    text = (
+        "from modelgen import Quadratic, Robot\nrobot = Robot('slow')\n"
+        "arm = robot.revolute('arm', limit=1, rate_limit=2)\n"
+        f"torque = robot.input('torque', 1, '{unit}')\nlink = robot.link('link', arm, mass=1, inertia=0.1)\n{line}\n"
+        "robot.task(state_cost=arm**2 + arm.rate**2, action_cost=Quadratic(1), start={}, horizon=5,\n"
+        "           weight_at_horizon=0.65, control_rate=125)\n"
+    )
+    (tmp_path / "slow.py").write_text(text)
+    with pytest.raises(ModelError, match=r"slow.py:\d: .* knows neither"):
+        compared("mujoco", uncompiled(load(str(tmp_path / "slow.py"))))
+
+
 def test_moments_that_mujoco_refuses_are_reported(crane: Callable[..., Robot], derived: Derived) -> None:
     """No solid body has such moments of inertia, but a model file may."""
     pytest.importorskip("mujoco")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy
 from numpy.typing import NDArray
 
 import modelgen
@@ -207,3 +208,31 @@ class TestCommand:
         assert main(["excite", "pendulum", "--seconds", "1", *words]) == 2
         assert said in capsys.readouterr().err
         assert not list(tmp_path.iterdir())
+
+
+def test_a_set_point_is_no_parameter_to_find() -> None:
+    """The expected set of a rod is the same with a set-point, and the report does not name it."""
+    sets = []
+    for aimed in (False, True):
+        rod = modelgen.Robot("aimed" if aimed else "plain")
+        q = rod.revolute("q", limit=3, rate_limit=9)
+        goal = rod.reference("goal", limit=0.5, unit="rad") if aimed else 0
+        mass = rod.parameter("mass", 1.0, "kg", tolerance=0.2)
+        rod.point_mass(mass, (0.4 * sympy.sin(q), -0.4 * sympy.cos(q)))
+        rod.damp(q, rod.parameter("loss", 0.1, "N m s", tolerance=0.5))
+        rod.apply(q, rod.input("torque", 3, "N m"))
+        weights: dict[str, Any] = {
+            "action_cost": modelgen.Quadratic(0.1),
+            "target": {"q": goal},
+            "start": {"q": (0.3, 0.1)},
+        }
+        rate: dict[str, Any] = {"horizon": 3, "weight_at_horizon": 0.6, "control_rate": 100}
+        rod.task(state_cost=(q - goal) ** 2 + q.rate**2, **weights, **rate)
+        robot = modelgen.compile(rod)
+        asked = excitation.experiment(robot, seconds=1.0)
+        found = excite(robot, asked, 1, silent)
+        inputs, states = motion(robot, asked, 100)
+        information = informations(robot, asked, inputs[:, None], states[:, None])
+        sets.append(excitation._after(robot, asked, information)[0][-2:, -2:])
+        assert "goal" not in excitation.text(robot, asked, found)
+    np.testing.assert_allclose(sets[0], sets[1], rtol=1e-9)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import modelgen
 from modelgen.errors import ModelError
 from modelgen.identification.columns import columns
 from modelgen.identification.recordings import read
@@ -173,3 +175,24 @@ def test_a_velocity_in_another_unit_than_its_position(pendulum: CompiledRobot, t
             continue
         with pytest.raises(ModelError, match=r"`angle_rate`.*`angle`.*angle_rate=angle_rate\*-1"):
             read(path, pendulum.metadata, where)
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.3])
+def test_a_rate_is_compared_with_its_own_coordinate(tmp_path: Path, factor: float) -> None:
+    """The rate of a wheel's place follows from its turn, so that the first rate belongs to the second coordinate."""
+    wheel = modelgen.Robot("wheel")
+    place, turn = wheel.prismatic("place", limit=2), wheel.revolute("turn", limit=60, rate_limit=30)
+    wheel.roll({place: 0.05 * turn.rate})
+    wheel.body(wheel.parameter("mass", 1.0, "kg", tolerance=0.5), 0.001, (place, 0.05), turn)
+    wheel.apply(turn, wheel.input("torque", 1, "N m"))
+    task: dict[str, Any] = {"start": {}, "horizon": 3, "weight_at_horizon": 0.6, "control_rate": 100}
+    wheel.task(state_cost=place**2 + turn**2 + turn.rate**2, action_cost=modelgen.Quadratic(0.1), **task)
+    robot = modelgen.compile(wheel, backend="casadi").metadata
+    time = 0.01 * np.arange(300)
+    rows = [(t, 0.5 * np.sin(t), 10 * np.sin(t), factor * 10 * np.cos(t), 0) for t in time]
+    path = written(tmp_path, rows, "time,place,turn,turn_rate,torque")
+    if factor == 1.0:
+        assert read(path, robot, columns((), robot)).states.shape == (300, 3)
+        return
+    with pytest.raises(ModelError, match=r"`turn_rate`.* is 0\.3 times the slope of `turn`"):
+        read(path, robot, columns((), robot))

@@ -99,6 +99,19 @@ PLAIN = {
     "two hinges": (arm(), MOTORS, ""),
     "gravity along another axis": (arm(), MOTORS, '<option gravity="3 -7 2"/>'),
     "no gravity": (arm(), MOTORS, '<option><flag gravity="disable"/></option>'),
+    "damping, springs, friction and couplings that a flag disables": (
+        arm('stiffness="20" springref="30" damping="0.7" frictionloss="2"', 'damping="0.2"').replace(
+            "<body ", '<body gravcomp="0.75" '
+        ),
+        MOTORS,
+        '<option><flag damper="disable" spring="disable" frictionloss="disable" equality="disable"/></option>'
+        '<equality><joint joint1="elbow" joint2="shoulder"/></equality>',
+    ),
+    "no damping, but a spring": (
+        arm('stiffness="20" damping="0.7"', 'damping="0.2"'),
+        MOTORS,
+        '<option><flag damper="disable" constraint="disable"/></option>',
+    ),
     "armature and damping": (arm('armature="0.3" damping="0.7"', 'armature="0.1"'), MOTORS, ""),
     "springs": (arm('stiffness="20" springref="30"', 'stiffness="5"'), MOTORS, ""),
     "spring of an endless joint": (arm().replace('range="-100 100"', 'stiffness="3"'), MOTORS, ""),

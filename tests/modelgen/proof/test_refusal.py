@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from sympy import cos, exp, pi, sin, sympify
+from sympy import Abs, cos, exp, pi, sign, sin, sympify
 
 from tests.modelgen.support.proofs import Draft, built, proof, statuses
 
@@ -169,6 +169,19 @@ def test_a_cost_with_another_target_is_proven(draft: Draft) -> None:
     draft.cost = draft.cost + (draft.q - 1.0) ** 2 * 1.5
     robot = draft.bodies().finished(target={"turn": 1.0})
     assert statuses(robot)["state cost never negative"] == "proven"
+
+
+def test_a_cost_that_falls_from_a_kink_at_its_target_is_refused(draft: Draft) -> None:
+    """Its second derivative is positive wherever it has one."""
+    draft.cost += -0.3 * Abs(draft.s)
+    draft.bodies().rejected("the state cost `", "is -0.0225 at slide = ")
+
+
+def test_a_divisor_that_is_negative_between_two_jumps_is_refused(draft: Draft) -> None:
+    """Its slope is zero wherever it has one, and samples miss the gap."""
+    gap = sign(draft.s + 0.30001) - sign(draft.s + 0.3)
+    draft.bodies().robot.apply(draft.s, draft.force / (0.5 - gap))
+    draft.rejected("divisor", "at slide = -0.3000")
 
 
 def test_an_undecided_quantity_is_reported_with_its_smallest_value(draft: Draft) -> None:

@@ -84,6 +84,7 @@ def test_the_command_writes_a_gif_that_moves(
         (["--start", "angle_rate=9"], "angle_rate=9 is beyond its limit of 8 rad/s"),
         (["--input", "force=1"], "names no input of `pendulum`"),
         (["--input", "torque=1@0"], "no frequency above zero"),
+        (["--input", "torque=1@x"], "torque=1@x has no frequency"),
         (["--seconds", "0"], "0.01"),
         (["--seconds", "61"], "60"),
         (["--out", "."], "is a folder"),
@@ -155,3 +156,12 @@ robot.kinetic_energy(s.rate**2 / 2)
 robot.apply(s, robot.input("force", 1, "N") + s**3 + s.rate**3)
 robot.task(state_cost=s**2, action_cost=LogCos(1.0), start={}, horizon=5, weight_at_horizon=0.7, control_rate=125)
 """
+
+
+def test_a_rotation_stays_a_rotation() -> None:
+    """The default start leans a body in space, and no start makes its quaternion longer."""
+    robot = modelgen.load("satellite", parallel=False)
+    (quaternion,) = (rotation.quaternion for rotation in robot.metadata.rotations)
+    assert np.linalg.norm(leaning(robot)[quaternion]) == pytest.approx(1, abs=1e-12)
+    long = 1.3 * leaning(robot)
+    np.testing.assert_allclose(np.linalg.norm(rollout(robot, long, {}, 0.5)[:, quaternion], axis=1), 1, atol=1e-12)

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.linalg import solve_continuous_are
+from sympy import cos, sin
 
+import modelgen
 from modelgen import ModelError, load
 from modelgen.artifact import folder as artifact
 from modelgen.cli import main
@@ -57,6 +59,21 @@ def test_the_equilibrium_rests_and_matrices_are_slopes_of_the_dynamics(
     ]
     np.testing.assert_allclose(result.A, np.array(A).T / (2 * step), atol=1e-6 * np.abs(result.A).max())
     np.testing.assert_allclose(result.B, np.array(B).T / 2, atol=1e-9 * np.abs(result.B).max())
+
+
+def test_of_several_inputs_the_smallest_hold_the_robot() -> None:
+    """Two arms whose levers change: at the target only the first holds, a quarter turn away only the second."""
+    made = modelgen.Robot("levers")
+    q = made.revolute("q", limit=3, rate_limit=3)
+    first, second = made.input("first", 20, "N m"), made.input("second", 20, "N m")
+    made.rotor(q, made.parameter("inertia", 1.0, "kg m^2", tolerance=0.3))
+    made.apply(q, cos(q) * first + sin(q) * second - 5.0)
+    task: dict[str, Any] = {"start": {}, "horizon": 3, "weight_at_horizon": 0.6, "control_rate": 100}
+    made.task(state_cost=q**2 + q.rate**2, action_cost=modelgen.Quadratic(0.1), **task)
+    compiled = modelgen.compile(made, backend="casadi")
+    for angle in (0.0, 1.0, math.pi / 2):
+        expected = 5 * np.array([math.cos(angle), math.sin(angle)])
+        np.testing.assert_allclose(linearize(compiled, {"q": angle}).input, expected, atol=1e-9)
 
 
 def test_matrices_of_the_cartpole_are_those_by_hand(robot: Callable[[str], CompiledRobot]) -> None:

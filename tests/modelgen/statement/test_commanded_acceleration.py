@@ -156,6 +156,7 @@ class TestRefusals:
         rejects("acceleration of `x`", "m/s^2", action=lambda: robot.accelerate(x, force))
         robot.accelerate(x, push)
         rejects("commanded twice", action=lambda: robot.accelerate(x, push))
+        rejects("acts already", "Move robot.lag", action=lambda: robot.lag(push, seconds=0.05))
 
     def test_a_command_that_is_not_affine(self) -> None:
         robot = Robot("cart")

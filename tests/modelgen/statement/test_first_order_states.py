@@ -132,6 +132,20 @@ def test_a_lag_is_the_filter_of_an_actuator_of_mujoco(tmp_path: Path) -> None:
         np.testing.assert_allclose(kernels.dynamics(x[None], u[None])[0], theirs, rtol=1e-9)
 
 
+def test_a_lagged_rotor_pushes_a_link(tmp_path: Path) -> None:
+    """A rotor that only pushes and spins up late, on a link that slides upward: m vdot = z - m g."""
+    robot = Robot("riser")
+    height = robot.prismatic("height", limit=1, rate_limit=2)
+    body = robot.link("body", height, axis="z", mass=0.5)
+    robot.push(body, (0, 0, robot.lag(robot.input("thrust", (0, 12), "N"), seconds=0.05)))
+    task = dict(state_cost=height**2, action_cost=Quadratic(0.1), start={}, horizon=3, weight_at_horizon=0.6)
+    robot.task(**task, control_rate=100)
+    kernels = built(robot, tmp_path)
+    np.testing.assert_allclose(kernels.metadata.task.target, [0, 0, 0.5 * 9.81], rtol=1e-12)
+    slopes = kernels.dynamics(np.array([[0.1, 0.2, 7.0]]), np.array([[9.0]]))[0]
+    np.testing.assert_allclose(slopes, [0.2, 7.0 / 0.5 - 9.81, (9.0 - 7.0) / 0.05], rtol=1e-12)
+
+
 def test_the_time_constant_is_a_parameter_with_derivatives(tmp_path: Path) -> None:
     kernels = built(held(), tmp_path)
     x, u, step = np.array([[0.2, 1.0, 0.7]]), np.array([[-0.4]]), 1e-30

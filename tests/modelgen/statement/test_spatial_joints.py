@@ -99,8 +99,20 @@ def unmoved_push(robot: Robot, _: Any) -> None:
     robot.push(robot.link("ground"), (0, 0, 1))
 
 
+def test_a_push_may_be_a_state_of_first_order() -> None:
+    robot = Robot("rocket")
+    body = robot.link("body", robot.ball("attitude", rate_limit=1), mass=1)
+    thrust = robot.state("thrust", limit=9, unit="N")
+    robot.push(body, (0, 0, thrust), at=(0.1, 0, 0))
+    assert [thrust in load.force.free_symbols for load in robot.loads] == [True]
+
+
 def push_on_nothing(robot: Robot, joint: Any) -> None:
     robot.push(joint, (0, 0, 1))
+
+
+def push_by_a_turn(robot: Robot, joint: Any) -> None:
+    robot.push(robot.link("one", joint, mass=1), (0, 0, joint.turn[0]))
 
 
 def push_in_volts(robot: Robot, joint: Any) -> None:
@@ -114,12 +126,13 @@ def push_in_volts(robot: Robot, joint: Any) -> None:
         (spring_on_a_turn, "which is no state: three turns are not three angles"),
         (rotor_on_a_turn, "which is no state"),
         (squared_turn, "is not linear in"),
-        (turn_in_a_force, "attitude_turn_y"),
+        (turn_in_a_force, "attitude_turn_y`; it may depend on states, inputs and parameters"),
         (second_link, "moves the link `one` already"),
         (foreign_joint, "belongs to another robot"),
         (unmoved_push, "no joint moves the link `ground`"),
         (push_on_nothing, "which is not a link of this robot"),
         (push_in_volts, "force on `one`"),
+        (push_by_a_turn, "A turn is no state: write the joint's `rotation`"),
     ],
 )
 def test_what_a_line_must_not_say(wrong: Callable[[Robot, Any], None], words: str) -> None:

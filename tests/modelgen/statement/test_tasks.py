@@ -8,7 +8,7 @@ import pytest
 from sympy import Piecewise, Symbol
 
 from modelgen import LogCos, ModelError, Quadratic, Robot, Tanh
-from modelgen.derivation.description import metadata
+from modelgen.derivation.description import content_hash, metadata
 from tests.modelgen.support.declared import TASK, cart, rejects
 
 
@@ -32,6 +32,16 @@ class TestTask:
     def test_a_state_that_is_not_named_starts_at_its_target(self) -> None:
         task = metadata(self.changed(target={"s": 0.5}, start={"s_rate": (0.1, 0.2)})).task
         assert (task.start_mean, task.start_deviation) == ((0.5, 0.1), (0, 0.2))
+
+    def test_a_whole_power_may_have_a_decimal_point(self) -> None:
+        """SymPy keeps s**2.0, whose base must not be negative if it is taken for a root."""
+        hashes = []
+        for two in (2, 2.0):
+            robot, s, _, force = cart()
+            robot.apply(s, force - 1.0 * (s**two + s.rate**two) ** two)
+            robot.task(**{**TASK, "state_cost": s**two})
+            hashes.append(content_hash(robot))
+        assert hashes[0] == hashes[1]
 
     @pytest.mark.parametrize(
         ("control", "simulation"), [(125, 500), (500, 500), (1000, 1000), (60, 480), (333, 666), (50, 500)]

@@ -5,18 +5,24 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from modelgen.loader import CompiledRobot
 from solver.certification import worst
 from solver.certification.certificate import prove
 from solver.certification.counterexample import load, motion, replay, save
-from solver.certification.experiment import Experiment, noises
+from solver.certification.experiment import Experiment, Outcomes, noises
+from solver.certification.sets import Uniform
 from solver.cli import main
 from solver.jobs.engines import policy_reference
+from solver.problem.problem import Problem
 from solver.runs.kinds import load_rollout_policy
 from solver.streams import Purpose
 
@@ -153,11 +159,11 @@ def test_level_is_the_lowest_value_above_all_failures() -> None:
 
 
 def test_replay_of_another_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "a.json"
     for text in ("", "{}", "[]", '{"conditions": {"effects": 3}}'):
-        path.write_text(text)
-        assert main(["replay", str(path)]) == 2
-        assert "a.json" in capsys.readouterr().err
+        for path in (tmp_path / "a.json", tmp_path / "a.csv"):  # of which a replay would write the second
+            path.write_text(text)
+            assert main(["replay", str(path)]) == 2
+            assert f"{path.name} is not a counterexample" in capsys.readouterr().err
 
 
 def test_certificate_of_a_run_without_a_checkpoint_is_an_error(
@@ -166,3 +172,20 @@ def test_certificate_of_a_run_without_a_checkpoint_is_an_error(
     (run_copy / "checkpoint.pt").unlink()
     assert certify(run_copy, tmp_path) == 2
     assert "checkpoint.pt" in capsys.readouterr().err
+
+
+def test_starts_of_a_level_set_are_uniform_over_rotations(load: Callable[[str], CompiledRobot]) -> None:
+    """The angle of a uniform rotation has the distribution (a - sin a)/pi."""
+    problem, seen = Problem(load("satellite")), []
+
+    def outcomes(x: torch.Tensor, *_: object) -> Outcomes:
+        seen.append(x)
+        return Outcomes(np.zeros(len(x)), np.zeros(len(x), bool))
+
+    nominal = np.array(problem.robot.nominal_parameters, float)
+    specification = SimpleNamespace(distribution=SimpleNamespace(parameters=Uniform(nominal, nominal)))
+    tested: Any = SimpleNamespace(problem=problem, specification=specification, outcomes=outcomes)
+    worst.level_set(tested, lambda x: (-x.square().sum(1), x), 0.95, 0)
+    angle = problem.geometry.error(seen[0], problem.target)[:, :3].norm(dim=1).div(2).clamp(max=1).asin().mul(2).numpy()
+    share = [float((angle < a).mean()) for a in (1.0, 1.5, 2.0, 2.5)]
+    np.testing.assert_allclose(share, [(a - np.sin(a)) / np.pi for a in (1.0, 1.5, 2.0, 2.5)], atol=0.03)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -161,3 +162,31 @@ def test_an_agent_of_stable_baselines_is_evaluated(ours: bool, observation: Any)
     assert solver.evaluate(agent, robot="pendulum", **short).robot == "pendulum"
     with pytest.raises(SolverError, match=r"\b[23] .*planar_arm3 .*6"):
         solver.evaluate(agent, robot="planar_arm3")
+
+
+@pytest.mark.slow
+def test_an_agent_with_normalised_observations_is_evaluated_with_them() -> None:
+    sb3 = pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed")
+    from stable_baselines3.common.vec_env import VecNormalize
+
+    from solver.gym import vec_env
+
+    environment: Any = VecNormalize(vec_env("pendulum", 2, observation="state"), norm_reward=False)
+    agent = sb3.PPO("MlpPolicy", environment, seed=1, device="cpu", n_steps=32, batch_size=32)
+    agent.learn(64)
+    mean, deviation = environment.obs_rms.mean, np.sqrt(environment.obs_rms.var + environment.epsilon)
+
+    def act(x: Array) -> Array:
+        seen = ((x - mean) / deviation).clip(-10, 10).astype(np.float32)
+        return 2.5 * agent.predict(seen, deterministic=True)[0].clip(-1, 1)
+
+    expected = solver.evaluate(act, robot="pendulum", episodes=5).statistics
+    for name, value in solver.evaluate(agent, episodes=5).statistics.items():
+        assert_close(value, expected[name], periods=625)
+
+
+@pytest.mark.slow
+def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
+    episodes: Any = np.int64(2)
+    result = solver.evaluate("pendulum-rfvi", seconds=0.1, episodes=episodes)
+    assert json.loads(json.dumps(result.to_json()))["episodes"] == 2

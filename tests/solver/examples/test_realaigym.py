@@ -142,6 +142,8 @@ def test_the_policy_of_a_family_is_told_the_estimates(
 ) -> None:
     run = trained_family("pendulum")
     compiled = adapter.CompiledPolicy("pendulum", 2, str(run), estimate=["mass", "length"])
+    x = [2.0, -1.0]  # without a measurement, the nominal robot's policy
+    np.testing.assert_allclose(compiled.from_state(x), solver.load_policy(run)(x)[0], atol=2e-3)
     one, other = solver.load_controller(run, estimate=["mass", "length"]), solver.load_controller(run)
     angles = 3.0 - 0.4 * np.linspace(0.0, 1.0, 30) ** 2  # faster than the nominal pendulum falls
     found, expected, blind = np.array([[compiled.from_sensors([q]), one([q])[0], other([q])[0]] for q in angles]).T
@@ -200,14 +202,34 @@ def test_the_performance_boards_robot_is_the_gallerys_with_other_costs(robot: st
     ]
 
 
-def test_the_robot_of_the_robustness_board_moves_as_the_gallerys() -> None:
-    """Moments and inertias about the joints are those of its masses, centres and inertias, to eight digits."""
-    board = compile_model(model_file.load(str(FOLDER / "pendubot_board.py")))
+@pytest.mark.parametrize(("robot", "free"), [("pendubot", 3), ("acrobot", 2)])
+def test_the_robot_of_the_robustness_board_moves_as_the_gallerys(robot: str, free: int) -> None:
+    """Moments and inertias about the joints are those of its masses, centres and inertias, to six digits."""
+    board = compile_model(model_file.load(str(FOLDER / f"{robot}_board.py")))
     x = np.random.default_rng(0).uniform(-3.0, 3.0, (50, 4))
     u = np.random.default_rng(1).uniform(-6.0, 6.0, (50, 1))
-    moved = load("realaigym_pendubot").dynamics(x, u)
-    np.testing.assert_allclose(board.dynamics(x, u), moved, rtol=1e-6, atol=1e-6)
+    moved = load(f"realaigym_{robot}").dynamics(x, u)
+    np.testing.assert_allclose(board.dynamics(x, u), moved, rtol=2e-6, atol=1e-5)
     damped = list(board.nominal_parameters)
     damped[board.parameter_names.index("damping")] = 0.05
-    x[:, 3] = 0.0
+    x[:, free] = 0.0
     np.testing.assert_allclose(board.with_nominal(damped).dynamics(x, u), board.dynamics(x, u))
+
+
+def test_the_boards_acrobot_is_told_what_the_board_changes() -> None:
+    """A level of the lower moment, 1.15 times, as the gallery's masses and centres have it."""
+    board, gallery = compile_model(model_file.load(str(FOLDER / "acrobot_board.py"))), load("realaigym_acrobot")
+    of, share = dict(zip(gallery.parameter_names, gallery.nominal_parameters, strict=True)), 0.15
+    inertia = of["lower_inertia"] + of["lower_mass"] * of["lower_centre"] ** 2  # about the elbow, which stays
+    of["lower_centre"] *= 1.0 + share
+    of["lower_inertia"] = inertia - of["lower_mass"] * of["lower_centre"] ** 2
+    moment, length = of["lower_mass"] * of["lower_centre"], of["upper_length"]
+    upper = of["upper_inertia"] + of["upper_mass"] * of["upper_centre"] ** 2 + of["lower_mass"] * length**2
+    weight = of["upper_mass"] * of["upper_centre"] + of["lower_mass"] * length
+    margin = weight / (upper + length * moment) / (moment / (inertia + length * moment))
+    told = {"lower_sum": share, "lower_difference": share, "margin": margin}
+    values = [told.get(n, v) for n, v in zip(board.parameter_names, board.nominal_parameters, strict=True)]
+    x = np.random.default_rng(0).uniform(-3.0, 3.0, (50, 4))
+    u = np.random.default_rng(1).uniform(-6.0, 6.0, (50, 1))
+    moved = gallery.with_nominal([of[name] for name in gallery.parameter_names]).dynamics(x, u)
+    np.testing.assert_allclose(board.with_nominal(values).dynamics(x, u), moved, rtol=2e-6, atol=1e-5)

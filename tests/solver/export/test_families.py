@@ -152,7 +152,11 @@ def test_a_distilled_network_in_c_is_torchs(family: Family, real: str, tmp_path:
         torch.cat([sign * torch.diag(2e-3 * problem.state_limits), torch.zeros(n, still.shape[1] - n)], 1)
         for sign in (1, -1)
     ]
-    for row in still[:5]:
+    assert problem.context is not None
+    corners = problem.context.corners()  # of the ranges, which the contexts of a fit may miss
+    ends = torch.cat([problem.target.expand(len(corners), -1), corners], 1)
+    ends = torch.cat([problem.at_target(ends), corners], 1)
+    for row in torch.cat([still[:5], ends]):
         own, distilled = (
             (policy(row + steps[0])[0] - policy(row + steps[1])[0]) / limits for policy in (solution.controller(), act)
         )
@@ -260,6 +264,8 @@ def test_a_context_in_javascript_is_held_within_its_ranges(pendulum: Path, tmp_p
     )
     first, second = (script.eval(f"call([3, 0.5], {{ mass: {mass} }})") for mass in (1.5, 9))
     assert first == second
+    said = script.eval("(() => { try { tell({ mas: 1.5 }); } catch (error) { return error.message; } })()")
+    assert said == "the policy cannot be told mas: it is told mass, length"
 
 
 def test_a_page_tells_the_policy_or_not(pendulum: Path) -> None:

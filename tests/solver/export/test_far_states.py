@@ -10,13 +10,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import modelgen
 import solver
+from modelgen import Quadratic, Robot
 from solver.cli import main
 from solver.problem.problem import FARTHEST
+from solver.training.gain import SmoothPolicy
+from solver.training.settings import Settings
+from solver.training.solution import load_solution
+from tests.solver.conftest import TINY
 from tests.solver.export.test_c_export import compiled, needs_compiler, with_watchdog
+from tests.solver.small_trainings import start, unjudged
 
 onnxruntime = pytest.importorskip("onnxruntime")
 racer = pytest.importorskip("py_mini_racer")
@@ -96,3 +104,53 @@ def test_state_exactly_at_its_limit_is_inside(real: str, tmp_path: Path) -> None
         x = np.zeros((3, len(robot.metadata.states)))
         x[:, index] = declared, clipped, max(declared, clipped) * (1.0 + 2e-7)
         assert with_watchdog(driver, np.concatenate([x, -x]))[:, -1].tolist() == [1.0, 1.0, 0.0] * 2
+
+
+@pytest.fixture(scope="module")
+def hydraulic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A training that begins, of a mass on a cylinder whose pressure is a state of up to 1.5e7 Pa."""
+    folder = tmp_path_factory.mktemp("hydraulic")
+    robot = Robot("cylinder")
+    place = robot.prismatic("place", limit=0.5, rate_limit=2)
+    valve = robot.input("valve", 1e-3, "m^3/s")
+    pressure = robot.state("pressure", limit=1.5e7, unit="Pa")
+    robot.flow(pressure, 2e9 * valve - 4e6 * place.rate - 0.1 * pressure)
+    robot.point_mass(100, (place, 0))
+    robot.apply(place, 2e-3 * pressure)
+    task = dict(
+        state_cost=100 * place**2 + (1e-6 * pressure) ** 2, action_cost=Quadratic(1e4), start=dict(place=(0.3, 0.1))
+    )
+    robot.task(**task, horizon=3, weight_at_horizon=0.6, control_rate=100)
+    modelgen.build(robot, folder / "generated")
+    with unjudged():
+        settings = Settings(**TINY | {"adversaries": {}, "iterations": 1})
+        start("cylinder", "fast", settings, folder / "run", str(folder / "generated"))
+    return folder / "run"
+
+
+@needs_compiler
+def test_a_pressure_within_its_limit_is_not_confined(hydraulic: Path, tmp_path: Path) -> None:
+    """Torch's controller of a training does not confine states: every form of its policy gives its inputs."""
+    solution = load_solution(hydraulic)
+    x = solution.problem.sample_domain(200, torch.Generator().manual_seed(2))
+    expected, span = solution.controller()(x)[0].numpy(), 1e-3
+    confined = x.clamp(-FARTHEST, FARTHEST)
+    assert np.abs(solution.controller()(confined)[0].numpy() - expected).max() > 0.1 * span
+    policy = solver.load_policy(hydraulic)
+    np.testing.assert_allclose(policy(x.numpy()), expected, atol=1e-5 * span)
+    np.testing.assert_allclose(SmoothPolicy(solution)(x)[0].numpy(), expected, atol=1e-3 * span)
+    assert main(["export", str(hydraulic), "--onnx", str(tmp_path / "p.onnx"), "--js", str(tmp_path / "p.js")]) == 0
+    session = onnxruntime.InferenceSession(tmp_path / "p.onnx", providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(session.run(None, {"x": x.numpy()})[0], expected, atol=1e-3 * span)
+    assert '"farthest":[1000000.0,1000000.0,150000000.0]' in (tmp_path / "p.js").read_text().replace(" ", "")
+    for real in ("float", "double"):
+        (tmp_path / real).mkdir()
+        u = with_watchdog(compiled(hydraulic, "cylinder", tmp_path / real, real=real), x.numpy())[:, :1]
+        np.testing.assert_allclose(u, expected, atol=1e-3 * span)
+
+
+def test_a_pressure_within_its_limit_is_not_confined_in_jax(hydraulic: Path) -> None:
+    pytest.importorskip("jax")
+    x = load_solution(hydraulic).problem.sample_domain(50, torch.Generator().manual_seed(2)).numpy()
+    in_jax, policy = solver.load(hydraulic).to_jax(), solver.load_policy(hydraulic)
+    np.testing.assert_allclose(in_jax.policy(x), policy(x), atol=1e-6)

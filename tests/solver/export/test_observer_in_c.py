@@ -15,6 +15,7 @@ import torch
 from sympy import cos, sin
 
 import modelgen
+import solver
 from modelgen import Quadratic, Robot
 from modelgen.loader import CompiledRobot
 from solver.cli import main
@@ -204,3 +205,11 @@ def test_a_force_that_moves_the_pose_at_rest_is_refused() -> None:
     )
     with pytest.raises(SolverError, match="estimate wind: no input balances it at the target"):
         emit_observer(Problem(modelgen.compile(robot, dtype="float32")), ["wind"])
+
+
+def test_one_name_is_a_list_of_one(tmp_path: Path) -> None:
+    one, listed = (
+        solver.load("pendulum-rfvi").export(tmp_path / name, "c", observer=True, estimate=estimate)
+        for name, estimate in (("one", "mass"), ("listed", ["mass"]))
+    )
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in listed]

@@ -14,6 +14,7 @@ from modelgen.builder import build_artifact
 from solver.errors import SolverError
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
+from tests.solver.references import lean, standing
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 pytest.importorskip("gymnasium", reason="Gymnasium is not installed")
@@ -28,13 +29,33 @@ def test_steps_beside_gymnasium(options: dict[str, Any]) -> None:
     follow("cartpole", 1, **options)
 
 
+@pytest.mark.parametrize("options", [{"hold": 2}, {"observation": "state", "randomize": 0.1}])
+@pytest.mark.slow
+def test_references_and_given_parameters_beside_gymnasium(options: dict[str, Any]) -> None:
+    """A reference that moves target and trim, and a mass that moves the trim."""
+    options = {**options, "given": ["mass"], "generated": str(lean().folder.parent)}
+    follow("lean", 1, **options)
+    state, shown = Environment("lean", **options).reset(jax.random.key(0), 2000)
+    x, observed = Vector("lean", 2000, **options), np.asarray(shown)
+    for theirs, ours in zip(x.reset(seed=0)[0][:, -2:].T, observed[:, -2:].T, strict=True):
+        shares = (0.1, 0.5, 0.9)
+        np.testing.assert_allclose(np.quantile(ours, shares), np.quantile(theirs, shares), atol=0.08)
+    assert np.unique(np.asarray(state.theta)[:, 1]).size > 1900
+
+
+@pytest.mark.slow
+def test_a_start_moves_with_the_reference() -> None:
+    state, _ = Environment("standing", generated=str(standing().folder.parent)).reset(jax.random.key(0), 50)
+    np.testing.assert_allclose(state.x[:, 0], state.theta[:, 0], atol=1e-6)
+
+
 def follow(robot: str, inputs: int, **options: Any) -> None:
     """The same 20 actions in both environments, from the same starts."""
     vector, env = Vector(robot, 4, **options), Environment(robot, **options)
     observed, _ = vector.reset(seed=0)
     state, _ = env.reset(jax.random.key(0), 4)
     state = state._replace(x=vector.episodes.x.numpy(), theta=vector.episodes.theta.numpy())
-    np.testing.assert_allclose(jax.vmap(env.observe)(state.x), observed, atol=1e-6)
+    np.testing.assert_allclose(jax.vmap(env.observe)(state.x, state.theta), observed, atol=1e-6)
     step, random = jax.jit(env.step), np.random.default_rng(0)
     for _ in range(20):
         action = random.uniform(-1.5, 1.5, (4, inputs)).astype(np.float32)

@@ -87,6 +87,15 @@ def test_limit_that_binds_is_named() -> None:
     assert "angle_rate at its limit of 8 rad/s for 2 s" in warning
 
 
+def test_a_mean_start_at_the_target_has_no_line() -> None:
+    """Doing nothing costs 0 there, and the returns of both motions are rounding."""
+    robot = load_robot("pendulum", "cpu", None)
+    still = PlannedMotion(np.zeros((501, 2)), np.zeros((500, 1)), -4e-13, "by hand")
+    result = Preview(robot, 1.0, 2e-7, (0.0, 2.0), still, at_target=True)
+    assert result.text() == ""
+    assert not result.warnings()
+
+
 def test_preview_of_no_seconds_is_empty_and_of_negative_seconds_an_error(short: str) -> None:
     robot = load_robot("pendulum", "cpu", short)
     assert previewed(robot, 0.0) == ("", [])

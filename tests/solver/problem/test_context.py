@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+import modelgen
+from modelgen import Quadratic, Robot
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.commands.changes import read_given
@@ -106,6 +108,14 @@ def test_wrong_names_and_ranges_are_refused(load: Load, words: list[str], messag
         resolve(load("pendulum"), read_given(words))
 
 
+@pytest.mark.parametrize(
+    "given", [7, [3], {"mass": 1.0}, {"mass": (0.5,)}, {"mass": (0.8, 1.0, 1.2)}, {"mass": ("a", "b")}, {"mass": "ab"}]
+)
+def test_what_is_neither_names_nor_ranges_is_explained(load: Load, given: Any) -> None:
+    with pytest.raises(SolverError, match=r'given (is|has) .*; give names, or ranges by name: \["mass"\]'):
+        resolve(load("pendulum"), given)
+
+
 def test_a_parameter_without_effect_and_one_that_no_input_holds_are_refused(odd: CompiledRobot, load: Load) -> None:
     with pytest.raises(SolverError, match=r"given load: .*odd"):
         resolve(odd, ["load"])
@@ -114,6 +124,26 @@ def test_a_parameter_without_effect_and_one_that_no_input_holds_are_refused(odd:
         resolve(odd, ["wall"])
     with pytest.raises(SolverError, match="at most 5"):
         resolve(load("furuta"), load("furuta").parameter_names)
+
+
+def test_no_corner_of_five_ranges_is_left_out() -> None:
+    """One corner of 32 asks for more force than the input has, 6 N of 5; the next ones for 4 N."""
+    robot = Robot("five_weights", "A body under three weights and above two springs")
+    height = robot.prismatic("height", limit=1, rate_limit=2)
+    robot.kinetic_energy(height.rate**2 / 2)
+    pulls = [robot.parameter(f"pull_{i}", 1, "N", bounds=(0, 2)) for i in range(5)]
+    force = robot.input("force", 5, "N")
+    robot.apply(height, force - pulls[0] - pulls[1] + pulls[2] + pulls[3] - pulls[4])
+    robot.task(
+        state_cost=height**2 + height.rate**2,
+        action_cost=Quadratic(0.1),
+        start=dict(height=(0.5, 0.1)),
+        horizon=5,
+        weight_at_horizon=0.8,
+        control_rate=100,
+    )
+    with pytest.raises(SolverError, match="pull_0 = 2, pull_1 = 2, pull_2 = 0, pull_3 = 0, pull_4 = 2"):
+        resolve(modelgen.compile(robot, dtype="float32"), [f"pull_{i}" for i in range(5)])
 
 
 def test_the_effect_is_the_change_of_the_motion(load: Load, odd: CompiledRobot) -> None:

@@ -339,3 +339,15 @@ def test_an_environment_shows_the_reference_and_pays_for_the_distance_to_it(obse
     many = RobotVectorEnv("slide", 64, generated=directory)
     goals = many.reset(seed=0)[0][:, 2]
     assert goals.min() < -0.8 < 0.8 < goals.max()
+
+
+def test_an_environment_pays_nothing_for_what_holds_the_target_of_its_episode() -> None:
+    environment = RobotVectorEnv("lean", 3, generated=str(lean().folder.parent), given=["mass"])
+    environment.reset(seed=0)
+    episodes, problem = environment.episodes, environment.problem
+    assert problem.moving_trim
+    episodes.x = problem.at_target(episodes.rows)
+    u = problem.trim_of(episodes.theta)
+    assert float(u.abs().min()) > 0.1
+    _, reward, *_ = environment.step(((u - problem.input_middle) / problem.input_limits).numpy())
+    np.testing.assert_allclose(reward, 0.0, atol=1e-6)

@@ -156,3 +156,9 @@ def test_a_policy_that_counts_on_the_drift_is_refused() -> None:
     drifting = replace(solution.run.settings, drift=True)
     with pytest.raises(SolverError, match="counts on the drift"):
         HeldLoop(replace(solution, run=replace(solution.run, settings=drifting)))
+
+
+def test_a_ball_is_json_where_nothing_depends_on_a_state() -> None:
+    shape = np.diag([4.0, 0.0])
+    ball = Ball(shape, 0.1, 0.0, 0.5, 1, 0.0, np.array([[0.5], [0.0]]), np.array([[1.0]]), [-1])
+    assert json.loads(json.dumps(ball.to_json(), allow_nan=False))["half_widths"] == [0.5, None]

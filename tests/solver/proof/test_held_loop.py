@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from scipy.integrate import solve_ivp
+from sympy import Abs, Expr, cos, pi, sign, sin
 
+import modelgen
+from modelgen import LogCos, Robot
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
+from solver.problem.problem import Problem
 from solver.proof.held_loop import HeldLoop
 from solver.proof.period import Cells, one_period
+from solver.proof.reach import Step
 from solver.training.solution import Solution, load_solution
 
 ROBOTS = ["pendulum-rfvi", "cartpole-rfvi", "planar_arm2-cfvi"]  # one input, four states, two inputs
@@ -74,3 +83,39 @@ def test_bounds_at_one_state_are_narrow() -> None:
     period = one_period(loop, Cells(at, at), frame, radius, 0.0 * loop.limit)
     assert period.known.all()
     assert (period.change.rest < 1e-3 * np.abs(period.change.middle).max()).all()
+
+
+def rubbing(friction: Callable[[Expr], Expr]) -> Solution:
+    """The shipped pendulum's policy on a pendulum with another friction."""
+    robot = Robot("rubbing", "A rod with friction")
+    angle = robot.revolute("angle", continuous=True, rate_limit=8)
+    mass = robot.parameter("mass", 1.0, "kg", bounds=(0.5, 2))
+    length = robot.parameter("length", 1.0, "m", bounds=(0.5, 2))
+    torque = robot.input("torque", 2.5, "N m")
+    robot.body(mass, mass * length**2 / 12, (length / 2 * sin(angle), length / 2 * cos(angle)), angle)
+    robot.apply(angle, torque + friction(angle.rate))
+    robot.task(
+        state_cost=angle.rate**2 + sin(angle / 2) ** 2,
+        action_cost=LogCos(0.5),
+        start={"angle": (pi, 0.1)},
+        horizon=5,
+        weight_at_horizon=0.65,
+        control_rate=125,
+    )
+    problem = Problem(modelgen.compile(robot, dtype="float32"))
+    return replace(load_solution("pendulum-rfvi"), problem=problem)
+
+
+@pytest.mark.filterwarnings("ignore::modelgen.errors.ReliabilityWarning")
+def test_a_force_that_jumps_is_refused() -> None:
+    """The slope of a sign is zero, so that the formulas would leave the friction out."""
+    with pytest.raises(SolverError, match="sign"):
+        HeldLoop(rubbing(lambda rate: -0.2 * sign(rate)))
+
+
+def test_a_kink_is_refused_where_taylor_s_formula_is_used() -> None:
+    """Its third derivative by time is no number at the kink."""
+    solution = rubbing(lambda rate: -0.2 * Abs(rate) * rate)
+    loop = HeldLoop(solution)
+    with pytest.raises(SolverError, match="Abs"):
+        Step(solution, loop, np.zeros(2), 0.0)

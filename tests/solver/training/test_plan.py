@@ -14,7 +14,9 @@ import solver
 from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import Manifest
 from solver.cli import main
+from solver.problem.identified import IdentifiedSet
 from solver.runs.folder import read_metrics
+from solver.training.lifecycle import plan
 from solver.training.solution import load_run, load_run_checkpoint, load_solution
 from tests.solver.conftest import TINY
 
@@ -88,3 +90,13 @@ def test_warm_start_can_be_resumed(finished_run: Path, tmp_path: Path, tiny_opti
     assert main(["train", "pendulum", "--start-from", str(finished_run), "--out", str(folder), *tiny_options]) == 0
     assert main(["train", "--resume", str(folder)]) == 0
     assert len(read_metrics(folder)) == load_run(folder).settings.iterations
+
+
+def test_no_adversaries_are_none_on_an_identified_robot(monkeypatch: pytest.MonkeyPatch) -> None:
+    radii = {"state": (0.1, 0.1), "action": (0.2,), "observation": (0.1, 0.1)}
+    known = IdentifiedSet("file", "hash", (1.0, 1.0), ((0.01, 0.0), (0.0, 0.01)), (1.0, 1.0), radii)
+    monkeypatch.setattr("solver.training.lifecycle.read_identified", lambda *_: known)
+    none = plan("pendulum", identified="file", adversaries=[])[1].settings
+    some = plan("pendulum", identified="file", adversaries={"action": 0.3})[1].settings
+    assert none.algorithm == "cfvi"
+    assert some.adversaries == {"parameters": 1.0, "state": 0.1, "action": 0.3, "observation": 0.1}

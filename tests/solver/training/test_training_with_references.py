@@ -13,16 +13,27 @@ import pytest
 import torch
 
 import solver
+from solver.certification.counterexample import play, replay
+from solver.certification.experiment import Experiment, noises
+from solver.certification.worst import play_adversaries
 from solver.cli import main
 from solver.errors import SolverError
+from solver.evaluation.evaluation import begun
 from solver.evaluation.robustness import Trial, measure
 from solver.evaluation.statistics import ParameterRange
-from solver.plants.outcome import controller
+from solver.jobs.engines import policy_reference
+from solver.lab.reproduction import runs
+from solver.lab.sweeps import read as read_sweep
+from solver.plants.outcome import Rollouts, controller, rollouts
+from solver.problem.given import resolve
+from solver.problem.parameters import changed_parameters
+from solver.problem.problem import Problem
 from solver.runs.kinds import KINDS, names_to_estimate, start
+from solver.streams import Purpose
 from solver.training.lifecycle import plan
 from solver.training.settings import Settings
 from solver.training.solution import load_run, load_solution
-from tests.solver.references import slide
+from tests.solver.references import slide, standing
 from tests.solver.small_trainings import quiet, require_same_after_resume
 
 pytestmark = pytest.mark.slow  # its fixtures train, or fit the basins of a family
@@ -138,3 +149,98 @@ def test_the_command_says_what_was_drawn(run: Path, capsys: pytest.CaptureFixtur
     assert "goal: random in every rollout, another one after every 2 s, and told" in printed
     assert "s: " in printed
     assert "from its target at the end, at most" in printed
+
+
+def test_a_start_moves_with_the_goal_that_is_set() -> None:
+    """A state without a start starts at its target: at the goal of the robot, and not at a random one."""
+    problem = Problem(standing(), given=resolve(standing(), ["mass"]))
+    theta = changed_parameters(problem, {"goal": 0.6})
+    rows, robots = begun(problem, theta, changed_parameters(problem, {"mass": 1.9, "goal": 0.6}), (), 50, 0)
+    assert robots is theta
+    assert float((rows[:, 0] - 0.6).abs().max()) < 1e-6
+    assert problem.context is not None
+    np.testing.assert_allclose(problem.context.theta(rows[:, 2:]).numpy(), [[0.6, 1.9]] * 50, rtol=1e-6)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"goal": 0.4}])
+def test_a_policy_with_told_values_keeps_them_where_goals_are_drawn(
+    tiny: Callable[..., Settings], tmp_path: Path, parameters: dict[str, float]
+) -> None:
+    _, run = plan("slide", str(slide(1, 25).folder.parent), given=["mass"])
+    start(KINDS[0], replace(run, settings=tiny(iterations=2, basin=True)), tmp_path / "run", quiet)
+    light, heavy = (solver.policy.load_policy(tmp_path / "run", told={"mass": mass}) for mass in (1.05, 1.95))
+    returns = [solver.evaluate(one, episodes=5, parameters=parameters).statistics for one in (light, heavy)]
+    assert returns[0]["return_mean"] != returns[1]["return_mean"]
+
+
+def test_a_certificate_is_about_the_goals_of_its_specification(run: Path, tmp_path: Path) -> None:
+    def experiment(goal: float) -> Experiment:
+        (tmp_path / "spec.toml").write_text(f"[parameters.absolute]\ngoal = [{goal}, {goal}]\n")
+        return Experiment(policy_reference(run), tmp_path / "spec.toml")
+
+    tested, policy = experiment(0.8), solver.load(run)
+    case = play(run, tested, torch.tensor([0.1, 0.0]), torch.tensor([0.8, 1.3]), 0)
+    expected = solver.simulate(policy, {"s": 0.1, "s_rate": 0.0}, parameters={"goal": 0.8}).total_reward
+    assert case.total == pytest.approx(expected, rel=1e-4)
+    assert replay(case)[1].returns.item() == pytest.approx(case.total, rel=1e-6)
+    beyond = experiment(1.2)
+    x, theta = beyond.specification.distribution(beyond.problem, beyond.specification.distribution.sample(3, 0))
+    with pytest.raises(SolverError, match=r"goal is 1\.2"):
+        beyond.outcomes(x, theta, noises(3, 0, Purpose.CERTIFICATE))
+
+
+def test_a_certificate_plays_the_adversary_of_what_is_told(tiny: Callable[..., Settings], tmp_path: Path) -> None:
+    _, described = plan("slide", str(slide(1, 25).folder.parent), given=["mass"])
+    settings = tiny(iterations=2, basin=True, adversaries={"told": 3.0})
+    start(KINDS[0], replace(described, settings=settings), tmp_path / "run", quiet)
+    experiment = Experiment(policy_reference(tmp_path / "run"))
+    opposed = play_adversaries(experiment, load_solution(tmp_path / "run", contexts=True), 0)
+    assert opposed is not None
+    assert opposed.adversaries == ("told",)
+
+
+def test_a_function_is_judged_by_the_goal_that_is_set() -> None:
+    """A mass at rest pays 2 (s - goal)^2 per second."""
+
+    def idle(x: np.ndarray) -> np.ndarray:
+        return np.zeros((len(x), 1))
+
+    for goal in (0.0, 0.8):
+        rest = solver.simulate(idle, {"s": 0.8, "s_rate": 0.0}, robot=slide(), parameters={"goal": goal})
+        assert rest.total_reward == pytest.approx(-2 * (0.8 - goal) ** 2 * 4, abs=1e-5)
+        assert rest.is_success == (goal == 0.8)
+    with pytest.raises(SolverError, match=r"goal is 1\.2"):
+        solver.evaluate(idle, robot=slide(), episodes=2, parameters={"goal": 1.2})
+
+
+def test_figures_are_of_the_goal_that_is_set(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    goals = []
+
+    def seen(problem: Problem, *rest: Any) -> Rollouts:
+        goals.append(float(problem.target[0]))
+        return rollouts(problem, *rest)
+
+    monkeypatch.setattr("solver.evaluation.plots.rollouts", seen)
+    monkeypatch.setattr("solver.plants.outcome.rollouts", seen)
+    solver.load(run).plot(tmp_path, parameters={"goal": 0.5})
+    main(["animate", str(run), "--set", "goal=0.4", "--out", str(tmp_path / "slide.gif")])
+    assert "has no drawing" in capsys.readouterr().err
+    assert goals == pytest.approx([0.5, 0.4])
+
+
+def test_a_sweep_plans_what_its_trainings_train(tmp_path: Path) -> None:
+    generated = str(slide().folder.parent)
+    (tmp_path / "sweep.toml").write_text('robots = ["slide"]\nseeds = [0]\n[settings.usual]\nalgorithm = "cfvi"\n')
+    (planned,) = read_sweep(tmp_path / "sweep.toml", generated, 1).trainings
+    job = runs._job(planned, tmp_path / "run", generated, (), False)
+    assert "--given" not in job.words
+    _, trained = plan("slide", generated, algorithm="cfvi", threads=1)
+    assert runs.run_key(planned.run) == runs.run_key(trained)
+
+
+def test_a_horizon_is_told_where_rollouts_last_so_long(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Problem, "_slowness", lambda *_: 2.0)
+    found = [solver.load(run).evaluate(episodes=2, seconds=seconds).horizon for seconds in (None, 0.2)]
+    assert found == [2.0, None]

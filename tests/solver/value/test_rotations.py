@@ -67,6 +67,16 @@ def test_the_metric_is_the_riccati_equations_near_the_target(problem: Problem, e
     torch.testing.assert_close((y * y).sum(1), ((e @ P) * e).sum(1) + unseen, rtol=0.02, atol=0)
 
 
+def test_one_error_moves_every_state(problem: Problem) -> None:
+    """One lean of a robot, of which `solver evaluate` asks at every state of its rollouts."""
+    x = problem.sample_domain(5, torch.Generator().manual_seed(0))
+    e = 0.1 * torch.randn(1, problem.geometry.size, generator=torch.Generator().manual_seed(1))
+    moved = problem.geometry.moved(x, e)
+    torch.testing.assert_close(moved, torch.cat([problem.geometry.moved(row, e) for row in x]))
+    with pytest.raises(RuntimeError):
+        problem.geometry.moved(x, e.expand(3, -1))
+
+
 def test_the_linearisation_is_that_of_small_errors(problem: Problem) -> None:
     """Differences of the rates of errors, by moves along the sphere."""
     local, tangent = linearization(problem.robot), Tangent(problem.robot.metadata)

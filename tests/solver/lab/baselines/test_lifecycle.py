@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+import solver
 from solver.errors import DivergenceError, SolverError
 from solver.lab.baselines import lifecycle
 from solver.lab.baselines.lifecycle import load_rollout_policy, resume
@@ -16,6 +17,7 @@ from solver.lab.baselines.settings import KEYS
 from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.runs.folder import load_checkpoint, read_metrics
 from tests.solver.lab.baselines.small_runs import ALGORITHMS, Train
+from tests.solver.references import slide
 from tests.solver.small_trainings import quiet
 
 pytestmark = pytest.mark.slow
@@ -136,3 +138,8 @@ def test_training_episodes_last_episode_share_of_the_horizon(
     """The short pendulum's horizon is 25 periods. 16 actions are the least, where they fit into it."""
     train(tmp_path, algorithm="ppo", steps=4, hold=hold, episode_share=share)
     assert lifecycle._environments(lifecycle.read(tmp_path), tmp_path).episodes.length == length
+
+
+def test_a_robot_with_references_is_refused() -> None:
+    with pytest.raises(SolverError, match="slide has goal"):
+        solver.train("slide", generated=str(slide().folder.parent), algorithm="ppo", steps=100)
