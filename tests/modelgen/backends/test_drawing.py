@@ -105,7 +105,13 @@ def test_the_view_of_a_body_in_space_is_as_large_as_its_reach(tmp_path: Path) ->
     tip = joint.rotation * Matrix([0, 0, 1])
     robot.draw(line=[(0, 0), (tip[0], tip[2])])
     robot.apply(joint.turn[0], robot.input("torque", 1, "N m"))
-    task = {"action_cost": Quadratic(1), "start": {}, "horizon": 5, "weight_at_horizon": 0.65, "control_rate": 125}
+    task: dict[str, Any] = {
+        "action_cost": Quadratic(1),
+        "start": {},
+        "horizon": 5,
+        "weight_at_horizon": 0.65,
+        "control_rate": 125,
+    }
     robot.task(state_cost=joint.away().dot(joint.away()), **task)
     build_artifact(robot, tmp_path)
     view = modelgen.load("gyro", backend="casadi", directory=tmp_path).drawing.view

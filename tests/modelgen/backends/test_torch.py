@@ -185,7 +185,7 @@ def test_the_sign_of_nan_is_nan(tmp_path: Path) -> None:
     place = robot.prismatic("place", limit=1, rate_limit=3)
     robot.kinetic_energy(place.rate**2 / 2)
     robot.apply(place, robot.input("force", 5, "N") + 0.1 * sympy.Abs(place.rate))
-    task = {"start": {}, "horizon": 3, "weight_at_horizon": 0.6, "control_rate": 100}
+    task: dict[str, Any] = {"start": {}, "horizon": 3, "weight_at_horizon": 0.6, "control_rate": 100}
     robot.task(state_cost=place**2 + place.rate**2, action_cost=modelgen.Quadratic(0.1), **task)
     build_artifact(robot, tmp_path)
     compiled = modelgen.load("drag", backend="torch", directory=tmp_path)

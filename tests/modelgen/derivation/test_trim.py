@@ -6,6 +6,7 @@ import math
 import runpy
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -227,7 +228,7 @@ def test_a_magnet_whose_force_is_the_square_of_its_current_holds_a_ball(weakest:
     robot.point_mass(0.05, (0, height))
     robot.apply(height, strength * current**2 / (0.03 - height) ** 2)
     robot.flow(current, (voltage - 3.0 * current) / 0.05)
-    task = {"start": {}, "horizon": 3, "weight_at_horizon": 0.6, "control_rate": 500}
+    task: dict[str, Any] = {"start": {}, "horizon": 3, "weight_at_horizon": 0.6, "control_rate": 500}
     robot.task(state_cost=(100 * height) ** 2 + height.rate**2, action_cost=Quadratic(0.01), **task)
     equations = equations_of_motion(robot)
     needed = math.sqrt(0.05 * 9.81 * 0.03**2 / 1e-4)

@@ -221,8 +221,12 @@ def test_a_set_point_is_no_parameter_to_find() -> None:
         rod.point_mass(mass, (0.4 * sympy.sin(q), -0.4 * sympy.cos(q)))
         rod.damp(q, rod.parameter("loss", 0.1, "N m s", tolerance=0.5))
         rod.apply(q, rod.input("torque", 3, "N m"))
-        weights = {"action_cost": modelgen.Quadratic(0.1), "target": {"q": goal}, "start": {"q": (0.3, 0.1)}}
-        rate = {"horizon": 3, "weight_at_horizon": 0.6, "control_rate": 100}
+        weights: dict[str, Any] = {
+            "action_cost": modelgen.Quadratic(0.1),
+            "target": {"q": goal},
+            "start": {"q": (0.3, 0.1)},
+        }
+        rate: dict[str, Any] = {"horizon": 3, "weight_at_horizon": 0.6, "control_rate": 100}
         rod.task(state_cost=(q - goal) ** 2 + q.rate**2, **weights, **rate)
         robot = modelgen.compile(rod)
         asked = excitation.experiment(robot, seconds=1.0)

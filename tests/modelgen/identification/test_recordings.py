@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -184,7 +185,7 @@ def test_a_rate_is_compared_with_its_own_coordinate(tmp_path: Path, factor: floa
     wheel.roll({place: 0.05 * turn.rate})
     wheel.body(wheel.parameter("mass", 1.0, "kg", tolerance=0.5), 0.001, (place, 0.05), turn)
     wheel.apply(turn, wheel.input("torque", 1, "N m"))
-    task = {"start": {}, "horizon": 3, "weight_at_horizon": 0.6, "control_rate": 100}
+    task: dict[str, Any] = {"start": {}, "horizon": 3, "weight_at_horizon": 0.6, "control_rate": 100}
     wheel.task(state_cost=place**2 + turn**2 + turn.rate**2, action_cost=modelgen.Quadratic(0.1), **task)
     robot = modelgen.compile(wheel, backend="casadi").metadata
     time = 0.01 * np.arange(300)

@@ -68,7 +68,7 @@ def test_of_several_inputs_the_smallest_hold_the_robot() -> None:
     first, second = made.input("first", 20, "N m"), made.input("second", 20, "N m")
     made.rotor(q, made.parameter("inertia", 1.0, "kg m^2", tolerance=0.3))
     made.apply(q, cos(q) * first + sin(q) * second - 5.0)
-    task = {"start": {}, "horizon": 3, "weight_at_horizon": 0.6, "control_rate": 100}
+    task: dict[str, Any] = {"start": {}, "horizon": 3, "weight_at_horizon": 0.6, "control_rate": 100}
     made.task(state_cost=q**2 + q.rate**2, action_cost=modelgen.Quadratic(0.1), **task)
     compiled = modelgen.compile(made, backend="casadi")
     for angle in (0.0, 1.0, math.pi / 2):
