@@ -213,9 +213,7 @@ def test_a_function_is_judged_by_the_goal_that_is_set() -> None:
         solver.evaluate(idle, robot=slide(), episodes=2, parameters={"goal": 1.2})
 
 
-def test_figures_are_of_the_goal_that_is_set(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_figures_are_of_the_goal_that_is_set(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     goals = []
 
     def seen(problem: Problem, *rest: Any) -> Rollouts:
@@ -225,8 +223,7 @@ def test_figures_are_of_the_goal_that_is_set(
     monkeypatch.setattr("solver.evaluation.plots.rollouts", seen)
     monkeypatch.setattr("solver.plants.outcome.rollouts", seen)
     solver.load(run).plot(tmp_path, parameters={"goal": 0.5})
-    main(["animate", str(run), "--set", "goal=0.4", "--out", str(tmp_path / "slide.gif")])
-    assert "has no drawing" in capsys.readouterr().err
+    assert main(["animate", str(run), "--set", "goal=0.4", "--out", str(tmp_path / "slide.gif")]) == 0
     assert goals == pytest.approx([0.5, 0.4])
 
 
