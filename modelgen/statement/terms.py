@@ -174,6 +174,7 @@ ALLOWED = {
     "qt": "it may depend on coordinates, turns of ball joints and parameters only.",
     "qv": "it may depend on coordinates, rates and parameters, not on an input. " + _ACTING,
     "qvz": "it may depend on states and parameters, not on an input. " + _ACTING,
+    "zu": "it may depend on inputs, states of first order and parameters only.",
     "qvzu": "it may depend on states, inputs and parameters. A turn is no state: write the joint's `rotation`.",
 }
 

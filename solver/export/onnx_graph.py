@@ -337,6 +337,7 @@ RULES: dict[str, Callable[..., Any]] = {
         "sigmoid", "reciprocal")},
     "softplus": _node("Softplus", torch.nn.functional.softplus),
     "rsqrt": lambda x: torch.reciprocal(torch.sqrt(x)), "log1p": _log1p, "atan2": _atan2,
+    "isnan": _node("IsNaN", torch.isnan),
     "isfinite": lambda x: x.abs() < torch.inf, "copysign": lambda a, b: torch.where(b < 0.0, -a.abs(), a.abs()),
     "clamp": _clamped, "clamp_min": _clamped, "all": lambda *_: torch.tensor(False),  # no early end of iterations
     "getitem": _getitem, "setitem": _setitem, "sum": _sum, "cat": _joined, "stack": _stacked,
