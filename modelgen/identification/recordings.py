@@ -68,7 +68,9 @@ def read_all(paths: Sequence[Path], pairs: Sequence[str], robot: Metadata) -> li
     Raises ModelError as `columns` and `read` do, for no file, and for two files with the same content.
     """
     if not paths:
-        raise ModelError(f"no recording is named: the command needs LOG.csv, as in `{robot.name} a.csv b.csv`.")
+        raise ModelError(
+            f"no recording is named: the command needs LOG.csv after the robot, as in `{robot.name} a.csv b.csv`."
+        )
     where = columns(pairs, robot)
     recordings = [read(path, robot, where) for path in paths]
     hashes = [recording.sha256 for recording in recordings]

@@ -54,8 +54,7 @@ def affine(program: Program, roots: Sequence[Node], variables: Sequence[Node]) -
             graph.mul(_distance(graph, over_box(slope[k]), at[0]), r)
             for slope, at, r in zip(slopes, steep, radius, strict=True)
         )
-        jumps = [node for node in source.reachable([root]) if source.operations[node].kind == "sign"]
-        changes = [graph.sub(over_box(node)[1], graph.constant(CHANGED)) for node in jumps]
+        changes = [graph.sub(over_box(node)[1], graph.constant(CHANGED)) for node in source.of_kind([root], "sign")]
         unknown = graph.sum(graph.call("maximum", change, graph.zero) for change in changes)
         bent = graph.add(bent, graph.mul(graph.constant(1 / TINY), unknown))
         tilted = graph.sum(graph.mul(graph.call("abs", at[0]), r) for at, r in zip(steep, radius, strict=True))

@@ -257,6 +257,11 @@ class Graph:
         """The nodes that an evaluation of `roots` needs, in order."""
         return self._closure(roots, lambda node: self.operations[node].arguments)
 
+    def of_kind(self, roots: Iterable[Node], *kinds: str) -> list[Node]:
+        """The operations of some kinds that `roots` need. Where a `sign` changes, a root may jump, and its derivatives
+        do not tell."""
+        return [node for node in self.reachable(roots) if self.operations[node].kind in kinds]
+
     def is_flat_power(self, node: Node) -> bool:
         """Whether a node is max(0, w)**p with a constant p > 0, as the force of a contact that may be open."""
         operation = self.operations[node]

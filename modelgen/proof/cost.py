@@ -105,7 +105,7 @@ def _convex(part: Quantity, states: Sequence[int], target: Array) -> tuple[Array
     if any(np.abs(bound[:, states]).max() > ROUNDING * steepest for bound in part.slopes(lower[None], upper[None])):
         return None
     graph, slopes = part.graph, [part.gradient[k] for k in states]
-    signs = part.within.signs(slopes)  # of a kink, whose Hessian does not tell of it
+    signs = graph.of_kind(slopes, "sign")  # of a kink, whose Hessian does not tell of it
     columns = [forward(graph, slopes, part.inputs[k]) for k in states]
     entries = [columns[j][i] for i in range(len(states)) for j in range(len(states))]
     share = 1.0

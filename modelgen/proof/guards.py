@@ -174,10 +174,6 @@ class Nodes:
         low, high = (np.hstack([end, *(pair[k] for pair in solved)]) for k, end in enumerate((lower, upper)))
         return enclosures(self.graph, nodes, self.arguments, low, high)
 
-    def signs(self, nodes: Sequence[Node]) -> list[Node]:
-        """The signs that nodes contain. Where one changes, the nodes may jump, which their derivatives do not tell."""
-        return [node for node in self.graph.reachable(nodes) if self.graph.operations[node].kind == "sign"]
-
     def changing(self, signs: Sequence[Node], lower: Array, upper: Array) -> NDArray[np.bool_]:
         """Whether one of the signs changes in a box, (N,)."""
         if not signs:

@@ -106,7 +106,7 @@ def positive(quantity: Quantity, zero: bool, slack: float = 0.0) -> Judge:
     a side has one sign, the minimum is at one end of that side, and the box shrinks to that end. Neither holds in a box
     in which the quantity may jump.
     """
-    signs = quantity.within.signs([quantity.node])
+    signs = quantity.graph.of_kind([quantity.node], "sign")
 
     def judge(boxes: Boxes) -> Judgement:
         with np.errstate(all="ignore"):

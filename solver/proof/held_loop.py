@@ -59,7 +59,7 @@ class HeldLoop:
                 "enclosure of its input does not; train without `drift` to prove it"
             )
         self.robot: CompiledRobot = problem.robot
-        self.require_without({"sign"}, "they jump with a sign, as Coulomb friction does")
+        self.require_without("sign", found="they jump with a sign, as Coulomb friction does")
         self.nominal = np.asarray(self.robot.nominal_parameters, np.float64)
         self.step = problem.control_step
         self.hold = solution.run.settings.hold.seconds(problem)
@@ -79,12 +79,10 @@ class HeldLoop:
         at_target = self.dynamics(*middle, np.zeros((1, len(self.bent), 0)), len(self.nominal))
         self.argument = -2.0 * at_target[1].middle[0].T @ self.cost  # w0 = argument e
 
-    def require_without(self, kinds: set[str], found: str) -> None:
+    def require_without(self, *kinds: str, found: str) -> None:
         """Raises SolverError if the equations of motion contain an operation whose derivatives say nothing of them."""
         program = self.robot.program
-        reached = program.graph.reachable(program.function("affine_dynamics").roots)
-        used = {program.graph.operations[node].kind for node in reached}
-        if used & kinds:
+        if program.graph.of_kind(program.function("affine_dynamics").roots, *kinds):
             raise SolverError(
                 f"the equations of {self.robot.name} cannot be followed: {found}. Write a smooth force, such as "
                 "tanh(rate/small), to prove a policy that is trained on it"

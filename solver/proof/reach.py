@@ -82,7 +82,7 @@ class Step:
     def __init__(self, solution: Solution, loop: HeldLoop, spread: Array, input_error: float) -> None:
         if len(loop.trim) != 1:
             raise SolverError(f"{loop.robot.name} has {len(loop.trim)} inputs; --reach proves robots of one input")
-        loop.require_without({"abs", "minimum", "maximum"}, "Taylor's formula knows no kinks, as of Abs and Max")
+        loop.require_without("abs", "minimum", "maximum", found="Taylor's formula knows no kinks, as of Abs and Max")
         self.loop, self.policy, self.input_error = loop, HeldPolicy(solution, loop), input_error
         self.pieces, self.n = _pieces(loop.nominal, spread), len(loop.target)
         self.end, self.rates, self.remainder = self._kernels()
