@@ -8,12 +8,15 @@ guess of d.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from modelgen.arrays import Array
 from solver.game.policies import SHORTEST
-from solver.proof.affine import Linear, Mask, Quadratic, beside, chosen, rounding, upward
+from solver.proof.affine import Linear, Mask, chosen, rounding, upward
 from solver.proof.held_loop import HeldLoop, evaluated
+from solver.proof.quadratic import Quadratic, beside
 from solver.training.solution import Solution
 from solver.value.network import DIAGONAL_FLOOR
 
@@ -50,6 +53,31 @@ def _positive(x: Linear) -> Linear:
     return Linear(middle, share * x.slopes, rest)
 
 
+@dataclass(frozen=True)
+class Branches:
+    """dV/dx (N, n) over boxes, of the form within the basin and of the networks outside it."""
+
+    form: Linear
+    networks: Linear
+    inside: Mask  # (N,) whether the state may be within the basin
+    outside: Mask  # (N,) and outside it
+
+    @property
+    def joined(self) -> Linear:
+        """The one of both where it is known which; else what holds both."""
+        either = self.networks.joined(self.form)
+        return chosen(~self.outside, self.form, chosen(~self.inside, self.networks, either))
+
+    def rows(self, at: Mask) -> Branches:
+        """Some of the boxes."""
+        return Branches(self.form.rows(at), self.networks.rows(at), self.inside[at], self.outside[at])
+
+    @property
+    def each(self) -> tuple[tuple[Linear, Mask], tuple[Linear, Mask]]:
+        """Each formula and where it may hold."""
+        return (self.form, self.inside), (self.networks, self.outside)
+
+
 class Slope:
     """dV/dx of a run over boxes."""
 
@@ -73,8 +101,8 @@ class Slope:
         self.cost = 0.5 * (self.cost + self.cost.T)
         self.level, self.continuous = float(basin.level), basin.continuous.numpy()
 
-    def both(self, x: Linear) -> tuple[tuple[Linear, Linear], tuple[Mask, Mask]]:
-        """dV/dx of the form and of the networks, and whether (N,) the state may be where each is used."""
+    def __call__(self, x: Linear) -> Branches:
+        """Both of its formulas over boxes."""
         e = x.plus(-self.target)
         turns = np.where(self.continuous, np.round(e.middle / (2 * np.pi)), 0.0) * (2 * np.pi)
         e = e.plus(-turns)
@@ -87,12 +115,7 @@ class Slope:
         if out.any():
             found = self.networks(x.rows(out))
             net.middle[out], net.slopes[:, out], net.rest[out] = found.middle, found.slopes, found.rest
-        return (form, net), (low < self.level + spare, out)
-
-    def joined(self, x: Linear) -> Linear:
-        """dV/dx (N, n): of the form or of the networks, where it is known which; else what holds both."""
-        (form, networks), (inside, outside) = self.both(x)
-        return chosen(~outside, form, chosen(~inside, networks, networks.joined(form)))
+        return Branches(form, net, low < self.level + spare, out)
 
     def networks(self, x: Linear) -> Linear:
         """dV/dx (N, n) of the networks."""
@@ -170,7 +193,8 @@ class HeldPolicy:
     def __call__(self, x: Linear) -> Linear:
         B = self.control(x)
         ones = np.ones((B.middle.shape[1], 1))
-        w = (B * self.slope.joined(x)).to(ones)
+        here = self.slope(x)
+        w = (B * here.joined).to(ones)
         closed, _ = self.conjugate(w)
         hold = self.loop.hold
         if not hold:
@@ -183,7 +207,7 @@ class HeldPolicy:
         for sign, may in ((1.0, high >= 0), (-1.0, low <= 0)):
             if not may.any():
                 continue
-            part = self._one_side(x.rows(may), B.rows(may), closed.rows(may), sign)
+            part = self._one_side(x.rows(may), here.rows(may), B.rows(may), closed.rows(may), sign)
             old = result.rows(may)
             new = chosen(known[may], old.joined(part), part)
             result.middle[may], result.slopes[:, may], result.rest[may] = new.middle, new.slopes, new.rest
@@ -202,7 +226,7 @@ class HeldPolicy:
             middle, np.where(flat, 0.0, u.slopes), np.where(flat, upward(half + rounding(np.abs(middle))), u.rest)
         )
 
-    def _one_side(self, x: Linear, B: Linear, closed: Linear, sign: float) -> Linear:
+    def _one_side(self, x: Linear, here: Branches, B: Linear, closed: Linear, sign: float) -> Linear:
         """d (N, 1) where the closed form has the sign; any box of its states may have another one."""
         shortest, hold = SHORTEST * self.limit, self.loop.hold
         low, high = closed.ends
@@ -224,9 +248,9 @@ class HeldPolicy:
         result = Linear(np.zeros((count, 1)), np.zeros((d, count, 1)), np.zeros((count, 1)))
         known = np.zeros(count, bool)
         B_own = Linear(B.middle, np.concatenate([B.slopes, np.zeros_like(B.rest)[None]]), B.rest)
-        here, there = self.slope.both(x), self.slope.both(whole)
-        for first, can in zip(*here, strict=True):
-            for second, may in zip(*there, strict=True):
+        there = self.slope(whole)
+        for first, can in here.each:
+            for second, may in there.each:
                 rows = can & may
                 if not rows.any():
                     continue

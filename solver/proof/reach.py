@@ -36,7 +36,7 @@ Numbers = NDArray[np.int64]
 
 ORDER = 3  # of Taylor's formula
 INFLATIONS = 4  # of the enclosure of the motion in a period
-BATCH = 1500  # boxes at once
+BATCH = 600  # boxes at once
 GRID = 512  # boxes a state in the first grid
 FINEST = 2048  # and in the last one
 SIZES = GRID, 2 * GRID, FINEST
