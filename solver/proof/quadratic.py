@@ -100,7 +100,8 @@ def _series(
 class Quadratic:
     """Numbers (N, k) of second order in d symbols, up to a rest.
 
-    terms: (1 + d + p, N, k), the middle, the slopes and the coefficients of the p = d (d + 1)/2 products t_j t_l, j <= l.
+    terms: (1 + d + p, N, k), the middle, the slopes, and the coefficients of
+    the p = d (d + 1)/2 products t_j t_l, j <= l.
     """
 
     terms: Array
@@ -188,4 +189,5 @@ class Quadratic:
 
 def beside(parts: list[Quadratic]) -> Quadratic:
     """Numbers of the same symbols as one."""
-    return Quadratic(np.concatenate([part.terms for part in parts], -1), np.concatenate([part.rest for part in parts], -1))
+    terms, rests = ([getattr(part, name) for part in parts] for name in ("terms", "rest"))
+    return Quadratic(np.concatenate(terms, -1), np.concatenate(rests, -1))

@@ -234,7 +234,7 @@ Preset = Callable[[CompiledRobot], dict[str, Any]]
 #: Table of presets: module, function for rfvi, function for cfvi.
 PRESETS = {
     "fast": ("solver.training.settings", "fast", "fast_nominal"),
-    "paper": ("solver.lab.paper", "paper", "paper_nominal"),
+    "paper": ("solver.lab.reproduction.experiments", "paper", "paper_nominal"),
 }
 #: cfvi, continuous fitted value iteration, is rfvi without adversaries.
 Algorithm = Literal["rfvi", "cfvi"]
