@@ -17,7 +17,7 @@ from modelgen.arrays import Array
 from solver.proof.affine import LIBRARY, TERMS, TINY, UNIT, Linear, rounding, upward
 
 
-def _compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
     """The loop as machine code, cached where a folder can be written."""
     try:
         return numba.njit(nogil=True, cache=True)(loop)
@@ -25,7 +25,7 @@ def _compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
         return numba.njit(nogil=True)(loop)
 
 
-@_compiled
+@compiled
 def _sizes(terms: Array, d: int) -> Array:
     """Sums (2, N, k) of the sizes of the terms of first and of second order."""
     rows, count, k = terms.shape
@@ -38,7 +38,7 @@ def _sizes(terms: Array, d: int) -> Array:
     return found
 
 
-@_compiled
+@compiled
 def _product(a: Array, b: Array, a_parts: Array, b_parts: Array, a_rest: Array, b_rest: Array) -> tuple[Array, Array]:
     """Terms and rest of a product."""
     rows, count, k = a.shape
@@ -66,7 +66,7 @@ def _product(a: Array, b: Array, a_parts: Array, b_parts: Array, a_rest: Array, 
     return found, rest
 
 
-@_compiled
+@compiled
 def _series(
     terms: Array, parts: Array, old: Array, value: Array, slope: Array, second: Array, third: Array
 ) -> tuple[Array, Array]:

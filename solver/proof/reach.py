@@ -30,6 +30,7 @@ from solver.errors import SolverError
 from solver.proof.affine import Linear, Mask, hull, rounding, upward
 from solver.proof.held_loop import HeldLoop, evaluated, inputs_of
 from solver.proof.outside import HeldPolicy, parallelotope
+from solver.proof.quadratic import compiled
 from solver.training.solution import Solution
 
 Numbers = NDArray[np.int64]
@@ -170,6 +171,29 @@ def _box(kernels: Any, middle: Array, radius: Array) -> tuple[Array, Array]:
     return value, upward((np.abs(slopes) @ radius[..., None])[..., 0] + rest, radius.shape[1] + 4)
 
 
+@compiled
+def _share(span: Numbers, table: Numbers, strides: Numbers) -> Array:
+    """Share (N,) of the boxes of each span (N, 2, n) that a flat table of sums counts."""
+    n, found = span.shape[2], np.zeros(len(span))
+    for i in range(len(span)):
+        if span[i, 0, 0] < 0:
+            continue
+        total = 0
+        for corner in range(1 << n):
+            at, sign = 0, 1
+            for axis in range(n):
+                if corner >> axis & 1:
+                    at += (span[i, 1, axis] + 1) * strides[axis]
+                else:
+                    at, sign = at + span[i, 0, axis] * strides[axis], -sign
+            total += sign * table[at]
+        count = 1
+        for axis in range(n):
+            count *= span[i, 1, axis] + 1 - span[i, 0, axis]
+        found[i] = total / count
+    return found
+
+
 class Grid:
     """Boxes of a domain, k a state, some of which are proven."""
 
@@ -197,7 +221,7 @@ class Grid:
         good &= (at[:, 1] - at[:, 0] < self.k).all(1)
         return np.where(good[:, None, None], at, -1).astype(np.int64)
 
-    def table(self) -> Array:
+    def table(self) -> Numbers:
         """Sums of the proven boxes below every corner, with angles twice."""
         sums = self.proven.astype(np.int64)
         for axis in range(self.n):
@@ -206,15 +230,11 @@ class Grid:
             sums = sums.cumsum(axis)
         return np.pad(sums, [(1, 0)] * self.n)
 
-    def share(self, span: Numbers, table: Array) -> Array:
+    def share(self, span: Numbers, table: Numbers) -> Array:
         """Proven share (N,) of the boxes of each span."""
-        total = np.zeros(len(span), np.int64)
-        ends = np.stack([span[:, 0], span[:, 1] + 1], 1)
-        for corner in itertools.product((0, 1), repeat=self.n):
-            at = tuple(ends[:, c, i] for i, c in enumerate(corner))
-            total += (-1) ** (self.n - sum(corner)) * table[at]
-        count = (ends[:, 1] - ends[:, 0]).prod(1)
-        return np.where(span[:, 0, 0] >= 0, total / np.maximum(count, 1), 0.0)
+        strides = np.array(table.strides) // table.itemsize
+        found: Array = _share(span, table.ravel(), strides)
+        return found
 
     def halved(self) -> Grid:
         """The same set on a grid of half the width."""
@@ -255,16 +275,16 @@ class Search:
         near = grid.span(self.image, np.ones(count, bool))
         room = np.minimum(np.maximum(near + np.array([[-3], [3]]), 0), np.where(grid.around, 2 * grid.k, grid.k) - 1)
         self.near = room
-        self.spans: list[tuple[Numbers, Numbers]] = []  # rows of boxes, and what holds one of their images
+        self.rows, self.spans = np.zeros(0, np.int64), np.zeros((0, 2, grid.n), np.int64)  # of boxes, and their images
 
     def round(self) -> int:
         """Follow every open box that touches the proven set by one period. Gives their number."""
         table = self.grid.table()
         touching = np.where(self.periods == 0, self.grid.share(self.near, table), 0.0)
-        for rows, span in self.spans:
-            touching[rows] = self.grid.share(span, table)
+        touching[self.rows] = self.grid.share(self.spans, table)  # of the last image, as later ones overwrite
         rows = np.flatnonzero(~self.done & ~self.lost & (touching > 0) & (self.periods < PERIODS))
         wide = WIDEST * 0.5 * (self.grid.upper - self.grid.lower)
+        moved, spans = [self.rows], [self.spans]
         for first in range(0, len(rows), BATCH):
             part = rows[first : first + BATCH]
             x, known = self.step(self.image.rows(part))
@@ -274,25 +294,20 @@ class Search:
             part = part[known]
             self.image.middle[part], self.image.slopes[:, part], self.image.rest[part] = x.middle, x.slopes, x.rest
             self.periods[part] += 1
-            self.spans.append((part, self.grid.span(x, np.ones(len(part), bool))))
+            moved.append(part)
+            spans.append(self.grid.span(x, np.ones(len(part), bool)))
+        self.rows, self.spans = np.concatenate(moved), np.concatenate(spans)
         return len(rows)
 
     def sweep(self) -> None:
         """Enter the boxes whose images are proven, until there are no more."""
-        new = True
-        while new:
-            table, new, left = self.grid.table(), False, []
-            for rows, span in self.spans:
-                open_ = ~self.done[rows]
-                rows, span = rows[open_], span[open_]
-                found = rows[self.grid.share(span, table) == 1.0]
-                if len(found):
-                    self.done[found] = new = True
-                    self.found.append(Found(self.grid.k, self.at[found], self.periods[found]))
-                    self.grid.proven[tuple(self.at[found].T)] = True
-                if len(rows):
-                    left.append((rows, span))
-            self.spans = left
+        while (inside := self.grid.share(self.spans, self.grid.table()) == 1.0).any():
+            found = np.unique(self.rows[inside])
+            self.done[found] = True
+            self.grid.proven[tuple(self.at[found].T)] = True
+            self.found.append(Found(self.grid.k, self.at[found], self.periods[found]))
+            left = ~self.done[self.rows]
+            self.rows, self.spans = self.rows[left], self.spans[left]
 
 
 def prove_reach(
