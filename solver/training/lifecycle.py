@@ -318,8 +318,8 @@ def roughness(rows: Sequence[dict[str, float]], folder: Path) -> str:
         return ""
     return (
         f"the task is solved, but V is rough: it differs from the cost of its policy by {100 * nominal[-1]:.0f} % of "
-        f"that cost. The policy may cost that much more than necessary. `solver limit {folder}` searches better motions; "
-        "train with more --states."
+        f"that cost. The policy may cost that much more than necessary. `solver limit {folder}` searches better "
+        "motions; train with more --states."
     )
 
 
