@@ -317,9 +317,9 @@ def roughness(rows: Sequence[dict[str, float]], folder: Path) -> str:
     if not nominal or nominal[-1] <= ROUGH:
         return ""
     return (
-        f"the task is solved, but V is rough: it differs from the return of its policy by {100 * nominal[-1]:.0f} % of "
-        "the policy's gain over the idle robot. The policy may cost that much more than necessary. `solver limit "
-        f"{folder}` searches better motions; train with more --states."
+        f"the task is solved, but V is rough: it differs from the cost of its policy by {100 * nominal[-1]:.0f} % of "
+        f"that cost. The policy may cost that much more than necessary. `solver limit {folder}` searches better "
+        "motions; train with more --states."
     )
 
 

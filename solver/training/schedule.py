@@ -16,7 +16,7 @@ from solver.fvi.step import Lookahead, Step
 from solver.game.adversaries import make_adversaries
 from solver.training.settings import Settings
 
-ROUGH = 0.03  # mismatch of V above which it is rough, as a share of the policy's gain over the idle robot
+ROUGH = 0.03  # mismatch of V above which it is rough, as a share of its policy's cost
 SETTLED_STRIDE = 2  # positions of a step in a settled training, once the task should be solved
 
 

@@ -57,7 +57,6 @@ SPREAD = 0.15  # half width of the parameter box of other robots, as a share, if
 PRICE = 0.05  # largest loss of nominal return by robustness, as a share of the gain over the idle robot
 HELD = 2.0 / 3.0  # weight of a success with a state at its limit
 WORST = 0.25  # share of the rollouts on other robots in the worst returns
-LEAST_GAIN = 0.05  # lower bound of the gain in a mismatch, as a share of the idle robot's return
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class Selection:
         self._keep(score)
         assert self.best is not None
         row |= summary(result) | {
-            "value_mismatch": value_mismatch(self.problem, value, self.starts, result, self.idle_return),
+            "value_mismatch": value_mismatch(self.problem, value, self.starts, result),
             "selection_success": score.successes,
             "selection_quarters": score.quarters,
             "selection_return": score.value,
@@ -191,14 +190,14 @@ def _sorted_returns(result: Outcome) -> Tensor:
 
 
 @torch.no_grad()
-def value_mismatch(problem: Problem, value: ValueFunction, x: Tensor, result: Ended, idle_return: float) -> float:
-    """Mean |V - J| of rollouts on the nominal robot from x (K, n + k), as a share of their gain over the idle robot.
+def value_mismatch(problem: Problem, value: ValueFunction, x: Tensor, result: Ended) -> float:
+    """Mean |V - J| of rollouts on the nominal robot from x (K, n + k), as a share of their mean |J|.
 
-    J: discounted reward of the rollout plus V at its end.
+    J: discounted reward of the rollout plus V at its end. V and J are costs, and zero where the robot rests.
     """
     paid = result.discounted + torch.exp(-problem.discount_rate * result.seconds) * value(result.end)[0]
-    gain = max(float(result.returns.mean()) - idle_return, LEAST_GAIN * abs(idle_return))
-    return float((value(x)[0] - paid).abs().mean()) / gain
+    least = torch.finfo(paid.dtype).tiny
+    return float((value(x)[0] - paid).abs().mean() / paid.abs().mean().clamp_min(least))
 
 
 @dataclass
