@@ -28,18 +28,6 @@ def runge_kutta_step(rate: Callable[[Array, float], Array], x: Array, time: floa
 TOLERANCE = 1e-4  # largest change of a state, as a share of its limit, when the step in a control period is halved
 MOST_STEPS = 64
 SHARES = (1.0, 0.1, 0.01)  # of the way from the trim to the inputs' limits, until a motion is resolved
-SEED = 0
-
-
-def extremes(
-    limits: Array, lower: Array, upper: Array, quaternions: Sequence[slice], samples: int
-) -> tuple[Array, Array]:
-    """Random states (N, n) of the whole domain, and inputs (N, m), each of them at one of its limits."""
-    random = np.random.default_rng(SEED)
-    x = random.uniform(-1.0, 1.0, (samples, len(limits))) * limits
-    on_sphere(x, quaternions)
-    sides = random.choice([-1.0, 1.0], (samples, len(lower)))
-    return x, (lower + upper) / 2.0 + sides * (upper - lower) / 2.0
 
 
 def sufficient_steps(rates: Callable[[Array], Array], x: Array, seconds: float, limits: Array) -> tuple[int, int]:

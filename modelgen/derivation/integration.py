@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.arrays import MOST_STEPS, SHARES, Array, extremes, sufficient_steps
+from modelgen.arrays import MOST_STEPS, SHARES, Array
 from modelgen.backends.casadi import compiled
 from modelgen.errors import ModelError, Place
 from modelgen.metadata import Metadata
@@ -85,18 +85,15 @@ def integration_steps(program: Program, robot: Metadata, lines: Lines, warn: Cal
     example because an input throws a joint far out of its domain, smaller inputs are tried, and `warn` gets a message.
     Raises ModelError, with the line of the strongest force, if MOST_STEPS are not enough for the smallest of SHARES.
     """
-    limits = np.array([state.limit for state in robot.states])
-    lower, upper, trim = np.array([[entry.lower, entry.upper, entry.trim] for entry in robot.inputs]).reshape(-1, 3).T
-    x, u = extremes(limits, lower, upper, [rotation.quaternion for rotation in robot.rotations], SAMPLES)
-    dynamics, theta = program.function("dynamics"), np.array([[entry.value for entry in robot.parameters]]).T
-    evaluate = compiled(program.graph, dynamics, robot.name).map(SAMPLES)
+    function, theta = program.function("dynamics"), np.array([[entry.value for entry in robot.parameters]]).T
+    evaluate = compiled(program.graph, function, robot.name).map(SAMPLES)
     seconds, unresolved, advice, place = 1.0 / robot.task.control_rate, "", "", lines.robot
+
+    def dynamics(x: Array, u: Array) -> Array:
+        return np.asarray(evaluate(x.T, u.T, np.repeat(theta, SAMPLES, 1))).T
+
     for share in SHARES:
-
-        def rates(at: Array, share: float = share) -> Array:
-            return np.asarray(evaluate(at.T, (trim + share * (u - trim)).T, np.repeat(theta, SAMPLES, 1))).T
-
-        steps, worst = sufficient_steps(rates, x, seconds, limits)
+        steps, worst, rates, x = robot.resolving_steps(dynamics, share, SAMPLES)
         if steps and unresolved:
             warn(
                 f"{place}: {unresolved} The {steps} steps of the artifact suffice for inputs up to {share:.0%} of "
@@ -105,7 +102,7 @@ def integration_steps(program: Program, robot: Metadata, lines: Lines, warn: Cal
             )
         if steps:
             return steps
-        unresolved, advice, place = _cause(_gap(rates, x, seconds, limits), worst, seconds, robot, lines)
+        unresolved, advice, place = _cause(_gap(rates, x, seconds, robot), worst, seconds, robot, lines)
     raise ModelError(f"{unresolved} {advice}", place)
 
 
@@ -131,9 +128,9 @@ def _cause(
     )
 
 
-def _gap(rates: Callable[[Array], Array], x: Array, seconds: float, limits: Array) -> Array | None:
+def _gap(rates: Callable[[Array], Array], x: Array, seconds: float, robot: Metadata) -> Array | None:
     """A state (n,) near the limits, on a motion from x (N, n), without a finite rate; None if there is none."""
-    h = seconds / MOST_STEPS
+    h, limits = seconds / MOST_STEPS, np.array([state.limit for state in robot.states])
     with np.errstate(all="ignore"):
         for _ in range(MOST_STEPS):
             slopes = rates(x)

@@ -11,11 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from modelgen.arrays import MOST_STEPS, SHARES, Array, extremes, sufficient_steps
+from modelgen.arrays import MOST_STEPS, SHARES, Array
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 
@@ -77,24 +76,20 @@ class RungeKutta(Scheme):
 
 def _sufficient(robot: CompiledRobot, theta: Tensor) -> int:
     """The least power of two of Runge-Kutta steps that resolve a control period with each theta (p,) or (K, p)."""
-    metadata, samples = robot.metadata, SAMPLES if theta.ndim == 1 else SAMPLES_OF_MANY
-    limits = np.array([state.limit for state in metadata.states])
-    lower, upper, trim = np.array([[entry.lower, entry.upper, entry.trim] for entry in metadata.inputs]).T
-    x, u = extremes(limits, lower, upper, [rotation.quaternion for rotation in metadata.rotations], samples)
+    samples = SAMPLES if theta.ndim == 1 else SAMPLES_OF_MANY
     if theta.ndim == 2:
         theta = theta[torch.linspace(0, len(theta) - 1, samples, device=theta.device).round().long()]
+
+    def dynamics(x: Array, u: Array) -> Array:
+        xdot: Array = robot.dynamics(theta.new_tensor(x), theta.new_tensor(u), theta).cpu().double().numpy()
+        return xdot
+
     for share in SHARES:
-        inputs = theta.new_tensor(trim + share * (u - trim))
-
-        def rates(at: Array, inputs: Tensor = inputs) -> Array:
-            xdot: Array = robot.dynamics(theta.new_tensor(at), inputs, theta).cpu().double().numpy()
-            return xdot
-
-        steps, worst = sufficient_steps(rates, x, 1.0 / metadata.task.control_rate, limits)
+        steps, worst, *_ = robot.metadata.resolving_steps(dynamics, share, samples)
         if steps:
             return steps
     raise SolverError(
-        f"with these parameters, {metadata.states[worst].name} of {robot.name} moves too fast to be simulated: "
+        f"with these parameters, {robot.metadata.states[worst].name} of {robot.name} moves too fast to be simulated: "
         f"{MOST_STEPS} Runge-Kutta steps in a control period are not enough. Take parameters nearer to those of the "
         "model file, narrow their bounds there, or raise its control_rate."
     )
