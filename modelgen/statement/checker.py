@@ -51,6 +51,9 @@ def shown(value: object) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
+SMALLEST, LARGEST = 1.2e-38, 3.4e38  # sizes of numbers in single precision
+
+
 def number(value: object, what: str) -> float:
     """A finite real number. SymPy constants such as pi/2 are accepted."""
     try:
@@ -63,6 +66,8 @@ def number(value: object, what: str) -> float:
         raise mistake(f"{what} is {shown(value)}; {_instead(value)}.") from None
     if not math.isfinite(result):
         raise mistake(f"{what} is {shown(value)}; write a finite number.")
+    if result and not SMALLEST <= abs(result) <= LARGEST:
+        raise mistake(f"{what} is {shown(value)}; the solver computes in single precision, which cannot hold it.")
     return result
 
 
