@@ -51,9 +51,6 @@ def shown(value: object) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-SMALLEST, LARGEST = 1.2e-38, 3.4e38  # sizes of numbers in single precision
-
-
 def number(value: object, what: str) -> float:
     """A finite real number. SymPy constants such as pi/2 are accepted."""
     try:
@@ -66,8 +63,6 @@ def number(value: object, what: str) -> float:
         raise mistake(f"{what} is {shown(value)}; {_instead(value)}.") from None
     if not math.isfinite(result):
         raise mistake(f"{what} is {shown(value)}; write a finite number.")
-    if result and not SMALLEST <= abs(result) <= LARGEST:
-        raise mistake(f"{what} is {shown(value)}; the solver computes in single precision, which cannot hold it.")
     return result
 
 
@@ -138,6 +133,9 @@ def flag(value: object, what: str) -> None:
         raise mistake(f"{what} is {shown(value)}; write True or False.")
 
 
+SINGLE = 3.4e38  # largest number in single precision
+
+
 def parameter_range(name: str, nominal: float, bounds: object, tolerance: object, fixed: bool) -> tuple[float, float]:
     """The lower and upper bound of a parameter. A fixed parameter needs no bounds.
 
@@ -179,6 +177,11 @@ def parameter_range(name: str, nominal: float, bounds: object, tolerance: object
     if lower == upper and not fixed:
         raise mistake(
             f"the bounds of `{name}` are equal: both are {lower:g}. Write bounds=(lower, upper) or fixed=True."
+        )
+    if (largest := max(abs(lower), abs(upper))) > SINGLE:
+        raise mistake(
+            f"the parameter `{name}` may be {largest:g}, and single precision, in which policies are trained, holds "
+            f"numbers up to {SINGLE:g}. Declare another quantity, such as a product of two."
         )
     return lower, upper
 
