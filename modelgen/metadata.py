@@ -19,9 +19,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from modelgen.arrays import Array, on_sphere, sufficient_steps
+from modelgen.arrays import MOST_STEPS, SHARES, Array, on_sphere, sufficient_steps
 
 RATE = "_rate"  # ending of the name of a coordinate's rate; no other speed may end so
+CORNERS = 4096  # of the bounds of the parameters, at which integration steps are compared
 TIME = "time"  # name of the first column of a recording; nothing else may be named so
 
 
@@ -277,6 +278,20 @@ class Metadata:
             return dynamics(at, u)
 
         return *sufficient_steps(rates, x, 1.0 / self.task.control_rate, limits), rates, x
+
+    def robust_steps(self, dynamics: Callable[[Array, Array, Array], Array]) -> int:
+        """Integration steps in a control period that suffice at CORNERS random corners of the parameters' bounds.
+
+        dynamics: from x (N, n), u (N, m) and theta (N, p) to xdot (N, n).
+        """
+        sides = np.random.default_rng(0).choice([0, 1], (CORNERS, len(self.parameters)))
+        lower, upper = np.array([[entry.lower, entry.upper] for entry in self.parameters]).reshape(-1, 2).T
+        theta = np.where(sides, upper, lower)
+        for share in SHARES:
+            steps, *_ = self.resolving_steps(lambda x, u: dynamics(x, u, theta), share, CORNERS)
+            if steps:
+                return max(steps, self.task.integration_steps)
+        return MOST_STEPS
 
     def content(self) -> dict[str, Any]:
         """The description as built-in types, the source of hashes and files.

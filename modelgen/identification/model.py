@@ -23,7 +23,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.arrays import MOST_STEPS, SHARES, Array, on_sphere
+from modelgen.arrays import Array, on_sphere
 from modelgen.errors import ModelError
 from modelgen.identification.recordings import Recording
 from modelgen.identification.windows import Windows, cut
@@ -31,7 +31,6 @@ from modelgen.loader import CompiledRobot
 from modelgen.metadata import Tangent, turn_between
 
 STAGES = ((1 / 6, 1 / 2), (1 / 3, 1 / 2), (1 / 3, 1.0), (1 / 6, 0.0))  # weight of a slope; share of h to the next one
-CORNERS = 4096  # at which the steps are chosen
 FINER = 2  # times as many steps as `modelgen build` finds to be enough
 
 
@@ -78,17 +77,9 @@ def simulate(
 
 @lru_cache(maxsize=16)
 def safe_step(robot: CompiledRobot) -> float:
-    """s: a step that resolves every motion within the limits, at random corners of the parameters' bounds."""
-    task, bounds = robot.metadata.task, np.asarray(robot.parameter_bounds)
-    corners = np.random.default_rng(0).choice([0, 1], (CORNERS, len(bounds)))
-    theta = np.where(corners, bounds[:, 1], bounds[:, 0])
-
-    def dynamics(x: Array, u: Array) -> Array:
-        return np.asarray(robot.dynamics(x, u, theta))
-
-    least = (robot.metadata.resolving_steps(dynamics, share, CORNERS)[0] for share in SHARES)
-    steps = next(filter(None, least), MOST_STEPS)
-    return 1.0 / (task.control_rate * max(task.integration_steps, steps) * FINER)
+    """s: a step that resolves every motion within the limits and the bounds of the parameters."""
+    steps = robot.metadata.robust_steps(robot.dynamics)
+    return 1.0 / (robot.metadata.task.control_rate * steps * FINER)
 
 
 def _step(
