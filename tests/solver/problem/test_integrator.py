@@ -22,6 +22,7 @@ from solver.game.adversaries import ParameterAdversary
 from solver.game.game import Game
 from solver.gym.environment import Episodes
 from solver.observer.observer import Observer, make_sensing
+from solver.oracles.trajectory import NonlinearProgram
 from solver.plants.harsh import Harsh, Harshness
 from solver.plants.plant import Nominal
 from solver.problem.given import resolve
@@ -245,6 +246,7 @@ def test_steps_suffice_for_the_parameters_that_are_integrated() -> None:
         "nominal": Problem(problem.robot.with_nominal(stiff.tolist())).substeps,
         "told": Problem(problem.robot, given=resolve(problem.robot, ["damping"])).substeps,
         "estimated": observer.problem.substeps,
+        "limit": NonlinearProgram(problem.robot.with_kernels("casadi"), stiff.double().numpy(), seconds=0.1).steps,
     }
     both = Game(problem, [ParameterAdversary(0.9)]).steps  # half of the mass, and nearly twice the damping
     assert both == Episodes(problem, 1, "gaussian", 0.9, None, 1).steps > problem.substeps
