@@ -6,6 +6,8 @@ import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from math import isfinite
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -92,13 +94,15 @@ class CompiledRobot:
 
         References among them move the target and the starts of the task.
 
-        Raises ModelError for another number of them.
+        Raises ModelError for another number of them, and for one that is not finite.
         """
         if len(values) != len(self.parameter_names):
             raise ModelError(
                 f"{len(values)} parameters were given, but `{self.name}` has {len(self.parameter_names)}: "
                 f"{', '.join(self.parameter_names)}."
             )
+        if not all(isinstance(value, Real) and isfinite(value) for value in values):
+            raise ModelError(f"the parameters of `{self.name}` are {values!r}; give finite numbers.")
         robot = copy.copy(self)
         robot.__dict__.pop("drawing", None)
         robot.__dict__.pop("_mechanics", None)

@@ -12,16 +12,17 @@ the error x - x*. Without rotations, the tangent space is the space of the state
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
-from modelgen.arrays import Array
+from modelgen.arrays import MOST_STEPS, SHARES, Array, on_sphere, sufficient_steps
 
 RATE = "_rate"  # ending of the name of a coordinate's rate; no other speed may end so
+CORNERS = 4096  # of the bounds of the parameters, at which integration steps are compared
 TIME = "time"  # name of the first column of a recording; nothing else may be named so
 
 
@@ -256,6 +257,41 @@ class Metadata:
     def turning(self) -> frozenset[int]:
         """Indices in x of the entries of quaternions: they have no limit, and no error of their own."""
         return frozenset(i for rotation in self.rotations for i in range(rotation.coordinate, rotation.coordinate + 4))
+
+    def resolving_steps(
+        self, dynamics: Callable[[Array, Array], Array], share: float = 1.0, samples: int = 512
+    ) -> tuple[int, int, Callable[[Array], Array], Array]:
+        """`sufficient_steps` of a control period at random states of the whole domain with every input at a limit.
+
+        dynamics: from x (N, n) and u (N, m) to xdot (N, n). share: of the way from the trim to the limits that inputs
+        go. Also returns the rates at these inputs as a function, and the states (N, n).
+        """
+        random, limits = np.random.default_rng(0), np.array([state.limit for state in self.states])
+        x = random.uniform(-1.0, 1.0, (samples, len(limits))) * limits
+        on_sphere(x, [rotation.quaternion for rotation in self.rotations])
+        inputs = [[entry.middle, entry.limit, entry.trim] for entry in self.inputs]
+        middle, reach, trim = np.array(inputs).reshape(-1, 3).T
+        u = middle + random.choice([-1.0, 1.0], (samples, len(reach))) * reach
+        u = trim + share * (u - trim)
+
+        def rates(at: Array) -> Array:
+            return dynamics(at, u)
+
+        return *sufficient_steps(rates, x, 1.0 / self.task.control_rate, limits), rates, x
+
+    def robust_steps(self, dynamics: Callable[[Array, Array, Array], Array]) -> int:
+        """Integration steps in a control period that suffice at CORNERS random corners of the parameters' bounds.
+
+        dynamics: from x (N, n), u (N, m) and theta (N, p) to xdot (N, n).
+        """
+        sides = np.random.default_rng(0).choice([0, 1], (CORNERS, len(self.parameters)))
+        lower, upper = np.array([[entry.lower, entry.upper] for entry in self.parameters]).reshape(-1, 2).T
+        theta = np.where(sides, upper, lower)
+        for share in SHARES:
+            steps, *_ = self.resolving_steps(lambda x, u: dynamics(x, u, theta), share, CORNERS)
+            if steps:
+                return max(steps, self.task.integration_steps)
+        return MOST_STEPS
 
     def content(self) -> dict[str, Any]:
         """The description as built-in types, the source of hashes and files.

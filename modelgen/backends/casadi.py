@@ -22,6 +22,17 @@ from modelgen.program import graph
 from modelgen.program.functions import Function, Program
 from modelgen.program.graph import UNARY, Graph, Node
 
+
+def _extreme(extreme: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """fmin or fmax with the NaN of either argument, which CasADi drops as C does."""
+
+    def of(a: Any, b: Any) -> Any:
+        ordered = (a <= b) + (a > b)  # 1, or 0 if one of them is NaN
+        return extreme(a, b) * casadi.sqrt(2 * ordered - 1)  # CasADi would simplify ordered / ordered
+
+    return of
+
+
 _OPERATIONS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -30,8 +41,8 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "negative": operator.neg,
     "solution": lambda value: value,
     "abs": casadi.fabs,
-    "minimum": casadi.fmin,
-    "maximum": casadi.fmax,
+    "minimum": _extreme(casadi.fmin),
+    "maximum": _extreme(casadi.fmax),
     "pow": casadi.power,
     **{name: getattr(casadi, name) for name in (*UNARY, "atan2") if name != "abs"},
 }

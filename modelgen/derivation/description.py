@@ -87,6 +87,8 @@ def content_hash(robot: Robot) -> str:
         "sketch": [[srepr(entry) for entry in point] for point in drawn.points],
         "segments": drawn.segments,
     }
+    if any(energy.elastic for energy in robot.potential):  # the function `gravity` leaves springs out
+        content["elastic"] = [energy.elastic for energy in robot.potential]
     if robot.links:
         content["links"] = [link.statement() for link in robot.links]
         content["gravity"] = srepr(robot.downward_acceleration)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from sympy import Matrix, Symbol
 
 from modelgen.arrays import Array
@@ -15,7 +16,7 @@ from modelgen.derivation.loops import definitions, loop_gap
 from modelgen.derivation.numeric import compiled_evaluator, samples
 from modelgen.derivation.trim import task_at_rest
 from modelgen.errors import ModelError, Place, abridged
-from modelgen.statement.joints import Joint
+from modelgen.statement.joints import Ball
 from modelgen.statement.robot import Robot, fixed_values, model_expressions
 
 SINGULAR = 1e-10  # smallest eigenvalue of M with its diagonal scaled to ones
@@ -47,7 +48,7 @@ def check_domain(robot: Robot, equations: EquationsOfMotion) -> None:
     ):
         _check_finite(what, batch, symbols, sampled, robot)
     _check_positive_definite(mass_matrix, rows, [speed.place for speed in robot.velocities], sampled)
-    _check_periodic(robot.joints, functions[1:], sampled)
+    _check_periodic(robot, functions, sampled)
     _check_cost(robot, equations, sampled)
     _check_points(robot, sampled)
 
@@ -259,9 +260,28 @@ def _check_positive_definite(
         )
 
 
-def _check_periodic(joints: Sequence[Joint], functions: Sequence[Callable[[Array], Array]], sampled: _Samples) -> None:
-    """Raise ModelError if the equations of a continuous joint do not repeat after a whole turn."""
-    for row, joint in enumerate(joints):
+def _opposite(robot: Robot, x: Array) -> Iterator[tuple[Ball, Array, NDArray[np.bool_]]]:
+    """Each ball joint, the states x (N, n) with the other quaternion of its rotation, and which entries (n,) it has."""
+    for ball, entries in zip(robot.balls, robot.quaternions, strict=True):
+        own = np.isin(np.arange(x.shape[1]), range(entries.start, entries.stop))
+        yield ball, np.where(own, -x, x), own
+
+
+def _check_periodic(robot: Robot, functions: Sequence[Callable[[Array], Array]], sampled: _Samples) -> None:
+    """Raise ModelError if the equations of a continuous joint do not repeat after a whole turn, or if those of a ball
+    joint depend on the sign of its quaternion, which is the same rotation with both."""
+    for ball, opposite, own in _opposite(robot, sampled.x):
+        for function in functions:
+            before, after = function(sampled.at), function(sampled.with_states(opposite))
+            if function is functions[0]:  # the rates of the coordinates, of which those of the quaternion change
+                before, after = (rates[:, ~own[: rates.shape[1]]] for rates in (before, after))
+            if np.abs(after - before).max(initial=0.0) > 1e-6 * max(np.abs(before).max(initial=0.0), 1e-300):
+                raise ModelError(
+                    f"the equations depend on the sign of the quaternion of `{ball.name}`, and q and -q are the same "
+                    f"rotation. Write forces and energies with {ball.name}.rotation, its rotation matrix.",
+                    ball.place,
+                )
+    for row, joint in enumerate(robot.joints):
         if not joint.continuous:
             continue
         turned = sampled.x + 2 * np.pi * (np.arange(sampled.x.shape[1]) == row)
@@ -301,6 +321,13 @@ def _check_cost(robot: Robot, equations: EquationsOfMotion, sampled: _Samples) -
             raise ModelError(
                 f"the state cost jumps where the continuous joint `{name}` passes from pi to -pi. Write a cost that "
                 f"repeats after a whole turn, such as (pi * sin(({name} - target) / 2))**2.",
+                place,
+            )
+    for ball, opposite, _ in _opposite(robot, x):
+        if np.abs(function(sampled.with_states(opposite)) - cost).max() > 1e-6 * cost.max():
+            raise ModelError(
+                f"the state cost depends on the sign of the quaternion of `{ball.name}`, and q and -q are the same "
+                f"rotation. Write squares, such as away.dot(away) with away = {ball.name}.away().",
                 place,
             )
     task = task_at_rest(robot, equations.rest)

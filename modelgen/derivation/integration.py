@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.arrays import Array, on_sphere, runge_kutta_step
+from modelgen.arrays import MOST_STEPS, SHARES, Array
 from modelgen.backends.casadi import compiled
 from modelgen.errors import ModelError, Place
 from modelgen.metadata import Metadata
@@ -73,37 +73,27 @@ def _entry(output: str, index: NDArray[np.int64], robot: Metadata) -> str:
     return f"the derivative of {of} by `{names[index[-1]]}`"
 
 
-TOLERANCE = 1e-4  # largest change of a state, as a share of its limit, when the step in a control period is halved
-MOST_STEPS = 64
-SHARES = (1.0, 0.1, 0.01)  # of the way from the trim to the inputs' limits, until a motion is resolved
 NEAR = 2.0  # times the limits; a state without finite rates farther out is not reported as the cause
 SAMPLES = 512
-SEED = 0
 
 
 def integration_steps(program: Program, robot: Metadata, lines: Lines, warn: Callable[[str], None]) -> int:
     """The smallest power of two of classical Runge-Kutta steps in a control period whose error is below TOLERANCE.
 
     The error is the difference to twice as many steps, over SAMPLES states of the whole domain with every input at a
-    limit. If MOST_STEPS are not enough, for example because an input throws a joint far out of its domain, smaller
-    inputs are tried, and `warn` gets a message. Raises ModelError, with the line of the strongest force, if MOST_STEPS
-    are not enough for the smallest of SHARES either.
+    limit, at the parameters of the model file. The solver compares again for others. If MOST_STEPS are not enough, for
+    example because an input throws a joint far out of its domain, smaller inputs are tried, and `warn` gets a message.
+    Raises ModelError, with the line of the strongest force, if MOST_STEPS are not enough for the smallest of SHARES.
     """
-    random = np.random.default_rng(SEED)
-    limits = np.array([state.limit for state in robot.states])
-    middle, reach, trim = np.array([[entry.middle, entry.limit, entry.trim] for entry in robot.inputs]).reshape(-1, 3).T
-    x = random.uniform(-1.0, 1.0, (SAMPLES, len(limits))) * limits
-    on_sphere(x, [rotation.quaternion for rotation in robot.rotations])
-    u = middle + random.choice([-1.0, 1.0], (SAMPLES, len(reach))) * reach
-    dynamics, theta = program.function("dynamics"), np.array([[entry.value for entry in robot.parameters]]).T
-    evaluate = compiled(program.graph, dynamics, robot.name).map(SAMPLES)
+    function, theta = program.function("dynamics"), np.array([[entry.value for entry in robot.parameters]]).T
+    evaluate = compiled(program.graph, function, robot.name).map(SAMPLES)
     seconds, unresolved, advice, place = 1.0 / robot.task.control_rate, "", "", lines.robot
+
+    def dynamics(x: Array, u: Array) -> Array:
+        return np.asarray(evaluate(x.T, u.T, np.repeat(theta, SAMPLES, 1))).T
+
     for share in SHARES:
-
-        def rates(at: Array, share: float = share) -> Array:
-            return np.asarray(evaluate(at.T, (trim + share * (u - trim)).T, np.repeat(theta, SAMPLES, 1))).T
-
-        steps, worst = _enough(rates, x, seconds, limits)
+        steps, worst, rates, x = robot.resolving_steps(dynamics, share, SAMPLES)
         if steps and unresolved:
             warn(
                 f"{place}: {unresolved} The {steps} steps of the artifact suffice for inputs up to {share:.0%} of "
@@ -112,7 +102,7 @@ def integration_steps(program: Program, robot: Metadata, lines: Lines, warn: Cal
             )
         if steps:
             return steps
-        unresolved, advice, place = _cause(_gap(rates, x, seconds, limits), worst, seconds, robot, lines)
+        unresolved, advice, place = _cause(_gap(rates, x, seconds, robot), worst, seconds, robot, lines)
     raise ModelError(f"{unresolved} {advice}", place)
 
 
@@ -138,24 +128,9 @@ def _cause(
     )
 
 
-def _enough(rates: Callable[[Array], Array], x: Array, seconds: float, limits: Array) -> tuple[int, int]:
-    """The steps that resolve the motion from x (N, n), or 0 if MOST_STEPS do not; and the index of the worst state."""
-    coarse, steps, worst = _after(rates, x, seconds, 1), 1, 0
-    while steps <= MOST_STEPS:
-        fine = _after(rates, x, seconds, 2 * steps)
-        with np.errstate(all="ignore"):
-            error = np.abs(fine - coarse) / limits
-        if error.max() <= TOLERANCE:  # false where a state is not finite
-            return steps, worst
-        if np.isfinite(error).all():  # if the states diverge, keep the last comparison that was finite
-            worst = int(error.max(0).argmax())
-        coarse, steps = fine, 2 * steps
-    return 0, worst
-
-
-def _gap(rates: Callable[[Array], Array], x: Array, seconds: float, limits: Array) -> Array | None:
+def _gap(rates: Callable[[Array], Array], x: Array, seconds: float, robot: Metadata) -> Array | None:
     """A state (n,) near the limits, on a motion from x (N, n), without a finite rate; None if there is none."""
-    h = seconds / MOST_STEPS
+    h, limits = seconds / MOST_STEPS, np.array([state.limit for state in robot.states])
     with np.errstate(all="ignore"):
         for _ in range(MOST_STEPS):
             slopes = rates(x)
@@ -165,12 +140,3 @@ def _gap(rates: Callable[[Array], Array], x: Array, seconds: float, limits: Arra
                 return state
             x = x + h * slopes
     return None
-
-
-def _after(rates: Callable[[Array], Array], x: Array, seconds: float, steps: int) -> Array:
-    """The states (N, n) after `seconds`, with constant inputs."""
-    h = seconds / steps
-    with np.errstate(all="ignore"):
-        for _ in range(steps):
-            x = runge_kutta_step(lambda at, _: rates(at), x, 0.0, h)
-    return x

@@ -24,7 +24,7 @@ from modelgen.files import replacing
 from modelgen.identification import identified_file
 from modelgen.identification.confidence import LEVEL, in_words
 from modelgen.identification.fit import Progress, eliminated
-from modelgen.identification.model import FINER, Motion, simulate
+from modelgen.identification.model import Motion, safe_step, simulate
 from modelgen.identification.recordings import OFF_SPHERE
 from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
@@ -212,8 +212,8 @@ def _motions(robot: CompiledRobot, task: Task, inputs: Array, thetas: Array) -> 
     """States (K + 1, C, R, n) of C inputs (K, C, m) on R robots, by Runge-Kutta; infinite where it ends so."""
     many, robots = inputs.shape[1], len(thetas)
     parameters = np.tile(thetas, (many, 1))
-    steps = robot.metadata.task.integration_steps * FINER
-    h = 1 / (robot.metadata.task.control_rate * steps)
+    h = safe_step(robot)
+    steps = round(1 / (robot.metadata.task.control_rate * h))
     x, quaternions = np.tile(task.start, (many * robots, 1)), [each.quaternion for each in robot.metadata.rotations]
     states = [x]
     with np.errstate(all="ignore"):

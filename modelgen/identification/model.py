@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal, NamedTuple, get_args
 
 import numba
@@ -74,10 +75,11 @@ def simulate(
     return Motion(motion[..., 0], *np.split(motion[..., 1:], np.cumsum([tangent.size, p, pushes.shape[1]]), axis=3))
 
 
+@lru_cache(maxsize=16)
 def safe_step(robot: CompiledRobot) -> float:
-    """s: a step that resolves every motion within the limits."""
-    task = robot.metadata.task
-    return 1.0 / (task.control_rate * task.integration_steps * FINER)
+    """s: a step that resolves every motion within the limits and the bounds of the parameters."""
+    steps = robot.metadata.robust_steps(robot.dynamics)
+    return 1.0 / (robot.metadata.task.control_rate * steps * FINER)
 
 
 def _step(

@@ -72,9 +72,11 @@ class _Reader:
             for kind in ("mjtTrn", "mjtGain", "mjtBias", "mjtDyn", "mjtEq", "mjtWrap")
         }
 
-    def _off(self, *bits: str) -> bool:
-        flags = self._compiled.mujoco.mjtDisableBit
-        return any(int(self._model.opt.disableflags) & int(getattr(flags, bit)) for bit in bits)
+    def _is_off(self, actuator: int) -> bool:
+        """Whether a flag of the file disables all actuators, or the group of this one."""
+        option, flag = self._model.opt, int(self._compiled.mujoco.mjtDisableBit.mjDSBL_ACTUATION)
+        group = int(self._model.actuator_group[actuator])
+        return bool(int(option.disableflags) & flag or int(option.disableactuator) >> group & 1)
 
     def _sum(self, terms: Mapping[int, float]) -> Sum:
         """A sum of joints by number; joints that are held are in their reference position."""
@@ -179,7 +181,8 @@ class _Reader:
         self, forces: MjcfForces, passive: Collection[str], command: Collection[str], warn: Callable[[str], None]
     ) -> None:
         """Actuators with a plain gain and an affine bias. Others are left out."""
-        elements = {actuator.id: actuator for actuator in self._compiled.spec.actuators}
+        compiled = self._compiled
+        elements = {actuator.id: actuator for actuator in compiled.spec.actuators}
         names = list[str]()
         for index in range(self._model.nactuator):
             name = self._actuator_name(index)
@@ -189,27 +192,29 @@ class _Reader:
             for pattern in patterns:
                 if not any(fnmatchcase(name, pattern) for name in known):
                     words = f"`{pattern}` of {option} matches no actuator or joint.{suggestion(pattern, known)}"
-                    raise ModelError(words, Place(str(self._compiled.path), 1))
+                    raise ModelError(words, Place(str(compiled.path), 1))
         by_force, unlimited = list[str](), list[str]()
-        if self._off("mjDSBL_ACTUATION"):
-            return
         for index, name in enumerate(names):
             length = self._transmission(index, elements[index])
-            if length is None or not self._is_plain(index, elements[index]):
+            if length is None:
+                continue
+            reader = ActuatorReader(self._model, index, name, length, self._lengths(length))
+            forces.passive += reader.losses()  # which stay where the actuator itself is off
+            if np.any(self._model.actuator_dampingpoly[index]):
+                compiled.leave_out("dampers of actuators that are not linear", elements[index])
+            if self._is_off(index) or not self._is_plain(index, elements[index]):
                 continue
             if not length.along:
                 forces.at_sites[name] = index
             if any(fnmatchcase(each, pattern) for pattern in passive for each in (name, *dict(length.along))):
                 continue
             self._note_lag(index, elements[index])
-            reader = ActuatorReader(self._model, index, name, length, self._lengths(length))
             kept = any(fnmatchcase(name, pattern) for pattern in command)
             actuator, force = reader.read(kept)
             by_force += [name] * force
             unlimited += [name] * reader.guessed
             forces.actuators.append(actuator)
             forces.commands.append(MjcfCommand(index, force))
-            forces.passive += reader.losses()
         if by_force:
             warn(
                 f"{', '.join(by_force)}: servos whose force is limited (forcerange, actuatorfrcrange). Their input is "

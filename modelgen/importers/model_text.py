@@ -164,7 +164,7 @@ def guesses(written: ModelLines, format: str) -> Iterator[str]:
 
 
 #: Names that mean something else in the written file.
-TAKEN = (TIME, "robot", "pi", "sin", "cos", "LogCos", "Quadratic", "Robot")
+TAKEN = (TIME, "rate", "robot", "pi", "sin", "cos", "LogCos", "Quadratic", "Robot")
 #: Endings of the names that belong to a joint or link.
 TURNED = tuple(f"{kind}{axis}" for kind in ("turn_", "q") for axis in ("w", "x", "y", "z"))
 MOVED = ("x", "y", "z", "turn", "height", "pitch", *TURNED)

@@ -33,6 +33,9 @@ PARTS = {
     "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
 }
 ENDS = ("parent", "child")  # of a joint
+#: Attributes that are read besides the numbers.
+WORDS = {"link": {"name"}, "joint": {"name", "type"}, "parent": {"link"}, "child": {"link"}, "mimic": {"joint"}}
+FORCES = ("springStiffness", "turnGravityOff", "dampingFactor")  # elements of <gazebo> that change a motion
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 LARGEST = 1e100
 EPSILON = 1e-12  # m^2, times the mass: a smaller moment is a rounding error of the program that wrote the file
@@ -102,6 +105,7 @@ def validate(path: Path, warn: Callable[[str], None]) -> ValidatedUrdf:
                 _replace_by_valid(etree, element)
             elif kind == "link":
                 _check_moments(element, name, path, warn)
+    _warn_of_unread(root, path, warn)
     if unreadable:
         raise joined([*unreadable, *(error for errors in faults.values() for error in errors)])
     if not root.findall("link"):
@@ -189,6 +193,28 @@ def _without_prefixes(root: Any) -> None:
             element.getparent().remove(element)
         for name in [attribute for attribute in element.attrib if ":" in re.sub(r"\{.*\}", "", attribute)]:
             del element.attrib[name]
+
+
+def _warn_of_unread(root: Any, path: Path, warn: Callable[[str], None]) -> None:
+    """Warn of elements and attributes that may change a motion and are not read, each kind once."""
+    unread: dict[str, list[Any]] = {}
+    waiting = [*root.findall("link"), *root.findall("joint")]
+    for element in waiting:
+        for name in element.attrib:
+            if name in NUMBERS.get(element.tag, ()) or name in WORDS.get(element.tag, ()):
+                continue
+            unread.setdefault(f'the attribute {name}="..." of <{element.tag}>', []).append(element)
+        for part in element.iterchildren("*") if element.tag in PARTS else ():
+            if part.tag in PARTS[element.tag]:
+                waiting.append(part)
+            elif part.tag in (*NUMBERS, "inertial"):
+                unread.setdefault(f"<{part.tag}> in <{element.tag}>", []).append(part)
+    for element in root.iter(*FORCES):
+        if (element.text or "").strip() not in ("", "0", "0.0", "false"):
+            unread.setdefault(f"<{element.tag}> of <gazebo>", []).append(element)
+    for what, elements in unread.items():
+        more = f", {len(elements)} times in all," if len(elements) > 1 else ""
+        warn(f"{_place(path, elements[0])}: {what}{more} is not read. Write what it means in the model file.")
 
 
 def _replace_by_valid(etree: Any, element: Any) -> None:

@@ -133,6 +133,9 @@ def flag(value: object, what: str) -> None:
         raise mistake(f"{what} is {shown(value)}; write True or False.")
 
 
+SINGLE = 3.4e38  # largest number in single precision
+
+
 def parameter_range(name: str, nominal: float, bounds: object, tolerance: object, fixed: bool) -> tuple[float, float]:
     """The lower and upper bound of a parameter. A fixed parameter needs no bounds.
 
@@ -174,6 +177,11 @@ def parameter_range(name: str, nominal: float, bounds: object, tolerance: object
     if lower == upper and not fixed:
         raise mistake(
             f"the bounds of `{name}` are equal: both are {lower:g}. Write bounds=(lower, upper) or fixed=True."
+        )
+    if (largest := max(abs(lower), abs(upper))) > SINGLE:
+        raise mistake(
+            f"the parameter `{name}` may be {largest:g}, and single precision, in which policies are trained, holds "
+            f"numbers up to {SINGLE:g}. Declare another quantity, such as a product of two."
         )
     return lower, upper
 

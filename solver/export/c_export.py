@@ -119,7 +119,7 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
         "lowest": listed([*(-entry for entry in largest), *lower]),
         "highest": listed([*largest, *upper]),
         "target": listed(problem.target.tolist()),
-        "steps": problem.substeps,
+        "steps": observer.problem.substeps,
         "turns": ", ".join(str(int(state.continuous)) for state in robot.metadata.states),
         "state_limits": listed(limits),
         "lower": listed(problem.lower_input.tolist()),

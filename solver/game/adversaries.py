@@ -253,9 +253,7 @@ class ParameterAdversary(Adversary):
         """
         if problem.identified is not None:
             return Ellipsoid(problem.theta, radius * problem.theta.new_tensor(problem.identified.semi_axes()))
-        spread, (lowest, highest) = radius * problem.theta.abs(), problem.theta_bounds.T
-        lower, upper = (torch.clamp(problem.theta + side, lowest, highest) for side in (-spread, spread))
-        return Box(lower, upper, problem.theta)
+        return Box(*problem.around(radius), problem.theta)
 
     def disturb(self, disturbed: Disturbed, choice: Tensor) -> Disturbed:
         """Replace the parameters (N, p)."""

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from solver.game.adversaries import Adversary, Disturbed, Hamiltonian, Modulation
 from solver.game.closed_form import ClosedFormPolicy
-from solver.problem.integrator import integrate_period
+from solver.problem.integrator import SAMPLES_OF_MANY, integrate_period
 from solver.problem.problem import Problem
 
 ABSORBED = 0.1  # of the horizon: clipping a state by its whole limit costs as much as this time at the limit
@@ -50,6 +50,24 @@ class Game:
         self.adversaries = tuple(adversaries)
         constant = (adversary for adversary in adversaries if adversary.radius_in_time == "constant")
         self._constant_sets = {one.name: one.admissible_set(self.problem, one.alpha) for one in constant}
+        self.steps = self.problem.steps_for(self._extremes())  # integration steps in a control period
+
+    def _extremes(self) -> Tensor | None:
+        """Parameters (K, p) on the boundary of what the adversaries may choose; None if they leave them as they are."""
+        sets = [adversary for adversary in self.adversaries if adversary.name in self._constant_sets]
+        if not sets:
+            return None
+        problem, generator = self.problem, torch.Generator(device=self.problem.device).manual_seed(0)
+        theta = problem.theta.expand(SAMPLES_OF_MANY, -1)
+        if problem.context is not None:
+            theta = problem.context.replaced(theta, problem.context.draw(len(theta), generator).sign())
+        disturbed = Disturbed(theta, theta)
+        for adversary in sets:
+            z = torch.randn(theta.shape, generator=generator, device=problem.device)
+            disturbed = adversary.disturb(disturbed, self._constant_sets[adversary.name].extreme_point(z))
+        assert disturbed.theta is not None
+        moved = disturbed.theta if disturbed.mistold is None else disturbed.theta + disturbed.mistold
+        return torch.clamp(moved, *problem.theta_bounds.T)
 
     def against(self, adversaries: Sequence[Adversary]) -> Game:
         """Copy of the game with other adversaries."""
@@ -92,7 +110,7 @@ class Game:
             weight = problem.control_step * problem.discount(period)
             absorbed = torch.zeros_like(cost) if self.limit_cost > 0.0 else None
             x, state_cost = integrate_period(
-                problem, x, disturbed.u, disturbed.theta, disturbed.offset, absorbed=absorbed
+                problem, x, disturbed.u, disturbed.theta, disturbed.offset, self.steps, absorbed
             )
             cost.add_(state_cost, alpha=problem.discount(period)).add_(move.cost, alpha=weight)
             if absorbed is not None:

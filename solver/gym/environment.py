@@ -80,6 +80,7 @@ class Episodes:
         self.x = torch.zeros(size, len(problem.state_limits))
         self.c = torch.zeros(size, 0 if problem.context is None else len(problem.context))
         self.theta = problem.theta.repeat(size, 1)
+        self.steps = problem.steps_within(*problem.around(self.randomize)) if self.randomize else problem.substeps
         self.state_cost, self.action_cost = torch.zeros(size), torch.zeros(size)  # integrals over the last action
         self.success = np.zeros(size, bool)  # of the episodes that have ended
         self.recent = deque([self.rows], 1 + min(settling_periods(problem), self.length * self.hold))  # at period ends
@@ -144,7 +145,7 @@ class Episodes:
         cost, reward = problem.cost_at(self.rows).cost(u), torch.zeros(len(self.x))
         self.state_cost, self.action_cost = torch.zeros(len(self.x)), self.hold * problem.control_step * cost
         for _ in range(self.hold):
-            self.x, state_cost = integrate_period(problem, self.x, u, theta)
+            self.x, state_cost = integrate_period(problem, self.x, u, theta, steps=self.steps)
             reward -= state_cost + cost * problem.control_step
             self.state_cost += state_cost
             self.recent.append(self.rows)

@@ -85,7 +85,9 @@ class Environment:
         unbounded = wraps | self._turning
         self._wraps, self._bound = wraps, np.where(unbounded, np.inf, [s.limit for s in self.robot.metadata.states])
         self._unwrapped = np.isin(np.arange(len(wraps)), problem.unwrapped_costs)
-        self._steps, self._seconds = problem.substeps, problem.control_step / problem.substeps
+        spread = self.randomize > 0.0
+        self._steps = problem.steps_within(*problem.around(self.randomize)) if spread else problem.substeps
+        self._seconds = problem.control_step / self._steps
         self._context, self._held = problem.context, problem.moving_trim
         told = np.zeros(0, int) if problem.context is None else problem.context.columns.numpy()
         self._told, self._priced = told, problem.told_costs.numpy()

@@ -188,7 +188,10 @@ class NonlinearProgram:
 
     def _resolved(self, robot: CompiledRobot, theta: Array) -> tuple[int, Any]:
         """Number of integration steps in a hold, and `_step` with this number."""
-        exact = self.task.integration_steps * self.hold
+        own, least = robot.declared_parameters, 0
+        if not np.array_equal(theta, own):  # than those for which `modelgen build` chose the steps
+            least, *_ = self.metadata.resolving_steps(lambda x, u: np.asarray(robot.dynamics(x, u, theta)))
+        exact = max(self.task.integration_steps, least) * self.hold
         reference = self._step(robot, theta, exact)
         if not self.coarse:
             return exact, reference

@@ -246,7 +246,8 @@ class Harsh:
         metadata = problem.robot.metadata
         task = metadata.task
         #: Integration steps in a control period with friction or backlash: at least those of the simulation rate.
-        self.steps = max(problem.substeps, task.simulation_rate // task.control_rate)
+        self.smooth_steps = problem.steps_for(theta)  # without them
+        self.steps = max(self.smooth_steps, task.simulation_rate // task.control_rate)
         across = [
             f"{entry.name} of {problem.robot.name} does not drive exactly one coordinate"
             for entry in metadata.inputs
@@ -313,7 +314,9 @@ class _HarshSimulation:
         """Integral (N,) of the state cost over one control period, simulated with the policy's input u (N, m)."""
         drive = self._drive_input(u)
         if self.backlash is None and not self.level.stiction:
-            self.x, cost = integrate_period(self.problem, self.x, drive, self.plant.theta)
+            self.x, cost = integrate_period(
+                self.problem, self.x, drive, self.plant.theta, steps=self.plant.smooth_steps
+            )
         else:
             self.x, cost = integrate_period(
                 self.problem, self.x, partial(self._acting, drive), self.plant.theta, steps=self.plant.steps

@@ -114,7 +114,9 @@ class Nominal:
 class _NominalSimulation:
     def __init__(self, plant: Nominal, x: Tensor) -> None:
         self.x, self.measured = x, x
-        self.period = Replayed(partial(integrate_period, plant.problem, theta=plant.theta))
+        self.period = Replayed(
+            partial(integrate_period, plant.problem, theta=plant.theta, steps=plant.problem.steps_for(plant.theta))
+        )
 
     def step(self, u: Tensor) -> Tensor:
         self.x, cost = self.period(self.x, u)

@@ -72,6 +72,11 @@ class Context:
         result[:, self.columns] = torch.addcmul(self.middle, self.half, c)
         return result
 
+    def has(self, theta: Tensor, nominal: Tensor) -> bool:
+        """Whether all parameters theta (..., p) are in the ranges, or nominal (p,) where they are not told."""
+        rows = theta.reshape(-1, len(nominal))
+        return bool(torch.isclose(rows, self.replaced(nominal, self.of(rows))).all())
+
     def of(self, theta: Tensor) -> Tensor:
         """Contexts (..., k) of the parameters theta (..., p), held within the ranges."""
         return ((theta[..., self.columns] - self.middle) / self.half).clamp(-1.0, 1.0)

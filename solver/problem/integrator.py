@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from modelgen.metadata import Task
+from modelgen.arrays import MOST_STEPS, SHARES, Array
+from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
 
 if TYPE_CHECKING:
     from solver.problem.problem import Problem
 
+SAMPLES, SAMPLES_OF_MANY = 512, 4096  # states at which steps are compared, for one robot and for several
 Field = Callable[[Tensor], Tensor]  # from states (N, n) to their rates (N, n) or their costs (N,)
 
 
@@ -26,8 +29,11 @@ class Scheme(ABC):
     """Rule by which states and costs advance. Its objects hold no data."""
 
     @abstractmethod
-    def steps(self, task: Task) -> int:
-        """Number of integration steps in a control period."""
+    def steps(self, robot: CompiledRobot, theta: Tensor | None = None) -> int:
+        """Number of integration steps in a control period of robots with the parameters theta (p,) or (K, p).
+
+        theta: by default those of the model file. Raises SolverError if no number suffices.
+        """
 
     @abstractmethod
     def step(self, rates: Field, cost: Field, x: Tensor, seconds: float) -> tuple[Tensor, Tensor]:
@@ -41,9 +47,13 @@ class Scheme(ABC):
 class RungeKutta(Scheme):
     """Classical Runge-Kutta method of fourth order for the state and the integral of its cost."""
 
-    def steps(self, task: Task) -> int:
-        """Number in the artifact. `modelgen build` chose it by comparison with steps of half the length."""
-        return task.integration_steps
+    def steps(self, robot: CompiledRobot, theta: Tensor | None = None) -> int:
+        """Number in the artifact. `modelgen build` chose it by comparison with steps of half the length.
+
+        For other parameters the same comparison is made here, and the larger number counts.
+        """
+        least = robot.metadata.task.integration_steps
+        return least if theta is None else max(least, _sufficient(robot, theta))
 
     def step(self, rates: Field, cost: Field, x: Tensor, seconds: float) -> tuple[Tensor, Tensor]:
         """Four evaluations of the rates, and one evaluation of the costs of all four states."""
@@ -64,14 +74,36 @@ class RungeKutta(Scheme):
         return costs[0] if len(costs) == 1 else torch.stack(costs).mean(0)
 
 
+def _sufficient(robot: CompiledRobot, theta: Tensor) -> int:
+    """The least power of two of Runge-Kutta steps that resolve a control period with each theta (p,) or (K, p)."""
+    samples = SAMPLES if theta.ndim == 1 else SAMPLES_OF_MANY
+    if theta.ndim == 2:
+        theta = theta[torch.linspace(0, len(theta) - 1, samples, device=theta.device).round().long()]
+
+    def dynamics(x: Array, u: Array) -> Array:
+        xdot: Array = robot.dynamics(theta.new_tensor(x), theta.new_tensor(u), theta).cpu().double().numpy()
+        return xdot
+
+    for share in SHARES:
+        steps, worst, *_ = robot.metadata.resolving_steps(dynamics, share, samples)
+        if steps:
+            return steps
+    raise SolverError(
+        f"with these parameters, {robot.metadata.states[worst].name} of {robot.name} moves too fast to be simulated: "
+        f"{MOST_STEPS} Runge-Kutta steps in a control period are not enough. Take parameters nearer to those of the "
+        "model file, narrow their bounds there, or raise its control_rate."
+    )
+
+
 class Euler(Scheme):
     """Explicit Euler at the task's simulation rate, as in the authors' code.
 
     It adds energy to the robot, so that returns are better than those of the exact equations.
     """
 
-    def steps(self, task: Task) -> int:
-        """Simulation rate of the model file divided by its control rate."""
+    def steps(self, robot: CompiledRobot, theta: Tensor | None = None) -> int:  # noqa: ARG002
+        """Simulation rate of the model file divided by its control rate, whatever the parameters."""
+        task = robot.metadata.task
         return task.simulation_rate // task.control_rate
 
     def step(self, rates: Field, cost: Field, x: Tensor, seconds: float) -> tuple[Tensor, Tensor]:

@@ -19,7 +19,7 @@ from solver.problem.action_cost import TensorActionCost
 from solver.problem.context import Context, Given
 from solver.problem.geometry import SMALLEST, Geometry, conjugate, exponential, product, turns_within, uniform
 from solver.problem.identified import IdentifiedSet
-from solver.problem.integrator import SCHEMES, SchemeName
+from solver.problem.integrator import SAMPLES_OF_MANY, SCHEMES, SchemeName
 from solver.problem.robots import largest_rates
 
 #: Distribution of an episode's first state: `gaussian` as the task defines it, `angle` the same with continuous angles
@@ -98,14 +98,50 @@ class Problem:
         self.theta, self.theta_bounds = tensor(robot.nominal_parameters), tensor(robot.parameter_bounds)  # (p,), (p, 2)
         self.target = tensor(task.target)  # (n,)
         self.control_step = 1.0 / task.control_rate  # s
-        self.substeps = self.scheme.steps(task)  # integration steps in a control period
         self.discount_rate = -math.log(task.weight_at_horizon) / task.horizon  # 1/s
         self.action_cost = TensorActionCost(robot, device)
         self.context = Context(given, robot.metadata, self.theta) if given else None
+        self.substeps = self._substeps()  # integration steps in a control period
         self.moving_trim = self.context is not None and self._trim_moves(self.context)
         self.horizon = task.horizon  # s
         if self.context is not None:
             self.horizon = math.ceil(10.0 * task.horizon * self._slowness(self.context) - ROUNDING) / 10.0
+
+    def _substeps(self) -> int:
+        """Integration steps that suffice for the nominal parameters and for all that the policy may be told."""
+        if self.context is not None:
+            return self.scheme.steps(self.robot, self.context.replaced(self.theta, self.context.corners()))
+        declared = self.theta.new_tensor(self.robot.declared_parameters)
+        return self.scheme.steps(self.robot, None if torch.equal(self.theta, declared) else self.theta)
+
+    def steps_for(self, theta: Tensor | None) -> int:
+        """Integration steps in a control period that suffice for the parameters theta (p,), or for each of (K, p).
+
+        Raises SolverError if no number suffices.
+        """
+        if theta is None or torch.equal(theta, self.theta.expand_as(theta)):
+            return self.substeps
+        if self.context is not None and self.context.has(theta, self.theta):
+            return self.substeps
+        return max(self.substeps, self.scheme.steps(self.robot, theta))
+
+    def around(self, share: float | Tensor) -> tuple[Tensor, Tensor]:
+        """Ends (p,) of the box of parameters that differ by this share of the nominal ones, within their bounds.
+
+        Parameters that the policy is told have their ranges.
+        """
+        spread, (lowest, highest) = share * self.theta.abs(), self.theta_bounds.T
+        ends = [torch.clamp(self.theta + side, lowest, highest) for side in (-spread, spread)]
+        if self.context is not None:
+            for end, side in zip(ends, (-1.0, 1.0), strict=True):
+                end[self.context.columns] = self.context.middle + side * self.context.half
+        return ends[0], ends[1]
+
+    def steps_within(self, lower: Tensor, upper: Tensor) -> int:
+        """Integration steps in a control period that suffice at the corners of a box of parameters, two ends (p,)."""
+        generator = torch.Generator(device=lower.device).manual_seed(0)
+        sides = torch.rand(SAMPLES_OF_MANY, len(lower), generator=generator, device=lower.device)
+        return self.steps_for(torch.where(sides < 0.5, lower, upper))
 
     def hold(self, trim: Tensor) -> None:
         """Take another trim (m,), from which the action cost is then measured."""

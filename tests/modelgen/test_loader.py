@@ -93,3 +93,9 @@ def test_constants_of_a_robot_cannot_be_changed_for_others(artifacts: Path) -> N
 def test_casadi_functions_are_the_casadi_backends(artifacts: Path) -> None:
     with pytest.raises(ModelError, match=r"modelgen\.load\('pendulum', backend='casadi'\)"):
         modelgen.load("pendulum", directory=artifacts).casadi_function("dynamics")
+
+
+@pytest.mark.parametrize("values", [[float("nan")] * 2, ["heavy", 1.0], [1.0, float("inf")]])
+def test_parameters_that_are_no_finite_numbers_are_refused(values: list[Any]) -> None:
+    with pytest.raises(ModelError, match="give finite numbers"):
+        modelgen.load("pendulum").with_nominal(values)

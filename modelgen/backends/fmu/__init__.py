@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from modelgen.backends import c
+import numpy as np
+
+from modelgen.arrays import Array
+from modelgen.backends import c, casadi
 from modelgen.backends.fmu.archive import TEMPLATES, Unit, Variable, archive, filled
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata, State
 from modelgen.program.functions import Program
+
+#: C that makes the length of a quaternion one, after an integration step.
+NORMALISED = """\
+        {{
+            double *q = f->value + {}, length = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+            for (int i = 0; i < 4; i++) q[i] /= length;
+        }}
+"""
 
 
 def emit(program: Program, robot: Metadata) -> dict[str, bytes]:
@@ -45,7 +56,8 @@ def made(program: Program, robot: Metadata, version: int) -> bytes:
         "jacobian": n * (m + (n + p) * (m + 1)),
         "nominal": ", ".join(repr(state.limit) for state in robot.states),
         "start": ", ".join(repr(variable.start or 0.0) for variable in variables),
-        "longest": repr(1.0 / task.control_rate / task.integration_steps),
+        "longest": repr(1.0 / task.control_rate / _steps(program, robot)),
+        "normalised": "".join(NORMALISED.format(each.coordinate) for each in robot.rotations),
         "token": "$token",
     }
     sources = {name: text for name, text in c.emit(program, robot).items() if not name.endswith("_driver.c")}
@@ -53,6 +65,16 @@ def made(program: Program, robot: Metadata, version: int) -> bytes:
     model = filled(TEMPLATES / "robot.c", fields).replace(b"#include <math.h>", header + b"#include <math.h>", 1)
     unit = Unit(robot.name, robot.name, robot.description, variables, 1.0 / task.control_rate, task.horizon, True)
     return archive(unit, version, sources | {f"{robot.name}_fmu.c": model}, fields, f"{robot.name.upper()}_REAL")
+
+
+def _steps(program: Program, robot: Metadata) -> int:
+    """Integration steps in a control period that suffice within the bounds of the parameters, which are tunable."""
+    dynamics = casadi.compiled(program.graph, program.function("dynamics"), robot.name)
+
+    def rates(x: Array, u: Array, theta: Array) -> Array:
+        return np.asarray(dynamics.map(len(x))(x.T, u.T, theta.T)).T
+
+    return robot.robust_steps(rates)
 
 
 def robot_variables(robot: Metadata) -> list[Variable]:

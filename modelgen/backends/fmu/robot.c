@@ -47,7 +47,7 @@ int $name_fmu_step($name_fmu *f, double seconds) {
             for (int i = 0; i < STATES; i++) sum[i] += weight[stage] * slope[i];
         }
         for (int i = 0; i < STATES; i++) f->value[i] += step / 6 * sum[i];
-    }
+$normalised    }
     f->fresh = 0;
     return all_finite(f->value);
 }

@@ -19,10 +19,13 @@ import torch
 
 import modelgen
 from modelgen.artifact import folder as artifact
+from modelgen.backends.casadi import compiled
 from modelgen.cli import main
 from modelgen.errors import ModelError
 from modelgen.files import CACHE
 from modelgen.loader import CompiledRobot
+from modelgen.program.functions import Argument, Function, Output
+from modelgen.program.graph import Graph
 from tests.closeness import assert_close
 
 
@@ -153,3 +156,14 @@ def test_derivatives_of_a_contact_force_are_finite(tmp_path: Path, exponent: str
         force = partial(lambda p, at: 4000 * (-at) ** p, mpmath.mpf(power.p) / power.q)
         right = [float(mpmath.diff(force, position, order)) for order in range(3)] if position < 0 else [0.0] * 3
         np.testing.assert_allclose(found, right, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["minimum", "maximum"])
+def test_the_smaller_and_the_larger_of_nan_are_nan(name: str) -> None:
+    """As in NumPy, C, JAX and Torch; fmin and fmax of CasADi give the other argument."""
+    graph = Graph()
+    a, b = graph.input("a"), graph.input("b")
+    outputs = (Output("value", (), (graph.call(name, a, b),)),)
+    function = compiled(graph, Function("extreme", (Argument("a", (a,)), Argument("b", (b,))), outputs), "two")
+    for pair in [(1.0, 2.0), (2.0, 1.0), (-1.0, -1.0), (np.nan, 1.0), (1.0, np.nan), (np.inf, -np.inf), (np.inf, 3.0)]:
+        np.testing.assert_array_equal(float(function(*pair)), getattr(np, name)(*pair))

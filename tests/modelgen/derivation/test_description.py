@@ -58,6 +58,14 @@ def test_a_stated_zero_of_a_state_of_first_order_changes_the_hash(folder: Path, 
     assert hashed(folder, text) != hashed(folder, text.replace("start=dict(", more))
 
 
+def test_a_spring_is_not_another_energy(folder: Path) -> None:
+    """The motion is the same, but the function `gravity` of mechanics contains the energy and no spring."""
+    spring = MODEL.replace("robot.task", "robot.spring(s, 2.0)\nrobot.task")
+    assert hashed(folder, spring) != hashed(
+        folder, spring.replace("spring(s, 2.0)", "potential_energy(2.0 * s**2 / 2)")
+    )
+
+
 def test_an_edited_helper_changes_the_hash(folder: Path) -> None:
     text = "from _shared import limit\n" + MODEL.replace('"force", 3', '"force", limit')
     written(folder, "limit = 3\n", "_shared")

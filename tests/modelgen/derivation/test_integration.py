@@ -14,9 +14,9 @@ from sympy import asin, sqrt
 
 import modelgen
 from modelgen import ModelError, Robot
+from modelgen.arrays import MOST_STEPS, TOLERANCE
 from modelgen.artifact.folder import MANIFEST
 from modelgen.builder import build_artifact
-from modelgen.derivation.integration import MOST_STEPS, TOLERANCE
 from tests.modelgen.support.declared import TASK, cart
 
 Array = NDArray[np.float64]

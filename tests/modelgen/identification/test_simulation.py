@@ -15,13 +15,15 @@ from numba.core.registry import CPUDispatcher
 from numpy.typing import NDArray
 
 import modelgen
+from modelgen.arrays import runge_kutta_step
 from modelgen.identification import model
 from modelgen.identification.columns import columns
 from modelgen.identification.fit import settle
-from modelgen.identification.model import Model, simulate
+from modelgen.identification.model import Model, safe_step, simulate
 from modelgen.identification.recordings import read
 from modelgen.identification.windows import Windows, cut
 from modelgen.loader import CompiledRobot
+from tests.modelgen.support.declared import TASK, cart
 from tests.modelgen.support.logs import log, write
 
 Array = NDArray[np.float64]
@@ -135,3 +137,18 @@ def test_the_speeds_of_wheels_that_roll_are_found(built_unseen: Callable[[str], 
     path = write(tmp_path / "arc.csv", robot, time, np.stack(motion, axis=1), np.zeros((60, 2)))
     starts = cut(robot, [read(path, robot.metadata, columns((), robot.metadata))], 0.5).starts
     np.testing.assert_allclose(starts, [[0.0, 0.0, 0.0, 1.0, 1.0]], atol=2e-3)
+
+
+def test_the_step_resolves_the_stiffest_parameters() -> None:
+    """A friction of up to ten times the nominal one: the rate decays as exp(-damping t)."""
+    robot, s, mass, force = cart()
+    damping = robot.parameter("damping", 150.0, "N s/m", bounds=(50, 1500))
+    robot.point_mass(mass, (s, 0))
+    robot.apply(s, force)
+    robot.damp(s, damping)
+    robot.task(**{**TASK, "state_cost": s**2})
+    built = modelgen.compile(robot)
+    x, theta, h = np.array([[0.0, 2.0]]), np.array([1.0, 1500.0]), safe_step(built)
+    for _ in range(round(1 / (TASK["control_rate"] * h))):
+        x = runge_kutta_step(lambda at, _: built.dynamics(at, np.zeros((1, 1)), theta), x, 0.0, h)
+    assert abs(x[0, 1] - 2.0 * np.exp(-1500.0 / TASK["control_rate"])) < 1e-4

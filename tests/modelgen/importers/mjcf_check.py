@@ -13,7 +13,9 @@ from modelgen.importers.mechanism import BALL, FLOATING, IN_PLANE, PLANAR, Linea
 from modelgen.importers.mjcf import MjcfRobot
 
 HELD = ("jnt_actfrclimited", "tendon_actfrclimited", "actuator_forcelimited", "actuator_delay")  # switched off
-CURVED = ("jnt_stiffnesspoly", "dof_dampingpoly", "tendon_stiffnesspoly", "tendon_dampingpoly")
+CURVED = tuple(
+    f"{what}poly" for what in ("jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping", "actuator_damping")
+)
 
 
 #: Coordinates and speeds of a joint that has more than one.
@@ -69,7 +71,6 @@ class ImportedMjcf:
         kept = {command.actuator for command in self._robot.commands}
         for index in set(range(model.nactuator)) - kept:
             model.actuator_gainprm[index] = model.actuator_biasprm[index] = 0
-            model.actuator_damping[index] = model.actuator_armature[index] = 0
         wraps = self._mujoco.mjtWrap.mjWRAP_JOINT
         for tendon in range(model.ntendon):
             spatial = model.wrap_type[model.tendon_adr[tendon]] != int(wraps)

@@ -82,7 +82,7 @@ class Machine:
         data, (x, u) = mujoco.MjData(model), self.draw()
         expected = np.empty((len(x), model.nv))
         for row, (state, inputs) in enumerate(zip(x, u, strict=True)):
-            data.qpos, data.qvel, data.ctrl = state[: model.nq], state[model.nq :], inputs
+            data.qpos, data.qvel, data.ctrl[: len(inputs)] = state[: model.nq], state[model.nq :], inputs
             mujoco.mj_forward(model, data)
             expected[row] = data.qacc
         agree(self.acceleration(x, u), expected)
@@ -111,6 +111,11 @@ PLAIN = {
         arm('stiffness="20" damping="0.7"', 'damping="0.2"'),
         MOTORS,
         '<option><flag damper="disable" constraint="disable"/></option>',
+    ),
+    "an actuator whose group is disabled": (
+        arm(),
+        MOTORS + '<position joint="elbow" kp="9" damping="0.4" armature="0.3" group="2"/>',
+        '<option actuatorgroupdisable="2"/>',
     ),
     "armature and damping": (arm('armature="0.3" damping="0.7"', 'armature="0.1"'), MOTORS, ""),
     "springs": (arm('stiffness="20" springref="30"', 'stiffness="5"'), MOTORS, ""),
@@ -337,7 +342,7 @@ def test_joints_of_fix_stay_in_their_reference_position(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_passive_joints_and_actuators_get_no_input(tmp_path: Path) -> None:
     for pattern in ("elbow", "second"):
-        machine = Machine(tmp_path, arm(), passive=[pattern])
+        machine = Machine(tmp_path, arm(), MOTORS.replace("/>", ' damping="0.6" armature="0.2"/>'), passive=[pattern])
         assert [declared.symbol.name for declared in machine.robot.inputs] == ["first"]
         machine.moves_as_in_mujoco()
 
@@ -348,8 +353,10 @@ def test_what_is_not_carried_over_is_listed_once_with_lines(tmp_path: Path) -> N
         tmp_path,
         f'<site name="anchor"/>{body}</body></body>',
         f'{MOTORS}\n<general site="tip" refsite="anchor" gear="1 0 0 0 0 0"/>\n<muscle tendon="cable"/>\n'
-        '<intvelocity joint="elbow" kp="3" actrange="-1 1"/><adhesion body="lower" ctrlrange="0 1"/>',
-        '<option density="1.2"/><size/><tendon><spatial name="cable"><site site="anchor"/><site site="tip"/></spatial>'
+        '<intvelocity joint="elbow" kp="3" actrange="-1 1"/><adhesion body="lower" ctrlrange="0 1"/>\n'
+        '<motor joint="elbow" damping="0.3 0.2" ctrlrange="-1 1" group="3"/>',
+        '<option density="1.2" actuatorgroupdisable="3"/>'
+        '<tendon><spatial name="cable"><site site="anchor"/><site site="tip"/></spatial>'
         "</tendon>",
     )
     assert [declared.symbol.name for declared in machine.robot.inputs] == ["first", "second"]
@@ -361,6 +368,7 @@ def test_what_is_not_carried_over_is_listed_once_with_lines(tmp_path: Path) -> N
         r"actuators at spatial tendons \(line 10\)",
         r"actuators with the state `integrator` \(line 11\)",
         r"actuators at bodies \(line 11\)",
+        r"dampers of actuators .* \(line 12\)",
         "fluid forces",
     ):
         assert sum(bool(re.search(words, warning)) for warning in listed) == 1, (words, listed)

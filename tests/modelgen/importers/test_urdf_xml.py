@@ -172,3 +172,21 @@ def test_a_repeated_different_element_is_refused(urdf: Path, second: str) -> Non
     robot = link("base"), link("hand"), joint("elbow", "base", "hand", AXIS + LIMIT + second)
     (error,) = refused(urdf, *robot)
     assert error.startswith(":4: <joint> of `elbow` has two elements <")
+
+
+def test_what_is_not_read_and_may_change_a_motion_is_named(urdf: Path) -> None:
+    """A rotation as a quaternion (URDF 1.1), a mass outside <inertial>, and springs of Gazebo were ignored."""
+    turned = '<origin xyz="0 0 1" quat_xyzw="0 0 0.6 0.8"/>'
+    parts = [
+        link("base"),
+        link("hand", INERTIAL + '<mass value="3"/><visual><origin foo="1"/></visual>'),
+        joint("elbow", "base", "hand", turned + AXIS + LIMIT),
+        '<gazebo reference="elbow"><springStiffness>3</springStiffness><turnGravityOff>false</turnGravityOff></gazebo>',
+    ]
+    warnings: list[str] = []
+    model_file(written(urdf, *parts), "arm", warn=warnings.append)
+    unread = [warning.removeprefix(f"{urdf}:") for warning in warnings if "is not read" in warning]
+    for warning, start in zip(
+        unread, ("3: <mass> in <link>", '4: the attribute quat_xyzw="..."', "5: <springStiffness>"), strict=True
+    ):
+        assert warning.startswith(start)

@@ -124,6 +124,10 @@ class TestNumbers:
     def test_reversed_bounds_are_refused(self) -> None:
         rejects("write bounds=(1, 2)", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=(2, 1)))
 
+    def test_a_parameter_that_single_precision_cannot_hold_is_refused(self) -> None:
+        """The kernels in which policies are trained had infinity in its place."""
+        rejects("`k`", "single precision", action=lambda: Robot("r").parameter("k", 1e40, "N m", tolerance=0.1))
+
     def test_bounds_that_are_not_a_pair_are_refused(self) -> None:
         rejects("bounds=(lower, upper)", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=3))  # type: ignore[arg-type]
 

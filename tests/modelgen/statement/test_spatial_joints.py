@@ -11,15 +11,20 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from modelgen import ModelError, Quadratic, Robot
+from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
+from modelgen.derivation.domain_checks import check_domain
 
 
-def satellite(**changes: Any) -> Robot:
+def satellite(more: Callable[[Robot, Any], Any] = lambda *_: None, **changes: Any) -> Robot:
+    """more: adds lines before the task, and may return a state cost."""
     robot = Robot("body", "A body that turns")
     torque = robot.input("torque", 1, "N m")
     attitude = robot.ball("attitude", rate_limit=(1, 2, 3), **changes.pop("joint", {}))
     robot.link("body", attitude, inertia=(1, 2, 1.5))
     robot.apply(attitude.turn[0], torque)
+    if cost := more(robot, attitude):
+        changes["state_cost"] = cost
     task: dict[str, Any] = dict(
         state_cost=attitude.away().dot(attitude.away()) + attitude.rate.dot(attitude.rate),
         action_cost=Quadratic(1),
@@ -165,3 +170,23 @@ def test_three_limits_are_one_number_or_three() -> None:
     robot.prismatic("base_x", limit=1, rate_limit=1)
     with pytest.raises(ModelError, match="`base_x`"):
         robot.floating("base", limit=1, rate_limit=1, turn_rate_limit=1)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (lambda robot, joint: robot.apply(joint.turn[0], -1.0 * joint.quaternion[1]), "equations depend on the sign"),
+        (lambda robot, joint: robot.apply(joint.turn[1], -1.0 * joint.away()[0]), "equations depend on the sign"),
+        (lambda robot, joint: robot.potential_energy(1.0 * joint.quaternion[1]), "equations depend on the sign"),
+        (lambda _, joint: 1 - joint.quaternion[0], "state cost depends on the sign"),
+    ],
+)
+def test_both_quaternions_of_a_rotation_are_the_same_pose(more: Callable[[Robot, Any], Any], words: str) -> None:
+    robot = satellite(more)
+    with pytest.raises(ModelError, match=f"{words} of the quaternion of `attitude`"):
+        check_domain(robot, equations_of_motion(robot))
+
+
+def test_forces_by_the_rotation_matrix_pass() -> None:
+    robot = satellite(lambda robot, joint: robot.potential_energy(1.0 * joint.rotation[2, 2]))
+    check_domain(robot, equations_of_motion(robot))

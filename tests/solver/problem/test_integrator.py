@@ -14,11 +14,22 @@ import torch
 from scipy.integrate import solve_ivp
 from torch import Tensor
 
+import modelgen
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
+from solver.game.adversaries import ParameterAdversary
+from solver.game.game import Game
+from solver.gym.environment import Episodes
+from solver.observer.observer import Observer, make_sensing
+from solver.oracles.trajectory import NonlinearProgram
+from solver.plants.harsh import Harsh, Harshness
+from solver.plants.plant import Nominal
+from solver.problem.given import resolve
 from solver.problem.integrator import Euler, RungeKutta, integrate_period
 from solver.problem.problem import Problem
 from tests.closeness import assert_close
+from tests.modelgen.support.declared import TASK, cart
 
 Load = Callable[[str], CompiledRobot]
 
@@ -206,3 +217,46 @@ def test_state_that_is_not_finite_stays_so_and_spares_the_others(load: Load) -> 
         period = integrate_period(Problem(load("pendulum"), scheme=scheme), x, torch.zeros(2, 1))
         assert torch.isfinite(period.x).all(1).tolist() == [False, True]
         assert torch.isfinite(period.state_cost).tolist() == [False, True]
+
+
+def test_steps_suffice_for_the_parameters_that_are_integrated() -> None:
+    """A cart whose friction is ten times the nominal one: the steps of the nominal cart diverge.
+
+    Its rate approaches u/damping as exp(-damping t).
+    """
+    robot, s, mass, force = cart()
+    damping = robot.parameter("damping", 150.0, "N s/m", bounds=(50, 1500))
+    robot.point_mass(mass, (s, 0))
+    robot.apply(s, force)
+    robot.damp(s, damping)
+    robot.task(**{**TASK, "state_cost": s**2})
+    problem = Problem(modelgen.compile(robot, dtype="float32"))
+    stiff = torch.tensor([1.0, 1500.0])
+    x, u = torch.tensor([[0.0, 2.0]]), torch.tensor([[3.0]])
+    rate = 3.0 / 1500.0 + (2.0 - 3.0 / 1500.0) * math.exp(-1500.0 * problem.control_step)
+    assert abs(float(integrate_period(problem, x, u, stiff).x[0, 1]) - rate) > 1.0
+
+    plant = Nominal(problem, stiff).begin(x)
+    plant.step(u)
+    assert abs(float(plant.x[0, 1]) - rate) < 2e-4 * 2.0
+    observer = Observer(problem, make_sensing(problem), [1])
+    counts = {
+        "plant": problem.steps_for(stiff),
+        "rows": Harsh(problem, Harshness(), torch.stack([problem.theta, stiff])).smooth_steps,
+        "nominal": Problem(problem.robot.with_nominal(stiff.tolist())).substeps,
+        "told": Problem(problem.robot, given=resolve(problem.robot, ["damping"])).substeps,
+        "estimated": observer.problem.substeps,
+        "limit": NonlinearProgram(problem.robot.with_kernels("casadi"), stiff.double().numpy(), seconds=0.1).steps,
+    }
+    both = Game(problem, [ParameterAdversary(0.9)]).steps  # half of the mass, and nearly twice the damping
+    assert both == Episodes(problem, 1, "gaussian", 0.9, None, 1).steps > problem.substeps
+    assert Game(problem, [ParameterAdversary(9.0)]).steps == 2 * counts["plant"]  # half of the mass
+    assert set(counts.values()) == {counts["plant"]}, counts
+    for none_changed in (None, problem.theta, problem.theta.expand(3, -1)):
+        assert problem.steps_for(none_changed) == problem.robot.metadata.task.integration_steps < counts["plant"]
+
+
+def test_parameters_that_no_number_of_steps_resolves_are_refused(load: Load) -> None:
+    problem = Problem(load("furuta"))
+    with pytest.raises(SolverError, match="moves too fast to be simulated: 64 Runge-Kutta steps"):
+        problem.steps_for(problem.theta * 1e-6)
