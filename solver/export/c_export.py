@@ -107,7 +107,7 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
     fields = names(robot, "") | {
         "q": q,
         # Positions whose rates are the first entries of v, with exact derivatives.
-        "exact": 0 if metadata.rotations or metadata.quasi_velocity else q,
+        "exact": 0 if metadata.rotations or metadata.unrated else q,
         "errors": problem.geometry.size,
         "coordinates": ", ".join(coordinates),
         "rates": ", ".join(robot.state_names[q:]),

@@ -352,7 +352,7 @@ def observer_cost(problem: Problem, parameters: int = 0) -> ObserverCost:
     """
     robot, n, m = problem.robot, len(problem.target), len(problem.input_limits)
     metadata, errors, stages = robot.metadata, problem.geometry.size, STAGES * problem.substeps
-    exact = 0 if metadata.rotations or metadata.quasi_velocity else metadata.nq  # positions without a Jacobian's rows
+    exact = 0 if metadata.rotations or metadata.unrated else metadata.nq  # positions without a Jacobian's rows
     estimated, columns = errors + m + parameters, errors + m + len(problem.theta)
     jacobians, dynamics = (robot.operations[name] for name in ("jacobians", "affine_dynamics"))
     derivatives = n * columns

@@ -61,6 +61,27 @@ def estimates(driver: Path, rows: list[list[float]]) -> np.ndarray[Any, Any]:
     return np.array([line.split() for line in found.stdout.splitlines()], float)
 
 
+def wheel(name: str) -> Robot:
+    """A wheel on a line whose place follows from its angle, which is left out of the state of `hidden_wheel`."""
+    robot, hidden = Robot(name), name == "hidden_wheel"
+    place = robot.prismatic("place", limit=2)
+    turn = robot.revolute("turn", rate_limit=30, **{"continuous": True} if hidden else {"limit": 60})
+    robot.roll({place: 0.05 * turn.rate})
+    robot.body(robot.parameter("mass", 1, "kg", tolerance=0.2), 0.001, (place, 0.05), turn)
+    robot.apply(turn, robot.input("torque", 1, "N m"))
+    if hidden:
+        robot.ignore(turn)
+    robot.task(
+        state_cost=place**2 + 0.01 * turn.rate**2 + (0 if hidden else 0.01 * turn**2),
+        action_cost=Quadratic(1.0),
+        start=dict(place=(0.5, 0.1)),
+        horizon=4,
+        weight_at_horizon=0.5,
+        control_rate=100,
+    )
+    return robot
+
+
 @needs_compiler
 @pytest.mark.parametrize(
     ("name", "delay", "longest", "rates"),
@@ -72,6 +93,8 @@ def estimates(driver: Path, rows: list[list[float]]) -> np.ndarray[Any, Any]:
         ("satellite", 2, None, False),
         ("quadrotor", 0, None, True),
         ("unicycle", 1, None, True),
+        ("wheel", 0, None, True),
+        ("hidden_wheel", 0, None, True),
     ],
 )
 def test_the_c_observer_is_torchs(
@@ -84,8 +107,13 @@ def test_the_c_observer_is_torchs(
     tmp_path: Path,
 ) -> None:
     """Whose covariance is a matrix of double precision, where the C source has its factors. Rates are measured where
-    there is noise and no encoder. Rotations of any attitude stay on the sphere; a unicycle rolls."""
-    problem = Problem(load_robot(name, "cpu", str(built_unseen(name))) if name == "unicycle" else load(name))
+    there is noise and no encoder. Rotations of any attitude stay on the sphere; a unicycle rolls, and a wheel by the
+    rate of its own angle, which is not that of its place."""
+    if "wheel" in name:
+        robot = modelgen.compile(wheel(name), dtype="float32")
+    else:
+        robot = load_robot(name, "cpu", str(built_unseen(name))) if name == "unicycle" else load(name)
+    problem = Problem(robot)
     plant = Harsh(problem, Harshness(noise=1.0, delay=delay) if rates else Harshness(encoder=1.0, delay=delay))
     usual = listed((plant.sensing.deviation.double() ** 2).tolist()) if rates else ""
     delays = f"DELAY={delay}" if longest is None else f"LONGEST_DELAY={longest}"
