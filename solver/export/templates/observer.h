@@ -43,7 +43,7 @@ typedef struct {
     ${name}_real disturbance[$m];                  /* of the inputs: what acts is the input and this */
     ${name}_real parameters[$parameters];                   /* of the robot; estimated: $estimated */
     ${name}_real covariance[$errors + $m + $e][$errors + $m + $e]; /* U D U^T of the error of x, disturbance and estimated: U above, D on the diagonal */
-    ${name}_real innovation;                       /* squared and normalised: SENSORS on average where the model holds */
+    ${name}_real innovation;                       /* squared and normalised: as many on average where the model holds as `variance` has */
     ${name}_real unlikely;                         /* twice the logarithm of how much likelier the likeliest is */
 } ${name}_filter;
 
