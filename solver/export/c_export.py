@@ -33,7 +33,7 @@ from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL
 from solver.observer.observability import estimated_parameters
 from solver.observer.observer import Observer, make_sensing, usual_counts
 from solver.problem.context import Context
-from solver.problem.problem import Problem
+from solver.problem.problem import Problem, farthest
 from solver.training.solution import Solution
 from solver.value.family import REACH
 from solver.value.network import DIAGONAL_FLOOR
@@ -122,6 +122,7 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
         "steps": problem.substeps,
         "turns": ", ".join(str(int(state.continuous)) for state in robot.metadata.states),
         "state_limits": listed(limits),
+        "farthest": listed(farthest(metadata)),
         "lower": listed(problem.lower_input.tolist()),
         "upper": listed(problem.upper_input.tolist()),
         "trim": listed(problem.trim.tolist()),
@@ -138,6 +139,8 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
     fields |= rotations(problem, "errors", "observers")
     fields["of_turns"] = "; of a rotation, of its three small turns" if metadata.rotations else ""
     fields["between"] = "" if metadata.rolls else filled("observer_between.c", fields)
+    if not parameters:
+        fields["nominal"] = f"(const {robot.name}_real[]){{0}}"  # from which nothing is copied
     nothing = {"start": fields["nominal"], **dict.fromkeys(("known", "know", "know_function", "knows_nominal"), "")}
     fields |= _knowing(fields) if problem.context else nothing
     shifts = bool(estimated) and problem.context is None  # the policy of a family is told the estimates

@@ -61,8 +61,8 @@ $known    int likeliest;                                 /* of the filters; with
 void ${name}_observer_reset(${name}_observer *observer);
 
 $know/* y -> $states.
- * An entry of y that is no number, or beyond 1e6, counts as not measured: the model alone moves it on. x is NaN until
- * all of y was measured once, and where too much was missing; the observer then begins anew. */
+ * An entry of y that is no number, or beyond 1e6 and ten times its limit, counts as not measured: the model alone moves
+ * it on. x is NaN until all of y was measured once, and where too much was missing; the observer then begins anew. */
 void ${name}_observer_estimate(${name}_observer *observer, const ${name}_real *y, ${name}_real *x);
 
 /* $inputs: from what shall act to what is to be sent, within the limits and never NaN, of which it makes 0. */
