@@ -16,12 +16,15 @@ import torch
 
 import solver
 from solver.cli import main
+from solver.export.c_export import emit_observer
 from solver.export.c_folder import kernels
 from solver.export.distilled import cost as board
 from solver.export.distilled.cost import with_tell
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller, emit
 from solver.export.distilled.regression import target_gain
 from solver.game.policies import Hold
+from solver.problem.context import Given
+from solver.problem.problem import Problem
 from solver.training.solution import Solution, load_solution
 from tests.closeness import assert_close
 from tests.modelgen.support.fmus import Instance, complaints
@@ -331,11 +334,13 @@ def test_in_an_fmu(pendulum: Path, version: int, words: tuple[str, ...], tmp_pat
 
 @needs_compiler
 def test_an_observer_in_c_estimates_what_a_family_is_told(pendulum: Path, tmp_path: Path, capsys: Any) -> None:
-    """It compiles without a warning; the estimates go into the context, and need no shift of the input."""
+    """It compiles without a warning; the estimates go into the context, and only beyond its ranges shift the input."""
     words = ["export", str(pendulum), "--c", str(tmp_path), "--observer", "--estimate"]
     assert main([*words, "mass"]) == 0
     for file in ("pendulum_observer.c", "pendulum_policy.c"):
         subprocess.run([str(COMPILER), *STRICT, "-c", str(tmp_path / file), "-o", str(tmp_path / "out.o")], check=True)
     assert "pendulum_observer_know" in (tmp_path / "pendulum_observer.h").read_text()
-    assert "shift(" not in (tmp_path / "pendulum_observer.c").read_text()
+    assert "shift(" in (tmp_path / "pendulum_observer.c").read_text()
+    told = Problem(solver.load(pendulum).policy.robot, given=(Given("mass", 0.5, 2.0),))
+    assert "shift(" not in emit_observer(told, ["mass"])["pendulum_observer.c"]
     capsys.readouterr()
