@@ -352,9 +352,14 @@ function makePolicy(robot, facts, run) {
     return solution;
   }
 
-  if (!told) return { policy, value, cost };
+  // Parameters and trim of the robot that it is the policy of.
+  function known() {
+    return { theta: parameters, trim };
+  }
+
+  if (!told) return { policy, value, cost, known };
   tell();
-  return { policy, value, cost, tell };
+  return { policy, value, cost, known, tell };
 }
 
 // A size filled up to whole fours.
