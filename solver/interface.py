@@ -66,7 +66,8 @@ class Run:
     @cached_property
     def robot(self) -> CompiledRobot:
         """Robot with float64 kernels and the parameters that the policy was trained on."""
-        return load_robot(self.description.robot, "cpu", self.generated or self.description.generated)
+        run, nominal = self.description, getattr(self.description, "nominal", ())  # identified parameters
+        return load_robot(run.robot, "cpu", self.generated or run.generated, nominal).with_kernels()
 
     @cached_property
     def policy(self) -> Policy:
