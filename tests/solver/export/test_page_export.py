@@ -32,14 +32,12 @@ from solver.training.settings import Settings
 from solver.training.solution import RunDescription, Solution, load_solution, make_ensemble
 from solver.value.frozen import FrozenValue
 from tests.modelgen.support.forgery import with_free_text
-from tests.solver import references
-from tests.solver.small_trainings import MODELS, start_unjudged
+from tests.solver.small_trainings import MODELS, start_unjudged, untrained_family
 
 pytestmark = pytest.mark.slow
 
 UNSEEN = MODELS.parent / "benchmarks" / "unseen"
 
-LEAN = (Given("mass", 0.95, 1.05), Given("lean", -0.5, 0.5))  # what a family of `references.lean` is told
 LOOP = """
 const simulation = makeSimulation(robot, facts, rules, run);
 const conditions = { theta: [...nominal], delay: 0, noise: 0, stiction: 0, seed: 1 };
@@ -202,11 +200,9 @@ def test_an_estimate_beyond_the_told_range_shifts_the_input_on_a_page(mass: floa
     """As `Observer.compensate` does: from the trim of the nearest robot that the policy can be told, at the target of
     the reference. Untrained networks, and an observer that has found the mass."""
     racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
-    run = RunDescription("lean", "", None, Settings(), "fast", given=LEAN, references=("lean",))
-    problem = Problem(references.lean(), given=run.given)
+    solution = untrained_family(Given("mass", 0.95, 1.05), Given("lean", -0.5, 0.5))
+    problem = solution.problem
     assert problem.moving_trim
-    ensemble = make_ensemble(problem.robot, run.settings, problem.context)
-    solution = Solution(run, problem, ensemble, FrozenValue(ensemble), 0)
     script, data = racer.MiniRacer(), {**numbers(solution), "observer": observing(problem)}
     assert data["observer"]["observable"] == [0]  # type: ignore[index]
     loop = LOOP.replace("delay: 0", "finds: true, delay: 0")
