@@ -180,7 +180,7 @@ class Run:
 
         warn_unfinished(self.name)
         estimate = names_in(estimate)
-        solution = load_solution(self.folder, self.generated, told=told, contexts=not told)
+        solution = load_solution(self.name, self.generated, told=told, contexts=not told)
         folder, stem = Path(directory), f"{solution.problem.robot.name}_policy"
         places: dict[str, Path] = {name: folder if name == "c" else folder / f"{stem}.{name}" for name in formats}
         files = policy_files(solution, places, observer, fmi, estimate)
