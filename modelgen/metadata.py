@@ -236,11 +236,10 @@ class Metadata:
         return slice(self.nq, self.nq + self.nv)
 
     @property
-    def quasi_velocity(self) -> str | None:
-        """The name of the first velocity that is neither the rate of a coordinate nor of a rotation; None without."""
-        rates = {f"{name}{RATE}" for name in (*self.coordinates, *self.ignored)}
-        rates |= {state.name for rotation in self.rotations for state in self.states[rotation.speeds]}
-        return next((name for name in self.speeds if name not in rates), None)
+    def unrated(self) -> str | None:
+        """The name of the first coordinate, but for rotations, whose rate is no entry of the state; None without."""
+        plain = (name for i, name in enumerate(self.coordinates) if i not in self.turning)
+        return next((name for name in plain if self.rate(name) is None), None)
 
     def rate(self, coordinate: str) -> int | None:
         """The index in x of the rate of a coordinate; None if it is not an entry of the state."""

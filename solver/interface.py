@@ -66,7 +66,8 @@ class Run:
     @cached_property
     def robot(self) -> CompiledRobot:
         """Robot with float64 kernels and the parameters that the policy was trained on."""
-        return load_robot(self.description.robot, "cpu", self.generated or self.description.generated)
+        run, nominal = self.description, getattr(self.description, "nominal", ())  # identified parameters
+        return load_robot(run.robot, "cpu", self.generated or run.generated, nominal).with_kernels()
 
     @cached_property
     def policy(self) -> Policy:
@@ -179,7 +180,7 @@ class Run:
 
         warn_unfinished(self.name)
         estimate = names_in(estimate)
-        solution = load_solution(self.folder, self.generated, told=told, contexts=not told)
+        solution = load_solution(self.name, self.generated, told=told, contexts=not told)
         folder, stem = Path(directory), f"{solution.problem.robot.name}_policy"
         places: dict[str, Path] = {name: folder if name == "c" else folder / f"{stem}.{name}" for name in formats}
         files = policy_files(solution, places, observer, fmi, estimate)

@@ -102,7 +102,7 @@ def simulate(
 
     def begin(problem: Problem, theta: Tensor, believed: Tensor, seed: int) -> tuple[Tensor, Tensor]:  # noqa: ARG001
         require_seconds(problem, seconds)
-        return problem.told(_state(problem, x0)[None], believed), theta
+        return problem.told(_state(problem, x0, believed)[None], believed), theta
 
     found = roll_out(source, conditions, begin, seconds)
     problem, result = found.problem, found.result
@@ -122,13 +122,17 @@ def simulate(
     )
 
 
-def _state(problem: Problem, x0: ArrayLike | Mapping[str, float] | None) -> Tensor:
-    """The state (n,) from one of the forms of `simulate`, with quaternions of length one."""
-    names, task = problem.robot.state_names, problem.robot.metadata.task
+def _state(problem: Problem, x0: ArrayLike | Mapping[str, float] | None, believed: Tensor) -> Tensor:
+    """The state (n,) from one of the forms of `simulate`, with quaternions of length one. believed: (p,), of which what
+    the policy is told moves start and target."""
+    names, robot = problem.robot.state_names, problem.robot
+    if problem.context is not None:
+        robot = robot.with_nominal(problem.context.known(believed[None], problem.theta)[0].tolist())
+    task = robot.metadata.task
     if x0 is None:
         return torch.tensor(task.start_mean)
     if isinstance(x0, Mapping):
-        named = dict(zip(names, problem.target.tolist(), strict=True))
+        named = dict(zip(names, task.target, strict=True))
         for name in x0:
             if name not in named:
                 raise SolverError(

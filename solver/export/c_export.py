@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from modelgen.backends import c
@@ -20,11 +19,11 @@ from solver.export.c_folder import (
     comment,
     domain,
     facts,
-    feature_map,
     filled,
     header,
     listed,
     names,
+    network,
     origin,
     replay,
     rotations,
@@ -33,10 +32,9 @@ from solver.game.policies import BISECTIONS, CONTRACTIONS, SHORTEST, SMALL
 from solver.observer.observability import estimated_parameters
 from solver.observer.observer import Observer, make_sensing, usual_counts
 from solver.problem.context import Context
-from solver.problem.problem import Problem
+from solver.problem.problem import Problem, farthest
 from solver.training.solution import Solution
 from solver.value.family import REACH
-from solver.value.network import DIAGONAL_FLOOR
 from solver.value.told import Told, told_by
 
 #: Words of C and C++ that cannot name a member of a struct, but a parameter of a model file.
@@ -58,7 +56,7 @@ def emit(solution: Solution, label: str) -> dict[str, str]:
     robot, told = solution.problem.robot, told_by(solution.problem, solution.ensemble)
     hold = solution.run.settings.hold
     seconds = hold.seconds(solution.problem)
-    fields: dict[str, Any] = {**names(robot, label), **_held_input(robot, seconds), **_network(solution)}
+    fields: dict[str, Any] = {**names(robot, label), **_held_input(robot, seconds), **network(solution.ensemble)}
     fields |= rotations(solution.problem, "policies", "errors", "slopes") | domain(solution.problem)
     basin = solution.value.basin  # in which V is a quadratic form of the errors
     fields |= {
@@ -107,7 +105,7 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
     fields = names(robot, "") | {
         "q": q,
         # Positions whose rates are the first entries of v, with exact derivatives.
-        "exact": 0 if metadata.rotations or metadata.quasi_velocity else q,
+        "exact": 0 if metadata.rotations or metadata.unrated else q,
         "errors": problem.geometry.size,
         "coordinates": ", ".join(coordinates),
         "rates": ", ".join(robot.state_names[q:]),
@@ -122,6 +120,7 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
         "steps": observer.problem.substeps,
         "turns": ", ".join(str(int(state.continuous)) for state in robot.metadata.states),
         "state_limits": listed(limits),
+        "farthest": listed(farthest(metadata)),
         "lower": listed(problem.lower_input.tolist()),
         "upper": listed(problem.upper_input.tolist()),
         "trim": listed(problem.trim.tolist()),
@@ -138,13 +137,39 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
     fields |= rotations(problem, "errors", "observers")
     fields["of_turns"] = "; of a rotation, of its three small turns" if metadata.rotations else ""
     fields["between"] = "" if metadata.rolls else filled("observer_between.c", fields)
+    if not parameters:
+        fields["nominal"] = f"(const {robot.name}_real[]){{0}}"  # from which nothing is copied
     nothing = {"start": fields["nominal"], **dict.fromkeys(("known", "know", "know_function", "knows_nominal"), "")}
     fields |= _knowing(fields) if problem.context else nothing
-    shifts = bool(estimated) and problem.context is None  # the policy of a family is told the estimates
-    fields["shift"] = filled("observer_shift.c", fields) if shifts else ""
-    fields["shifted"] = "    if (o->measured) shift(f->parameters, shifted);\n" if shifts else ""
+    shift = _shift_of_input(problem, estimated, fields)
+    fields["shift"] = filled("observer_shift.c", fields | shift) if shift else ""
+    fields["shifted"] = "    if (o->measured) shift(f->parameters, shifted);\n" if shift else ""
     files = {".h": "observer.h", ".c": "observer.c", "_driver.c": "observer_driver.c"}
     return {f"{robot.name}_observer{end}": filled(template, fields) for end, template in files.items()}
+
+
+def _shift_of_input(problem: Problem, estimated: Sequence[int], fields: Mapping[str, Any]) -> dict[str, object]:
+    """Fields of the shift of the input by estimates that the policy does not know, those of a family beyond its told
+    ranges. Empty where there are none."""
+    context, declared = problem.context, problem.robot.metadata.parameters
+    if context is None:
+        holds = f"    const real *known = {fields['nominal']}, *u0 = trim;\n"
+        return {"held_input": "", "policy_holds": holds} if estimated else {}
+    columns, moving = context.columns.tolist(), problem.moving_trim
+    ends = ((declared[i], context.given[columns.index(i)]) for i in estimated)
+    if all(told.lower <= one.lower and one.upper <= told.upper for one, told in ends):
+        return {}
+    along = context.half.new_zeros(len(context), len(problem.target)) if context.shift is None else context.shift
+    told = {
+        **_ranges(context),
+        "along": ", ".join(f"{{{listed(row)}}}" for row in along.tolist()),
+        "trim_at": filled("observer_trim.c", fields) if moving else "    memcpy(u0, trim, sizeof u0);",
+    }
+    return {
+        "held_input": f"{_held_input_of(problem.robot)}\n\n" if moving else "",
+        "policy_holds": filled("observer_told.c", {**fields, **told}),
+        "target": listed(context.target.tolist()),
+    }
 
 
 def _require_told(problem: Problem, estimate: Sequence[str]) -> None:
@@ -182,28 +207,6 @@ def _held_input(robot: CompiledRobot, seconds: float) -> dict[str, object]:
         "small": repr(SMALL),
         "bisections": BISECTIONS,
         "contractions": CONTRACTIONS,
-    }
-
-
-def _network(solution: Solution) -> dict[str, object]:
-    features, first = solution.ensemble.features, solution.ensemble.factors[0]
-    sizes = [len(first.weights[0]), *(len(bias) for bias in first.biases)]
-    members = []
-    for member in solution.ensemble.factors:
-        parts = [
-            torch.cat([w.detach().flatten(), b.detach()]) for w, b in zip(member.weights, member.biases, strict=True)
-        ]
-        members.append(torch.cat(parts).numpy())
-    rows = (", ".join(f"{value!s}f" for value in member) for member in members)
-    return feature_map(features) | {
-        "layers": len(sizes) - 2,
-        "widest": max(sizes),
-        "members": len(members),
-        "weights": len(members[0]),
-        "sizes": ", ".join(map(str, sizes)),
-        "at_target": listed(features.at_target.tolist()),
-        "floor": repr(DIAGONAL_FLOOR),
-        "network": ",\n".join(f"    {{{row}}}" for row in rows),
     }
 
 
@@ -272,7 +275,6 @@ def told_fields(problem: Problem, context: Context, name: str, degrees: Tensor, 
         "slope": "told->slope",
         "trim": ["hold.c", "told.c", "about_trim.c"] if problem.moving_trim else ["told.c"],
         "trimmed": "    hold(told);\n" if problem.moving_trim else _constant_trim(problem),
-        "k": len(own),
         "p": len(problem.theta),
         "members_of_context": "\n".join(
             f"    {name}_real {field}; /* {comment(one.unit)}, {low:g} to {high:g}: {comment(one.meaning)} */"
@@ -289,9 +291,7 @@ def told_fields(problem: Problem, context: Context, name: str, degrees: Tensor, 
             for field, one, _ in rows
         ),
         "given": ", ".join(f"context->{field}" for field in own),
-        "places": ", ".join(map(str, context.columns.tolist())),
-        "middles": listed(context.middle.tolist()),
-        "halves": listed(context.half.tolist()),
+        **_ranges(context),
         "nominal_values": listed(problem.theta.tolist()),
         "terms": len(degrees),
         "degree": int(degrees.max()),
@@ -301,6 +301,12 @@ def told_fields(problem: Problem, context: Context, name: str, degrees: Tensor, 
         "held_input": _held_input_of(problem.robot) if problem.moving_trim else "",
         **_driver(name, own, len(problem.target)),
     }
+
+
+def _ranges(context: Context) -> dict[str, object]:
+    """Fields of the k entries of a context: their places in theta, and their ranges."""
+    ranges = {"middles": listed(context.middle.tolist()), "halves": listed(context.half.tolist())}
+    return {"k": len(context), "places": ", ".join(map(str, context.columns.tolist())), **ranges}
 
 
 def _shift(context: Context, name: str) -> dict[str, str]:

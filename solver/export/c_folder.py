@@ -21,6 +21,7 @@ from solver.errors import SolverError
 from solver.plants.outcome import Controller
 from solver.problem.problem import Problem, farthest
 from solver.value.features import Features
+from solver.value.network import DIAGONAL_FLOOR, Ensemble
 
 TEMPLATES = Path(__file__).parent / "templates"
 COPYRIGHT = "Copyright (c) 2026 The robust-value-iteration authors"
@@ -64,6 +65,29 @@ def feature_map(features: Features) -> dict[str, object]:
         "angle_index": ", ".join(map(str, features.angles.tolist())) or "0",
         "other_index": ", ".join(map(str, features.others.tolist())) or "0",
         "scale": listed(features.scale.tolist()) or "0",
+    }
+
+
+def network(ensemble: Ensemble) -> dict[str, object]:
+    """Fields of the weights of an ensemble, and of its features."""
+    features, first = ensemble.features, ensemble.factors[0]
+    sizes = [len(first.weights[0]), *(len(bias) for bias in first.biases)]
+    members = []
+    for member in ensemble.factors:
+        parts = [
+            torch.cat([w.detach().flatten(), b.detach()]) for w, b in zip(member.weights, member.biases, strict=True)
+        ]
+        members.append(torch.cat(parts).numpy())
+    rows = (", ".join(f"{value!s}f" for value in member) for member in members)
+    return feature_map(features) | {
+        "layers": len(sizes) - 2,
+        "widest": max(sizes),
+        "members": len(members),
+        "weights": len(members[0]),
+        "sizes": ", ".join(map(str, sizes)),
+        "at_target": listed(features.at_target.tolist()),
+        "floor": repr(DIAGONAL_FLOOR),
+        "network": ",\n".join(f"    {{{row}}}" for row in rows),
     }
 
 

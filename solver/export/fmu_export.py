@@ -77,7 +77,7 @@ def _variables(solution: Solution, sensed: int, told: Told | None) -> list[Varia
         []
         if told is None
         else [
-            Variable(one.name, one.unit, one.meaning, "parameter", "tunable", one.value, low, high)
+            Variable(one.name, one.unit, one.meaning, "parameter", "tunable", min(max(one.value, low), high), low, high)
             for one, (low, high) in zip(told.parameters, told.ranges, strict=True)
         ]
     )

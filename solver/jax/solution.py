@@ -36,7 +36,7 @@ class JaxSolution:
     """Functions of JAX arrays: one state (n,), or N states (N, n).
 
     Those of a family take the parameters that the policy is told by name, in SI units: a number, or for N states (N,)
-    numbers. They are held within the ranges of the training, and nominal by default.
+    numbers. They are held within the ranges of the training, and nominal by default, where that is in its range.
     States count as in `solver.Policy`: an entry far beyond its limit is confined, and one that is not finite gives NaN.
     """
 
@@ -61,7 +61,7 @@ def make(solution: Solution, dtype: str = "float32") -> JaxSolution:
     value = _value(solution.ensemble, Tangent(robot.metadata), np.dtype(dtype))
     hold = solution.run.settings.hold
     policy = _policy(robot, value, hold.seconds(solution.problem), hold.drift)
-    nominal = {} if told is None else {one.name: one.value for one in told.parameters}
+    nominal = {} if told is None else told.nominal
     wrap = _Checked(robot, np.dtype(dtype), nominal, frame)
     return JaxSolution(robot, solution.label, wrap(policy), wrap(value), wrap(jax.grad(value)))
 
@@ -138,7 +138,7 @@ class _Checked:
     """Makes a function of one state from a function of one or of many, jitted, whose arguments are checked."""
 
     def __init__(
-        self, robot: CompiledRobot, dtype: np.dtype[Any], nominal: Mapping[str, float], frame: Function
+        self, robot: CompiledRobot, dtype: np.dtype[Any], nominal: Mapping[str, float | None], frame: Function
     ) -> None:
         self._names, self._dtype, self._nominal, self._frame = robot.state_names, dtype, nominal, frame
         self._rotations = robot.metadata.rotations
@@ -171,8 +171,11 @@ class _Checked:
         return checked
 
     def _values(self, told: Mapping[str, Any], shape: tuple[int, ...]) -> Any:
-        """Told values (..., k). Raises SolverError for an unknown name and another shape."""
+        """Told values (..., k). Raises SolverError for an unknown name, another shape, and a value that is missing."""
         require_told_names("these functions", tuple(self._nominal), told)
+        for name, usual in self._nominal.items():
+            if usual is None and name not in told:
+                raise SolverError(f"the nominal {name} is outside the range of the training; give it, as in {name}=1.2")
         for name, value in told.items():
             if np.shape(value) not in ((), shape):
                 raise SolverError(f"{name} has shape {np.shape(value)}; give one number, or one for each state")

@@ -186,6 +186,8 @@ def find_limit(
     Raises SolverError for an unknown run, for a reference out of its range, for a start beyond the state limits, and if
     no guess leads to a motion within the limits.
     """
+    if guesses < 0:
+        raise SolverError(f"--guesses is {guesses}; give 0 or more")
     act: Controller | None = None
     label, unknown = None, dict(changes)
     if kind_in(run_folder(subject)) is not None:

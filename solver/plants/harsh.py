@@ -272,12 +272,13 @@ class Harsh:
     def _require_rates(self) -> None:
         """Raises SolverError if an effect needs a rate that is not a state, or a noise of unknown size."""
         metadata = self.problem.robot.metadata
-        other = metadata.quasi_velocity
-        for effect in ("encoder", "stiction"):
+        driven = (entry.coordinate for entry in metadata.inputs)
+        unrated = next((name for name in driven if name is not None and metadata.rate(name) is None), None)
+        for effect, other in (("encoder", metadata.unrated), ("stiction", unrated)):
             if other is not None and getattr(self.harshness, effect):
                 raise SolverError(
-                    f"{other} of {self.problem.robot.name} is not the rate of a coordinate, so {effect} cannot be "
-                    "computed; name the other effects, for example --harsh delay saturation backlash noise"
+                    f"the rate of {other} is not an entry of the state of {self.problem.robot.name}, so {effect} "
+                    "cannot be computed; name the other effects, for example --harsh delay saturation backlash noise"
                 )
         moving = Tangent(metadata).entries[: metadata.pose + metadata.nv]  # without states of first order
         unit = next((unit for _, unit, _ in moving if unit not in NOISE), None)

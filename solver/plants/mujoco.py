@@ -129,7 +129,7 @@ class MuJoCoPlant:
                 f"{robot.metadata.internal[0]} of {robot.name} is a state of first order, which the plant mujoco does "
                 "not have; use another plant, such as nominal or harsh"
             )
-        other = robot.metadata.quasi_velocity
+        other = robot.metadata.unrated
         if turning := robot.metadata.rotations:
             raise SolverError(
                 f"{turning[0].name} of {robot.name} is a rotation, which the plant mujoco does not have; use "
@@ -137,8 +137,8 @@ class MuJoCoPlant:
             )
         if other is not None:
             raise SolverError(
-                f"{other} of {robot.name} is not the rate of a coordinate, but MuJoCo's velocities are rates; use "
-                "--plant nominal or --plant harsh"
+                f"the rate of {other} is not an entry of the state of {robot.name}, but MuJoCo's velocities are the "
+                "rates of all coordinates; use --plant nominal or --plant harsh"
             )
         self.problem, self.theta = problem, problem.theta if theta is None else theta
         self.mujoco, self.model, self.joints, self.actuators = read(_description(robot.name), robot.metadata)

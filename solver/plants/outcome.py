@@ -241,7 +241,7 @@ def rollouts(
                 u = observer.compensate(u)
                 cost = problem.cost_at(rows).cost(u)
                 observer.sent(u)
-                innovation += observer.normalised_innovation.to(x.dtype) / (steps * entries)
+                innovation += observer.normalised_innovation.to(x.dtype) / (steps * len(sensing.deviation))
             action_reward -= cost * problem.control_step
             state_reward -= simulation.step(u)
             states.append(problem.join(simulation.x, told))

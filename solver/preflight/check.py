@@ -70,7 +70,7 @@ def weak_corners(robot: CompiledRobot, given: tuple[Given, ...]) -> list[str]:
         values = dict(zip(robot.parameter_names, robot.nominal_parameters.tolist(), strict=True))
         values |= {entry.name: value for entry, value in zip(given, corner, strict=True)}
         changed = local.robot.with_nominal(list(values.values()))
-        reason = _obstacle(linearize(changed, robot.metadata))
+        reason = _obstacle(linearize(changed, changed.metadata))
         if reason:
             where = ", ".join(f"{entry.name} {value:.4g}" for entry, value in zip(given, corner, strict=True))
             return [f"at the corner of --given with {where}, {reason}. Make a range smaller, or widen the limits."]

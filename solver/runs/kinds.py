@@ -304,10 +304,10 @@ def load_rollout_policy(
     Raises SolverError for a folder without a run, a damaged checkpoint, another artifact, for `reaction_periods` of a
     run without a value function, and for a parameter that the policy cannot be told.
     """
-    folder = shipped.run_folder(folder)
+    name, folder = folder, shipped.run_folder(folder)
     training = kind_of(folder).training
     names = training.read(folder).told_names
-    require_told_names(folder, names, told)
+    require_told_names(name, names, told)
     if contexts and names:
         return training.load_rollout_policy(folder, generated, reaction_periods, contexts=True)
     if told:

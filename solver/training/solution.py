@@ -212,8 +212,9 @@ def load_solution(
     parameters. Raises SolverError for a folder without a run, a damaged checkpoint, another artifact,
     and for a parameter that the policy cannot be told.
     """
-    folder = run_folder(folder)
+    name, folder = folder, run_folder(folder)
     run, checkpoint = load_run(folder), load_run_checkpoint(folder)
+    require_told_names(name, run.told_names, told)
     robot = load_robot(run.robot, "cpu", generated or run.generated, nominal=run.nominal)
     require_same_artifact(folder, run.artifact_hash, robot)
     if reaction_periods is not None:
@@ -228,6 +229,5 @@ def load_solution(
         raise SolverError(
             f"the checkpoint in {folder} does not fit the settings in its run.json: {' '.join(str(error).split())}"
         ) from error
-    require_told_names(folder, run.told_names, told)
     solution = Solution(run, family, ensemble, FrozenValue(ensemble), checkpoint["iteration"])
     return solution if contexts else solution.told_that(told)

@@ -45,6 +45,12 @@ class Told:
         """Ends of the ranges, in SI units."""
         return [(entry.lower, entry.upper) for entry in self.context.given]
 
+    @property
+    def nominal(self) -> dict[str, float | None]:
+        """Nominal values by name; None for one out of its range, which has no policy unless it is told another."""
+        pairs = zip(self.parameters, self.ranges, strict=True)
+        return {one.name: one.value if low <= one.value <= high else None for one, (low, high) in pairs}
+
     def described(self) -> list[dict[str, object]]:
         """Facts on every entry, for JSON: name, unit, meaning, range of the training and nominal value."""
         return [

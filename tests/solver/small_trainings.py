@@ -17,13 +17,15 @@ from torch import Tensor
 from modelgen.cli import main as modelgen
 from solver.lab.baselines.settings import BaselineRun, BaselineSettings
 from solver.plants.outcome import Controller, Ended, rollouts, until_rest
+from solver.problem.context import Given
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
 from solver.runs.folder import Report, read_metrics
 from solver.training.lifecycle import plan, resume
 from solver.training.settings import Settings
-from solver.training.solution import RunDescription, load_run_checkpoint
+from solver.training.solution import RunDescription, Solution, load_run_checkpoint, make_ensemble
+from solver.value.frozen import FrozenValue
 from tests.solver.references import lean
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -96,6 +98,14 @@ def start_family(name: str, settings: Settings, folder: Path) -> None:
     _, run = plan(name, str(lean().folder.parent) if name == "lean" else None, given=FAMILIES[name])
     with unjudged():
         kinds.start(kinds.KINDS[0], replace(run, settings=settings), folder, quiet)
+
+
+def untrained_family(*given: Given) -> Solution:
+    """A family of `references.lean` with random networks and no basin."""
+    run = RunDescription("lean", "", None, Settings(), "fast", given=given, references=("lean",))
+    problem = Problem(lean(), given=given)
+    ensemble = make_ensemble(problem.robot, run.settings, problem.context)
+    return Solution(run, problem, ensemble, FrozenValue(ensemble), 0)
 
 
 def baseline(

@@ -299,9 +299,9 @@ def tell_cost(problem: Problem, width: int) -> Cost:
     instructions += ENTRY * (states * told + len(problem.theta) + degree * told + inputs * features)
     flash, stack = 4 * terms * (inputs * features + told) + TELL_CODE, 0
     if problem.moving_trim:
-        slope, trim = problem.robot.operations["action_cost"], problem.robot.trim_program.operations["trim"]
-        instructions += CALL * slope + DOUBLE * trim + DOUBLE_CALL * _calls(problem.robot, "trim", trims=True)
-        flash += OPERATION * (slope + trim) + TRIM_CODE
+        slope, (trim, code) = problem.robot.operations["action_cost"], _of_trim(problem.robot)
+        instructions += CALL * slope + trim
+        flash += OPERATION * slope + code
         stack = 8 * (inputs * (4 * inputs + states) + LIVE)
     stack += 4 * (2 * (LAYERS + 1) * max(width, features + told, inputs) + (degree + 2) * told) + STACK
     return Cost(instructions, flash, stack + 4 * inputs * features)
@@ -352,7 +352,7 @@ def observer_cost(problem: Problem, parameters: int = 0) -> ObserverCost:
     """
     robot, n, m = problem.robot, len(problem.target), len(problem.input_limits)
     metadata, errors, stages = robot.metadata, problem.geometry.size, STAGES * problem.substeps
-    exact = 0 if metadata.rotations or metadata.quasi_velocity else metadata.nq  # positions without a Jacobian's rows
+    exact = 0 if metadata.rotations or metadata.unrated else metadata.nq  # positions without a Jacobian's rows
     estimated, columns = errors + m + parameters, errors + m + len(problem.theta)
     jacobians, dynamics = (robot.operations[name] for name in ("jacobians", "affine_dynamics"))
     derivatives = n * columns
@@ -367,12 +367,19 @@ def observer_cost(problem: Problem, parameters: int = 0) -> ObserverCost:
         stages * (CALL * _calls(robot, "affine_dynamics") + OBSERVER_OPERATION * dynamics + PREDICTED_ENTRY * n)
         + PREDICTION
     )
-    shift = CODE_SHIFT if parameters else 0
-    flash = OBSERVER_CODE + shift + CODE_OPERATION * (jacobians + dynamics) + CODE_DERIVATIVE * derivatives
+    trim, code = _of_trim(robot) if parameters and problem.moving_trim else (0, 0)  # where a shift begins from it
+    filtering, flash = filtering + trim, code + (CODE_SHIFT if parameters else 0)
+    flash += OBSERVER_CODE + CODE_OPERATION * (jacobians + dynamics) + CODE_DERIVATIVE * derivatives
     return ObserverCost(
         Cost(round(filtering + delay), flash, OBSERVER_STACK + STACK_DERIVATIVE * derivatives + REAL * more),
         round(delay),
     )
+
+
+def _of_trim(robot: CompiledRobot) -> tuple[int, int]:
+    """Instructions and bytes of the function that finds the trim, in double."""
+    trim = robot.trim_program.operations["trim"]
+    return DOUBLE * trim + DOUBLE_CALL * _calls(robot, "trim", trims=True), OPERATION * trim + TRIM_CODE
 
 
 def _calls(robot: CompiledRobot, function: str, trims: bool = False) -> int:

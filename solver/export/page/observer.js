@@ -1,8 +1,8 @@
 // The observer of one robot with encoders: an extended Kalman filter of its states, of a disturbance of every input and of
 // chosen parameters. Formulas, names and references as in solver.observer.observer; `run.observer` holds its numbers.
-// confine(y): holds a state in the domain. reset({ delay, noise, estimated, theta }): begins anew, with the delay of the
+// confine(y): holds a state in the domain. target: of the present references. reset({ delay, noise, estimated, theta }): begins anew, with the delay of the
 // drive in control periods, the deviations of the noise of positions, the estimated parameters and the first ones.
-function makeObserver(robot, facts, rules, { counts, limits, bounds, shifts, drive, found, change, push, rolls }, confine) {
+function makeObserver(robot, facts, rules, { counts, limits, bounds, shifts, drive, found, change, push, rolls }, confine, target) {
   const n = facts.states.length, m = facts.inputs.length, q = rules.position.length, p = facts.parameters.length;
   const rotations = (facts.rotations || []).map(({ coordinate }) => coordinate), size = n - rotations.length, pose = q - rotations.length, columns = size + m + p;
   const velocities = limits.slice(counts.length), period = 1 / facts.task.control_rate, steps = facts.task.integration_steps, h = period / steps;
@@ -14,7 +14,7 @@ function makeObserver(robot, facts, rules, { counts, limits, bounds, shifts, dri
   const grows = (seconds) => 1 - Math.exp((-2 * period) / seconds);
   const spread = bounds.map(([low, high]) => (high - low) ** 2 / 12); // variances of the parameters
   const own = { x, parameters: floats(p), disturbance: floats(m), estimated: [], reset, estimate, upright, lean, shifted, compensate, sent };
-  let apart, P, waiting, measured, unknown, added, largest, taken, nominal;
+  let apart, P, waiting, measured, unknown, added, largest, taken;
 
   function reset({ delay, noise, estimated, theta }) {
     const walk = facts.inputs.map((input, k) => Math.min(range(p).reduce((sum, i) => sum + (estimated.includes(i) ? 0 : shifts[i][k]), drive[k]), input.limit));
@@ -22,7 +22,7 @@ function makeObserver(robot, facts, rules, { counts, limits, bounds, shifts, dri
     measured = counts.map((count, i) => count ** 2 / 12 + noise[i] ** 2);
     unknown = [...measured, ...velocities.map((limit) => limit ** 2 / 3), ...at, ...slow];
     added = [...counts.map(() => 0), ...velocities.map((limit) => push ** 2 * period * limit ** 2), ...at.map((each) => each * grows(found)), ...slow.map((each) => each * grows(change))];
-    [largest, nominal, taken, apart] = [walk, [...theta], 0, null];
+    [largest, taken, apart] = [walk, 0, null];
     waiting = Array.from({ length: delay }, () => trim);
     own.estimated = [...estimated];
     own.parameters.set(theta);
@@ -181,21 +181,21 @@ function makeObserver(robot, facts, rules, { counts, limits, bounds, shifts, dri
   // Changes the state y for the policy: less the lean that the estimated parameters need at rest.
   function upright(y) {
     if (!own.estimated.some((i) => rules.leaning.includes(i))) return;
-    apart = lean(facts.task.target, own.parameters, apart);
+    apart = lean(target, own.parameters, apart);
     shifted(y, apart.map((each) => -each));
     confine(y);
   }
-  // Changes u so that the policy's input acts. told: whether the policy is told the parameters, or else the input shifts
-  // by what they change at the target, in least squares in units of the state limits.
-  function compensate(u, told) {
-    const rows = told || !own.estimated.length ? null : shift();
+  // Changes u so that the policy's input acts. known: parameters and trim of the robot that the policy knows; the input
+  // shifts by what the estimates change beside it at the target, in least squares in units of the state limits.
+  function compensate(u, known) {
+    const rows = own.estimated.length ? shift(known) : null;
     facts.inputs.forEach(({ limit, middle = 0 }, k) => {
       u[k] = Math.min(Math.max(u[k] - own.disturbance[k] - (rows ? rows[k] : 0), middle - limit), middle + limit);
     });
   }
-  function shift() {
-    const at = Float64Array.from(facts.task.target);
-    robot.dynamics(at, trim, nominal, other);
+  function shift({ theta, trim }) {
+    const at = Float64Array.from(target);
+    robot.dynamics(at, trim, theta, other);
     if (apart) shifted(at, apart);
     robot.affine_dynamics(at, own.parameters, a, B);
     const gain = facts.states.map(({ limit }, i) => range(m).map((k) => B[i * m + k] / limit));

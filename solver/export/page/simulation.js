@@ -4,7 +4,7 @@
 // from an observer of encoders instead, which also estimates what theta changes; a policy that can be told it is told that) }.
 function makeSimulation(robot, facts, rules, run) {
   const n = facts.states.length, m = facts.inputs.length, q = rules.position.length, { nominal } = run;
-  const { policy, value, cost: costOf, tell } = makePolicy(robot, facts, run);
+  const { policy, value, cost: costOf, tell, known: ofPolicy } = makePolicy(robot, facts, run);
   const period = 1 / facts.task.control_rate;
   const floats = (size) => new Float64Array(size);
   const x = floats(n), u = floats(m), given = floats(m), seen = floats(n), level = floats(n), wrapped = floats(n), cost = floats(1);
@@ -24,7 +24,7 @@ function makeSimulation(robot, facts, rules, run) {
   };
   const turned = (angle) => angle - 2 * Math.PI * Math.floor((angle + Math.PI) / (2 * Math.PI));
   const all = { x, u, seen, value, policy, period, time: 0, result: 0, good: 0, hit: false, reset, step, success, confine, know, target, targetOf };
-  const observer = run.observer && makeObserver(robot, facts, rules, run.observer, confine), references = facts.task.references || [];
+  const observer = run.observer && makeObserver(robot, facts, rules, run.observer, confine, target), references = facts.task.references || [];
   all.observer = observer;
   const trim = facts.inputs.map((input) => input.trim);
   let waiting = [], random = Math.random, known = "", observes = "", priced = nominal, leans = {};
@@ -195,7 +195,7 @@ function makeSimulation(robot, facts, rules, run) {
     else observes = "";
     let paid = policy(seen, u);
     if (finds) {
-      observer.compensate(u, Boolean(tell));
+      observer.compensate(u, ofPolicy());
       observer.sent(u);
       paid = costOf(u);
     }

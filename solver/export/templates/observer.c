@@ -52,8 +52,11 @@ $rotation_moved        x[i] += error[e];
     }
 }
 
-/* Whether a sensor can have measured this: a number, and no further away than any. */
-static int usable(real y) { return REAL(fabs)(y) <= (real)1e6; }
+/* Whether a sensor can have measured this entry of y: a number, and no further away than any. */
+static int usable(const real *y, int q) {
+    static const real farthest[STATES] = {$farthest};
+    return REAL(fabs)(y[q]) <= farthest[q];
+}
 
 /* v = dx/dt. */
 static void rate(const real *x, const real *u, const real *theta, real *v) {
@@ -232,7 +235,7 @@ static void advance(${name}_filter *f, const real *about, const real *u, const r
 /* One filter takes y; u: what acted since the last one. */
 static void follow(const ${name}_observer *o, ${name}_filter *f, const real *u, const real *y) {
     real seen[SENSORS];
-    for (int q = 0; q < SENSORS; q++) seen[q] = usable(y[q]) ? y[q] : (real)NAN;
+    for (int q = 0; q < SENSORS; q++) seen[q] = usable(y, q) ? y[q] : (real)NAN;
 $rotation_seen    if (o->measured == 0) {
         for (int i = 0; i < STATES; i++) f->x[i] = i < SENSORS ? seen[i] : $still;
         for (int i = 0; i < ALL; i++) f->covariance[i][i] = i < MEASURED ? o->variance[i] : unknown[i];
@@ -282,7 +285,7 @@ static int sound(const ${name}_filter *f) {
 
 void ${name}_observer_estimate(${name}_observer *o, const real *y, real *x) {
     int whole = 1;
-    for (int q = 0; q < SENSORS; q++) whole &= usable(y[q]);
+    for (int q = 0; q < SENSORS; q++) whole &= usable(y, q);
     if (o->measured < 2 && !whole) begin(o);
     else {
         for (int f = 0; f < FILTERS; f++) follow(o, &o->filters[f], o->waiting[DELAY - delay(f)], y);

@@ -43,7 +43,7 @@ typedef struct {
     ${name}_real disturbance[$m];                  /* of the inputs: what acts is the input and this */
     ${name}_real parameters[$parameters];                   /* of the robot; estimated: $estimated */
     ${name}_real covariance[$errors + $m + $e][$errors + $m + $e]; /* U D U^T of the error of x, disturbance and estimated: U above, D on the diagonal */
-    ${name}_real innovation;                       /* squared and normalised: SENSORS on average where the model holds */
+    ${name}_real innovation;                       /* squared and normalised: as many on average where the model holds as `variance` has */
     ${name}_real unlikely;                         /* twice the logarithm of how much likelier the likeliest is */
 } ${name}_filter;
 
@@ -61,8 +61,8 @@ $known    int likeliest;                                 /* of the filters; with
 void ${name}_observer_reset(${name}_observer *observer);
 
 $know/* y -> $states.
- * An entry of y that is no number, or beyond 1e6, counts as not measured: the model alone moves it on. x is NaN until
- * all of y was measured once, and where too much was missing; the observer then begins anew. */
+ * An entry of y that is no number, or beyond 1e6 and ten times its limit, counts as not measured: the model alone moves
+ * it on. x is NaN until all of y was measured once, and where too much was missing; the observer then begins anew. */
 void ${name}_observer_estimate(${name}_observer *observer, const ${name}_real *y, ${name}_real *x);
 
 /* $inputs: from what shall act to what is to be sent, within the limits and never NaN, of which it makes 0. */

@@ -30,7 +30,7 @@ function makePolicy(robot, facts, run) {
   const n = facts.states.length, m = facts.inputs.length;
   const { sizes, angles, others, scale, rotations, atTarget, floor, basin, seconds, drift, farthest, shortest, small, told, nominal } = run;
   let { metric, bend, trim, slope: slopeAtTrim, cost: costAtTrim } = run, parameters = nominal;
-  let shift = null; // of the target, by references
+  let shift = null, ready = true; // of the target, by references; whether it is the policy of a robot that was asked for
   const turning = angles.length, features = atTarget.length, layers = sizes.length - 2;
   const members = decoded(run);
   const z = new Float64Array(fours(sizes[0])), error = new Float64Array(features), dz = new Float64Array(fours(sizes[0]));
@@ -129,6 +129,7 @@ function makePolicy(robot, facts, run) {
 
   // V(x) <= 0; fills dV/dx.
   function value(state, dV) {
+    if (!ready) throw new Error("a nominal value is outside the range of the training: tell V first");
     return valueWithin(confined(state), dV);
   }
 
@@ -258,6 +259,7 @@ function makePolicy(robot, facts, run) {
 
   // Fills u, within the limits; returns its cost g(u).
   function policy(state, u) {
+    if (!ready) throw new Error("a nominal value is outside the range of the training: tell the policy first");
     const x = confined(state);
     robot.affine_dynamics(x, parameters, a, B);
     if (drift && seconds > 0) { // the state that the trim reaches within the hold
@@ -327,6 +329,7 @@ function makePolicy(robot, facts, run) {
         metric[i][j] = j === i ? Math.sqrt(rest) : rest / metric[j][j];
       }
     if (told.held) hold();
+    ready = true;
     return inside;
   }
 
@@ -352,9 +355,14 @@ function makePolicy(robot, facts, run) {
     return solution;
   }
 
-  if (!told) return { policy, value, cost };
-  tell();
-  return { policy, value, cost, tell };
+  // Parameters and trim of the robot that it is the policy of.
+  function known() {
+    return { theta: parameters, trim };
+  }
+
+  if (!told) return { policy, value, cost, known };
+  ready = tell();
+  return { policy, value, cost, known, tell };
 }
 
 // A size filled up to whole fours.

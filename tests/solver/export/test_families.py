@@ -16,18 +16,25 @@ import torch
 
 import solver
 from solver.cli import main
+from solver.errors import SolverError
+from solver.export.c_export import emit_observer
 from solver.export.c_folder import kernels
 from solver.export.distilled import cost as board
 from solver.export.distilled.cost import with_tell
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller, emit
 from solver.export.distilled.regression import target_gain
+from solver.export.fmu_export import _variables as fmu_variables
+from solver.export.js_export import emit as emit_js
 from solver.game.policies import Hold
+from solver.problem.context import Given
+from solver.problem.problem import Problem
 from solver.training.solution import Solution, load_solution
+from solver.value.told import told_by
 from tests.closeness import assert_close
 from tests.modelgen.support.fmus import Instance, complaints
 from tests.solver.export.test_c_export import COMPILER, STRICT, called, needs_compiler
 from tests.solver.export.test_page_export import LOOP
-from tests.solver.small_trainings import FAMILIES
+from tests.solver.small_trainings import FAMILIES, untrained_family
 
 pytestmark = pytest.mark.slow  # a training of a family for every robot
 
@@ -268,6 +275,32 @@ def test_a_context_in_javascript_is_held_within_its_ranges(pendulum: Path, tmp_p
     assert said == "the policy cannot be told mas: it is told mass, length"
 
 
+def test_a_family_without_the_nominal_robot_has_no_policy_that_is_told_nothing() -> None:
+    """In JavaScript and JAX as in Torch; in C `NAME_tell` returns 0, and an FMU starts with the nearest robot."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    solution, script = untrained_family(Given("mass", 1.1, 1.4), Given("lean", -0.5, 0.5)), racer.MiniRacer()
+    expected = solution.controller()(solution.problem.told(x := torch.tensor([[0.2, 0.1]]), torch.tensor([1.2, 0, 0])))
+    with pytest.raises(SolverError, match=r"told mass = 1, .* trained for 1.1 to 1.4"):
+        solution.told_that({})
+    script.eval(re.sub(r"^export (\{.*)?", "", emit_js(solution, "untrained"), flags=re.MULTILINE) + CALL)
+    called = (
+        "(() => { try { return String(NAME(x, new Float64Array(2))); } catch (error) { return error.message; } })()"
+    )
+    script.eval("const x = Float64Array.from([0.2, 0.1])")
+    for name in ("policy", "value"):
+        assert "a nominal value is outside the range" in script.eval(called.replace("NAME", name))
+    assert json.loads(script.eval("call([0.2, 0.1], { mass: 1.2 })"))[0] == pytest.approx(float(expected[0]), abs=1e-3)
+    start = {one.name: one.start for one in fmu_variables(solution, 2, told_by(solution.problem, solution.ensemble))}
+    assert start["mass"] == 1.1
+    pytest.importorskip("jax")
+    from solver.jax.solution import make
+
+    functions = make(solution)
+    with pytest.raises(SolverError, match="nominal mass is outside the range of the training; give it"):
+        functions.policy(x.numpy())
+    np.testing.assert_allclose(functions.policy(x.numpy(), mass=1.2), expected[0], atol=1e-3)
+
+
 def test_a_page_tells_the_policy_or_not(pendulum: Path) -> None:
     """Its rollouts are those of a page whose run was trained for one robot: the one that it is told."""
     from solver.export.js_export import numbers
@@ -331,11 +364,13 @@ def test_in_an_fmu(pendulum: Path, version: int, words: tuple[str, ...], tmp_pat
 
 @needs_compiler
 def test_an_observer_in_c_estimates_what_a_family_is_told(pendulum: Path, tmp_path: Path, capsys: Any) -> None:
-    """It compiles without a warning; the estimates go into the context, and need no shift of the input."""
+    """It compiles without a warning; the estimates go into the context, and only beyond its ranges shift the input."""
     words = ["export", str(pendulum), "--c", str(tmp_path), "--observer", "--estimate"]
     assert main([*words, "mass"]) == 0
     for file in ("pendulum_observer.c", "pendulum_policy.c"):
         subprocess.run([str(COMPILER), *STRICT, "-c", str(tmp_path / file), "-o", str(tmp_path / "out.o")], check=True)
     assert "pendulum_observer_know" in (tmp_path / "pendulum_observer.h").read_text()
-    assert "shift(" not in (tmp_path / "pendulum_observer.c").read_text()
+    assert "shift(" in (tmp_path / "pendulum_observer.c").read_text()
+    told = Problem(solver.load(pendulum).policy.robot, given=(Given("mass", 0.5, 2.0),))
+    assert "shift(" not in emit_observer(told, ["mass"])["pendulum_observer.c"]
     capsys.readouterr()

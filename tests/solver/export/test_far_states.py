@@ -24,6 +24,8 @@ from solver.training.settings import Settings
 from solver.training.solution import load_solution
 from tests.solver.conftest import TINY
 from tests.solver.export.test_c_export import compiled, needs_compiler, with_watchdog
+from tests.solver.export.test_observer_in_c import compiled as with_observer
+from tests.solver.export.test_observer_in_c import estimates
 from tests.solver.small_trainings import start, unjudged
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -147,6 +149,15 @@ def test_a_pressure_within_its_limit_is_not_confined(hydraulic: Path, tmp_path: 
         (tmp_path / real).mkdir()
         u = with_watchdog(compiled(hydraulic, "cylinder", tmp_path / real, real=real), x.numpy())[:, :1]
         np.testing.assert_allclose(u, expected, atol=1e-3 * span)
+
+
+@needs_compiler
+def test_a_pressure_within_its_limit_is_measured(hydraulic: Path, tmp_path: Path) -> None:
+    """By the observer in C, which has no estimate before everything was measured."""
+    problem = load_solution(hydraulic).problem
+    driver = with_observer(problem, tmp_path, "DELAY=0", "double", "1e-8, 1e-4, 1e6")
+    rows = [[0.1, 0.0, 1.4e7, 0.0]] * 2
+    np.testing.assert_allclose(estimates(driver, rows)[:2, 2], 1.4e7, rtol=0.01)
 
 
 def test_a_pressure_within_its_limit_is_not_confined_in_jax(hydraulic: Path) -> None:

@@ -23,11 +23,13 @@ from solver.errors import SolverError
 from solver.export.c_export import emit_observer
 from solver.export.c_folder import kernels, listed
 from solver.observer.observability import make_observer
-from solver.observer.observer import Observer
+from solver.observer.observer import Observer, shift
 from solver.plants.harsh import Harsh, Harshness
+from solver.problem.context import Given
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from tests.solver.export.test_c_export import COMPILER, STRICT, needs_compiler
+from tests.solver.references import lean
 
 pytestmark = pytest.mark.slow
 
@@ -61,6 +63,27 @@ def estimates(driver: Path, rows: list[list[float]]) -> np.ndarray[Any, Any]:
     return np.array([line.split() for line in found.stdout.splitlines()], float)
 
 
+def wheel(name: str) -> Robot:
+    """A wheel on a line whose place follows from its angle, which is left out of the state of `hidden_wheel`."""
+    robot, hidden = Robot(name), name == "hidden_wheel"
+    place = robot.prismatic("place", limit=2)
+    turn = robot.revolute("turn", rate_limit=30, **{"continuous": True} if hidden else {"limit": 60})
+    robot.roll({place: 0.05 * turn.rate})
+    robot.body(robot.parameter("mass", 1, "kg", tolerance=0.2), 0.001, (place, 0.05), turn)
+    robot.apply(turn, robot.input("torque", 1, "N m"))
+    if hidden:
+        robot.ignore(turn)
+    robot.task(
+        state_cost=place**2 + 0.01 * turn.rate**2 + (0 if hidden else 0.01 * turn**2),
+        action_cost=Quadratic(1.0),
+        start=dict(place=(0.5, 0.1)),
+        horizon=4,
+        weight_at_horizon=0.5,
+        control_rate=100,
+    )
+    return robot
+
+
 @needs_compiler
 @pytest.mark.parametrize(
     ("name", "delay", "longest", "rates"),
@@ -72,6 +95,8 @@ def estimates(driver: Path, rows: list[list[float]]) -> np.ndarray[Any, Any]:
         ("satellite", 2, None, False),
         ("quadrotor", 0, None, True),
         ("unicycle", 1, None, True),
+        ("wheel", 0, None, True),
+        ("hidden_wheel", 0, None, True),
     ],
 )
 def test_the_c_observer_is_torchs(
@@ -84,8 +109,13 @@ def test_the_c_observer_is_torchs(
     tmp_path: Path,
 ) -> None:
     """Whose covariance is a matrix of double precision, where the C source has its factors. Rates are measured where
-    there is noise and no encoder. Rotations of any attitude stay on the sphere; a unicycle rolls."""
-    problem = Problem(load_robot(name, "cpu", str(built_unseen(name))) if name == "unicycle" else load(name))
+    there is noise and no encoder. Rotations of any attitude stay on the sphere; a unicycle rolls, and a wheel by the
+    rate of its own angle, which is not that of its place."""
+    if "wheel" in name:
+        robot = modelgen.compile(wheel(name), dtype="float32")
+    else:
+        robot = load_robot(name, "cpu", str(built_unseen(name))) if name == "unicycle" else load(name)
+    problem = Problem(robot)
     plant = Harsh(problem, Harshness(noise=1.0, delay=delay) if rates else Harshness(encoder=1.0, delay=delay))
     usual = listed((plant.sensing.deviation.double() ** 2).tolist()) if rates else ""
     delays = f"DELAY={delay}" if longest is None else f"LONGEST_DELAY={longest}"
@@ -161,6 +191,89 @@ def test_the_c_observer_estimates_the_parameters_of_torchs(
     found = estimates(driver, rows)[:, : len(scale)] / scale
     np.testing.assert_allclose(found, np.array(expected) / scale, atol=1e-3)
     assert np.abs(found[-1, -len(theta) :] - 1.0).max() > 0.01
+
+
+COMPENSATE = """#include <stdio.h>
+#include "NAME_observer.h"
+int main(void) {
+    NAME_observer o;
+    NAME_real u[WIDTH];
+    double value;
+    NAME_observer_reset(&o);
+    for (o.measured = 2;; printf("\\n")) {
+        for (int i = 0; i < FOUND + WIDTH; i++) {
+            if (scanf("%lf", &value) != 1) return 0;
+            *(i < FOUND ? &o.filters[0].parameters[i] : &u[i - FOUND]) = (NAME_real)value;
+        }
+        NAME_observer_compensate(&o, u);
+        for (int k = 0; k < WIDTH; k++) printf("%.17g ", (double)u[k]);
+    }
+}
+"""
+
+
+def compensated(problem: Problem, folder: Path, real: str, estimate: str, theta: torch.Tensor) -> torch.Tensor:
+    """The inputs (N, m) of the observer in C that has found theta (N, p), for those in the middle of their ranges."""
+    name, middle = problem.robot.name, problem.input_middle.expand(len(theta), -1)
+    compiled(problem, folder, "DELAY=0", real, estimate=[estimate])
+    sizes = [f"-DWIDTH={middle.shape[1]}", f"-DFOUND={theta.shape[1]}", f"-D{name.upper()}_REAL={real}"]
+    (folder / "compensate.c").write_text(COMPENSATE.replace("NAME", name))
+    sources = [str(folder / f"{each}.c") for each in (name, f"{name}_observer", "compensate")]
+    subprocess.run([str(COMPILER), *STRICT, *sizes, *sources, "-lm", "-o", str(folder / "compensate")], check=True)
+    return torch.from_numpy(estimates(folder / "compensate", torch.cat([theta, middle], 1).tolist()))
+
+
+@needs_compiler
+@pytest.mark.parametrize("real", ["float", "double"])
+@pytest.mark.parametrize(
+    ("name", "low", "high"), [("planar_quadrotor", 0.45, 0.55), ("quadrotor", 0.45, 0.55), ("lean", 0.9, 1.1)]
+)
+def test_the_policy_of_a_family_is_told_no_more_than_its_ranges(
+    name: str, low: float, high: float, real: str, load: Load, tmp_path: Path
+) -> None:
+    """What an estimate beyond them changes at the target shifts the input, from the trim of the end of the range."""
+    robot = lean() if name == "lean" else load(name)
+    references = tuple(Given(each, -0.2, 0.2) for each in robot.metadata.references)
+    problem = Problem(robot, given=(Given("mass", low, high), *references))
+    assert problem.moving_trim
+    theta = problem.theta.repeat(4, 1)
+    theta[:, robot.parameter_names.index("mass")] = torch.tensor([0.95 * low, low, high, 1.05 * high])
+    theta[:, [robot.parameter_names.index(each.name) for each in references]] = 0.1
+    expected = torch.clamp(problem.input_middle - shift(problem, theta), problem.lower_input, problem.upper_input)
+    found = compensated(problem, tmp_path, real, "mass", theta)
+    torch.testing.assert_close(found.float(), expected, rtol=0.0, atol=1e-4 * float(problem.input_limits.max()))
+    moved = (expected - problem.input_middle).abs().amax(1) / problem.input_limits.max()
+    assert moved[0] > 1e-3
+    assert moved[3] > 1e-3
+    assert moved[1:3].max() < 1e-5
+
+
+@needs_compiler
+@pytest.mark.parametrize("real", ["float", "double"])
+def test_inputs_with_one_effect_do_not_work_against_each_other(real: str, tmp_path: Path) -> None:
+    """Three winches of a hoist with another mass, whose sum Torch's observer shares among them."""
+    robot = Robot("hoist")
+    height = robot.prismatic("height", limit=1, rate_limit=2)
+    mass = robot.parameter("mass", 1.3, "kg", bounds=(0.8, 2.0))
+    robot.point_mass(mass, (height, 0))
+    shares = (0.83, 0.71, 0.29)
+    winches = [robot.input(f"winch_{k}", 60, "N") for k in range(3)]
+    robot.apply(height, sum(share * winch for share, winch in zip(shares, winches, strict=True)) - 9.81 * mass)
+    robot.task(
+        state_cost=height**2 + height.rate**2,
+        action_cost=Quadratic(0.1),
+        start=dict(height=(0.5, 0.1)),
+        horizon=5,
+        weight_at_horizon=0.5,
+        control_rate=50,
+    )
+    problem = Problem(modelgen.compile(robot, dtype="float32"))
+    theta = torch.linspace(0.8, 2.0, 40)[:, None]
+    found = compensated(problem, tmp_path, real, "mass", theta)
+    expected, gain = -shift(problem, theta).double(), torch.tensor(shares).double()
+    torch.testing.assert_close(found @ gain, expected @ gain, rtol=1e-5, atol=1e-5)
+    most = (expected @ gain).abs() / gain[0]
+    assert bool((found.abs() <= 1.001 * most[:, None] + 1e-6).all())
 
 
 @needs_compiler

@@ -21,17 +21,18 @@ from solver.cli import main
 from solver.export.js_export import numbers
 from solver.export.page_export import FOLDER, emit, engine, observing
 from solver.game.policies import Hold
-from solver.observer.observer import lean
+from solver.observer.observer import Observer, lean, make_sensing, usual_counts
 from solver.plants.harsh import Harsh, Harshness, noise_of
 from solver.plants.outcome import controller, rollouts, succeeded
 from solver.plants.plant import Nominal
+from solver.problem.context import Given
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.training.settings import Settings
 from solver.training.solution import RunDescription, Solution, load_solution, make_ensemble
 from solver.value.frozen import FrozenValue
 from tests.modelgen.support.forgery import with_free_text
-from tests.solver.small_trainings import MODELS, start_unjudged
+from tests.solver.small_trainings import MODELS, start_unjudged, untrained_family
 
 pytestmark = pytest.mark.slow
 
@@ -192,6 +193,34 @@ def test_a_page_leans_against_the_wind(tmp_path: Path) -> None:
     assert expected.success.item() is True
     assert found["success"] is True
     assert not succeeded(problem, expected.x).item()
+
+
+@pytest.mark.parametrize("mass", [0.8, 1.0, 1.4])
+def test_an_estimate_beyond_the_told_range_shifts_the_input_on_a_page(mass: float) -> None:
+    """As `Observer.compensate` does: from the trim of the nearest robot that the policy can be told, at the target of
+    the reference. Untrained networks, and an observer that has found the mass."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    solution = untrained_family(Given("mass", 0.95, 1.05), Given("lean", -0.5, 0.5))
+    problem = solution.problem
+    assert problem.moving_trim
+    script, data = racer.MiniRacer(), {**numbers(solution), "observer": observing(problem)}
+    assert data["observer"]["observable"] == [0]  # type: ignore[index]
+    loop = LOOP.replace("delay: 0", "finds: true, delay: 0")
+    script.eval(f"{engine(problem)}\nconst run = {json.dumps(data)};\n{loop}")
+    theta = problem.theta.clone()
+    theta[:2] = torch.tensor([mass, 0.3])
+    assert problem.robot.parameter_names[:2] == ("mass", "lean")
+    script.eval(f"conditions.theta = {theta.tolist()}; simulation.reset([0.35, 0], conditions)")
+    script.eval(f"simulation.observer.parameters[0] = {mass}; simulation.step(conditions)")
+    counts = usual_counts(problem)
+    observer = Observer(problem, make_sensing(problem, counts), [0])
+    observer.know(theta)
+    x = observer.estimate((torch.tensor([[0.35]]) / counts).round() * counts)
+    assert observer.parameters is not None
+    u = solution.controller()(problem.told(x, observer.parameters))[0]
+    expected = observer.compensate(u)
+    assert json.loads(script.eval("JSON.stringify([...simulation.u])")) == pytest.approx(expected[0].tolist(), abs=1e-3)
+    assert (float((expected - u).abs()) > 0.1) == (mass != 1.0)
 
 
 def test_page_is_one_file_without_links(finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import modelgen
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.observer.observer import COUNTS_PER_TURN, LENGTH_COUNT
@@ -30,8 +31,10 @@ from solver.plants.harsh import (
 )
 from solver.plants.outcome import rollouts, sample_starts
 from solver.plants.plant import Nominal, Plant
+from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from tests.closeness import assert_close
+from tests.solver.export.test_observer_in_c import wheel
 from tests.solver.plants.rollouts_by_hand import feedback, moved, wrapped
 
 Load = Callable[[str], CompiledRobot]
@@ -247,10 +250,24 @@ def test_effects_that_need_a_rate_reject_a_velocity_that_is_not_one(
     states = (*metadata.states[:3], dataclasses.replace(metadata.states[3], name=name, unit=unit))
     robot = SimpleNamespace(name="rods", metadata=dataclasses.replace(metadata, states=states))
     other = SimpleNamespace(robot=robot, steps_for=lambda _: 1)
-    rejected = {"encoder": "lower", "stiction": "lower"} if name == "lower" else {"noise": "1/s"}
+    rejected = {"encoder": "elbow", "stiction": "elbow"} if name == "lower" else {"noise": "1/s"}
     for effect in EFFECTS:
         if effect in rejected:
             with pytest.raises(SolverError, match=f"{rejected[effect]}.*harsh delay"):
                 Harsh(other, Harshness(**{effect: 1.0}))  # type: ignore[arg-type]
         else:
             Harsh(other, Harshness(**{effect: 1.0}))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["wheel", "hidden_wheel"])
+def test_a_place_that_rolls_has_no_rate_of_encoders(name: str) -> None:
+    """They would put it into the place of the wheel's; friction acts on the wheel itself."""
+    rolling = Problem(modelgen.compile(wheel(name), dtype="float32"))
+    with pytest.raises(SolverError, match=r"rate of place is not an entry .*encoder"):
+        Harsh(rolling, Harshness(encoder=1.0))
+    plant = Harsh(rolling, Harshness(stiction=1.0))
+    x = rolling.target[None] + 0.1 * rolling.state_limits
+    assert plant.rates == [len(rolling.target) - 1]
+    simulation = plant.begin(x)
+    simulation.step(torch.zeros(1, 1))
+    assert 0.0 < simulation.x[0, -1] < integrate_period(rolling, x, torch.zeros(1, 1)).x[0, -1]

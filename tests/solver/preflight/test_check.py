@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 from sympy import cos, pi, sin
 
+import modelgen
 import solver
 from modelgen import Quadratic, Robot
 from modelgen.builder import build_artifact
 from solver.cli import main
 from solver.errors import SolverError
+from solver.preflight.check import weak_corners
+from solver.problem.context import Given
 from tests.solver.conftest import TINY, words_of
 
 LENGTH, MASS, TORQUE = 0.3, 0.5, 0.5
@@ -110,3 +113,18 @@ def test_speeds_that_may_end_anywhere_need_not_be_held(tmp_path: Path) -> None:
     build_artifact(arm(free=("angle_rate",)), tmp_path / "generated")
     with warnings.catch_warnings(action="ignore"):
         solver.train("heavy_arm", generated=str(tmp_path / "generated"), out=tmp_path / "run", **SMALL)
+
+
+def test_a_corner_of_a_reference_is_judged_at_its_own_target() -> None:
+    """A force that fades along a rail moves nothing where the reference ends."""
+    robot = Robot("fading")
+    goal, s = robot.reference("goal", limit=1, unit="m"), robot.prismatic("s", limit=2, rate_limit=4)
+    robot.point_mass(1.3, (s, 0))
+    robot.apply(s, (1 - s) * robot.input("force", 12, "N"))
+    cost = 2 * (s - goal) ** 2 + 0.3 * s.rate**2
+    task = dict(state_cost=cost, action_cost=Quadratic(0.05), target=dict(s=goal), start=dict(s=(0, 0.2)))
+    robot.task(**task, horizon=4, weight_at_horizon=0.5, control_rate=50)
+    compiled = modelgen.compile(robot, dtype="float32")
+    assert weak_corners(compiled, (Given("goal", -1.0, 0.5),)) == []
+    (text,) = weak_corners(compiled, (Given("goal", -1.0, 1.0),))
+    assert text.startswith("at the corner of --given with goal 1, near the target no input reaches a motion of s_rate")

@@ -16,6 +16,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 import modelgen
+import solver
 from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import SolverError
@@ -121,6 +122,9 @@ def test_run_stores_the_identified_parameters_and_sets(
     path.unlink()
     solution = load_solution(folder)
     np.testing.assert_allclose(solution.problem.theta, 1.01 * np.array(robot.declared_parameters), rtol=1e-6)
+    opened = solver.load(folder, short).robot
+    assert opened.dtype == "float64"
+    np.testing.assert_allclose(opened.nominal_parameters, 1.01 * np.array(robot.declared_parameters), rtol=1e-12)
     x = torch.tensor([[1.0, 2.0]])
     identified, declared = (model.affine_dynamics(x)[0] for model in (solution.problem.robot, robot))
     torch.testing.assert_close(identified, robot.affine_dynamics(x, solution.problem.theta)[0])

@@ -73,8 +73,8 @@ def test_geared_pendulum_moves_as_the_pendulum_does(
     geared: CompiledRobot, load: Callable[[str], CompiledRobot]
 ) -> None:
     pendulum = load("pendulum")
-    assert geared.metadata.quasi_velocity == "spin"
-    assert pendulum.metadata.quasi_velocity is None
+    assert geared.metadata.unrated == "angle"
+    assert pendulum.metadata.unrated is None
     np.testing.assert_allclose(largest_rates(geared), largest_rates(pendulum), rtol=1e-6)
     x = torch.tensor([[3.1, 0.01], [2.0, 1.0]])
     half = torch.tensor([1.0, 0.5])
@@ -101,5 +101,5 @@ def test_preset_has_the_time_scale_of_the_pendulum(geared: CompiledRobot, load: 
 
 
 def test_mujoco_plant_rejects_a_velocity_that_is_not_a_rate(geared: CompiledRobot) -> None:
-    with pytest.raises(SolverError, match=r"spin of geared.*plant nominal"):
+    with pytest.raises(SolverError, match=r"rate of angle .*geared.*plant nominal"):
         MuJoCoPlant(Problem(geared))

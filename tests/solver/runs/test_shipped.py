@@ -204,3 +204,11 @@ def test_shipped_policies_load_and_are_small() -> None:
         assert name == f"{run.robot}-{run.settings.algorithm}" == f"{figures.robot}-{figures.algorithm}"
         assert (shipped.FOLDER / name / CHECKPOINT).stat().st_size <= lifecycle.LARGEST
         load_rollout_policy(shipped.FOLDER / name)
+
+
+def test_refusals_name_a_shipped_policy_and_no_path(tmp_path: Path) -> None:
+    told = {"told": {"mass": 1.2}}
+    with pytest.raises(SolverError, match=f"^the policy of {NAME} cannot be told mass"):
+        solver.load(NAME).export(tmp_path, "c", **told)
+    with pytest.raises(SolverError, match=f"^the policy of {NAME} cannot be told mass"):
+        load_rollout_policy(NAME, **told)
