@@ -94,6 +94,8 @@ BROKEN = "a fault of modelgen itself"
 PASSED, REFUSED = "passed {}", "refused by {}"
 LONGEST = 200  # characters of a reason
 LINE = re.compile(r"^[\w.-]+:\d+: ")  # file and line before a reason
+NAMED = re.compile(r"'[^']*'|\d[\d. ]*\d")  # what differs between reasons of many files
+CUT = re.compile(r" *(?:[:(]|,.*operations|\. | of \w+_)")  # ends the words that they share
 PATIENCE = 10  # of the wall clock, times the limit: a process that waits uses no processor time
 
 
@@ -336,7 +338,7 @@ def page(found: dict[str, Any]) -> Iterator[str]:
 
 
 def failed_files(rows: dict[str, Any]) -> Iterator[str]:
-    """The share of the menagerie with at most `JOINTS` joints that passes, and a table of reasons and refused files."""
+    """The share of the menagerie with at most `JOINTS` joints that passes, and the count of files for each reason."""
     small = [row for name, row in rows.items() if name.startswith(MENAGERIE) and (row.get("joints") or 0) <= JOINTS]
     if small:
         passed = sum(end(row) == PASSED.format(STAGES[-1]) for row in small)
@@ -345,14 +347,11 @@ def failed_files(rows: dict[str, Any]) -> Iterator[str]:
             f"({passed / len(small):.0%})."
         )
     largest = max((row["difference"] for row in rows.values() if "difference" in row and not row["stage"]), default=0)
-    yield f"\nThe largest difference of a file that passes is {largest:.0e}. Files that are refused or take too long:"
-    yield from ("", "| reason | files (their joints) |", "|---|---|")
-    alike: dict[str, list[str]] = {}
-    for name, row in sorted(rows.items()):
-        if row["stage"]:
-            joints = f" ({row['joints']})" if row.get("joints") else ""
-            alike.setdefault(LINE.sub("", row["reason"]), []).append(name.partition(": ")[2] + joints)
-    yield from (f"| {reason} | {', '.join(names)} |" for reason, names in alike.items())
+    yield f"\nThe largest difference of a file that passes is {largest:.0e}. Reasons of the others (files):\n"
+    reasons = Counter(
+        CUT.split(NAMED.sub("…", LINE.sub("", row["reason"])))[0] for row in rows.values() if row["stage"]
+    )
+    yield from (f"- {reason} ({count})" for reason, count in reasons.most_common())
 
 
 def end(row: dict[str, Any]) -> str:
