@@ -306,33 +306,31 @@ def page(found: dict[str, Any]) -> Iterator[str]:
     if format == "urdf":
         intro += (
             f"`verify` runs with `--quick`. Where joints follow others and cannot be coupled, it is imported with "
-            f"`{' '.join(HELD)}`, and where no joint has "
-            "an effort, with `--effort '*'=10`. A robot too large for `build` can be built with fewer functions. "
+            f"`{' '.join(HELD)}`, and where no joint has an effort, with `--effort '*'=10`. "
         )
     else:
         intro += (
             f"Only {' and '.join(f'`{function}`' for function in FEWER)} are built. In place of `modelgen verify`, the "
-            f"accelerations of the kernels are compared with those of MuJoCo, which has read the file, at {SAMPLES} "
-            f"random states and inputs within the limits; they must agree to {AGREE:g} of the largest. "
+            f"accelerations of the kernels at {SAMPLES} random states and inputs must agree with MuJoCo's to "
+            f"{AGREE:g} of the largest. "
         )
     intro += found.get("note", "")  # what differs in the run of the kept results
-    yield f"{intro}Every file with its size, or with the reason why it was refused: [{kept}]({kept})."
+    yield f"{intro}Every file, and why it was refused: [{kept}]({kept})."
     left = sum(not row["stage"] and row["passed"] != stages[-1] for row in rows.values())
     missing = sum(found["moving"].values()) - len(rows)
     if missing or left:
         yield (f"\n**Not complete:** {missing} files are not tried, {left} are imported only. `make {target}` goes on.")
-    done, refused = PASSED.format(stages[-1]), " | ".join(map(REFUSED.format, stages))
-    yield from (
-        "",
-        f"| package | files | no joint moves | {done} | {refused} | too large | not done in time | not tried |",
-    )
-    yield "|---" * (7 + len(stages)) + "|"
+    ends = [PASSED.format(stages[-1]), *map(REFUSED.format, stages), *ENDS]
+    header = ["package", "files", "no joint moves", *ends, "not tried"]
+    table: list[list[str | int]] = []
     for package, files in found["files"].items():
-        ends = Counter(end(row) for name, row in rows.items() if name.startswith(f"{package}: "))
-        moving = found["moving"].get(package, 0)
-        counts = [files, files - moving, *(ends[column] for column in (done, *map(REFUSED.format, stages), *ENDS))]
-        counts.append(moving - sum(counts[2:]))
-        yield f"| {package} | {' | '.join(map(str, counts))} |"
+        counted = Counter(end(row) for name, row in rows.items() if name.startswith(f"{package}: "))
+        moving, counts = found["moving"].get(package, 0), [counted[column] for column in ends]
+        table.append([package, files, files - moving, *counts, moving - sum(counts)])
+    always = len(header) - len(ENDS) - 1
+    shown = [column for column in range(len(header)) if column < always or any(row[column] for row in table)]
+    yield from ("", f"| {' | '.join(header[column] for column in shown)} |", "|---" * len(shown) + "|")
+    yield from (f"| {' | '.join(str(row[column]) for column in shown)} |" for row in table)
     if format == "mjcf":
         yield from failed_files(rows)
 
