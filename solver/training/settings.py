@@ -66,8 +66,8 @@ class Settings:
     """Control periods that an input acts before the next one can (zero-order hold): 1, or 2 with one period of delay.
     0 is the closed form of continuous time, which chatters where V is steep."""
     drift: bool = False
-    """Whether the policy takes into account how the robot drifts in this time. Without it a robot whose inputs do little
-    within a control period cannot follow a right V (triple_cart). Not for `solver prove`."""
+    """Whether the policy takes into account how the robot drifts in this time. Without it a robot whose inputs do
+    little within a control period cannot follow a right V (triple_cart). Not for `solver prove`."""
     limit_cost: NotNegative = 1.0
     """Cost per second while the simulation holds a state at its limit, as a multiple of the state cost with all states
     at their limits. With 0 a limit is a wall without cost, and a policy may learn to use it as a brake."""
