@@ -94,6 +94,8 @@ BROKEN = "a fault of modelgen itself"
 PASSED, REFUSED = "passed {}", "refused by {}"
 LONGEST = 200  # characters of a reason
 LINE = re.compile(r"^[\w.-]+:\d+: ")  # file and line before a reason
+NAMED = re.compile(r"'[^']*'|\d[\d. ]*\d")  # what differs between reasons of many files
+CUT = re.compile(r" *(?:[:(]|,.*operations|\. | of \w+_)")  # ends the words that they share
 PATIENCE = 10  # of the wall clock, times the limit: a process that waits uses no processor time
 
 
@@ -304,39 +306,37 @@ def page(found: dict[str, Any]) -> Iterator[str]:
     if format == "urdf":
         intro += (
             f"`verify` runs with `--quick`. Where joints follow others and cannot be coupled, it is imported with "
-            f"`{' '.join(HELD)}`, and where no joint has "
-            "an effort, with `--effort '*'=10`. A robot too large for `build` can be built with fewer functions. "
+            f"`{' '.join(HELD)}`, and where no joint has an effort, with `--effort '*'=10`. "
         )
     else:
         intro += (
             f"Only {' and '.join(f'`{function}`' for function in FEWER)} are built. In place of `modelgen verify`, the "
-            f"accelerations of the kernels are compared with those of MuJoCo, which has read the file, at {SAMPLES} "
-            f"random states and inputs within the limits; they must agree to {AGREE:g} of the largest. "
+            f"accelerations of the kernels at {SAMPLES} random states and inputs must agree with MuJoCo's to "
+            f"{AGREE:g} of the largest. "
         )
     intro += found.get("note", "")  # what differs in the run of the kept results
-    yield f"{intro}Every file with its size, or with the reason why it was refused: [{kept}]({kept})."
+    yield f"{intro}Every file, and why it was refused: [{kept}]({kept})."
     left = sum(not row["stage"] and row["passed"] != stages[-1] for row in rows.values())
     missing = sum(found["moving"].values()) - len(rows)
     if missing or left:
         yield (f"\n**Not complete:** {missing} files are not tried, {left} are imported only. `make {target}` goes on.")
-    done, refused = PASSED.format(stages[-1]), " | ".join(map(REFUSED.format, stages))
-    yield from (
-        "",
-        f"| package | files | no joint moves | {done} | {refused} | too large | not done in time | not tried |",
-    )
-    yield "|---" * (7 + len(stages)) + "|"
+    ends = [PASSED.format(stages[-1]), *map(REFUSED.format, stages), *ENDS]
+    header = ["package", "files", "no joint moves", *ends, "not tried"]
+    table: list[list[str | int]] = []
     for package, files in found["files"].items():
-        ends = Counter(end(row) for name, row in rows.items() if name.startswith(f"{package}: "))
-        moving = found["moving"].get(package, 0)
-        counts = [files, files - moving, *(ends[column] for column in (done, *map(REFUSED.format, stages), *ENDS))]
-        counts.append(moving - sum(counts[2:]))
-        yield f"| {package} | {' | '.join(map(str, counts))} |"
+        counted = Counter(end(row) for name, row in rows.items() if name.startswith(f"{package}: "))
+        moving, counts = found["moving"].get(package, 0), [counted[column] for column in ends]
+        table.append([package, files, files - moving, *counts, moving - sum(counts)])
+    always = len(header) - len(ENDS) - 1
+    shown = [column for column in range(len(header)) if column < always or any(row[column] for row in table)]
+    yield from ("", f"| {' | '.join(header[column] for column in shown)} |", "|---" * len(shown) + "|")
+    yield from (f"| {' | '.join(str(row[column]) for column in shown)} |" for row in table)
     if format == "mjcf":
         yield from failed_files(rows)
 
 
 def failed_files(rows: dict[str, Any]) -> Iterator[str]:
-    """The share of the menagerie with at most `JOINTS` joints that passes, and a table of reasons and refused files."""
+    """The share of the menagerie with at most `JOINTS` joints that passes, and the count of files for each reason."""
     small = [row for name, row in rows.items() if name.startswith(MENAGERIE) and (row.get("joints") or 0) <= JOINTS]
     if small:
         passed = sum(end(row) == PASSED.format(STAGES[-1]) for row in small)
@@ -345,14 +345,11 @@ def failed_files(rows: dict[str, Any]) -> Iterator[str]:
             f"({passed / len(small):.0%})."
         )
     largest = max((row["difference"] for row in rows.values() if "difference" in row and not row["stage"]), default=0)
-    yield f"\nThe largest difference of a file that passes is {largest:.0e}. Files that are refused or take too long:"
-    yield from ("", "| reason | files (their joints) |", "|---|---|")
-    alike: dict[str, list[str]] = {}
-    for name, row in sorted(rows.items()):
-        if row["stage"]:
-            joints = f" ({row['joints']})" if row.get("joints") else ""
-            alike.setdefault(LINE.sub("", row["reason"]), []).append(name.partition(": ")[2] + joints)
-    yield from (f"| {reason} | {', '.join(names)} |" for reason, names in alike.items())
+    yield f"\nThe largest difference of a file that passes is {largest:.0e}. Reasons of the others (files):\n"
+    reasons = Counter(
+        CUT.split(NAMED.sub("…", LINE.sub("", row["reason"])))[0] for row in rows.values() if row["stage"]
+    )
+    yield from (f"- {reason} ({count})" for reason, count in reasons.most_common())
 
 
 def end(row: dict[str, Any]) -> str:

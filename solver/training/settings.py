@@ -43,17 +43,16 @@ class Settings:
     states: Count = 8192
     """States of an iteration. Every iteration draws new states."""
     sampling: Sampling = "mixture"
-    """Distribution of the states. `uniform`: the state domain (DP in the paper). `rollouts`: rollouts of the current
-    policy (RTDP in the paper). `domain`: the state domain, with shares around the task's starts and target. `mixture`:
-    half of `domain`, half of `rollouts`. `spread-rollouts`: `rollouts` with noise on the states."""
+    """Distribution of the states. `uniform`: the state domain (DP in the paper). `domain`: the same, with shares around
+    the task's starts and target. `rollouts`: rollouts of the current policy (RTDP in the paper). `mixture`: half of
+    `domain`, half of `rollouts`. `spread-rollouts`: `rollouts` with noise on the states."""
     epochs: Count = 20
     """Passes over the states in a fit."""
     minibatch: Count = 512
     """States in a gradient step."""
     authors: bool = False
     """The parts of the authors: Adam with AMSGrad, new in every iteration; a fit in which all states have the same
-    weight; explicit Euler steps, which add energy. Otherwise: SOAP, which keeps its moments; a fit that is precise near
-    the target; the classical Runge-Kutta method."""
+    weight; explicit Euler steps. Otherwise: SOAP; a fit that is precise near the target; the Runge-Kutta method."""
     learning_rate: LearningRate = 3e-3
     """Learning rate of the first iteration. It falls to 1e-5 on a half cosine, or is constant with `authors`."""
     trace_decay: Annotated[float, Range(0.0, 0.9999)] = 0.94
@@ -65,10 +64,9 @@ class Settings:
     of the iterations, from coarse to fine."""
     reaction_periods: NotNegative = 1.0
     """Control periods that an input acts before the next one can (zero-order hold): 1, or 2 with one period of delay.
-    The policy takes into account how its input moves the state in this time. 0 is the closed form of continuous time,
-    which chatters where V is steep."""
+    0 is the closed form of continuous time, which chatters where V is steep."""
     drift: bool = False
-    """Whether the policy also takes into account how the robot drifts in this time. Without it a robot whose inputs do
+    """Whether the policy takes into account how the robot drifts in this time. Without it a robot whose inputs do
     little within a control period cannot follow a right V (triple_cart). Not for `solver prove`."""
     limit_cost: NotNegative = 1.0
     """Cost per second while the simulation holds a state at its limit, as a multiple of the state cost with all states
@@ -83,7 +81,7 @@ class Settings:
     """Network input of a rate: input_scale * v/limit. A position that does not wrap is 2 q/limit. 0: SI units."""
     basin: bool = True
     """Use V of the Riccati equation where the regulator of the linearised robot brings the nonlinear robot to the
-    target, and measure errors in its metric. Where no regulator does so, errors are still measured in the metric."""
+    target, and measure errors in its metric."""
     adversaries: dict[str, float] = field(default_factory=dict, hash=False)
     """Radii of the adversaries, by name. `state`: SI units of the state per second (stationary) or per root second.
     `action`: units of the input. `observation`: units of the state. `parameters`: share of every nominal parameter or,
@@ -100,8 +98,7 @@ class Settings:
     """Rollouts of an evaluation on the nominal robot."""
     convergence: NotNegative = 0.0
     """Largest relative difference of the mean returns of three successful evaluations, at which the training skips
-    to its next phase: shorter steps, the growth of the adversaries, the last iterations with small learning rates. 0:
-    it skips no phase, waits for no evaluation and polishes no V."""
+    to its next phase. 0: it skips no phase, waits for no evaluation and polishes no V."""
     device: Device = "cpu"
     """Device of Torch: the CPU, or a GPU with CUDA."""
     threads: Annotated[int, Range(1, MOST_THREADS)] = field(default_factory=lambda: os.cpu_count() or 1)

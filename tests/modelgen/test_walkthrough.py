@@ -26,7 +26,7 @@ def rewritten(text: str) -> str:
 
 def test_the_page_prints_what_it_says() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert len(BLOCK.findall(text)) == 9
+    assert len(BLOCK.findall(text)) == 6
     assert rewritten(text) == text, "python tests/modelgen/test_walkthrough.py rewrites it; then read it"
 
 

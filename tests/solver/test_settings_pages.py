@@ -17,7 +17,7 @@ from solver.training.settings import Settings, make_settings
 FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 #: Machine-dependent: its default is the number of cores.
 MACHINE = {"threads": "cores"}
-TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
+LIST = re.compile(r"(<!-- list: (\w+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 
 
 def meanings(settings: type) -> dict[str, str]:
@@ -52,40 +52,43 @@ def shown(name: str, value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def table(settings: type, columns: dict[str, list[Any]]) -> str:
-    """A row for every setting: its option, its values in every column (one where all are equal), its meaning."""
-    rows = [["setting", *columns, "meaning"], ["---"] * (len(columns) + 2)]
+def listed(settings: type, columns: dict[str, list[Any]]) -> str:
+    """A line for every setting: its option, its values in every column (one where all are equal), its meaning."""
+    lines = []
     for name, meaning in meanings(settings).items():
-        values = [[shown(name, getattr(chosen, name)) for chosen in column] for column in columns.values()]
-        cells = [column[0] if len(set(column)) == 1 else ", ".join(column) for column in values]
-        rows.append([option(name), *cells, meaning.replace("|", "\\|")])
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+        values = {label: [shown(name, getattr(each, name)) for each in chosen] for label, chosen in columns.items()}
+        cells = {label: cell[0] if len(set(cell)) == 1 else ", ".join(cell) for label, cell in values.items()}
+        alike = len(set(cells.values())) == 1
+        text = cells[next(iter(cells))] if alike else "; ".join(f"{label}: {cell}" for label, cell in cells.items())
+        lines.append(f"- {option(name)} ({text}): {meaning}\n")
+    return "".join(lines)
 
 
-def tables() -> dict[str, str]:
-    """The two tables by name."""
+def lists() -> dict[str, str]:
+    """The two lists by name."""
     robots = [modelgen.load(robot, dtype="float32") for robot in ("pendulum", "cartpole")]
-    presets = {f"`{preset}`": [make_settings(preset, robot) for robot in robots] for preset in ("fast", "paper")}
+    presets = {preset: [make_settings(preset, robot) for robot in robots] for preset in ("fast", "paper")}
     algorithms = [baseline_settings(name) for name in ("sac", "ddpg", "ppo")]
-    return {"training": table(Settings, presets), "baselines": table(BaselineSettings, {"SAC, DDPG, PPO": algorithms})}
+    baselines = listed(BaselineSettings, {"SAC, DDPG, PPO": algorithms})
+    return {"training": listed(Settings, presets), "baselines": baselines}
 
 
 def rewritten(text: str) -> str:
-    """A page with its tables as the code has them now."""
-    made = tables()
-    return TABLE.sub(lambda found: found[1] + made[found[2]] + found[3], text)
+    """A page with its list as the code has it now."""
+    made = lists()
+    return LIST.sub(lambda found: found[1] + made[found[2]] + found[3], text)
 
 
 def test_the_pages_of_settings_are_those_of_the_code() -> None:
     for name in ("settings.md", "baseline-settings.md"):
         text = (FOLDER / name).read_text(encoding="utf-8")
-        assert len(TABLE.findall(text)) == 1
+        assert len(LIST.findall(text)) == 1
         assert rewritten(text) == text, "python tests/solver/test_settings_pages.py rewrites it"
 
 
 def test_a_changed_value_or_meaning_is_noticed() -> None:
     text = (FOLDER / "settings.md").read_text(encoding="utf-8")
-    for old, new in (("| 3072, 6144 |", "| 3073, 6144 |"), (meanings(Settings)["minibatch"], "Another meaning.")):
+    for old, new in (("fast: 3072, 6144;", "fast: 3073, 6144;"), (meanings(Settings)["minibatch"], "Another meaning.")):
         assert old in text
         assert rewritten(text.replace(old, new, 1)) == text
 
