@@ -83,16 +83,15 @@ class Gallery:
         page.name = "gallery"
         rows = [self.rows[key] for key in sorted(self.rows)]
         page.say(
-            f"Made by `{self.command}`. Every run is `solver train ROBOT` with the row's `--algorithm` and `--seed`, "
-            f"evaluated by {self.plan.budget.episodes} rollouts on the nominal robot. Success and held are over the "
-            "rollouts of all seeds; other cells have one number a seed. Held: a state was held at its limit. "
-            "Limit: mean of the best known returns from some starts, of `solver limit` and of the runs. Idle: return "
-            "without input. Gap: limit minus return from the same starts, in % of limit - idle. `gallery.json` has "
-            "every run."
+            f"Made by `{self.command}`: `solver train ROBOT` with the row's `--algorithm` and every `--seed`, and "
+            f"{self.plan.budget.episodes} rollouts on the nominal robot. Return and gap have one number a seed. Limit: "
+            "mean of the best known returns from some starts, of `solver limit` and of the runs. Gap: limit minus "
+            "return from the same starts, in % of limit minus the return without input. Held: share of the rollouts in "
+            "which a state was held at its limit. Minutes: of the longest training. `gallery.json` has every run."
         )
-        header = ["robot", "algorithm", "seeds", "success", "held", "return", "limit", "idle", "gap, %"]
+        header = ["robot", "algorithm", "success", "return", "limit", "gap, %", "minutes"]
         groups = [list(some) for _, some in groupby(rows, lambda row: (row.robot, row.algorithm))]
-        page.table([*header, "minutes", "threads"], [self._cells(group) for group in groups])
+        page.table(header, [self._cells(group) for group in groups])
         missing = [t for t in self.plan.trainings if (t.robot, t.settings.algorithm, t.seed) not in self.rows]
         if missing:
             page.say(
@@ -165,13 +164,13 @@ class Gallery:
     def _cells(self, rows: Sequence[GalleryRow]) -> list[str]:
         """Cells of a robot and algorithm."""
         first, limit = rows[0], self.limits.get(rows[0].robot, {})
-        ends = [f"{limit[name]:.2f}" if name in limit else NONE for name in ("limit", "idle_return")]
-        rates = (fmean(row.success_rate for row in rows), fmean(row.limit_rate for row in rows))
+        success, held = (
+            100 * fmean(rates) for rates in zip(*((row.success_rate, row.limit_rate) for row in rows), strict=True)
+        )
         return [
-            *(first.robot, first.algorithm, _list(str(row.seed) for row in rows)),
-            *(f"{100 * rate:.0f} %" for rate in rates),
-            *(_list(f"{row.return_mean:.2f}" for row in rows), *ends, _list(map(self._gap, rows))),
-            *(_list(f"{row.minutes:.1f}" for row in rows), _list(str(row.threads) for row in rows)),
+            *(first.robot, first.algorithm, f"{success:.0f} %{f', {held:.0f} % held' if held else ''}"),
+            *(_list(f"{row.return_mean:.2f}" for row in rows), f"{limit['limit']:.2f}" if "limit" in limit else NONE),
+            *(_list(map(self._gap, rows)), f"{max(row.minutes for row in rows):.1f}"),
         ]
 
     def _gap(self, row: GalleryRow) -> str:

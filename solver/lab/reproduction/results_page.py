@@ -10,8 +10,10 @@ it is made again. A later call also keeps rows of the JSON file, so that a table
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -75,6 +77,12 @@ CHECKPOINTS: dict[str, dict[float, tuple[float, float | None]]] = {
 }
 
 
+def cell(mean: float, success: float | None) -> str:
+    """Mean return, with the success rate in % if it is not 100."""
+    known = NONE if success is None else f"{success:.3g} %"
+    return f"{mean:.1f}" if success == 100 else f"{mean:.1f} ({known})"
+
+
 def returns(method: str, robot: str) -> tuple[float, float, float] | None:
     """Mean return, spread and success of a row on a robot, or None if the paper gives no figure."""
     return RETURNS[method][ROBOTS.index(robot)] if method in RETURNS and robot in ROBOTS else None
@@ -127,6 +135,11 @@ class Page:
         self.files.append(path)
         self.say(f"![{caption}]({path.relative_to(self.out).as_posix()})")
 
+    def data(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Write a table as the CSV file of the section."""
+        csv.writer(text := io.StringIO(), lineterminator="\n").writerows([header, *rows])
+        self.keep(text.getvalue(), ".csv")
+
     def keep(self, content: Any, suffix: str) -> None:
         """Write another file with the name of the page and a suffix: a text, or data as JSON."""
         path = self.out / f"{self.name}{suffix}"
@@ -161,8 +174,8 @@ def head(page: Page, runs: Runs, command: str, known: set[tuple[str, str, int]])
     less = f"**fewer than the paper's {theirs}**" if count < theirs else f"the paper has {theirs}"
     seeds = f"{count} {'seed' if count == 1 else 'seeds'} ({', '.join(map(str, plan.seeds))})"
     page.say(
-        f"Made by `{command}`: {seeds}, {less}. Our methods use the preset `{PRESET}`. Its admissible sets, networks "
-        "and look-ahead are not the authors'."
+        f"Made by `{command}`: {seeds}, {less}. Ours use the preset `{PRESET}`, whose admissible sets, networks and "
+        "look-ahead are not the authors'."
     )
     lines = [*_lengths(plan), *_missing(plan, runs, known)]
     if lines:
@@ -186,7 +199,7 @@ def _lengths(plan: Plan) -> list[str]:
 
 
 def _missing(plan: Plan, runs: Runs, known: set[tuple[str, str, int]]) -> list[str]:
-    """Lines on runs without a result. Methods with the same missing seeds and reason share a line."""
+    """Lines on runs without a result. Methods and robots with the same missing seeds and reason share a line."""
     failed = {(failure.training.robot, failure.training.settings) for failure in runs.failures}
     seeds: dict[tuple[str, str, str], list[str]] = {}
     for training in plan.trainings:
@@ -198,9 +211,10 @@ def _missing(plan: Plan, runs: Runs, known: set[tuple[str, str, int]]) -> list[s
     for (robot, method, why), some in seeds.items():
         word = f"{'seed' if len(some) == 1 else 'seeds'} {', '.join(some)}"
         methods.setdefault((robot, word, why), []).append(method)
-    return [
-        f"- **Missing:** {robot}, {word}, {why}: {'; '.join(names)}." for (robot, word, why), names in methods.items()
-    ]
+    robots: dict[str, list[str]] = {}
+    for (robot, word, why), names in methods.items():
+        robots.setdefault(f"{word}, {why}: {'; '.join(names)}", []).append(robot)
+    return [f"- **Missing:** {', '.join(names)}, {rest}." for rest, names in robots.items()]
 
 
 def read_known(path: Path, read: Callable[[Any], Content]) -> Content | None:
