@@ -87,10 +87,12 @@ def picture(shares: Shares) -> None:
 
 
 def table(shares: Shares) -> str:
-    """The same numbers as a table in Markdown."""
+    """Robots with a cell that is not held, as a table in Markdown."""
     lines = ["| robot | cells | " + " | ".join(METHODS) + " |", "|---|---" + "|---" * len(METHODS) + "|"]
     for robot, of in shares.items():
         cells = [f"{held(of[m]):.0f} %" if m in of else "" for m in METHODS]
+        if {*cells} <= {"", "100 %"}:
+            continue
         lines.append(f"| {robot} | {max(map(len, of.values()))} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

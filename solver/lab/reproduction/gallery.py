@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy as np
 
 from solver.errors import SolverError
 from solver.lab.reproduction.experiments import Plan, PlannedRun
-from solver.lab.reproduction.results_page import NONE, Page, read_rows
+from solver.lab.reproduction.results_page import NONE, Page, missing, read_rows
 from solver.lab.reproduction.runs import settings_hash
 from solver.oracles.limit import find_limit, percent_of_gain
 from solver.plants.outcome import rollouts, sample_starts, summary
@@ -84,19 +84,17 @@ class Gallery:
         rows = [self.rows[key] for key in sorted(self.rows)]
         page.say(
             f"Made by `{self.command}`: `solver train ROBOT` with the row's `--algorithm` and every `--seed`, and "
-            f"{self.plan.budget.episodes} rollouts on the nominal robot. Return and gap have one number a seed. Limit: "
-            "mean of the best known returns from some starts, of `solver limit` and of the runs. Gap: limit minus "
-            "return from the same starts, in % of limit minus the return without input. Held: share of the rollouts in "
-            "which a state was held at its limit. Minutes: of the longest training. `gallery.json` has every run."
+            f"{self.plan.budget.episodes} rollouts on the nominal robot. Success and return are means over the seeds. "
+            "Limit: mean of the best known returns from some starts, of `solver limit` and of the runs. Gap: limit "
+            "minus return from the same starts, in % of limit minus the return without input. Held: a state was held "
+            "at its limit. Gap and minutes are of the worst seed. `gallery.json` has every run."
         )
         header = ["robot", "algorithm", "success", "return", "limit", "gap, %", "minutes"]
         groups = [list(some) for _, some in groupby(rows, lambda row: (row.robot, row.algorithm))]
         page.table(header, [self._cells(group) for group in groups])
-        missing = [t for t in self.plan.trainings if (t.robot, t.settings.algorithm, t.seed) not in self.rows]
-        if missing:
-            page.say(
-                *(f"- **Missing:** {t.robot}, {t.method}, seed {t.seed}: not trained to the end." for t in missing)
-            )
+        absent = [t for t in self.plan.trainings if (t.robot, t.settings.algorithm, t.seed) not in self.rows]
+        if absent:
+            page.say(*missing((training, "not trained to the end") for training in absent))
         for row in filter(self._is_older, rows):
             self.announce(f"{', '.join(map(str, row.key))}: trained with other settings than today's")
         for robot, limit in sorted(self.limits.items()):
@@ -169,21 +167,18 @@ class Gallery:
         )
         return [
             *(first.robot, first.algorithm, f"{success:.0f} %{f', {held:.0f} % held' if held else ''}"),
-            *(_list(f"{row.return_mean:.2f}" for row in rows), f"{limit['limit']:.2f}" if "limit" in limit else NONE),
-            *(_list(map(self._gap, rows)), f"{max(row.minutes for row in rows):.1f}"),
+            *(f"{fmean(row.return_mean for row in rows):.2f}", f"{limit['limit']:.2f}" if "limit" in limit else NONE),
+            *(self._gap(rows), f"{max(row.minutes for row in rows):.1f}"),
         ]
 
-    def _gap(self, row: GalleryRow) -> str:
-        """Gap of a run to the limit, in percent of the gain of the limit over the idle robot."""
-        limit = self.limits.get(row.robot, {})
-        if "limit" not in limit or row.chosen_return is None:
+    def _gap(self, rows: Sequence[GalleryRow]) -> str:
+        """Gap of the worst run to the limit, in percent of the gain of the limit over the idle robot."""
+        limit = self.limits.get(rows[0].robot, {})
+        returns = [row.chosen_return for row in rows if row.chosen_return is not None]
+        if "limit" not in limit or not returns:
             return NONE
-        percent = percent_of_gain(limit["limit"] - row.chosen_return, limit["limit"], limit["idle_return"])
+        percent = percent_of_gain(limit["limit"] - min(returns), limit["limit"], limit["idle_return"])
         return NONE if percent is None else f"{percent:.1f}"
-
-
-def _list(texts: Iterable[str]) -> str:
-    return ", ".join(texts)
 
 
 def _same_starts(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> bool:

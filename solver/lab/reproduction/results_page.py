@@ -13,7 +13,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,7 +23,7 @@ from modelgen.artifact.manifest import typed
 from solver.errors import SolverError
 from solver.evaluation.plots import save_figure
 from solver.lab.baselines.settings import BaselineSettings
-from solver.lab.reproduction.experiments import PRESET, Plan
+from solver.lab.reproduction.experiments import PRESET, Plan, PlannedRun
 from solver.lab.reproduction.runs import Runs
 from solver.runs.folder import write_text
 
@@ -199,14 +199,17 @@ def _lengths(plan: Plan) -> list[str]:
 
 
 def _missing(plan: Plan, runs: Runs, known: set[tuple[str, str, int]]) -> list[str]:
-    """Lines on runs without a result. Methods and robots with the same missing seeds and reason share a line."""
+    """Lines on runs without a result."""
     failed = {(failure.training.robot, failure.training.settings) for failure in runs.failures}
+    found = (t for t in plan.trainings if t not in runs.folders and (t.method, t.robot, t.seed) not in known)
+    return missing((t, "failed" if (t.robot, t.settings) in failed else "not trained to the end") for t in found)
+
+
+def missing(trainings: Iterable[tuple[PlannedRun, str]]) -> list[str]:
+    """Lines on trainings without a result, with their reasons. Robots and methods with equal seeds share a line."""
     seeds: dict[tuple[str, str, str], list[str]] = {}
-    for training in plan.trainings:
-        key = (training.method, training.robot, training.seed)
-        if training not in runs.folders and key not in known:
-            why = "failed" if (training.robot, training.settings) in failed else "not trained to the end"
-            seeds.setdefault((training.robot, training.method, why), []).append(str(training.seed))
+    for training, why in trainings:
+        seeds.setdefault((training.robot, training.method, why), []).append(str(training.seed))
     methods: dict[tuple[str, str, str], list[str]] = {}
     for (robot, method, why), some in seeds.items():
         word = f"{'seed' if len(some) == 1 else 'seeds'} {', '.join(some)}"

@@ -53,7 +53,7 @@ def write_robustness(page: Page, runs: Runs, announce: Callable[[str], None]) ->
             page.show(
                 figure(result),
                 f"/{robot}-{result.plant}",
-                f"{robot}, {result.plant} plant: rewards and success over the mass",
+                f"{robot}, {result.plant} plant",
             )
         _masses(page, plants)
 
