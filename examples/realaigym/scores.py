@@ -51,18 +51,15 @@ def tables(folder: Path) -> str:
 
 
 def hardware(path: Path) -> list[str]:
-    """Markdown: one table a robot of the published scores on the real robots; none without the file."""
+    """Markdown: the published scores on the real robots, best sum first; none without the file."""
     if not path.is_file():
         return []
-    found = []
     boards = {robot: rows for robot, rows in json.loads(path.read_text(encoding="utf-8")).items() if robot != "source"}
-    for robot, rows in boards.items():
-        heads = list(next(iter(rows.values())))
-        lines = ["| policy, published | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(heads)]
-        ranked = sorted(rows.items(), key=lambda item: -item[1]["average"])
-        lines += [f"| {name} | " + " | ".join(f"{row[head]:.4g}" for head in heads) + " |" for name, row in ranked]
-        found.append("\n".join([f"### Real robot, {robot}", "", *lines]))
-    return found
+    averages = {policy: [rows[policy]["average"] for rows in boards.values()] for policy in next(iter(boards.values()))}
+    lines = ["| policy, average of its runs | " + " | ".join(boards) + " |", "|---|" + "---:|" * len(boards)]
+    for policy, row in sorted(averages.items(), key=lambda item: -sum(item[1])):
+        lines.append(f"| {policy} | " + " | ".join(f"{score:.3f}" for score in row) + " |")
+    return ["\n".join(["### Real robots, published", "", *lines])]
 
 
 def on_all_boards(robot: str, scored: dict[str, Seeds]) -> list[list[str]]:
@@ -89,7 +86,7 @@ def ours(name: str, board: str, results: Seeds) -> Row:
     """A row of ours; `name`: of the files without the seed. Draws and levels are those of the first seed's file."""
     scores = {seed: score_of(board, each) for seed, each in results.items()}
     first = next(iter(results.values()))
-    how = f"{'seeds' if len(scores) > 1 else 'seed'} {', '.join(f'{k}: {scores[k]:.3f}' for k in sorted(scores))}"
+    how = ", ".join(f"{scores[k]:.3f}" for k in sorted(scores))
     if board == "global":
         how += f"; {len(first['runs'])} draws"
     if board == "robust":
@@ -101,7 +98,7 @@ def ours(name: str, board: str, results: Seeds) -> Row:
 def table(rows: list[Row]) -> list[str]:
     """The lines of a table."""
     lines = [f"| {policy} | {score:.3f} | {how} |" for score, policy, how in sorted(rows, key=lambda row: -row[0])]
-    return ["| policy | score | how |", "|---|---:|---|", *lines]
+    return ["| policy | score | published, or each seed |", "|---|---:|---|", *lines]
 
 
 def page(text: str) -> str:

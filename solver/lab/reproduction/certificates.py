@@ -93,8 +93,8 @@ class Certificates:
         page.say(
             f"Made by `{self.command}`: `solver certify RUN FILE` with the file of the row, {EPISODES} independent "
             f"rollouts a seed. If none fails, at most {100 * PROBABILITY:g} % of rollouts fail, at confidence "
-            f"{CONFIDENCE:g}. A cell: worst return of a search, and failures. A star: the worst case of a seed is a "
-            "failure. In parentheses: the bound of Clopper and Pearson for the worst seed, if there are failures. A "
+            f"{CONFIDENCE:g}. A cell: worst return of a search; failures/rollouts. A star: the worst case of a seed is "
+            "a failure. In parentheses: the bound of Clopper and Pearson for the worst seed, if there are failures. A "
             "search is no proof. `certificates.json` has every seed."
         )
         names = [method.name for method in self.plan.methods] + [row.method for row in self.rows.values()]
@@ -122,7 +122,7 @@ class Certificates:
         failures = sum(row.failures for row in rows)
         bound = f" ({100 * max(row.failure_bound for row in rows):.1f} %)" if failures else ""
         worst = f"{min(row.worst_return for row in rows):.1f}{'' if all(row.worst_success for row in rows) else ' *'}"
-        return f"{worst}; {failures} of {len(rows) * EPISODES}{bound}"
+        return f"{worst}; {failures}/{len(rows) * EPISODES}{bound}"
 
 
 def specifications(robot: str, generated: str | None) -> Iterator[tuple[str, str]]:

@@ -28,6 +28,7 @@ from solver.runs.kinds import load_rollout_policy
 from solver.runs.shipped import commit, machine
 from solver.streams import EVALUATION_SEED
 
+ALGORITHMS = ("cfvi", "rfvi")
 GUESSES, SEED, STARTS = 24, 0, 5  # of the searches for the limits, as in `solver limit`
 
 
@@ -83,15 +84,15 @@ class Gallery:
         page.name = "gallery"
         rows = [self.rows[key] for key in sorted(self.rows)]
         page.say(
-            f"Made by `{self.command}`: `solver train ROBOT` with the row's `--algorithm` and every `--seed`, and "
-            f"{self.plan.budget.episodes} rollouts on the nominal robot. Success and return are means over the seeds. "
-            "Limit: mean of the best known returns from some starts, of `solver limit` and of the runs. Gap: limit "
-            "minus return from the same starts, in % of limit minus the return without input. Held: a state was held "
-            "at its limit. Gap and minutes are of the worst seed. `gallery.json` has every run."
+            f"Made by `{self.command}`: `solver train ROBOT --algorithm A --seed K`, {self.plan.budget.episodes} "
+            "rollouts on the nominal robot. Returns are means over the seeds. Limit: mean of the best known returns "
+            "from some starts, of `solver limit` and of the runs. Gap: limit minus return from the same starts, in % "
+            "of limit minus the return without input. Success, gap and minutes are of the worst run. Held: a state "
+            "was held at its limit. `gallery.json` has every run."
         )
-        header = ["robot", "algorithm", "success", "return", "limit", "gap, %", "minutes"]
-        groups = [list(some) for _, some in groupby(rows, lambda row: (row.robot, row.algorithm))]
-        page.table(header, [self._cells(group) for group in groups])
+        columns = (f"{algorithm}: {what}" for algorithm in ALGORITHMS for what in ("return", "gap, %"))
+        cells = [self._cells(list(some)) for _, some in groupby(rows, lambda row: row.robot)]
+        page.table(["robot", "success", *columns, "limit", "minutes"], cells)
         absent = [t for t in self.plan.trainings if (t.robot, t.settings.algorithm, t.seed) not in self.rows]
         if absent:
             page.say(*missing((training, "not trained to the end") for training in absent))
@@ -160,16 +161,15 @@ class Gallery:
         return find_limit(str(folder), {}, guesses, SEED, self.plan.generated, starts).results()
 
     def _cells(self, rows: Sequence[GalleryRow]) -> list[str]:
-        """Cells of a robot and algorithm."""
-        first, limit = rows[0], self.limits.get(rows[0].robot, {})
-        success, held = (
-            100 * fmean(rates) for rates in zip(*((row.success_rate, row.limit_rate) for row in rows), strict=True)
-        )
-        return [
-            *(first.robot, first.algorithm, f"{success:.0f} %{f', {held:.0f} % held' if held else ''}"),
-            *(f"{fmean(row.return_mean for row in rows):.2f}", f"{limit['limit']:.2f}" if "limit" in limit else NONE),
-            *(self._gap(rows), f"{max(row.minutes for row in rows):.1f}"),
-        ]
+        """Cells of a robot."""
+        limit, held = self.limits.get(rows[0].robot, {}), 100 * max(row.limit_rate for row in rows)
+        success = f"{100 * min(row.success_rate for row in rows):.0f} %"
+        cells = [rows[0].robot, success + (f", {held:.0f} % held" if held else "")]
+        for algorithm in ALGORITHMS:
+            some = [row for row in rows if row.algorithm == algorithm]
+            cells += [f"{fmean(row.return_mean for row in some):.2f}", self._gap(some)] if some else [NONE, NONE]
+        best = f"{limit['limit']:.2f}" if "limit" in limit else NONE
+        return [*cells, best, f"{max(row.minutes for row in rows):.1f}"]
 
     def _gap(self, rows: Sequence[GalleryRow]) -> str:
         """Gap of the worst run to the limit, in percent of the gain of the limit over the idle robot."""

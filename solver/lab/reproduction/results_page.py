@@ -173,10 +173,7 @@ def head(page: Page, runs: Runs, command: str, known: set[tuple[str, str, int]])
     count, theirs = len(plan.seeds), SEEDS
     less = f"**fewer than the paper's {theirs}**" if count < theirs else f"the paper has {theirs}"
     seeds = f"{count} {'seed' if count == 1 else 'seeds'} ({', '.join(map(str, plan.seeds))})"
-    page.say(
-        f"Made by `{command}`: {seeds}, {less}. Ours use the preset `{PRESET}`, whose admissible sets, networks and "
-        "look-ahead are not the authors'."
-    )
+    page.say(f"Made by `{command}`: {seeds}, {less}. Preset of our methods: `{PRESET}`.")
     lines = [*_lengths(plan), *_missing(plan, runs, known)]
     if lines:
         page.say(*lines)
@@ -190,12 +187,14 @@ def _lengths(plan: Plan) -> list[str]:
         if isinstance(s, BaselineSettings):
             robots = lengths.setdefault((s.algorithm, s.steps, s.hold, training.usual.steps), [])
             robots += [training.robot] if training.robot not in robots else []
-    return [
-        f"- {algorithm.upper()}: {steps:,} actions of "
-        f"{f'{hold} control periods' if hold else 'a quarter of the time scale'} on {', '.join(robots)}"
-        f"{f', **shorter than the {usual:,} of `solver baseline`**' if steps < usual else ''}."
-        for (algorithm, steps, hold, usual), robots in sorted(lengths.items())
-    ]
+    algorithms: dict[str, list[str]] = {}
+    for (algorithm, steps, hold, usual), robots in sorted(lengths.items()):
+        line = (
+            f"{steps:,} actions of {f'{hold} control periods' if hold else 'a quarter of the time scale'} on "
+            f"{', '.join(robots)}{f', **shorter than the {usual:,} of `solver baseline`**' if steps < usual else ''}."
+        )
+        algorithms.setdefault(line, []).append(algorithm.upper())
+    return [f"- {', '.join(names)}: {line}" for line, names in algorithms.items()]
 
 
 def _missing(plan: Plan, runs: Runs, known: set[tuple[str, str, int]]) -> list[str]:

@@ -165,7 +165,7 @@ def test_a_row_is_the_mean_over_the_seeds_of_the_training(tmp_path: Path) -> Non
         result = {"robot": "acrobot", "global": {"score_mean": score, "score_std": 0.01, "runs": [1, 2]}}
         (tmp_path / "scores" / f"acrobot-rfvi-seed{seed}-raw.json").write_text(json.dumps(result))
     text = imported("scores").tables(tmp_path)
-    how = "seeds 0: 0.400, 3: 0.800; 2 draws"
+    how = "0.400, 0.800; 2 draws"
     assert f"| **acrobot-rfvi-raw** | 0.600 | {how} |\n| theirs | 0.500 | published |" in text
 
 
