@@ -6,16 +6,15 @@
 A cell is a robot one of whose parameters is 0.8 or 1.2 times its nominal value: every parameter with bounds. A policy
 holds a cell if 95 % of the rollouts succeed. `measure` evaluates shipped policies, by default all that have no rows,
 and writes each as soon as it is finished. `figure` adds the tables that `benchmarks/family.py --points each=0.8,1.2`
-printed and docs/results/robustness.md keeps: families (told, and estimated from positions), and shipped policies
-without rows. Their header begins with `parameter, times`, and `solver train ROBOT` stands above them.
+printed, as rows of docs/results/data/cells.csv: families (told, and estimated from positions), and shipped policies
+without rows in cells.json.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib as mpl
@@ -30,7 +29,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).parents[1]
-ROWS, FAMILIES = ROOT / "docs/results/cells.json", ROOT / "docs/results/robustness.md"
+ROWS, FAMILIES = ROOT / "docs/results/cells.json", ROOT / "docs/results/data/cells.csv"
 PICTURE = ROOT / "docs/pictures/cells.png"
 FACTORS, HELD = (0.8, 1.2), 95.0  # of a nominal value; success in % that holds a cell
 METHODS = ("cFVI", "rFVI", "told", "estimated")
@@ -51,24 +50,6 @@ def measured(name: str, episodes: int) -> dict[str, list[float]]:
     return found
 
 
-def families(page: str) -> Iterator[tuple[str, str, float]]:
-    """Robot, way and success in % of every cell in the tables of a page."""
-    heading = re.compile(r"^#+ .*$", re.M)
-    for section in heading.split(page):
-        table = re.search(r"^\| parameter, times \|(.*)\|\n\|[-|]*\n((?:\|.*\n)+)", section, re.M)
-        if table is None:
-            continue
-        trained = re.search(r"^solver train (\w+)", section, re.M)
-        if trained is None:
-            raise ValueError(f"No `solver train ROBOT` stands above the table that begins {table[0][:60]!r}")
-        ways = [way.strip().removesuffix(", shipped") for way in table[1].split("|")]
-        for line in table[2].splitlines():
-            first, *cells = [cell.strip() for cell in line.strip("|").split("|")]
-            for way, cell in zip(ways, cells, strict=True):
-                if way in METHODS and first.split()[-1] in map(str, FACTORS):
-                    yield trained[1], way, float(cell.split(", ")[1].removesuffix(" %"))
-
-
 def read() -> Shares:
     """Success of every cell, by robot and method."""
     shares: Shares = {}
@@ -77,8 +58,10 @@ def read() -> Shares:
         column = next(each for each in METHODS if each.lower() == method)
         shares.setdefault(robot, {})[column] = [success for _, success in cells.values()]
     tables: Shares = {}
-    for robot, way, success in families(FAMILIES.read_text(encoding="utf-8")):
-        tables.setdefault(robot, {}).setdefault(way, []).append(success)
+    with FAMILIES.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            of_robot = tables.setdefault(row["robot"], {})
+            of_robot.setdefault(row["policy"], []).append(float(row["success_percent"]))
     return {robot: tables.get(robot, {}) | shares.get(robot, {}) for robot in sorted({*tables, *shares})}
 
 
@@ -104,10 +87,12 @@ def picture(shares: Shares) -> None:
 
 
 def table(shares: Shares) -> str:
-    """The same numbers as a table in Markdown."""
+    """Robots with a cell that is not held, as a table in Markdown."""
     lines = ["| robot | cells | " + " | ".join(METHODS) + " |", "|---|---" + "|---" * len(METHODS) + "|"]
     for robot, of in shares.items():
         cells = [f"{held(of[m]):.0f} %" if m in of else "" for m in METHODS]
+        if {*cells} <= {"", "100 %"}:
+            continue
         lines.append(f"| {robot} | {max(map(len, of.values()))} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

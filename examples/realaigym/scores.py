@@ -19,31 +19,19 @@ from typing import Any
 
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "realaigym.md"
 BEGIN, END = "<!-- made by examples/realaigym/scores.py -->", "<!-- end -->"
-Row = tuple[float, str, dict[str, float], str]  # score, policy, parts, how it was found
+Row = tuple[float, str, str]  # score, policy, how it was found
 Seeds = dict[int, dict[str, Any]]  # seed of the training -> what the scorer wrote
 BOARDS = {"global": "Global", "perf": "Performance", "robust": "Robustness"}
-PARTS = {
-    "perf": ("swingup_time", "energy", "tau_cost", "tau_smoothness", "velocity_cost"),
-    "robust": ("model", "measurement_noise", "u_noise", "u_responsiveness", "delay", "perturbation"),
-    "global": (),
-}
 
 
 def tables(folder: Path) -> str:
-    """Markdown: one table for each board and robot, best row first, ours in bold."""
+    """Markdown: policies on all boards, then a table for each board and robot, best row first, ours in bold."""
     published = json.loads((folder / "published.json").read_text(encoding="utf-8"))
     scored: dict[str, Seeds] = {}
     for path in sorted(folder.glob("scores/*.json")):
         before, seed, after = re.split(r"-seed(\d+)", path.stem)
         scored.setdefault(before + after, {})[int(seed)] = json.loads(path.read_text(encoding="utf-8"))
     found = []
-    for board, title in BOARDS.items():
-        for robot, boards in published.items():
-            rows: list[Row] = [(score, policy, {}, "published") for policy, score in boards[board].items()]
-            for name, seeds in scored.items():
-                results = {k: each[board] for k, each in seeds.items() if each["robot"] == robot and board in each}
-                rows += [ours(name, board, results)] if results else []
-            found.append("\n".join([f"### {title}, {robot}", "", *table(PARTS[board], rows)]))
     for robot, boards in published.items():
         if rows_of_all := on_all_boards(robot, scored):
             best = [f"{max(boards[board].values()):.3f}" for board in BOARDS]
@@ -52,22 +40,26 @@ def tables(folder: Path) -> str:
             lines = ["| " + " | ".join(cells) + " |" for cells in (heads, *rows_of_all)]
             lines.insert(1, "|---|" + "---:|" * len(BOARDS) + "---|")
             found.append("\n".join([f"### One policy on all boards, {robot}", "", *lines]))
+    for board, title in BOARDS.items():
+        for robot, boards in published.items():
+            rows: list[Row] = [(score, policy, "published") for policy, score in boards[board].items()]
+            for name, seeds in scored.items():
+                results = {k: each[board] for k, each in seeds.items() if each["robot"] == robot and board in each}
+                rows += [ours(name, board, results)] if results else []
+            found.append("\n".join([f"### {title}, {robot}", "", *table(rows)]))
     return "\n\n".join([*found, *hardware(folder / "hardware.json")])
 
 
 def hardware(path: Path) -> list[str]:
-    """Markdown: one table a robot of the published scores on the real robots; none without the file."""
+    """Markdown: the published scores on the real robots, best sum first; none without the file."""
     if not path.is_file():
         return []
-    found = []
     boards = {robot: rows for robot, rows in json.loads(path.read_text(encoding="utf-8")).items() if robot != "source"}
-    for robot, rows in boards.items():
-        heads = list(next(iter(rows.values())))
-        lines = ["| policy, published | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(heads)]
-        ranked = sorted(rows.items(), key=lambda item: -item[1]["average"])
-        lines += [f"| {name} | " + " | ".join(f"{row[head]:.4g}" for head in heads) + " |" for name, row in ranked]
-        found.append("\n".join([f"### Real robot, {robot}", "", *lines]))
-    return found
+    averages = {policy: [rows[policy]["average"] for rows in boards.values()] for policy in next(iter(boards.values()))}
+    lines = ["| policy, average of its runs | " + " | ".join(boards) + " |", "|---|" + "---:|" * len(boards)]
+    for policy, row in sorted(averages.items(), key=lambda item: -sum(item[1])):
+        lines.append(f"| {policy} | " + " | ".join(f"{score:.3f}" for score in row) + " |")
+    return ["\n".join(["### Real robots, published", "", *lines])]
 
 
 def on_all_boards(robot: str, scored: dict[str, Seeds]) -> list[list[str]]:
@@ -93,28 +85,20 @@ def score_of(board: str, result: dict[str, Any]) -> float:
 def ours(name: str, board: str, results: Seeds) -> Row:
     """A row of ours; `name`: of the files without the seed. Draws and levels are those of the first seed's file."""
     scores = {seed: score_of(board, each) for seed, each in results.items()}
-    parts = {part: mean(float(each[part]) for each in results.values()) for part in PARTS[board]}
     first = next(iter(results.values()))
-    how = "1 simulation"
+    how = ", ".join(f"{scores[k]:.3f}" for k in sorted(scores))
     if board == "global":
-        spread = mean(float(each["score_std"]) for each in results.values())
-        how = f"{len(first['runs'])} draws, standard deviation {spread:.3f}"
+        how += f"; {len(first['runs'])} draws"
     if board == "robust":
-        share = "all" if first["full"] else "a part"
-        how = f"{share}: {first['n_levels']} levels, {first['noise_reps']} and {first['pert_reps']} draws"
-    seeds = ", ".join(f"{seed}: {score:.3f}" for seed, score in sorted(scores.items()))
-    which = f"seeds {seeds}" if len(scores) > 1 else f"seed {next(iter(scores))}"
-    return mean(scores.values()), f"**{name}**", parts, f"{which}; {how}"
+        how += f"; model {mean(float(each['model']) for each in results.values()):.3f}"
+        how += "" if first["full"] else f", {first['n_levels']} levels"
+    return mean(scores.values()), f"**{name}**", how
 
 
-def table(parts: tuple[str, ...], rows: list[Row]) -> list[str]:
+def table(rows: list[Row]) -> list[str]:
     """The lines of a table."""
-    heads = ["policy", "score", *(part.replace("_", " ") for part in parts), "how"]
-    lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (1 + len(parts)) + "---|"]
-    for score, policy, values, how in sorted(rows, key=lambda row: -row[0]):
-        cells = [policy, f"{score:.3f}", *(f"{values[part]:.3g}" if part in values else "" for part in parts), how]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+    lines = [f"| {policy} | {score:.3f} | {how} |" for score, policy, how in sorted(rows, key=lambda row: -row[0])]
+    return ["| policy | score | published, or each seed |", "|---|---:|---|", *lines]
 
 
 def page(text: str) -> str:

@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 
 from solver.certification.certificate import prove
 from solver.certification.experiment import Experiment, episodes_for
@@ -92,12 +91,11 @@ class Certificates:
         page = Page(self.plan, self.out)
         page.name = "certificates"
         page.say(
-            f"Made by `{self.command}`. Every seed is certified by `solver certify RUN FILE` with the file of the row "
-            f"and {EPISODES} independent rollouts. If none fails, at most {100 * PROBABILITY:g} % of rollouts fail, "
-            f"at confidence {CONFIDENCE:g}. A cell holds the mean return over the seeds, the worst return of a search, "
-            "and the failures. A star: the worst case of a seed is a failure. In parentheses: the bound of Clopper and "
-            "Pearson for the worst seed, if there are failures. A search is no proof. `certificates.json` has every "
-            "seed."
+            f"Made by `{self.command}`: `solver certify RUN FILE` with the file of the row, {EPISODES} independent "
+            f"rollouts a seed. If none fails, at most {100 * PROBABILITY:g} % of rollouts fail, at confidence "
+            f"{CONFIDENCE:g}. A cell: worst return of a search; failures/rollouts. A star: the worst case of a seed is "
+            "a failure. In parentheses: the bound of Clopper and Pearson for the worst seed, if there are failures. A "
+            "search is no proof. `certificates.json` has every seed."
         )
         names = [method.name for method in self.plan.methods] + [row.method for row in self.rows.values()]
         methods = list(dict.fromkeys(names))
@@ -117,15 +115,14 @@ class Certificates:
         return self.out / "certificates" / f"{_name(robot, distribution)}.toml"
 
     def _cell(self, robot: str, distribution: str, method: str) -> str:
-        """Mean return, worst case, failures and bound over the seeds of a method."""
+        """Worst case, failures and bound over the seeds of a method."""
         rows = [row for key, row in self.rows.items() if key[:3] == (robot, distribution, method)]
         if not rows:
             return NONE
         failures = sum(row.failures for row in rows)
         bound = f" ({100 * max(row.failure_bound for row in rows):.1f} %)" if failures else ""
-        mean = f"{fmean(row.return_mean for row in rows):.1f}"
         worst = f"{min(row.worst_return for row in rows):.1f}{'' if all(row.worst_success for row in rows) else ' *'}"
-        return f"{mean}; {worst}; {failures} of {len(rows) * EPISODES}{bound}"
+        return f"{worst}; {failures}/{len(rows) * EPISODES}{bound}"
 
 
 def specifications(robot: str, generated: str | None) -> Iterator[tuple[str, str]]:

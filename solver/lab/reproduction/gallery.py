@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy as np
 
 from solver.errors import SolverError
 from solver.lab.reproduction.experiments import Plan, PlannedRun
-from solver.lab.reproduction.results_page import NONE, Page, read_rows
+from solver.lab.reproduction.results_page import NONE, Page, missing, read_rows
 from solver.lab.reproduction.runs import settings_hash
 from solver.oracles.limit import find_limit, percent_of_gain
 from solver.plants.outcome import rollouts, sample_starts, summary
@@ -28,6 +28,7 @@ from solver.runs.kinds import load_rollout_policy
 from solver.runs.shipped import commit, machine
 from solver.streams import EVALUATION_SEED
 
+ALGORITHMS = ("cfvi", "rfvi")
 GUESSES, SEED, STARTS = 24, 0, 5  # of the searches for the limits, as in `solver limit`
 
 
@@ -83,21 +84,18 @@ class Gallery:
         page.name = "gallery"
         rows = [self.rows[key] for key in sorted(self.rows)]
         page.say(
-            f"Made by `{self.command}`. Every run is `solver train ROBOT` with the row's `--algorithm` and `--seed`, "
-            f"evaluated by {self.plan.budget.episodes} rollouts on the nominal robot. Success and held are over the "
-            "rollouts of all seeds; other cells have one number a seed. Held: a state was held at its limit. "
-            "Limit: mean of the best known returns from some starts, of `solver limit` and of the runs. Idle: return "
-            "without input. Gap: limit minus return from the same starts, in % of limit - idle. `gallery.json` has "
-            "every run."
+            f"Made by `{self.command}`: `solver train ROBOT --algorithm A --seed K`, {self.plan.budget.episodes} "
+            "rollouts on the nominal robot. Returns are means over the seeds. Limit: mean of the best known returns "
+            "from some starts, of `solver limit` and of the runs. Gap: limit minus return from the same starts, in % "
+            "of limit minus the return without input. Success, gap and minutes are of the worst run. Held: a state "
+            "was held at its limit. `gallery.json` has every run."
         )
-        header = ["robot", "algorithm", "seeds", "success", "held", "return", "limit", "idle", "gap, %"]
-        groups = [list(some) for _, some in groupby(rows, lambda row: (row.robot, row.algorithm))]
-        page.table([*header, "minutes", "threads"], [self._cells(group) for group in groups])
-        missing = [t for t in self.plan.trainings if (t.robot, t.settings.algorithm, t.seed) not in self.rows]
-        if missing:
-            page.say(
-                *(f"- **Missing:** {t.robot}, {t.method}, seed {t.seed}: not trained to the end." for t in missing)
-            )
+        columns = (f"{algorithm}: {what}" for algorithm in ALGORITHMS for what in ("return", "gap, %"))
+        cells = [self._cells(list(some)) for _, some in groupby(rows, lambda row: row.robot)]
+        page.table(["robot", "success", *columns, "limit", "minutes"], cells)
+        absent = [t for t in self.plan.trainings if (t.robot, t.settings.algorithm, t.seed) not in self.rows]
+        if absent:
+            page.say(*missing((training, "not trained to the end") for training in absent))
         for row in filter(self._is_older, rows):
             self.announce(f"{', '.join(map(str, row.key))}: trained with other settings than today's")
         for robot, limit in sorted(self.limits.items()):
@@ -163,28 +161,24 @@ class Gallery:
         return find_limit(str(folder), {}, guesses, SEED, self.plan.generated, starts).results()
 
     def _cells(self, rows: Sequence[GalleryRow]) -> list[str]:
-        """Cells of a robot and algorithm."""
-        first, limit = rows[0], self.limits.get(rows[0].robot, {})
-        ends = [f"{limit[name]:.2f}" if name in limit else NONE for name in ("limit", "idle_return")]
-        rates = (fmean(row.success_rate for row in rows), fmean(row.limit_rate for row in rows))
-        return [
-            *(first.robot, first.algorithm, _list(str(row.seed) for row in rows)),
-            *(f"{100 * rate:.0f} %" for rate in rates),
-            *(_list(f"{row.return_mean:.2f}" for row in rows), *ends, _list(map(self._gap, rows))),
-            *(_list(f"{row.minutes:.1f}" for row in rows), _list(str(row.threads) for row in rows)),
-        ]
+        """Cells of a robot."""
+        limit, held = self.limits.get(rows[0].robot, {}), 100 * max(row.limit_rate for row in rows)
+        success = f"{100 * min(row.success_rate for row in rows):.0f} %"
+        cells = [rows[0].robot, success + (f", {held:.0f} % held" if held else "")]
+        for algorithm in ALGORITHMS:
+            some = [row for row in rows if row.algorithm == algorithm]
+            cells += [f"{fmean(row.return_mean for row in some):.2f}", self._gap(some)] if some else [NONE, NONE]
+        best = f"{limit['limit']:.2f}" if "limit" in limit else NONE
+        return [*cells, best, f"{max(row.minutes for row in rows):.1f}"]
 
-    def _gap(self, row: GalleryRow) -> str:
-        """Gap of a run to the limit, in percent of the gain of the limit over the idle robot."""
-        limit = self.limits.get(row.robot, {})
-        if "limit" not in limit or row.chosen_return is None:
+    def _gap(self, rows: Sequence[GalleryRow]) -> str:
+        """Gap of the worst run to the limit, in percent of the gain of the limit over the idle robot."""
+        limit = self.limits.get(rows[0].robot, {})
+        returns = [row.chosen_return for row in rows if row.chosen_return is not None]
+        if "limit" not in limit or not returns:
             return NONE
-        percent = percent_of_gain(limit["limit"] - row.chosen_return, limit["limit"], limit["idle_return"])
+        percent = percent_of_gain(limit["limit"] - min(returns), limit["limit"], limit["idle_return"])
         return NONE if percent is None else f"{percent:.1f}"
-
-
-def _list(texts: Iterable[str]) -> str:
-    return ", ".join(texts)
 
 
 def _same_starts(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> bool:

@@ -10,8 +10,10 @@ it is made again. A later call also keeps rows of the JSON file, so that a table
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +23,7 @@ from modelgen.artifact.manifest import typed
 from solver.errors import SolverError
 from solver.evaluation.plots import save_figure
 from solver.lab.baselines.settings import BaselineSettings
-from solver.lab.reproduction.experiments import PRESET, Plan
+from solver.lab.reproduction.experiments import PRESET, Plan, PlannedRun
 from solver.lab.reproduction.runs import Runs
 from solver.runs.folder import write_text
 
@@ -73,6 +75,12 @@ CHECKPOINTS: dict[str, dict[float, tuple[float, float | None]]] = {
     "cFVI": {0.5: (-18.6, None), 1.0: (-31.0, 100), 1.3: (-45.6, None), 1.5: (-49.2, 83)},
     "rFVI": {0.5: (-20.7, None), 1.0: (-33.7, 100), 1.3: (-39.2, None), 1.5: (-48.4, 100)},
 }
+
+
+def cell(mean: float, success: float | None) -> str:
+    """Mean return, with the success rate in % if it is not 100."""
+    known = NONE if success is None else f"{success:.3g} %"
+    return f"{mean:.1f}" if success == 100 else f"{mean:.1f} ({known})"
 
 
 def returns(method: str, robot: str) -> tuple[float, float, float] | None:
@@ -127,6 +135,11 @@ class Page:
         self.files.append(path)
         self.say(f"![{caption}]({path.relative_to(self.out).as_posix()})")
 
+    def data(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Write a table as the CSV file of the section."""
+        csv.writer(text := io.StringIO(), lineterminator="\n").writerows([header, *rows])
+        self.keep(text.getvalue(), ".csv")
+
     def keep(self, content: Any, suffix: str) -> None:
         """Write another file with the name of the page and a suffix: a text, or data as JSON."""
         path = self.out / f"{self.name}{suffix}"
@@ -160,10 +173,7 @@ def head(page: Page, runs: Runs, command: str, known: set[tuple[str, str, int]])
     count, theirs = len(plan.seeds), SEEDS
     less = f"**fewer than the paper's {theirs}**" if count < theirs else f"the paper has {theirs}"
     seeds = f"{count} {'seed' if count == 1 else 'seeds'} ({', '.join(map(str, plan.seeds))})"
-    page.say(
-        f"Made by `{command}`: {seeds}, {less}. Our methods use the preset `{PRESET}`. Its admissible sets, networks "
-        "and look-ahead are not the authors'."
-    )
+    page.say(f"Made by `{command}`: {seeds}, {less}. Preset of our methods: `{PRESET}`.")
     lines = [*_lengths(plan), *_missing(plan, runs, known)]
     if lines:
         page.say(*lines)
@@ -177,30 +187,36 @@ def _lengths(plan: Plan) -> list[str]:
         if isinstance(s, BaselineSettings):
             robots = lengths.setdefault((s.algorithm, s.steps, s.hold, training.usual.steps), [])
             robots += [training.robot] if training.robot not in robots else []
-    return [
-        f"- {algorithm.upper()}: {steps:,} actions of "
-        f"{f'{hold} control periods' if hold else 'a quarter of the time scale'} on {', '.join(robots)}"
-        f"{f', **shorter than the {usual:,} of `solver baseline`**' if steps < usual else ''}."
-        for (algorithm, steps, hold, usual), robots in sorted(lengths.items())
-    ]
+    algorithms: dict[str, list[str]] = {}
+    for (algorithm, steps, hold, usual), robots in sorted(lengths.items()):
+        line = (
+            f"{steps:,} actions of {f'{hold} control periods' if hold else 'a quarter of the time scale'} on "
+            f"{', '.join(robots)}{f', **shorter than the {usual:,} of `solver baseline`**' if steps < usual else ''}."
+        )
+        algorithms.setdefault(line, []).append(algorithm.upper())
+    return [f"- {', '.join(names)}: {line}" for line, names in algorithms.items()]
 
 
 def _missing(plan: Plan, runs: Runs, known: set[tuple[str, str, int]]) -> list[str]:
-    """Lines on runs without a result. Methods with the same missing seeds and reason share a line."""
+    """Lines on runs without a result."""
     failed = {(failure.training.robot, failure.training.settings) for failure in runs.failures}
+    found = (t for t in plan.trainings if t not in runs.folders and (t.method, t.robot, t.seed) not in known)
+    return missing((t, "failed" if (t.robot, t.settings) in failed else "not trained to the end") for t in found)
+
+
+def missing(trainings: Iterable[tuple[PlannedRun, str]]) -> list[str]:
+    """Lines on trainings without a result, with their reasons. Robots and methods with equal seeds share a line."""
     seeds: dict[tuple[str, str, str], list[str]] = {}
-    for training in plan.trainings:
-        key = (training.method, training.robot, training.seed)
-        if training not in runs.folders and key not in known:
-            why = "failed" if (training.robot, training.settings) in failed else "not trained to the end"
-            seeds.setdefault((training.robot, training.method, why), []).append(str(training.seed))
+    for training, why in trainings:
+        seeds.setdefault((training.robot, training.method, why), []).append(str(training.seed))
     methods: dict[tuple[str, str, str], list[str]] = {}
     for (robot, method, why), some in seeds.items():
         word = f"{'seed' if len(some) == 1 else 'seeds'} {', '.join(some)}"
         methods.setdefault((robot, word, why), []).append(method)
-    return [
-        f"- **Missing:** {robot}, {word}, {why}: {'; '.join(names)}." for (robot, word, why), names in methods.items()
-    ]
+    robots: dict[str, list[str]] = {}
+    for (robot, word, why), names in methods.items():
+        robots.setdefault(f"{word}, {why}: {'; '.join(names)}", []).append(robot)
+    return [f"- **Missing:** {', '.join(names)}, {rest}." for rest, names in robots.items()]
 
 
 def read_known(path: Path, read: Callable[[Any], Content]) -> Content | None:

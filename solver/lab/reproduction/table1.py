@@ -10,14 +10,14 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
 
 from solver.lab.reproduction import results_page
 from solver.lab.reproduction.experiments import Plan
-from solver.lab.reproduction.results_page import NONE, Page, read_rows
+from solver.lab.reproduction.results_page import NONE, Page, cell, read_rows
 from solver.lab.reproduction.runs import Runs, settings_hash
 from solver.plants import PlantName, make_plant
 from solver.plants.outcome import rollouts, sample_starts
@@ -65,13 +65,13 @@ def trained(rows: Mapping[tuple[str, str, str], TableRow]) -> set[tuple[str, str
 
 
 def write_table1(page: Page, runs: Runs, announce: Callable[[str], None]) -> None:
-    """Write one table a robot: RK4, the paper's integrator, and the paper's figures."""
+    """Write a table of mean returns: RK4, the paper's integrator, and the paper's figures. A CSV file has the rest."""
     plan = page.plan
     page.say(
-        f"Undiscounted returns of {plan.budget.episodes} rollouts of every seed from the task's starts. ± is 1.96 "
-        "standard deviations over all rollouts of all seeds. Every run is trained under RK4. Compare the paper's "
-        "figures with Euler only: this is the paper's integrator, which adds energy. The limit is the best return of "
-        "trajectory optimisation from exactly downward. The gap is the limit minus the return."
+        f"Mean undiscounted returns of {plan.budget.episodes} rollouts of every seed from the task's starts, with the "
+        "success rate if it is not 100 %. Every run is trained under RK4. Compare the paper's figures with Euler only: "
+        f"this is the paper's integrator, which adds energy. The best known motion is of trajectory optimisation from "
+        f"exactly downward. `{page.name}.csv` has spreads, seeds, rewards, and gaps to that motion."
     )
     rows, now = known_rows(page), {(t.method, t.robot): settings_hash(t.run) for t in plan.trainings}
     for robot in plan.robots:
@@ -85,16 +85,23 @@ def write_table1(page: Page, runs: Runs, announce: Callable[[str], None]) -> Non
                 rows[key] = measured
             if key in rows and rows[key].settings != settings:
                 announce(f"{method.name}, {robot}, {plant}: trained with other settings than today's")
-        limit = results_page.LIMITS["nominal"].get(robot, math.nan)
-        page.say(f"### {robot}{f', limit {limit:.1f}' if math.isfinite(limit) else ''}")
-        columns = ["RK4: return", "success", "gap", "mean return of each seed"]
-        columns += [
-            name for kind in ("Euler: return", "success", "state reward", "action reward") for name in (kind, "paper")
-        ]
-        names = [method.name for method in plan.methods if (method.name, robot) in now]
-        page.table(
-            ["", *columns], [[name, *_own(rows, name, robot, limit), *_euler(rows, name, robot)] for name in names]
-        )
+    names = [method.name for method in plan.methods if any(method.name == key[2] for key in rows)]
+    header = [head for robot in plan.robots for head in (f"{robot}: RK4", "Euler", "paper")]
+    table = [[name, *chain.from_iterable(_short(rows, name, robot) for robot in plan.robots)] for name in names]
+    page.table(["", *header], [["best known motion", *chain.from_iterable(map(_best, plan.robots))], *table])
+    limits = {robot: results_page.LIMITS["nominal"].get(robot, math.nan) for robot in plan.robots}
+    columns = ["RK4: return", "success", "gap", "mean return of each seed"]
+    columns += [
+        f"Euler: {kind}{who}"
+        for kind in ("return", "success", "state reward", "action reward")
+        for who in ("", ", paper")
+    ]
+    cells = [
+        [robot, name, *_own(rows, name, robot, limits[robot]), *_euler(rows, name, robot)]
+        for robot, name in product(plan.robots, names)
+        if (name, robot) in now
+    ]
+    page.data(["robot", "method", *columns], cells)
     content = {"rows": [dataclasses.asdict(rows[key]) for key in sorted(rows)]}
     page.keep(content, ".json")
 
@@ -128,6 +135,20 @@ def _spread(values: np.ndarray) -> Spread:
 def pair(mean: float, deviation: float | None) -> str:
     """Mean with its spread, as text."""
     return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f}"
+
+
+def _short(rows: Mapping[tuple[str, str, str], TableRow], method: str, robot: str) -> list[str]:
+    """Returns of a method under RK4 and under Euler, and the paper's."""
+    own = [rows.get((robot, plant, method)) for plant in PLANTS]
+    printed = results_page.returns(method, robot)
+    measured = [cell(row.total[0], 100 * row.success) if row else NONE for row in own]
+    return [*measured, cell(printed[0], printed[2]) if printed else NONE]
+
+
+def _best(robot: str) -> list[str]:
+    """Returns of the best known motion under RK4 and under Euler, and no figure of the paper."""
+    limits = (results_page.LIMITS[plant].get(robot) for plant in PLANTS)
+    return [*(NONE if limit is None else f"{limit:.1f}" for limit in limits), NONE]
 
 
 def _own(rows: Mapping[tuple[str, str, str], TableRow], method: str, robot: str, limit: float) -> list[str]:
