@@ -197,7 +197,7 @@ def test_baseline_is_trained_resumed_and_reused(tmp_path: Path) -> None:
     carry_out(Options("table1", runs=tmp_path / "runs", out=tmp_path, report_only=True), mine)
     text = (tmp_path / "paper.md").read_text()
     assert "SAC: 240 actions of 25 control periods on pendulum, **shorter than the 200,000" in text
-    assert re.search(r"\| SAC-N UDR \| .* \| -[\d.]+ ± [\d.]+ \| -32.9 ± 0.6 \|", text)
+    assert re.search(r"\| SAC-N UDR \| -[\d.]+[^|]* \| -[\d.]+[^|]* \| -32.9 \|", text)
     assert run_plan(plan, tmp_path / "runs", 1, quiet, command=NEVER).trained == 0
 
 
