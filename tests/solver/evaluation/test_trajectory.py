@@ -94,6 +94,11 @@ def test_what_is_not_possible_is_refused(x0: Any, seconds: Any, said: str) -> No
         solver.simulate("pendulum-rfvi", x0, seconds)
 
 
+def test_a_quaternion_of_zero_is_no_start() -> None:
+    with pytest.raises(SolverError, match="quaternion of `attitude` in x0 is zero, which is no rotation"):
+        solver.simulate(lambda x: np.zeros((len(x), 3)), {"attitude_qw": 0.0}, 0.2, robot="satellite")
+
+
 @pytest.mark.slow
 def test_runs_policies_and_functions_are_evaluated_alike(finished_run: Path, short: str) -> None:
     run, heavier = solver.load(finished_run), {"mass": 1.3}
