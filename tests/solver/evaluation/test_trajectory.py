@@ -201,9 +201,10 @@ def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
 @pytest.mark.slow
 def test_a_rollout_with_estimates_starts_where_one_without_does(trained_family: Callable[[str], Path]) -> None:
     """The reference moves the target, at which the state is that nobody names."""
-    run, words = trained_family("lean"), {"parameters": {"lean": 0.3, "mass": 1.2}, "observer": True, "seconds": 0.1}
+    run = trained_family("lean")
+    words: dict[str, Any] = {"parameters": {"lean": 0.3, "mass": 1.2}, "observer": True, "seconds": 0.1}
     for x0 in ({"angle_rate": 0.5}, None):
         plain = solver.simulate(run, x0, **words)
         told = solver.simulate(run, x0, **words, estimate=["told"])
         np.testing.assert_allclose(told.x[0], plain.x[0], atol=1e-6)
-    np.testing.assert_allclose(solver.simulate(run, {"angle_rate": 0.5}, **words).x[0], [0.3, 0.5], atol=1e-6)
+    np.testing.assert_allclose(solver.simulate(run, {"angle_rate": 0.5}, **words).x[0], np.array([0.3, 0.5]), atol=1e-6)
