@@ -19,6 +19,7 @@ from solver.evaluation.evaluation import Circumstances, require_seconds, roll_ou
 from solver.evaluation.source import source_of
 from solver.plants import PlantName
 from solver.plants.outcome import Rollouts
+from solver.policy import NO_ROTATION
 from solver.problem.parameters import Change
 from solver.problem.problem import Problem
 
@@ -150,5 +151,8 @@ def _state(problem: Problem, x0: ArrayLike | Mapping[str, float] | None, believe
     ]
     if beyond:
         raise SolverError(f"x0 has {', '.join(beyond)} beyond the limit of the robot; give a state within its limits")
+    for rotation in problem.geometry.rotations:
+        if not float(x[rotation.quaternion].norm()) > NO_ROTATION:
+            raise SolverError(f"the quaternion of `{rotation.name}` in x0 is zero, which is no rotation")
     problem.geometry.normalise(x[None])
     return x

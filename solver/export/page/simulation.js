@@ -45,7 +45,7 @@ function makeSimulation(robot, facts, rules, run) {
     const now = `${Boolean(knows)} ${Boolean(finds)} ${theta}`;
     if (!tell || now === known) return;
     known = now;
-    tell(Object.fromEntries(run.told.context.filter(({ name }) => (knows && !finds) || refers(name)).map(({ name, place }) => [name, theta[place]])));
+    tellOf(theta, (name) => (knows && !finds) || refers(name));
     priced = [...nominal];
     for (const { place } of run.told.context) priced[place] = theta[place];
     target.splice(0, n, ...targetOf(theta));
@@ -75,7 +75,11 @@ function makeSimulation(robot, facts, rules, run) {
     first.forEach((value, i) => { if (!observer.estimated.includes(i)) observer.parameters[i] = value; });
     observer.estimate(encoded(counts), seen);
     observer.upright(seen);
-    if (tell) tell(Object.fromEntries(run.told.context.map(({ name, place }) => [name, observer.parameters[place]])));
+    if (tell) tellOf(observer.parameters);
+  }
+  // Tells the policy those of theta that it can be told and that are chosen.
+  function tellOf(theta, chosen = () => true) {
+    tell(Object.fromEntries(run.told.context.filter(({ name }) => chosen(name)).map(({ name, place }) => [name, theta[place]])));
   }
   // Whole counts of the positions in `seen`: of a rotation, of the entries of its vector.
   function encoded(counts) {
@@ -197,6 +201,7 @@ function makeSimulation(robot, facts, rules, run) {
     if (finds) {
       observer.compensate(u, ofPolicy());
       observer.sent(u);
+      if (tell) tellOf(conditions.theta); // the cost is measured from the trim of the robot, and not of its estimate
       paid = costOf(u);
     }
     all.result -= paid * period;

@@ -176,7 +176,7 @@ def _tune(
             started = time.perf_counter()
             parts = propose(np.random.default_rng([s.seed, number]))
             found = summary(rollouts(problem, make(problem, parts), selection))
-            reached = (found["success_rate"], found["return_mean"])
+            reached = (found["success_rate"], float(np.nan_to_num(found["return_mean"], nan=-np.inf)))
             if not best or reached > tuple(best["reached"]):
                 best = {"reached": reached, "try": number, "parts": parts}
             row = {"steps": number + 1.0, "seconds": time.perf_counter() - started, "kept": float(best["try"])}

@@ -94,6 +94,11 @@ def test_what_is_not_possible_is_refused(x0: Any, seconds: Any, said: str) -> No
         solver.simulate("pendulum-rfvi", x0, seconds)
 
 
+def test_a_quaternion_of_zero_is_no_start() -> None:
+    with pytest.raises(SolverError, match="quaternion of `attitude` in x0 is zero, which is no rotation"):
+        solver.simulate(lambda x: np.zeros((len(x), 3)), {"attitude_qw": 0.0}, 0.2, robot="satellite")
+
+
 @pytest.mark.slow
 def test_runs_policies_and_functions_are_evaluated_alike(finished_run: Path, short: str) -> None:
     run, heavier = solver.load(finished_run), {"mass": 1.3}
@@ -196,9 +201,10 @@ def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
 @pytest.mark.slow
 def test_a_rollout_with_estimates_starts_where_one_without_does(trained_family: Callable[[str], Path]) -> None:
     """The reference moves the target, at which the state is that nobody names."""
-    run, words = trained_family("lean"), {"parameters": {"lean": 0.3, "mass": 1.2}, "observer": True, "seconds": 0.1}
+    run = trained_family("lean")
+    words: dict[str, Any] = {"parameters": {"lean": 0.3, "mass": 1.2}, "observer": True, "seconds": 0.1}
     for x0 in ({"angle_rate": 0.5}, None):
         plain = solver.simulate(run, x0, **words)
         told = solver.simulate(run, x0, **words, estimate=["told"])
         np.testing.assert_allclose(told.x[0], plain.x[0], atol=1e-6)
-    np.testing.assert_allclose(solver.simulate(run, {"angle_rate": 0.5}, **words).x[0], [0.3, 0.5], atol=1e-6)
+    np.testing.assert_allclose(solver.simulate(run, {"angle_rate": 0.5}, **words).x[0], np.array([0.3, 0.5]), atol=1e-6)

@@ -26,6 +26,7 @@ from solver.plants.harsh import Harsh, Harshness, noise_of
 from solver.plants.outcome import controller, rollouts, succeeded
 from solver.plants.plant import Nominal
 from solver.problem.context import Given
+from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.training.settings import Settings
@@ -210,7 +211,8 @@ def test_an_estimate_beyond_the_told_range_shifts_the_input_on_a_page(mass: floa
     theta = problem.theta.clone()
     theta[:2] = torch.tensor([mass, 0.3])
     assert problem.robot.parameter_names[:2] == ("mass", "lean")
-    script.eval(f"conditions.theta = {theta.tolist()}; simulation.reset([0.35, 0], conditions)")
+    true = torch.where(torch.arange(len(theta)) == 0, 1.0, theta)
+    script.eval(f"conditions.theta = {true.tolist()}; simulation.reset([0.35, 0], conditions)")
     script.eval(f"simulation.observer.parameters[0] = {mass}; simulation.step(conditions)")
     counts = usual_counts(problem)
     observer = Observer(problem, make_sensing(problem, counts), [0])
@@ -221,6 +223,10 @@ def test_an_estimate_beyond_the_told_range_shifts_the_input_on_a_page(mass: floa
     expected = observer.compensate(u)
     assert json.loads(script.eval("JSON.stringify([...simulation.u])")) == pytest.approx(expected[0].tolist(), abs=1e-3)
     assert (float((expected - u).abs()) > 0.1) == (mass != 1.0)
+    rows = problem.told(torch.tensor([[0.35, 0.0]]), true)
+    paid = problem.cost_at(rows).cost(expected) * problem.control_step  # from the trim of the robot, as in `rollouts`
+    paid += integrate_period(problem, rows[:, :2], expected, true[None]).state_cost
+    assert script.eval("simulation.result") == pytest.approx(-float(paid), rel=1e-3)
 
 
 def test_page_is_one_file_without_links(finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

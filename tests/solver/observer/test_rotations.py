@@ -209,14 +209,14 @@ def test_a_satellite_with_a_linear_regulator_rests_with_observer_delay_and_noise
 
 def test_the_mean_innovation_counts_three_errors_of_a_rotation(load: Load) -> None:
     """And not the four entries of its quaternion: it is 1 where the model is right."""
-    problem, expected = Problem(load("satellite")), 0.0
+    problem, expected = Problem(load("satellite")), torch.zeros(4).double()
     plant = Harsh(problem, Harshness(encoder=1.0))
     starts = problem.confine(0.3 * problem.sample_domain(4, torch.Generator().manual_seed(0)))
     result = rollouts(problem, without_input(problem), starts, plant, seconds=0.5, observed=True)
     observer, simulation = Observer(problem, plant.sensing), plant.begin(starts)
     for _ in range(len(result.u)):
         u = without_input(problem)(observer.estimate(simulation.measured[:, :4]))[0]
-        expected += observer.normalised_innovation / (3 * len(result.u))
+        expected = expected + observer.normalised_innovation / (3 * len(result.u))
         observer.sent(u := observer.compensate(u))
         simulation.step(u)
     torch.testing.assert_close(result.innovation, expected.float(), rtol=1e-3, atol=0.0)

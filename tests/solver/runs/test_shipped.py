@@ -207,7 +207,7 @@ def test_shipped_policies_load_and_are_small() -> None:
 
 
 def test_refusals_name_a_shipped_policy_and_no_path(tmp_path: Path) -> None:
-    told = {"told": {"mass": 1.2}}
+    told: dict[str, Any] = {"told": {"mass": 1.2}}
     with pytest.raises(SolverError, match=f"^the policy of {NAME} cannot be told mass"):
         solver.load(NAME).export(tmp_path, "c", **told)
     with pytest.raises(SolverError, match=f"^the policy of {NAME} cannot be told mass"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from solver.local.linearization import linearization
 from solver.oracles.trajectory import PlannedMotion
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
+from solver.runs.folder import load_checkpoint
 from solver.runs.kinds import load_rollout_policy
 
 pytestmark = pytest.mark.slow
@@ -176,6 +178,17 @@ def test_a_run_is_tuned_resumed_and_evaluated(
     description = tmp_path / "edited" / classical.CLASSICAL
     description.write_text(description.read_text().replace('"seed": 0', '"seed": 1'))
     assert main(["evaluate", str(tmp_path / "edited")]) == 2
+
+
+def test_a_try_whose_rollouts_are_not_finite_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No return is larger than NaN."""
+    returns = iter([math.nan, -1.0, -50.0, -1.0])  # of both tries: where it is chosen, and where it is evaluated
+    judged = {"success_rate": 0.0}
+    monkeypatch.setattr(classical, "summary", lambda _: judged | {"return_mean": next(returns)})
+    robot = load_robot("pendulum", "cpu", None)
+    run = classical.describe(robot, None, "energy", tries=2, episodes=1)
+    classical.start(run, tmp_path / "run", lambda _: None, robot)
+    assert load_checkpoint(tmp_path / "run", ("best",))["best"]["try"] == 1
 
 
 @pytest.mark.parametrize(
