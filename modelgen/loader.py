@@ -6,8 +6,7 @@ import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from math import isfinite
-from numbers import Real
+from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -96,17 +95,21 @@ class CompiledRobot:
 
         Raises ModelError for another number of them, and for one that is not finite.
         """
-        if len(values) != len(self.parameter_names):
+        try:
+            given = [float(value) for value in values]
+        except (TypeError, ValueError):
+            given = [nan]
+        if not all(map(isfinite, given)):
+            raise ModelError(f"the parameters of `{self.name}` are {values!r}; give finite numbers.")
+        if len(given) != len(self.parameter_names):
             raise ModelError(
-                f"{len(values)} parameters were given, but `{self.name}` has {len(self.parameter_names)}: "
+                f"{len(given)} parameters were given, but `{self.name}` has {len(self.parameter_names)}: "
                 f"{', '.join(self.parameter_names)}."
             )
-        if not all(isinstance(value, Real) and isfinite(value) for value in values):
-            raise ModelError(f"the parameters of `{self.name}` are {values!r}; give finite numbers.")
         robot = copy.copy(self)
         robot.__dict__.pop("drawing", None)
         robot.__dict__.pop("_mechanics", None)
-        robot.metadata = self.metadata.with_nominal(values)
+        robot.metadata = self.metadata.with_nominal(given)
         nominal = [parameter.value for parameter in robot.metadata.parameters]
         robot._kernels = self._kernels.with_nominal(nominal)
         robot.nominal_parameters = robot._kernels.constant(nominal)
