@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import isfinite
@@ -93,20 +93,18 @@ class CompiledRobot:
         """The same robot with other nominal parameters (p,), identified ones for example; its hash stays.
 
         References among them move the target and the starts of the task.
-
         Raises ModelError for another number of them, and for one that is not finite.
         """
-        if len(values) != len(self.parameter_names):
-            raise ModelError(
-                f"{len(values)} parameters were given, but `{self.name}` has {len(self.parameter_names)}: "
-                f"{', '.join(self.parameter_names)}."
-            )
-        if not all(isinstance(value, Real) and isfinite(value) for value in values):
+        given = list(values) if isinstance(values, Iterable) else [values]
+        if not all(isinstance(value, Real) and isfinite(value) for value in given):
             raise ModelError(f"the parameters of `{self.name}` are {values!r}; give finite numbers.")
+        if len(given) != len(self.parameter_names):
+            known = f"{len(self.parameter_names)}: {', '.join(self.parameter_names)}"
+            raise ModelError(f"{len(given)} parameters were given, but `{self.name}` has {known}.")
         robot = copy.copy(self)
         robot.__dict__.pop("drawing", None)
         robot.__dict__.pop("_mechanics", None)
-        robot.metadata = self.metadata.with_nominal(values)
+        robot.metadata = self.metadata.with_nominal(given)
         nominal = [parameter.value for parameter in robot.metadata.parameters]
         robot._kernels = self._kernels.with_nominal(nominal)
         robot.nominal_parameters = robot._kernels.constant(nominal)

@@ -56,12 +56,15 @@ def leaning(robot: CompiledRobot) -> Array:
 
 
 def rollout(robot: CompiledRobot, start: Array, inputs: Mapping[str, Signal], seconds: float) -> Array:
-    """States (frames, n) at nominal parameters, by the classical Runge-Kutta method at the simulation rate.
+    """States (frames, n) at nominal parameters, by the classical Runge-Kutta method.
+
+    Its steps are at most those of the simulation rate, and those that `modelgen build` found to be short enough.
 
     Quaternions are scaled to length one, also those of the start.
     robot: of a backend that takes NumPy arrays. Raises ModelError if the motion does not stay finite.
     """
-    steps = max(1, round(robot.metadata.task.simulation_rate / FRAMES))
+    task = robot.metadata.task
+    steps = math.ceil(max(task.simulation_rate, task.control_rate * task.integration_steps) / FRAMES)
     step = 1 / FRAMES / steps
     signals = [inputs.get(name, Signal(0.0)) for name in robot.input_names]
 

@@ -85,7 +85,7 @@ class Forces(Declarations):
         gap = one - self._check.term(ratio, "ratio", "", ratio_unit) * other
         if one == other:
             raise mistake(f"{one} is coupled with itself; name two coordinates.")
-        hardness = self._check.term(stiffness, "stiffness", "q", per("J", span, 2))
+        hardness = self._check.coefficient(stiffness, "stiffness", "q", per("J", span, 2))
         loss = self._check.coefficient(damping, "damping coefficient", "q", per("J s", span, 2))
         self.potential.append(Energy(hardness * gap**2 / 2, elastic=True))
         if loss != 0:
@@ -102,7 +102,7 @@ class Forces(Declarations):
         """
         along, span = self._check.along(displacement)
         lower, upper = _stop_positions(self._check, limit, span)
-        hardness = self._check.term(stiffness, "stiffness", "", per("J", span, 2))
+        hardness = self._check.coefficient(stiffness, "stiffness", "", per("J", span, 2))
         loss = self._check.coefficient(damping, "damping coefficient", "", per("J s", span, 2))
         bend = self._check.coefficient(width, "width", "", span, zero=False)
         least = NARROWEST_STOP * float(self._check.nominal(upper - lower))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from math import inf
 
 from sympy import Abs, Add, Expr, Float, Function, Max, Min, Mul, Pow, S, Symbol, atan2, exp, sign
@@ -21,6 +22,7 @@ from modelgen.statement.joints import RATE_UNITS, UNITS
 from modelgen.units import BASE, Dimension, dimension, divided, multiplied, named, parse, raised
 
 NONE = dimension("1")
+MOST_CORNERS = 8  # parameters in a coefficient, at whose 2^8 corners it is judged
 
 
 @dataclass(frozen=True)
@@ -230,22 +232,27 @@ class Terms:
     ) -> Expr:
         """An expression that is never negative, zero only if `zero` is true, and at most `most`.
 
-        A parameter is judged by its bounds, another expression of parameters by its nominal value. An expression that
+        An expression of parameters is judged at its nominal value and at the corners of their bounds; one that
         contains coordinates is not judged.
         """
         term = self.term(value, what, may_contain, unit)
-        parameters = {parameter.symbol: parameter for parameter in self.declared.parameters}
         nominal = self.nominal(term)
         if not nominal.is_number:
             return term
-        uncertain = term in parameters and not parameters[term].fixed
-        least = parameters[term].bounds[0] if uncertain else float(nominal)
+        uncertain = [each for each in self.declared.parameters if each.symbol in term.free_symbols and not each.fixed]
+        corners = product(*(each.bounds for each in uncertain)) if len(uncertain) <= MOST_CORNERS else ()
+        at = [dict(zip((each.symbol for each in uncertain), map(Float, corner), strict=True)) for corner in corners]
+        values = [nominal, *(self.nominal(term.xreplace(corner)) for corner in at)]
+        sizes = [float(each) for each in values if each.is_real and each.is_finite]
+        bounded = f" by the bounds of {', '.join(f'`{each.symbol}`' for each in uncertain)}"
+        least, greatest = min(sizes), max(sizes)
         if least < 0 or (least == 0 and not zero):
-            value_text = f"may be {least:g} by the bounds of `{term}`" if uncertain else f"is {least:g}"
+            value_text = f"may be {least:g}{bounded}" if least < float(nominal) else f"is {least:g}"
             wanted = "must not be negative" if zero else "must be greater than zero"
             raise mistake(f"the {what} {value_text}; it {wanted}.")
-        if float(nominal) > most:
-            raise mistake(f"the {what} is {float(nominal):g}; it must not exceed {most:g}.")
+        if greatest > most:
+            value_text = f"may be {greatest:g}{bounded}" if greatest > float(nominal) else f"is {greatest:g}"
+            raise mistake(f"the {what} {value_text}; it must not exceed {most:g}.")
         return term
 
     def nominal(self, term: Expr) -> Expr:

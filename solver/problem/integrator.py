@@ -21,7 +21,7 @@ from solver.errors import SolverError
 if TYPE_CHECKING:
     from solver.problem.problem import Problem
 
-SAMPLES, SAMPLES_OF_MANY = 512, 4096  # states at which steps are compared, for one robot and for several
+SAMPLES, SAMPLES_OF_MANY = 512, 2048  # states at which steps are compared, for one robot and for several
 Field = Callable[[Tensor], Tensor]  # from states (N, n) to their rates (N, n) or their costs (N,)
 
 

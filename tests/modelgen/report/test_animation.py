@@ -16,6 +16,7 @@ from modelgen.cli import main
 from modelgen.gif import FRAMES
 from modelgen.loader import CompiledRobot
 from modelgen.report.animation import Signal, animate, leaning, rollout, signal
+from tests.modelgen.support.declared import TASK, cart
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +57,17 @@ def test_a_double_pendulum_without_input_keeps_its_energy() -> None:
     energies = energy(*states.T)
     assert np.ptp(states[:, 0]) > 0.5
     assert np.ptp(energies) < 1e-6 * np.abs(energies).max()
+
+
+def test_a_stiff_robot_moves_as_its_closed_form() -> None:
+    """At 2000 N s/m, steps of the simulation rate (500 Hz) would diverge; the build chose shorter ones."""
+    robot, s, mass, force = cart()
+    robot.point_mass(mass, (s, 0))
+    robot.apply(s, force)
+    robot.damp(s, 2000.0)
+    robot.task(**{**TASK, "state_cost": s**2})
+    states = rollout(modelgen.compile(robot), np.array([0.0, 2.0]), {"force": Signal(3.0)}, 0.2)
+    np.testing.assert_allclose(states[1:, 1], 3.0 / 2000.0, rtol=1e-3)
 
 
 def test_the_command_writes_a_gif_that_moves(

@@ -242,3 +242,23 @@ def test_wrong_arguments_of_forces_and_bodies_are_refused() -> None:
     ):
         with pytest.raises(ModelError, match=words):
             act()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (lambda robot, s, a, b: robot.damp(s, a - b), "damping coefficient may be -0.7 by the bounds of `a`, `b`"),
+        (lambda robot, s, a, b: robot.dry_friction(s, a - b, smoothing=0.1), "friction may be -0.7"),
+        (lambda robot, s, a, b: robot.point_mass(a - b, (s, 0)), "mass may be -0.7"),
+        (lambda robot, s, a, _: robot.motor(s, 1.0, gear_efficiency=a), "efficiency may be 1.5 by the bounds of `a`"),
+        (lambda robot, s, *_: robot.end_stops(s, 0.5, -9.0, width=0.1), "stiffness is -9"),
+    ],
+)
+def test_coefficients_are_judged_at_the_bounds_of_their_parameters(line: Callable[..., None], words: str) -> None:
+    """At the nominal values 1 and 0.8 all but the last are in order."""
+    robot = Robot("r")
+    s = robot.prismatic("s", limit=1, rate_limit=2)
+    a = robot.parameter("a", 1.0, "", tolerance=0.5)
+    b = robot.parameter("b", 0.8, "", tolerance=0.5)
+    with pytest.raises(ModelError, match=words):
+        line(robot, s, a, b)
