@@ -20,7 +20,7 @@ from modelgen.errors import checked, suggestion
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Metadata
 from solver.errors import SolverError
-from solver.observer.observability import UnknownDelay, make_observer
+from solver.observer.observability import LONGEST, UnknownDelay, make_observer
 from solver.observer.observer import Sensing, make_sensing, usual_counts
 from solver.plants.outcome import Controller
 from solver.problem.geometry import Geometry
@@ -84,7 +84,7 @@ class Policy(Tellable):
         super().__init__(label, told, tell)
         self._act, self.robot, self._in_jax = act, robot, in_jax
         self.state_names, self.input_names = robot.state_names, robot.input_names
-        self._geometry = Geometry.of(robot.metadata)
+        self._read = _States(robot.metadata)
         self.control_rate = robot.metadata.task.control_rate  # Hz
         self.limits = np.asarray(robot.input_limits, np.float64)  # (m,) half of their ranges
 
@@ -105,8 +105,8 @@ class Policy(Tellable):
         Lists and NumPy arrays give float32 arrays of NumPy. Torch tensors give float32 tensors on their device, with a
         gradient, also under `vmap`, `jacrev` and `jacfwd` of `torch.func`. JAX arrays give JAX arrays, also under
         `jit`, `vmap` and `grad`. An entry beyond 1e6, or ten times its limit if that is more, counts as that; a state
-        that is not finite gives NaN. Raises SolverError for another shape, for a parameter that the policy cannot be
-        told, and for a derivative of a policy without a value function, or within a transformation of JAX.
+        that is not finite, or has a quaternion of zero, gives NaN. Raises SolverError for another shape, for a
+        parameter that the policy cannot be told, and for a derivative of a policy without a value function, or within a transformation of JAX.
         """
         if told:
             return self._told_that(told)(x)
@@ -119,7 +119,7 @@ class Policy(Tellable):
 
     def _inputs(self, x: ArrayLike) -> torch.Tensor:
         """Inputs at one state or many, on the device of a tensor."""
-        states, single = _states(x, self.robot.metadata, self._geometry)
+        states, single = self._read(x)
         u = self._act(states)[0]
         u = u[0] if single else u
         return u.to(x.device) if isinstance(x, torch.Tensor) else u
@@ -145,7 +145,7 @@ class Value(Tellable):
     ) -> None:
         super().__init__(label, told, tell)
         self._value, self.robot, self.state_names, self._in_jax = value, robot, robot.state_names, in_jax
-        self._geometry = Geometry.of(robot.metadata)
+        self._read = _States(robot.metadata)
 
     def __repr__(self) -> str:
         return f"<value function of {self.label}: ({', '.join((*self.state_names, *self.told))})>"
@@ -165,7 +165,7 @@ class Value(Tellable):
             return self._told_that(told)(x)
         if (functions := _of_jax(x, self._in_jax)) is not None:
             return functions.value(x), functions.gradient(x)
-        states, single = _states(x, self.robot.metadata, self._geometry)
+        states, single = self._read(x)
         value, gradient = self._value(states)
         if isinstance(x, torch.Tensor):
             value, gradient = value.to(x.device), gradient.to(x.device)
@@ -200,26 +200,34 @@ def _forms_in_jax(solution: Solution) -> InJax:
     return in_jax
 
 
-def _states(x: ArrayLike, robot: Metadata, geometry: Geometry) -> tuple[torch.Tensor, bool]:
-    """States (N, n) as a tensor, with quaternions of length one, and whether they were one state (n,).
+class _States:
+    """Reads states of a robot from arrays."""
 
-    Raises SolverError for another shape.
-    """
-    names = tuple(state.name for state in robot.states)
-    try:
-        original = np.asarray(x.detach().cpu() if isinstance(x, torch.Tensor) else x)
-        if original.dtype.kind not in "biuf":
-            raise TypeError(f"its dtype is {original.dtype}")
-        exact = np.asarray(original, np.float64)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise SolverError(f"x is not an array of real numbers: {error}; give (N, {len(names)}) floats") from error
-    _require_shape(exact.shape, names)
-    most = np.array(farthest(robot))
-    near = np.where(np.isfinite(exact), np.clip(exact, -most, most), np.nan)
-    array = np.array(near, dtype=np.float32, order="C")
-    states = torch.from_numpy(np.atleast_2d(array))
-    geometry.normalise(states)
-    return states, array.ndim == 1
+    def __init__(self, robot: Metadata) -> None:
+        self.names, self._geometry = tuple(state.name for state in robot.states), Geometry.of(robot)
+        self._farthest = np.array(farthest(robot))
+
+    def __call__(self, x: ArrayLike) -> tuple[torch.Tensor, bool]:
+        """States (N, n) as a tensor, with quaternions of length one, and whether they were one state (n,).
+
+        A quaternion of zero is NaN. Raises SolverError for another shape.
+        """
+        n = len(self.names)
+        try:
+            original = np.asarray(x.detach().cpu() if isinstance(x, torch.Tensor) else x)
+            if original.dtype.kind not in "biuf":
+                raise TypeError(f"its dtype is {original.dtype}")
+            exact = np.asarray(original, np.float64)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise SolverError(f"x is not an array of real numbers: {error}; give (N, {n}) floats") from error
+        _require_shape(exact.shape, self.names)
+        near = np.where(np.isfinite(exact), np.clip(exact, -self._farthest, self._farthest), np.nan)
+        array = np.atleast_2d(np.array(near, dtype=np.float32, order="C"))
+        for rotation in self._geometry.rotations:
+            array[~array[:, rotation.quaternion].any(1)] = np.nan
+        states = torch.from_numpy(array)
+        self._geometry.normalise(states)
+        return states, exact.ndim == 1
 
 
 def _require_shape(shape: tuple[int, ...], names: tuple[str, ...]) -> None:
@@ -414,8 +422,8 @@ def _periods(name: str, value: int) -> int:
         periods = operator.index(value)
     except TypeError:
         periods = -1
-    if periods < 0:
-        raise SolverError(f"{name} is {value!r}; give a whole number of control periods, 0 or more")
+    if not 0 <= periods <= LONGEST:
+        raise SolverError(f"{name} is {value!r}; give a whole number of control periods from 0 to {LONGEST}")
     return periods
 
 

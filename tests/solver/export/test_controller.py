@@ -77,6 +77,7 @@ def test_measured_rates_enter_the_observer(finished_run: Path) -> None:
             "delay is 0.5",
         ),
         (lambda run: solver.load_controller(run, longest_delay=-1), "longest_delay is -1"),
+        (lambda run: solver.load_controller(run, delay=10**9), "from 0 to 100"),
         (lambda run: solver.load_controller(run, delay=1, longest_delay=2), "longest_delay"),
         (lambda run: solver.load_controller(run)([1.0, 2.0]), "angle"),
         (lambda run: solver.load_controller(run)([math.nan]), "nan"),
