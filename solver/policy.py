@@ -106,7 +106,8 @@ class Policy(Tellable):
         gradient, also under `vmap`, `jacrev` and `jacfwd` of `torch.func`. JAX arrays give JAX arrays, also under
         `jit`, `vmap` and `grad`. An entry beyond 1e6, or ten times its limit if that is more, counts as that; a state
         that is not finite, or has a quaternion of zero, gives NaN. Raises SolverError for another shape, for a
-        parameter that the policy cannot be told, and for a derivative of a policy without a value function, or within a transformation of JAX.
+        parameter that the policy cannot be told, and for a derivative of a policy without a value function, or within a
+        transformation of JAX.
         """
         if told:
             return self._told_that(told)(x)

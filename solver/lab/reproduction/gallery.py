@@ -85,17 +85,10 @@ class Gallery:
         rows = [self.rows[key] for key in sorted(self.rows)]
         page.say(
             f"Made by `{self.command}`: `solver train ROBOT --seed K`, also with `--algorithm cfvi`, "
-<<<<<<< HEAD
             f"{self.plan.budget.episodes} rollouts on the nominal robot. Returns are means over the seeds. Limit: "
             "mean of the best known returns from some starts, of `solver limit` and of the runs. Gap: limit minus "
             "return from the same starts, in % of limit minus the return without input. Success, gap and minutes are "
             "of the worst run. Held: a state was held at its limit. `gallery.json` has every run."
-=======
-            f"{self.plan.budget.episodes} rollouts on the nominal robot. Returns are means over the seeds. Limit: mean "
-            "of the best known returns from some starts, of `solver limit` and of the runs. Gap: limit minus return "
-            "from the same starts, in % of limit minus the return without input. Success, gap and minutes are of the "
-            "worst run. Held: a state was held at its limit. `gallery.json` has every run."
->>>>>>> words-r
         )
         columns = (f"{algorithm}: {what}" for algorithm in ALGORITHMS for what in ("return", "gap, %"))
         cells = [self._cells(list(some)) for _, some in groupby(rows, lambda row: row.robot)]
