@@ -23,7 +23,7 @@ from solver.errors import SolverError
 from solver.observer.observability import LONGEST, UnknownDelay, make_observer
 from solver.observer.observer import Sensing, make_sensing, usual_counts
 from solver.plants.outcome import Controller
-from solver.problem.geometry import Geometry
+from solver.problem.geometry import TURN, Geometry
 from solver.problem.parameters import Change, changed_parameters
 from solver.problem.problem import Problem, farthest
 from solver.runs import kinds
@@ -223,12 +223,18 @@ class _States:
             raise SolverError(f"x is not an array of real numbers: {error}; give (N, {n}) floats") from error
         _require_shape(exact.shape, self.names)
         near = np.where(np.isfinite(exact), np.clip(exact, -self._farthest, self._farthest), np.nan)
-        array = np.atleast_2d(np.array(near, dtype=np.float32, order="C"))
+        array = np.atleast_2d(np.array(_turned(near, self._geometry), dtype=np.float32, order="C"))
         for rotation in self._geometry.rotations:
             array[~array[:, rotation.quaternion].any(1)] = np.nan
         states = torch.from_numpy(array)
         self._geometry.normalise(states)
         return states, exact.ndim == 1
+
+
+def _turned(exact: NDArray[np.float64], geometry: Geometry) -> NDArray[np.float64]:
+    """The first k entries (..., k) of states, with continuous angles in [-pi, pi]: float32 has no digits for turns."""
+    wraps = geometry.continuous.numpy()[: exact.shape[-1]]
+    return np.where(wraps, exact - TURN * np.round(exact / TURN), exact)
 
 
 def _require_shape(shape: tuple[int, ...], names: tuple[str, ...]) -> None:
@@ -315,13 +321,14 @@ class PositionController:
         Raises SolverError for another shape, for numbers that are not finite, and for a quaternion that is zero.
         """
         try:
-            array = np.array(measured, dtype=np.float32)
+            exact = np.array(measured, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise SolverError(f"the measurement is not {len(self._names)} numbers: {error}") from error
-        if array.shape != (len(self._names),) or not np.isfinite(array).all():
+        if exact.shape != (len(self._names),) or not (np.abs(exact) <= np.finfo(np.float32).max).all():
             raise SolverError(
-                f"the measurement is {array.tolist()}; give {len(self._names)} finite numbers: {', '.join(self._names)}"
+                f"the measurement is {exact.tolist()}; give {len(self._names)} finite numbers: {', '.join(self._names)}"
             )
+        array = _turned(exact, self._problem.geometry).astype(np.float32)
         for rotation in self._problem.geometry.rotations:
             if not np.linalg.norm(array[rotation.quaternion]) > NO_ROTATION:
                 raise SolverError(f"the measured quaternion of `{rotation.name}` is zero, which is no rotation")

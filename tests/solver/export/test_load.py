@@ -35,6 +35,18 @@ def test_policy_and_value_map_arrays_to_float32_arrays(finished_run: Path) -> No
         np.testing.assert_allclose(policy(x[i : i + 1])[0], u[i], rtol=1e-4, atol=1e-5)
 
 
+def test_angles_keep_their_digits_over_many_turns() -> None:
+    """Float32 has steps of 4 mrad after ten thousand turns."""
+    policy, value = solver.load_policy("pendulum-rfvi"), solver.load_value("pendulum-rfvi")
+    here, there = ([[angle + turns, 0.5] for angle in (-3.0, 0.1, 2.0)] for turns in (0.0, 2e4 * np.pi))
+    np.testing.assert_allclose(policy(there), policy(here), atol=1e-5)
+    np.testing.assert_allclose(value(there)[0], value(here)[0], rtol=1e-5)
+    controllers = [solver.load_controller("pendulum-rfvi") for _ in range(2)]
+    for angle in (0.1, 0.11, 0.13):
+        first, second = (act([angle + turns]) for act, turns in zip(controllers, (0.0, 2e4 * np.pi), strict=True))
+        np.testing.assert_allclose(first, second, atol=1e-3)
+
+
 def test_gradient_of_the_value_equals_finite_differences(finished_run: Path) -> None:
     value = solver.load_value(finished_run)
     x, h = np.array([[2.0, -1.0], [0.3, 0.5]]), 1e-2
