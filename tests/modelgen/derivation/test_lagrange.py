@@ -62,7 +62,7 @@ def test_force_along_a_displacement_does_its_work_on_every_coordinate() -> None:
 def test_equations_of_a_dc_motor() -> None:
     robot, s, _ = block()
     R, k, e, g, eta, eta_g, J = (
-        robot.parameter(name, 1, "1", tolerance=0.5) for name in ("R", "k", "e", "g", "eta", "eta_g", "J")
+        robot.parameter(name, 0.5, "1", tolerance=0.5) for name in ("R", "k", "e", "g", "eta", "eta_g", "J")
     )
     voltage = robot.input("voltage", 12, "V")
     robot.dc_motor(
