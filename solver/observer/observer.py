@@ -116,11 +116,8 @@ class Observer:
 
     def __init__(self, problem: Problem, sensing: Sensing, estimated: Sequence[int] = ()) -> None:
         """estimated: indices of the e parameters that are estimated."""
-        self.problem, self.delay, self.estimated = problem, sensing.delay, list(estimated)
-        if self.estimated:  # its robot may be any within the bounds
-            self.problem, ends = copy(problem), problem.theta.repeat(2, 1)
-            ends[:, self.estimated] = problem.theta_bounds.T[:, self.estimated]
-            self.problem.substeps = problem.steps_within(*ends)
+        self.problem, self.delay, self.estimated = copy(problem), sensing.delay, list(estimated)
+        self.problem.substeps = problem.steps_estimating(estimated)
         self.positions, self.entries = problem.robot.metadata.pose, sensing.entries
         self.internal = slice(problem.robot.metadata.velocities.stop, None)  # entries of x that hold z
         self.measured = sensing.deviation.double() ** 2  # (k,)

@@ -7,6 +7,7 @@ states with their contexts (`solver.problem.context`); in most problems k is 0, 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -142,6 +143,12 @@ class Problem:
         generator = torch.Generator(device=lower.device).manual_seed(0)
         sides = torch.rand(SAMPLES_OF_MANY, len(lower), generator=generator, device=lower.device)
         return self.steps_for(torch.where(sides < 0.5, lower, upper))
+
+    def steps_estimating(self, estimated: Sequence[int]) -> int:
+        """Integration steps in a control period that suffice wherever within their bounds some parameters are."""
+        ends = self.theta.repeat(2, 1)
+        ends[:, list(estimated)] = self.theta_bounds.T[:, list(estimated)]
+        return self.steps_within(*ends)
 
     def hold(self, trim: Tensor) -> None:
         """Take another trim (m,), from which the action cost is then measured."""

@@ -345,22 +345,22 @@ class ObserverCost:
     delay: int  # instructions
 
 
-def observer_cost(problem: Problem, parameters: int = 0) -> ObserverCost:
+def observer_cost(problem: Problem, parameters: Sequence[int] = ()) -> ObserverCost:
     """Cost of the observer's functions estimate, compensate and sent in a control period.
 
-    parameters: number of the parameters that it estimates.
+    parameters: indices of the parameters that it estimates.
     """
-    robot, n, m = problem.robot, len(problem.target), len(problem.input_limits)
-    metadata, errors, stages = robot.metadata, problem.geometry.size, STAGES * problem.substeps
+    robot, n, m, count = problem.robot, len(problem.target), len(problem.input_limits), len(parameters)
+    metadata, errors, stages = robot.metadata, problem.geometry.size, STAGES * problem.steps_estimating(parameters)
     exact = 0 if metadata.rotations or metadata.unrated else metadata.nq  # positions without a Jacobian's rows
-    estimated, columns = errors + m + parameters, errors + m + len(problem.theta)
+    estimated, columns = errors + m + count, errors + m + len(problem.theta)
     jacobians, dynamics = (robot.operations[name] for name in ("jacobians", "affine_dynamics"))
     derivatives = n * columns
     moving = (n - exact) * n * columns + 2 * derivatives
     turning = len(metadata.rotations) * (TURN + TURNED * columns)
     sources = columns + estimated - metadata.pose
     # The rows of the errors' sources are on the stack; the constants are for an observer of no parameter.
-    more = estimated * sources - (errors + m) * (sources - parameters) + 4 * parameters
+    more = estimated * sources - (errors + m) * (sources - count) + 4 * count
     filtering = stages * (CALL * _calls(robot, "jacobians") + OBSERVER_OPERATION * jacobians + SENSITIVITY * moving)
     filtering += COVARIANCE * estimated**2 * sources + turning
     delay = (

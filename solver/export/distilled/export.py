@@ -62,7 +62,7 @@ def export(
     problem, allowed = solution.problem, read_budget(budget)
     besides = emit_observer(problem, estimate) if observer else {}
     estimated = estimated_parameters(problem, make_sensing(problem, usual_counts(problem)), estimate)
-    beside = observer_cost(problem, len(estimated)) if observer else None
+    beside = observer_cost(problem, estimated) if observer else None
     width = widest(problem, allowed, beside.period.instructions if beside else 0)
     network = distil(solution, width, seed, effort, report)
     comparisons = compare(

@@ -22,6 +22,8 @@ from solver.export.distilled.cost import WIDTHS, cost, observer_cost, read_budge
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller, emit
 from solver.export.distilled.regression import DistillationLoss, Effort, distil, require_small_loss
 from solver.game.policies import Hold
+from solver.observer.observability import estimated_parameters
+from solver.observer.observer import make_sensing, usual_counts
 from solver.problem.problem import Problem
 from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
@@ -202,14 +204,18 @@ def test_policy_and_observer_fit_the_period_of_a_drive(tmp_path: Path) -> None:
 
 
 @needs_emulator
-@pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "planar_arm2", "satellite"])
+@pytest.mark.parametrize(
+    ("name", "estimate"),
+    [*((name, "") for name in ("pendulum", "cartpole", "furuta", "planar_arm2", "satellite")), ("furuta", "all")],
+)
 def test_the_stated_cost_of_an_observer_bounds_what_is_counted(
-    name: str, load: Callable[[str], CompiledRobot], tmp_path: Path
+    name: str, estimate: str, load: Callable[[str], CompiledRobot], tmp_path: Path
 ) -> None:
     """Instructions, flash and stack, without the policy, over a motion that turns a joint and then stops."""
-    problem = Problem(load(name))
+    problem, names = Problem(load(name)), [estimate] if estimate else []
+    estimated = estimated_parameters(problem, make_sensing(problem, usual_counts(problem)), names)
     none = {f"{name}_policy.h": f'#include "{name}.h"\n', f"{name}_policy.c": "typedef int none;\n"}
-    for file, text in {**emit_observer(problem), **none}.items():
+    for file, text in {**emit_observer(problem, names), **none}.items():
         (tmp_path / file).write_text(text)
     for file, content in kernels(problem, observer=True).items():
         (tmp_path / file).write_bytes(content)
@@ -217,7 +223,7 @@ def test_the_stated_cost_of_an_observer_bounds_what_is_counted(
     turns = np.concatenate([np.linspace(0.0, 1.0, 25), np.ones(15)])[:, None]
     error = torch.from_numpy(turns).float() * 0.5 * problem.tangent_limits
     x = problem.geometry.moved(problem.target, error)[:, : problem.robot.metadata.nq].numpy()
-    largest, stated = board.measured(problem, tmp_path, x, code).largest, observer_cost(problem).period
+    largest, stated = board.measured(problem, tmp_path, x, code).largest, observer_cost(problem, estimated).period
     assert stated.instructions / 1.5 < largest.instructions <= stated.instructions
     assert stated.flash / 2 < largest.flash <= stated.flash
     assert stated.stack / 2 < largest.stack <= stated.stack
