@@ -47,7 +47,8 @@ PARTS: tuple[tuple[ExperimentName, BudgetName, tuple[str, ...]], ...] = (
 ROWS = {"gallery": 3, "certificates": 3, "table1": 2, "fig-robustness": 2, "fig-parameters": 1}
 #: Rooms and files that decide on a number of a result.
 MATTERS = (
-    *("modelgen/backends", "modelgen/linear.py", "modelgen/program", "modelgen/metadata.py"),
+    *("modelgen/arrays.py", "modelgen/backends", "modelgen/linear.py", "modelgen/loader.py", "modelgen/metadata.py"),
+    "modelgen/program",
     *("solver/fvi", "solver/game", "solver/gym", "solver/local", "solver/observer", "solver/plants", "solver/problem"),
     *("solver/streams.py", "solver/training", "solver/value", "solver/lab/baselines"),
     *("solver/certification", "solver/evaluation", "solver/oracles"),
