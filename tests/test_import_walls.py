@@ -43,6 +43,7 @@ SOLVER = {
     "jax",
     "matplotlib",
     "mujoco",
+    "numba",
     "numpy",
     "onnx",
     "pandas",

@@ -154,6 +154,7 @@ class Adversary(ABC):
     usual: ClassVar[float]  # alpha of the preset `paper`
     most: ClassVar[float] = math.inf  # largest alpha
     radius_in_time: ClassVar[RadiusInTime] = "walk"
+    moves_parameters: ClassVar[bool] = False  # its set is then constant in time, and its choices are (N, p)
 
     alpha: float
 
@@ -241,6 +242,7 @@ class ParameterAdversary(Adversary):
     usual: ClassVar[float] = 0.15
     most: ClassVar[float] = 1.0
     radius_in_time: ClassVar[RadiusInTime] = "constant"
+    moves_parameters: ClassVar[bool] = True
 
     def direction(self, hamiltonian: Hamiltonian) -> Tensor:
         """dH/dtheta (N, p)."""
@@ -271,6 +273,7 @@ class ToldAdversary(Adversary):
     name: ClassVar[str] = "told"
     usual: ClassVar[float] = 0.0  # the paper has no families
     radius_in_time: ClassVar[RadiusInTime] = "constant"
+    moves_parameters: ClassVar[bool] = True
 
     def direction(self, hamiltonian: Hamiltonian) -> Tensor:
         """dH/dtheta (N, p)."""

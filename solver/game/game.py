@@ -54,15 +54,15 @@ class Game:
 
     def _extremes(self) -> Tensor | None:
         """Parameters (K, p) on the boundary of what the adversaries may choose; None if they leave them as they are."""
-        sets = [adversary for adversary in self.adversaries if adversary.name in self._constant_sets]
-        if not sets:
+        movers = [adversary for adversary in self.adversaries if adversary.moves_parameters]
+        if not movers:
             return None
         problem, generator = self.problem, torch.Generator(device=self.problem.device).manual_seed(0)
         theta = problem.theta.expand(SAMPLES_OF_MANY, -1)
         if problem.context is not None:
             theta = problem.context.replaced(theta, problem.context.draw(len(theta), generator).sign())
-        disturbed = Disturbed(theta, theta)
-        for adversary in sets:
+        disturbed = Disturbed(theta.new_zeros(len(theta), len(problem.input_limits)), theta)
+        for adversary in movers:
             z = torch.randn(theta.shape, generator=generator, device=problem.device)
             disturbed = adversary.disturb(disturbed, self._constant_sets[adversary.name].extreme_point(z))
         assert disturbed.theta is not None

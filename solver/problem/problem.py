@@ -112,7 +112,7 @@ class Problem:
         """Integration steps that suffice for the nominal parameters and for all that the policy may be told."""
         if self.context is not None:
             return self.scheme.steps(self.robot, self.context.replaced(self.theta, self.context.corners()))
-        declared = self.theta.new_tensor(self.robot.declared_parameters)
+        declared = torch.as_tensor(self.robot.declared_parameters, dtype=torch.float32, device=self.device)
         return self.scheme.steps(self.robot, None if torch.equal(self.theta, declared) else self.theta)
 
     def steps_for(self, theta: Tensor | None) -> int:

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import solver
+from modelgen.cli import main as modelgen
 from solver.certification.counterexample import play, replay
 from solver.certification.experiment import Experiment
 from solver.cli import main
@@ -34,7 +35,7 @@ from solver.training.settings import Settings
 from solver.training.solution import load_run, load_run_checkpoint, load_solution, make_ensemble
 from solver.value.frozen import FrozenValue
 from tests.closeness import assert_close
-from tests.solver.small_trainings import quiet, require_same_after_resume
+from tests.solver.small_trainings import MODELS, quiet, require_same_after_resume
 
 pytestmark = pytest.mark.slow  # its fixtures train, or fit the basins of a family
 
@@ -328,10 +329,12 @@ def test_a_controller_is_told_its_estimates_and_starts_at_the_told_value(family:
         solver.load_controller(family, estimate=["mass"], told={"torque": 1.0})
 
 
-def test_a_corner_that_cannot_be_held_is_warned_of(short: str) -> None:
+def test_a_corner_that_cannot_be_held_is_warned_of(tmp_path: Path) -> None:
     """An input of 0.3 N m holds an angle of 0.3/(m g l/2): 0.24 rad with half the mass and length, 0.06 with all."""
-    weak = load_robot("pendulum", "cpu", short).with_nominal([0.5, 0.5])
-    weak.metadata = replace(weak.metadata, inputs=(replace(weak.metadata.inputs[0], limit=0.3),))
+    text = (MODELS / "pendulum.py").read_text(encoding="utf-8").replace('"torque", 2.5', '"torque", 0.3')
+    (tmp_path / "pendulum.py").write_text(text, encoding="utf-8")
+    assert modelgen(["build", str(tmp_path / "pendulum.py"), "--generated", str(tmp_path / "generated")]) == 0
+    weak = load_robot("pendulum", "cpu", str(tmp_path / "generated")).with_nominal([0.5, 0.5])
     narrow, wide = Given("mass", 0.5, 0.6), Given("length", 0.5, 1.0)
     assert weak_corners(weak, (narrow,)) == weak_corners(weak, ()) == []
     (text,) = weak_corners(weak, (Given("mass", 0.5, 1.0), wide))
