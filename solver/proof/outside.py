@@ -22,6 +22,7 @@ from solver.value.network import DIAGONAL_FLOOR
 
 BISECTIONS = 45  # of the input at the middle of a box
 SMALL = 1e-6  # largest error of a numerical inverse
+SPARE = 1e-5  # of the basin's level, within which the policy may take a state for one on the other side of its edge
 
 
 def _tanh(a: Quadratic) -> tuple[Quadratic, Quadratic]:
@@ -61,21 +62,38 @@ class Branches:
     networks: Linear
     inside: Mask  # (N,) whether the state may be within the basin
     outside: Mask  # (N,) and outside it
-
-    @property
-    def joined(self) -> Linear:
-        """The one of both where it is known which; else what holds both."""
-        either = self.networks.joined(self.form)
-        return chosen(~self.outside, self.form, chosen(~self.inside, self.networks, either))
-
-    def rows(self, at: Mask) -> Branches:
-        """Some of the boxes."""
-        return Branches(self.form.rows(at), self.networks.rows(at), self.inside[at], self.outside[at])
+    share: Linear  # (N, 1) of the basin's level that the form has
 
     @property
     def each(self) -> tuple[tuple[Linear, Mask], tuple[Linear, Mask]]:
         """Each formula and where it may hold."""
         return (self.form, self.inside), (self.networks, self.outside)
+
+
+class Union:
+    """What holds all of some sets (N, 1), each of which is of some of N boxes."""
+
+    def __init__(self, count: int, symbols: int) -> None:
+        self._whole = Linear(np.zeros((count, 1)), np.zeros((symbols, count, 1)), np.zeros((count, 1)))
+        self._known = np.zeros(count, bool)
+
+    def add(self, at: Mask, part: Linear) -> None:
+        """Include the sets of the boxes at (N,)."""
+        whole = self._whole
+        new = chosen(self._known[at], whole.rows(at).joined(part), part)
+        whole.middle[at], whole.slopes[:, at], whole.rest[at] = new.middle, new.slopes, new.rest
+        self._known |= at
+
+    @property
+    def whole(self) -> Linear:
+        """The union; any number for boxes of which nothing was included."""
+        whole = self._whole
+        return Linear(whole.middle, whole.slopes, np.where(self._known[:, None], whole.rest, np.inf))
+
+
+def _with_a_symbol(x: Linear) -> Linear:
+    """The same numbers, with another symbol on which they do not depend."""
+    return Linear(x.middle, np.concatenate([x.slopes, np.zeros_like(x.rest)[None]]), x.rest)
 
 
 class Slope:
@@ -107,15 +125,15 @@ class Slope:
         turns = np.where(self.continuous, np.round(e.middle / (2 * np.pi)), 0.0) * (2 * np.pi)
         e = e.plus(-turns)
         pe = e.to(self.cost)
-        low, high = (end[:, 0] for end in (e * pe).to(np.ones((len(self.target), 1))).ends)
-        spare = 1e-5 * self.level
+        share = (e * pe).to(np.full((len(self.target), 1), 1.0 / self.level))
+        low, high = (end[:, 0] for end in share.ends)
         form = pe.times(-2.0)
-        out = ~(high < self.level - spare)
+        out = ~(high < 1.0 - SPARE)
         net = Linear(form.middle.copy(), form.slopes.copy(), form.rest.copy())
         if out.any():
             found = self.networks(x.rows(out))
             net.middle[out], net.slopes[:, out], net.rest[out] = found.middle, found.slopes, found.rest
-        return Branches(form, net, low < self.level + spare, out)
+        return Branches(form, net, low < 1.0 + SPARE, out, share)
 
     def networks(self, x: Linear) -> Linear:
         """dV/dx (N, n) of the networks."""
@@ -191,29 +209,26 @@ class HeldPolicy:
         return found[0], found[1]
 
     def __call__(self, x: Linear) -> Linear:
-        B = self.control(x)
-        ones = np.ones((B.middle.shape[1], 1))
-        here = self.slope(x)
-        w = (B * here.joined).to(ones)
-        closed, _ = self.conjugate(w)
-        hold = self.loop.hold
-        if not hold:
-            return self._clipped(closed)
-        closed = closed.plus(-self.trim)
+        B, here = self.control(x), self.slope(x)
+        found = Union(len(x.middle), len(x.slopes))
+        for k, (gradient, can) in enumerate(here.each):
+            if can.any():
+                found.add(can, self._of_branch(k, x.rows(can), gradient.rows(can), B.rows(can), here.share.rows(can)))
+        return self._clipped(found.whole.plus(self.trim))
+
+    def _of_branch(self, k: int, x: Linear, gradient: Linear, B: Linear, share: Linear) -> Linear:
+        """The input less the trim (N, 1) where dV/dx is that of the k-th formula: 0 the form, 1 the networks."""
+        w = (B * gradient).to(np.ones((B.middle.shape[1], 1)))
+        closed = self.conjugate(w)[0].plus(-self.trim)
+        if not self.loop.hold:
+            return closed
         low, high = (end[:, 0] for end in closed.ends)
-        count, d = len(low), x.slopes.shape[0]
-        result = Linear(np.zeros((count, 1)), np.zeros((d, count, 1)), np.zeros((count, 1)))
-        known = np.zeros(count, bool)
+        found = Union(len(low), len(x.slopes))
         for sign, may in ((1.0, high >= 0), (-1.0, low <= 0)):
-            if not may.any():
-                continue
-            part = self._one_side(x.rows(may), here.rows(may), B.rows(may), closed.rows(may), sign)
-            old = result.rows(may)
-            new = chosen(known[may], old.joined(part), part)
-            result.middle[may], result.slopes[:, may], result.rest[may] = new.middle, new.slopes, new.rest
-            known |= may
-        result.rest[~known] = np.inf
-        return self._clipped(result.plus(self.trim))
+            if may.any():
+                parts = (part.rows(may) for part in (x, w, B, closed, share))
+                found.add(may, self._one_side(k, sign, *parts))
+        return found.whole
 
     def _clipped(self, u: Linear) -> Linear:
         low, high = u.ends
@@ -226,7 +241,7 @@ class HeldPolicy:
             middle, np.where(flat, 0.0, u.slopes), np.where(flat, upward(half + rounding(np.abs(middle))), u.rest)
         )
 
-    def _one_side(self, x: Linear, here: Branches, B: Linear, closed: Linear, sign: float) -> Linear:
+    def _one_side(self, k: int, sign: float, x: Linear, w: Linear, B: Linear, closed: Linear, share: Linear) -> Linear:
         """d (N, 1) where the closed form has the sign; any box of its states may have another one."""
         shortest, hold = SHORTEST * self.limit, self.loop.hold
         low, high = closed.ends
@@ -243,26 +258,17 @@ class HeldPolicy:
         moved = x + (B * step).times(sign * hold)
         largest = np.arange(n) == moved.rest.argmax(1)[:, None]  # the largest rest becomes a symbol of its own
         own = np.concatenate([moved.slopes, np.where(largest, moved.rest, 0.0)[None]])
-        whole = Linear(moved.middle, own, np.where(largest, 0.0, moved.rest))
-        ones, count, d = np.ones((n, 1)), len(x.middle), x.slopes.shape[0]
-        result = Linear(np.zeros((count, 1)), np.zeros((d, count, 1)), np.zeros((count, 1)))
-        known = np.zeros(count, bool)
-        B_own = Linear(B.middle, np.concatenate([B.slopes, np.zeros_like(B.rest)[None]]), B.rest)
-        there = self.slope(whole)
-        for first, can in here.each:
-            for second, may in there.each:
-                rows = can & may
-                if not rows.any():
-                    continue
-                found = (B_own.rows(rows) * second.rows(rows)).to(ones)
-                w_moved = Linear(found.middle, found.slopes[:-1], found.rest + np.abs(found.slopes[-1]))
-                w_now = (B.rows(rows) * first.rows(rows)).to(ones)
-                part = self._answer(w_now, w_moved, size.rows(rows), sign)
-                new = chosen(known[rows], result.rows(rows).joined(part), part)
-                result.middle[rows], result.slopes[:, rows], result.rest[rows] = new.middle, new.slopes, new.rest
-                known |= rows
-        result.rest[~known] = np.inf
-        return result
+        there = self.slope(Linear(moved.middle, own, np.where(largest, 0.0, moved.rest)))
+        low, high = (end[:, 0] for end in (there.share - _with_a_symbol(share)).ends)
+        leaves = (high > -2 * SPARE, low < 2 * SPARE)[k]  # the basin, or its outside
+        B, found = _with_a_symbol(B), Union(len(x.middle), len(x.slopes))
+        for j, (gradient, may) in enumerate(there.each):
+            rows = may & leaves if j != k else may
+            if rows.any():
+                along = (B.rows(rows) * gradient.rows(rows)).to(np.ones((n, 1)))
+                w_moved = Linear(along.middle, along.slopes[:-1], along.rest + np.abs(along.slopes[-1]))
+                found.add(rows, self._answer(w.rows(rows), w_moved, size.rows(rows), sign))
+        return found.whole
 
     def _answer(self, w: Linear, w_moved: Linear, size: Linear, sign: float) -> Linear:
         """d (N, 1) of a side, by w at the state and at the moved one, and the size of the step."""

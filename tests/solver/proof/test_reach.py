@@ -22,7 +22,10 @@ def test_trajectories_of_wrong_robots_lie_within_one_period(share: float) -> Non
     robot, spread = solution.problem.robot.with_kernels(), 0.15 * loop.nominal
     step = Step(solution, loop, spread, 1e-5 * float(loop.limit[0]))
     centre = generator.uniform(-1, 1, (COUNT, 2)) * loop.bound * 0.95
-    centre[::4] *= 0.1  # the policy changes at the basin's edge
+    centre[::4] *= 0.1
+    form, level = solution.ensemble.basin.cost.double().numpy(), float(solution.ensemble.basin.level)
+    edge = centre[1::4]  # where the policy changes
+    edge *= np.sqrt(level / np.einsum("ni,ij,nj->n", edge, form, edge))[:, None]
     radius, t = share * loop.bound, generator.uniform(-1, 1, (COUNT, 2))
     slopes = np.zeros((2, COUNT, 2))
     slopes[0, :, 0], slopes[1, :, 1] = radius
