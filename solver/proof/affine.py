@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from modelgen.arrays import Array
 
 Mask = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
 
 LIBRARY = 40  # rounded operations that stand for one function of a library and those before it
 TERMS = 64  # rounded operations on sizes that give one rest, at most

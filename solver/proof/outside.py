@@ -3,18 +3,19 @@
 A box c + R t, |t_k| <= 1, goes forward through V's networks and backward to dV/dx, where terms of second order are
 kept, so that the rest is of third order in the width of the box. The input of the policy is u = u0 + d with u0 + d =
 grad g~(w - P d). The left side less the right side rises with d by at least 1: a residual bounds the error of a linear
-guess of d.
+guess of d. At the basin's edge, where the formula of dV/dx changes, a box has an input for each formula.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from modelgen.arrays import Array
 from solver.game.policies import SHORTEST
-from solver.proof.affine import Linear, Mask, chosen, rounding, upward
+from solver.proof.affine import Linear, Mask, Numbers, chosen, rounding, upward
 from solver.proof.held_loop import HeldLoop, evaluated
 from solver.proof.quadratic import Quadratic, beside
 from solver.training.solution import Solution
@@ -68,27 +69,6 @@ class Branches:
     def each(self) -> tuple[tuple[Linear, Mask], tuple[Linear, Mask]]:
         """Each formula and where it may hold."""
         return (self.form, self.inside), (self.networks, self.outside)
-
-
-class Union:
-    """What holds all of some sets (N, 1), each of which is of some of N boxes."""
-
-    def __init__(self, count: int, symbols: int) -> None:
-        self._whole = Linear(np.zeros((count, 1)), np.zeros((symbols, count, 1)), np.zeros((count, 1)))
-        self._known = np.zeros(count, bool)
-
-    def add(self, at: Mask, part: Linear) -> None:
-        """Include the sets of the boxes at (N,)."""
-        whole = self._whole
-        new = chosen(self._known[at], whole.rows(at).joined(part), part)
-        whole.middle[at], whole.slopes[:, at], whole.rest[at] = new.middle, new.slopes, new.rest
-        self._known |= at
-
-    @property
-    def whole(self) -> Linear:
-        """The union; any number for boxes of which nothing was included."""
-        whole = self._whole
-        return Linear(whole.middle, whole.slopes, np.where(self._known[:, None], whole.rest, np.inf))
 
 
 def _with_a_symbol(x: Linear) -> Linear:
@@ -208,27 +188,25 @@ class HeldPolicy:
             found.append(Linear(m[:, k : k + 1], slope * w.slopes, r[:, k : k + 1] + np.abs(slope) * w.rest))
         return found[0], found[1]
 
-    def __call__(self, x: Linear) -> Linear:
-        B, here = self.control(x), self.slope(x)
-        found = Union(len(x.middle), len(x.slopes))
-        for k, (gradient, can) in enumerate(here.each):
-            if can.any():
-                found.add(can, self._of_branch(k, x.rows(can), gradient.rows(can), B.rows(can), here.share.rows(can)))
-        return self._clipped(found.whole.plus(self.trim))
+    def ways(self, x: Linear) -> Iterator[tuple[Numbers, Linear]]:
+        """Boxes (K,) by number and inputs (K, 1) there, for each way in which the policy may find an input.
 
-    def _of_branch(self, k: int, x: Linear, gradient: Linear, B: Linear, share: Linear) -> Linear:
-        """The input less the trim (N, 1) where dV/dx is that of the k-th formula: 0 the form, 1 the networks."""
-        w = (B * gradient).to(np.ones((B.middle.shape[1], 1)))
-        closed = self.conjugate(w)[0].plus(-self.trim)
-        if not self.loop.hold:
-            return closed
-        low, high = (end[:, 0] for end in closed.ends)
-        found = Union(len(low), len(x.slopes))
-        for sign, may in ((1.0, high >= 0), (-1.0, low <= 0)):
-            if may.any():
-                parts = (part.rows(may) for part in (x, w, B, closed, share))
-                found.add(may, self._one_side(k, sign, *parts))
-        return found.whole
+        A way is a formula of dV/dx, a side of the trim, and a formula after the step. A box may have several.
+        """
+        B, here = self.control(x), self.slope(x)
+        for k, (gradient, can) in enumerate(here.each):
+            if not can.any():
+                continue
+            at = np.flatnonzero(can)
+            w = (B.rows(at) * gradient.rows(at)).to(np.ones((B.middle.shape[1], 1)))
+            closed = self.conjugate(w)[0].plus(-self.trim)
+            low, high = (end[:, 0] for end in closed.ends)
+            sides = ((1.0, high >= 0), (-1.0, low <= 0)) if self.loop.hold else ((0.0, low <= high),)
+            for sign, may in sides:
+                if may.any():
+                    parts = (x.rows(at[may]), w.rows(may), B.rows(at[may]), closed.rows(may), here.share.rows(at[may]))
+                    for rows, d in self._one_side(k, sign, *parts) if sign else [(may, closed)]:
+                        yield at[may][rows], self._clipped(d.plus(self.trim))
 
     def _clipped(self, u: Linear) -> Linear:
         low, high = u.ends
@@ -241,8 +219,13 @@ class HeldPolicy:
             middle, np.where(flat, 0.0, u.slopes), np.where(flat, upward(half + rounding(np.abs(middle))), u.rest)
         )
 
-    def _one_side(self, k: int, sign: float, x: Linear, w: Linear, B: Linear, closed: Linear, share: Linear) -> Linear:
-        """d (N, 1) where the closed form has the sign; any box of its states may have another one."""
+    def _one_side(
+        self, k: int, sign: float, x: Linear, w: Linear, B: Linear, closed: Linear, share: Linear
+    ) -> Iterator[tuple[Mask, Linear]]:
+        """d (N, 1) where the closed form has the sign; any box of its states may have another one.
+
+        k: formula of dV/dx at x, 0 the form, 1 the networks. For each of both after the step: boxes that may use it.
+        """
         shortest, hold = SHORTEST * self.limit, self.loop.hold
         low, high = closed.ends
         size_low = np.clip(sign * np.where(sign > 0, low, high), shortest, None)
@@ -261,14 +244,13 @@ class HeldPolicy:
         there = self.slope(Linear(moved.middle, own, np.where(largest, 0.0, moved.rest)))
         low, high = (end[:, 0] for end in (there.share - _with_a_symbol(share)).ends)
         leaves = (high > -2 * SPARE, low < 2 * SPARE)[k]  # the basin, or its outside
-        B, found = _with_a_symbol(B), Union(len(x.middle), len(x.slopes))
+        B = _with_a_symbol(B)
         for j, (gradient, may) in enumerate(there.each):
             rows = may & leaves if j != k else may
             if rows.any():
                 along = (B.rows(rows) * gradient.rows(rows)).to(np.ones((n, 1)))
                 w_moved = Linear(along.middle, along.slopes[:-1], along.rest + np.abs(along.slopes[-1]))
-                found.add(rows, self._answer(w.rows(rows), w_moved, size.rows(rows), sign))
-        return found.whole
+                yield rows, self._answer(w.rows(rows), w_moved, size.rows(rows), sign)
 
     def _answer(self, w: Linear, w_moved: Linear, size: Linear, sign: float) -> Linear:
         """d (N, 1) of a side, by w at the state and at the moved one, and the size of the step."""

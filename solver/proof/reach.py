@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modelgen.arrays import Array
 from modelgen.program.differentiate import forward
@@ -27,13 +26,11 @@ from modelgen.program.enclosure import affine
 from modelgen.program.functions import Program
 from modelgen.program.graph import Graph, Node
 from solver.errors import SolverError
-from solver.proof.affine import Linear, Mask, hull, rounding, upward
+from solver.proof.affine import Linear, Mask, Numbers, hull, rounding, upward
 from solver.proof.held_loop import HeldLoop, evaluated, inputs_of
 from solver.proof.outside import HeldPolicy, parallelotope
 from solver.proof.quadratic import compiled
 from solver.training.solution import Solution
-
-Numbers = NDArray[np.int64]
 
 ORDER = 3  # of Taylor's formula
 INFLATIONS = 4  # of the enclosure of the motion in a period
@@ -42,8 +39,13 @@ GRID = 512  # boxes a state in the first grid
 FINEST = 2048  # and in the last one
 SIZES = GRID, 2 * GRID, FINEST
 PERIODS = 24  # after which a box waits for its halves
+WAYS = 16  # images of a box beyond which it does so, too
 WIDEST = 0.25  # half width of an image, by the domain's, beyond which it is not followed
 PIECES = 4  # of the range of each parameter: the bounds of a period are of second order in its width
+
+
+#: Images of some boxes (K,), by number, and whether (K,) they are known. A box has an image for each way of the policy.
+Images = tuple[Numbers, Linear, Mask]
 
 
 @dataclass(frozen=True)
@@ -112,13 +114,15 @@ class Step:
         return first, second, third
 
     @np.errstate(all="ignore")  # nothing is known of a wide box, and what is not finite is not shown
-    def __call__(self, x: Linear) -> tuple[Linear, Mask]:
-        """The boxes after a period, and whether (N,) that is known."""
-        u = self.policy(x)
+    def __call__(self, x: Linear) -> list[Images]:
+        """The boxes after a period, for each way of the policy."""
+        return [self._after(at, x.rows(at), u) for at, u in self.policy.ways(x)]
+
+    def _after(self, at: Numbers, x: Linear, u: Linear) -> Images:
         u = Linear(u.middle, u.slopes, u.rest + self.input_error)
         parts = [self._moved(x, u, theta, spread) for theta, spread in self.pieces]
         found = hull([image for image, _ in parts])
-        return found, np.logical_and.reduce([known for _, known in parts]) & np.isfinite(found.bend).all(1)
+        return at, found, np.logical_and.reduce([known for _, known in parts]) & np.isfinite(found.bend).all(1)
 
     def _moved(self, x: Linear, u: Linear, theta: Array, spread: Array) -> tuple[Linear, Mask]:
         """x after a period with u held and parameters theta +- spread (p,), and whether (N,) that is known."""
@@ -262,51 +266,99 @@ class Found:
 
 
 class Search:
-    """Backward fixed point on one grid."""
+    """Backward fixed point on one grid.
 
-    def __init__(self, step: Callable[[Linear], tuple[Linear, Mask]], grid: Grid) -> None:
+    An image of a box becomes several where the policy has several ways. The box is proven when each of them is within
+    proven boxes, now or in an earlier period.
+    """
+
+    def __init__(self, step: Callable[[Linear], list[Images]], grid: Grid) -> None:
         self.step, self.grid = step, grid
         self.found: list[Found] = []
         self.at = np.argwhere(~grid.proven)
         count = len(self.at)
-        self.done, self.lost = np.zeros(count, bool), np.zeros(count, bool)
-        self.periods = np.zeros(count, np.int64)
-        self.image = grid.boxes(self.at)
+        self.open, self.periods = (
+            np.ones(count, np.int64),
+            np.zeros(count, np.int64),
+        )  # images, and most periods, of a box
+        self.box, self.image = np.arange(count), grid.boxes(self.at)  # of every image
+        self.age, self.ended, self.lost = np.zeros(count, np.int64), np.zeros(count, bool), np.zeros(count, bool)
         near = grid.span(self.image, np.ones(count, bool))
         room = np.minimum(np.maximum(near + np.array([[-3], [3]]), 0), np.where(grid.around, 2 * grid.k, grid.k) - 1)
         self.near = room
-        self.rows, self.spans = np.zeros(0, np.int64), np.zeros((0, 2, grid.n), np.int64)  # of boxes, and their images
+        self.rows, self.spans = np.zeros(0, np.int64), np.zeros((0, 2, grid.n), np.int64)  # images in each period
 
     def round(self) -> int:
-        """Follow every open box that touches the proven set by one period. Gives their number."""
+        """Follow every image of an open box that touches the proven set by one period. Gives their number."""
         table = self.grid.table()
-        touching = np.where(self.periods == 0, self.grid.share(self.near, table), 0.0)
-        touching[self.rows] = self.grid.share(self.spans, table)  # of the last image, as later ones overwrite
-        rows = np.flatnonzero(~self.done & ~self.lost & (touching > 0) & (self.periods < PERIODS))
-        wide = WIDEST * 0.5 * (self.grid.upper - self.grid.lower)
-        moved, spans = [self.rows], [self.spans]
+        touching = np.where(self.age == 0, self.grid.share(self.near, table)[self.box], 0.0)
+        touching[self.rows] = self.grid.share(self.spans, table)  # in the last period, as later ones overwrite
+        going = ~self.ended & ~self.lost & (self.open[self.box] > 0) & (self.open[self.box] <= WAYS)
+        rows = np.flatnonzero(going & (touching > 0) & (self.age < PERIODS))
+        moved, born = [(self.rows, self.spans)], list[tuple[Numbers, Linear]]()
         for first in range(0, len(rows), BATCH):
-            part = rows[first : first + BATCH]
-            x, known = self.step(self.image.rows(part))
-            known = known & (x.bend < wide).all(1)
-            x = parallelotope(x.rows(known))
-            self.lost[part[~known]] = True
-            part = part[known]
-            self.image.middle[part], self.image.slopes[:, part], self.image.rest[part] = x.middle, x.slopes, x.rest
-            self.periods[part] += 1
-            moved.append(part)
-            spans.append(self.grid.span(x, np.ones(len(part), bool)))
-        self.rows, self.spans = np.concatenate(moved), np.concatenate(spans)
+            self._follow(rows[first : first + BATCH], moved, born)
+        self.rows, self.spans = (np.concatenate(parts) for parts in zip(*moved, strict=True))
+        self._enter(born)
         return len(rows)
+
+    def _follow(self, rows: Numbers, moved: list[tuple[Numbers, Numbers]], born: list[tuple[Numbers, Linear]]) -> None:
+        """Move some images by a period; those with several ways end, and others are born of them (`_enter`)."""
+        wide = WIDEST * 0.5 * (self.grid.upper - self.grid.lower)
+        images = self.step(self.image.rows(rows))
+        ways = np.bincount(np.concatenate([at for at, _, _ in images]), minlength=len(rows))
+        self.lost[rows[ways == 0]] = True
+        self.ended[rows[ways > 1]] = True
+        np.add.at(self.open, self.box[rows[ways > 1]], ways[ways > 1] - 1)
+        for at, x, known in images:
+            known = known & (x.bend < wide).all(1)
+            self.lost[rows[at[~known]]] = True
+            at, x = at[known], parallelotope(x.rows(known))
+            np.maximum.at(self.periods, self.box[rows[at]], self.age[rows[at]] + 1)
+            for alone in (True, False):
+                here = (ways[at] == 1) == alone
+                leaf, y = rows[at[here]], x.rows(here)
+                if alone:
+                    self.image.middle[leaf], self.image.slopes[:, leaf], self.image.rest[leaf] = (
+                        y.middle,
+                        y.slopes,
+                        y.rest,
+                    )
+                    self.age[leaf] += 1
+                else:
+                    first = len(self.box) + sum(len(parents) for parents, _ in born)
+                    born.append((leaf, y))
+                    leaf = first + np.arange(len(leaf))
+                moved.append((leaf, self.grid.span(y, np.ones(len(leaf), bool))))
+
+    def _enter(self, born: list[tuple[Numbers, Linear]]) -> None:
+        """Append images that were born of others: numbers (K,) of these, and the images."""
+        if not born:
+            return
+        parents, old = np.concatenate([parents for parents, _ in born]), self.image
+        self.box, none = np.concatenate([self.box, self.box[parents]]), np.zeros(len(parents), bool)
+        self.age = np.concatenate([self.age, self.age[parents] + 1])
+        self.ended, self.lost = np.concatenate([self.ended, none]), np.concatenate([self.lost, none])
+        images = [old, *(image for _, image in born)]
+        self.image = Linear(
+            np.concatenate([image.middle for image in images]),
+            np.concatenate([image.slopes for image in images], 1),
+            np.concatenate([image.rest for image in images]),
+        )
 
     def sweep(self) -> None:
         """Enter the boxes whose images are proven, until there are no more."""
         while (inside := self.grid.share(self.spans, self.grid.table()) == 1.0).any():
-            found = np.unique(self.rows[inside])
-            self.done[found] = True
+            leaves = np.unique(self.rows[inside])
+            leaves = leaves[~self.ended[leaves]]
+            self.ended[leaves] = True
+            np.subtract.at(self.open, self.box[leaves], 1)
+            boxes = np.unique(self.box[leaves])
+            found = boxes[self.open[boxes] == 0]
             self.grid.proven[tuple(self.at[found].T)] = True
-            self.found.append(Found(self.grid.k, self.at[found], self.periods[found]))
-            left = ~self.done[self.rows]
+            if len(found):
+                self.found.append(Found(self.grid.k, self.at[found], self.periods[found]))
+            left = ~self.ended[self.rows] & (self.open[self.box[self.rows]] > 0)
             self.rows, self.spans = self.rows[left], self.spans[left]
 
 
