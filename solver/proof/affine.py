@@ -157,6 +157,10 @@ class Linear:
         """Some of the boxes."""
         return Linear(self.middle[at], self.slopes[:, at], self.rest[at])
 
+    def put(self, at: Any, part: Linear) -> None:
+        """Replace the numbers of some boxes."""
+        self.middle[at], self.slopes[:, at], self.rest[at] = part.middle, part.slopes, part.rest
+
     def __add__(self, other: Linear) -> Linear:
         middle = self.middle + other.middle
         slopes = self.slopes + other.slopes

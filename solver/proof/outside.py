@@ -111,8 +111,7 @@ class Slope:
         out = ~(high < 1.0 - SPARE)
         net = Linear(form.middle.copy(), form.slopes.copy(), form.rest.copy())
         if out.any():
-            found = self.networks(x.rows(out))
-            net.middle[out], net.slopes[:, out], net.rest[out] = found.middle, found.slopes, found.rest
+            net.put(out, self.networks(x.rows(out)))
         return Branches(form, net, low < 1.0 + SPARE, out, share)
 
     def networks(self, x: Linear) -> Linear:

@@ -319,11 +319,7 @@ class Search:
                 here = (ways[at] == 1) == alone
                 leaf, y = rows[at[here]], x.rows(here)
                 if alone:
-                    self.image.middle[leaf], self.image.slopes[:, leaf], self.image.rest[leaf] = (
-                        y.middle,
-                        y.slopes,
-                        y.rest,
-                    )
+                    self.image.put(leaf, y)
                     self.age[leaf] += 1
                 else:
                     first = len(self.box) + sum(len(parents) for parents, _ in born)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -50,11 +53,11 @@ def cycle(sign: float, x: Linear) -> list[Images]:
     return [(np.arange(count), x + (x * square.plus(-1.0)).times(0.2 * sign), np.ones(count, bool))]
 
 
-def proven(sign: float, around: bool) -> tuple[Mask, Array]:
+def proven(step: Callable[[Linear], list[Images]], around: bool) -> tuple[Mask, Array]:
     lower, upper = np.full(2, -1.5), np.full(2, 1.5)
     start = within(lower, upper, np.zeros(2), np.eye(2) / 0.2**2, 128)
     grid = Grid(lower, upper, np.full(2, around), start)
-    search = Search(lambda x: cycle(sign, x), grid)
+    search = Search(step, grid)
     while search.round():
         search.sweep()
     middle = (np.arange(128) + 0.5) / 128 * 3 - 1.5
@@ -62,11 +65,18 @@ def proven(sign: float, around: bool) -> tuple[Mask, Array]:
 
 
 def test_all_within_a_limit_cycle_is_proven_and_no_state_beyond_it() -> None:
-    found, radius = proven(1.0, around=False)
+    found, radius = proven(partial(cycle, 1.0), around=False)
     assert not found[radius > 1.0].any()
     assert found[radius < 0.9].all()
 
 
 def test_nothing_more_is_proven_where_the_target_is_left() -> None:
-    found, radius = proven(-1.0, around=True)
+    found, radius = proven(partial(cycle, -1.0), around=True)
     assert not found[radius > 0.2].any()
+
+
+@pytest.mark.parametrize(("other", "all_arrive"), [(0.5, True), (-1.0, False)])
+def test_a_box_with_two_images_is_proven_if_both_are(other: float, all_arrive: bool) -> None:
+    found, radius = proven(lambda x: cycle(1.0, x) + cycle(other, x), around=False)
+    assert found[radius < 0.9].all() == all_arrive
+    assert not found[radius > (1.0 if all_arrive else 0.2)].any()
