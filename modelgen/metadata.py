@@ -22,7 +22,7 @@ import numpy as np
 from modelgen.arrays import MOST_STEPS, SHARES, Array, on_sphere, sufficient_steps
 
 RATE = "_rate"  # ending of the name of a coordinate's rate; no other speed may end so
-CORNERS = 4096  # of the bounds of the parameters, at which integration steps are compared
+SAMPLES, CORNERS = 512, 2048  # states at which integration steps are compared, for one robot and for several
 TIME = "time"  # name of the first column of a recording; nothing else may be named so
 
 
@@ -258,7 +258,7 @@ class Metadata:
         return frozenset(i for rotation in self.rotations for i in range(rotation.coordinate, rotation.coordinate + 4))
 
     def resolving_steps(
-        self, dynamics: Callable[[Array, Array], Array], share: float = 1.0, samples: int = 512
+        self, dynamics: Callable[[Array, Array], Array], share: float = 1.0, samples: int = SAMPLES
     ) -> tuple[int, int, Callable[[Array], Array], Array]:
         """`sufficient_steps` of a control period at random states of the whole domain with every input at a limit.
 
@@ -278,19 +278,27 @@ class Metadata:
 
         return *sufficient_steps(rates, x, 1.0 / self.task.control_rate, limits), rates, x
 
+    def least_steps(self, dynamics: Callable[[Array, Array], Array], samples: int = SAMPLES) -> tuple[int, int]:
+        """The number of `resolving_steps` with the largest of SHARES of the inputs for which MOST_STEPS are enough,
+        or 0 if there is none; and the index of the worst state."""
+        steps, worst = 0, 0
+        for share in SHARES:
+            steps, worst, *_ = self.resolving_steps(dynamics, share, samples)
+            if steps:
+                break
+        return steps, worst
+
     def robust_steps(self, dynamics: Callable[[Array, Array, Array], Array]) -> int:
         """Integration steps in a control period that suffice at CORNERS random corners of the parameters' bounds.
 
+        MOST_STEPS where no number does; a motion that then diverges is reported by whoever integrates it.
         dynamics: from x (N, n), u (N, m) and theta (N, p) to xdot (N, n).
         """
         sides = np.random.default_rng(0).choice([0, 1], (CORNERS, len(self.parameters)))
         lower, upper = np.array([[entry.lower, entry.upper] for entry in self.parameters]).reshape(-1, 2).T
         theta = np.where(sides, upper, lower)
-        for share in SHARES:
-            steps, *_ = self.resolving_steps(lambda x, u: dynamics(x, u, theta), share, CORNERS)
-            if steps:
-                return max(steps, self.task.integration_steps)
-        return MOST_STEPS
+        steps, _ = self.least_steps(lambda x, u: dynamics(x, u, theta), CORNERS)
+        return max(steps or MOST_STEPS, self.task.integration_steps)
 
     def content(self) -> dict[str, Any]:
         """The description as built-in types, the source of hashes and files.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from modelgen.arrays import MOST_STEPS, SHARES, Array
 from modelgen.backends.casadi import compiled
 from modelgen.errors import ModelError, Place
-from modelgen.metadata import Metadata
+from modelgen.metadata import SAMPLES, Metadata
 from modelgen.program.functions import Program
 
 CALLS = ("jacobians", "affine_dynamics", "state_cost")  # the functions to check, where the program has them
@@ -74,7 +74,6 @@ def _entry(output: str, index: NDArray[np.int64], robot: Metadata) -> str:
 
 
 NEAR = 2.0  # times the limits; a state without finite rates farther out is not reported as the cause
-SAMPLES = 512
 
 
 def integration_steps(program: Program, robot: Metadata, lines: Lines, warn: Callable[[str], None]) -> int:

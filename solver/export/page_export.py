@@ -99,11 +99,13 @@ def engine(problem: Problem) -> str:
 
 def _rules(problem: Problem) -> dict[str, object]:
     """Tolerances and noise of the page, which are not in the artifact."""
-    position, rate = tolerances(problem)
+    (position, rate), robot = tolerances(problem), problem.robot.with_kernels()
     return {
         "position": position.tolist(),
         "rate": rate.tolist(),
         "settled": 1 + settling_periods(problem),
+        # Integration steps in a control period, at nominal parameters and at others within their bounds.
+        "steps": [problem.substeps, max(problem.substeps, robot.metadata.robust_steps(robot.dynamics))],
         "uniform": UNIFORM,
         "uneven": problem.robot.metadata.uneven,
         "unwrapped": problem.unwrapped_costs,

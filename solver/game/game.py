@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from modelgen.metadata import CORNERS
 from solver.game.adversaries import Adversary, Disturbed, Hamiltonian, Modulation
 from solver.game.closed_form import ClosedFormPolicy
-from solver.problem.integrator import SAMPLES_OF_MANY, integrate_period
+from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
 ABSORBED = 0.1  # of the horizon: clipping a state by its whole limit costs as much as this time at the limit
@@ -58,7 +59,7 @@ class Game:
         if not movers:
             return None
         problem, generator = self.problem, torch.Generator(device=self.problem.device).manual_seed(0)
-        theta = problem.theta.expand(SAMPLES_OF_MANY, -1)
+        theta = problem.theta.expand(CORNERS, -1)
         if problem.context is not None:
             theta = problem.context.replaced(theta, problem.context.draw(len(theta), generator).sign())
         disturbed = Disturbed(theta.new_zeros(len(theta), len(problem.input_limits)), theta)

@@ -23,7 +23,7 @@ import casadi
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from modelgen.arrays import Array
+from modelgen.arrays import MOST_STEPS, Array
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Metadata, Rotation, Tangent
 from solver.errors import SolverError
@@ -190,7 +190,8 @@ class NonlinearProgram:
         """Number of integration steps in a hold, and `_step` with this number."""
         own, least = robot.declared_parameters, 0
         if not np.array_equal(theta, own):  # than those for which `modelgen build` chose the steps
-            least, *_ = self.metadata.resolving_steps(lambda x, u: np.asarray(robot.dynamics(x, u, theta)))
+            least, _ = self.metadata.least_steps(lambda x, u: np.asarray(robot.dynamics(x, u, theta)))
+            least = least or MOST_STEPS
         exact = max(self.task.integration_steps, least) * self.hold
         reference = self._step(robot, theta, exact)
         if not self.coarse:

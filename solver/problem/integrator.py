@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from modelgen.arrays import MOST_STEPS, SHARES, Array
+from modelgen.arrays import MOST_STEPS, Array
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import CORNERS, SAMPLES
 from solver.errors import SolverError
 
 if TYPE_CHECKING:
     from solver.problem.problem import Problem
 
-SAMPLES, SAMPLES_OF_MANY = 512, 2048  # states at which steps are compared, for one robot and for several
 Field = Callable[[Tensor], Tensor]  # from states (N, n) to their rates (N, n) or their costs (N,)
 
 
@@ -76,7 +76,7 @@ class RungeKutta(Scheme):
 
 def _sufficient(robot: CompiledRobot, theta: Tensor) -> int:
     """The least power of two of Runge-Kutta steps that resolve a control period with each theta (p,) or (K, p)."""
-    samples = SAMPLES if theta.ndim == 1 else SAMPLES_OF_MANY
+    samples = SAMPLES if theta.ndim == 1 else CORNERS
     if theta.ndim == 2:
         theta = theta[torch.linspace(0, len(theta) - 1, samples, device=theta.device).round().long()]
 
@@ -84,10 +84,9 @@ def _sufficient(robot: CompiledRobot, theta: Tensor) -> int:
         xdot: Array = robot.dynamics(theta.new_tensor(x), theta.new_tensor(u), theta).cpu().double().numpy()
         return xdot
 
-    for share in SHARES:
-        steps, worst, *_ = robot.metadata.resolving_steps(dynamics, share, samples)
-        if steps:
-            return steps
+    steps, worst = robot.metadata.least_steps(dynamics, samples)
+    if steps:
+        return steps
     raise SolverError(
         f"with these parameters, {robot.metadata.states[worst].name} of {robot.name} moves too fast to be simulated: "
         f"{MOST_STEPS} Runge-Kutta steps in a control period are not enough. Take parameters nearer to those of the "

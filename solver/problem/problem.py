@@ -15,12 +15,12 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Metadata, Rotation, Tangent
+from modelgen.metadata import CORNERS, Metadata, Rotation, Tangent
 from solver.problem.action_cost import TensorActionCost
 from solver.problem.context import Context, Given
 from solver.problem.geometry import SMALLEST, Geometry, conjugate, exponential, product, turns_within, uniform
 from solver.problem.identified import IdentifiedSet
-from solver.problem.integrator import SAMPLES_OF_MANY, SCHEMES, SchemeName
+from solver.problem.integrator import SCHEMES, SchemeName
 from solver.problem.robots import largest_rates
 
 #: Distribution of an episode's first state: `gaussian` as the task defines it, `angle` the same with continuous angles
@@ -141,7 +141,7 @@ class Problem:
     def steps_within(self, lower: Tensor, upper: Tensor) -> int:
         """Integration steps in a control period that suffice at the corners of a box of parameters, two ends (p,)."""
         generator = torch.Generator(device=lower.device).manual_seed(0)
-        sides = torch.rand(SAMPLES_OF_MANY, len(lower), generator=generator, device=lower.device)
+        sides = torch.rand(CORNERS, len(lower), generator=generator, device=lower.device)
         return self.steps_for(torch.where(sides < 0.5, lower, upper))
 
     def steps_estimating(self, estimated: Sequence[int]) -> int:

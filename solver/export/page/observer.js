@@ -1,11 +1,12 @@
 // The observer of one robot with encoders: an extended Kalman filter of its states, of a disturbance of every input and of
 // chosen parameters. Formulas, names and references as in solver.observer.observer; `run.observer` holds its numbers.
-// confine(y): holds a state in the domain. target: of the present references. reset({ delay, noise, estimated, theta }): begins anew, with the delay of the
-// drive in control periods, the deviations of the noise of positions, the estimated parameters and the first ones.
+// confine(y): holds a state in the domain. target: of the present references. reset({ delay, noise, estimated, theta }):
+// begins anew, with the delay of the drive in control periods, the deviations of the noise of positions, the estimated
+// parameters and the first ones.
 function makeObserver(robot, facts, rules, { counts, limits, bounds, shifts, drive, found, change, push, rolls }, confine, target) {
   const n = facts.states.length, m = facts.inputs.length, q = rules.position.length, p = facts.parameters.length;
   const rotations = (facts.rotations || []).map(({ coordinate }) => coordinate), size = n - rotations.length, pose = q - rotations.length, columns = size + m + p;
-  const velocities = limits.slice(counts.length), period = 1 / facts.task.control_rate, steps = facts.task.integration_steps, h = period / steps;
+  const velocities = limits.slice(counts.length), period = 1 / facts.task.control_rate;
   const floats = (size) => new Float64Array(size), range = (size) => Array.from({ length: size }, (_, i) => i);
   const turned = (angle) => angle - 2 * Math.PI * Math.floor((angle + Math.PI) / (2 * Math.PI));
   const error = (to, from, i) => (facts.states[i].continuous ? turned(to[i] - from[i]) : to[i] - from[i]);
@@ -14,7 +15,7 @@ function makeObserver(robot, facts, rules, { counts, limits, bounds, shifts, dri
   const grows = (seconds) => 1 - Math.exp((-2 * period) / seconds);
   const spread = bounds.map(([low, high]) => (high - low) ** 2 / 12); // variances of the parameters
   const own = { x, parameters: floats(p), disturbance: floats(m), estimated: [], reset, estimate, upright, lean, shifted, compensate, sent };
-  let apart, P, waiting, measured, unknown, added, largest, taken;
+  let apart, P, waiting, measured, unknown, added, largest, taken, steps, h;
 
   function reset({ delay, noise, estimated, theta }) {
     const walk = facts.inputs.map((input, k) => Math.min(range(p).reduce((sum, i) => sum + (estimated.includes(i) ? 0 : shifts[i][k]), drive[k]), input.limit));
@@ -23,6 +24,8 @@ function makeObserver(robot, facts, rules, { counts, limits, bounds, shifts, dri
     unknown = [...measured, ...velocities.map((limit) => limit ** 2 / 3), ...at, ...slow];
     added = [...counts.map(() => 0), ...velocities.map((limit) => push ** 2 * period * limit ** 2), ...at.map((each) => each * grows(found)), ...slow.map((each) => each * grows(change))];
     [largest, taken, apart] = [walk, 0, null];
+    steps = rules.steps[estimated.length ? 1 : 0]; // the robot of the estimates may be any within the bounds
+    h = period / steps;
     waiting = Array.from({ length: delay }, () => trim);
     own.estimated = [...estimated];
     own.parameters.set(theta);

@@ -210,7 +210,8 @@ function makeSimulation(robot, facts, rules, run) {
     while (waiting.length > conditions.delay + 1) waiting.shift();
     given.set(waiting.shift());
     const sticky = rules.stiction && conditions.stiction > 0;
-    const count = sticky ? rules.stiction.steps : facts.task.integration_steps, h = period / count;
+    const [usual, changed] = rules.steps, least = conditions.theta.every((each, i) => each === nominal[i]) ? usual : changed;
+    const count = sticky ? Math.max(rules.stiction.steps, least) : least, h = period / count;
     let mean = 0;
     for (let i = 0; i < count; i++) {
       acting.set(given);

@@ -93,6 +93,26 @@ def test_javascript_rollout_equals_python(
             x = expected.x[-1]
 
 
+def test_a_page_takes_steps_that_suffice_for_other_parameters() -> None:
+    """One period of Furutas at corners of the parameters' bounds, beside many more steps."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    solution = load_solution("furuta-rfvi")
+    problem, value = in_float64(solution)
+    script, generator = racer.MiniRacer(), torch.Generator().manual_seed(0)
+    script.eval(f"{engine(solution.problem)}\nconst run = {json.dumps(numbers(solution))};\n{LOOP}")
+    x = problem.sample_domain(1000, generator).double()
+    lower, upper = problem.theta_bounds.T
+    theta = torch.where(torch.rand(len(x), len(lower), generator=generator) < 0.5, lower, upper)
+    with torch.no_grad():
+        u = controller(problem, value, solution.run.settings.hold)(x)[0]
+        expected = integrate_period(problem, x, u, theta, steps=64).x
+    texts = (f"roll({one.tolist()}, {other.tolist()}, 1, 0)" for one, other in zip(x, theta, strict=True))
+    found = torch.tensor([json.loads(script.eval(text))["states"][0] for text in texts], dtype=torch.float64)
+    free = (expected.abs() < 0.9 * problem.state_limits).all(1)  # the others were clipped after every step
+    assert float(((found - expected).abs() / problem.state_limits)[free].max()) < 1e-4
+    assert free.float().mean() > 0.5
+
+
 @pytest.mark.parametrize("name", ["furuta", "planar_arm2"])
 def test_stiction_in_javascript_equals_the_harsh_plant(name: str) -> None:
     """One second in float64, with twice the usual friction; without it the rollout is another."""
