@@ -25,7 +25,7 @@ from modelgen.errors import ModelError, Place
 from modelgen.statement.bodies import Link
 from modelgen.statement.joints import BallAxes, Coordinate, JointAxis, turn
 from modelgen.statement.loops import Loop
-from modelgen.statement.robot import Robot
+from modelgen.statement.robot import Robot, fixed_values
 
 
 @dataclass(frozen=True)
@@ -245,6 +245,7 @@ def _closure(robot: Robot, loops: Sequence[tuple[Loop, Matrix]], taken: frozense
         parameters,
         rows,
         tuple(row < 3 for _, gap in loops for row in range(gap.rows)),
+        Matrix([_facing(loop) for loop, _ in loops]).xreplace(fixed_values(robot)),
         np.array([loop.dependent[symbol] for loop, _ in loops for symbol in loop.dependent]),
         np.array([*(posture.get(joint.symbol, 0.0) for joint in joints), *(entry.value for entry in parameters)]),
         loops[0][0].place,
@@ -284,9 +285,20 @@ def loop_gap(loop: Loop) -> Matrix:
     gap = second - first
     if not loop.frames:
         return gap
-    axes = [[_carried(eye(3)[:, k], link, common, at=False) for k in range(3)] for link in links]
-    twist = sum((one.cross(other) for one, other in zip(*axes, strict=True)), zeros(3, 1)) / 2
+    twist = sum((one.cross(other) for one, other in zip(*_axes(links), strict=True)), zeros(3, 1)) / 2
     return gap.col_join(twist)
+
+
+def _axes(links: Sequence[Link | None]) -> list[list[Matrix]]:
+    """The three axes of the frames of two links, in a frame that carries both."""
+    common = next((link for link in _ancestors(links[0]) if link in _ancestors(links[1])), None)
+    return [[_carried(eye(3)[:, k], link, common, at=False) for k in range(3)] for link in links]
+
+
+def _facing(loop: Loop) -> Expr:
+    """1 + 2 cos of the angle between the frames of two links, whose sine is zero at half a turn too; 3 for points."""
+    links = [end for end in loop.ends if isinstance(end, Link)]
+    return sum((one.dot(other) for one, other in zip(*_axes(links), strict=True)), S.Zero) if links else S(3)
 
 
 def _ancestors(link: Link | None) -> list[Link]:

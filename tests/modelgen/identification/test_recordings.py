@@ -48,6 +48,8 @@ def test_columns_units_signs_and_empty_cells(pendulum: CompiledRobot, tmp_path: 
         ("(a+b - 5)^2 / 8", 0.5),
         ("a+b*2*pi/4096 + c%", 14 * np.pi / 4096 + 0.03),
         ("-a+b + 2pi", 2 * np.pi - 7.0),
+        ("a+b/50% - (1 + c)^50%", 12.0),
+        ("a+b + 2pi%", 7.0 + 0.02 * np.pi),
         ("0.25", 0.25),
     ],
 )
