@@ -79,7 +79,8 @@ def trims(program: Program, robot: Metadata) -> Program:
             slopes.append(_refined(graph, N, free, [graph.mul(f, r) for f, r in zip(free, right, strict=True)], weight))
         by_theta = tuple(graph.mul(graph.constant(half[k]), slopes[j][k]) for k in range(m) for j in range(p))
         made.append(Function("trim_slopes", (x, theta), (u0, Output("du0_dtheta", (m, p), by_theta))))
-    digest = hashlib.sha256(f"{program.digest} {sources(sys.modules[__name__])}".encode()).hexdigest()
+    facts = [robot.held, [state.limit for state in robot.states], half, bounds]  # which are not in the program
+    digest = hashlib.sha256(f"{program.digest} {facts} {sources(sys.modules[__name__])}".encode()).hexdigest()
     return replace(program, functions=tuple(made), drawing=None, segments=(), digest=digest)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import runpy
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -188,8 +189,17 @@ def test_a_strong_input_takes_nothing_from_a_weak_one() -> None:
     np.testing.assert_allclose(slopes, [[G / 10, 0], [3 * G / 10, 0], [0, -1]], rtol=1e-5, atol=1e-9)
 
 
+def test_machine_code_of_a_trim_is_not_that_of_another_task() -> None:
+    """Code is kept by the digest. A speed that need not be held, and the limits, stand in no function of the program."""
+    robot = lander((0, 80))
+    made, whole = program(mechanism(equations_of_motion(robot))), metadata(robot)
+    tasks = [whole, replace(whole, task=replace(whole.task, free=("height_rate",)))]
+    tasks.append(replace(whole, states=(whole.states[0], replace(whole.states[1], limit=7.0))))
+    assert len({trims(made, each).digest for each in tasks}) == 3
+
+
 def test_a_flow_with_a_sign_has_a_trim() -> None:
-    """The slope of a sign at zero is a delta function to SymPy. In closed form p = m g / area, and u replaces the leak."""
+    """The slope of a sign at zero is a delta function to SymPy. In closed form p = m g / area, and u is the leak."""
     robot = Robot("lift")
     height, pressure = robot.prismatic("height", limit=1, rate_limit=1), robot.state("pressure", limit=2e5, unit="Pa")
     pump = robot.input("pump", 1e6, "Pa/s")
