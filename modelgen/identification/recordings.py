@@ -107,8 +107,8 @@ def read(path: Path, robot: Metadata, where: Mapping[str, str]) -> Recording:
     recording = Recording(path, hashlib.sha256(content).hexdigest(), values[TIME], states, inputs)
     for rotation in robot.rotations:
         _normalise(table, states[:, rotation.quaternion], rotation.name)
-    _check_units(recording, robot, where)  # before degrees are unwrapped as if they were radians
     _check_turns(table, recording, robot)
+    _check_units(recording, robot, where)  # before degrees are unwrapped as if they were radians
     for index, state in enumerate(robot.states):
         if state.continuous:
             states[:, index] = _unwrapped(states[:, index])

@@ -190,7 +190,7 @@ def test_a_strong_input_takes_nothing_from_a_weak_one() -> None:
 
 
 def test_machine_code_of_a_trim_is_not_that_of_another_task() -> None:
-    """Code is kept by the digest. A speed that need not be held, and the limits, stand in no function of the program."""
+    """Code is kept by the digest. Speeds that need not be held, and limits, stand in no function of the program."""
     robot = lander((0, 80))
     made, whole = program(mechanism(equations_of_motion(robot))), metadata(robot)
     tasks = [whole, replace(whole, task=replace(whole.task, free=("height_rate",)))]
