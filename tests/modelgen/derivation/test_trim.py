@@ -198,6 +198,19 @@ def test_machine_code_of_a_trim_is_not_that_of_another_task() -> None:
     assert len({trims(made, each).digest for each in tasks}) == 3
 
 
+def test_a_light_rotor_beside_a_heavy_mass_has_a_trim() -> None:
+    """Their inertias differ by 1e19, more than the digits of a number."""
+    robot = Robot("press")
+    height, angle = robot.prismatic("height", limit=1, rate_limit=1), robot.revolute("angle", limit=1, rate_limit=100)
+    robot.point_mass(robot.parameter("mass", 1e8, "kg", tolerance=0.2), (0, height))
+    robot.rotor(angle, 1e-11)
+    robot.apply(height, robot.input("force", 2e9, "N"))
+    robot.apply(angle, robot.input("torque", 1e-6, "N m"))
+    cost = height**2 + height.rate**2 + angle**2 + angle.rate**2
+    robot.task(state_cost=cost, action_cost=Quadratic(1e-3), **TASK)  # type: ignore[arg-type]
+    assert equations_of_motion(robot).trim == pytest.approx((1e8 * G, 0.0), rel=1e-12)
+
+
 def test_a_flow_with_a_sign_has_a_trim() -> None:
     """The slope of a sign at zero is a delta function to SymPy. In closed form p = m g / area, and u is the leak."""
     robot = Robot("lift")
