@@ -77,7 +77,7 @@ def test_of_several_inputs_the_smallest_hold_the_robot() -> None:
 
 
 def test_a_hydraulic_boom_rests_and_keeps_its_small_slopes() -> None:
-    """Its pressure (Pa) and its angle (rad) differ by 1e16 in their slopes. In closed form p lever = m g r cos(angle)."""
+    """Its pressure (Pa) and its angle (rad) differ by 1e16 in slopes. In closed form p lever = m g r cos(angle)."""
     boom = modelgen.Robot("boom")
     angle, pressure = boom.revolute("angle", limit=1.2, rate_limit=1), boom.state("pressure", limit=2e7, unit="Pa")
     flow, lever, leak = boom.input("flow", 1e-4, "m^3/s"), 4e-4, 1e-13

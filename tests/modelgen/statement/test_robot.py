@@ -51,6 +51,10 @@ class TestNames:
         robot, *_ = cart()
         rejects("`mass`", "twice", action=lambda: robot.input("mass", 1, "N"))
 
+    def test_an_ending_of_rates_is_refused_for_a_speed(self) -> None:
+        """The artifact tells by it that a coordinate `forward` is ignored."""
+        rejects("`forward_rate`", action=lambda: Robot("r").speed("forward_rate", limit=1, unit="m/s"))
+
     def test_the_name_of_a_rate_is_refused_for_a_parameter(self) -> None:
         robot, *_ = cart()
         rejects("`s_rate`", "twice", action=lambda: robot.parameter("s_rate", 1, "m", fixed=True))
