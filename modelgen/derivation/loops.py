@@ -337,13 +337,18 @@ def unreduced_speeds(robot: Robot) -> list[Symbol]:
 
 
 def projected(
-    robot: Robot, speeds: Sequence[Symbol], mass_matrix: Matrix, force: Matrix, input_matrix: Matrix
+    robot: Robot,
+    speeds: Sequence[Symbol],
+    mass_matrix: Matrix,
+    force: Matrix,
+    input_matrix: Matrix,
+    taken: Iterable[str],
 ) -> tuple[Matrix, Matrix, Matrix, tuple[Definition, ...]]:
-    """M, force, input matrix of the independent coordinates, and definitions of intermediates.
+    """M, force, input matrix of the independent coordinates, and definitions of intermediates, with no name in `taken`.
 
     speeds: those of the rows, the rates of the dependent coordinates last.
     """
-    names = Intermediates({*robot.symbols, *(symbol.name for symbol, _ in definitions(robot))})
+    names = Intermediates(taken)
     n, size = len(speeds) - len(robot.dependent), mass_matrix.rows
     row = {speed: number for number, speed in enumerate(speeds)}
     T, gamma = eye(n).col_join(zeros(size - n, n)), zeros(size, 1)

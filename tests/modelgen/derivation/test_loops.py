@@ -324,6 +324,28 @@ def four_bar(
     return robot
 
 
+def test_names_of_links_change_nothing() -> None:
+    """A link `loop_second` had the bias force of the name under which the loop keeps the acceleration of `second`."""
+
+    def force(name: str) -> float:
+        robot = Robot("tilted")
+        first, second, third = (robot.revolute(each, limit=1.4, **kind) for each, kind in joints())  # type: ignore[arg-type]
+        mass, axis = robot.parameter("mass", 1, "kg", tolerance=0.3), (0, 0.6, 0.8)
+        left = robot.link("left", first, axis=axis, mass=mass, centre=(0, -0.16, 0.12))
+        top = robot.link(name, second, on=left, axis=axis, at=(0, -0.32, 0.24), mass=mass, centre=(0.25, 0, 0))
+        right = robot.link("right", third, at=(0.5, 0, 0), axis=axis, mass=mass, centre=(0, -0.16, 0.12))
+        ends = robot.point("low", (0, -0.32, 0.24), on=right), robot.point("high", (0.5, 0, 0), on=top)
+        robot.loop(*ends, dependent={second: 0, third: 0})
+        robot.apply(first, robot.input("torque", 1, "N m"))
+        task(robot, first)
+        equations = equations_of_motion(robot)
+        arguments = *equations.state, *equations.parameters
+        evaluate = compiled_evaluator(arguments, equations.force, equations.definitions)
+        return float(evaluate(np.array([[0.3, 2.0, 1.0]]))[0, 0, 0])
+
+    assert force("loop_second") == pytest.approx(force("top"), rel=1e-12)
+
+
 def test_a_loop_that_cannot_close_says_its_gap_in_metres() -> None:
     # 0.2 + 0.1 + 0.1 m cannot span 0.5 m: 0.1 m are missing at the crank's angle 0
     with pytest.raises(ModelError, match=r"crank = 0: .*0\.1 m"):
