@@ -51,8 +51,8 @@ def trims(program: Program, robot: Metadata) -> Program:
     bounds = [(entry.lower / entry.limit, entry.upper / entry.limit) for entry in robot.inputs]
     z, free = _bounded(graph, N, wanted, weight, bounds)
     u0 = Output("u0", (m,), tuple(graph.mul(graph.constant(h), share) for h, share in zip(half, z, strict=True)))
-    balance = Output("N", (m, m), tuple(each for row in N for each in row)), Output("wanted", (m,), tuple(wanted))
-    balance = *balance, Output("weight", (), (weight,))
+    products = Output("N", (m, m), tuple(each for row in N for each in row))
+    balance = products, Output("wanted", (m,), tuple(wanted)), Output("weight", (), (weight,))
     made = [Function("trim", (x, theta), (u0,)), Function("trim_balance", (x, theta), balance)]
     if "jacobians" in known:
         of = {output.name: output.entries for output in known["jacobians"].outputs}

@@ -186,7 +186,7 @@ def test_a_strong_input_takes_nothing_from_a_weak_one() -> None:
         for each in compiled(made.graph, made.function("trim_slopes"), "gimbal")(np.zeros(4), [100, 0.3])
     )
     np.testing.assert_allclose(u.ravel(), [100 * G / 10, 300 * G / 10, -0.3], rtol=1e-5)
-    np.testing.assert_allclose(slopes, [[G / 10, 0], [3 * G / 10, 0], [0, -1]], rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(slopes, np.array([[G / 10, 0], [3 * G / 10, 0], [0, -1]]), rtol=1e-5, atol=1e-9)
 
 
 def test_machine_code_of_a_trim_is_not_that_of_another_task() -> None:

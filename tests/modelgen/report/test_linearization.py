@@ -92,7 +92,8 @@ def test_a_hydraulic_boom_rests_and_keeps_its_small_slopes() -> None:
     found, held = linearize(made, {"angle": 0.5}), 200 * 9.81 * 2 * math.cos(0.5) / lever
     np.testing.assert_allclose(found.state, [0.5, 0, held], rtol=1e-13)
     np.testing.assert_allclose(found.input, leak * held, rtol=1e-13)
-    by_hand = [[0, 1, 0], [9.81 / 2 * math.sin(0.5), -50 / 800, lever / 800], [0, -1.6e13 * lever, -1.6e13 * leak]]
+    turns = [9.81 / 2 * math.sin(0.5), -50 / 800, lever / 800]
+    by_hand = np.array([[0, 1, 0], turns, [0, -1.6e13 * lever, -1.6e13 * leak]])
     np.testing.assert_allclose(found.A, by_hand, rtol=1e-12)
     assert found.controllable == 3
     assert found.gain is not None
