@@ -13,6 +13,7 @@ ends at is on average the number of its leaves (Knuth, Mathematics of Computatio
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,7 @@ AIM = 0.5  # of the time that the cells of an offered ball take, by what they te
 REFINEMENTS = 6  # bisections of its radius
 RATE = 0.1  # proven rate, as a share of the linearised loop's
 CORNERS = 64  # of the parameters' box, that show the linearised loops and the disturbance
+WIDEST = 20.0  # logarithm of the largest factor between sides of the metric and those of the first guess
 SHARPNESS = 300.0  # of the largest growth among them, as a smooth function of the metric
 SAMPLES = 128  # states that show whether a ball is worth a proof
 NEAR = 0.01  # factor of the radius of a quarter of them: there the loop is linear
@@ -69,10 +71,10 @@ class Ball:
         widths = [width if np.isfinite(width) else None for width in self.half_widths.tolist()]  # JSON has no infinity
         return {"shape": self.shape.tolist()} | kept | {"half_widths": widths}
 
-    def claim(self, spread: float) -> dict[str, Any]:
-        """The ball as a claim of a file, for parameters within the spread."""
+    def claim(self, spread: Sequence[float]) -> dict[str, Any]:
+        """The ball as a claim of a file, for parameters within the spread (p,), shares of their nominal values."""
         arrays = {name: getattr(self, name).tolist() for name in ("shape", "back", "basis")}
-        return {"spread": spread} | arrays | {"rate": self.rate, "core": self.core, "tree": self.tree}
+        return {"spread": list(spread)} | arrays | {"rate": self.rate, "core": self.core, "tree": self.tree}
 
     @classmethod
     def of_claim(cls, claim: dict[str, Any], loop: HeldLoop) -> Ball:
@@ -337,15 +339,17 @@ def _common(loops: Array, start: Array) -> Array:
     def growth(entries: Array) -> float:
         factor = np.zeros((d, d))
         factor[places] = entries
-        scale = np.exp(np.diag(factor))
-        np.fill_diagonal(factor, scale)
-        norms = np.linalg.norm(factor @ maps @ np.linalg.inv(factor), 2, (1, 2)) ** 2
+        np.fill_diagonal(factor, np.exp(np.clip(np.diag(factor), -WIDEST, WIDEST)))
+        turned = factor @ maps @ np.linalg.inv(factor)
+        if not np.isfinite(turned).all():  # a step of the minimisation that is far too long
+            return np.inf
+        norms = np.linalg.norm(turned, 2, (1, 2)) ** 2
         return float(logsumexp(SHARPNESS * norms)) / SHARPNESS
 
     found = minimize(growth, np.zeros(len(places[0])), method="BFGS", options={"maxiter": 100}).x
     factor = np.zeros((d, d))
     factor[places] = found
-    np.fill_diagonal(factor, np.exp(np.diag(factor)))
+    np.fill_diagonal(factor, np.exp(np.clip(np.diag(factor), -WIDEST, WIDEST)))
     form: Array = root.T @ factor.T @ factor @ root
     return form
 
