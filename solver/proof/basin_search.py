@@ -49,7 +49,7 @@ SMALL = 1e-4  # half width of their cells, as a share of the ball
 PUSHED = 1.3  # proven rate by the disturbance at the target, at least
 FLAT = 1e-14  # smallest eigenvalue of P as a share of the largest
 LEAST = 1e-9  # rate of the slowest motion that counts as none
-NARROWEST = 2.0**-12  # a narrower cell is not halved
+NARROWEST = 2.0**-16  # a narrower side is not halved
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,10 @@ class BasinSearch:
             judged, left = judged + len(cells), ~(found.holds | found.empty)
             leaves += 2.0**depth * float((~left).sum()) / DESCENTS
             each = (time.process_time() - start) / judged
-            if self._narrow(cells[left], whole) or 2 * each * (leaves + 2.0**depth * left.sum() / DESCENTS) > seconds:
+            if (
+                self._narrow(cells[left], found.side[left], whole)
+                or 2 * each * (leaves + 2.0**depth * left.sum() / DESCENTS) > seconds
+            ):
                 return np.inf
             cells, points, side, depth = cells[left], points[left], found.side[left], depth + 1
             rows = np.arange(len(side))
@@ -252,11 +255,10 @@ class BasinSearch:
             cells = _halved(cells, side)[rows + len(rows) * above]
         return 2 * each * leaves
 
-    def _narrow(self, cells: Cells, whole: Cells) -> bool:
-        """Whether a cell is too narrow to be halved."""
-        size = whole.upper - whole.lower
-        width = (cells.upper - cells.lower) / np.where(size > 0, size, 1.0)
-        return bool((width.max(1, initial=0.0) < NARROWEST).any())
+    def _narrow(self, cells: Cells, side: NDArray[np.int64], whole: Cells) -> bool:
+        """Whether a side (N,) of a cell is too narrow to be halved."""
+        width = (cells.upper - cells.lower)[np.arange(len(side)), side]
+        return bool((width < NARROWEST * (whole.upper - whole.lower)[0, side]).any())
 
     def prove(self, radius: float, spread: Array, seconds: float) -> Ball | None:
         """Proof of one ball within `seconds` of processor time, or None."""
@@ -272,7 +274,7 @@ class BasinSearch:
             pushed = max(pushed, float(judged.disturbance[judged.holds].max(initial=0.0)))
             count += int(judged.holds.sum())
             left = ~(judged.holds | judged.empty)
-            if self._narrow(now[left], whole) or pushed > rate * radius:
+            if self._narrow(now[left], judged.side[left], whole) or pushed > rate * radius:
                 return None
             waiting = _joined(rest, _halved(now[left], judged.side[left]))
             decided = np.where(judged.empty, EMPTY, HELD)
