@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from modelgen.metadata import CORNERS
+from modelgen.arrays import CORNERS
 from solver.game.adversaries import Adversary, Disturbed, Hamiltonian, Modulation
 from solver.game.closed_form import ClosedFormPolicy
-from solver.problem.integrator import integrate_period
+from solver.problem.integrator import integrate_period, steps_for
 from solver.problem.problem import Problem
 
 ABSORBED = 0.1  # of the horizon: clipping a state by its whole limit costs as much as this time at the limit
@@ -51,7 +51,7 @@ class Game:
         self.adversaries = tuple(adversaries)
         constant = (adversary for adversary in adversaries if adversary.radius_in_time == "constant")
         self._constant_sets = {one.name: one.admissible_set(self.problem, one.alpha) for one in constant}
-        self.steps = self.problem.steps_for(self._extremes())  # integration steps in a control period
+        self.steps = steps_for(self.problem, self._extremes())  # integration steps in a control period
 
     def _extremes(self) -> Tensor | None:
         """Parameters (K, p) on the boundary of what the adversaries may choose; None if they leave them as they are."""

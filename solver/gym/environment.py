@@ -36,7 +36,7 @@ from solver.problem.given import (
     require_observation,
     resolve,
 )
-from solver.problem.integrator import integrate_period
+from solver.problem.integrator import integrate_period, steps_within
 from solver.problem.problem import Problem, StartDistribution
 from solver.problem.robots import load_robot
 
@@ -80,7 +80,7 @@ class Episodes:
         self.x = torch.zeros(size, len(problem.state_limits))
         self.c = torch.zeros(size, 0 if problem.context is None else len(problem.context))
         self.theta = problem.theta.repeat(size, 1)
-        self.steps = problem.steps_within(*problem.around(self.randomize)) if self.randomize else problem.substeps
+        self.steps = steps_within(problem, *problem.around(self.randomize)) if self.randomize else problem.substeps
         self.state_cost, self.action_cost = torch.zeros(size), torch.zeros(size)  # integrals over the last action
         self.success = np.zeros(size, bool)  # of the episodes that have ended
         self.recent = deque([self.rows], 1 + min(settling_periods(problem), self.length * self.hold))  # at period ends

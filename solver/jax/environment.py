@@ -18,6 +18,7 @@ from modelgen.metadata import Rotation
 from solver.errors import SolverError
 from solver.problem.geometry import angles_within, matrix_entries, product_entries
 from solver.problem.given import GivenRanges, Observation, episode_actions, require_observation, resolve
+from solver.problem.integrator import steps_within
 from solver.problem.problem import UNIFORM, Problem, StartDistribution
 from solver.problem.robots import load_robot
 from solver.value.family import TURN
@@ -86,7 +87,7 @@ class Environment:
         self._wraps, self._bound = wraps, np.where(unbounded, np.inf, [s.limit for s in self.robot.metadata.states])
         self._unwrapped = np.isin(np.arange(len(wraps)), problem.unwrapped_costs)
         spread = self.randomize > 0.0
-        self._steps = problem.steps_within(*problem.around(self.randomize)) if spread else problem.substeps
+        self._steps = steps_within(problem, *problem.around(self.randomize)) if spread else problem.substeps
         self._seconds = problem.control_step / self._steps
         self._context, self._held = problem.context, problem.moving_trim
         told = np.zeros(0, int) if problem.context is None else problem.context.columns.numpy()

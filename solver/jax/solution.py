@@ -16,7 +16,7 @@ import numpy as np
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Tangent
+from modelgen.tangent import Tangent
 from solver.errors import SolverError
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, solved
 from solver.jax.environment import apart_from, normalised

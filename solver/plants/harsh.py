@@ -12,11 +12,11 @@ from torch import Tensor
 
 from modelgen.commandline import decimal
 from modelgen.errors import suggestion
-from modelgen.metadata import Tangent
+from modelgen.tangent import Tangent
 from solver.errors import SolverError
 from solver.observer.observer import Sensing, make_sensing, usual_counts
 from solver.plants.plant import Seeds, Simulation
-from solver.problem.integrator import integrate_period
+from solver.problem.integrator import integrate_period, steps_for
 from solver.problem.problem import Problem
 
 CROSSING = 4e-3  # s, time of the unloaded drive across its gap at full input: 0.5 degrees at 1100 rad/s^2
@@ -246,7 +246,7 @@ class Harsh:
         metadata = problem.robot.metadata
         task = metadata.task
         #: Integration steps in a control period with friction or backlash: at least those of the simulation rate.
-        self.smooth_steps = problem.steps_for(theta)  # without them
+        self.smooth_steps = steps_for(problem, theta)  # without them
         self.steps = max(self.smooth_steps, task.simulation_rate // task.control_rate)
         across = [
             f"{entry.name} of {problem.robot.name} does not drive exactly one coordinate"

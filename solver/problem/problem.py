@@ -7,7 +7,6 @@ states with their contexts (`solver.problem.context`); in most problems k is 0, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -15,12 +14,13 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import CORNERS, Metadata, Rotation, Tangent
+from modelgen.metadata import Metadata, Rotation
+from modelgen.tangent import Tangent
 from solver.problem.action_cost import TensorActionCost
 from solver.problem.context import Context, Given
 from solver.problem.geometry import SMALLEST, Geometry, conjugate, exponential, product, turns_within, uniform
 from solver.problem.identified import IdentifiedSet
-from solver.problem.integrator import SCHEMES, SchemeName
+from solver.problem.integrator import SCHEMES, SchemeName, nominal_steps
 from solver.problem.robots import largest_rates
 
 #: Distribution of an episode's first state: `gaussian` as the task defines it, `angle` the same with continuous angles
@@ -102,29 +102,11 @@ class Problem:
         self.discount_rate = -math.log(task.weight_at_horizon) / task.horizon  # 1/s
         self.action_cost = TensorActionCost(robot, device)
         self.context = Context(given, robot.metadata, self.theta) if given else None
-        self.substeps = self._substeps()  # integration steps in a control period
+        self.substeps = nominal_steps(self)  # integration steps in a control period
         self.moving_trim = self.context is not None and self._trim_moves(self.context)
         self.horizon = task.horizon  # s
         if self.context is not None:
             self.horizon = math.ceil(10.0 * task.horizon * self._slowness(self.context) - ROUNDING) / 10.0
-
-    def _substeps(self) -> int:
-        """Integration steps that suffice for the nominal parameters and for all that the policy may be told."""
-        if self.context is not None:
-            return self.scheme.steps(self.robot, self.context.replaced(self.theta, self.context.corners()))
-        declared = torch.as_tensor(self.robot.declared_parameters, dtype=torch.float32, device=self.device)
-        return self.scheme.steps(self.robot, None if torch.equal(self.theta, declared) else self.theta)
-
-    def steps_for(self, theta: Tensor | None) -> int:
-        """Integration steps in a control period that suffice for the parameters theta (p,), or for each of (K, p).
-
-        Raises SolverError if no number suffices.
-        """
-        if theta is None or torch.equal(theta, self.theta.expand_as(theta)):
-            return self.substeps
-        if self.context is not None and self.context.has(theta, self.theta):
-            return self.substeps
-        return max(self.substeps, self.scheme.steps(self.robot, theta))
 
     def around(self, share: float | Tensor) -> tuple[Tensor, Tensor]:
         """Ends (p,) of the box of parameters that differ by this share of the nominal ones, within their bounds.
@@ -137,18 +119,6 @@ class Problem:
             for end, side in zip(ends, (-1.0, 1.0), strict=True):
                 end[self.context.columns] = self.context.middle + side * self.context.half
         return ends[0], ends[1]
-
-    def steps_within(self, lower: Tensor, upper: Tensor) -> int:
-        """Integration steps in a control period that suffice at the corners of a box of parameters, two ends (p,)."""
-        generator = torch.Generator(device=lower.device).manual_seed(0)
-        sides = torch.rand(CORNERS, len(lower), generator=generator, device=lower.device)
-        return self.steps_for(torch.where(sides < 0.5, lower, upper))
-
-    def steps_estimating(self, estimated: Sequence[int]) -> int:
-        """Integration steps in a control period that suffice wherever within their bounds some parameters are."""
-        ends = self.theta.repeat(2, 1)
-        ends[:, list(estimated)] = self.theta_bounds.T[:, list(estimated)]
-        return self.steps_within(*ends)
 
     def hold(self, trim: Tensor) -> None:
         """Take another trim (m,), from which the action cost is then measured."""

@@ -28,7 +28,7 @@ from modelgen import linear
 from modelgen.arrays import Array
 from modelgen.commandline import Range
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Tangent
+from modelgen.tangent import Tangent
 from solver.errors import SolverError
 from solver.lab.baselines.settings import KEYS
 from solver.local.linearization import linearization
@@ -208,7 +208,7 @@ def _designer(run: ClassicalRun, problem: Problem) -> Any:
 def regulator(problem: Problem) -> tuple[Array, Array]:
     """K (m, nt) of u = trim - K e and P (nt, nt) of its cost, in SI units, from the task's cost at its target.
 
-    e (nt,) is the error of `modelgen.metadata`: x - target, and three numbers for a rotation.
+    e (nt,) is the error of `modelgen.tangent`: x - target, and three numbers for a rotation.
 
     Raises SolverError if no regulator exists.
     """
