@@ -26,9 +26,9 @@ from solver.runs.kinds import Description, kind_of, require_told_names
 from solver.runs.shipped import run_folder
 from solver.streams import Purpose, stream
 from solver.training.settings import ADVERSARY, Settings
+from solver.value.fitting import Adam, Optimiser, Soap
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble, Factor
-from solver.value.optimiser import Adam, Optimiser, Soap
 
 RUN = "run.json"
 PARTS = ("iteration", "ensemble", "optimisers", "best", files.RUN)  # of a checkpoint

@@ -27,9 +27,9 @@ from solver.problem.robots import load_robot
 from solver.training.lifecycle import load_rollout_policy, resume
 from solver.training.settings import Settings
 from solver.training.solution import load_run_checkpoint, make_ensemble
+from solver.value.fitting import Adam, Optimiser, Soap
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble, Factor
-from solver.value.optimiser import Adam, Optimiser, Soap
 from tests.solver.pretended_gpu import pretended_gpu
 from tests.solver.small_trainings import shortened, start
 

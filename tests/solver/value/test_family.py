@@ -24,8 +24,8 @@ from solver.problem.given import resolve
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.value.family import BasinFamily, crossing, exponents, terms
+from solver.value.fitting import LossGradient, Samples
 from solver.value.frozen import FrozenValue
-from solver.value.loss import LossGradient, Samples
 from solver.value.network import Ensemble
 
 pytestmark = pytest.mark.slow  # its fixtures train, or fit the basins of a family
