@@ -19,7 +19,6 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.adversaries import Adversary, ToldAdversary
 from solver.plants.outcome import rollouts, sample_starts, summary, without_input
-from solver.problem.context import Given
 from solver.problem.given import GivenRanges, resolve
 from solver.problem.identified import IdentifiedSet
 from solver.problem.identified import read as read_identified
@@ -38,20 +37,66 @@ from solver.training.settings import Settings, make_settings, radii_of
 from solver.training.solution import KEYS, RunDescription, load_run, load_run_checkpoint, load_solution, save_run
 from solver.value.network import Ensemble
 
+Adversaries = Iterable[Adversary] | Mapping[str, float]
+#: Settings of the network, which a training takes from the run that it begins with.
+NETWORK = ("members", "layers", "width", "input_scale", "basin")
+WARM_SHARE = 0.25  # of the usual iterations
+WARM_RAMP = (0.0, 0.5)  # of the adversaries: V knows the task already
+WARM_LEARNING_RATE = 0.5  # share of the usual first learning rate
 
-def describe(robot: CompiledRobot, generated: str | None, preset: str = "fast", **choices: Any) -> RunDescription:
-    """Description of a new run with a preset and some changed settings; see `solver.make_settings`.
 
-    Its policy is told the references of the robot.
+def plan(
+    name: str, generated: str | None = None, *, identified: str | Path | None = None, **choices: Any
+) -> tuple[CompiledRobot, RunDescription]:
+    """Robot with float32 kernels on the CPU and the nominal parameters of the training, and description of the run.
+
+    identified: file of `modelgen identify`. choices: as in `describe`. Raises SolverError for a file of another robot.
     """
-    told, references = resolve(robot, ()), robot.metadata.references
-    settings = make_settings(preset, robot, **{**_of_family(told, preset), **choices})
-    return RunDescription(robot.name, robot.hash, generated, settings, preset, given=told, references=references)
+    robot = load_robot(name, "cpu", generated)
+    known = None if identified is None else read_identified(Path(identified), robot)
+    robot = robot if known is None else robot.with_nominal(known.nominal)
+    return robot, describe(robot, generated, identified=known, **choices)
 
 
-def _of_family(told: Sequence[Given], preset: str) -> dict[str, Any]:
-    """Changes of a preset where the policy is told something: V then varies with more than the states."""
-    return {"width": Settings.width} if told and preset == "fast" else {}
+def describe(
+    robot: CompiledRobot,
+    generated: str | None,
+    preset: str = "fast",
+    *,
+    algorithm: str = "rfvi",
+    adversaries: Adversaries | None = None,
+    identified: IdentifiedSet | None = None,
+    given: GivenRanges = (),
+    start_from: str | Path | None = None,
+    **settings: Any,
+) -> RunDescription:
+    """Description of a new run of a robot with the nominal parameters of the training.
+
+    given: parameters that the policy is told, by name; or their ranges. It is told the references of the robot too. The
+    preset gives the settings. The identified set changes them, then the run to start from, then `adversaries` and
+    `settings`; see `solver.make_settings`. Raises SolverError for an unknown name, and for a run of another robot.
+    """
+    told, changes = resolve(robot, given), dict[str, Any]()
+    if identified is not None:
+        changes["adversaries"] = identified.adversaries() if algorithm == "rfvi" else {}
+    if told and preset == "fast":
+        changes["width"] = Settings.width  # V then varies with more than the states
+    if adversaries is not None:
+        radii = radii_of(adversaries)
+        changes["adversaries"] = radii and {**changes.get("adversaries", {}), **radii}
+    if start_from is not None:
+        usual = make_settings(preset, robot, algorithm, **changes)
+        changes |= _warm_settings(Path(start_from), robot.name, usual)
+    chosen = make_settings(preset, robot, algorithm, **{**changes, **settings})
+    if identified is not None and any(entry.name not in robot.metadata.references for entry in told):
+        raise SolverError(
+            "--given and --identified are both given: the set of the file belongs to one robot, and not to a family. "
+            "Leave one of them out."
+        )
+    if radius := chosen.adversaries.get(ToldAdversary.name):
+        ToldAdversary(radius).admissible_set(Problem(robot, given=told), radius)  # its error comes before the training
+    begin, references = str(start_from or ""), robot.metadata.references
+    return RunDescription(robot.name, robot.hash, generated, chosen, preset, begin, identified, told, references)
 
 
 def start(run: RunDescription, folder: Path, report: Report, robot: CompiledRobot | None = None) -> None:
@@ -184,59 +229,6 @@ def _weights_only(checkpoint: dict[str, Any]) -> dict[str, Any]:
         "optimisers": [],
         RUN: checkpoint[RUN],
     }
-
-
-Adversaries = Iterable[Adversary] | Mapping[str, float]
-#: Settings of the network, which a training takes from the run that it begins with.
-NETWORK = ("members", "layers", "width", "input_scale", "basin")
-WARM_SHARE = 0.25  # of the usual iterations
-WARM_RAMP = (0.0, 0.5)  # of the adversaries: V knows the task already
-WARM_LEARNING_RATE = 0.5  # share of the usual first learning rate
-
-
-def plan(
-    name: str,
-    generated: str | None = None,
-    *,
-    algorithm: str = "rfvi",
-    preset: str = "fast",
-    adversaries: Adversaries | None = None,
-    identified: str | Path | None = None,
-    given: GivenRanges = (),
-    start_from: str | Path | None = None,
-    **settings: Any,
-) -> tuple[CompiledRobot, RunDescription]:
-    """Robot with float32 kernels on the CPU and the nominal parameters of the training, and description of the run.
-
-    given: parameters that the policy is told, by name; or their ranges. The preset gives the settings. The identified
-    set changes them, then the run to start from, then `adversaries` and `settings`. Raises SolverError for an unknown
-    name, and for a file or run of another robot.
-    """
-    robot = load_robot(name, "cpu", generated)
-    known: IdentifiedSet | None = None
-    changes: dict[str, Any] = {}
-    if identified is not None:
-        known = read_identified(Path(identified), robot)
-        robot = robot.with_nominal(known.nominal)
-        changes["adversaries"] = known.adversaries() if algorithm == "rfvi" else {}
-    told = resolve(robot, given)
-    changes |= _of_family(told, preset)
-    if adversaries is not None:
-        radii = radii_of(adversaries)
-        changes["adversaries"] = radii and {**changes.get("adversaries", {}), **radii}
-    if start_from is not None:
-        usual = make_settings(preset, robot, algorithm, **changes)
-        changes |= _warm_settings(Path(start_from), robot.name, usual)
-    chosen = make_settings(preset, robot, algorithm, **{**changes, **settings})
-    if known is not None and any(entry.name not in robot.metadata.references for entry in told):
-        raise SolverError(
-            "--given and --identified are both given: the set of the file belongs to one robot, and not to a family. "
-            "Leave one of them out."
-        )
-    if radius := chosen.adversaries.get(ToldAdversary.name):
-        ToldAdversary(radius).admissible_set(Problem(robot, given=told), radius)  # its error comes before the training
-    begin, references = str(start_from or ""), robot.metadata.references
-    return robot, RunDescription(robot.name, robot.hash, generated, chosen, preset, begin, known, told, references)
 
 
 def _warm_settings(folder: Path, robot: str, usual: Settings) -> dict[str, Any]:
