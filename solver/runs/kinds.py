@@ -20,8 +20,7 @@ from modelgen.errors import suggestion, warn
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.outcome import Controller
-from solver.problem.given import names_in
-from solver.problem.parameters import Change
+from solver.problem.parameters import Change, names_in
 from solver.problem.problem import Problem
 from solver.problem.robots import warn_of_rebuild
 from solver.runs import folder as files

@@ -22,7 +22,7 @@ from torch import Tensor
 from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
 from solver.errors import DivergenceError, SolverError
-from solver.gym.environment import RobotVectorEnv, features
+from solver.gym.environment import RobotVectorEnv
 from solver.lab.baselines.settings import (
     BASELINE,
     KEYS,
@@ -36,6 +36,7 @@ from solver.lab.baselines.settings import (
 )
 from solver.lab.baselines.stable_baselines import contents, fill, follow_schedules, make_model, renew_logger
 from solver.local.linearization import linearization, time_scale
+from solver.plants.episodes import features
 from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
