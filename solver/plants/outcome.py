@@ -279,10 +279,11 @@ def until_rest(problem: Problem, act: Controller, rows: Tensor, theta: Tensor | 
     rested = torch.zeros(len(rows), dtype=torch.long, device=rows.device)  # parts
     at_limit = torch.zeros_like(rows[:, : len(problem.target)], dtype=torch.bool)
     active, done = torch.arange(len(rows), device=rows.device), 0
+    steps = Nominal(problem, theta).steps
     while len(active) and done < periods:
         length = part + (periods % part if done == 0 else 0)
         of_active = None if theta is None else theta.expand(len(rows), -1)[active]
-        plant = Nominal(problem, of_active)
+        plant = Nominal(problem, of_active, steps)
         run = rollouts(problem, act, end[active], plant, seconds=length / rate, leaning=False)
         reward = torch.stack([run.state_reward, run.action_reward], 1)
         paid[active] += reward

@@ -100,11 +100,12 @@ class Nominal:
 
     problem: Problem
     theta: Tensor | None = None
+    least: int | None = None  # integration steps in a control period, by default those that the parameters need
 
     @cached_property
     def steps(self) -> int:
         """Integration steps in a control period."""
-        return steps_for(self.problem, self.theta)
+        return steps_for(self.problem, self.theta) if self.least is None else self.least
 
     @property
     def sensing(self) -> Sensing:
