@@ -26,7 +26,7 @@ from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import artifact, shipped
 from solver.runs.folder import RUN, Report, metrics_log, read_metrics, save_checkpoint
-from solver.runs.kinds import RolloutPolicy, remove_run
+from solver.runs.kinds import RolloutPolicy
 from solver.runs.shipped import run_folder
 from solver.streams import EVALUATION_SEED
 from solver.training.schedule import ROUGH
@@ -106,9 +106,7 @@ def start(run: RunDescription, folder: Path, report: Report, robot: CompiledRobo
     session = _session(run, folder, robot)
     if run.warm_from:
         take_over_weights(session.value, run.robot, Path(run.warm_from))
-    remove_run(folder)  # after all errors of the new run
-    artifact.keep(session.robot.folder, folder)
-    save_run(folder, run)
+    artifact.begin(folder, run, session.robot)  # after all errors of the new run
     save_checkpoint(folder, {**session.checkpoint(), RUN: run.results()})
     _train(session, run, folder, report)
 

@@ -38,24 +38,14 @@ from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_current, require_same_artifact
 from solver.runs import artifact
-from solver.runs.folder import (
-    RUN,
-    Report,
-    load_checkpoint,
-    load_description,
-    metrics_log,
-    require_own_checkpoint,
-    save_checkpoint,
-    save_description,
-)
-from solver.runs.kinds import Description, RolloutPolicy, kind_of, remove_run
+from solver.runs.folder import RUN, Report, load_checkpoint, metrics_log, save_checkpoint
+from solver.runs.kinds import Description, RolloutPolicy
 from solver.streams import EVALUATION_SEED, Purpose, serial_torch, stream
 from solver.training.settings import require_fields
 
 ClassicalAlgorithm = Literal["energy", "tvlqr"]
 TRIES: dict[ClassicalAlgorithm, int] = {"energy": 64, "tvlqr": 4}
 STARTS = 5  # from which motions are searched
-CLASSICAL = "classical.json"
 SINE = 0.02  # largest error of the pendulum's acceleration, as a share of its slope, for energy shaping
 Parts = dict[str, Tensor]  # of a controller, by name
 
@@ -117,9 +107,7 @@ def start(run: ClassicalRun, folder: Path, report: Report, robot: CompiledRobot 
     robot = robot or load_robot(run.robot, "cpu", run.generated)
     require_same_artifact(folder, run.artifact_hash, robot)
     _designer(run, Problem(robot))  # its errors come before the folder is touched
-    remove_run(folder)
-    save_description(folder / CLASSICAL, artifact.stored(run, folder))
-    artifact.keep(robot.folder, folder)
+    artifact.begin(folder, run, robot)
     _save(folder, run, 0, {})
     _tune(folder, run, robot, 0, {}, report)
 
@@ -134,8 +122,7 @@ def resume(folder: Path, report: Report) -> None:
 
 def read(folder: Path) -> ClassicalRun:
     """Content of classical.json. Raises SolverError if it is missing or damaged."""
-    kind_of(folder, command="classical")
-    return artifact.located(load_description(folder / CLASSICAL, ClassicalRun), folder)
+    return artifact.load(folder, "classical", ClassicalRun)
 
 
 def diagnosis(folder: Path) -> str:  # noqa: ARG001
@@ -191,9 +178,7 @@ def _save(folder: Path, run: ClassicalRun, done: int, best: dict[str, Any]) -> N
 
 
 def _checkpoint(folder: Path) -> dict[str, Any]:
-    content = load_checkpoint(folder, ("steps", "best", RUN))
-    require_own_checkpoint(content, read(folder).results(), folder)
-    return content
+    return load_checkpoint(folder, ("steps", "best", RUN), results=read(folder).results())
 
 
 def _designer(run: ClassicalRun, problem: Problem) -> Any:

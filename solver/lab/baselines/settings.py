@@ -15,8 +15,8 @@ from solver.errors import SolverError
 from solver.problem.problem import StartDistribution
 from solver.problem.robots import require_current
 from solver.runs import artifact
-from solver.runs.folder import RUN, load_description
-from solver.runs.kinds import Description, kind_of
+from solver.runs.folder import RUN
+from solver.runs.kinds import Description
 from solver.training.settings import require_fields
 
 BaselineAlgorithm = Literal["sac", "ddpg", "ppo"]
@@ -172,5 +172,4 @@ def new_run(robot: CompiledRobot, generated: str | None, settings: BaselineSetti
 
 def load_baseline(folder: Path) -> BaselineRun:
     """Content of baseline.json. Raises SolverError if it is missing or damaged, or for a run of another kind."""
-    kind_of(folder, command="baseline")
-    return artifact.located(load_description(folder / BASELINE, BaselineRun), folder)
+    return artifact.load(folder, "baseline", BaselineRun)
