@@ -254,13 +254,7 @@ class Declarations:
         return name, quaternion, tuple(turns), reach, rates, meaning
 
     def _joint(
-        self,
-        name: str,
-        kind: Kind,
-        limit: float,
-        rate_limit: float | None,
-        continuous: bool = False,
-        meaning: str = "",
+        self, name: str, kind: Kind, limit: float, rate_limit: float | None, continuous: bool = False, meaning: str = ""
     ) -> Coordinate:
         coordinate = Coordinate(identifier(name, "coordinate"), real=True)
         text(meaning, f"meaning of `{name}`")

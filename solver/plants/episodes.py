@@ -98,11 +98,9 @@ class Episodes:
         problem = self.problem
         if self.target_share > 0.0 and float(torch.rand(1, generator=generator)) < self.target_share:
             return problem.scatter(problem.sample_targets(1, generator), TARGET_SPREAD, generator)[0]
-        sample = {
-            "gaussian": problem.sample_starts,
-            "angle": problem.sample_angles,
-            "uniform": problem.sample_domain,
-        }[self.start]
+        if self.start == "gaussian":
+            return problem.sample_starts(1, generator)[0]
+        sample = problem.sample_angles if self.start == "angle" else problem.sample_domain
         return sample(1, generator)[0]
 
     def advance(self, action: Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

@@ -313,39 +313,29 @@ class _HarshSimulation:
 
     def step(self, u: Tensor) -> Tensor:
         """Integral (N,) of the state cost over one control period, simulated with the policy's input u (N, m)."""
-        drive = self._drive_input(u)
-        if self.backlash is None and not self.level.stiction:
-            self.x, cost = integrate_period(
-                self.problem, self.x, drive, self.plant.theta, steps=self.plant.smooth_steps
-            )
-        else:
-            self.x, cost = integrate_period(
-                self.problem, self.x, partial(self._acting, drive), self.plant.theta, steps=self.plant.steps
-            )
+        plant, acting, steps = self.plant, self._drive_input(u), self.plant.smooth_steps
+        if self.backlash is not None or self.level.stiction:
+            acting, steps = partial(self._acting, acting), plant.steps
+        self.x, cost = integrate_period(self.problem, self.x, acting, plant.theta, steps=steps)
         self.measured = self.x if self.sensors is None else self.sensors.read(self.x)
         return cost
 
     def _acting(self, drive: Tensor, x: Tensor) -> Tensor:
         """Input (N, m) that acts on the robot at x (N, n) in one integration step, from the drive's input (N, m)."""
-        acting = drive
+        seconds, acting = self.problem.control_step / self.plant.steps, drive
         if self.backlash is not None:
-            acting = self.backlash.transmitted(drive, self.problem.control_step / self.plant.steps)
-        if self.level.stiction:
-            level, rates = self.level.stiction, self.plant.rates
-            acting = acting + dry_friction(
-                self.problem, rates, level, x, acting, self.plant.theta, self.problem.control_step / self.plant.steps
-            )
+            acting = self.backlash.transmitted(drive, seconds)
+        if level := self.level.stiction:
+            plant = self.plant
+            acting = acting + dry_friction(self.problem, plant.rates, level, x, acting, plant.theta, seconds)
         return acting
 
     def _drive_input(self, u: Tensor) -> Tensor:
         """Input of the drive (N, m): the policy's input, delayed and saturated."""
+        problem = self.problem
         self.waiting.append(u)
         u = self.waiting.pop(0)
         if self.level.saturation:
-            left, lower, upper = (
-                1.0 - SATURATION * self.level.saturation,
-                self.problem.lower_input,
-                self.problem.upper_input,
-            )
+            left, lower, upper = 1.0 - SATURATION * self.level.saturation, problem.lower_input, problem.upper_input
             u = torch.clamp(u, torch.maximum(lower, left * lower), torch.minimum(upper, left * upper))
         return u

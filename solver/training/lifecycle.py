@@ -167,10 +167,7 @@ def _session(
 
 def _train(session: Session, run: RunDescription, folder: Path, report: Report) -> None:
     """Iterate to the end, with a checkpoint and a row of metrics after every iteration."""
-    with (
-        metrics_log(folder, session.schedule.number, KEYS, "train") as log,
-        workers_of(session.settings) as workers,
-    ):
+    with metrics_log(folder, session.schedule.number, KEYS, "train") as log, workers_of(session.settings) as workers:
         for row in session.rows(workers):
             log.write(row)
             save_checkpoint(folder, {**session.checkpoint(), RUN: run.results()})

@@ -49,11 +49,7 @@ def write_robustness(page: Page, runs: Runs, announce: Callable[[str], None]) ->
     for robot, plants in results.items():
         page.say(f"### {robot}: {plants[0].axes[0].parameter}")
         for result in plants:
-            page.show(
-                figure(result),
-                f"/{robot}-{result.plant}",
-                f"{robot}, {result.plant} plant",
-            )
+            page.show(figure(result), f"/{robot}-{result.plant}", f"{robot}, {result.plant} plant")
         _masses(page, plants)
 
 
