@@ -16,7 +16,7 @@ from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, ReferenceFrame, System
 
 from modelgen.errors import ModelError, Place, calling_place, mistake
-from modelgen.statement.declarations import Load
+from modelgen.statement.declared import Load
 from modelgen.statement.joints import Coordinate, Speed
 from modelgen.statement.sympy_checks import (
     DIGITS,
