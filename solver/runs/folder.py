@@ -106,13 +106,13 @@ def load_checkpoint(
     keys: Collection[str],
     device: str = "cpu",
     check: Callable[[dict[str, Any]], None] = lambda _: None,
-    results: Mapping[str, Any] | None = None,
+    results: Callable[[], Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Read the checkpoint; only tensors and plain data are unpickled.
 
-    check: raises ValueError for other content than a run of this kind writes. results: everything that results depend
-    on, by the description beside it, as JSON has it; the checkpoint holds the same under RUN. Raises SolverError when
-    there is no checkpoint, when it is damaged, when it lacks one of the keys, or when it is of another run.
+    check: raises ValueError for other content than a run of this kind writes. results: gives everything that results
+    depend on, by the description beside it, as JSON has it; the checkpoint holds the same under RUN. Raises SolverError
+    when there is no checkpoint, when it is damaged, when it lacks one of the keys, or when it is of another run.
     """
     path = folder / CHECKPOINT
     if not path.is_file():
@@ -134,7 +134,7 @@ def load_checkpoint(
     if missing:
         raise SolverError(f"{path} lacks {', '.join(sorted(missing))}; it belongs to another kind of run.")
     if results is not None:
-        _require_own(content, results, folder)
+        _require_own(content, results(), folder)
     return dict(content)
 
 

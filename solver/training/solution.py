@@ -115,7 +115,7 @@ def load_run(folder: Path) -> RunDescription:
 
 def load_run_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:
     """Checkpoint of a run. Raises SolverError if it is missing, damaged, or of another run than run.json."""
-    return files.load_checkpoint(folder, PARTS, device, _check_content, load_run(folder).results())
+    return files.load_checkpoint(folder, PARTS, device, _check_content, lambda: load_run(folder).results())
 
 
 def _check_content(content: dict[str, Any]) -> None:

@@ -178,7 +178,7 @@ def _save(folder: Path, run: ClassicalRun, done: int, best: dict[str, Any]) -> N
 
 
 def _checkpoint(folder: Path) -> dict[str, Any]:
-    return load_checkpoint(folder, ("steps", "best", RUN), results=read(folder).results())
+    return load_checkpoint(folder, ("steps", "best", RUN), results=lambda: read(folder).results())
 
 
 def _designer(run: ClassicalRun, problem: Problem) -> Any:

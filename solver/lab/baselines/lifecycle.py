@@ -82,7 +82,7 @@ def resume(folder: Path, report: Report) -> None:
     run = read(folder)
     environments = _environments(run, folder)
     model = make_model(run.settings, environments, run.settings.steps)
-    best = _restore(model, load_checkpoint(folder, PARTS, results=run.results()))
+    best = _restore(model, load_checkpoint(folder, PARTS, results=run.results))
     _train(folder, model, environments, run, best, report)
 
 
@@ -109,7 +109,7 @@ def load_rollout_policy(
         raise SolverError(f"{folder} holds a baseline, which has no value function; leave out --reaction-periods")
     environments = _environments(run, folder, generated)
     model = make_model(run.settings, environments, steps=1)
-    best = _restore(model, {**load_checkpoint(folder, PARTS, results=run.results()), "buffer": None})
+    best = _restore(model, {**load_checkpoint(folder, PARTS, results=run.results), "buffer": None})
     model.policy.load_state_dict(best.policy)
     problem, label = environments.problem, run.label_at(model.num_timesteps, "actions")
     return RolloutPolicy(problem, controller(problem, model, run.settings.input_share), label)
