@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 
@@ -313,9 +313,10 @@ class _HarshSimulation:
 
     def step(self, u: Tensor) -> Tensor:
         """Integral (N,) of the state cost over one control period, simulated with the policy's input u (N, m)."""
-        plant, acting, steps = self.plant, self._drive_input(u), self.plant.smooth_steps
+        plant, drive, steps = self.plant, self._drive_input(u), self.plant.smooth_steps
+        acting: Tensor | Callable[[Tensor], Tensor] = drive
         if self.backlash is not None or self.level.stiction:
-            acting, steps = partial(self._acting, acting), plant.steps
+            acting, steps = partial(self._acting, drive), plant.steps
         self.x, cost = integrate_period(self.problem, self.x, acting, plant.theta, steps=steps)
         self.measured = self.x if self.sensors is None else self.sensors.read(self.x)
         return cost
