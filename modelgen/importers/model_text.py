@@ -1,4 +1,4 @@
-"""The text of a model file: numbers, vectors, axes and names in a readable form, lines of one joint, and the parts in order.
+"""The text of a model file: numbers, axes and names in a readable form, lines of one joint, and the parts in order.
 
 Messages about what a model file guesses, because the imported file does not say it.
 """
