@@ -41,7 +41,7 @@ from solver.runs import artifact
 from solver.runs.folder import RUN, Report, load_checkpoint, metrics_log, save_checkpoint
 from solver.runs.kinds import Description, RolloutPolicy
 from solver.streams import EVALUATION_SEED, Purpose, serial_torch, stream
-from solver.training.settings import require_fields
+from solver.training.settings import require_fields, require_names
 
 ClassicalAlgorithm = Literal["energy", "tvlqr"]
 TRIES: dict[ClassicalAlgorithm, int] = {"energy": 64, "tvlqr": 4}
@@ -94,8 +94,7 @@ def describe(
     robot: CompiledRobot, generated: str | None, algorithm: ClassicalAlgorithm = "tvlqr", **choices: Any
 ) -> ClassicalRun:
     """Description of a new run. Raises SolverError for an unknown setting."""
-    if unknown := choices.keys() - {entry.name for entry in dataclasses.fields(ClassicalSettings)}:
-        raise SolverError(f"unknown setting '{min(unknown)}'; give tries, episodes or seed")
+    require_names(ClassicalSettings, choices)
     require_current(robot)
     settings = ClassicalSettings(algorithm, **choices)
     settings = dataclasses.replace(settings, tries=settings.tries or TRIES[settings.algorithm])
@@ -254,12 +253,11 @@ class EnergyDesign:
         """Gains of one try, log-uniform over two to four decades around the scales of robot and task."""
         pump, spring, brake, width = 10.0 ** random.uniform([-1.0, -2.0, -2.0, -2.0], [1.0, 0.5, 0.5, 0.0])
         share = random.uniform(0.5, 0.99)  # of the inputs: the task's cost may have a barrier at their limits
-        level = np.trace(self.cost * np.square(self.problem.tangent_limits.numpy())) * 10.0 ** random.uniform(
-            -4.0, -0.5
-        )
+        limits = self.problem.tangent_limits.numpy()
+        level = np.trace(self.cost * np.square(limits)) * 10.0 ** random.uniform(-4.0, -0.5)
         pump *= self.most / (2.0 * self.slope)  # the full input at the energy that is missing below
-        gains = [pump, spring * self.slope, brake * math.sqrt(self.slope)]
-        gains += [width * math.sqrt(self.slope), share]
+        rate = math.sqrt(self.slope)
+        gains = [pump, spring * self.slope, brake * rate, width * rate, share]
         return _tensors(gain=self.gain, cost=self.cost, gains=gains, slope=self.slope, level=level)
 
 
