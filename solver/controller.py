@@ -17,9 +17,9 @@ from solver.observer.observability import LONGEST, UnknownDelay, make_observer
 from solver.observer.observer import Sensing, make_sensing, usual_counts
 from solver.plants.outcome import Controller
 from solver.policy import NO_ROTATION, turned
-from solver.problem.parameters import Change, changed_parameters
+from solver.problem.parameters import Change, changed_parameters, require_told_names
 from solver.problem.problem import Problem
-from solver.runs.kinds import description_of, load_rollout_policy, names_to_estimate, require_told_names
+from solver.runs.kinds import description_of, load_rollout_policy, names_to_estimate
 
 
 class PositionController:

@@ -21,10 +21,10 @@ from modelgen.metadata import Metadata
 from solver.errors import SolverError
 from solver.plants.outcome import Controller
 from solver.problem.geometry import TURN, Geometry
-from solver.problem.parameters import Change
+from solver.problem.parameters import Change, require_told_names
 from solver.problem.problem import farthest
 from solver.runs import kinds
-from solver.runs.kinds import description_of, require_told_names
+from solver.runs.kinds import description_of
 from solver.runs.shipped import run_folder
 from solver.training.gain import MakeGain, SmoothPolicy, differentiable
 from solver.training.solution import Solution, load_solution

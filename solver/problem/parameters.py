@@ -1,10 +1,11 @@
-"""Parameters that a user names: changed in a plant, or told to a policy. Checks of names, values, ranges, effects."""
+"""Parameters that a user names: changed in a plant, told to a policy, or estimated. Checks of names, values, ranges."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from solver.errors import SolverError
 from solver.problem.context import Given
 from solver.problem.problem import Problem
 
+TOLD = "told"  # in place of names: all parameters that the policy is told
 ALL = "all"  # in place of a name: every parameter with an effect of at least MATTERS
 MOST = 5  # told parameters: the polynomials of `solver.value.family` grow fast with their number
 MATTERS = 0.02  # effect above which `all` tells a parameter, as a share of the rates of change
@@ -251,6 +253,29 @@ def _require_held(robot: CompiledRobot, given: tuple[Given, ...]) -> None:
             f"--given {' '.join(names)}: no input within the limits holds the target of {robot.name} with {words}. "
             "Give smaller ranges, or widen the limits of the inputs in the model file."
         )
+
+
+def expanded(names: tuple[str, ...], told: tuple[str, ...], folder: str | Path) -> tuple[str, ...]:
+    """The names with those that the policy of a run is told for TOLD. Raises SolverError if it is told none."""
+    if TOLD not in names:
+        return names
+    if not told:
+        raise SolverError(
+            f"--estimate has no names, and the policy of {folder} is told no parameter. Give the names of parameters, "
+            "or `all`."
+        )
+    return tuple(dict.fromkeys([*(name for name in names if name != TOLD), *told]))
+
+
+def require_told_names(folder: str | Path, names: Collection[str], told: Iterable[str]) -> None:
+    """Raises SolverError for a parameter that the policy of a run cannot be told."""
+    for name in told:
+        if name not in names:
+            known = f"It is told {', '.join(names)}." if names else "It is told no parameter."
+            raise SolverError(
+                f"the policy of {folder} cannot be told {name}.{suggestion(name, names)} {known} Leave it out, or "
+                f"train with --given {name}."
+            )
 
 
 def is_number(value: object) -> bool:

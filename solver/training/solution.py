@@ -17,12 +17,12 @@ from solver.game.policies import require_reaction_periods
 from solver.plants.outcome import Controller, controller
 from solver.problem.context import Context, Given
 from solver.problem.identified import IdentifiedSet
-from solver.problem.parameters import Change, changed_parameters
+from solver.problem.parameters import Change, changed_parameters, require_told_names
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import artifact
 from solver.runs import folder as files
-from solver.runs.kinds import Description, require_told_names
+from solver.runs.kinds import Description
 from solver.runs.shipped import run_folder
 from solver.streams import Purpose, stream
 from solver.training.settings import ADVERSARY, Settings
