@@ -14,7 +14,7 @@ from modelgen.derivation.ignored import without_ignored
 from modelgen.derivation.newton_euler import lagrange, newton_euler
 from modelgen.derivation.trim import with_trim
 from modelgen.errors import ModelError, Place, abridged
-from modelgen.statement.declarations import Load
+from modelgen.statement.declared import Load
 from modelgen.statement.robot import Robot
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from sympy import Matrix, Symbol
 from modelgen.arrays import Array
 from modelgen.derivation.numeric import compiled_evaluator
 from modelgen.errors import ModelError, Place
-from modelgen.statement.declarations import DeclaredParameter
+from modelgen.statement.declared import DeclaredParameter
 from modelgen.statement.joints import Coordinate, Joint
 from modelgen.statement.robot import Robot
 

@@ -17,7 +17,7 @@ from modelgen.arrays import Array
 from modelgen.derivation.equations import EquationsOfMotion, Followed
 from modelgen.errors import ModelError
 from modelgen.metadata import Reference, Task
-from modelgen.statement.declarations import Internal
+from modelgen.statement.declared import Internal
 from modelgen.statement.joints import Speed
 from modelgen.statement.robot import Robot
 

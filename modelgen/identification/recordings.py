@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from modelgen.arrays import Array
 from modelgen.errors import ModelError, Place, suggestion
 from modelgen.identification.columns import NUMBER, Expression, columns, expression
-from modelgen.metadata import RATE, TIME, Metadata, Rotation, State, Tangent, turn_between
+from modelgen.metadata import RATE, TIME, Metadata, Rotation, State
+from modelgen.tangent import Tangent, turn_between
 
 ROWS = 10  # fewest rows of a recording
 BEYOND = 10.0  # a value this many times its limit is in another unit

@@ -14,7 +14,8 @@ from modelgen.commandline import states_given
 from modelgen.errors import ModelError
 from modelgen.linear import weights
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Input, State, Tangent
+from modelgen.metadata import Input, State
+from modelgen.tangent import Tangent
 
 STARTS = 40  # initial guesses of the coordinates that are not given
 ITERATIONS = 60

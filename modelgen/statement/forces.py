@@ -12,7 +12,8 @@ from sympy import Abs, Expr, Max, Symbol, exp, log, sqrt, tanh
 
 from modelgen.errors import mistake
 from modelgen.statement.checker import shown
-from modelgen.statement.declarations import Commanded, Declarations, Energy, Flow, Load
+from modelgen.statement.declarations import Declarations
+from modelgen.statement.declared import Commanded, Energy, Flow, Load
 from modelgen.statement.terms import Terms, Varying, per
 from modelgen.units import Dimension, dimension, divided
 

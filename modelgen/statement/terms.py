@@ -17,7 +17,8 @@ from sympy import Abs, Add, Expr, Float, Function, Max, Min, Mul, Pow, S, Symbol
 
 from modelgen.errors import Place, abridged, calling_place, mistake
 from modelgen.statement.checker import check_finite, check_smooth, check_symbols, expression
-from modelgen.statement.declarations import Declarations, DeclaredInput, DeclaredParameter, Internal
+from modelgen.statement.declarations import Declarations
+from modelgen.statement.declared import DeclaredInput, DeclaredParameter, Internal
 from modelgen.statement.joints import RATE_UNITS, UNITS
 from modelgen.units import BASE, Dimension, dimension, divided, multiplied, named, parse, raised
 
