@@ -59,7 +59,8 @@ def forewarnings(
 def _starts(problem: Problem) -> str:
     """Starts beyond the limits, which are moved onto them, or starts at the target only."""
     task, states = problem.robot.metadata.task, problem.robot.metadata.states
-    if task.start_mean == task.target and not any(task.start_deviation):
+    moves = (*task.references, *task.followed)
+    if task.start_mean == task.target and not any(task.start_deviation) and all(m.start == m.target for m in moves):
         return (
             "every start is the target, so every rollout succeeds. Give the start of the task with "
             "robot.task(start=...)."

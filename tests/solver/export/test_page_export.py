@@ -33,6 +33,7 @@ from solver.training.settings import Settings
 from solver.training.solution import RunDescription, Solution, load_solution, make_ensemble
 from solver.value.frozen import FrozenValue
 from tests.modelgen.support.forgery import with_free_text
+from tests.solver.references import motor_arm
 from tests.solver.small_trainings import MODELS, start_unjudged, untrained_family
 
 pytestmark = pytest.mark.slow
@@ -307,7 +308,7 @@ def test_starts_and_noise_of_the_page_are_those_of_python() -> None:
     np.testing.assert_allclose(noise_of(problem, 2.0), [2e-3] * 3 + [0.1] * 3)
     assert json.loads(script.eval("JSON.stringify(rules.noise)")) == pytest.approx([1e-3] * 3 + [0.05] * 3)
     script.eval("facts.task.references = [{ name: facts.parameters[0].name, start: [0, 0, 0, 0, 2, 0, 0] }];")
-    moved = json.loads(script.eval("JSON.stringify(drawnStart(facts, 0, [0.5, ...nominal.slice(1)]))"))
+    moved = json.loads(script.eval("JSON.stringify(drawnStart(facts, 0, [nominal[0] + 0.5, ...nominal.slice(1)]))"))
     assert moved[4] == pytest.approx(1.0)
 
 
@@ -348,6 +349,38 @@ def test_the_starts_of_a_page_last_as_long_as_in_an_evaluation() -> None:
         onmessage({ data: { run, conditions, job: "starts", first: 0, last: 2 } });
     """)
     assert script.eval("[periods, posted].join()") == f"{2 * 50},2"
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_current_that_holds_a_robot_follows_its_mass_on_a_page(knows: bool) -> None:
+    """Target and the 100 starts, where the policy is told the mass, as in `solver.problem.context`."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    given = (Given("mass", 0.8, 1.2),)
+    problem, described = Problem(motor_arm(), given=given), RunDescription("motor_arm", "", None, Settings(), "fast")
+    ensemble = make_ensemble(problem.robot, Settings(members=1, layers=1, width=4), problem.context)
+    described = replace(described, given=given)
+    run = json.dumps(numbers(Solution(described, problem, ensemble, FrozenValue(ensemble), 0)))
+    script, theta = racer.MiniRacer(), problem.theta.clone()
+    theta[0] = 1.2
+    script.eval(
+        f"{engine(problem)}\nconst run = {run}, conditions = {{ theta: {theta.tolist()}, knows: {str(knows).lower()} }};"
+    )
+    script.eval((FOLDER / "worker.js").read_text())
+    script.eval("""
+        const usual = makeSimulation, seen = [];
+        makeSimulation = (...all) => {
+          const made = usual(...all), reset = made.reset;
+          return Object.assign(made, { step: () => {}, reset: (x, given) => { reset(x, given); seen.push(x[2], made.target[2]); } });
+        };
+        var postMessage = () => {};
+        onmessage({ data: { run, conditions: { delay: 0, noise: 0, stiction: 0, ...conditions }, job: "starts", first: 0, last: 2 } });
+    """)
+    assert problem.context is not None
+    rows = problem.told(problem.target[None], theta if knows else problem.theta)
+    start = problem.sample_starts(1, torch.Generator().manual_seed(0), rows[:, 3:])[0, 2]
+    expected = [float(start), float(problem.targets(rows)[0, 2])] * 2
+    assert json.loads(script.eval("JSON.stringify(seen)")) == pytest.approx(expected, rel=1e-5)
+    assert expected[0] == pytest.approx(9.81 * (1.2 if knows else 1.0), rel=1e-4)
 
 
 @pytest.mark.parametrize("name", ["unicycle", "planar_arm2"])

@@ -13,11 +13,13 @@ import torch
 
 from modelgen.linear import Obstacle, weights
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Reference
 from solver.local.linearization import linearization
 from solver.preflight.warnings import forewarnings
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.training.settings import make_settings
+from tests.solver.references import slide
 
 Load = Callable[[str], CompiledRobot]
 
@@ -65,6 +67,10 @@ def test_starts_that_are_the_target(load: Load) -> None:
     (text,) = warned(Changed(cartpole, start_mean=(0.0,) * 4, start_deviation=(0.0,) * 4))
     assert "every start is the target" in text
     assert warned(Changed(cartpole, start_mean=(0.0,) * 4, start_deviation=(0.0, 0.1, 0.0, 0.0))) == []
+    goal = Reference("goal", (1.0, 0.0), (0.0, 0.0))  # the target leaves the start, or takes it along
+    for moves, count in ((goal, 0), (dataclasses.replace(goal, start=goal.target), 1)):
+        task = {"start_mean": (0.0, 0.0), "start_deviation": (0.0, 0.0), "references": (moves,)}
+        assert sum("every start is the target" in text for text in warned(Changed(slide(), **task))) == count
 
 
 def test_target_beyond_the_rates(load: Load) -> None:
