@@ -91,3 +91,22 @@ def motor_arm() -> CompiledRobot:
         control_rate=100,
     )
     return modelgen.compile(robot, dtype="float32")
+
+
+@cache
+def limited_body(deviation: float = 0.2) -> CompiledRobot:
+    """A body that turns by 0.5 rad at most. deviation: of its starts (rad)."""
+    robot = Robot("limited_body")
+    attitude = robot.ball("attitude", limit=0.5, rate_limit=2.0)
+    robot.link("body", attitude, inertia=(1.0, 1.4, 0.8))
+    for axis, turn in zip("xyz", attitude.turn, strict=True):
+        robot.apply(turn, robot.input(f"torque_{axis}", 0.5, "N m"))
+    robot.task(
+        state_cost=attitude.away().dot(attitude.away()) + sum(rate**2 for rate in attitude.rate),
+        action_cost=Quadratic(1.0),
+        start=dict(attitude=((0, 0, 0), deviation)),
+        horizon=1,
+        weight_at_horizon=0.65,
+        control_rate=20,
+    )
+    return modelgen.compile(robot, dtype="float32")

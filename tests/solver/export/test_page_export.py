@@ -362,18 +362,18 @@ def test_a_current_that_holds_a_robot_follows_its_mass_on_a_page(knows: bool) ->
     run = json.dumps(numbers(Solution(described, problem, ensemble, FrozenValue(ensemble), 0)))
     script, theta = racer.MiniRacer(), problem.theta.clone()
     theta[0] = 1.2
-    script.eval(
-        f"{engine(problem)}\nconst run = {run}, conditions = {{ theta: {theta.tolist()}, knows: {str(knows).lower()} }};"
-    )
+    conditions = {"theta": theta.tolist(), "knows": knows, "delay": 0, "noise": 0, "stiction": 0}
+    script.eval(f"{engine(problem)}\nconst run = {run}, conditions = {json.dumps(conditions)};")
     script.eval((FOLDER / "worker.js").read_text())
     script.eval("""
         const usual = makeSimulation, seen = [];
         makeSimulation = (...all) => {
-          const made = usual(...all), reset = made.reset;
-          return Object.assign(made, { step: () => {}, reset: (x, given) => { reset(x, given); seen.push(x[2], made.target[2]); } });
+          const made = usual(...all), first = made.reset;
+          const reset = (x, given) => { first(x, given); seen.push(x[2], made.target[2]); };
+          return Object.assign(made, { step: () => {}, reset });
         };
         var postMessage = () => {};
-        onmessage({ data: { run, conditions: { delay: 0, noise: 0, stiction: 0, ...conditions }, job: "starts", first: 0, last: 2 } });
+        onmessage({ data: { run, conditions, job: "starts", first: 0, last: 2 } });
     """)
     assert problem.context is not None
     rows = problem.told(problem.target[None], theta if knows else problem.theta)

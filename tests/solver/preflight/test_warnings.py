@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.stats import chi
 
 from modelgen.linear import Obstacle, weights
 from modelgen.loader import CompiledRobot
@@ -19,7 +20,7 @@ from solver.preflight.warnings import forewarnings
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.training.settings import make_settings
-from tests.solver.references import slide
+from tests.solver.references import limited_body, slide
 
 Load = Callable[[str], CompiledRobot]
 
@@ -59,6 +60,14 @@ def test_starts_beyond_a_limit(load: Load) -> None:
     (text,) = warned(wide)
     assert abs(float(text.split(" %")[0]) - 31.7) < 3.0
     assert "of the starts lie beyond the limit of cart, 0.5 m" in text
+
+
+def test_rotations_beyond_their_limit() -> None:
+    """Of vectors of three normal numbers of 0.3 rad, 42.7 % are longer than 0.5 rad."""
+    assert not [text for text in warned(limited_body(0.1)) if "of the starts" in text]
+    (text,) = (text for text in warned(limited_body(0.3)) if "of the starts" in text)
+    assert abs(float(text.split(" %")[0]) - 100.0 * chi.sf(0.5 / 0.3, 3)) < 3.0
+    assert "beyond the limit of attitude, 0.5 rad" in text
 
 
 @pytest.mark.slow
