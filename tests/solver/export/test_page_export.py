@@ -33,7 +33,7 @@ from solver.training.settings import Settings
 from solver.training.solution import RunDescription, Solution, load_solution, make_ensemble
 from solver.value.frozen import FrozenValue
 from tests.modelgen.support.forgery import with_free_text
-from tests.solver.references import motor_arm
+from tests.solver.references import motor_arm, windy_crane
 from tests.solver.small_trainings import MODELS, start_unjudged, untrained_family
 
 pytestmark = pytest.mark.slow
@@ -400,3 +400,22 @@ def test_the_page_judges_every_state_as_an_evaluation_does(name: str, tmp_path: 
         script.eval(f"simulation.reset({x.tolist()}, conditions);")
         expected = bool(succeeded(problem, x.expand(2, 1, -1))[0])
         assert bool(script.eval("simulation.good")) == expected, x
+
+
+@pytest.mark.parametrize("wind", [-4.0, 4.0])
+def test_an_angle_that_leans_across_its_seam_is_judged_alike(wind: float) -> None:
+    """At pi, leaning by 0.39 rad: success is within 5 degrees of that pose, on both sides, in Python and on a page."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    problem, settings = Problem(windy_crane()), Settings(members=1, layers=1, width=4)
+    ensemble = make_ensemble(problem.robot, settings)
+    described = RunDescription("windy_crane", "", None, settings, "fast")
+    solution = Solution(described, problem, ensemble, FrozenValue(ensemble), 0)
+    run = json.dumps({**numbers(solution), "observer": observing(problem)})
+    script, theta = racer.MiniRacer(), torch.tensor([wind])
+    script.eval(f"{engine(problem)}\nconst run = {run};\n{LOOP}\nconditions.theta = [{wind}];")
+    apart = -math.copysign(math.atan(4.0 / 9.81), wind)
+    for beside in (0.0, 0.08, 0.2, 0.35, -0.08, -0.2, -0.35):
+        x = problem.confine(torch.tensor([[0.0, math.pi + apart + beside, 0.0, 0.0]]))
+        assert bool(succeeded(problem, x.expand(2, 1, -1), theta)[0]) == (abs(beside) < 0.087), beside
+        script.eval(f"simulation.reset({x[0].tolist()}, conditions);")
+        assert bool(script.eval("simulation.good")) == (abs(beside) < 0.087), beside
