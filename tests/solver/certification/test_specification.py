@@ -106,6 +106,20 @@ def test_samples_of_an_identified_set_are_uniform_in_its_ellipsoid(problem: Prob
     np.testing.assert_allclose(away.T @ away / len(away), matrix / 4.0, atol=1e-5)  # covariance of a uniform ellipse
 
 
+def test_samples_of_a_flat_ellipsoid_are_uniform_in_it(tmp_path: Path) -> None:
+    """Of rank two in three parameters, whatever rounding makes of the third axis: P/4 is the covariance of an area."""
+    furuta = Problem(load_robot("furuta", "cpu", None))
+    nominal, random = np.array(furuta.robot.nominal_parameters, float)[:3], np.random.default_rng(0)
+    for _ in range(4):
+        factor = 0.01 * nominal[:, None] * random.normal(size=(3, 2))
+        matrix = factor @ factor.T
+        names = f"names = {[*furuta.robot.parameter_names[:3]]}\ncentre = {nominal.tolist()}\n"
+        text = f"[parameters.ellipsoid]\n{names}shape = {matrix.tolist()}"
+        _, theta = drawn(furuta, written(tmp_path, text))
+        away = (theta[:, :3] - nominal) @ np.linalg.pinv(factor).T
+        np.testing.assert_allclose(away.T @ away / len(away), np.eye(2) / 4.0, atol=0.02)
+
+
 @pytest.mark.parametrize(
     ("text", "key"),
     [

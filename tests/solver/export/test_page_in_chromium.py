@@ -267,6 +267,16 @@ TOLD = """() => {
     return [told, observer.parameters[0]];
 }"""
 
+#: The state through which the maps are drawn.
+MAPPED = """(() => {
+    const usual = worker;
+    let x;
+    worker = (message) => { x = message.x; };
+    maps();
+    worker = usual;
+    return x;
+})()"""
+
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
@@ -299,6 +309,7 @@ def test_a_family_is_told_what_is_found_and_its_target_moves(
             page.evaluate("draw()")
             assert page.evaluate("panes[0].simulation.target[0]") == pytest.approx(expected, abs=0.02)
         assert page.evaluate("pushes.length") == 0
+        assert page.evaluate(MAPPED)[0] == pytest.approx(0.6, abs=0.02)  # at this target, and not at the nominal one
         page.locator("#story button").last.click()
         page.evaluate("pause(true)")
         for _ in range(100):
