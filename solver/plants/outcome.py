@@ -16,7 +16,7 @@ from solver.observer.observer import Observer, Sensing, rest_apart
 from solver.parallel import Replayed
 from solver.plants.plant import Nominal, Plant
 from solver.problem.geometry import conjugate, product
-from solver.problem.given import is_whole
+from solver.problem.parameters import is_whole
 from solver.problem.problem import Problem
 from solver.value.frozen import ValueFunction
 
