@@ -216,21 +216,21 @@ class BasinSearch:
         share: of the second form. most: the largest radius. `volume` and that of the ball, in front, are logarithms.
         """
         least = np.exp((volume - self.volume) / len(self.P))
-        if self.estimated(most, spread, seconds) <= AIM * seconds:
+        if np.isfinite(self.estimated(most, spread, AIM * seconds)):
             least = most
-        elif least > 0 and self.estimated(least, spread, seconds) > AIM * seconds:
+        elif least > 0 and np.isinf(self.estimated(least, spread, AIM * seconds)):
             return []
         high = most
         for _ in range(REFINEMENTS if least < most else 0):
             middle = np.sqrt(least * high) if least > 0 else 0.5 * high
-            if self.estimated(middle, spread, seconds) <= AIM * seconds:
+            if np.isfinite(self.estimated(middle, spread, AIM * seconds)):
                 least = middle
             else:
                 high = middle
         return [(self.volume + len(self.P) * float(np.log(least)), share, float(least))] if least > 0 else []
 
     def estimated(self, radius: float, spread: Array, seconds: float) -> float:
-        """Processor time in s that a proof takes; infinite if it is above `seconds`, or if a cell gets too narrow.
+        """Number of cells in the tree of a proof; infinite if one gets too narrow, or if they take more than `seconds`.
 
         Each of DESCENTS random points goes down to its leaf, into the half that holds it.
         """
@@ -253,7 +253,7 @@ class BasinSearch:
             rows = np.arange(len(side))
             above = points[rows, side] > 0.5 * (cells.lower + cells.upper)[rows, side]
             cells = _halved(cells, side)[rows + len(rows) * above]
-        return 2 * each * leaves
+        return 2 * leaves
 
     def _narrow(self, cells: Cells, side: NDArray[np.int64], whole: Cells) -> bool:
         """Whether a side (N,) of a cell is too narrow to be halved."""
