@@ -170,7 +170,7 @@ def test_replay_of_another_file_is_an_error(tmp_path: Path, capsys: pytest.Captu
 
 @pytest.mark.parametrize("seed", [-1, True])
 def test_a_seed_that_is_no_number_from_zero_on_is_an_error(seed: int) -> None:
-    with pytest.raises(SolverError, match="seed is .*; give an integer from 0"):
+    with pytest.raises(SolverError, match=r"seed is .*; give an integer from 0"):
         solver.load("pendulum-rfvi").certify(seed=seed)
 
 
