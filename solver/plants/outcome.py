@@ -16,7 +16,7 @@ from solver.observer.observer import Observer, Sensing, rest_apart
 from solver.parallel import Replayed
 from solver.plants.plant import Nominal, Plant
 from solver.problem.geometry import conjugate, product
-from solver.problem.given import is_whole
+from solver.problem.parameters import is_whole
 from solver.problem.problem import Problem
 from solver.value.frozen import ValueFunction
 
@@ -83,7 +83,8 @@ def succeeded(problem: Problem, rows: Tensor, theta: Tensor | None = None) -> Te
     states, count = problem.robot.metadata.states, problem.robot.metadata.nq
     position, rate = tolerances(problem)
     error = (x - target)[..., :count].abs()
-    turned = torch.where(problem.clipped[:count], error, torch.minimum(error, 2.0 * math.pi - error))
+    way = torch.minimum(error, (2.0 * math.pi - error).abs())  # a state that leans may be a turn and more away
+    turned = torch.where(problem.clipped[:count], error, way)
     for rotation in problem.robot.metadata.rotations:
         turn = product(conjugate(problem.target[rotation.quaternion]), x[..., rotation.quaternion])
         sine = torch.linalg.vector_norm(turn[..., 1:], dim=-1, keepdim=True)

@@ -142,7 +142,7 @@ function makeSimulation(robot, facts, rules, run) {
         continue;
       }
       let away = Math.abs(level[i] - target[i]);
-      if (turns[i]) away = Math.min(away, 2 * Math.PI - away);
+      if (turns[i]) away = Math.min(away, Math.abs(2 * Math.PI - away));
       if (judged[i]) near &&= away <= rules.position[i];
       if (judged[v] && !rules.uneven) near &&= Math.abs(a[i] - atTarget[i]) <= rules.rate[v - q];
     }
