@@ -78,8 +78,8 @@ def test_starts_that_are_the_target(load: Load) -> None:
     assert warned(Changed(cartpole, start_mean=(0.0,) * 4, start_deviation=(0.0, 0.1, 0.0, 0.0))) == []
     goal = Reference("goal", (1.0, 0.0), (0.0, 0.0))  # the target leaves the start, or takes it along
     for moves, count in ((goal, 0), (dataclasses.replace(goal, start=goal.target), 1)):
-        task = {"start_mean": (0.0, 0.0), "start_deviation": (0.0, 0.0), "references": (moves,)}
-        assert sum("every start is the target" in text for text in warned(Changed(slide(), **task))) == count
+        still = Changed(slide(), start_mean=(0.0, 0.0), start_deviation=(0.0, 0.0), references=(moves,))
+        assert sum("every start is the target" in text for text in warned(still)) == count
 
 
 def test_target_beyond_the_rates(load: Load) -> None:
