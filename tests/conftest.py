@@ -1,6 +1,7 @@
 """Hypothesis: untimed, since a loaded machine is no failure, and the same examples every time but for `make fuzz`."""
 
 import fcntl
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -16,8 +17,17 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
 # Numba refuses another number of threads once it has launched some, so it has to be stated before any test.
 os.environ.setdefault("NUMBA_NUM_THREADS", "2")
 
-settings.register_profile("repeatable", deadline=None, derandomize="FUZZ" not in os.environ)
+# What is imported and collected stays to the end: the garbage collector would walk through all of it again and again.
+gc.disable()
+
+settings.register_profile("repeatable", deadline=None, derandomize="FUZZ" not in os.environ, max_examples=25)
 settings.load_profile("repeatable")
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage of the tests alone."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

@@ -42,6 +42,7 @@ def shortened(folder: Path, robots: Sequence[str], horizon: float, rate: int) ->
     """Build shipped robots, whose tasks are of 5 s at 125 Hz, with others, and with four Euler steps in a period;
     returns their generated/ folder."""
     rates = f"control_rate={rate}, simulation_rate={4 * rate},"
+    folder.mkdir(exist_ok=True)
     for robot in robots:
         text = (MODELS / f"{robot}.py").read_text(encoding="utf-8")
         for stated, other in (("horizon=5,", f"horizon={horizon},"), ("control_rate=125,", rates)):

@@ -210,7 +210,7 @@ def tree(seed: int, links: int, spoiled: str) -> Robot:
     return robot
 
 
-@settings(max_examples=max(CASES // 10, 4), deadline=None)
+@settings(max_examples=max(CASES // 10, 2), deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     links=st.integers(1, 3),

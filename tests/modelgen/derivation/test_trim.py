@@ -128,7 +128,7 @@ def rotors(limits: tuple[float, float], arms: list[float]) -> Robot:
 
 
 @pytest.mark.slow
-@settings(max_examples=max(CASES // 10, 3), deadline=None, phases=(Phase.generate,))
+@settings(max_examples=max(CASES // 10, 2), deadline=None, phases=(Phase.generate,))
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(1, 5))
 def test_fuzz_trims_within_limits(seed: int, size: int) -> None:
     """They hold the target as well as SciPy's least squares; inside the limits, slopes are those of complex steps."""

@@ -18,7 +18,7 @@ from tests.modelgen.support.cases import CASES
 
 pytest.importorskip("mujoco")
 
-few = settings(max_examples=max(CASES // 10, 3), deadline=None)  # a derivation takes seconds
+few = settings(max_examples=max(CASES // 10, 2), deadline=None)  # a derivation takes seconds
 seeds = st.integers(0, 2**32 - 1)
 
 

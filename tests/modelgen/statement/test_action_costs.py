@@ -90,7 +90,7 @@ def of_any_size(low: float, high: float) -> st.SearchStrategy[float]:
 
 
 @every_cost
-@settings(max_examples=40)
+@settings(max_examples=10)
 @given(
     limit=of_any_size(-6, 6),
     at_limit=of_any_size(-6, 6),
