@@ -12,8 +12,8 @@ from hypothesis import settings
 
 # Of OpenBLAS and MKL, here and in every process that a test starts: read when NumPy and Torch are imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# LLVM's passes take half of the time of XLA, whose functions are called once or twice here.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+# XLA's optimisation takes three quarters of its time, and its functions are called once or twice here.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
 # Numba refuses another number of threads once it has launched some, so it has to be stated before any test.
 os.environ.setdefault("NUMBA_NUM_THREADS", "2")
 

@@ -17,7 +17,7 @@ import modelgen
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.training.settings import Settings
-from tests.solver.small_trainings import shortened, start, start_family
+from tests.solver.small_trainings import shortened, start, start_family, start_unjudged
 
 TINY: dict[str, Any] = {
     "iterations": 5,
@@ -165,6 +165,17 @@ def gallery_run(tiny: Callable[..., Settings], made_once: Callable[..., Path]) -
     """A finished tiny run of the gallery's pendulum, whose artifact ships and whose rollouts have 625 periods."""
     settings = tiny(evaluate_every=5)
     return made_once("gallery", lambda folder: start("pendulum", "fast", settings, folder))
+
+
+@pytest.fixture(scope="session")
+def begun(tiny: Callable[..., Settings], made_once: Callable[..., Path]) -> Callable[..., Path]:
+    """begun(robot, drift=False): a run trained a little, so that V has a shape; tests must not change it."""
+
+    def of(name: str, drift: bool = False) -> Path:
+        settings = tiny("cfvi", iterations=2, drift=drift)
+        return made_once(f"begun_{name}_{drift}", lambda folder: start_unjudged(name, settings, folder))
+
+    return of
 
 
 @pytest.fixture(scope="session")

@@ -32,8 +32,7 @@ MODELS = Path(__file__).parents[2] / "models"
 #: What the policies of some families are told.
 FAMILIES = {
     "pendulum": {"mass": (0.5, 1.5), "length": (0.8, 1.2)},  # one input, an angle that wraps, no trim
-    "planar_quadrotor": {"mass": (0.4, 0.6)},  # a trim that moves with the mass, two inputs
-    "quadrotor": {"mass": (0.4, 0.6)},  # and a rotation
+    "quadrotor": {"mass": (0.4, 0.6)},  # four inputs, a trim that moves with the mass, a rotation
     "lean": {"mass": (0.5, 1.5)},  # a reference, with which target and trim move
 }
 

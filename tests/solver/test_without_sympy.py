@@ -15,11 +15,11 @@ from modelgen.backends import MODULES
 pytestmark = pytest.mark.slow
 
 STEPS = {
+    "load_policy": "solver.load_policy(run)(x.numpy()); assert not {'casadi', 'models'} & set(sys.modules)",
     **{
         f"load with {backend}": f"modelgen.load('pendulum', backend={backend!r}).affine_dynamics(x{given})"
         for backend, given in zip(MODULES, (".numpy()" if name == "jax" else "" for name in MODULES), strict=True)
     },
-    "load_policy": "solver.load_policy(run)(x.numpy())",
     "train": (
         "command('train', 'pendulum', '--iterations', '1', '--states', '64', '--generated', generated, "
         "'--out', folder + '/run')"

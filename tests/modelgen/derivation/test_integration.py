@@ -57,7 +57,7 @@ def test_a_shorter_control_period_needs_fewer_steps(tmp_path: Path) -> None:
     assert steps_of(2000.0, tmp_path) > steps_of(2000.0, tmp_path, control_rate=1000) > 1
 
 
-@pytest.mark.parametrize("damping", [3e4, 1e6, 1e9])
+@pytest.mark.parametrize("damping", [3e4, 1e9])
 @pytest.mark.slow
 def test_a_robot_that_no_step_resolves_is_refused(damping: float, tmp_path: Path) -> None:
     with pytest.raises(ModelError) as caught:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import runpy
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,16 +20,10 @@ from modelgen.derivation.loops import closures
 from modelgen.derivation.numeric import compiled_evaluator
 from modelgen.derivation.size import size
 from modelgen.report.pages import html_page
+from tests.modelgen.support.unseen import unseen
 
 Array = NDArray[np.float64]
 GRAVITY = 9.81
-UNSEEN = Path(__file__).parents[3] / "benchmarks" / "unseen"
-
-
-def unseen(name: str) -> Robot:
-    robot = runpy.run_path(str(UNSEEN / f"{name}.py"))["robot"]
-    assert isinstance(robot, Robot)
-    return robot
 
 
 def accelerations(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sympy import cos, sin
@@ -15,15 +12,9 @@ from modelgen.derivation.loops import closures
 from modelgen.proof.findings import PROVEN, TimeLimits, derived_findings, loop_findings
 from modelgen.proof.guards import domain
 from modelgen.proof.loops import EnclosedLoop
+from tests.modelgen.support.unseen import unseen
 
-UNSEEN = Path(__file__).parents[3] / "benchmarks" / "unseen"
 LIMITS = TimeLimits(search=1.0, proof=60.0)
-
-
-def unseen(name: str) -> Robot:
-    robot = runpy.run_path(str(UNSEEN / f"{name}.py"))["robot"]
-    assert isinstance(robot, Robot)
-    return robot
 
 
 @pytest.mark.slow

@@ -13,10 +13,8 @@ import pytest
 
 from solver.export.c_export import emit, emit_observer
 from solver.export.c_folder import kernels
-from solver.training.settings import Settings
 from solver.training.solution import load_solution
 from tests.solver.export.test_distilled import sources
-from tests.solver.small_trainings import start_unjudged
 
 pytestmark = pytest.mark.slow
 
@@ -66,15 +64,14 @@ ROBOTS = ("pendulum", "planar_arm2")  # with one input, and with two
 
 @pytest.fixture(scope="module", params=ROBOTS)
 def exported(
-    request: pytest.FixtureRequest, tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, begun: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, Path, Path]:
     """A robot's name, the folder of its policy and observer, and that of its distilled policy; the robot in both."""
     name, folder = request.param, tmp_path_factory.mktemp(request.param)
-    start_unjudged(name, tiny(iterations=1, algorithm="cfvi"), folder / "run")
     whole, small = folder / "whole", folder / "small"
     whole.mkdir()
     small.mkdir()
-    solution = load_solution(folder / "run", reaction_periods=1.0)
+    solution = load_solution(begun(name), reaction_periods=1.0)
     for file, text in {**emit(solution, name), **emit_observer(solution.problem)}.items():
         (whole / file).write_text(text)
     for file, content in kernels(solution.problem, observer=True).items():

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 
 from solver.cli import main
-from solver.training.settings import Settings
-from tests.solver.small_trainings import start_unjudged
 
 CHROMIUM = shutil.which("chromium")
 #: How far the bounds of the first parameter lie from its slider's track, in pixels: its ends and its height.
@@ -317,12 +315,11 @@ def test_a_family_is_told_what_is_found_and_its_target_moves(
 @pytest.mark.slow
 @pytest.mark.parametrize("robot", ["quadrotor", "satellite"])
 def test_a_body_in_space_turns_under_the_camera(
-    robot: str, opened: Callable[..., Any], tiny: Callable[..., Settings], tmp_path: Path
+    robot: str, opened: Callable[..., Any], begun: Callable[..., Path], tmp_path: Path
 ) -> None:
     """Its points move rigidly in space, what is drawn is the artifact's picture, and a drag beside it orbits."""
-    start_unjudged(robot, tiny(iterations=2, algorithm="cfvi"), tmp_path / "run")
     path = tmp_path / "page.html"
-    assert main(["page", str(tmp_path / "run"), "--out", str(path)]) == 0
+    assert main(["page", str(begun(robot)), "--out", str(path)]) == 0
     page = opened(path)
     page.click("#pause")
     page.click("#reset")

@@ -193,14 +193,10 @@ def test_largest_disturbance_of_a_quadrotor_carries_its_heaviest_load(load: Load
     np.testing.assert_allclose(largest_disturbance(problem, [0]).numpy(), 0.235, rtol=1e-4)
 
 
-UNSEEN = Path(__file__).parents[3] / "benchmarks" / "unseen"
-
-
 @pytest.mark.slow
-def test_a_quadrotor_leans_against_the_wind(tmp_path: Path) -> None:
+def test_a_quadrotor_leans_against_the_wind(built_unseen: Callable[[str], Path]) -> None:
     """Its thrust is the weight less the wind, by size and direction. The policy sees a level robot."""
-    assert modelgen_main(["build", str(UNSEEN / "quadrotor_space_goal.py"), "--generated", str(tmp_path)]) == 0
-    robot = load_robot("quadrotor_space_goal", "cpu", str(tmp_path))
+    robot = load_robot("quadrotor_space_goal", "cpu", str(built_unseen("quadrotor_space_goal")))
     problem = Problem(robot, given=tuple(Given(f"goal_{axis}", -1.5, 1.5) for axis in "xyz"))
     names = problem.robot.parameter_names
     assert [names[i] for i in leaning(problem, range(len(names)))] == ["pull_x", "pull_y"]

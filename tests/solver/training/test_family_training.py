@@ -175,9 +175,9 @@ def test_exports_hold_the_policy_of_the_told_robot(family: Path, tmp_path: Path)
 def test_a_heavier_robot_hovers_with_more_thrust(trained_family: Callable[[str], Path]) -> None:
     """The trim of the told robot, in the policy and in its cost."""
     for mass in (0.486, 0.6):
-        solution = load_solution(trained_family("planar_quadrotor"), told={"mass": mass})
-        problem, thrust = solution.problem, mass * 9.81 / 2
-        np.testing.assert_allclose(problem.trim, [thrust, thrust], atol=1e-4)
+        solution = load_solution(trained_family("quadrotor"), told={"mass": mass})
+        problem, thrust = solution.problem, mass * 9.81 / 4
+        np.testing.assert_allclose(problem.trim, [thrust] * 4, atol=1e-4)
         u, cost = solution.controller()(problem.target[None])
         np.testing.assert_allclose(u[0], problem.trim, atol=1e-3)
         assert float(cost) == pytest.approx(0.0, abs=1e-6)

@@ -16,11 +16,8 @@ from solver.plants.outcome import without_input
 from solver.policy import Policy
 from solver.problem.parameters import Change
 from solver.training.gain import SmoothPolicy
-from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from tests.closeness import assert_close
-from tests.solver.conftest import TINY
-from tests.solver.small_trainings import start_unjudged
 
 STEP = 1e-5
 
@@ -62,16 +59,14 @@ def test_the_derivative_is_that_of_differences(run: str, periods: float | None) 
 
 
 @pytest.mark.slow
-def test_of_a_robot_with_a_rotation(tmp_path: Path) -> None:
+def test_of_a_robot_with_a_rotation(begun: Callable[..., Path]) -> None:
     """Quaternions are scaled to length one, so the derivative along them is 0."""
-    start_unjudged(
-        "quadrotor", Settings(**TINY | {"adversaries": {}, "iterations": 1, "drift": True}), tmp_path / "run"
-    )
-    require_equal_to_differences(tmp_path / "run", 1)
-    x = states(load_solution(tmp_path / "run"))
+    run = begun("quadrotor", drift=True)
+    require_equal_to_differences(run, 1)
+    x = states(load_solution(run))
     along = torch.zeros_like(x)
     along[:, 3:7] = x[:, 3:7]
-    _, slope = SmoothPolicy(load_solution(tmp_path / "run"))(x)
+    _, slope = SmoothPolicy(load_solution(run))(x)
     assert (slope @ along[..., None]).abs().max() < 1e-9 * slope.abs().max()
 
 
