@@ -19,9 +19,18 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "2")
 
 # What is imported and collected stays to the end: the garbage collector would walk through all of it again and again.
 gc.disable()
+gc.set_threshold(7000)
 
 settings.register_profile("repeatable", deadline=None, derandomize="FUZZ" not in os.environ, max_examples=25)
 settings.load_profile("repeatable")
+
+
+#: Files with tests of half a minute: the first ones, so that no worker waits for another in the end.
+LONG = {"test_cluster.py", "test_docs.py", "test_notebook.py", "test_trained_against_oracle.py"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in LONG)
 
 
 def pytest_collection_finish() -> None:

@@ -55,8 +55,7 @@ def random_point(robot: CompiledRobot) -> dict[str, float]:
     return values
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", ["pendulum", "planar_quadrotor", "cartpole_quanser"])
+@pytest.mark.parametrize(("name", "version"), [("pendulum", 2), ("planar_quadrotor", 3), ("cartpole_quanser", 2)])
 @pytest.mark.slow
 def test_the_validator_has_no_complaint(name: str, version: int, tmp_path: Path) -> None:
     assert complaints(exported(name, version, tmp_path)) == []

@@ -320,7 +320,7 @@ def test_a_page_tells_the_policy_or_not(pendulum: Path) -> None:
 def test_in_onnx(family: Family, tmp_path: Path) -> None:
     """Any batch, with a context for each state, closed form or held input; the metadata describe it."""
     onnxruntime = pytest.importorskip("onnxruntime")
-    periods = "0" if family.solution.problem.robot.name == "pendulum" else "1"
+    periods = "1" if family.solution.problem.robot.name == "lean" else "0"
     words = ["--onnx", str(tmp_path / "policy.onnx"), "--reaction-periods", periods]
     assert main(["export", str(family.run), *words]) == 0
     session = onnxruntime.InferenceSession(tmp_path / "policy.onnx", providers=["CPUExecutionProvider"])

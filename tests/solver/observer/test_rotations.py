@@ -93,7 +93,7 @@ def test_observer_of_a_satellite_is_the_error_state_filter(rates: bool, load: Lo
     theirs, draw = SatelliteFilter(observer, rates), np.random.default_rng(5)
     true, rate = Rotation.from_rotvec([1.0, -2.0, 0.4]), np.array([0.9, -0.5, 0.7])
     u = np.zeros(3)
-    for k in range(40):
+    for k in range(24):
         turned = true * Rotation.from_rotvec(TURN * draw.normal(size=3))
         measured = rate + GYRO * draw.normal(size=3)
         y = np.concatenate([quaternion(turned) * draw.choice([-1, 1]), measured if rates else []])
