@@ -301,16 +301,6 @@ def test_a_switch_can_be_turned_either_way(preset: str, flag: str) -> None:
     assert found == [True, False]
 
 
-@pytest.mark.slow
-def test_a_pipe_that_closes_early_is_no_traceback() -> None:
-    program = [sys.executable, "-c", "import sys; from solver.cli import main; sys.exit(main())", "train", "--help"]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
-        assert child.stdout
-        assert child.stderr
-        child.stdout.close()
-        assert child.stderr.read() == ""
-
-
 def test_help_and_mistakes_import_nothing_heavy() -> None:
     script = "import sys; from solver.cli import main; codes = main(['--help']), main(['trian'])\n"
     script += "sys.exit(str((codes, {'torch', 'numpy', 'sympy', 'numba'} & set(sys.modules))))"

@@ -197,6 +197,7 @@ def test_without_a_compiler_the_export_says_so(monkeypatch: pytest.MonkeyPatch) 
         builder.export(load(str(SHIPPED / "pendulum.py")), "fmu")
 
 
+@pytest.mark.slow
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "pendulum", "--fmu", str(tmp_path), "--fmi", "2"]) == 0
     assert complaints(tmp_path / "pendulum.fmu") == []

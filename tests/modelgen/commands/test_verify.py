@@ -42,6 +42,7 @@ class TestVerify:
         assert "leave it out with --against" in mistake(capsys, "verify", "crane", "--quick", "--against", "mujoco")
 
     @pytest.mark.usefixtures("built")
+    @pytest.mark.slow
     def test_quick_finds_a_wrong_kernel(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -63,15 +64,18 @@ class TestVerify:
         assert output.count("FAILED") == 2
         assert "50 digits" in output
 
+    @pytest.mark.slow
     def test_stale_artifact(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         path = built / "models" / "crane.py"
         path.write_text(path.read_text().replace("0.6", "0.61"))
         assert "modelgen build crane" in mistake(capsys, "verify", "crane")
 
+    @pytest.mark.slow
     def test_a_proof_takes_time(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert "0.001" in mistake(capsys, "verify", "crane", "--proof-seconds", "-1")
         assert built.is_dir()
 
+    @pytest.mark.slow
     def test_failure_returns_one(
         self, built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:

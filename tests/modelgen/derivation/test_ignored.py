@@ -59,6 +59,7 @@ def stated(ignore: bool = True, **changes: Any) -> Robot:
     return robot
 
 
+@pytest.mark.slow
 def test_a_pendulum_with_a_free_wheel_moves_as_its_reduced_equations() -> None:
     """With the wheel's momentum p = J (c w + W) along its axle, of the angle 0.3 rad to the rod's, c = cos(0.3)."""
     robot = modelgen.compile(stated())
@@ -74,6 +75,7 @@ def test_a_pendulum_with_a_free_wheel_moves_as_its_reduced_equations() -> None:
     np.testing.assert_allclose(robot.dynamics(x, u), expected, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_the_motion_is_that_of_the_robot_with_the_angle() -> None:
     robot, full = modelgen.compile(stated()), modelgen.compile(stated(ignore=False))
     random = np.random.default_rng(1)
@@ -84,6 +86,7 @@ def test_the_motion_is_that_of_the_robot_with_the_angle() -> None:
     assert "robot.ignore(wheel)" in ignorable(whole, equations_of_motion(whole))
 
 
+@pytest.mark.slow
 def test_wheels_whose_angles_follow_from_rolling_are_ignored() -> None:
     """A cart whose centre of mass is before its axle, reduced by hand; the warning names what to write."""
 
@@ -163,6 +166,7 @@ def test_only_a_coordinate_of_the_state_is_ignored() -> None:
         robot.ignore(angle)
 
 
+@pytest.mark.slow
 def test_the_observer_and_the_rule_of_success_know_the_rate_alone() -> None:
     problem = Problem(modelgen.compile(stated(), dtype="float32"))
     position, rate = tolerances(problem)
@@ -239,6 +243,7 @@ def test_fuzz_a_wheel_is_ignored_where_nothing_depends_on_its_angle(seed: int, l
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * scale)
 
 
+@pytest.mark.slow
 def test_wheels_on_oblique_axes_of_a_cube_on_its_corner_are_ignored() -> None:
     """A wheel is symmetric about its axis up to rounding of the numbers: entries that cancel do not count."""
     robot = Robot("cube", "A cube on its corner with three wheels")

@@ -53,6 +53,7 @@ def test_a_stiffer_robot_gets_more_steps(damping: float, tmp_path: Path) -> None
     assert (damping == 1.0) == (expected == 1)
 
 
+@pytest.mark.slow
 def test_a_shorter_control_period_needs_fewer_steps(tmp_path: Path) -> None:
     assert steps_of(2000.0, tmp_path) > steps_of(2000.0, tmp_path, control_rate=1000) > 1
 

@@ -312,12 +312,14 @@ def test_a_loop_that_cannot_close_says_its_gap_in_metres() -> None:
         equations_of_motion(four_bar(lengths=(0.2, 0.1, 0.1, 0.5)))
 
 
+@pytest.mark.slow
 def test_a_loop_that_opens_in_the_domain_says_where() -> None:
     # the crank of 0.4 m reaches 0.9 m away from the far bearing, the other two bars 0.8 m
     with pytest.raises(ModelError, match=r"crank = -?\d\.\d+: .*0\.\d+ m"):
         equations_of_motion(four_bar(lengths=(0.4, 0.4, 0.4, 0.5)))
 
 
+@pytest.mark.slow
 def test_a_loop_that_becomes_singular_says_where() -> None:
     """The slider determines the crank, but not at its dead centre."""
     robot = Robot("dead_centre")

@@ -90,6 +90,7 @@ def accelerations(robot: Robot) -> Callable[..., np.ndarray]:
     return at
 
 
+@pytest.mark.slow
 def test_eulers_equations_and_a_pushed_body() -> None:
     """A body turns by I omega' = tau - omega x I omega, and its centre of mass falls and is pushed."""
     robot = Robot("body", "A rigid body")

@@ -210,6 +210,7 @@ class TestCommand:
         assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_set_point_is_no_parameter_to_find() -> None:
     """The expected set of a rod is the same with a set-point, and the report does not name it."""
     sets = []

@@ -97,6 +97,7 @@ def test_a_recording_that_is_too_short_is_left_out(
     assert said[1] == f"{said[0]}{short} is left out: no stretch of 0.67 s without a gap\n"
 
 
+@pytest.mark.slow
 def test_no_forecast_begins_where_nothing_was_measured(
     pendulum: CompiledRobot, stored: Stored, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -124,6 +125,7 @@ def leaves(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 @given(st.data(), st.sampled_from([None, "x", -1.0, float("nan"), [], {}, True, 1e300]))
+@pytest.mark.slow
 def test_an_edited_file_is_refused_or_predicts(pendulum: CompiledRobot, stored: Stored, data: Any, value: Any) -> None:
     whole = json.loads(stored[1].read_text())
     parts = [("prediction",), ("ellipsoid",), ("effects",), ("residual",)]

@@ -190,6 +190,7 @@ def test_a_file_moves_as_in_mujoco(tmp_path: Path, feature: str) -> None:
     Machine(tmp_path, *PLAIN[feature]).moves_as_the_plain_file()
 
 
+@pytest.mark.slow
 def test_a_range_whose_middle_is_not_zero_is_measured_from_the_middle(tmp_path: Path) -> None:
     """Range, spring, servo and tendon are those of the file, at another zero."""
     machine = Machine(
@@ -206,6 +207,7 @@ def test_a_range_whose_middle_is_not_zero_is_measured_from_the_middle(tmp_path: 
     machine.moves_as_in_mujoco()
 
 
+@pytest.mark.slow
 def test_dry_friction_is_smoothed(tmp_path: Path) -> None:
     machine = Machine(tmp_path, arm('frictionloss="0.4"', 'frictionloss="900"'))
     assert "robot.dry_friction(shoulder, shoulder_friction, smoothing=0.01)" in machine.text
@@ -328,6 +330,7 @@ def test_rotors_at_sites_push(tmp_path: Path) -> None:
     machine.moves_as_in_mujoco()
 
 
+@pytest.mark.slow
 def test_joints_of_fix_stay_in_their_reference_position(tmp_path: Path) -> None:
     more = (
         '<tendon><fixed name="both" stiffness="6" springlength="0.2"><joint joint="shoulder" coef="0.5"/>'

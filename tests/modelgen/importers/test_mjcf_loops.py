@@ -88,6 +88,7 @@ def test_a_loop_moves_as_in_mujoco(tmp_path: Path, name: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_joint_that_turns_without_end_leads_where_the_loop_lets_it(tmp_path: Path) -> None:
     crank_rocker = FOUR_BAR.replace('stiffness="0.3"', "")
     free = Machine(tmp_path, crank_rocker, CRANK, CONNECT)

@@ -28,6 +28,7 @@ from tests.modelgen.importers.machine import (
 pytest.importorskip("yourdfpy")
 
 
+@pytest.mark.slow
 def test_imported_robot_moves_as_in_pinocchio(written: Callable[..., Path]) -> None:
     pin = pytest.importorskip("pinocchio")
     path = written(*ROBOT)
@@ -92,6 +93,7 @@ def against_pinocchio(path: Path, planar: Sequence[str] = (), fixed: Sequence[st
     return robot, equations, pin, model
 
 
+@pytest.mark.slow
 def test_planar_joint_moves_as_in_pinocchio(written: Callable[..., Path]) -> None:
     """Two displacements in the plane across the axis, and a rotation about it (z in Pinocchio)."""
     mount = RAIL.replace("prismatic", "planar").replace("1 1 0", "0 0 1").replace('effort="0"', 'effort="3"')
@@ -138,6 +140,7 @@ def test_a_floating_base_falls_freely_in_a_plane(written: Callable[..., Path]) -
     ).replace("The limits of ", "")
 
 
+@pytest.mark.slow
 def test_floating_joint_moves_as_pinocchios_free_flyer(written: Callable[..., Path]) -> None:
     """Pinocchio's quaternion ends with w, and its linear velocity is along the axes of the moving link."""
     mount = RAIL.replace("prismatic", "floating").replace('"tool"', '"arm"')

@@ -76,6 +76,7 @@ def test_shipped_robots_have_no_kinks(name: str) -> None:
     assert warnings(load(str(SHIPPED / f"{name}.py"))) == []
 
 
+@pytest.mark.slow
 def test_build_warns_about_a_kink_and_succeeds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,7 +30,7 @@ from solver.training.schedule import Schedule
 from solver.training.session import Session, lowest_value, workers_of
 from solver.training.settings import Settings
 from solver.training.solution import load_run_checkpoint, make_ensemble, make_optimiser
-from tests.solver.small_trainings import start, tensors, unjudged
+from tests.solver.small_trainings import tensors, unjudged
 
 TrainTiny = Callable[..., None]
 Load = Callable[[str], CompiledRobot]
@@ -135,12 +135,3 @@ def test_cuda_without_a_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
 def test_only_torch_computes_on_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert load_robot("pendulum", "cuda", None).backend == "torch"
-
-
-@pytest.mark.parametrize(("name", "inputs"), [("furuta", 1), ("double_pendulum", 2)])
-@pytest.mark.slow
-def test_robots_with_four_states_train(tiny: Callable[..., Settings], tmp_path: Path, name: str, inputs: int) -> None:
-    """An arm that does not wrap; two inputs and two continuous joints."""
-    with unjudged():
-        start(name, "fast", tiny(iterations=2), tmp_path, None, lambda _: None)
-    assert load_policy(tmp_path)(torch.zeros(3, 4).numpy()).shape == (3, inputs)
