@@ -12,9 +12,10 @@ from modelgen.derivation.model_file import SHIPPED
 from modelgen.verification import missing_package
 from tests.modelgen.commands.mistakes import mistake
 
+pytestmark = pytest.mark.slow
+
 
 class TestVerify:
-    @pytest.mark.slow
     def test_quick_and_full_proofs(
         self, built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -42,7 +43,6 @@ class TestVerify:
         assert "leave it out with --against" in mistake(capsys, "verify", "crane", "--quick", "--against", "mujoco")
 
     @pytest.mark.usefixtures("built")
-    @pytest.mark.slow
     def test_quick_finds_a_wrong_kernel(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -64,18 +64,15 @@ class TestVerify:
         assert output.count("FAILED") == 2
         assert "50 digits" in output
 
-    @pytest.mark.slow
     def test_stale_artifact(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         path = built / "models" / "crane.py"
         path.write_text(path.read_text().replace("0.6", "0.61"))
         assert "modelgen build crane" in mistake(capsys, "verify", "crane")
 
-    @pytest.mark.slow
     def test_a_proof_takes_time(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert "0.001" in mistake(capsys, "verify", "crane", "--proof-seconds", "-1")
         assert built.is_dir()
 
-    @pytest.mark.slow
     def test_failure_returns_one(
         self, built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -90,7 +87,6 @@ class TestVerify:
         assert built.is_dir()
 
 
-@pytest.mark.slow
 def test_one_coordinate_robot_from_file_to_proof(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The whole line with every backend, on the smallest robot so that compiling is short."""
     model = (SHIPPED / "pendulum.py").read_text()

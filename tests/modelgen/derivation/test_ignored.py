@@ -25,6 +25,9 @@ from solver.plants.outcome import succeeded, tolerances
 from solver.problem.problem import Problem
 from tests.modelgen.support.cases import CASES
 
+pytestmark = pytest.mark.slow
+
+
 GRAVITY, MASS, LENGTH, INERTIA, WHEEL, DAMPING = 9.81, 0.3, 0.2, 0.004, 0.0005, 0.001
 
 
@@ -59,7 +62,6 @@ def stated(ignore: bool = True, **changes: Any) -> Robot:
     return robot
 
 
-@pytest.mark.slow
 def test_a_pendulum_with_a_free_wheel_moves_as_its_reduced_equations() -> None:
     """With the wheel's momentum p = J (c w + W) along its axle, of the angle 0.3 rad to the rod's, c = cos(0.3)."""
     robot = modelgen.compile(stated())
@@ -75,7 +77,6 @@ def test_a_pendulum_with_a_free_wheel_moves_as_its_reduced_equations() -> None:
     np.testing.assert_allclose(robot.dynamics(x, u), expected, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.slow
 def test_the_motion_is_that_of_the_robot_with_the_angle() -> None:
     robot, full = modelgen.compile(stated()), modelgen.compile(stated(ignore=False))
     random = np.random.default_rng(1)
@@ -86,7 +87,6 @@ def test_the_motion_is_that_of_the_robot_with_the_angle() -> None:
     assert "robot.ignore(wheel)" in ignorable(whole, equations_of_motion(whole))
 
 
-@pytest.mark.slow
 def test_wheels_whose_angles_follow_from_rolling_are_ignored() -> None:
     """A cart whose centre of mass is before its axle, reduced by hand; the warning names what to write."""
 
@@ -132,7 +132,6 @@ def test_wheels_whose_angles_follow_from_rolling_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("engine", ["mujoco", "pinocchio"])
-@pytest.mark.slow
 def test_other_engines_agree(engine: str) -> None:
     pytest.importorskip(engine)
     robot = stated()
@@ -166,7 +165,6 @@ def test_only_a_coordinate_of_the_state_is_ignored() -> None:
         robot.ignore(angle)
 
 
-@pytest.mark.slow
 def test_the_observer_and_the_rule_of_success_know_the_rate_alone() -> None:
     problem = Problem(modelgen.compile(stated(), dtype="float32"))
     position, rate = tolerances(problem)
@@ -220,7 +218,6 @@ def tree(seed: int, links: int, spoiled: str) -> Robot:
     links=st.integers(1, 3),
     spoiled=st.sampled_from(["", "", "unbalance", "cogging", "cost"]),
 )
-@pytest.mark.slow
 def test_fuzz_a_wheel_is_ignored_where_nothing_depends_on_its_angle(seed: int, links: int, spoiled: str) -> None:
     """Accelerations are MuJoCo's at another angle of the wheel; where its angle matters, it is refused."""
     robot = tree(seed, links, spoiled)
@@ -243,7 +240,6 @@ def test_fuzz_a_wheel_is_ignored_where_nothing_depends_on_its_angle(seed: int, l
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11 * scale)
 
 
-@pytest.mark.slow
 def test_wheels_on_oblique_axes_of_a_cube_on_its_corner_are_ignored() -> None:
     """A wheel is symmetric about its axis up to rounding of the numbers: entries that cancel do not count."""
     robot = Robot("cube", "A cube on its corner with three wheels")

@@ -25,10 +25,12 @@ from tests.modelgen.importers.machine import (
     SLIDER,
 )
 
+pytestmark = pytest.mark.slow
+
+
 pytest.importorskip("yourdfpy")
 
 
-@pytest.mark.slow
 def test_imported_robot_moves_as_in_pinocchio(written: Callable[..., Path]) -> None:
     pin = pytest.importorskip("pinocchio")
     path = written(*ROBOT)
@@ -65,7 +67,6 @@ def test_imported_robot_moves_as_in_pinocchio(written: Callable[..., Path]) -> N
     np.testing.assert_allclose(-force[rows, 0] - losses, bias, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.slow
 def test_kernels_of_an_imported_robot_agree_with_both_engines(
     written: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -93,7 +94,6 @@ def against_pinocchio(path: Path, planar: Sequence[str] = (), fixed: Sequence[st
     return robot, equations, pin, model
 
 
-@pytest.mark.slow
 def test_planar_joint_moves_as_in_pinocchio(written: Callable[..., Path]) -> None:
     """Two displacements in the plane across the axis, and a rotation about it (z in Pinocchio)."""
     mount = RAIL.replace("prismatic", "planar").replace("1 1 0", "0 0 1").replace('effort="0"', 'effort="3"')
@@ -121,7 +121,6 @@ def test_planar_joint_moves_as_in_pinocchio(written: Callable[..., Path]) -> Non
     np.testing.assert_allclose(-force[:, 0] - losses, bias, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.slow
 def test_a_floating_base_falls_freely_in_a_plane(written: Callable[..., Path]) -> None:
     path = written(*ROBOT)
     robot, equations, *_ = against_pinocchio(path, planar=("base-plate",))
@@ -140,7 +139,6 @@ def test_a_floating_base_falls_freely_in_a_plane(written: Callable[..., Path]) -
     ).replace("The limits of ", "")
 
 
-@pytest.mark.slow
 def test_floating_joint_moves_as_pinocchios_free_flyer(written: Callable[..., Path]) -> None:
     """Pinocchio's quaternion ends with w, and its linear velocity is along the axes of the moving link."""
     mount = RAIL.replace("prismatic", "floating").replace('"tool"', '"arm"')

@@ -12,6 +12,8 @@ import pytest
 
 from solver.cli import main
 
+pytestmark = pytest.mark.slow
+
 CHROMIUM = shutil.which("chromium")
 #: How far the bounds of the first parameter lie from its slider's track, in pixels: its ends and its height.
 ON_TRACK = """
@@ -112,7 +114,6 @@ def drag(page: Any, across: float, up: float) -> None:
     page.mouse.up()
 
 
-@pytest.mark.slow
 def test_sliders_and_pushes_change_the_motion(page: Any) -> None:
     page.locator("#parameters input").first.fill("2.4")
     assert "theta=2.4" in page.url
@@ -139,7 +140,6 @@ def test_sliders_and_pushes_change_the_motion(page: Any) -> None:
     assert "push=" not in page.url
 
 
-@pytest.mark.slow
 def test_address_restores_the_experiment(page: Any) -> None:
     """Maps of any two states, a worse drive, another start and curve; and no address breaks the page."""
     page.wait_for_selector("#heat canvas >> nth=1")
@@ -166,7 +166,6 @@ def test_address_restores_the_experiment(page: Any) -> None:
     assert other.evaluate("[axes, pushes.length, conditions.theta.length, conditions.delay]") == [[0, 1], 0, 2, 20]
 
 
-@pytest.mark.slow
 def test_many_starts_run_and_a_longer_rod_stays_in_view(page: Any) -> None:
     page.click("#many")
     page.wait_for_selector("#distribution canvas", timeout=300_000)
@@ -176,7 +175,6 @@ def test_many_starts_run_and_a_longer_rod_stays_in_view(page: Any) -> None:
     assert page.evaluate(f"draw() || {OUTSIDE}") == 0
 
 
-@pytest.mark.slow
 def test_page_fits_a_phone_and_prints(opened: Callable[..., Any], tmp_path: Path) -> None:
     """Nothing is wider than a phone. Paper has no controls, and no heading without anything below it."""
     path = tmp_path / "page.html"
@@ -210,7 +208,6 @@ def test_page_fits_a_phone_and_prints(opened: Callable[..., Any], tmp_path: Path
     assert "undefined" not in page.locator("body").inner_text()
 
 
-@pytest.mark.slow
 def test_touch_pushes_and_keys_move_sliders(written: Path, opened: Callable[..., Any]) -> None:
     """On a phone, and without a mouse; a reader who wants less motion starts the page paused."""
     page = opened(written, has_touch=True, is_mobile=True, reduced_motion="reduce")
@@ -231,7 +228,6 @@ def test_touch_pushes_and_keys_move_sliders(written: Path, opened: Callable[...,
     assert page.locator("#parameters input").first.get_attribute("aria-valuetext").endswith(" kg")
 
 
-@pytest.mark.slow
 def test_a_story_is_told_and_the_robot_stays_in_its_picture(page: Any) -> None:
     """Every step is an experiment: a push at the target, half as much mass again, and an observer that finds it."""
     steps = page.locator("#story button")
@@ -274,7 +270,6 @@ TOLD = """() => {
 }"""
 
 
-@pytest.mark.slow
 def test_a_family_is_told_what_is_found_and_its_target_moves(
     trained_family: Callable[[str], Path], opened: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -312,7 +307,6 @@ def test_a_family_is_told_what_is_found_and_its_target_moves(
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("robot", ["quadrotor", "satellite"])
 def test_a_body_in_space_turns_under_the_camera(
     robot: str, opened: Callable[..., Any], begun: Callable[..., Path], tmp_path: Path

@@ -16,6 +16,8 @@ from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from tests.solver.references import lean, standing
 
+pytestmark = pytest.mark.slow
+
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 pytest.importorskip("gymnasium", reason="Gymnasium is not installed")
 Environment: Any = pytest.importorskip("solver.jax.environment").Environment
@@ -29,13 +31,11 @@ def begun(env: Any, size: int, seed: int = 0) -> Any:
 
 
 @pytest.mark.parametrize("options", [{"hold": 3, "randomize": 0.2}, {"observation": "state"}])
-@pytest.mark.slow
 def test_steps_beside_gymnasium(options: dict[str, Any]) -> None:
     follow("cartpole", 1, **options)
 
 
 @pytest.mark.parametrize("options", [{"hold": 2}, {"observation": "state", "randomize": 0.1}])
-@pytest.mark.slow
 def test_references_and_given_parameters_beside_gymnasium(options: dict[str, Any]) -> None:
     """A reference that moves target and trim, and a mass that moves the trim."""
     options = {**options, "given": ["mass"], "generated": str(lean().folder.parent)}
@@ -48,7 +48,6 @@ def test_references_and_given_parameters_beside_gymnasium(options: dict[str, Any
     assert np.unique(np.asarray(state.theta)[:, 1]).size > 1900
 
 
-@pytest.mark.slow
 def test_a_start_moves_with_the_reference() -> None:
     state, _ = begun(Environment("standing", generated=str(standing().folder.parent)), 50)
     np.testing.assert_allclose(state.x[:, 0], state.theta[:, 0], atol=1e-6)
@@ -73,7 +72,6 @@ def follow(robot: str, inputs: int, **options: Any) -> None:
         state = result.state
 
 
-@pytest.mark.slow
 def test_an_episode_that_ends_begins_anew_within_scan() -> None:
     env = Environment("pendulum", seconds=0.08)  # ten periods
     state, _ = begun(env, 3, seed=1)
@@ -91,7 +89,6 @@ def test_an_episode_that_ends_begins_anew_within_scan() -> None:
     np.testing.assert_array_equal(observation[8], before[8])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("start", ["gaussian", "angle", "uniform"])
 def test_starts_are_those_of_the_task(start: Any) -> None:
     compare_starts("cartpole", start)
@@ -108,7 +105,6 @@ def compare_starts(robot: str, start: Any, generated: str | None = None) -> None
     assert (differences <= 0.1 * expected.std(0)).all()
 
 
-@pytest.mark.slow
 def test_rotations_start_and_turn_as_in_gymnasium(tmp_path: Path) -> None:
     """A body whose rotations are limited, about a target that is turned."""
     robot = Robot("tilted", "a rigid body that turns by 0.9 rad at most")
@@ -134,7 +130,6 @@ def test_rotations_start_and_turn_as_in_gymnasium(tmp_path: Path) -> None:
     follow("tilted", 3, start="uniform", generated=str(tmp_path))
 
 
-@pytest.mark.slow
 def test_gradient_of_the_reward_by_differences() -> None:
     with jax.enable_x64(True):
         env = Environment("pendulum", dtype="float64")
@@ -164,7 +159,6 @@ def test_options_out_of_range_are_explained(options: dict[str, Any], words: str)
         Environment("pendulum", **options)
 
 
-@pytest.mark.slow
 def test_an_action_of_another_shape_is_explained() -> None:
     env = Environment("pendulum")
     state, _ = begun(env, 3)

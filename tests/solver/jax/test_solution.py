@@ -15,6 +15,8 @@ import solver
 from solver.errors import SolverError
 from solver.training.solution import load_solution
 
+pytestmark = pytest.mark.slow
+
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 make = pytest.importorskip("solver.jax.solution").make
 
@@ -38,7 +40,6 @@ def states(run: str, size: int = 200) -> Any:
 
 
 @pytest.mark.parametrize("run", RUNS)
-@pytest.mark.slow
 def test_policy_and_value_beside_torch(run: str) -> None:
     x, functions, policy = states(run), functions_of(run), solver.load_policy(run)
     value: Any
@@ -51,7 +52,6 @@ def test_policy_and_value_beside_torch(run: str) -> None:
     np.testing.assert_allclose(functions.policy(x[3]), policy(x[3]), rtol=0, atol=RUNS[run] * policy.limits.max())
 
 
-@pytest.mark.slow
 def test_closed_form_beside_torch() -> None:
     x = states("pendulum-rfvi")
     solution = load_solution("pendulum-rfvi", reaction_periods=0)
@@ -61,7 +61,6 @@ def test_closed_form_beside_torch() -> None:
     )
 
 
-@pytest.mark.slow
 def test_far_states_and_those_that_are_no_numbers_are_treated_as_in_torch() -> None:
     x, policy = states("pendulum-rfvi"), solver.load_policy("pendulum-rfvi")
     x[:3] = [[0.3, 1e30], [np.nan, 0.0], [0.1, np.inf]]
@@ -69,7 +68,6 @@ def test_far_states_and_those_that_are_no_numbers_are_treated_as_in_torch() -> N
     np.testing.assert_allclose(found, policy(x[:3]), rtol=1e-4, atol=1e-9)
 
 
-@pytest.mark.slow
 def test_gain_of_the_policy_by_differences() -> None:
     with jax.enable_x64(True):
         policy = solver.load("pendulum-rfvi").to_jax("float64").policy
@@ -78,7 +76,6 @@ def test_gain_of_the_policy_by_differences() -> None:
         np.testing.assert_allclose(jax.jit(jax.jacrev(policy))(x), expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.slow
 def test_rotations_beside_torch(begun: Callable[..., Path]) -> None:
     """Quaternions of any length."""
     run = begun("quadrotor", drift=True)

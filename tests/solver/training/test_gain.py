@@ -19,6 +19,8 @@ from solver.training.gain import SmoothPolicy
 from solver.training.solution import Solution, load_solution
 from tests.closeness import assert_close
 
+pytestmark = pytest.mark.slow
+
 STEP = 1e-5
 
 
@@ -49,7 +51,6 @@ def require_equal_to_differences(
     assert (off / (size + 1e-2)).median() < 1e-6
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("run", "periods"),
     [("pendulum-rfvi", None), ("pendulum-rfvi", 0), ("planar_arm2-rfvi", None), ("planar_quadrotor-cfvi", None)],
@@ -58,7 +59,6 @@ def test_the_derivative_is_that_of_differences(run: str, periods: float | None) 
     require_equal_to_differences(run, periods)
 
 
-@pytest.mark.slow
 def test_of_a_robot_with_a_rotation(begun: Callable[..., Path]) -> None:
     """Quaternions are scaled to length one, so the derivative along them is 0."""
     run = begun("quadrotor", drift=True)
@@ -70,7 +70,6 @@ def test_of_a_robot_with_a_rotation(begun: Callable[..., Path]) -> None:
     assert (slope @ along[..., None]).abs().max() < 1e-9 * slope.abs().max()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "told"), [("pendulum", {"mass": 1.2}), ("lean", {})])
 def test_of_a_policy_that_is_told_parameters(
     name: str, told: Mapping[str, Change], trained_family: Callable[[str], Path]
@@ -78,7 +77,6 @@ def test_of_a_policy_that_is_told_parameters(
     require_equal_to_differences(trained_family(name), told=told)
 
 
-@pytest.mark.slow
 def test_gradients_and_transformations_of_torch() -> None:
     """Of one state and of many; `vmap` gives what a batch gives."""
     run = "planar_arm2-rfvi"

@@ -17,6 +17,8 @@ from solver.value.network import Ensemble
 from solver.value.optimiser import Adam
 from tests.closeness import assert_close
 
+pytestmark = pytest.mark.slow
+
 
 class Shared(MemberFit):
     """A fit whose gradients are the mean over all processes; each sees its share of a minibatch."""
@@ -53,7 +55,6 @@ def work(rank: int, folder: str) -> None:
     dist.destroy_process_group()
 
 
-@pytest.mark.slow
 def test_two_processes_give_the_weights_of_one(tmp_path: Path) -> None:
     spawn(work, (str(tmp_path),), nprocs=2)
     first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in range(2))
