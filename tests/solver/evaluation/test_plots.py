@@ -76,6 +76,7 @@ def test_figures_show_the_chosen_joint_and_the_changed_parameters(
     assert any("angle" in label for label in labels)
 
 
+@pytest.mark.slow
 def test_maps_show_value_and_inputs_at_their_states(begun: Callable[..., Path]) -> None:
     solution = load_solution(begun("double_pendulum"))
     x = torch.zeros(1, 4)
@@ -98,6 +99,7 @@ def test_maps_show_value_and_inputs_at_their_states(begun: Callable[..., Path]) 
     assert not np.array_equal(shown[1].get_array(), shown[2].get_array())
 
 
+@pytest.mark.slow
 def test_learning_curve_has_the_band_of_the_returns(run_copy: Path) -> None:
     rows = [row for row in read_metrics(run_copy) if "return_mean" in row]
     (axes, *_) = learning_curve(rows, "").axes

@@ -14,6 +14,8 @@ from solver.export.distilled.regression import target_gain
 from solver.plants.outcome import Controller
 from solver.training.solution import load_solution
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", ["furuta-rfvi", "planar_arm2-rfvi"])
 def test_the_distilled_gain_at_the_target_is_the_runs(name: str) -> None:
@@ -35,7 +37,6 @@ def test_the_distilled_gain_at_the_target_is_the_runs(name: str) -> None:
     assert float(controller(problem, network)(problem.target[None])[0].abs().max()) < 1e-5
 
 
-@pytest.mark.slow
 def test_a_distilled_policy_is_compared_on_three_plants(finished_run: Path) -> None:
     """Through the observer on the harsh plant where it is exported; a policy loses nothing against itself."""
     solution = load_solution(finished_run)

@@ -110,6 +110,7 @@ def test_states_beyond_all_and_none() -> None:
     assert vmap(policy)(torch.zeros(0, 2)).shape == (0, 1)
 
 
+@pytest.mark.slow
 def test_wrong_calls_are_explained() -> None:
     policy = solver.load_policy("pendulum-rfvi")
     with pytest.raises(SolverError, match=r"\(3,\).*\(2,\)"):
