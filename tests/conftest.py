@@ -25,6 +25,12 @@ settings.register_profile("repeatable", deadline=None, derandomize="FUZZ" not in
 settings.load_profile("repeatable")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file whose tests are all slow is not even imported where slow tests are left out."""
+    slow = config.option.markexpr == "not slow" and collection_path.suffix == ".py"
+    return (slow and "\npytestmark = pytest.mark.slow" in collection_path.read_text(encoding="utf-8")) or None
+
+
 #: Files with tests of half a minute: the first ones, so that no worker waits for another in the end.
 LONG = {"test_cluster.py", "test_docs.py", "test_notebook.py", "test_trained_against_oracle.py"}
 
