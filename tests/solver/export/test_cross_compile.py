@@ -59,10 +59,16 @@ CHIPS = {
     ),
     "avx2": Chip("gcc", ("-mavx2", "-mfma"), "gcc libc6-dev", True),
 }
-ROBOTS = ("pendulum", "planar_arm2")  # with one input, and with two
+#: Robots with one input and with two; every chip in float, and both kinds of chips in double.
+CASES = [
+    ("pendulum", "cortex-m4f", "float"),
+    ("pendulum", "cortex-m7", "double"),
+    *(("planar_arm2", chip, "float") for chip in CHIPS),
+    ("planar_arm2", "riscv", "double"),
+]
 
 
-@pytest.fixture(scope="module", params=ROBOTS)
+@pytest.fixture(scope="module")
 def exported(
     request: pytest.FixtureRequest, begun: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, Path, Path]:
@@ -80,8 +86,7 @@ def exported(
     return name, whole, small
 
 
-@pytest.mark.parametrize("real", ["float", "double"])
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize(("exported", "chip", "real"), CASES, indirect=["exported"])
 def test_the_c_policy_compiles_for_chips_without_promotion(
     chip: str, real: str, exported: tuple[str, Path, Path], tmp_path: Path
 ) -> None:
