@@ -21,8 +21,9 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "2")
 gc.disable()
 gc.set_threshold(7000)
 
-settings.register_profile("repeatable", deadline=None, derandomize="FUZZ" not in os.environ, max_examples=25)
-settings.load_profile("repeatable")
+settings.register_profile("any", deadline=None)
+settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=25)
+settings.load_profile("any" if "FUZZ" in os.environ else "repeatable")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
