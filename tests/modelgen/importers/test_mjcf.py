@@ -96,9 +96,7 @@ def agree(ours: Array, theirs: Array) -> None:
 
 
 PLAIN = {
-    "two hinges": (arm(), MOTORS, ""),
     "gravity along another axis": (arm(), MOTORS, '<option gravity="3 -7 2"/>'),
-    "no gravity": (arm(), MOTORS, '<option><flag gravity="disable"/></option>'),
     "damping, springs, friction and couplings that a flag disables": (
         arm('stiffness="20" springref="30" damping="0.7" frictionloss="2"', 'damping="0.2"').replace(
             "<body ", '<body gravcomp="0.75" '
@@ -112,13 +110,12 @@ PLAIN = {
         MOTORS,
         '<option><flag damper="disable" constraint="disable"/></option>',
     ),
-    "an actuator whose group is disabled": (
+    "an actuator whose group is disabled, and no gravity": (
         arm(),
         MOTORS + '<position joint="elbow" kp="9" damping="0.4" armature="0.3" group="2"/>',
-        '<option actuatorgroupdisable="2"/>',
+        '<option actuatorgroupdisable="2"><flag gravity="disable"/></option>',
     ),
     "armature and damping": (arm('armature="0.3" damping="0.7"', 'armature="0.1"'), MOTORS, ""),
-    "springs": (arm('stiffness="20" springref="30"', 'stiffness="5"'), MOTORS, ""),
     "spring of an endless joint": (arm().replace('range="-100 100"', 'stiffness="3"'), MOTORS, ""),
     "reference position": (arm('ref="40"', 'ref="-30" stiffness="5" springref="10"'), MOTORS, ""),
     "defaults and classes": (

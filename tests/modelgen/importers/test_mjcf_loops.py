@@ -33,14 +33,17 @@ WELDED = FOUR_BAR.replace(
     "</body></body>", f'<body name="end" pos="0.4 0 0"><joint axis="0 1 0"/>{BAR}</body></body></body>', 1
 )
 MACHINES = {
-    "four-bar by its crank": (FOUR_BAR, CRANK, CONNECT),
     "five-bar of a floating body, joined at sites": (
         FIVE_BAR,
         MOTORS,
         '<equality><connect site1="tip" site2="end"/></equality>',
     ),
     "two parts welded into one": (WELDED, CRANK, '<equality><weld body1="end" body2="rocker"/></equality>'),
-    "the crank below gravity of another direction": (FOUR_BAR, CRANK, f'{CONNECT}<option gravity="3 0 -7"/>'),
+    "four-bar by its crank, below gravity of another direction": (
+        FOUR_BAR,
+        CRANK,
+        f'{CONNECT}<option gravity="3 0 -7"/>',
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""A training of a robot with a reference: told without being asked for, resumed bit for bit, and set or drawn later."""
+"""A training of a robot with a reference: told without being asked for, and set or drawn later."""
 
 from __future__ import annotations
 
@@ -34,25 +34,17 @@ from solver.training.lifecycle import plan
 from solver.training.settings import Settings
 from solver.training.solution import load_run, load_solution
 from tests.solver.references import slide, standing
-from tests.solver.small_trainings import quiet, require_same_after_resume
+from tests.solver.small_trainings import quiet
 
 pytestmark = pytest.mark.slow  # its fixtures train, or fit the basins of a family
 
 
 @pytest.fixture(scope="module")
-def train(tiny: Callable[..., Settings]) -> Callable[..., None]:
-    def sliding(folder: Path, report: Callable[[dict[str, float]], None] = quiet) -> None:
-        _, run = plan("slide", str(slide(1, 25).folder.parent))
-        changes: dict[str, Any] = {"basin": True, "sampling": "mixture", "reaction_periods": 1.0}
-        start(KINDS[0], replace(run, settings=tiny(**changes)), folder, report)
-
-    return sliding
-
-
-@pytest.fixture(scope="module")
-def run(train: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("references") / "run"
-    train(folder)
+    _, described = plan("slide", str(slide(1, 25).folder.parent))
+    changes: dict[str, Any] = {"basin": True, "sampling": "mixture", "reaction_periods": 1.0}
+    start(KINDS[0], replace(described, settings=tiny(**changes)), folder, quiet)
     return folder
 
 
@@ -62,10 +54,6 @@ def test_run_json_holds_the_reference_and_no_name_does(run: Path) -> None:
     assert described["references"] == ["goal"]
     loaded = load_run(run)
     assert (loaded.label, loaded.name, loaded.told_names) == ("slide-rfvi", "slide-rfvi-fast-seed0", ("goal",))
-
-
-def test_a_resumed_training_is_an_uninterrupted_one(train: Callable[..., None], run: Path, tmp_path: Path) -> None:
-    require_same_after_resume(train, run, tmp_path / "run", done=3)
 
 
 def test_the_policy_is_told_its_goal(run: Path) -> None:
