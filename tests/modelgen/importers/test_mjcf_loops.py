@@ -39,7 +39,7 @@ MACHINES = {
         '<equality><connect site1="tip" site2="end"/></equality>',
     ),
     "two parts welded into one": (WELDED, CRANK, '<equality><weld body1="end" body2="rocker"/></equality>'),
-    "four-bar by its crank, below gravity of another direction": (
+    "four-bar, gravity in another direction": (
         FOUR_BAR,
         CRANK,
         f'{CONNECT}<option gravity="3 0 -7"/>',
