@@ -26,7 +26,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.fvi.step import Lookahead
-from solver.game.closed_form import Response
+from solver.game.game import Response
 from solver.game.policies import HeldInputPolicy, Hold
 from solver.local.basin import find_basin
 from solver.local.linearization import linearization, unstable_directions

@@ -24,7 +24,7 @@ from sympy.physics.mechanics import (
 from modelgen import LogCos, ModelError, Robot, load
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.numeric import compiled_evaluator
-from modelgen.statement.sympy_rolling import unseen_bodies
+from modelgen.statement.sympy_checks import unseen_bodies
 from tests.modelgen.support.systems import proven
 from tests.modelgen.support.unseen import unseen
 
