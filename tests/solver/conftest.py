@@ -204,7 +204,7 @@ def runs(train_tiny: Callable[..., None], made_once: Callable[..., Path]) -> lis
 
     def make(parent: Path) -> None:
         for seed, name in enumerate("abcd"):
-            changes = {"algorithm": "cfvi"} if name == "d" else {"seed": seed}
+            changes: dict[str, Any] = {"algorithm": "cfvi"} if name == "d" else {"seed": seed}
             train_tiny(parent / name, iterations=1, step_periods=(1,), **changes)
 
     return [made_once("robustness", make) / name for name in "abcd"]

@@ -152,7 +152,8 @@ def test_a_policy_with_told_values_keeps_them_where_goals_are_drawn(
     _, run = plan("slide", str(slide(1, 25).folder.parent), given=["mass"])
     start(KINDS[0], replace(run, settings=tiny(iterations=2, basin=True)), tmp_path / "run", quiet)
     light, heavy = (solver.policy.load_policy(tmp_path / "run", told={"mass": mass}) for mass in (1.05, 1.95))
-    for parameters in ({}, {"goal": 0.4}):
+    goals: list[dict[str, float]] = [{}, {"goal": 0.4}]
+    for parameters in goals:
         returns = [solver.evaluate(one, episodes=5, parameters=parameters).statistics for one in (light, heavy)]
         assert returns[0]["return_mean"] != returns[1]["return_mean"]
 
