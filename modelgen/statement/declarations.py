@@ -221,6 +221,8 @@ class Declarations:
 
     def speed(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
         """Declare a speed other than the rate of a coordinate, for robot.roll or robot.mechanics."""
+        if str(name).endswith(RATE):
+            raise mistake(f"the speed `{name}` ends as the rate of a coordinate does; write it without {RATE}.")
         symbol = self._bounded(name, "speed", unit, meaning)
         reach = limit_of(limit, f"limit of `{name}`", LARGEST_RATE)
         self.speeds.append(Speed(symbol, unit, reach, meaning))
