@@ -100,7 +100,7 @@ def domain(robot: Robot) -> Domain:
 
 def guards(robot: Robot) -> list[Guard]:
     """Divisors and arguments of roots, logarithms and inverse functions in all expressions, inner ones first; then
-    coefficients that contain coordinates.
+    coefficients that vary.
 
     Kernels hold derivatives too, so that the argument of a root must not reach zero, where the root has no slope.
     """
@@ -114,7 +114,7 @@ def guards(robot: Robot) -> list[Guard]:
 
 
 def _of_coefficients(robot: Robot, known: dict[Symbol, Expr]) -> Iterator[Guard]:
-    """The guards of masses, losses and efficiencies by coordinates."""
+    """The guards of masses, losses and efficiencies by coordinates and several parameters."""
     for each in robot.varying:
         value, named = each.value.xreplace(known), f"the {each.what} `{abridged(str(each.value))}`"
         wanted = "must not be negative" if each.zero else "must be greater than zero"

@@ -43,7 +43,7 @@ class Forces(Declarations):
 
     @property
     def varying(self) -> list[Varying]:
-        """The coefficients that contain coordinates."""
+        """The coefficients that contain coordinates, or that may be least between the corners of the bounds."""
         return self._check.varying
 
     def apply(self, displacement: object, force: object) -> None:

@@ -184,7 +184,7 @@ ALLOWED = {
 
 @dataclass(frozen=True)
 class Varying:
-    """A coefficient that contains coordinates, which `modelgen.proof` judges on the whole domain."""
+    """A coefficient that `modelgen.proof` judges on the whole domain."""
 
     what: str
     value: Expr
@@ -246,14 +246,17 @@ class Terms:
         """An expression that is never negative, zero only if `zero` is true, and at most `most`.
 
         An expression of parameters is judged at its nominal value and at the corners of their bounds; one that
-        contains coordinates is added to `varying`.
+        contains coordinates, or that may be least between the corners, is added to `varying`.
         """
         term = self.term(value, what, may_contain, unit)
         nominal = self.nominal(term)
-        if not nominal.is_number:
-            self.varying.append(Varying(what, term, zero, most))
-            return term
         uncertain = [each for each in self.declared.parameters if each.symbol in term.free_symbols and not each.fixed]
+        bent = len(uncertain) > MOST_CORNERS or any(term.diff(each.symbol, 2) != 0 for each in uncertain)
+        evident = most == inf and bool(term.is_nonnegative if zero else term.is_positive)  # as the square of a length
+        if not evident and (bent or not nominal.is_number):
+            self.varying.append(Varying(what, term, zero, most))
+        if not nominal.is_number:
+            return term
         corners = product(*(each.bounds for each in uncertain)) if len(uncertain) <= MOST_CORNERS else ()
         at = [dict(zip((each.symbol for each in uncertain), map(Float, corner), strict=True)) for corner in corners]
         values = [nominal, *(self.nominal(term.xreplace(corner)) for corner in at)]

@@ -34,7 +34,7 @@ from solver.plants.outcome import decimals
 from solver.problem.problem import Problem
 from solver.runs.kinds import kind_of, warn_unfinished
 from solver.runs.shipped import run_folder
-from solver.streams import Purpose, stream
+from solver.streams import Purpose, require_seed, stream
 from solver.training.solution import load_solution
 
 MOST_EPISODES = 2_000_000  # rollouts of one certificate
@@ -129,8 +129,10 @@ def certify(
     generated: folder of artifacts. announce: receives lines on the progress.
     executor: runs the rollouts, see `solver.jobs.engines.workers`; by default this process.
 
-    Raises SolverError for a folder without a run or a checkpoint, and for a specification that cannot be read.
+    Raises SolverError for a folder without a run or a checkpoint, an invalid seed, and a specification that cannot
+    be read.
     """
+    require_seed(seed)
     warn_unfinished(run)
     experiment = Experiment(policy_reference(run, generated), specification, executor)
     trained = kind_of(run_folder(run)).command == "train"

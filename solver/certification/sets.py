@@ -29,6 +29,7 @@ from solver.game.adversaries import Ellipsoid
 from solver.problem.geometry import angles_within
 from solver.problem.problem import UNIFORM, Problem
 
+FLAT = 1e-6  # of the parameters' own semi-axes: a shorter axis of an ellipsoid is rounding, and no dimension
 TAIL = float(norm.cdf(-3.0))  # the search is limited to three standard deviations of a Gaussian
 
 
@@ -322,14 +323,15 @@ def _ellipsoid(table: TomlTable, problem: Problem, nominal: Array) -> InEllipsoi
     unit = np.where(scale > 0.0, scale, 1.0)
     try:
         scaled = torch.from_numpy(shape / np.outer(unit, unit))
-        factor = Ellipsoid.from_matrix(torch.from_numpy(centre), scaled).factor.numpy() * unit[:, None]
+        factor = Ellipsoid.from_matrix(torch.from_numpy(centre), scaled).factor.numpy()
     except SolverError as error:
         raise table.mistake("shape", f"is not valid: {error}") from error
-    whole = np.zeros((len(nominal), count))
-    whole[rows] = factor
+    axes = factor[:, np.abs(factor).max(0) > FLAT] * unit[:, None]
+    whole = np.zeros((len(nominal), axes.shape[1]))
+    whole[rows] = axes
     middle, lower, upper = nominal.copy(), nominal.copy(), nominal.copy()
     middle[rows], lower[rows], upper[rows] = centre, bounds[:, 0], bounds[:, 1]
-    return InEllipsoid(middle, whole[:, np.abs(whole).max(0) > 0.0], lower, upper)
+    return InEllipsoid(middle, whole, lower, upper)
 
 
 def _identified(table: TomlTable, problem: Problem, nominal: Array, folder: Path) -> InEllipsoid:

@@ -110,14 +110,15 @@ def read(path: Path | None, problem: Problem, run: str | Path | None = None) -> 
         make_plant(name, problem, effects=effects)
     except SolverError as error:
         raise table.mistake("effects" if effects else "plant", str(error)) from error
+    estimate = _estimate(table, problem, run)
     return Specification(
         text,
-        Distribution(starts(table, problem), parameters(table, problem, folder), _moved(table, problem)),
+        Distribution(starts(table, problem), parameters(table, problem, folder), _moved(table, problem, estimate)),
         Conditions(
             name,
             effects,
             table.flag("observer"),
-            _estimate(table, problem, run),
+            estimate,
             table.number("horizon", problem.horizon, least=problem.control_step, most=LONGEST),
         ),
         _failure(table, problem),
@@ -128,11 +129,17 @@ def read(path: Path | None, problem: Problem, run: str | Path | None = None) -> 
     )
 
 
-def _moved(table: TomlTable, problem: Problem) -> NDArray[np.float64] | None:
-    """What a unit of every parameter adds to the start (p, n): references move that of the task. None: nothing does."""
+def _moved(table: TomlTable, problem: Problem, estimate: Sequence[str]) -> NDArray[np.float64] | None:
+    """What a unit of every parameter adds to the start (p, n): references move that of the task. None: nothing does.
+
+    Where the policy is told estimates, a state of first order that holds the robot follows what it is told too.
+    """
     if table.content.get("starts", "task") != "task":
         return None
-    slopes = {reference.name: reference.start for reference in problem.robot.metadata.task.references}
+    task = problem.robot.metadata.task
+    told = problem.context.names if estimate and problem.context is not None else ()
+    moves = (*task.references, *(each for each in task.followed if each.name in told))
+    slopes = {each.name: each.start for each in moves}
     still = (0.0,) * len(problem.target)
     return np.array([slopes.get(name, still) for name in problem.robot.parameter_names]) if slopes else None
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from modelgen.errors import checked, suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.evaluation.evaluation import Circumstances, require_seconds, roll_out
+from solver.evaluation.evaluation import Circumstances, held_names, require_seconds, roll_out
 from solver.evaluation.source import source_of
 from solver.plants import PlantName
 from solver.plants.outcome import Rollouts
@@ -25,6 +25,8 @@ from solver.problem.problem import Problem
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+BESIDE = 1e-4  # of an entry of a quaternion: a smaller change by the limit of its rotation is rounding
 
 
 @dataclass(frozen=True)
@@ -146,13 +148,12 @@ def _state(problem: Problem, x0: ArrayLike | Mapping[str, float] | None, believe
         raise SolverError(f"x0 is not an array of numbers: {error}; give {len(names)}: {', '.join(names)}") from error
     if x.shape != (len(names),) or not bool(torch.isfinite(x).all()):
         raise SolverError(f"x0 is {x.tolist()}; give {len(names)} finite numbers: {', '.join(names)}")
-    beyond = [
-        name for name, out in zip(names, (problem.clipped & (x.abs() > problem.bound)).tolist(), strict=True) if out
-    ]
-    if beyond:
-        raise SolverError(f"x0 has {', '.join(beyond)} beyond the limit of the robot; give a state within its limits")
     for rotation in problem.geometry.rotations:
         if not float(x[rotation.quaternion].norm()) > NO_ROTATION:
             raise SolverError(f"the quaternion of `{rotation.name}` in x0 is zero, which is no rotation")
     problem.geometry.normalise(x[None])
+    moved = (problem.confine(x[None])[0] - x).abs() > torch.where(problem.clipped, 0.0, BESIDE)
+    moved[problem.continuous] = False
+    if beyond := held_names(problem, moved.tolist()):
+        raise SolverError(f"x0 has {', '.join(beyond)} beyond the limit of the robot; give a state within its limits")
     return x

@@ -3,7 +3,7 @@
 Near the target V = -e^T P e, where P solves the Riccati equation of the discounted task, xdot = (A - rho/2) x + B u.
 The basin is the largest sublevel set of e^T P e on which the policy of this V works on the nonlinear robot, whose
 inputs are limited and held. Every rollout from its boundary arrives at the target, reaches no limit of a state that is
-not fast, and costs at most COST_ERROR more than e^T P e.
+not fast, and costs e^T P e, more or less by COST_ERROR.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from solver.value.features import times
 REST = 1e-6  # limits per second: a slower drift at the target is an equilibrium
 HALVINGS = 30  # of the level, from the cost with every state at its limit to the smallest level that is tried
 SAMPLES = 256  # states on a shell
-#: A rollout may cost more than the Riccati equation says, by the larger of these shares.
+#: A rollout may cost more or less than the Riccati equation says, by the larger of these shares.
 COST_ERROR = 0.15  # of the cost of the Riccati equation
 NEGLIGIBLE = 0.005  # of the cost of the task from its starts
 STARTS = 64  # for the estimate of the cost of the task
@@ -261,8 +261,9 @@ def _arrives(
 ) -> bool:
     """Whether the policy of the quadratic form brings the robot from the basin's boundary to the target.
 
-    A rollout must reach no limit of a state that is not fast, and cost no more than COST_ERROR and `negligible` allow.
-    What is left when all have arrived costs what the quadratic form says.
+    A rollout must reach no limit of a state that is not fast, and cost no more, and in the end no less, than COST_ERROR
+    and `negligible` allow: a cost that is steep near the target only is less than its curvature there says. What is
+    left when all have arrived costs what the quadratic form says.
     """
     rows = shell(problem, family, SAMPLES)
     if bool(problem.braked(problem.split(rows)[0]).any()):
@@ -270,7 +271,7 @@ def _arrives(
     rows = problem.join(problem.confine(problem.split(rows)[0]), rows)
     basin = family.at(rows)
     cost = basin.distance(problem.split(rows)[0]).clamp_max(basin.level)
-    allowed = cost + (COST_ERROR * cost).clamp_min(negligible)
+    allowed = (COST_ERROR * cost).clamp_min(negligible)
 
     def value(at: Tensor) -> tuple[Tensor, Tensor]:
         return basin.quadratic(problem.split(at)[0])[:2]
@@ -280,10 +281,10 @@ def _arrives(
         result = rollouts(problem, act, rows, seconds=float(part) * problem.control_step, leaning=False)
         rows, paid = result.x[-1], paid - result.returns
         left = basin.distance(problem.split(rows)[0])
-        if bool((paid >= allowed).any() | (result.at_limit & ~problem.fast).any()):
+        if bool((paid >= cost + allowed).any() | (result.at_limit & ~problem.fast).any()):
             return False
         if bool((left < ARRIVED * basin.level).all()):
-            return bool((paid + left < allowed).all())
+            return bool(((paid + left - cost).abs() < allowed).all())
     return False
 
 

@@ -121,7 +121,7 @@ def _effects(problem: Problem) -> Tensor:
     return (by_parameter.abs().amax(0) / problem.tangent_limits[:, None]).amax(0) * width
 
 
-LONGEST = 100  # control periods, largest delay that may be asked for
+LONGEST = 100  # control periods, largest delay that an observer may know or find
 
 
 class UnknownDelay:
@@ -208,8 +208,13 @@ def make_observer(
 
     estimate: names of the parameters that it estimates too, or `all`.
 
-    Raises SolverError if `longest_delay` exceeds LONGEST, and the errors of `estimated_parameters`.
+    Raises SolverError if a delay exceeds LONGEST, and the errors of `estimated_parameters`.
     """
+    if sensing.delay > LONGEST:
+        raise SolverError(
+            f"an observer predicts the state over the delay of the inputs, here {sensing.delay} control periods; give "
+            f"at most {LONGEST}"
+        )
     if longest_delay is not None and longest_delay > LONGEST:
         raise SolverError(
             f"a longest delay of {longest_delay} control periods needs as many observers; give at most {LONGEST}"

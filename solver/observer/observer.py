@@ -275,17 +275,17 @@ def shift(problem: Problem, theta: Tensor, apart: Tensor | None = None) -> Tenso
     """Disturbances (N, m) of the inputs that have the effect of the parameters theta (N, p) at the target.
 
     With the trim plus such a disturbance, the robot that the policy knows has the accelerations of the robot with theta
-    and the trim, in least squares in units of the state limits. It is the nominal robot, but with the told parameters
+    and the trim, in least squares in units of the limits. It is the nominal robot, but with the told parameters
     of theta where a policy is told some. apart: (N, nt) errors from the target at which the robot with theta rests.
     """
     target = problem.targets_of(theta)
     nominal, u = _policy_holds(problem, theta)
     x = target if apart is None else problem.geometry.moved(target, apart)
-    errors, limits = problem.geometry.projection(x), problem.tangent_limits
-    control_matrix = errors @ problem.robot.affine_dynamics(x, theta)[1] / limits[:, None]
+    errors, limits, reach = problem.geometry.projection(x), problem.tangent_limits, problem.input_limits
+    control_matrix = errors @ problem.robot.affine_dynamics(x, theta)[1] * reach / limits[:, None]
     change = problem.robot.dynamics(x, u, theta) - problem.robot.dynamics(target, u, nominal)
     change = torch.einsum("bij,bj->bi", errors, change) / limits
-    return torch.einsum("bmn,bn->bm", torch.linalg.pinv(control_matrix), change)
+    return torch.einsum("bmn,bn->bm", torch.linalg.pinv(control_matrix), change) * reach
 
 
 def _policy_holds(problem: Problem, theta: Tensor) -> tuple[Tensor, Tensor]:
@@ -313,11 +313,11 @@ def lean(problem: Problem, theta: Tensor, near: Tensor | None = None) -> Tensor:
         x = geometry.moved(target, apart)
         a, B, a_by_x, B_by_x, _, _ = problem.robot.jacobians(x, theta)
         errors = geometry.projection(x)[:, rows] / limits[rows, None]
-        gain = errors @ B
+        gain = errors @ B * problem.input_limits
         inverse = torch.linalg.pinv(gain)
         left = torch.eye(len(rows)).to(gain) - gain @ inverse
         rest = errors @ (a[..., None] + B @ u[..., None])
-        u = u - (inverse @ rest)[..., 0]
+        u = u - (inverse @ rest)[..., 0] * problem.input_limits
         slope = errors @ (a_by_x + torch.einsum("bnmk,bm->bnk", B_by_x, u)) @ geometry.basis(x)[..., :pose]
         slope = left @ slope * limits[:pose]
         shares = slope @ (apart[:, :pose] / limits[:pose])[..., None] - left @ rest

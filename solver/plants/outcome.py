@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -17,6 +16,7 @@ from solver.observer.observer import Observer, Sensing, rest_apart
 from solver.parallel import Replayed
 from solver.plants.plant import Nominal, Plant
 from solver.problem.geometry import conjugate, product
+from solver.problem.parameters import is_whole
 from solver.problem.problem import Problem
 from solver.value.frozen import ValueFunction
 
@@ -83,7 +83,8 @@ def succeeded(problem: Problem, rows: Tensor, theta: Tensor | None = None) -> Te
     states, count = problem.robot.metadata.states, problem.robot.metadata.nq
     position, rate = tolerances(problem)
     error = (x - target)[..., :count].abs()
-    turned = torch.where(problem.clipped[:count], error, torch.minimum(error, 2.0 * math.pi - error))
+    way = torch.minimum(error, (2.0 * math.pi - error).abs())  # a state that leans may be a turn and more away
+    turned = torch.where(problem.clipped[:count], error, way)
     for rotation in problem.robot.metadata.rotations:
         turn = product(conjugate(problem.target[rotation.quaternion]), x[..., rotation.quaternion])
         sine = torch.linalg.vector_norm(turn[..., 1:], dim=-1, keepdim=True)
@@ -342,5 +343,5 @@ def _jumped(problem: Problem, rows: Tensor, plant: Plant, observer: Observer | U
 
 def require_episodes(episodes: int) -> None:
     """Raises SolverError unless 1 <= episodes <= MOST_EPISODES."""
-    if not isinstance(episodes, Integral) or not 1 <= episodes <= MOST_EPISODES:
+    if not is_whole(episodes) or not 1 <= episodes <= MOST_EPISODES:
         raise SolverError(f"--episodes is {episodes!r}; give a whole number from 1 to {MOST_EPISODES}")

@@ -59,21 +59,28 @@ def forewarnings(
 def _starts(problem: Problem) -> str:
     """Starts beyond the limits, which are moved onto them, or starts at the target only."""
     task, states = problem.robot.metadata.task, problem.robot.metadata.states
-    if task.start_mean == task.target and not any(task.start_deviation):
+    moves = (*task.references, *task.followed)
+    if task.start_mean == task.target and not any(task.start_deviation) and all(m.start == m.target for m in moves):
         return (
             "every start is the target, so every rollout succeeds. Give the start of the task with "
             "robot.task(start=...)."
         )
     draw = torch.randn(STARTS, len(states), generator=torch.Generator().manual_seed(SEED))
     starts = torch.tensor(task.start_mean) + draw * torch.tensor(task.start_deviation)
-    share = ((starts.abs() > problem.state_limits) & problem.clipped).float().mean(0)
+    beyond = (starts.abs() > problem.state_limits) & problem.clipped
+    held = problem.at_limit(problem.sample_starts(STARTS, torch.Generator().manual_seed(SEED)))
+    limits = {i: (state.name, state.limit, state.unit) for i, state in enumerate(states)}
+    for rotation in problem.limited:
+        beyond[:, rotation.coordinate] = held[:, rotation.coordinate]
+        limits[rotation.coordinate] = rotation.name, rotation.limit, "rad"
+    share = beyond.float().mean(0)
     worst = int(share.argmax())
     if float(share[worst]) <= CLIPPED:
         return ""
+    name, limit, unit = limits[worst]
     return (
-        f"{100 * float(share[worst]):.0f} % of the starts lie beyond the limit of {states[worst].name}, "
-        f"{states[worst].limit:g} {states[worst].unit}, and are moved onto it. Widen the limit in the model file or "
-        "narrow the start distribution."
+        f"{100 * float(share[worst]):.0f} % of the starts lie beyond the limit of {name}, {limit:g} {unit}, and are "
+        "moved onto it. Widen the limit in the model file or narrow the start distribution."
     )
 
 

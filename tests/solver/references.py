@@ -91,3 +91,47 @@ def motor_arm() -> CompiledRobot:
         control_rate=100,
     )
     return modelgen.compile(robot, dtype="float32")
+
+
+@cache
+def limited_body(deviation: float = 0.2) -> CompiledRobot:
+    """A body that turns by 0.5 rad at most. deviation: of its starts (rad)."""
+    robot = Robot("limited_body")
+    attitude = robot.ball("attitude", limit=0.5, rate_limit=2.0)
+    robot.link("body", attitude, inertia=(1.0, 1.4, 0.8))
+    for axis, turn in zip("xyz", attitude.turn, strict=True):
+        robot.apply(turn, robot.input(f"torque_{axis}", 0.5, "N m"))
+    robot.task(
+        state_cost=attitude.away().dot(attitude.away()) + sum(rate**2 for rate in attitude.rate),
+        action_cost=Quadratic(1.0),
+        start=dict(attitude=((0, 0, 0), deviation)),
+        horizon=1,
+        weight_at_horizon=0.65,
+        control_rate=20,
+    )
+    return modelgen.compile(robot, dtype="float32")
+
+
+@cache
+def windy_crane() -> CompiledRobot:
+    """A load on a rope that turns without end and hangs at pi, where wind makes it lean by 0.39 rad at most."""
+    robot = Robot("windy_crane")
+    trolley = robot.prismatic("trolley", limit=1, rate_limit=2)
+    rope = robot.revolute("rope", continuous=True, rate_limit=3)
+    load = (trolley + sin(rope), cos(rope))
+    robot.point_mass(2, (trolley, 0))
+    robot.point_mass(1, load)
+    robot.apply(trolley, robot.input("drive", 10, "N"))
+    robot.apply(load[0], robot.parameter("wind", 0, "N", bounds=(-4, 4)))
+    robot.damp(rope, 0.1)
+    robot.draw(line=[(trolley, 0), load])
+    robot.task(
+        state_cost=trolley**2 + 4 * cos(rope / 2) ** 2 + trolley.rate**2 + rope.rate**2,
+        action_cost=Quadratic(0.1),
+        target=dict(rope=pi),
+        start=dict(trolley=(0.5, 0.1), rope=(pi, 0.1)),
+        horizon=5,
+        weight_at_horizon=0.5,
+        control_rate=50,
+    )
+    return modelgen.compile(robot, dtype="float32")

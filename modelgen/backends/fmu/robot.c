@@ -71,7 +71,7 @@ double $name_fmu_derivative(const double *jacobian, unsigned unknown, unsigned k
     if (unknown < STATES || unknown >= ACTING) return unknown == known;
     const unsigned i = unknown - RATES;
     if (known < STATES) return by_state[i * STATES + known];
-    if (known < ACTING) return 0;
+    if (known < ACTING || known >= VALUES) return 0;  /* time, which nothing depends on, comes last */
     if (known < THETA) return B[i * INPUTS + known - ACTING];
     return by_parameter[i * PARAMETERS + known - THETA];
 }

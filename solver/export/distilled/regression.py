@@ -101,9 +101,9 @@ def target_gain(solution: Solution, teacher: ClosedFormPolicy, scale: Tensor) ->
 
     sides = [moved(rows, sign) for sign in (1.0, -1.0)]
     up, down = (torch.asinh(teacher.argument(at, solution.value(at)[1]) / scale) for at in sides)
-    ds_dx = (up - down).view(size, n, -1) / (2.0 * step)[:, None]  # (N, n, m)
+    ds_dx = (up - down).view(size, n, -1) / (2.0 * GAIN_STEP)  # (N, n, m), for x in units of its limits
     above, below = (features(moved(rows[:1], sign)[:, :n] - problem.targets(rows[:1]) + middle) for sign in (1.0, -1.0))
-    dz_dx = (above - below) / (2.0 * step)[:, None]  # (n, n_z), the same in all contexts
+    dz_dx = (above - below) / (2.0 * GAIN_STEP)  # (n, n_z), the same in all contexts
     gains = (torch.linalg.pinv(dz_dx) @ ds_dx).mT.detach()  # (N, m, n_z)
     if context is None:
         return GainPolynomial(degrees, gains)

@@ -152,7 +152,7 @@ if (facts.parameters.length) {
   const { name, value, unit, meaning } = facts.parameters[heavy], heavier = Math.min(1.5 * value, ...context.filter(({ place }) => place === heavy).map(({ upper }) => upper));
   const begin = () => { start = [...usualStart]; pushes = []; conditions.theta[heavy] = heavier; };
   story.push({ name: kilograms < 0 ? "Make it different" : "Make it heavier", begin,
-    words: `The ${name} (${meaning || "a parameter"}) is ${short(heavier)} ${unit} now. ${several} ${short(value)} ${unit}. Which one still arrives?` });
+    words: `The ${name} (${meaning || "a parameter"}) is ${short(heavier)} ${unit} now. ${several} ${short(nearest(facts.parameters[heavy]))} ${unit}. Which one still arrives?` });
   const begins = (known) => () => { begin(); know(known); };
   if (runs.every((run) => run.observer?.observable.includes(heavy))) story.push({ name: "Now let it find out", begin: begins("found"),
     words: `The same ${name}, seen by encoders of the positions only. An observer estimates the speeds and the ${name}: see the marks below its slider. ${families ? "A policy that can be told it is told the estimate." : "The input shifts by what that changes at the target."}` });

@@ -137,7 +137,7 @@ function palette(name) {
 // V and the inputs of every run over two states; the other states are those of the present, or of the target.
 let asked = 0;
 function maps(present = false) {
-  const [first, second] = axes, round = ++asked, x = present ? panes[0].simulation.x : facts.task.target;
+  const [first, second] = axes, round = ++asked, x = present ? panes[0].simulation.x : panes[0].simulation.targetOf(conditions.theta);
   const quantities = [{ name: "V" }, facts.inputs[0]];
   const blank = panes.flatMap((pane) => quantities.map((quantity) => {
     const canvas = element("canvas"), words = `${quantity.name} of ${pane.run.label} over ${facts.states[first].name} and ${facts.states[second].name}`;

@@ -18,7 +18,9 @@ const usualStart = facts.task.start_mean.every((value, i) => value === facts.tas
 const conditions = { theta: [...nominal], delay: 0, noise: 0, stiction: 0, seed: 1, knows: true, finds: false };
 const families = runs.some((run) => run.told); // policies that can be told parameters
 // What the policies know of the parameters: words for the reader, and for the address.
-const knowledge = [["nominal", "the nominal values"], ...(families ? [["these", "these values"]] : []), ...(runs[0].observer ? [["found", "what an observer finds"]] : [])];
+const nearest = ({ name, value }) => runs.flatMap((run) => run.told?.context ?? []).filter((each) => each.name === name)
+  .reduce((near, { lower, upper }) => Math.min(Math.max(near, lower), upper), value); // that a policy can be told
+const knowledge = [["nominal", facts.parameters.every((each) => nearest(each) === each.value) ? "the nominal values" : "those nearest to the nominal values"], ...(families ? [["these", "these values"]] : []), ...(runs[0].observer ? [["found", "what an observer finds"]] : [])];
 const knows = () => (conditions.finds ? "found" : conditions.knows && families ? "these" : "nominal");
 function know(word) {
   const known = knowledge.some(([each]) => each === word) ? word : families ? "these" : "nominal";

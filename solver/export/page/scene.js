@@ -127,7 +127,7 @@ function place({ index, now }) {
     else share /= 2;
   }
   panes[0].simulation.confine(y);
-  start = Array.from(y, (value, i) => (i < q ? value : 0));
+  start = Array.from(y, (value, i) => (facts.states[i].kind === "velocity" ? 0 : value));
   reset();
   refresh();
 }

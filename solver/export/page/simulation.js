@@ -23,7 +23,7 @@ function makeSimulation(robot, facts, rules, run) {
     return 2 * Math.atan2(Math.hypot(...v), Math.abs(w));
   };
   const turned = (angle) => angle - 2 * Math.PI * Math.floor((angle + Math.PI) / (2 * Math.PI));
-  const all = { x, u, seen, value, policy, period, time: 0, result: 0, good: 0, hit: false, reset, step, success, confine, know, target, targetOf };
+  const all = { x, u, seen, value, policy, period, time: 0, result: 0, good: 0, hit: false, reset, step, success, confine, know, target, targetOf, followed };
   const observer = run.observer && makeObserver(robot, facts, rules, run.observer, confine, target), references = facts.task.references || [];
   all.observer = observer;
   const trim = facts.inputs.map((input) => input.trim);
@@ -48,13 +48,17 @@ function makeSimulation(robot, facts, rules, run) {
     tellOf(theta, (name) => (knows && !finds) || refers(name));
     priced = [...nominal];
     for (const { place } of run.told.context) priced[place] = theta[place];
-    target.splice(0, n, ...targetOf(theta));
+    target.splice(0, n, ...targetOf(theta, followed({ knows, finds })));
     robot.affine_dynamics(target, nominal, atTarget, B);
   }
-  // The target of the references.
-  function targetOf(theta) {
+  // What target and starts follow besides references: states of first order that hold the robot which the policy knows.
+  function followed({ knows, finds }) {
+    return knows || finds ? facts.task.followed.filter(({ name }) => run.told?.context.some((each) => each.name === name)) : [];
+  }
+  // The target of the references, and of what is followed.
+  function targetOf(theta, follows = []) {
     const moved = [...facts.task.target];
-    for (const { name, target: along } of references) {
+    for (const { name, target: along } of [...references, ...follows]) {
       const place = facts.parameters.findIndex((parameter) => parameter.name === name), change = theta[place] - nominal[place];
       along.forEach((each, s) => { moved[s] += each * change; });
     }
@@ -138,7 +142,7 @@ function makeSimulation(robot, facts, rules, run) {
         continue;
       }
       let away = Math.abs(level[i] - target[i]);
-      if (turns[i]) away = Math.min(away, 2 * Math.PI - away);
+      if (turns[i]) away = Math.min(away, Math.abs(2 * Math.PI - away));
       if (judged[i]) near &&= away <= rules.position[i];
       if (judged[v] && !rules.uneven) near &&= Math.abs(a[i] - atTarget[i]) <= rules.rate[v - q];
     }
@@ -243,9 +247,9 @@ function turnBy(vector) {
   return [Math.cos(angle / 2), ...vector.map((each) => each * (angle > 1e-6 ? Math.sin(angle / 2) / angle : 0.5))];
 }
 
-// The start number `index` of the task's own distribution: as solver.problem.problem.sample_starts. theta: parameters, whose
-// references may move it.
-function drawnStart(facts, index, theta) {
+// The start number `index` of the task's own distribution: as solver.problem.problem.sample_starts. theta: parameters, with
+// which the references and what it follows move it.
+function drawnStart(facts, index, theta, follows = []) {
   const random = normals(1000 + index), { start_mean: mean, start_deviation: deviation, references } = facts.task;
   const start = mean.map((each, i) => each + deviation[i] * random());
   for (const { coordinate: i } of facts.rotations) {
@@ -253,9 +257,9 @@ function drawnStart(facts, index, theta) {
     start.splice(i, 4, ...(deviation[i] >= rules.uniform ? draw : quaternionProduct(mean.slice(i, i + 4), turnBy(vector))));
     normaliseRotation(start, i);
   }
-  for (const { name, start: along } of references) {
-    const place = facts.parameters.findIndex((parameter) => parameter.name === name);
-    along.forEach((each, s) => { start[s] += each * theta[place]; });
+  for (const { name, start: along } of [...references, ...follows]) {
+    const place = facts.parameters.findIndex((parameter) => parameter.name === name), change = theta[place] - facts.parameters[place].value;
+    along.forEach((each, s) => { start[s] += each * change; });
   }
   return start;
 }

@@ -5,7 +5,7 @@ onmessage = ({ data }) => {
   if (job === "starts") {
     const steps = Math.round(run.horizon * facts.task.control_rate);
     for (let index = data.first; index < data.last; index++) {
-      const start = Float64Array.from(drawnStart(facts, index, conditions.theta));
+      const start = Float64Array.from(drawnStart(facts, index, conditions.theta, simulation.followed(conditions)));
       simulation.confine(start);
       simulation.reset(start, { ...conditions, seed: index });
       for (let i = 0; i < steps; i++) simulation.step(conditions);

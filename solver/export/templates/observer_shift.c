@@ -1,8 +1,8 @@
 $held_input/* What the estimated parameters change at the inputs, as far as the policy does not know them: with s added to its trim, the
  * robot that it knows has at the target the accelerations of the robot with theta and the trim, in least squares in units
- * of the state limits. Of inputs that do the same, the first acts. */
+ * of the state limits. Of all s with this effect it is the smallest. */
 static void shift(const real *theta, real *s) {
-    real at[STATES] = {$target}, usual[STATES], changed[STATES], B[STATES][INPUTS], M[INPUTS][INPUTS + 1] = {{0}}, own[INPUTS];
+    real at[STATES] = {$target}, usual[STATES], changed[STATES], B[STATES][INPUTS], M[INPUTS][INPUTS + 1] = {{0}}, own[INPUTS], idle[INPUTS][INPUTS] = {{0}};
 $policy_holds    rate(at, u0, known, usual);
     rate(at, u0, theta, changed);
     ${name}_affine_dynamics(at, theta, (real[STATES]){0}, B[0]);
@@ -23,5 +23,23 @@ $policy_holds    rate(at, u0, known, usual);
     for (int k = INPUTS - 1; k >= 0; k--) {
         for (int l = k + 1; l < INPUTS; l++) M[k][INPUTS] -= M[k][l] * s[l];
         s[k] = M[k][k] > 0 ? M[k][INPUTS] / M[k][k] : 0;
+    }
+    for (int f = 0, many = 0; f < INPUTS; f++) { /* less its part along inputs that together do nothing */
+        if (M[f][f] > 0) continue;
+        real *v = idle[many];
+        for (int k = f; k >= 0; k--) {
+            real sum = 0;
+            for (int l = k + 1; l <= f; l++) sum += M[k][l] * v[l];
+            v[k] = k == f ? 1 : M[k][k] > 0 ? -sum / M[k][k] : 0;
+        }
+        for (int j = 0; j <= many; j++) {
+            real *to = j < many ? v : s, *from = j < many ? idle[j] : v, along = 0, size = 0;
+            for (int k = 0; k < INPUTS; k++) {
+                along += from[k] * to[k];
+                size += from[k] * from[k];
+            }
+            for (int k = 0; k < INPUTS; k++) to[k] -= along / size * from[k];
+        }
+        many++;
     }
 }

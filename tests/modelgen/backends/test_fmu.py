@@ -99,6 +99,8 @@ def test_derivatives_for_model_exchange(cartpole: Path, tmp_path: Path) -> None:
         expected = (xdot(at | {name: value + step}) - xdot(at | {name: value - step})) / (2 * step)
         found = instance.fmu.getDirectionalDerivative(unknowns, [instance.references[name]], [1.0])
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+    time = len(instance.references) - ("time" in instance.references)
+    assert not any(instance.fmu.getDirectionalDerivative(unknowns, [time], [1.0]))
     instance.close()
 
 

@@ -60,6 +60,12 @@ def test_coefficients_by_coordinates_keep_their_sign_on_the_whole_domain(draft: 
         other.rejected(words, "slide = ")
 
 
+def test_a_coefficient_is_judged_between_the_corners_of_its_parameters(draft: Draft) -> None:
+    """It is positive at the nominal mass of 1 and at the bounds of 0.5 and 2."""
+    draft.bodies().robot.damp(draft.s, (draft.mass - 1.5) ** 2 - 0.01)
+    draft.rejected("damping coefficient", "mass = 1.")
+
+
 @pytest.mark.parametrize(
     ("expression", "words"),
     [

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+import solver
 from modelgen.loader import CompiledRobot
 from solver.certification import worst
 from solver.certification.certificate import prove
@@ -21,6 +22,7 @@ from solver.certification.counterexample import load, motion, replay, save
 from solver.certification.experiment import Experiment, Outcomes, noises
 from solver.certification.sets import Uniform
 from solver.cli import main
+from solver.errors import SolverError
 from solver.jobs.engines import policy_reference
 from solver.problem.problem import Problem
 from solver.runs.kinds import load_rollout_policy
@@ -164,6 +166,12 @@ def test_replay_of_another_file_is_an_error(tmp_path: Path, capsys: pytest.Captu
             path.write_text(text)
             assert main(["replay", str(path)]) == 2
             assert f"{path.name} is not a counterexample" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seed", [-1, True])
+def test_a_seed_that_is_no_number_from_zero_on_is_an_error(seed: int) -> None:
+    with pytest.raises(SolverError, match=r"seed is .*; give an integer from 0"):
+        solver.load("pendulum-rfvi").certify(seed=seed)
 
 
 def test_certificate_of_a_run_without_a_checkpoint_is_an_error(

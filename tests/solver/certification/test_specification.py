@@ -15,10 +15,12 @@ from scipy.spatial.transform import Rotation
 from modelgen.loader import CompiledRobot
 from solver.certification.specification import USUAL, read
 from solver.errors import SolverError
+from solver.problem.context import Given
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.streams import EVALUATION_SEED
 from tests.modelgen.support.identified_files import identified
+from tests.solver.references import motor_arm
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +106,29 @@ def test_samples_of_an_identified_set_are_uniform_in_its_ellipsoid(problem: Prob
     assert squared.max() < 1.001
     np.testing.assert_allclose(np.histogram(squared, 4, (0.0, 1.0))[0] / len(squared), 0.25, atol=0.03)  # area
     np.testing.assert_allclose(away.T @ away / len(away), matrix / 4.0, atol=1e-5)  # covariance of a uniform ellipse
+
+
+@pytest.mark.parametrize("estimated", [True, False])
+def test_the_current_of_a_start_follows_the_mass_that_a_policy_is_told(estimated: bool, tmp_path: Path) -> None:
+    """As in `solver.evaluate`: 9.81 A for 1 kg."""
+    arm = Problem(motor_arm(), given=(Given("mass", 0.8, 1.2),))
+    observer = "observer = true\nestimate = ['mass']\n" if estimated else ""
+    x, theta = drawn(arm, written(tmp_path, f"{observer}[parameters]\nrelative = {{mass = [0.8, 1.2]}}"))
+    np.testing.assert_allclose(x[:, 2], 9.81 * (theta[:, 0] if estimated else 1.0), rtol=1e-5)
+
+
+def test_samples_of_a_flat_ellipsoid_are_uniform_in_it(tmp_path: Path) -> None:
+    """Of rank two in three parameters, whatever rounding makes of the third axis: P/4 is the covariance of an area."""
+    furuta = Problem(load_robot("furuta", "cpu", None))
+    nominal, random = np.array(furuta.robot.nominal_parameters, float)[:3], np.random.default_rng(0)
+    for _ in range(4):
+        factor = 0.01 * nominal[:, None] * random.normal(size=(3, 2))
+        matrix = factor @ factor.T
+        names = f"names = {[*furuta.robot.parameter_names[:3]]}\ncentre = {nominal.tolist()}\n"
+        text = f"[parameters.ellipsoid]\n{names}shape = {matrix.tolist()}"
+        _, theta = drawn(furuta, written(tmp_path, text))
+        away = (theta[:, :3] - nominal) @ np.linalg.pinv(factor).T
+        np.testing.assert_allclose(away.T @ away / len(away), np.eye(2) / 4.0, atol=0.02)
 
 
 @pytest.mark.parametrize(

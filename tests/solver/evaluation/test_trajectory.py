@@ -17,6 +17,7 @@ import solver
 from modelgen.files import shipped
 from solver.errors import SolverError
 from tests.closeness import assert_close
+from tests.solver.references import limited_body
 
 Array = np.ndarray[Any, Any]
 
@@ -92,6 +93,18 @@ def test_a_dataframe_has_a_row_for_each_period(monkeypatch: pytest.MonkeyPatch) 
 def test_what_is_not_possible_is_refused(x0: Any, seconds: Any, said: str) -> None:
     with pytest.raises(SolverError, match=said):
         solver.simulate("pendulum-rfvi", x0, seconds)
+
+
+def test_a_rotation_beyond_its_limit_is_no_start() -> None:
+    compiled = limited_body()
+
+    def motion(angle: float) -> Array:
+        x0 = {"attitude_qw": -np.cos(angle / 2.0), "attitude_qy": np.sin(angle / 2.0)}
+        return solver.simulate(lambda x: np.zeros((len(x), 3)), x0, 0.1, robot=compiled).x
+
+    assert_close(motion(0.499)[:, 2], [np.sin(0.2495)] * 3)
+    with pytest.raises(SolverError, match="x0 has attitude beyond the limit"):
+        motion(0.6)
 
 
 def test_a_quaternion_of_zero_is_no_start() -> None:

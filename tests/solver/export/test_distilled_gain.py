@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+import modelgen
+from modelgen import Quadratic, Robot
 from solver.export.distilled import regression
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller
 from solver.export.distilled.regression import target_gain
 from solver.plants.outcome import Controller
+from solver.problem.problem import Problem
 from solver.training.solution import load_solution
+from solver.value.features import Features
 
 
 @pytest.mark.parametrize("name", ["furuta-rfvi", "planar_arm2-rfvi"])
@@ -33,6 +39,29 @@ def test_the_distilled_gain_at_the_target_is_the_runs(name: str) -> None:
     torch.testing.assert_close(slopes(controller(problem, network)), wanted, rtol=0.02, atol=0.01)
     assert wanted.abs().max() > 0.1
     assert float(controller(problem, network)(problem.target[None])[0].abs().max()) < 1e-5
+
+
+def test_the_gain_of_a_pressure_is_kept() -> None:
+    """Beside a length in m, the slopes of a state in Pa are below the rounding of single precision."""
+    robot = Robot("press")
+    height, pressure = robot.prismatic("height", limit=1, rate_limit=1), robot.state("pressure", limit=2e7, unit="Pa")
+    flow = robot.input("flow", 1e-4, "m^3/s")
+    robot.point_mass(robot.parameter("mass", 200.0, "kg", tolerance=0.3), (0, height))
+    robot.apply(height, 1e-3 * pressure)
+    robot.flow(pressure, 1e11 * (flow - 1e-3 * height.rate))
+    task: dict[str, Any] = {"start": {}, "horizon": 1, "weight_at_horizon": 0.5, "control_rate": 1000}
+    robot.task(state_cost=height**2 + height.rate**2, action_cost=Quadratic(1e7), **task)
+    problem = Problem(modelgen.compile(robot, dtype="float32"))
+    limits, gain = problem.state_limits, torch.tensor([[0.3, -0.7, 1.1]])
+    features = Features(
+        torch.empty(0, dtype=torch.long), torch.arange(3), 1 / limits, torch.zeros(3), torch.eye(3), limits[0]
+    )
+    solution: Any = SimpleNamespace(
+        problem=problem, ensemble=SimpleNamespace(features=features), value=lambda _: (None, None)
+    )
+    teacher: Any = SimpleNamespace(argument=lambda x, _: torch.sinh((x - problem.target) / limits @ gain.mT))
+    found = target_gain(solution, teacher, torch.ones(1))
+    torch.testing.assert_close(found.coefficients[0], gain, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.slow

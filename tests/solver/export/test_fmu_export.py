@@ -172,6 +172,9 @@ def test_in_domain_is_a_watchdog(exported: Exported, tmp_path: Path) -> None:
         instance.set(cart=value)
         assert instance.get("in_domain") == expected
     assert instance.get("force") == 0.0  # of no number
+    for nothing in (instance.references["time"], 1000):  # beyond what can be set
+        with pytest.raises(Exception, match="fmi3SetFloat64"):
+            instance.fmu.setFloat64([nothing], [5.0])
     instance.close()
 
 

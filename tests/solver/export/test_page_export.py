@@ -33,6 +33,7 @@ from solver.training.settings import Settings
 from solver.training.solution import RunDescription, Solution, load_solution, make_ensemble
 from solver.value.frozen import FrozenValue
 from tests.modelgen.support.forgery import with_free_text
+from tests.solver.references import motor_arm, windy_crane
 from tests.solver.small_trainings import MODELS, start_unjudged, untrained_family
 
 pytestmark = pytest.mark.slow
@@ -307,7 +308,7 @@ def test_starts_and_noise_of_the_page_are_those_of_python() -> None:
     np.testing.assert_allclose(noise_of(problem, 2.0), [2e-3] * 3 + [0.1] * 3)
     assert json.loads(script.eval("JSON.stringify(rules.noise)")) == pytest.approx([1e-3] * 3 + [0.05] * 3)
     script.eval("facts.task.references = [{ name: facts.parameters[0].name, start: [0, 0, 0, 0, 2, 0, 0] }];")
-    moved = json.loads(script.eval("JSON.stringify(drawnStart(facts, 0, [0.5, ...nominal.slice(1)]))"))
+    moved = json.loads(script.eval("JSON.stringify(drawnStart(facts, 0, [nominal[0] + 0.5, ...nominal.slice(1)]))"))
     assert moved[4] == pytest.approx(1.0)
 
 
@@ -350,6 +351,38 @@ def test_the_starts_of_a_page_last_as_long_as_in_an_evaluation() -> None:
     assert script.eval("[periods, posted].join()") == f"{2 * 50},2"
 
 
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_current_that_holds_a_robot_follows_its_mass_on_a_page(knows: bool) -> None:
+    """Target and the 100 starts, where the policy is told the mass, as in `solver.problem.context`."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    given = (Given("mass", 0.8, 1.2),)
+    problem, described = Problem(motor_arm(), given=given), RunDescription("motor_arm", "", None, Settings(), "fast")
+    ensemble = make_ensemble(problem.robot, Settings(members=1, layers=1, width=4), problem.context)
+    described = replace(described, given=given)
+    run = json.dumps(numbers(Solution(described, problem, ensemble, FrozenValue(ensemble), 0)))
+    script, theta = racer.MiniRacer(), problem.theta.clone()
+    theta[0] = 1.2
+    conditions = {"theta": theta.tolist(), "knows": knows, "delay": 0, "noise": 0, "stiction": 0}
+    script.eval(f"{engine(problem)}\nconst run = {run}, conditions = {json.dumps(conditions)};")
+    script.eval((FOLDER / "worker.js").read_text())
+    script.eval("""
+        const usual = makeSimulation, seen = [];
+        makeSimulation = (...all) => {
+          const made = usual(...all), first = made.reset;
+          const reset = (x, given) => { first(x, given); seen.push(x[2], made.target[2]); };
+          return Object.assign(made, { step: () => {}, reset });
+        };
+        var postMessage = () => {};
+        onmessage({ data: { run, conditions, job: "starts", first: 0, last: 2 } });
+    """)
+    assert problem.context is not None
+    rows = problem.told(problem.target[None], theta if knows else problem.theta)
+    start = problem.sample_starts(1, torch.Generator().manual_seed(0), rows[:, 3:])[0, 2]
+    expected = [float(start), float(problem.targets(rows)[0, 2])] * 2
+    assert json.loads(script.eval("JSON.stringify(seen)")) == pytest.approx(expected, rel=1e-5)
+    assert expected[0] == pytest.approx(9.81 * (1.2 if knows else 1.0), rel=1e-4)
+
+
 @pytest.mark.parametrize("name", ["unicycle", "planar_arm2"])
 def test_the_page_judges_every_state_as_an_evaluation_does(name: str, tmp_path: Path) -> None:
     """At rest at the target, and with one state after the other half way to its limit."""
@@ -367,3 +400,22 @@ def test_the_page_judges_every_state_as_an_evaluation_does(name: str, tmp_path: 
         script.eval(f"simulation.reset({x.tolist()}, conditions);")
         expected = bool(succeeded(problem, x.expand(2, 1, -1))[0])
         assert bool(script.eval("simulation.good")) == expected, x
+
+
+@pytest.mark.parametrize("wind", [-4.0, 4.0])
+def test_an_angle_that_leans_across_its_seam_is_judged_alike(wind: float) -> None:
+    """At pi, leaning by 0.39 rad: success is within 5 degrees of that pose, on both sides, in Python and on a page."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    problem, settings = Problem(windy_crane()), Settings(members=1, layers=1, width=4)
+    ensemble = make_ensemble(problem.robot, settings)
+    described = RunDescription("windy_crane", "", None, settings, "fast")
+    solution = Solution(described, problem, ensemble, FrozenValue(ensemble), 0)
+    run = json.dumps({**numbers(solution), "observer": observing(problem)})
+    script, theta = racer.MiniRacer(), torch.tensor([wind])
+    script.eval(f"{engine(problem)}\nconst run = {run};\n{LOOP}\nconditions.theta = [{wind}];")
+    apart = -math.copysign(math.atan(4.0 / 9.81), wind)
+    for beside in (0.0, 0.08, 0.2, 0.35, -0.08, -0.2, -0.35):
+        x = problem.confine(torch.tensor([[0.0, math.pi + apart + beside, 0.0, 0.0]]))
+        assert bool(succeeded(problem, x.expand(2, 1, -1), theta)[0]) == (abs(beside) < 0.087), beside
+        script.eval(f"simulation.reset({x[0].tolist()}, conditions);")
+        assert bool(script.eval("simulation.good")) == (abs(beside) < 0.087), beside

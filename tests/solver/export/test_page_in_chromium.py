@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from solver.cli import main
+from solver.export.page_export import emit
+from solver.problem.context import Given
 from solver.training.settings import Settings
-from tests.solver.small_trainings import start_unjudged
+from tests.solver.small_trainings import start_unjudged, untrained_family
 
 CHROMIUM = shutil.which("chromium")
 #: How far the bounds of the first parameter lie from its slider's track, in pixels: its ends and its height.
@@ -267,6 +269,16 @@ TOLD = """() => {
     return [told, observer.parameters[0]];
 }"""
 
+#: The state through which the maps are drawn.
+MAPPED = """(() => {
+    const usual = worker;
+    let x;
+    worker = (message) => { x = message.x; };
+    maps();
+    worker = usual;
+    return x;
+})()"""
+
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
@@ -299,6 +311,7 @@ def test_a_family_is_told_what_is_found_and_its_target_moves(
             page.evaluate("draw()")
             assert page.evaluate("panes[0].simulation.target[0]") == pytest.approx(expected, abs=0.02)
         assert page.evaluate("pushes.length") == 0
+        assert page.evaluate(MAPPED)[0] == pytest.approx(0.6, abs=0.02)  # at this target, and not at the nominal one
         page.locator("#story button").last.click()
         page.evaluate("pause(true)")
         for _ in range(100):
@@ -309,6 +322,25 @@ def test_a_family_is_told_what_is_found_and_its_target_moves(
         assert told == pytest.approx((found - 1.0) / 0.5, abs=1e-9)
         assert told > 0.1
         assert page.evaluate("document.documentElement.scrollWidth") == 390
+        browser.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
+@pytest.mark.parametrize(
+    ("lower", "words"), [(1.1, "those nearest to the nominal values"), (0.9, "the nominal values")]
+)
+def test_a_family_without_the_nominal_robot_says_which_it_shows(lower: float, words: str, tmp_path: Path) -> None:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="there is no playwright; pip install playwright")
+    path = tmp_path / "page.html"
+    path.write_text(emit([untrained_family(Given("mass", lower, 1.5), Given("lean", -0.3, 0.3))]))
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(path.as_uri())
+        assert page.locator("#knows option").first.inner_text() == words
+        page.locator("#story button").nth(1).click()
+        assert f"The policy knows {max(lower, 1.0):g} kg" in page.locator("#told").inner_text()
         browser.close()
 
 

@@ -172,6 +172,21 @@ def test_a_linear_robot_keeps_it_up_to_its_limits(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_cost_that_is_steep_near_the_target_only_has_a_small_basin(tmp_path: Path) -> None:
+    """|s| but for its tip, as the message of a kink advises: the curvature there is 25 times that of the whole cost."""
+    cost = "2 * s**2 + 0.5 * ((s**2 + 1e-4) ** 0.5 - 0.01) + 0.3 * s.rate**2"
+    steep = f"robot.point_mass(mass, (s, 0))\nrobot.task(state_cost={cost}, {TASK}"
+    problem = built(tmp_path, "steep", steep)
+    basin = find_basin(problem, Hold(1.0))
+    assert isinstance(basin, Basin)
+    x = shell(problem, basin, 64)
+    paid = costs(problem, basin, x, 6.0)[1]
+    starts = problem.sample_starts(64, torch.Generator().manual_seed(0))
+    most = 0.005 * float(costs(problem, basin, starts, 6.0)[1].mean())
+    error = (paid - basin.distance(x)).abs()
+    assert bool((error < torch.maximum(0.25 * basin.distance(x), torch.tensor(2.0 * most))).all())
+
+
 def test_there_is_none_at_a_target_that_cannot_be_held(tmp_path: Path) -> None:
     """A pendulum that no input reaches."""
     problem = built(tmp_path, "falling", FALLING)

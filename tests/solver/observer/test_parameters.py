@@ -14,7 +14,9 @@ import torch
 from scipy.stats import chi2
 from torch import Tensor
 
+import modelgen
 import solver
+from modelgen import Quadratic, Robot
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.certification.experiment import Experiment
@@ -166,6 +168,25 @@ def test_estimates_are_bounded_frozen_at_rest_and_found_again_after_a_step(rail:
         lower, upper = rail.theta_bounds.T
         assert bool(((observer.parameters >= lower) & (observer.parameters <= upper)).all())
         assert bool((observer.disturbance.abs() <= observer.largest).all())
+
+
+def test_a_force_is_shifted_beside_a_flow_of_a_pump() -> None:
+    """Inputs in N and m^3/s differ by 1e8 in their effect. By statics, a fifth more mass needs a fifth more force."""
+    robot = Robot("crane")
+    along, height = robot.prismatic("along", limit=1, rate_limit=1), robot.prismatic("height", limit=1, rate_limit=1)
+    pressure, flow = robot.state("pressure", limit=2e7, unit="Pa"), robot.input("flow", 1e-4, "m^3/s")
+    robot.point_mass(robot.parameter("mass", 200.0, "kg", tolerance=0.3), (along, height))
+    robot.apply(along, 1e-3 * pressure)
+    robot.damp(along, 2000)
+    robot.apply(height, robot.input("force", 5000, "N"))
+    robot.flow(pressure, 1.6e13 * (flow - 1e-3 * along.rate - 1e-12 * pressure))
+    cost = along**2 + along.rate**2 + height**2 + height.rate**2
+    task: dict[str, Any] = {"start": {}, "horizon": 1, "weight_at_horizon": 0.5, "control_rate": 1000}
+    robot.task(state_cost=cost, action_cost=Quadratic([1e7, 1e-7]), **task)
+    problem = Problem(modelgen.compile(robot, dtype="float32"))
+    heavy = 1.2 * problem.theta[None]
+    np.testing.assert_allclose(shift(problem, heavy)[0].numpy(), [0, -0.2 * 200 * 9.81], rtol=1e-4)
+    np.testing.assert_allclose(lean(problem, heavy).numpy(), 0, atol=1e-6)
 
 
 def test_largest_disturbance_of_a_quadrotor_carries_its_heaviest_load(load: Load) -> None:

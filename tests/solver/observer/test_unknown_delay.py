@@ -12,6 +12,7 @@ import torch
 import solver
 from modelgen.loader import CompiledRobot
 from solver.cli import main
+from solver.errors import SolverError
 from solver.observer.observability import UnknownDelay
 from solver.observer.observer import Observer
 from solver.plants.harsh import Harsh, Harshness
@@ -84,3 +85,11 @@ def test_solver_evaluate_takes_a_longest_delay_with_an_observer(
     assert "--observer" in capsys.readouterr().err
     assert main([*words[:-1], "101", "--observer"]) == 2
     assert "100" in capsys.readouterr().err
+
+
+def test_a_delay_that_no_observer_can_predict_over_is_refused() -> None:
+    """It took minutes; and a bool is no number of rollouts."""
+    with pytest.raises(SolverError, match="here 1000 control periods; give at most 100"):
+        solver.evaluate("pendulum-rfvi", episodes=2, plant="harsh", harsh=["delay=1000x"], observer=True)
+    with pytest.raises(SolverError, match="episodes is True"):
+        solver.evaluate("pendulum-rfvi", episodes=True)

@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.stats import chi
 
 from modelgen.linear import Obstacle, weights
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Reference
 from solver.local.linearization import linearization
 from solver.preflight.warnings import forewarnings
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.training.settings import make_settings
+from tests.solver.references import limited_body, slide
 
 Load = Callable[[str], CompiledRobot]
 
@@ -59,12 +62,24 @@ def test_starts_beyond_a_limit(load: Load) -> None:
     assert "of the starts lie beyond the limit of cart, 0.5 m" in text
 
 
+def test_rotations_beyond_their_limit() -> None:
+    """Of vectors of three normal numbers of 0.3 rad, 42.7 % are longer than 0.5 rad."""
+    assert not [text for text in warned(limited_body(0.1)) if "of the starts" in text]
+    (text,) = (text for text in warned(limited_body(0.3)) if "of the starts" in text)
+    assert abs(float(text.split(" %")[0]) - 100.0 * chi.sf(0.5 / 0.3, 3)) < 3.0
+    assert "beyond the limit of attitude, 0.5 rad" in text
+
+
 @pytest.mark.slow
 def test_starts_that_are_the_target(load: Load) -> None:
     cartpole = load("cartpole")
     (text,) = warned(Changed(cartpole, start_mean=(0.0,) * 4, start_deviation=(0.0,) * 4))
     assert "every start is the target" in text
     assert warned(Changed(cartpole, start_mean=(0.0,) * 4, start_deviation=(0.0, 0.1, 0.0, 0.0))) == []
+    goal = Reference("goal", (1.0, 0.0), (0.0, 0.0))  # the target leaves the start, or takes it along
+    for moves, count in ((goal, 0), (dataclasses.replace(goal, start=goal.target), 1)):
+        still = Changed(slide(), start_mean=(0.0, 0.0), start_deviation=(0.0, 0.0), references=(moves,))
+        assert sum("every start is the target" in text for text in warned(still)) == count
 
 
 def test_target_beyond_the_rates(load: Load) -> None:
