@@ -38,6 +38,7 @@ ALLOWED = {
     "modelgen.program.functions",
     "modelgen.program.graph",
     "modelgen.style",
+    "modelgen.tangent",
 }
 
 

@@ -18,7 +18,7 @@ import modelgen
 import solver
 from modelgen import Quadratic, Robot
 from solver.cli import main
-from solver.problem.problem import FARTHEST
+from solver.problem.domain import FARTHEST
 from solver.training.gain import SmoothPolicy
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
