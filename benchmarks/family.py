@@ -17,8 +17,8 @@ from typing import Any
 
 import solver
 from solver.plants import PLANTS
-from solver.problem.parameters import Relative
-from solver.runs.kinds import TOLD, description_of, load_rollout_policy
+from solver.problem.parameters import TOLD, Relative
+from solver.runs.kinds import description_of, load_rollout_policy
 
 EACH = "each"  # in place of a name
 WAYS: dict[str, dict[str, Any]] = {

@@ -2,7 +2,7 @@
 
     python benchmarks/far_starts.py pendulum cartpole furuta --starts 20
 
-Recordings are of the model (six of 6 s, as in benchmarks/coverage.py, without a delay), at parameters that are drawn.
+Recordings are of the model (six of 6 s, as in benchmarks/confidence_sets.py, no delay), at parameters that are drawn.
 The fit begins at corners of the bounds that are drawn, 2 % of the range from them, and once at the true parameters. No
 first stage, such as a regression of filtered inverse dynamics, could begin nearer than that. A fit has arrived where
 its loss is at most 1 % above the least of all.

@@ -33,7 +33,7 @@ from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 from torch import Tensor
 
-from solver.gym.environment import EnvironmentOptions, RobotEnv, RobotVectorEnv, feature_scales, features
+from solver.gym.environment import EnvironmentOptions, RobotEnv, RobotVectorEnv
 from solver.gym.stable_baselines import Environments
 from solver.lab.baselines.lifecycle import usual_hold
 from solver.lab.baselines.settings import BaselineSettings, baseline_settings
@@ -45,6 +45,7 @@ from solver.lab.baselines.stable_baselines import (
     follow_schedules,
     renew_logger,
 )
+from solver.plants.episodes import feature_scales, features
 from solver.plants.outcome import rollouts, sample_starts, summary, without_input
 from solver.plants.plant import Nominal
 from solver.problem.parameters import Relative, changed_parameters

@@ -20,8 +20,9 @@ from torch import Tensor
 from solver.evaluation.evaluation import Circumstances, roll_out
 from solver.evaluation.source import source_of
 from solver.plants.outcome import sample_starts
+from solver.problem.parameters import TOLD
 from solver.problem.problem import Problem
-from solver.runs.kinds import TOLD, load_rollout_policy
+from solver.runs.kinds import load_rollout_policy
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -16,7 +16,7 @@ import numpy as np
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Tangent
+from modelgen.tangent import Tangent
 
 RANK = 1e-9  # a direction counts as reached or seen above this share of the direction that is reached or seen best
 DECAY = 1e-6  # a motion decays if the real part of its eigenvalue is below minus this share of the norm of A

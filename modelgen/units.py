@@ -70,7 +70,7 @@ def parse(unit: str, what: str) -> Dimension | None:
     """
     if not unit:
         return None
-    above, *below = _plain(unit).split("/")
+    above, *below = plain(unit).split("/")
     if len(below) > 1:
         raise mistake(f'the {what} is "{unit}", with two strokes; write one, as in "kg/(m s^2)".')
     if any(match and match[1] in INSTEAD for match in map(FACTOR.fullmatch, _factors(above) + _factors(*below))):
@@ -89,7 +89,7 @@ def parse(unit: str, what: str) -> Dimension | None:
     return result
 
 
-def _plain(unit: str) -> str:
+def plain(unit: str) -> str:
     """A unit with `^` for `**` and for exponents that are written as superscripts."""
     digits = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
     raised = SUPERSCRIPTS.sub(lambda match: "^" + match[0].translate(digits).removeprefix("+"), unit)

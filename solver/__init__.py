@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from solver.errors import DivergenceError, SolverError
 
 if TYPE_CHECKING:
+    from solver.controller import PositionController, load_controller
     from solver.evaluation.evaluation import Evaluation, evaluate
     from solver.evaluation.trajectory import Trajectory, simulate
     from solver.game.adversaries import ActionAdversary as Action
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from solver.game.adversaries import ToldAdversary as Told
     from solver.game.game import Game
     from solver.interface import Run, load, page, plot, resume, train
-    from solver.policy import Policy, PositionController, Value, load_controller, load_policy, load_value
+    from solver.policy import Policy, Value, load_policy, load_value
     from solver.problem.parameters import Relative
     from solver.problem.problem import Problem
     from solver.runs.shipped import names as policies
@@ -38,7 +39,7 @@ _NAMES = {
     "Observation": "game.adversaries.ObservationAdversary",
     "Parameters": "game.adversaries.ParameterAdversary",
     "Policy": "policy.Policy",
-    "PositionController": "policy.PositionController",
+    "PositionController": "controller.PositionController",
     "Problem": "problem.problem.Problem",
     "Relative": "problem.parameters.Relative",
     "Run": "interface.Run",
@@ -48,7 +49,7 @@ _NAMES = {
     "Value": "policy.Value",
     "evaluate": "evaluation.evaluation.evaluate",
     "load": "interface.load",
-    "load_controller": "policy.load_controller",
+    "load_controller": "controller.load_controller",
     "load_policy": "policy.load_policy",
     "load_value": "policy.load_value",
     "page": "interface.page",

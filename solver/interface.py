@@ -17,8 +17,7 @@ from solver.evaluation.evaluation import Evaluation, evaluate
 from solver.plants import PlantName
 from solver.policy import Policy, Value, load_policy, load_value
 from solver.preflight.check import Preflight, preflight
-from solver.problem.given import GivenRanges, names_in
-from solver.problem.parameters import Change
+from solver.problem.parameters import Change, GivenRanges, names_in
 from solver.problem.robots import load_robot
 from solver.runs.artifact import ARTIFACT
 from solver.runs.folder import Pace, Report, pace, read_metrics

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import operator
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from numbers import Real
 from pathlib import Path
@@ -16,18 +15,16 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from modelgen.errors import checked, suggestion
+from modelgen.errors import checked
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Metadata
 from solver.errors import SolverError
-from solver.observer.observability import LONGEST, UnknownDelay, make_observer
-from solver.observer.observer import Sensing, make_sensing, usual_counts
 from solver.plants.outcome import Controller
 from solver.problem.geometry import TURN, Geometry
-from solver.problem.parameters import Change, changed_parameters
-from solver.problem.problem import Problem, farthest
+from solver.problem.parameters import Change, require_told_names
+from solver.problem.problem import farthest
 from solver.runs import kinds
-from solver.runs.kinds import description_of, names_to_estimate, require_told_names
+from solver.runs.kinds import description_of
 from solver.runs.shipped import run_folder
 from solver.training.gain import MakeGain, SmoothPolicy, differentiable
 from solver.training.solution import Solution, load_solution
@@ -223,7 +220,7 @@ class _States:
             raise SolverError(f"x is not an array of real numbers: {error}; give (N, {n}) floats") from error
         _require_shape(exact.shape, self.names)
         near = np.where(np.isfinite(exact), np.clip(exact, -self._farthest, self._farthest), np.nan)
-        array = np.atleast_2d(np.array(_turned(near, self._geometry), dtype=np.float32, order="C"))
+        array = np.atleast_2d(np.array(turned(near, self._geometry), dtype=np.float32, order="C"))
         for rotation in self._geometry.rotations:
             array[~array[:, rotation.quaternion].any(1)] = np.nan
         states = torch.from_numpy(array)
@@ -231,7 +228,7 @@ class _States:
         return states, exact.ndim == 1
 
 
-def _turned(exact: NDArray[np.float64], geometry: Geometry) -> NDArray[np.float64]:
+def turned(exact: NDArray[np.float64], geometry: Geometry) -> NDArray[np.float64]:
     """The first k entries (..., k) of states, with continuous angles in [-pi, pi]: float32 has no digits for turns."""
     wraps = geometry.continuous.numpy()[: exact.shape[-1]]
     return np.where(wraps, exact - TURN * np.round(exact / TURN), exact)
@@ -286,153 +283,6 @@ def _told_policy(family: Solution, origin: Origin) -> Policy:
     names = solution.run.told_among(robot.parameter_names)
     act, in_jax = solution.controller(), _forms_in_jax(solution)
     return Policy(act, robot, solution.label, in_jax, names, tell, origin, gain)
-
-
-class PositionController:
-    """Policy of a run with an observer. A call maps measured positions, and rates if measured, to the input.
-
-    A call is one control period. The observer assumes that every returned input is sent to the robot.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        act: Controller,
-        sensing: Sensing,
-        longest_delay: int | None,
-        estimate: Sequence[str] = (),
-        known: torch.Tensor | None = None,
-    ) -> None:
-        self._act, self._problem = act, problem
-        self._observer = make_observer(problem, sensing, longest_delay, estimate)
-        if known is not None:
-            self._observer.know(known)
-        theta = problem.theta if known is None else known
-        self._parameters = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
-        self._names = problem.robot.state_names[: sensing.entries]
-
-    def reset(self) -> None:
-        """Forget all measurements and inputs. Call it before the robot starts again."""
-        self._observer.reset()
-
-    def __call__(self, measured: ArrayLike) -> NDArray[np.float32]:
-        """Input (m,) for the current measurement in SI units: positions (q,), or positions and rates (n,).
-
-        Raises SolverError for another shape, for numbers that are not finite, and for a quaternion that is zero.
-        """
-        try:
-            exact = np.array(measured, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise SolverError(f"the measurement is not {len(self._names)} numbers: {error}") from error
-        if exact.shape != (len(self._names),) or not (np.abs(exact) <= np.finfo(np.float32).max).all():
-            raise SolverError(
-                f"the measurement is {exact.tolist()}; give {len(self._names)} finite numbers: {', '.join(self._names)}"
-            )
-        array = _turned(exact, self._problem.geometry).astype(np.float32)
-        for rotation in self._problem.geometry.rotations:
-            if not np.linalg.norm(array[rotation.quaternion]) > NO_ROTATION:
-                raise SolverError(f"the measured quaternion of `{rotation.name}` is zero, which is no rotation")
-        x, theta = self._observer.estimate(torch.from_numpy(array)[None]), self._observer.parameters
-        rows = self._problem.told(self._observer.upright(x), self._problem.theta if theta is None else theta)
-        u = self._observer.compensate(self._act(rows)[0])
-        self._observer.sent(u)
-        result: NDArray[np.float32] = u[0].numpy()
-        return result
-
-    @property
-    def normalised_innovation(self) -> float:
-        """Squared normalised innovation of the last measurement.
-
-        Its mean is the number of measured values if the model is right, and larger if not.
-        """
-        return float(self._observer.normalised_innovation[0])
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """Parameters of the robot in SI units: the last estimates, and the nominal values of the others."""
-        found = self._observer.parameters
-        return self._parameters if found is None else dict(zip(self._parameters, found[0].tolist(), strict=True))
-
-    @property
-    def delay(self) -> int:
-        """Control periods from a measurement until its input acts: the given delay, or the most probable so far."""
-        return int(self._observer.delay[0]) if isinstance(self._observer, UnknownDelay) else self._observer.delay
-
-
-@checked(SolverError)
-def load_controller(
-    folder: str | Path,
-    generated: str | None = None,
-    reaction_periods: float | None = None,
-    *,
-    counts: Mapping[str, float] | None = None,
-    delay: int = 0,
-    longest_delay: int | None = None,
-    rates: Mapping[str, float] | None = None,
-    estimate: Sequence[str] = (),
-    told: Mapping[str, Change] = MappingProxyType({}),
-) -> PositionController:
-    """Policy of a run with an observer, for a robot that measures positions, or positions and rates.
-
-    counts: step of an encoder in the unit of its coordinate, by the name of the coordinate; by default a turn has 2048
-    steps, and a length has steps of 0.025 mm. rates: standard deviation of the white noise of a measured rate in its
-    unit, by the name of the state, for all rates or for none. delay: control periods from a measurement until its input
-    acts. longest_delay: upper bound of an unknown delay, which the observer then estimates. estimate: parameters that
-    the observer estimates too: names, `all`, or `told` for those that the policy is told. The policy is told their
-    estimates in every call, held within the trained ranges. told: parameters that the policy and the observer are told,
-    where the training gave some; the others are nominal. The estimate of a told parameter starts at its told value.
-    Raises the errors of `load_policy`, and SolverError for an unknown name, a number out of range, or a parameter that
-    the measurements do not show.
-    """
-    estimate, known = names_to_estimate(folder, estimate), None
-    if estimate:
-        problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods, contexts=True)
-        require_told_names(folder, description_of(folder).told_among(problem.robot.parameter_names), told)
-        known = changed_parameters(problem, told)
-        if problem.context is not None:
-            problem.context.require_within(known)
-    else:
-        problem, act, _ = kinds.load_rollout_policy(folder, generated, reaction_periods, told)
-    names, steps = tuple(problem.tangent.names[: problem.robot.metadata.pose]), usual_counts(problem)
-    _require("counts", counts or {}, names, "the positive step of the encoder")
-    for name, step in (counts or {}).items():
-        steps[names.index(name)] = step
-    noise = None
-    if rates is not None:
-        names = problem.robot.state_names[problem.robot.metadata.nq :]
-        _require("rates", rates, names, "the positive standard deviation of its noise")
-        if set(rates) != set(names):
-            raise SolverError(
-                f"rates has {', '.join(rates) or 'no name'}; give the standard deviations of {', '.join(names)}"
-            )
-        noise = steps.new_tensor([rates[name] for name in names])
-    if longest_delay is not None and delay != 0:
-        raise SolverError("delay and longest_delay are both given; give delay if it is known, or else longest_delay")
-    longest = None if longest_delay is None else _periods("longest_delay", longest_delay)
-    sensing = make_sensing(problem, steps, delay=_periods("delay", delay), rates=noise)
-    return PositionController(problem, act, sensing, longest, estimate, known)
-
-
-def _require(argument: str, given: Mapping[str, float], names: tuple[str, ...], what: str) -> None:
-    """Raises SolverError unless all names are in `names` and all numbers are finite and positive."""
-    for name, value in given.items():
-        if name not in names:
-            raise SolverError(
-                f"{argument} has unknown name '{name}'.{suggestion(name, names)} Names: {', '.join(names)}"
-            )
-        if not 0.0 < value < float("inf"):
-            raise SolverError(f"{argument} of {name} is {value}; give {what}, in SI units")
-
-
-def _periods(name: str, value: int) -> int:
-    """Whole number of control periods. Raises SolverError with the argument's name for other values."""
-    try:
-        periods = operator.index(value)
-    except TypeError:
-        periods = -1
-    if not 0 <= periods <= LONGEST:
-        raise SolverError(f"{name} is {value!r}; give a whole number of control periods from 0 to {LONGEST}")
-    return periods
 
 
 @checked(SolverError)

@@ -18,7 +18,7 @@ from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Function, Program
 from modelgen.program.graph import UNARY, Graph, Node
-from modelgen.program.trim import TOGETHER, rounds
+from modelgen.program.trim import REFINED, TOGETHER, rounds
 
 try:
     import jax
@@ -75,15 +75,19 @@ def _flat_power(base: Any, exponent: float) -> Any:
     return jnp.where(closed, jnp.power(jnp.where(closed, base, 1.0), exponent), 0.0)
 
 
-def nearest(N: Any, wanted: Any, low: Any, high: Any) -> Any:
+def nearest(N: Any, wanted: Any, weight: Any, low: Any, high: Any) -> Any:
     """The z (m,) of `modelgen.program.trim._bounded`, whose rounds are a loop: XLA would compile them for minutes."""
     last = jnp.arange(len(wanted))
 
-    def solved(below: Any, above: Any) -> tuple[Any, Any]:
+    def solved(below: Any, above: Any, refined: int = 0) -> tuple[Any, Any]:
         """z (m,) with some entries held at their limits, and a mask of the others."""
         free, fixed = ~(below | above), jnp.where(below, low, 0.0) + jnp.where(above, high, 0.0)
         masked = jnp.where(free[:, None] & free, N, jnp.diag(jnp.where(free, 0.0, 1.0)))
-        return jnp.linalg.solve(masked, jnp.where(free, wanted - N @ fixed, fixed)), free
+        right = jnp.where(free, wanted - N @ fixed, fixed)
+        z = jnp.linalg.solve(masked, right)
+        for _ in range(refined):
+            z = jnp.linalg.solve(masked, right + jnp.where(free, weight * z, 0.0))
+        return z, free
 
     def sides(number: Any, held: tuple[Any, Any]) -> tuple[Any, Any]:
         """The inputs below and above of the next round."""
@@ -98,7 +102,7 @@ def nearest(N: Any, wanted: Any, low: Any, high: Any) -> Any:
 
     none = jnp.zeros(len(wanted), bool)
     below, above = jax.lax.fori_loop(0, rounds(len(wanted)), sides, (none, none))
-    return jnp.clip(solved(below, above)[0], low, high)
+    return jnp.clip(solved(below, above, REFINED)[0], low, high)
 
 
 class JaxKernels(ProgramKernels):
@@ -137,12 +141,12 @@ class JaxKernels(ProgramKernels):
 
     def _trim(self, x: Any, theta: Any) -> tuple[Any]:
         """u0 (m,) of `trim` at one sample."""
-        N, wanted = of_one_sample(self._graph, self._functions["trim_balance"], x, theta)
+        N, wanted, weight = of_one_sample(self._graph, self._functions["trim_balance"], x, theta)
         half = np.array([entry.limit for entry in self._inputs], self._dtype)
         low, high = (
             np.array([getattr(entry, end) for entry in self._inputs], self._dtype) / half for end in ("lower", "upper")
         )
-        return (half * nearest(N, wanted, low, high),)
+        return (half * nearest(N, wanted, weight, low, high),)
 
     def _precision(self) -> Any:
         """JAX's setting for this dtype, within a `with` block: float64 needs 64 bits, and float32 no change."""

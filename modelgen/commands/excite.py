@@ -48,7 +48,7 @@ def run(options: Options) -> None:
     from modelgen.commandline import assigned, number
     from modelgen.identification import excitation
     from modelgen.loader import load
-    from modelgen.metadata import Tangent
+    from modelgen.tangent import Tangent
 
     robot = load(options.name, directory=options.generated, parallel=False)
 

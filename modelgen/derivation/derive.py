@@ -14,7 +14,7 @@ from modelgen.derivation.ignored import without_ignored
 from modelgen.derivation.newton_euler import lagrange, newton_euler
 from modelgen.derivation.trim import with_trim
 from modelgen.errors import ModelError, Place, abridged
-from modelgen.statement.declarations import Load
+from modelgen.statement.declared import Load
 from modelgen.statement.robot import Robot
 
 if TYPE_CHECKING:
@@ -56,13 +56,16 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
         mass_matrix += system_mass_matrix
         force += system_force
         input_matrix += system_input_matrix
-    links = newton_euler(robot.links, v, robot.downward_acceleration, robot.symbols)
+    closing = loops.definitions(robot)
+    taken = {*robot.symbols, *(symbol.name for symbol, _ in closing)}
+    links = newton_euler(robot.links, v, robot.downward_acceleration, taken)
     mass_matrix += links.mass_matrix
     force -= links.bias
-    named = links.definitions
+    named = (*closing, *links.definitions)
     if robot.loops:
-        mass_matrix, force, input_matrix, moved = loops.projected(robot, v, mass_matrix, force, input_matrix)
-        named = (*loops.definitions(robot), *named, *moved)
+        taken |= {symbol.name for symbol, _ in named}
+        mass_matrix, force, input_matrix, moved = loops.projected(robot, v, mass_matrix, force, input_matrix, taken)
+        named = (*named, *moved)
     coordinate_rates = coordinate_rates[: len(robot.joints), :].xreplace(robot.rates)
     if robot.rolls:
         independent = Matrix(v[: len(mass_matrix[:, 0])]).xreplace(robot.rates)

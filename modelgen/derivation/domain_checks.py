@@ -267,6 +267,14 @@ def _opposite(robot: Robot, x: Array) -> Iterator[tuple[Ball, Array, NDArray[np.
         yield ball, np.where(own, -x, x), own
 
 
+def _differ(before: Array, after: Array) -> bool:
+    """Whether a row of matrices (N, rows, columns) differs by more than rounding. Rows have units of their own, and one
+    that is zero has the rounding of the others."""
+    size = np.abs(before).max(axis=(0, 2), initial=1e-300)
+    size = np.maximum(size, 1e-6 * size.max(initial=0.0))
+    return bool((np.abs(after - before).max(axis=(0, 2), initial=0.0) > 1e-6 * size).any())
+
+
 def _check_periodic(robot: Robot, functions: Sequence[Callable[[Array], Array]], sampled: _Samples) -> None:
     """Raise ModelError if the equations of a continuous joint do not repeat after a whole turn, or if those of a ball
     joint depend on the sign of its quaternion, which is the same rotation with both."""
@@ -275,7 +283,7 @@ def _check_periodic(robot: Robot, functions: Sequence[Callable[[Array], Array]],
             before, after = function(sampled.at), function(sampled.with_states(opposite))
             if function is functions[0]:  # the rates of the coordinates, of which those of the quaternion change
                 before, after = (rates[:, ~own[: rates.shape[1]]] for rates in (before, after))
-            if np.abs(after - before).max(initial=0.0) > 1e-6 * max(np.abs(before).max(initial=0.0), 1e-300):
+            if _differ(before, after):
                 raise ModelError(
                     f"the equations depend on the sign of the quaternion of `{ball.name}`, and q and -q are the same "
                     f"rotation. Write forces and energies with {ball.name}.rotation, its rotation matrix.",
@@ -287,7 +295,7 @@ def _check_periodic(robot: Robot, functions: Sequence[Callable[[Array], Array]],
         turned = sampled.x + 2 * np.pi * (np.arange(sampled.x.shape[1]) == row)
         for function in functions:
             before, after = function(sampled.at), function(sampled.with_states(turned))
-            if np.abs(after - before).max(initial=0.0) > 1e-6 * max(np.abs(before).max(initial=0.0), 1e-300):
+            if _differ(before, after):
                 raise ModelError(
                     f"the joint `{joint.symbol}` is continuous, but its equations change after a whole turn. "
                     "Use it only inside sin, cos and the like, or give it a limit: "
@@ -316,7 +324,7 @@ def _check_cost(robot: Robot, equations: EquationsOfMotion, sampled: _Samples) -
     for row in (row for row, joint in enumerate(robot.joints) if joint.continuous):
         turned = [np.where(np.arange(x.shape[1]) == row, end, x) for end in (np.pi, -np.pi)]
         ends = [function(sampled.with_states(end)) for end in turned]
-        if np.abs(ends[0] - ends[1]).max() > 1e-6 * cost.max():
+        if np.abs(ends[0] - ends[1]).max() > ROUNDING * cost.max():
             name = robot.joints[row].symbol
             raise ModelError(
                 f"the state cost jumps where the continuous joint `{name}` passes from pi to -pi. Write a cost that "
@@ -324,7 +332,7 @@ def _check_cost(robot: Robot, equations: EquationsOfMotion, sampled: _Samples) -
                 place,
             )
     for ball, opposite, _ in _opposite(robot, x):
-        if np.abs(function(sampled.with_states(opposite)) - cost).max() > 1e-6 * cost.max():
+        if np.abs(function(sampled.with_states(opposite)) - cost).max() > ROUNDING * cost.max():
             raise ModelError(
                 f"the state cost depends on the sign of the quaternion of `{ball.name}`, and q and -q are the same "
                 f"rotation. Write squares, such as away.dot(away) with away = {ball.name}.away().",

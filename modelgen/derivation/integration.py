@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.arrays import MOST_STEPS, SHARES, Array
+from modelgen.arrays import MOST_STEPS, SAMPLES, SHARES, Array, resolving_steps
 from modelgen.backends.casadi import compiled
 from modelgen.errors import ModelError, Place
-from modelgen.metadata import SAMPLES, Metadata
+from modelgen.metadata import Metadata
 from modelgen.program.functions import Program
 
 CALLS = ("jacobians", "affine_dynamics", "state_cost")  # the functions to check, where the program has them
@@ -92,7 +92,7 @@ def integration_steps(program: Program, robot: Metadata, lines: Lines, warn: Cal
         return np.asarray(evaluate(x.T, u.T, np.repeat(theta, SAMPLES, 1))).T
 
     for share in SHARES:
-        steps, worst, rates, x = robot.resolving_steps(dynamics, share, SAMPLES)
+        steps, worst, rates, x = resolving_steps(robot, dynamics, share, SAMPLES)
         if steps and unresolved:
             warn(
                 f"{place}: {unresolved} The {steps} steps of the artifact suffice for inputs up to {share:.0%} of "

@@ -12,7 +12,7 @@ from sympy import Matrix, Symbol
 from modelgen.arrays import Array
 from modelgen.derivation.numeric import compiled_evaluator
 from modelgen.errors import ModelError, Place
-from modelgen.statement.declarations import DeclaredParameter
+from modelgen.statement.declared import DeclaredParameter
 from modelgen.statement.joints import Coordinate, Joint
 from modelgen.statement.robot import Robot
 
@@ -32,6 +32,7 @@ class LoopSystem:
     parameters: tuple[DeclaredParameter, ...]
     rows: Matrix  # (rows, 1), of which some may be zero or follow from others
     metres: tuple[bool, ...]  # whether a row is a length
+    facing: Matrix  # (loops, 1) 1 + 2 cos of the angle between two frames
     start_z: Array  # (d,)
     start_w: Array  # at the starting posture and nominal parameters
     place: Place
@@ -130,6 +131,13 @@ class LoopSolver:
             raise ModelError(
                 f"the loop cannot close at the starting posture, {of.posture(of.start_w)}: a gap of {of.gap(left)} "
                 "remains. Check the lengths, or write other values in dependent={...} or at={...}.",
+                of.place,
+            )
+        if (compiled_evaluator([*of.z, *of.w], of.facing)(np.hstack([z, w])) < 0).any():
+            posture = ", ".join(f"{symbol} = {value:.4g}" for symbol, value in zip(of.z, z[0], strict=True))
+            raise ModelError(
+                f"the frames of the loop lie half a turn apart at {posture}, and not on each other. Write values in "
+                "dependent={...} from which they come to coincide.",
                 of.place,
             )
         if _worst(self.values(z, w)[1])[0] < SINGULAR:

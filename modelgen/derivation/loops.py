@@ -25,7 +25,7 @@ from modelgen.errors import ModelError, Place
 from modelgen.statement.bodies import Link
 from modelgen.statement.joints import BallAxes, Coordinate, JointAxis, turn
 from modelgen.statement.loops import Loop
-from modelgen.statement.robot import Robot
+from modelgen.statement.robot import Robot, fixed_values
 
 
 @dataclass(frozen=True)
@@ -245,6 +245,7 @@ def _closure(robot: Robot, loops: Sequence[tuple[Loop, Matrix]], taken: frozense
         parameters,
         rows,
         tuple(row < 3 for _, gap in loops for row in range(gap.rows)),
+        Matrix([_facing(loop) for loop, _ in loops]).xreplace(fixed_values(robot)),
         np.array([loop.dependent[symbol] for loop, _ in loops for symbol in loop.dependent]),
         np.array([*(posture.get(joint.symbol, 0.0) for joint in joints), *(entry.value for entry in parameters)]),
         loops[0][0].place,
@@ -284,9 +285,20 @@ def loop_gap(loop: Loop) -> Matrix:
     gap = second - first
     if not loop.frames:
         return gap
-    axes = [[_carried(eye(3)[:, k], link, common, at=False) for k in range(3)] for link in links]
-    twist = sum((one.cross(other) for one, other in zip(*axes, strict=True)), zeros(3, 1)) / 2
+    twist = sum((one.cross(other) for one, other in zip(*_axes(links), strict=True)), zeros(3, 1)) / 2
     return gap.col_join(twist)
+
+
+def _axes(links: Sequence[Link | None]) -> list[list[Matrix]]:
+    """The three axes of the frames of two links, in a frame that carries both."""
+    common = next((link for link in _ancestors(links[0]) if link in _ancestors(links[1])), None)
+    return [[_carried(eye(3)[:, k], link, common, at=False) for k in range(3)] for link in links]
+
+
+def _facing(loop: Loop) -> Expr:
+    """1 + 2 cos of the angle between the frames of two links, whose sine is zero at half a turn too; 3 for points."""
+    links = [end for end in loop.ends if isinstance(end, Link)]
+    return sum((one.dot(other) for one, other in zip(*_axes(links), strict=True)), S.Zero) if links else S(3)
 
 
 def _ancestors(link: Link | None) -> list[Link]:
@@ -325,13 +337,18 @@ def unreduced_speeds(robot: Robot) -> list[Symbol]:
 
 
 def projected(
-    robot: Robot, speeds: Sequence[Symbol], mass_matrix: Matrix, force: Matrix, input_matrix: Matrix
+    robot: Robot,
+    speeds: Sequence[Symbol],
+    mass_matrix: Matrix,
+    force: Matrix,
+    input_matrix: Matrix,
+    taken: Iterable[str],
 ) -> tuple[Matrix, Matrix, Matrix, tuple[Definition, ...]]:
-    """M, force, input matrix of the independent coordinates, and definitions of intermediates.
+    """M, force, input matrix of the independent coordinates, and definitions of intermediates, with no name in `taken`.
 
     speeds: those of the rows, the rates of the dependent coordinates last.
     """
-    names = Intermediates({*robot.symbols, *(symbol.name for symbol, _ in definitions(robot))})
+    names = Intermediates(taken)
     n, size = len(speeds) - len(robot.dependent), mass_matrix.rows
     row = {speed: number for number, speed in enumerate(speeds)}
     T, gamma = eye(n).col_join(zeros(size - n, n)), zeros(size, 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from sympy import Expr, Matrix, S, zeros
 
@@ -104,8 +105,9 @@ def mechanics_expressions(robot: Robot, equations: EquationsOfMotion) -> Mechani
 def _points(robot: Robot, taken: set[str]) -> tuple[list[Definition], dict[str, Matrix]]:
     """Definitions, and the position of each point in the world frame."""
     names = Intermediates(taken)
-    frames = frames_of(robot.links, names)
-    worlds = dict(zip((frame.name for frame in frames), world_frames(frames, names), strict=True))
+    placed = world_frames(frames_of(robot.links, names), names)
+    ends = accumulate(max(1, len(link.axes)) for link in robot.links)  # the last frame of a link is its own
+    worlds = {link.name: placed[end - 1] for link, end in zip(robot.links, ends, strict=True)}
     points = {link.name: worlds[link.name][1] for link in robot.links}
     for point in robot.points:
         rotation, origin = worlds[point.link.name] if point.link else (Matrix.eye(3), Matrix.zeros(3, 1))

@@ -19,7 +19,7 @@ from modelgen.derivation.equations import Definition, collapsed, is_expandable, 
 from modelgen.derivation.frames import Frame, Intermediates, frames_of, placement
 from modelgen.errors import ModelError, abridged
 from modelgen.statement.bodies import Link
-from modelgen.statement.declarations import Energy
+from modelgen.statement.declared import Energy
 from modelgen.statement.joints import Motion, skew
 
 Placements = Sequence[tuple[Matrix, Matrix]]  # per frame: rotation to the parent's frame, position of the origin there

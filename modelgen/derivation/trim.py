@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import lsq_linear
-from sympy import Expr, Float, Matrix, Symbol
+from sympy import DiracDelta, Expr, Float, Matrix, S, Symbol
 
 from modelgen.arrays import Array
 from modelgen.derivation.equations import EquationsOfMotion, Followed
 from modelgen.errors import ModelError
 from modelgen.metadata import Reference, Task
-from modelgen.statement.declarations import Internal
+from modelgen.statement.declared import Internal
 from modelgen.statement.joints import Speed
 from modelgen.statement.robot import Robot
 
@@ -132,16 +132,23 @@ def _at_target(
         # sqrt(3) times a number stays an expression, which would grow with every step of Newton's method
         known[symbol] = value.xreplace(known).evalf()
     mass = _numbers(equations.mass_matrix, known)
-    by_z = equations.force.jacobian(z) if z else Matrix.zeros(len(mass), 0)
+    by_z = _slopes(equations.force, z)
     right = _numbers(Matrix.hstack(equations.force, by_z, equations.input_matrix), known)
-    if not (np.isfinite(mass).all() and np.isfinite(right).all()) or np.linalg.matrix_rank(mass) < len(mass):
+    size = np.sqrt(np.abs(np.diag(mass)))  # a ship and its rudder differ by more than the digits of a number
+    regular = size.all() and np.isfinite(mass).all() and np.isfinite(right).all()
+    if not regular or np.linalg.matrix_rank(mass / size / size[:, None]) < len(mass):
         return np.full(len(equations.state), np.nan), np.full((len(equations.state), right.shape[1] - 1), np.nan)
     solved = np.linalg.solve(mass, right)
     if equations.internal:
-        by_z = equations.flow.jacobian(z) if z else Matrix.zeros(len(equations.internal), 0)
-        flow = _numbers(Matrix.hstack(equations.flow, by_z, equations.flow_matrix), known)
+        flow = _numbers(Matrix.hstack(equations.flow, _slopes(equations.flow, z), equations.flow_matrix), known)
         solved = np.vstack([solved, flow])
     return np.asarray(solved[:, 0], np.float64), np.asarray(solved[:, 1:], np.float64)
+
+
+def _slopes(column: Matrix, z: Sequence[Symbol]) -> Matrix:
+    """The slopes (rows, s) of a column along z. That of a sign is zero, also where it jumps, as in kernels."""
+    slopes = column.jacobian(z) if z else Matrix.zeros(column.rows, 0)
+    return slopes.replace(DiracDelta, lambda *_: S.Zero)
 
 
 def _numbers(matrix: Matrix, known: Mapping[Symbol, Expr]) -> Array:

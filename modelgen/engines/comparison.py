@@ -27,8 +27,9 @@ from modelgen.engines import builder, load
 from modelgen.engines.engine import STEP, Engine, differences
 from modelgen.engines.mujoco import ASSETS
 from modelgen.errors import ModelError, shortened
-from modelgen.metadata import Metadata, Tangent
+from modelgen.metadata import Metadata
 from modelgen.statement.robot import Robot
+from modelgen.tangent import Tangent
 from modelgen.verification import Verification, subject
 from modelgen.verification.checks import Check, natural_scale, numbers, perturbed
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from modelgen.arrays import Array
 from modelgen.errors import ModelError
-from modelgen.metadata import Tangent
+from modelgen.tangent import Tangent
 
 PACKAGES = {"mujoco": ("MuJoCo", "mujoco"), "pinocchio": ("Pinocchio", "pin")}  # import name -> name, name for pip
 STEP = 4e-3  # the largest step, relative to the largest value of a variable

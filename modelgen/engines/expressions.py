@@ -16,9 +16,9 @@ from modelgen.derivation.description import metadata
 from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.engines.engine import Body, GeneralizedForces, Movement, Tree
 from modelgen.errors import ModelError
-from modelgen.metadata import Tangent
 from modelgen.statement.joints import BallAxes
 from modelgen.statement.robot import Robot, entries
+from modelgen.tangent import Tangent
 
 
 class Expressions:

@@ -15,7 +15,8 @@ from modelgen.arrays import Array
 from modelgen.engines.engine import Body, Tree, by_state, package
 from modelgen.errors import ModelError
 from modelgen.files import shipped
-from modelgen.metadata import Metadata, Tangent
+from modelgen.metadata import Metadata
+from modelgen.tangent import Tangent
 
 #: MJCF files of the shipped robots, NAME.xml. They are written by hand.
 ASSETS = shipped("models") / "assets"

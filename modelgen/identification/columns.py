@@ -66,25 +66,34 @@ def columns(pairs: Sequence[str], robot: Metadata) -> dict[str, str]:
 
 
 def expression(text: str, header: Sequence[str], name: str) -> Expression:
-    """Read an expression of columns, numbers, `pi`, + - * / ^, brackets, and % for a hundredth. name: its quantity.
+    """Read an expression of columns, numbers, `pi`, + - * / ^, brackets, and % for a hundredth of what stands directly
+    before it. name: its quantity.
 
     A header may hold any characters: the longest one that fits is taken. Raises ModelError for a column that the
     header does not name, and for what is not an expression.
     """
     if text in header:
         return Expression(text, (header.index(text),), ast.Name(f"c{header.index(text)}"))
-    source, places, last = "", [], ""
+    source, places, last, opened, start = "", [], "", list[int](), 0  # start: of the last value in `source`
     for match in _tokens(header).finditer(text):
         kind, token = str(match.lastgroup), match[0].strip()
+        joined = kind == "word" and last == "number"  # as 2pi
+        start = len(source) if kind in ("column", "number", "word") and not joined else start
         if kind == "column":
             places.append(header.index(token))
             source += f"c{places[-1]}"
         elif kind == "number":
             source += repr(float(token))
         elif token == "pi":
-            source += ("*" if last == "number" else "") + repr(math.pi)
+            source += "*" * joined + repr(math.pi)
+        elif token == "%":
+            source = f"{source[:start]}({source[start:]}/100.0)"
         elif kind == "operator":
-            source += {"^": "**", "%": "/100.0"}.get(token, token)
+            if token == "(":
+                opened.append(len(source))
+            elif token == ")" and opened:
+                start = opened.pop()
+            source += {"^": "**"}.get(token, token)
         elif kind == "word":
             raise ModelError(
                 f"there is no column `{token}` for `{name}`.{suggestion(token, header)} The header names "

@@ -28,7 +28,8 @@ from modelgen.identification.model import Motion, safe_step, simulate
 from modelgen.identification.recordings import OFF_SPHERE
 from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import TIME, Tangent, turn_between
+from modelgen.metadata import TIME
+from modelgen.tangent import Tangent, turn_between
 
 SINES = 8  # frequencies of every input
 TAPER = 0.1  # share of the motion over which the input grows from zero, and falls to it

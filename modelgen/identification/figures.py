@@ -20,8 +20,8 @@ from modelgen.identification.prediction import PredictedState
 from modelgen.identification.recordings import Recording
 from modelgen.identification.result import contradictions, misfits, parameter_rows, sentences
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Tangent
 from modelgen.style import POLICIES, colour
+from modelgen.tangent import Tangent
 
 SHOWN = 6.0  # s of a held-out recording
 DRAWN = 4  # most parameters in the picture of the set: six pairs

@@ -134,7 +134,11 @@ def eliminated(motion: Motion, starts: Array, found: Array, weigh: Array, robust
         follow = np.zeros((len(starts), by_start.shape[3], others.shape[3]))
     else:
         mixed = np.einsum("kwia,kwi,kwib->wab", by_start, weight, others, optimize=True)
-        follow = -np.linalg.pinv(_normal(by_start, weight), hermitian=True) @ mixed
+        normal = _normal(by_start, weight)
+        size = np.sqrt(np.einsum("waa->wa", normal))  # starts have units of their own, as a pressure and a length
+        unit = 1.0 / np.where(size > 0, size, 1.0)
+        inverse = np.linalg.pinv(normal * unit[:, None] * unit[..., None], hermitian=True)
+        follow = -unit[..., None] * (inverse @ (unit[..., None] * mixed))
         others = others + np.einsum("kwia,wab->kwib", by_start, follow, optimize=True)
     return Settled(starts, found, others[..., :p], follow[..., :p], others[..., p:])
 

@@ -17,7 +17,7 @@ from modelgen.artifact.manifest import typed
 from modelgen.errors import ModelError
 from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Tangent
+from modelgen.tangent import Tangent
 
 Numbers = tuple[float, ...]
 OrNull = tuple[float | None, ...]  # null where a state is not measured

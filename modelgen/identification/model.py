@@ -7,7 +7,7 @@ rounding (E. Hairer, S. Norsett, G. Wanner, Solving Ordinary Differential Equati
 Delay, offsets of encoders and gains of inputs are fitted together with the parameters of the robot. They follow them
 in theta.
 
-A state is compared with its measurement in the tangent space (`modelgen.metadata.Tangent`), with nt numbers. Those of a
+A state is compared with its measurement in the tangent space (`modelgen.tangent.Tangent`), with nt numbers. Those of a
 rotation are its turn from the measured one. Derivatives by a start are by small errors of it.
 """
 
@@ -23,12 +23,12 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from modelgen.arrays import Array, on_sphere
+from modelgen.arrays import Array, on_sphere, robust_steps
 from modelgen.errors import ModelError
 from modelgen.identification.recordings import Recording
 from modelgen.identification.windows import Windows, cut
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Tangent, turn_between
+from modelgen.tangent import Tangent, turn_between
 
 STAGES = ((1 / 6, 1 / 2), (1 / 3, 1 / 2), (1 / 3, 1.0), (1 / 6, 0.0))  # weight of a slope; share of h to the next one
 FINER = 2  # times as many steps as `modelgen build` finds to be enough
@@ -78,7 +78,7 @@ def simulate(
 @lru_cache(maxsize=16)
 def safe_step(robot: CompiledRobot) -> float:
     """s: a step that resolves every motion within the limits and the bounds of the parameters."""
-    steps = robot.metadata.robust_steps(robot.dynamics)
+    steps = robust_steps(robot.metadata, robot.dynamics)
     return 1.0 / (robot.metadata.task.control_rate * steps * FINER)
 
 

@@ -17,7 +17,7 @@ from modelgen.identification.forecast import AHEAD, LEADS, Bands, Forecasts, for
 from modelgen.identification.model import KINDS, Model
 from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Tangent
+from modelgen.tangent import Tangent
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from modelgen.arrays import Array
 from modelgen.errors import ModelError, Place, suggestion
 from modelgen.identification.columns import NUMBER, Expression, columns, expression
-from modelgen.metadata import RATE, TIME, Metadata, Rotation, State, Tangent, turn_between
+from modelgen.metadata import RATE, TIME, Metadata, Rotation, State
+from modelgen.tangent import Tangent, turn_between
 
 ROWS = 10  # fewest rows of a recording
 BEYOND = 10.0  # a value this many times its limit is in another unit
@@ -86,7 +87,7 @@ def read(path: Path, robot: Metadata, where: Mapping[str, str]) -> Recording:
 
     The columns of velocities and states of first order may be absent, and the cells of states empty. Raises ModelError
     for a file that cannot be read, a missing column, a row with more cells than the header, a cell without a number, a
-    time that does not increase, too few rows, and values that must be in another unit.
+    time that does not increase, too few rows, values that must be in another unit, and an angle with limits that wraps.
     """
     try:
         content = path.read_bytes()
@@ -107,6 +108,7 @@ def read(path: Path, robot: Metadata, where: Mapping[str, str]) -> Recording:
     recording = Recording(path, hashlib.sha256(content).hexdigest(), values[TIME], states, inputs)
     for rotation in robot.rotations:
         _normalise(table, states[:, rotation.quaternion], rotation.name)
+    _check_turns(table, recording, robot)
     _check_units(recording, robot, where)  # before degrees are unwrapped as if they were radians
     for index, state in enumerate(robot.states):
         if state.continuous:
@@ -269,6 +271,26 @@ def _normalise(table: _Table, quaternions: Array, name: str) -> None:
             table.place(int(bad[0])),
         )
     quaternions /= length[:, None]
+
+
+def _check_turns(table: _Table, recording: Recording, robot: Metadata) -> None:
+    """Raise ModelError for an angle with limits whose sensor wraps: it jumps by a turn, and the joint cannot have moved
+    by half of one since the row before."""
+    for index, state in enumerate(robot.states):
+        rate = robot.rate(state.name)
+        if rate is None or state.continuous or state.unit != "rad":
+            continue
+        known = np.flatnonzero(~np.isnan(recording.states[:, index]))
+        moved = robot.states[rate].limit * np.diff(recording.time[known])
+        apart = np.abs(np.abs(np.diff(recording.states[known, index])) - 2 * np.pi)
+        wrapped = np.flatnonzero((apart <= moved) & (moved < np.pi))
+        if len(wrapped):
+            raise ModelError(
+                f"`{state.name}` jumps by a turn: its sensor wraps. An angle with limits is counted from one zero on. "
+                "Unwrap the column before, by numpy.unwrap, or write continuous=True in the model file if the joint "
+                "turns without end.",
+                table.place(int(known[wrapped[0] + 1])),
+            )
 
 
 def _unwrapped(angle: Array) -> Array:

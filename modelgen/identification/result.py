@@ -24,7 +24,7 @@ from modelgen.identification.identified_file import (
 from modelgen.identification.identify import Identified
 from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Tangent
+from modelgen.tangent import Tangent
 
 AT_BOUND = 1e-4  # of a range: a value this near to a bound is at it
 WIDER = 1.05  # a set that is wider by a smaller factor is as it was

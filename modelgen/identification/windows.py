@@ -13,7 +13,7 @@ from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.identification.recordings import Recording
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Tangent, turn_between
+from modelgen.tangent import Tangent, turn_between
 
 GAP = 5.0  # a pause this many times the median one is a gap, over which the input is not known
 SAMPLES = 8  # fewest rows of a window

@@ -1,4 +1,4 @@
-"""The text of a model file: numbers, vectors, axes and names in a readable form, and the parts in order.
+"""The text of a model file: numbers, axes and names in a readable form, lines of one joint, and the parts in order.
 
 Messages about what a model file guesses, because the imported file does not say it.
 """
@@ -15,11 +15,13 @@ from keyword import iskeyword
 import numpy as np
 
 from modelgen.arrays import Array
+from modelgen.importers.mechanism import FLOATING, PLANAR, Inertial, Joint
 from modelgen.metadata import RATE, TIME
 from modelgen.statement.checker import LONGEST_NAME
 
 AXES = {(1, 0, 0): "x", (0, 1, 0): "y", (0, 0, 1): "z", (-1, 0, 0): "-x", (0, -1, 0): "-y", (0, 0, -1): "-z"}
 CONTROL_RATE = 250  # Hz, of the task in the file
+TOLERANCE = 0.3  # of the masses, which have none in a file
 EPSILON = 1e-12  # smaller differences are rounding errors of the imported file
 
 
@@ -46,6 +48,76 @@ class ModelLines:
     coupled: list[str] = field(default_factory=list)  # coordinates that follow another
     smoothed: list[str] = field(default_factory=list)  # coordinates whose dry friction is smoothed widely
     strong: list[str] = field(default_factory=list)  # coordinates whose effort is too strong to be simulated
+
+    def add_planar(self, name: str, joint: Joint) -> None:
+        """Write two displacements and an angle, usually with guessed limits."""
+        first, second, turn = (f"{name}_{word}" for word in PLANAR[joint.type])
+        reach = max((abs(bound) for bound in (joint.lower, joint.upper) if bound), default=0.0)
+        rate = max(joint.velocity, 0.0)
+        if not reach or not rate:
+            self.remarks.append(f"The limits of {first}, {second}, {turn} and their rates are guesses; correct them.")
+        if joint.effort or joint.damping or joint.friction:
+            self.remarks.append(
+                f"The effort, damping and friction of {name} are left out; write them with robot.apply."
+            )
+        for coordinate in (first, second):
+            limits = f"limit={number(reach or 2)}, rate_limit={number(rate or 5)}"
+            self.coordinates.append(f'{coordinate} = robot.prismatic("{coordinate}", {limits})')
+            self.costs += [f"{coordinate}**2", f"0.1 * {coordinate}.rate**2"]
+        turns = f"continuous=True, rate_limit={number(rate or 15)}"
+        self.coordinates.append(f'{turn} = robot.revolute("{turn}", {turns})')
+        self.costs += [f"(pi * sin({turn} / 2)) ** 2", f"0.1 * {turn}.rate**2"]
+
+    def add_rotations(self, name: str, joint: Joint) -> None:
+        """Write a ball or floating joint with guessed limits, and its damping."""
+        floats = joint.type == FLOATING
+        turns = f", {'turn_' * floats}limit={number(joint.upper)}" if joint.upper else ""
+        limits = "limit=2, rate_limit=5, turn_rate_limit=15" if floats else "rate_limit=10"
+        self.coordinates.append(f'{name} = robot.{joint.type}("{name}", {limits}{turns})  # a guess')
+        self.remarks.append(f"The limits of {name} and its rates are guesses; correct them.")
+        self.tasks.append(f"{name}_away = {name}.away()")
+        if floats:
+            self.costs.append(f"sum(displacement**2 for displacement in {name}.position)")
+            self.costs.append(f"0.1 * sum(rate**2 for rate in {name}.velocity)")
+        self.costs += [f"{name}_away.dot({name}_away)", f"0.1 * sum(rate**2 for rate in {name}.rate)"]
+        if joint.damping:
+            moved = f"(*{name}.position, *{name}.turn)" if floats else f"{name}.turn"
+            self.forces.append(f"for moved in {moved}:\n    robot.damp(moved, {decimal(joint.damping)})")
+
+    def remark_range(self, name: str, joint: Joint, endless: bool) -> None:
+        """Say where the range of a joint is not that of its coordinate."""
+        if joint.lower is None or joint.upper is None:
+            return
+        if joint.zero:
+            lower, upper = joint.lower + joint.zero, joint.upper + joint.zero
+            self.remarks.append(
+                f"{name} is measured from {joint.zero:.12g}, the middle of its range {lower:g} ... {upper:g}."
+            )
+            if not joint.centred:
+                self.middle.append(f"{name} from {joint.zero:g}")
+        elif abs(joint.lower + joint.upper) > EPSILON and not endless:
+            self.ranges.append(f"{name} from {joint.lower:g} to {joint.upper:g}")
+            self.remarks.append(
+                f"{name} was limited to {joint.lower:g} ... {joint.upper:g}; limits are symmetric here."
+            )
+
+    def mass(self, name: str, inertial: Inertial, unmoved: bool) -> Iterator[str]:
+        """The arguments of a link for its mass, centre and inertia. unmoved: its mass becomes a fixed parameter."""
+        frame = inertial.origin
+        if inertial.mass:
+            uncertain = "fixed=True" if unmoved else f"tolerance={TOLERANCE}"
+            self.parameters.append(
+                f'{name}_mass = robot.parameter("{name}_mass", {number(inertial.mass)}, "kg", {uncertain})'
+            )
+            yield f"mass={name}_mass"
+            if np.abs(frame[:3, 3]).max() > EPSILON:
+                yield f"centre={vector(frame[:3, 3])}"
+        if inertial.inertia is not None and np.abs(inertial.inertia).max() > EPSILON * inertial.mass:
+            tensor = frame[:3, :3] @ inertial.inertia @ frame[:3, :3].T
+            entries = [max(tensor[i, i], 0.0) for i in range(3)]  # less is a rounding error of the file
+            entries += [tensor[i, j] for i, j in ((0, 1), (0, 2), (1, 2))]
+            entries = entries if np.abs(entries[3:]).max() > EPSILON * np.abs(entries).max() else entries[:3]
+            yield f"inertia=({', '.join(f'{entry:.12g}' for entry in entries)})"
 
 
 def roll_pitch_yaw(rotation: Array) -> tuple[float, float, float]:
@@ -84,6 +156,21 @@ def decimal(value: float) -> str:
     """A number as text with a decimal point or an exponent, so that it may have any unit."""
     text = f"{value:.12g}"
     return text if set(text) & set(".e") else f"{text}.0"
+
+
+def rest_of(rest: float) -> str:
+    """The argument for the rest position of a spring, if it is not zero."""
+    return f", {decimal(rest)}" if abs(rest) > EPSILON else ""
+
+
+def offset(gap: float) -> str:
+    """A constant to be added, if it is not zero."""
+    return f" {'+' if gap > 0 else '-'} {decimal(abs(gap))}" if abs(gap) > EPSILON else ""
+
+
+def fixed(name: str, value: float, unit: str) -> str:
+    """The line of a fixed parameter."""
+    return f'{name} = robot.parameter("{name}", {number(value)}, "{unit}", fixed=True)'
 
 
 def model_file_text(source: str, name: str, written: ModelLines) -> str:

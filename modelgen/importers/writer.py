@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -32,10 +32,13 @@ from modelgen.importers.model_text import (
     ModelLines,
     axis,
     decimal,
+    fixed,
     guesses,
     identifiers,
     model_file_text,
     number,
+    offset,
+    rest_of,
     roll_pitch_yaw,
     vector,
 )
@@ -48,7 +51,6 @@ WEIGHT = 0.4  # of the action cost of an input in half ranges: a second at half 
 RESOLVED = 32.0  # per control period: half of the steps that a build takes at most
 FASTEST = 4000  # Hz, of the control of a robot with stiff servos
 ENDS = "first", "second"  # of a loop
-TOLERANCE = 0.3  # of the masses, which have none in a file
 
 
 class Writer:
@@ -88,9 +90,9 @@ class Writer:
             self._add_link(mechanism.root, None, None, False)
         for joint in mechanism.joints:
             if joint.type in PLANAR:
-                self._add_planar(joint)
+                written.add_planar(self.names["joint", joint.name], joint)
             elif joint.type in (BALL, FLOATING):
-                self._add_rotations(joint)
+                written.add_rotations(self.names["joint", joint.name], joint)
             elif joint.type != "fixed":
                 self._add_coordinate(joint)
                 self._add_actuators(((joint.name, 1.0),))
@@ -146,7 +148,7 @@ class Writer:
                 pull = name if gain == 1 else f"-{name}"
             self._force(f"apply({place}, {pull})")
             if stiffness:
-                self._force(f"spring({place}, {decimal(stiffness)}{_rest(constant / stiffness - shift)})")
+                self._force(f"spring({place}, {decimal(stiffness)}{rest_of(constant / stiffness - shift)})")
             elif constant:
                 self._force(f"apply({place}, {decimal(constant)})")
             if damping:
@@ -163,45 +165,6 @@ class Writer:
             sign = "-" if coefficient < 0 else "+"
             text += f" {sign} {size}{self.names['joint', name]}"
         return text.removeprefix(" + ") if text.startswith(" +") else text.replace(" - ", "-", 1)
-
-    def _add_planar(self, joint: Joint) -> None:
-        """Write two displacements and an angle, usually with guessed limits."""
-        written, name = self.written, self.names["joint", joint.name]
-        first, second, turn = (f"{name}_{word}" for word in PLANAR[joint.type])
-        reach = max((abs(bound) for bound in (joint.lower, joint.upper) if bound), default=0.0)
-        rate = max(joint.velocity, 0.0)
-        if not reach or not rate:
-            written.remarks.append(
-                f"The limits of {first}, {second}, {turn} and their rates are guesses; correct them."
-            )
-        if joint.effort or joint.damping or joint.friction:
-            written.remarks.append(
-                f"The effort, damping and friction of {name} are left out; write them with robot.apply."
-            )
-        for coordinate in (first, second):
-            limits = f"limit={number(reach or 2)}, rate_limit={number(rate or 5)}"
-            written.coordinates.append(f'{coordinate} = robot.prismatic("{coordinate}", {limits})')
-            written.costs += [f"{coordinate}**2", f"0.1 * {coordinate}.rate**2"]
-        turns = f"continuous=True, rate_limit={number(rate or 15)}"
-        written.coordinates.append(f'{turn} = robot.revolute("{turn}", {turns})')
-        written.costs += [f"(pi * sin({turn} / 2)) ** 2", f"0.1 * {turn}.rate**2"]
-
-    def _add_rotations(self, joint: Joint) -> None:
-        """Write a ball or floating joint with guessed limits, and its damping."""
-        written, name = self.written, self.names["joint", joint.name]
-        floats = joint.type == FLOATING
-        turns = f", {'turn_' * floats}limit={number(joint.upper)}" if joint.upper else ""
-        limits = "limit=2, rate_limit=5, turn_rate_limit=15" if floats else "rate_limit=10"
-        written.coordinates.append(f'{name} = robot.{joint.type}("{name}", {limits}{turns})  # a guess')
-        written.remarks.append(f"The limits of {name} and its rates are guesses; correct them.")
-        written.tasks.append(f"{name}_away = {name}.away()")
-        if floats:
-            written.costs.append(f"sum(displacement**2 for displacement in {name}.position)")
-            written.costs.append(f"0.1 * sum(rate**2 for rate in {name}.velocity)")
-        written.costs += [f"{name}_away.dot({name}_away)", f"0.1 * sum(rate**2 for rate in {name}.rate)"]
-        if joint.damping:
-            moved = f"(*{name}.position, *{name}.turn)" if floats else f"{name}.turn"
-            written.forces.append(f"for moved in {moved}:\n    robot.damp(moved, {decimal(joint.damping)})")
 
     def _add_push(self, push: Push) -> None:
         """Write the force and the torque of an input on a link."""
@@ -228,7 +191,7 @@ class Writer:
         else:
             declared, span = joint.type, f"limit={number(GUESS if endless else joint.reach)}"
             cost = f"{name}**2"
-            self._remark_range(joint, name, endless)
+            written.remark_range(name, joint, endless)
         if joint.name in self.mechanism.dependent:
             written.coordinates.append(f'{name} = robot.{declared}("{name}", {span})  # follows in a loop')
             return
@@ -251,35 +214,18 @@ class Writer:
         ):
             written.strong.append(name)
 
-    def _remark_range(self, joint: Joint, name: str, endless: bool) -> None:
-        """Say where the range of a joint is not that of its coordinate."""
-        if joint.lower is None or joint.upper is None:
-            return
-        if joint.zero:
-            lower, upper = joint.lower + joint.zero, joint.upper + joint.zero
-            self.written.remarks.append(
-                f"{name} is measured from {joint.zero:.12g}, the middle of its range {lower:g} ... {upper:g}."
-            )
-            if not joint.centred:
-                self.written.middle.append(f"{name} from {joint.zero:g}")
-        elif abs(joint.lower + joint.upper) > EPSILON and not endless:
-            self.written.ranges.append(f"{name} from {joint.lower:g} to {joint.upper:g}")
-            self.written.remarks.append(
-                f"{name} was limited to {joint.lower:g} ... {joint.upper:g}; limits are symmetric here."
-            )
-
     def _add_losses(self, joint: Joint) -> None:
         """Write damping, dry friction and armature. The friction of a light link fades slowly."""
         written, name = self.written, self.names["joint", joint.name]
         force, damping, inertia = UNITS[joint.type]
         if joint.damping:
-            written.parameters.append(_fixed(f"{name}_damping", joint.damping, damping))
+            written.parameters.append(fixed(f"{name}_damping", joint.damping, damping))
             self._force(f"damp({name}, {name}_damping)")
         if joint.friction:
-            written.parameters.append(_fixed(f"{name}_friction", joint.friction, force))
+            written.parameters.append(fixed(f"{name}_friction", joint.friction, force))
             self._add_friction(((joint.name, 1.0),), name, f"{name}_friction", joint.friction)
         if joint.armature:
-            written.parameters.append(_fixed(f"{name}_armature", joint.armature, inertia))
+            written.parameters.append(fixed(f"{name}_armature", joint.armature, inertia))
             slides = joint.type == "prismatic"
             energy = f"kinetic_energy({name}_armature * {name}.rate**2 / 2)"
             self._force(energy if slides else f"rotor({name}, {name}_armature)")
@@ -296,7 +242,7 @@ class Writer:
         """Write a spring, a damper, dry friction and an inertia along a sum of joints."""
         place, shift = self._sum(passive.along), self.mechanism.shift(passive.along)
         if passive.stiffness:
-            self._force(f"spring({place}, {decimal(passive.stiffness)}{_rest(passive.rest - shift)})")
+            self._force(f"spring({place}, {decimal(passive.stiffness)}{rest_of(passive.rest - shift)})")
         if passive.damping:
             self._force(f"damp({place}, {decimal(passive.damping)})")
         if passive.friction:
@@ -317,7 +263,7 @@ class Writer:
         gap = mechanism.shift(coupling.first) - constant
         self.written.coupled += [self.names["joint", name] for name, _ in coupling.first]
         if not coupling.second or not slopes:
-            self._force(f"spring({first}, {decimal(stiffness)}{_rest(-gap)}){note}")
+            self._force(f"spring({first}, {decimal(stiffness)}{rest_of(-gap)}){note}")
             self._force(f"damp({first}, {decimal(damping)})")
             return
         second, shift = self._sum(coupling.second), mechanism.shift(coupling.second)
@@ -332,14 +278,14 @@ class Writer:
         if any(mechanism.joint(name).type == "continuous" for name, _ in coupling.first + coupling.second):
             times = "" if abs(slopes[0]) == 1 else f"{abs(slopes[0]):g} * "
             second = f"({second})" if " " in second else second
-            apart = f"{first} {'-' if slopes[0] > 0 else '+'} {times}{second}{_offset(gap)}"
+            apart = f"{first} {'-' if slopes[0] > 0 else '+'} {times}{second}{offset(gap)}"
             # a spring whose force repeats after a whole turn
             self._force(f"potential_energy({decimal(stiffness)} * (1 - cos({apart}))){note}")
             self._force(f"damp({apart}, {decimal(damping)})")
             return
         kinds = {mechanism.joint(name).type for name, _ in coupling.first + coupling.second}
         ratio = decimal(slopes[0]) if len(kinds) > 1 else number(slopes[0])
-        self._force(f"coupling({first}{_offset(gap)}, {second}, ratio={ratio}, {options}){note}")
+        self._force(f"coupling({first}{offset(gap)}, {second}, ratio={ratio}, {options}){note}")
 
     def _add_closure(self, closure: Closure) -> None:
         """Write a loop with its ends, and the starting posture."""
@@ -390,43 +336,9 @@ class Writer:
             arguments.append(f"turned={vector(turned)}")
         if joint is not None and joint.type not in ("fixed", IN_PLANE, BALL, FLOATING):
             arguments.append(f"axis={axis(joint.axis)}")
-        arguments += self._mass(name, body, unmoved)
+        if body is not None and body.inertial is not None:
+            arguments += self.written.mass(name, body.inertial, unmoved)
         text = f"{name} = robot.link({', '.join(arguments)})"
         if len(text) > 110:
             text = "\n".join([f"{name} = robot.link(", *(f"    {argument}," for argument in arguments), ")"])
         self.written.links.append(text)
-
-    def _mass(self, name: str, body: Link | None, unmoved: bool) -> Iterator[str]:
-        """The arguments of a link for its mass, centre and inertia."""
-        inertial = body.inertial if body is not None else None
-        if inertial is None:
-            return
-        frame = inertial.origin
-        if inertial.mass:
-            uncertain = "fixed=True" if unmoved else f"tolerance={TOLERANCE}"
-            self.written.parameters.append(
-                f'{name}_mass = robot.parameter("{name}_mass", {number(inertial.mass)}, "kg", {uncertain})'
-            )
-            yield f"mass={name}_mass"
-            if np.abs(frame[:3, 3]).max() > EPSILON:
-                yield f"centre={vector(frame[:3, 3])}"
-        if inertial.inertia is not None and np.abs(inertial.inertia).max() > EPSILON * inertial.mass:
-            tensor = frame[:3, :3] @ inertial.inertia @ frame[:3, :3].T
-            entries = [max(tensor[i, i], 0.0) for i in range(3)]  # less is a rounding error of the file
-            entries += [tensor[i, j] for i, j in ((0, 1), (0, 2), (1, 2))]
-            entries = entries if np.abs(entries[3:]).max() > EPSILON * np.abs(entries).max() else entries[:3]
-            yield f"inertia=({', '.join(f'{entry:.12g}' for entry in entries)})"
-
-
-def _rest(rest: float) -> str:
-    """The argument for the rest position of a spring, if it is not zero."""
-    return f", {decimal(rest)}" if abs(rest) > EPSILON else ""
-
-
-def _offset(gap: float) -> str:
-    """A constant to be added, if it is not zero."""
-    return f" {'+' if gap > 0 else '-'} {decimal(abs(gap))}" if abs(gap) > EPSILON else ""
-
-
-def _fixed(name: str, value: float, unit: str) -> str:
-    return f'{name} = robot.parameter("{name}", {number(value)}, "{unit}", fixed=True)'

@@ -16,6 +16,7 @@ from modelgen.program.functions import Function, Output, Program
 from modelgen.program.graph import Graph, Node
 
 REGULAR = 1e-10  # weight of the size of the inputs in a trim, which makes redundant ones small
+REFINED = 3  # solutions that take off what the weight has taken from an input that is weaker than others
 SMALLEST = 1e-12  # of that weight, for inputs without an effect
 PARALLEL = 1e-20  # of a squared length: what is left of it by rounding, where a state acts as others do
 TOGETHER = 3  # rounds of a trim in which all inputs on the wrong side of a limit change it,
@@ -31,7 +32,7 @@ def trims(program: Program, robot: Metadata) -> Program:
     as currents, move with theta there: of the rates, only those count that no such state takes up.
 
     Where inputs would leave their limits, an active set method finds those that stay at one, as `_bounded` says.
-    `trim_balance` gives its N (m, m) and wanted (m,), for backends that have loops.
+    `trim_balance` gives its N (m, m), wanted (m,) and weight, for backends that have loops.
     """
     graph, known = program.graph, {function.name: function for function in program.functions}
     x, theta = known["affine_dynamics"].arguments
@@ -45,13 +46,13 @@ def trims(program: Program, robot: Metadata) -> Program:
 
     A, drift = rows(B), [graph.mul(graph.constant(s), a[i]) for i, s in scales]
     columns = [list(column) for column in zip(*A, strict=True)] or [[] for _ in range(m)]
-    N = _products(graph, columns)
+    N, weight = _products(graph, columns)
     wanted = [graph.negative(graph.dot(column, drift)) for column in columns]
-    z, free = _bounded(
-        graph, N, wanted, [(entry.lower / entry.limit, entry.upper / entry.limit) for entry in robot.inputs]
-    )
+    bounds = [(entry.lower / entry.limit, entry.upper / entry.limit) for entry in robot.inputs]
+    z, free = _bounded(graph, N, wanted, weight, bounds)
     u0 = Output("u0", (m,), tuple(graph.mul(graph.constant(h), share) for h, share in zip(half, z, strict=True)))
-    balance = Output("N", (m, m), tuple(each for row in N for each in row)), Output("wanted", (m,), tuple(wanted))
+    products = Output("N", (m, m), tuple(each for row in N for each in row))
+    balance = products, Output("wanted", (m,), tuple(wanted)), Output("weight", (), (weight,))
     made = [Function("trim", (x, theta), (u0,)), Function("trim_balance", (x, theta), balance)]
     if "jacobians" in known:
         of = {output.name: output.entries for output in known["jacobians"].outputs}
@@ -64,7 +65,7 @@ def trims(program: Program, robot: Metadata) -> Program:
             ]
             taken.append([graph.mul(graph.constant(s * robot.states[j].limit), by_state[i]) for i, s in scales])
         *counted, rest = _cleared(graph, [*columns, rest], taken)
-        N, slopes = _products(graph, counted), []
+        (N, weight), slopes = _products(graph, counted), []
         for j in range(p):
             dA = rows(of["dB_dtheta"][j::p])
             moved = [
@@ -75,22 +76,35 @@ def trims(program: Program, robot: Metadata) -> Program:
                 graph.negative(graph.add(graph.dot(column, moved), graph.dot([row[k] for row in dA], rest)))
                 for k, column in enumerate(counted)
             ]
-            slopes.append(
-                graph.solve(_masked(graph, N, free), [graph.mul(f, r) for f, r in zip(free, right, strict=True)])
-            )
+            slopes.append(_refined(graph, N, free, [graph.mul(f, r) for f, r in zip(free, right, strict=True)], weight))
         by_theta = tuple(graph.mul(graph.constant(half[k]), slopes[j][k]) for k in range(m) for j in range(p))
         made.append(Function("trim_slopes", (x, theta), (u0, Output("du0_dtheta", (m, p), by_theta))))
-    digest = hashlib.sha256(f"{program.digest} {sources(sys.modules[__name__])}".encode()).hexdigest()
+    facts = [robot.held, [state.limit for state in robot.states], half, bounds]  # which are not in the program
+    digest = hashlib.sha256(f"{program.digest} {facts} {sources(sys.modules[__name__])}".encode()).hexdigest()
     return replace(program, functions=tuple(made), drawing=None, segments=(), digest=digest)
 
 
-def _products(graph: Graph, columns: Sequence[Sequence[Node]]) -> list[list[Node]]:
-    """Products (m, m) of the columns with each other, and the weight of the size of the inputs."""
+def _products(graph: Graph, columns: Sequence[Sequence[Node]]) -> tuple[list[list[Node]], Node]:
+    """Products (m, m) of the columns with each other, plus the weight of the size of the inputs; the weight."""
     N = [[graph.dot(one, other) for other in columns] for one in columns]
     size = graph.call("maximum", graph.sum(N[k][k] for k in range(len(N))), graph.constant(SMALLEST))
+    weight = graph.mul(graph.constant(REGULAR), size)
     for k in range(len(N)):
-        N[k][k] = graph.add(N[k][k], graph.mul(graph.constant(REGULAR), size))
-    return N
+        N[k][k] = graph.add(N[k][k], weight)
+    return N, weight
+
+
+def _refined(
+    graph: Graph, N: list[list[Node]], free: Sequence[Node], right: Sequence[Node], weight: Node
+) -> Sequence[Node]:
+    """z with N z = right among the free entries, without the share of N that is the weight (iterated Tikhonov
+    regularisation; M. Hanke and C. Groetsch, J. Optim. Theory Appl. 98, 1998). Redundant entries stay small."""
+    masked, pulls = _masked(graph, N, free), [graph.mul(weight, each) for each in free]
+    z = graph.solve(masked, right)
+    for _ in range(REFINED):
+        more = [graph.add(r, graph.mul(pull, each)) for r, pull, each in zip(right, pulls, z, strict=True)]
+        z = graph.solve(masked, more)
+    return z
 
 
 def _cleared(graph: Graph, columns: Sequence[list[Node]], taken: Sequence[list[Node]]) -> list[list[Node]]:
@@ -120,7 +134,7 @@ def _masked(graph: Graph, N: list[list[Node]], free: Sequence[Node]) -> list[lis
 
 
 def _bounded(
-    graph: Graph, N: list[list[Node]], wanted: Sequence[Node], bounds: Sequence[tuple[float, float]]
+    graph: Graph, N: list[list[Node]], wanted: Sequence[Node], weight: Node, bounds: Sequence[tuple[float, float]]
 ) -> tuple[list[Node], list[Node]]:
     """The z (m,) with the least z' N z/2 - wanted' z within bounds; 1 for its entries that are free, 0 for others.
 
@@ -138,9 +152,10 @@ def _bounded(
         free = [graph.sub(graph.one, graph.add(*sides)) for sides in zip(below, above, strict=True)]
         fixed = [graph.add(graph.mul(below[k], low[k]), graph.mul(above[k], high[k])) for k in range(m)]
         right = [_chosen(graph, free[k], graph.sub(wanted[k], graph.dot(N[k], fixed)), fixed[k]) for k in range(m)]
-        z = graph.solve(_masked(graph, N, free), right)
         if number == rounds(m):
+            z = _refined(graph, N, free, right, weight)
             break
+        z = graph.solve(_masked(graph, N, free), right)
         last = graph.one  # 1 until an input has changed its side
         for k in reversed(range(m)):
             pull = graph.sub(wanted[k], graph.dot(N[k], z))

@@ -5,6 +5,7 @@ A quantity of the graph has values, exact slopes and enclosures over its domain.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -98,7 +99,8 @@ def domain(robot: Robot) -> Domain:
 
 
 def guards(robot: Robot) -> list[Guard]:
-    """Divisors and arguments of roots, logarithms and inverse functions in all expressions, inner ones first.
+    """Divisors and arguments of roots, logarithms and inverse functions in all expressions, inner ones first; then
+    coefficients that contain coordinates.
 
     Kernels hold derivatives too, so that the argument of a root must not reach zero, where the root has no slope.
     """
@@ -108,7 +110,19 @@ def guards(robot: Robot) -> list[Guard]:
             for guard in _of_node(node, known, written.place, written.slopes):
                 if guard.expression.free_symbols:
                     by_expression.setdefault((guard.what, guard.expression), guard)
-    return list(by_expression.values())
+    return [*by_expression.values(), *_of_coefficients(robot, known)]
+
+
+def _of_coefficients(robot: Robot, known: dict[Symbol, Expr]) -> Iterator[Guard]:
+    """The guards of masses, losses and efficiencies by coordinates."""
+    for each in robot.varying:
+        value, named = each.value.xreplace(known), f"the {each.what} `{abridged(str(each.value))}`"
+        wanted = "must not be negative" if each.zero else "must be greater than zero"
+        advice = "Write an expression that keeps its sign, such as a square, or narrow the limits."
+        yield Guard(each.what, f"`{each.value}`", value, each.place, f"{named} {wanted}, but is", advice, each.zero)
+        if each.most < math.inf:
+            claim = f"{named} must not exceed {each.most:g}, and what is left to it is"
+            yield Guard(f"room of {each.what}", f"`{each.value}`", each.most - value, each.place, claim, advice, True)
 
 
 def _of_node(node: Basic, known: dict[Symbol, Expr], place: Place, slopes: int) -> Iterator[Guard]:

@@ -20,7 +20,7 @@ from modelgen.errors import ModelError
 from modelgen.files import replacing
 from modelgen.gif import FRAMES, moving_axes, pictures, save_gif
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Tangent
+from modelgen.tangent import Tangent
 
 LEAN = 0.1  # distance of every coordinate from the target, as a share of its limit; the default start
 SIZE, DPI = 4.0, 80  # larger side in inches, dots per inch

@@ -14,12 +14,13 @@ from modelgen.commandline import states_given
 from modelgen.errors import ModelError
 from modelgen.linear import weights
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Input, State, Tangent
+from modelgen.metadata import Input, State
+from modelgen.tangent import Tangent
 
 STARTS = 40  # initial guesses of the coordinates that are not given
 ITERATIONS = 60
-REST = 1e-10  # acceleration that counts as zero, as a share of what the inputs can give
-ROUNDING = 1e-14  # entry that counts as zero, as a share of the largest one of its matrix
+REST = 1e-10  # rate that counts as zero, as a share of what the inputs can give, or of the state's limit per second
+ROUNDING = 1e-14  # entry that counts as zero, as a share of the largest one of its matrix, in units of the limits
 
 
 @dataclass(frozen=True)
@@ -89,16 +90,16 @@ def equilibrium(robot: CompiledRobot, at: Mapping[str, float]) -> tuple[Array, A
 def _rest(robot: CompiledRobot, start: Array, free: list[int]) -> tuple[Array, Array] | None:
     """A rest near `start` by Newton's method with shortest steps in units of the limits; None if it diverges."""
     x, u = start.copy(), np.array(robot.trim, np.float64)
-    limits = np.concatenate([np.asarray(robot.state_limits)[free], np.asarray(robot.input_limits)])
+    reach = np.asarray(robot.input_limits)
+    limits = np.concatenate([np.asarray(robot.state_limits)[free], reach])
     positions, rates = robot.metadata.nq, slice(robot.metadata.nq, None)
+    units = np.asarray(robot.state_limits)[rates]
     for _ in range(ITERATIONS):
         a, B, slope = _affine(robot, x, u)
-        left = (a + B @ u)[rates]
+        left, by_u = (a + B @ u)[rates] / units, B[rates] / units[:, None]
         if not np.isfinite(left).all():
             return None
-        if np.abs(left).max() <= REST * max(
-            1.0, float(np.abs(B[rates] * np.asarray(robot.input_limits)).max(initial=0.0))
-        ):
+        if (np.abs(left) <= REST * np.maximum(1.0, np.abs(by_u * reach).max(axis=1, initial=0.0))).all():
             moving = np.flatnonzero(np.abs(a[:positions]) > REST)
             if len(moving):
                 raise ModelError(
@@ -106,8 +107,9 @@ def _rest(robot: CompiledRobot, start: Array, free: list[int]) -> tuple[Array, A
                     "at zero: its equilibrium has other speeds, which are not searched. Linearize it with "
                     "modelgen.load(...).jacobians at a state of your own."
                 )
-            return x, _smallest(robot, B[rates], u)
-        step = np.linalg.lstsq(np.hstack([slope[rates][:, free], B[rates]]) * limits, -left, rcond=1e-12)[0]
+            return x, _smallest(robot, by_u, u)
+        by_x = slope[rates][:, free] / units[:, None]
+        step = np.linalg.lstsq(np.hstack([by_x, by_u]) * limits, -left, rcond=1e-12)[0]
         step *= limits * min(1.0, 1 / max(float(np.abs(step).max()), 1e-300))
         x[free] += step[: len(free)]
         u += step[len(free) :]
@@ -140,9 +142,9 @@ def linearize(robot: CompiledRobot, at: Mapping[str, float]) -> Linearization:
     if tangent.rotations:
         inward = tangent.projection(x)
         A, B = inward @ A @ tangent.basis(x), inward @ B
-    A, B = _rounded(A), _rounded(B)
-    scale, reach = tangent.limits, np.asarray(robot.input_limits)
-    A_scaled, B_scaled = A * scale / scale[:, None], B * reach / scale[:, None]
+    scale, reach, limits = tangent.limits, np.asarray(robot.input_limits), np.asarray(robot.state_limits)
+    A_scaled, B_scaled = _rounded(A * scale / scale[:, None]), _rounded(B * reach / scale[:, None])
+    A, B = np.where(A_scaled == 0.0, 0.0, A), np.where(B_scaled == 0.0, 0.0, B)
     rank = linear.controllable_subspace(A_scaled, B_scaled).shape[1]
     Q, R = weights(robot)
     Q_scaled, R_scaled = Q * scale * scale[:, None], R * reach * reach[:, None]
@@ -153,9 +155,8 @@ def linearize(robot: CompiledRobot, at: Mapping[str, float]) -> Linearization:
     else:
         gain = linear.gain(A_scaled, B_scaled, Q_scaled, R_scaled)
         without = "" if gain is not None else "double precision does not suffice to solve its Riccati equation"
-    return Linearization(
-        _rounded(x), _rounded(u), A, B, rank, None if gain is None else _rounded(gain * reach[:, None] / scale), without
-    )
+    gain = None if gain is None else _rounded(gain) * reach[:, None] / scale
+    return Linearization(_rounded(x / limits) * limits, _rounded(u / reach) * reach, A, B, rank, gain, without)
 
 
 def _rounded(values: Array) -> Array:

@@ -11,7 +11,7 @@ from sympy import Basic, Expr, Matrix, S, cos, eye, sin, srepr, zeros
 
 from modelgen.errors import ModelError, Place, calling_place, mistake
 from modelgen.statement.checker import identifier, number
-from modelgen.statement.declarations import Energy, Load
+from modelgen.statement.declared import Energy, Load
 from modelgen.statement.drawing import Line, rod
 from modelgen.statement.joints import AXES, JOINTS, Ball, BallAxes, Coordinate, Floating, JointAxis, Kind, turn
 from modelgen.statement.terms import Terms

@@ -38,6 +38,7 @@ KINKS = (Abs, sign, Max, Min, Heaviside)
 #: Names of symbols by which a model file means time.
 TIME = frozenset({"t", "time"})
 POWER = 100
+SMALLEST = 1e-15  # limit of a state
 LARGEST = 10**300
 LONGEST_NAME = 100
 
@@ -90,6 +91,8 @@ def limit_of(value: object, what: str, largest: float) -> float:
             "from the middle of its range."
         )
     limit = positive(value, what)
+    if limit < SMALLEST:
+        raise mistake(f"the {what} is {limit:g}; write {SMALLEST:g} at least: kernels divide by its square.")
     if limit > largest:
         raise mistake(
             f"the {what} is {limit:g}; write {largest:g} at most, in SI units (180 degrees are pi). The solver learns "
@@ -133,7 +136,7 @@ def flag(value: object, what: str) -> None:
         raise mistake(f"{what} is {shown(value)}; write True or False.")
 
 
-SINGLE = 3.4e38  # largest number in single precision
+SINGLE, LEAST = 3.4e38, 1.2e-38  # largest and smallest size of numbers in single precision
 
 
 def parameter_range(name: str, nominal: float, bounds: object, tolerance: object, fixed: bool) -> tuple[float, float]:
@@ -182,6 +185,11 @@ def parameter_range(name: str, nominal: float, bounds: object, tolerance: object
         raise mistake(
             f"the parameter `{name}` may be {largest:g}, and single precision, in which policies are trained, holds "
             f"numbers up to {SINGLE:g}. Declare another quantity, such as a product of two."
+        )
+    if smallest := next((value for value in (nominal, lower, upper) if 0 < abs(value) < LEAST), 0.0):
+        raise mistake(
+            f"the parameter `{name}` may be {smallest:g}, which is zero in single precision, in which policies are "
+            f"trained: the smallest size is {LEAST:g}. Declare another quantity, such as a product of two."
         )
     return lower, upper
 

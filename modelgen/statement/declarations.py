@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import pi
 
-from sympy import Expr, Symbol
+from sympy import Symbol
 
-from modelgen.errors import ModelError, Place, calling_place, mistake
-from modelgen.metadata import RATE, TIME, Task
-from modelgen.statement.action_costs import InputCost
+from modelgen.errors import ModelError, calling_place, mistake
+from modelgen.metadata import RATE, TIME
 from modelgen.statement.checker import (
     flag,
     identifier,
@@ -22,107 +21,9 @@ from modelgen.statement.checker import (
     text,
     three,
 )
+from modelgen.statement.declared import DeclaredInput, DeclaredParameter, DeclaredTask, Flow, Internal, Rolling
 from modelgen.statement.joints import LARGEST, LARGEST_RATE, RATE_UNITS, Ball, Coordinate, Floating, Joint, Kind, Speed
 from modelgen.units import parse
-
-
-@dataclass(frozen=True)
-class Internal:
-    """An entry of z: a state of first order, such as a current, whose rate of change is its flow."""
-
-    symbol: Symbol
-    unit: str
-    limit: float
-    meaning: str
-    place: Place = field(default_factory=calling_place)
-
-
-@dataclass(frozen=True)
-class Flow:
-    """The rate of change of an internal state, affine in the inputs."""
-
-    state: Symbol
-    rate: Expr
-    place: Place = field(default_factory=calling_place)
-
-
-@dataclass(frozen=True)
-class Commanded:
-    """A coordinate whose acceleration is commanded, affine in the inputs."""
-
-    coordinate: Coordinate
-    acceleration: Expr
-    place: Place = field(default_factory=calling_place)
-
-
-@dataclass(frozen=True)
-class Rolling:
-    """The rate of a coordinate of a robot that rolls without slip: linear in the speeds of the state."""
-
-    rate: Expr
-    place: Place = field(default_factory=calling_place)
-
-
-@dataclass(frozen=True)
-class DeclaredParameter:
-    """A declared parameter. A fixed one becomes a number in the equations and is not an entry of theta."""
-
-    symbol: Symbol
-    value: float
-    unit: str
-    bounds: tuple[float, float]
-    fixed: bool
-    meaning: str
-    place: Place = field(default_factory=calling_place)
-    reference: bool = False  # a set-point: it moves the target, and no force may contain it
-
-
-@dataclass(frozen=True)
-class DeclaredInput:
-    """A declared input, an entry of u."""
-
-    symbol: Symbol
-    unit: str
-    limit: float  # half of the range
-    meaning: str
-    place: Place = field(default_factory=calling_place)
-    middle: float = 0.0  # of the range
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """Lower and upper limit."""
-        return self.middle - self.limit, self.middle + self.limit
-
-
-@dataclass(frozen=True)
-class Load:
-    """A generalized force, which does the work `force * d(displacement)`."""
-
-    displacement: Expr
-    force: Expr
-    place: Place = field(default_factory=calling_place)
-
-
-@dataclass(frozen=True)
-class Energy:
-    """A term of the kinetic or potential energy (J)."""
-
-    value: Expr
-    place: Place = field(default_factory=calling_place)
-    elastic: bool = False  # the energy of a spring; False: an inertia or a weight
-
-
-@dataclass(frozen=True)
-class DeclaredTask:
-    """The default task: the symbolic state cost and action cost, and the numbers."""
-
-    state_cost: Expr
-    input_costs: tuple[InputCost, ...]  # the action cost, per input
-    numbers: Task
-    place: Place = field(default_factory=calling_place)
-    unstated: frozenset[str] = frozenset()  # internal states without an entry in target; they rest where the trim holds
-    unstarted: frozenset[str] = frozenset()  # internal states without an entry in start; they start at their target
-
 
 WEAKEST, STRONGEST = 1e-15, 1e15  # limits of inputs
 
@@ -254,13 +155,7 @@ class Declarations:
         return name, quaternion, tuple(turns), reach, rates, meaning
 
     def _joint(
-        self,
-        name: str,
-        kind: Kind,
-        limit: float,
-        rate_limit: float | None,
-        continuous: bool = False,
-        meaning: str = "",
+        self, name: str, kind: Kind, limit: float, rate_limit: float | None, continuous: bool = False, meaning: str = ""
     ) -> Coordinate:
         coordinate = Coordinate(identifier(name, "coordinate"), real=True)
         text(meaning, f"meaning of `{name}`")
@@ -326,6 +221,8 @@ class Declarations:
 
     def speed(self, name: str, *, limit: float, unit: str, meaning: str = "") -> Symbol:
         """Declare a speed other than the rate of a coordinate, for robot.roll or robot.mechanics."""
+        if str(name).endswith(RATE):
+            raise mistake(f"the speed `{name}` ends as the rate of a coordinate does; write it without {RATE}.")
         symbol = self._bounded(name, "speed", unit, meaning)
         reach = limit_of(limit, f"limit of `{name}`", LARGEST_RATE)
         self.speeds.append(Speed(symbol, unit, reach, meaning))

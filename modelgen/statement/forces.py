@@ -12,8 +12,9 @@ from sympy import Abs, Expr, Max, Symbol, exp, log, sqrt, tanh
 
 from modelgen.errors import mistake
 from modelgen.statement.checker import shown
-from modelgen.statement.declarations import Commanded, Declarations, Energy, Flow, Load
-from modelgen.statement.terms import Terms, per
+from modelgen.statement.declarations import Declarations
+from modelgen.statement.declared import Commanded, Energy, Flow, Load
+from modelgen.statement.terms import Terms, Varying, per
 from modelgen.units import Dimension, dimension, divided
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ class Forces(Declarations):
         self.loads: list[Load] = []
         self.commanded: list[Commanded] = []
         self.system: MechanicalSystem | None = None
+
+    @property
+    def varying(self) -> list[Varying]:
+        """The coefficients that contain coordinates."""
+        return self._check.varying
 
     def apply(self, displacement: object, force: object) -> None:
         """Add a force (N) along a coordinate or displacement, or a torque (N m) along an angle.

@@ -13,7 +13,8 @@ from sympy import Matrix, S, expand
 from modelgen.errors import ModelError, Place, abridged, calling_place, mistake
 from modelgen.statement.bodies import Link, Point, make_point
 from modelgen.statement.checker import number
-from modelgen.statement.declarations import Declarations, Rolling
+from modelgen.statement.declarations import Declarations
+from modelgen.statement.declared import Rolling
 from modelgen.statement.joints import RATE_UNITS, Coordinate, Joint
 from modelgen.statement.terms import Terms
 

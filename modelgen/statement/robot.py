@@ -13,7 +13,7 @@ from modelgen.errors import Place, calling_place, mistake, suggestion
 from modelgen.statement import bodies
 from modelgen.statement.action_costs import ActionCost
 from modelgen.statement.bodies import Link, Point, make_link, make_point
-from modelgen.statement.declarations import DeclaredTask, Energy, Internal
+from modelgen.statement.declared import DeclaredTask, Energy, Internal
 from modelgen.statement.drawing import Line, shape_lines
 from modelgen.statement.forces import Forces
 from modelgen.statement.joints import Coordinate, Joint, Speed

@@ -1,19 +1,27 @@
-"""Checks of a system of `sympy.physics.mechanics`: its symbols, which the robot's replace, and its constraints."""
+"""Checks of a system of `sympy.physics.mechanics`: its symbols, which the robot's replace, its constraints, and
+velocities that hide a rolling condition.
+
+Kane's equations hold with rolling: they project the forces on the possible motions. Lagrange's equations do not.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from random import Random
 from typing import Any
 
-from sympy import Basic, Derivative, Dummy, Expr, Matrix, S, Symbol, simplify
+from sympy import Basic, Derivative, Dummy, Expr, Float, Matrix, S, Symbol, simplify
 from sympy.core.function import AppliedUndef
-from sympy.physics.mechanics import dynamicsymbols
+from sympy.physics.mechanics import Point, ReferenceFrame, dynamicsymbols
 
-from modelgen.errors import mistake, suggestion
+from modelgen.errors import calling_place, mistake, suggestion
 from modelgen.statement.joints import Coordinate, Speed
 
 TIME = dynamicsymbols._t
+DIGITS = 50
+ATTEMPTS = 3  # sets of random numbers at which the velocities are examined
+ROUNDING = 1e-20  # a smaller difference is a rounding error
 
 
 class Names:
@@ -162,3 +170,91 @@ def refuse_constraints(constraints: Iterable[Expr], auxiliary: Iterable[Expr]) -
         )
     for speed in auxiliary:
         raise mistake(f"the system has the auxiliary speed {speed}, which only yields reaction forces; leave it out.")
+
+
+def random_numbers(symbols: Iterable[Any], random: Random) -> dict[Any, Float]:
+    """Random numbers in place of symbols, with DIGITS digits."""
+    return {symbol: Float(random.uniform(0.5, 1.5), DIGITS) for symbol in sorted(symbols, key=str)}
+
+
+def hidden_rolling(
+    bodies: Iterable[Any], loads: Iterable[Any] | None, frame: Any, q: Sequence[Expr], u: Sequence[Expr], slopes: Matrix
+) -> str | None:
+    """The point or frame whose velocity is not the rate of a position or rotation: a hidden rolling condition.
+
+    u: speeds, with qdot = slopes u, square. With velocity = A(q) qdot, column i of A is the derivative of the position
+    by q_i, so that dA_i/dq_j equals dA_j/dq_i; of an angular velocity, dA_i/dq_j - dA_j/dq_i + A_i x A_j is zero. They
+    are computed at random numbers with 50 digits. A velocity that cannot be written along the axes of the inertial
+    frame is skipped.
+    """
+    moving: list[Any] = []
+    for body in bodies or ():
+        moving.append(getattr(body, "masscenter", None) or body.point)
+        moving += [body.frame] if getattr(body, "frame", None) else []
+    moving += [where for where, _ in loads or ()]
+    for what in dict.fromkeys(moving):
+        turns = isinstance(what, ReferenceFrame)
+        if what == frame or not (turns or isinstance(what, Point)):
+            continue
+        try:
+            vector = what.ang_vel_in(frame) if turns else what.vel(frame)
+            velocity = Matrix([vector.dot(axis) for axis in frame])
+        except ValueError:
+            continue
+        if _hides(velocity, turns, q, u, slopes):
+            return f"the {'frame' if turns else 'point'} {what}"
+    return None
+
+
+def _hides(velocity: Matrix, turns: bool, q: Sequence[Expr], u: Sequence[Expr], slopes: Matrix) -> bool:
+    rates = dict(zip((coordinate.diff(TIME) for coordinate in q), slopes * Matrix(u), strict=True))
+    along = velocity.xreplace(rates).jacobian(u)
+    changes = [(along.diff(coordinate), slopes.diff(coordinate)) for coordinate in q]
+    used = set().union(*(entry.atoms(AppliedUndef, Symbol) for entry in (along, slopes))) - {TIME}
+    random = Random(0)
+    for _ in range(ATTEMPTS):
+        numbers = random_numbers(used, random)
+        A, G = (matrix.xreplace(numbers).evalf(DIGITS) for matrix in (along, slopes))
+        back = G.inv()
+        columns = A * back
+        by_q = [(dA.xreplace(numbers) - columns * dG.xreplace(numbers)).evalf(DIGITS) * back for dA, dG in changes]
+        for i in range(len(q)):
+            for j in range(i):
+                difference = by_q[j][:, i] - by_q[i][:, j]
+                if turns:
+                    difference += columns[:, i].cross(columns[:, j])
+                if max(abs(entry) for entry in difference) > ROUNDING:
+                    return True
+    return False
+
+
+def unseen_bodies(method: Any) -> str:
+    """A warning about a LagrangesMethod of several coordinates that does not name its bodies; empty for others."""
+    if len(method.q) < 2 or (method.inertial is not None and getattr(method, "_bodies", None)):
+        return ""
+    return (
+        f"{calling_place()}: the LagrangesMethod does not name its bodies, so that their velocities cannot be checked. "
+        "If one of them rolls without slip, Lagrange's equations are wrong: write it as a KanesMethod. If none does, "
+        "write LagrangesMethod(..., bodies=[...], frame=N) to have it checked."
+    )
+
+
+def refuse_rolling_lagrangian(method: Any) -> None:
+    """Raise ModelError for a LagrangesMethod with constraints, or with velocities that hide a rolling condition."""
+    advice = (
+        "Write the system as a KanesMethod, with u_dependent=[...] and velocity_constraints=[...]; or write its bodies "
+        "by robot.body or robot.link, and the rolling by robot.roll(...)."
+    )
+    for constraint in method.coneqs:
+        raise mistake(f"the LagrangesMethod has a constraint, {constraint} = 0. {advice}")
+    frame = method.inertial
+    if frame is None:
+        return
+    q = list(method.q)
+    u = [coordinate.diff(TIME) for coordinate in q]
+    what = hidden_rolling(getattr(method, "_bodies", None) or (), method.forcelist, frame, q, u, Matrix.eye(len(q)))
+    if what:
+        raise mistake(
+            f"the velocity of {what} is not the rate of a position or rotation in these coordinates: it hides a "
+            f"rolling condition, with which Lagrange's equations are wrong. {advice}"
+        )

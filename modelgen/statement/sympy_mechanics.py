@@ -8,20 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from sympy import Basic, Expr, Matrix, S, Symbol, diff, simplify, srepr, trigsimp
+from sympy.core.function import AppliedUndef
 from sympy.physics.mechanics import KanesMethod, LagrangesMethod, ReferenceFrame, System
 
 from modelgen.errors import ModelError, Place, calling_place, mistake
-from modelgen.statement.declarations import Load
+from modelgen.statement.declared import Load
 from modelgen.statement.joints import Coordinate, Speed
-from modelgen.statement.sympy_checks import TIME, Names, assigned, refuse_constraints
-from modelgen.statement.sympy_rolling import (
-    following_speeds,
+from modelgen.statement.sympy_checks import (
+    DIGITS,
+    ROUNDING,
+    TIME,
+    Names,
+    assigned,
     hidden_rolling,
-    independent_equations,
-    independent_rows,
+    random_numbers,
+    refuse_constraints,
     refuse_rolling_lagrangian,
     unseen_bodies,
 )
@@ -273,3 +278,55 @@ def _loads(
             if force != 0:
                 result.append(Load(state, force))
     return tuple(result)
+
+
+def following_speeds(method: Any) -> Matrix:
+    """A (dependent, independent) with u_dependent = A u_independent, by the velocity constraints of a KanesMethod.
+
+    Raises ModelError for constraints that are not homogeneous, and for dependent speeds that do not follow.
+    """
+    count = len(method._udep)
+    free = len(method.u) - count
+    if not count:
+        return Matrix.zeros(0, free)
+    # SymPy has no public names for k and f of the constraints k u + f = 0
+    k, f = method._k_nh, method._f_nh
+    if any(simplify(entry) != 0 for entry in f):
+        conditions = ", ".join(str(entry) for entry in k * method.u + f)
+        raise mistake(
+            f"the velocity constraints {conditions} = 0 do not vanish at rest; a model file holds constraints that "
+            "are linear in the speeds, without a part of their own."
+        )
+    own = k[:, free:]
+    if simplify(own.det()) == 0:
+        names = ", ".join(map(str, method._udep))
+        raise mistake(f"the dependent speeds {names} do not follow from the constraints; choose others.")
+    solved: Matrix = -own.inv(method="ADJ") * k[:, :free]
+    return solved.applyfunc(lambda entry: simplify(trigsimp(entry)))
+
+
+def independent_equations(method: Any, follow: Matrix, rates_of: Mapping[Any, Expr]) -> tuple[Matrix, Matrix]:
+    """M (p, p) and forcing (p, 1) of the independent speeds. With dependent speeds, SymPy's M has columns for all."""
+    free = follow.cols
+    matrix, forcing = method.mass_matrix[:free, :], method.forcing[:free, :]
+    if not follow.rows:
+        return matrix, forcing
+    speeds = Matrix(list(method.u)[:free])
+    change = follow.diff(TIME).xreplace(dict(rates_of)) * speeds
+    return matrix[:, :free] + matrix[:, free:] * follow, forcing - matrix[:, free:] * change
+
+
+def independent_rows(slopes: Matrix) -> list[int]:
+    """As many rows of a matrix (n_q, n_u) as it has columns, linearly independent at random numbers.
+
+    Rows with one entry come first, because they are the rates of coordinates.
+    """
+    numbers = random_numbers(slopes.atoms(AppliedUndef, Symbol) - {TIME}, Random(0))
+    values = slopes.xreplace(numbers).evalf(DIGITS)
+    order = sorted(range(slopes.rows), key=lambda row: sum(entry != 0 for entry in slopes[row, :]) > 1)
+    kept: list[int] = []
+    for row in order:
+        rows = Matrix([values[other, :] for other in (*kept, row)])
+        if rows.rank(iszerofunc=lambda x: abs(x) < ROUNDING) > len(kept):
+            kept.append(row)
+    return sorted(kept)

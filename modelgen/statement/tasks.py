@@ -11,7 +11,7 @@ from modelgen.errors import ModelError, mistake, suggestion
 from modelgen.metadata import NamedActionCost, Reference, Task
 from modelgen.statement.action_costs import ACTION_COSTS, ActionCost, InputCost, check_input_cost
 from modelgen.statement.checker import TIME, expression, number, positive
-from modelgen.statement.declarations import DeclaredInput, DeclaredParameter
+from modelgen.statement.declared import DeclaredInput, DeclaredParameter
 from modelgen.statement.joints import Ball, quaternion_of
 
 FASTEST = 20_000  # Hz; no controller of a robot is faster

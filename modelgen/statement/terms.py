@@ -8,16 +8,17 @@ when it contains no parameter or input with a unit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 from math import inf
 
 from sympy import Abs, Add, Expr, Float, Function, Max, Min, Mul, Pow, S, Symbol, atan2, exp, sign
 
-from modelgen.errors import abridged, mistake
+from modelgen.errors import Place, abridged, calling_place, mistake
 from modelgen.statement.checker import check_finite, check_smooth, check_symbols, expression
-from modelgen.statement.declarations import Declarations, DeclaredInput, DeclaredParameter, Internal
+from modelgen.statement.declarations import Declarations
+from modelgen.statement.declared import DeclaredInput, DeclaredParameter, Internal
 from modelgen.statement.joints import RATE_UNITS, UNITS
 from modelgen.units import BASE, Dimension, dimension, divided, multiplied, named, parse, raised
 
@@ -181,6 +182,17 @@ ALLOWED = {
 }
 
 
+@dataclass(frozen=True)
+class Varying:
+    """A coefficient that contains coordinates, which `modelgen.proof` judges on the whole domain."""
+
+    what: str
+    value: Expr
+    zero: bool  # whether it may be zero
+    most: float
+    place: Place = field(default_factory=calling_place)
+
+
 class Terms:
     """Checks the expressions of one line against the declarations of the robot.
 
@@ -191,6 +203,7 @@ class Terms:
 
     def __init__(self, declared: Declarations) -> None:
         self.declared = declared
+        self.varying: list[Varying] = []
 
     def term(self, value: object, what: str, may_contain: str, unit: Unit = None) -> Expr:
         """A finite real expression."""
@@ -233,11 +246,12 @@ class Terms:
         """An expression that is never negative, zero only if `zero` is true, and at most `most`.
 
         An expression of parameters is judged at its nominal value and at the corners of their bounds; one that
-        contains coordinates is not judged.
+        contains coordinates is added to `varying`.
         """
         term = self.term(value, what, may_contain, unit)
         nominal = self.nominal(term)
         if not nominal.is_number:
+            self.varying.append(Varying(what, term, zero, most))
             return term
         uncertain = [each for each in self.declared.parameters if each.symbol in term.free_symbols and not each.fixed]
         corners = product(*(each.bounds for each in uncertain)) if len(uncertain) <= MOST_CORNERS else ()

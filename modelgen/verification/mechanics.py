@@ -15,7 +15,7 @@ from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.equations import Definition, EquationsOfMotion, mechanism_of
 from modelgen.derivation.mechanics import link_energies
 from modelgen.derivation.numeric import numpy_evaluator
-from modelgen.statement.declarations import Energy
+from modelgen.statement.declared import Energy
 from modelgen.statement.robot import Robot
 from modelgen.verification.checks import Check, Points
 from modelgen.verification.reference import DIGITS, ExactReference, Lagrangian, exact, slope
@@ -108,8 +108,8 @@ def by_energies(robot: Robot) -> EquationsOfMotion | None:
     kinetic, potential = (term.xreplace(known) for term in terms)
     without_links = copy(robot)
     without_links.links = []
-    without_links.kinetic = [*robot.kinetic, Energy(kinetic, robot.place)]
-    without_links.potential = [*robot.potential, Energy(potential, robot.place)]
+    without_links.kinetic = [*robot.kinetic, Energy(kinetic, place=robot.place)]
+    without_links.potential = [*robot.potential, Energy(potential, place=robot.place)]
     return equations_of_motion(without_links)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 MOST_JOBS = 1024  # processes at once
 
-__all__ = ["FAILED", "INTERRUPTED", "MOST_JOBS", "USAGE", "PlantOptions", "announce", "say", "show_failures"]
+__all__ = ["FAILED", "INTERRUPTED", "USAGE"]  # of every program
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,34 @@ class PlantOptions:
     chooses its V from other starts."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default the one of the training."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManyTrainings:
+    """How many trainings run, and where."""
+
+    jobs: Annotated[int, Range(1, MOST_JOBS)] = field(default_factory=lambda: os.cpu_count() or 1)
+    """Simultaneous trainings on this machine. They share the cores."""
+    cluster: Annotated[str | None, arg(metavar="ADDRESS")] = None
+    """Address of a Dask scheduler, such as tcp://10.0.0.1:8786: its workers train, one thread each. They must see the
+    folder of the runs."""
+    preview: Annotated[float, Range(0.0, 86_400.0)] = 20.0
+    """Seconds of a search for a motion to the target of every robot before the trainings, as in `solver train`."""
+    unheld_target: bool = False
+    """Train for targets that no input within the limits holds."""
+    generated: Annotated[str | None, arg(metavar="DIR")] = None
+    """Folder of artifacts. By default ./generated, then the one shipped with the package."""
+
+    @property
+    def threads(self) -> int:
+        """Threads of a training."""
+        return 1 if self.cluster else max(1, (os.cpu_count() or 1) // max(1, self.jobs))
+
+    @property
+    def ways(self) -> dict[str, Any]:
+        """How `solver.lab.reproduction.runs.run_plan` trains."""
+        names = ("jobs", "cluster", "preview", "unheld_target")
+        return {"announce": say, **{name: getattr(self, name) for name in names}}
 
 
 def say(text: str) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from modelgen.commandline import decimal
 from solver.errors import SolverError
 from solver.evaluation.statistics import ParameterRange
-from solver.problem.parameters import Change, Relative
-from solver.runs.kinds import TOLD
+from solver.problem.parameters import TOLD, Change, Relative
 
 
 def read_changes(words: Sequence[str]) -> dict[str, Change]:

@@ -30,13 +30,13 @@ class Options:
 
 def run(options: Options) -> int:
     """Check and print."""
+    from solver.proof import within
     from solver.proof.checker import check
 
     results = check(options.proof, options.all, options.seed, options.generated)
     for result in results:
-        what = "nominal" if result.spread == 0 else f"+-{100 * result.spread:g} %"
         answer = "NOT SHOWN: a cell does not keep the claim" if result.wrong else "holds"
-        print(f"{what:<12}{answer} ({result.checked} of {result.cells} cells, {result.seconds:.1f} s)")
+        print(f"{within(result.spread):<12}{answer} ({result.checked} of {result.cells} cells, {result.seconds:.1f} s)")
         if boxes := result.entering:
             answer = "enters the set" if boxes.holds else "does NOT surely enter the set: a box is not shown"
             print(

@@ -26,9 +26,11 @@ class Options:
     run: Annotated[Path, Positional]
     """Run folder of a training, or a policy of `solver policies`."""
     spread: Annotated[float, Range(0.0, 0.5)] = 0.05
-    """Share by which every parameter may differ from its nominal value, all at the same time."""
+    """Share by which parameters may differ from their nominal values, all at the same time."""
+    parameters: Annotated[tuple[str, ...], arg(metavar="NAME ...")] = ()
+    """Parameters that may differ. By default all."""
     seconds: Annotated[float, Range(0.1, 86400.0)] = 60.0
-    """Processor time for one set. About twelve sets of different sizes are tried."""
+    """Processor time for one set, whose size is chosen so that it should do."""
     input_error: Annotated[float, Range(0.0, 0.1)] = 1e-5
     """Bound of the error of the computed input, as a share of its range. It stands for rounding in float32."""
     reach: Annotated[float, Range(0.0, 86400.0)] = 0.0
@@ -46,6 +48,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Prove and print."""
+    from solver.proof import within
     from solver.proof.basin import prove_basin
 
     require_writable({"--out": options.out}, error=SolverError)
@@ -57,6 +60,7 @@ def run(options: Options) -> int:
         options.generated,
         options.reach,
         options.resume,
+        options.parameters,
     )
     if options.out:
         proof.write(options.out)
@@ -66,8 +70,8 @@ def run(options: Options) -> int:
     print(f"{proof.label}, {proof.robot}, basin around the target")
     print(f"{'nominal':<12}{_text(proof.nominal, proof.state_names, proof.period)}")
     wrong = proof.reason or _text(proof.wrong, proof.state_names, proof.period)
-    print(f"{f'+-{100 * proof.spread:g} %':<12}{wrong}")
-    for name, reach in zip(("nominal", f"+-{100 * proof.spread:g} %"), proof.reached, strict=True):
+    print(f"{within(proof.spread):<12}{wrong}")
+    for name, reach in zip(("nominal", within(proof.spread)), proof.reached, strict=True):
         if reach is not None:
             print(
                 f"{name:<12}from {100 * reach.share:.3g} % of the states within the limits, every trajectory enters "

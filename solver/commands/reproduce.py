@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
 from modelgen.files import require_writable
-from solver.commands import MOST_JOBS, say, show_failures
+from solver.commands import ManyTrainings, say, show_failures
 from solver.errors import SolverError
 from solver.lab.reproduction.experiments import BudgetName, Choice, Plan, Requested, make_plan, require_extras
 from solver.streams import SEEDS
@@ -24,7 +23,7 @@ OF_ALL = ("resume", "dry_run", "unchanged")  # options of `all` only
 
 
 @dataclass(frozen=True)
-class Options:
+class Options(ManyTrainings):
     """Trains the missing runs, each in its own process, and compares the result with the numbers of the paper. Called
     again after Ctrl-C, it continues the unfinished runs."""
 
@@ -43,10 +42,6 @@ class Options:
     matter. By default all."""
     baseline_steps: Annotated[int | None, Range(1, 10**9)] = None
     """Actions of the training of a baseline. By default as the algorithm needs."""
-    jobs: Annotated[int, Range(1, MOST_JOBS)] = field(default_factory=lambda: os.cpu_count() or 1)
-    """Simultaneous trainings on this machine. They share the cores."""
-    cluster: Annotated[str | None, arg(metavar="ADDRESS")] = None
-    """Address of a Dask scheduler whose workers train, as in `solver sweep`."""
     resume: bool = False
     """With `all`: keep the rows whose artifact, settings and code are those of today."""
     dry_run: bool = False
@@ -63,12 +58,6 @@ class Options:
     """Parent of the run folders. Finished runs with equal settings are used again."""
     out: Annotated[Path, arg(metavar="DIR")] = Path("docs/results")
     """Folder of the text and the figures."""
-    preview: Annotated[float, Range(0.0, 86_400.0)] = 20.0
-    """Seconds of a search for a motion to the target of every robot before the trainings, as in `solver train`."""
-    unheld_target: bool = False
-    """Train for targets that no input within the limits holds."""
-    generated: Annotated[str | None, arg(metavar="DIR")] = None
-    """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
     def command(self) -> str:
         """The words that say what is computed: not where files lie, nor what is trained already, nor how."""
@@ -85,9 +74,8 @@ class Options:
 
 def run(options: Options) -> int:
     """Train, report, print the paths. The exit code is 1 where a training failed."""
-    threads = 1 if options.cluster else max(1, (os.cpu_count() or 1) // max(1, options.jobs))
     if options.experiment == "all":
-        return make_all(options, Choice(generated=options.generated, threads=threads))
+        return make_all(options, Choice(generated=options.generated, threads=options.threads))
     for flag in OF_ALL:
         if getattr(options, flag):
             raise SolverError(f"--{flag.replace('_', '-')} is an option of `solver reproduce all`; leave it out")
@@ -97,7 +85,7 @@ def run(options: Options) -> int:
         methods=tuple(options.methods),
         baseline_steps=options.baseline_steps,
         generated=options.generated,
-        threads=threads,
+        threads=options.threads,
     )
     return carry_out(options, choice)
 
@@ -120,7 +108,7 @@ def make_all(options: Options, choice: Choice, plans: Sequence[Plan] | None = No
         return 0
     for plan in every.plans:
         require_extras(plan)
-    train = partial(run_plan, parent=options.runs / code_hash(), **_ways(options))
+    train = partial(run_plan, parent=options.runs / code_hash(), **options.ways)
     made = every.make(train, options.command(), say, not options.resume)
     print(f"{sum(runs.trained for runs in made)} trained    {every.file}")
     return show_failures(failures(made))
@@ -138,14 +126,8 @@ def carry_out(options: Options, choice: Choice) -> int:
     plan = make_plan(options.experiment, options.budget, choice)
     require_extras(plan)
     ready = shipped_runs(plan.trainings) if options.shipped else {}
-    train = partial(run_plan, parent=options.runs, train=not options.report_only, ready=ready, **_ways(options))
+    train = partial(run_plan, parent=options.runs, train=not options.report_only, ready=ready, **options.ways)
     runs, paths = reproduce(plan, train, options.out, options.command(), say)
     print(f"{runs.trained} trained, {len(set(runs.folders.values())) - runs.trained} reused")
     print(*paths, sep="\n")
     return show_failures(runs.failures)
-
-
-def _ways(options: Options) -> Mapping[str, Any]:
-    """How `run_plan` trains."""
-    names = ("jobs", "cluster", "preview", "unheld_target")
-    return {"announce": say, **{name: getattr(options, name) for name in names}}

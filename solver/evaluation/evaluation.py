@@ -26,10 +26,8 @@ from solver.plants.outcome import (
     settling_periods,
     summary,
 )
-from solver.problem.given import is_number, names_in
-from solver.problem.parameters import Change, changed_parameters, left_all_bounds
+from solver.problem.parameters import Change, changed_parameters, expanded, is_number, left_all_bounds, names_in
 from solver.problem.problem import Problem
-from solver.runs.kinds import expanded
 from solver.streams import EVALUATION_SEED, require_seed
 
 LISTS = ("harsh", "told", "told_estimates", "estimate", "drawn")

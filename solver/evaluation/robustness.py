@@ -41,7 +41,7 @@ from solver.problem.parameters import left_all_bounds
 from solver.problem.problem import Problem
 from solver.runs.kinds import description_of, names_to_estimate
 from solver.runs.shipped import run_folder
-from solver.streams import serial_torch
+from solver.streams import EVALUATION_SEED, serial_torch
 
 Array = NDArray[Any]
 AT_ONCE = 1024  # rollouts in one job
@@ -63,7 +63,7 @@ class Trial:
     plant: PlantName = "nominal"
     effects: tuple[str, ...] = ()
     episodes: int = 100
-    seed: int = 0
+    seed: int = EVALUATION_SEED
     reaction_periods: float | None = None  # see `load_rollout_policy`
     observer: bool = False  # see `solver.evaluation.evaluation.evaluate`
     estimate: tuple[str, ...] = ()  # likewise

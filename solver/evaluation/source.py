@@ -15,8 +15,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.outcome import Controller
 from solver.policy import Policy
-from solver.problem.given import at_references
-from solver.problem.parameters import Change
+from solver.problem.parameters import Change, at_references
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
@@ -120,7 +119,7 @@ def _function(subject: Any, robot: str | CompiledRobot | None, generated: str | 
 
 def _agent(subject: Any, robot: str | CompiledRobot | None, generated: str | None) -> Make:
     """An agent of Stable-Baselines3, called with the observations of its environment in every control period."""
-    from solver.gym.environment import features
+    from solver.plants.episodes import features
 
     environment = _environment(subject)
     if robot is None and environment is not None:

@@ -90,7 +90,7 @@ def emit_observer(problem: Problem, estimate: Sequence[str] = ()) -> dict[str, s
         raise SolverError(
             f"--estimate {robot.parameter_names[observer.leaning[0]]}: no input balances it at the target, so that the "
             "robot must rest in another pose, and the observer in C has none. Leave it out, or use "
-            "solver.policy.load_controller"
+            "solver.load_controller"
         )
     others = [i for i in range(parameters) if i not in estimated]
     lower, upper = problem.theta_bounds[estimated].T.tolist() if estimated else ([], [])

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from modelgen.arrays import robust_steps
 from modelgen.style import CSS
 from solver.errors import SolverError
 from solver.export.js_export import as_json, numbers
@@ -105,7 +106,7 @@ def _rules(problem: Problem) -> dict[str, object]:
         "rate": rate.tolist(),
         "settled": 1 + settling_periods(problem),
         # Integration steps in a control period, at nominal parameters and at others within their bounds.
-        "steps": [problem.substeps, max(problem.substeps, robot.metadata.robust_steps(robot.dynamics))],
+        "steps": [problem.substeps, max(problem.substeps, robust_steps(robot.metadata, robot.dynamics))],
         "uniform": UNIFORM,
         "uneven": problem.robot.metadata.uneven,
         "unwrapped": problem.unwrapped_costs,

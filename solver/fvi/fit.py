@@ -21,10 +21,9 @@ from solver.parallel import Replayed, SideBySide, run_side_by_side
 from solver.plants.outcome import sample_starts
 from solver.problem.problem import Problem
 from solver.streams import EVALUATION_SEED, Purpose
+from solver.value.fitting import LossGradient, Optimiser, Samples
 from solver.value.frozen import FrozenValue
-from solver.value.loss import LossGradient, Samples
 from solver.value.network import Ensemble, Factor
-from solver.value.optimiser import Optimiser
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from solver.game.adversaries import Adversary
-from solver.game.closed_form import ClosedFormPolicy
+from solver.game.game import ClosedFormPolicy
 from solver.game.policies import CLOSED_FORM, Hold
 from solver.problem.problem import Problem
 from solver.streams import Purpose, stream

@@ -15,8 +15,7 @@ from torch import Tensor
 
 from solver.fvi.step import Lookahead
 from solver.game.adversaries import Modulation
-from solver.game.closed_form import ClosedFormPolicy
-from solver.game.game import Game
+from solver.game.game import ClosedFormPolicy, Game
 from solver.parallel import Replayed
 from solver.value.frozen import FrozenValue, ValueFunction
 

@@ -331,11 +331,6 @@ class Modulation:
         self.kind, self.seconds, self.generator = kind, seconds, generator
         self.walks: dict[str, Tensor] = {}
 
-    def restart(self) -> None:
-        """Start another rollout with the same number of states."""
-        for walk in self.walks.values():
-            walk.zero_()
-
     def radius(self, adversary: Adversary, shape: torch.Size) -> Tensor | float:
         """Radius at this step: (N, 1), or one number for all samples. shape: (N, d) of the adversary's variable."""
         in_time, name, alpha = adversary.radius_in_time, adversary.name, adversary.alpha

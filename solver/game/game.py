@@ -3,6 +3,9 @@
 z is the gradient of the Hamiltonian dV/dx . (a + B u) in an adversary's variable xi. The adversary plays the point of
 its admissible set that minimises z . xi (Theorems 1-4). The policy and the adversaries move simultaneously, and their
 moves are held for one value step.
+
+The policy of continuous time has a closed form. `solver.game.policies` has its form for an input under a zero-order
+hold, which the robots of the gallery use.
 """
 
 from __future__ import annotations
@@ -10,17 +13,63 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from modelgen.metadata import CORNERS
+from modelgen.arrays import CORNERS
 from solver.game.adversaries import Adversary, Disturbed, Hamiltonian, Modulation
-from solver.game.closed_form import ClosedFormPolicy
-from solver.problem.integrator import integrate_period
+from solver.problem.action_cost import TensorActionCost
+from solver.problem.integrator import integrate_period, steps_for
 from solver.problem.problem import Problem
 
 ABSORBED = 0.1  # of the horizon: clipping a state by its whole limit costs as much as this time at the limit
+
+
+class Response(NamedTuple):
+    """Input of a policy at N states, and its cost."""
+
+    u: Tensor  # (N, m) input
+    cost: Tensor  # (N,) action cost g_c(u)
+    w: Tensor  # (N, m) B^T dV/dx at the states
+
+
+class ClosedFormPolicy:
+    """Policy of continuous time, u = grad g~(B(x)^T dV/dx), which maximises dV/dx . (a + B u) - g_c(u) (eq. 10)."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    def respond(self, x: Tensor, costate: Tensor) -> Response:
+        """Input at the rows x (N, n + k) for the costate dV/dx (N, n), its cost, and w."""
+        control_matrix = self._control_matrix(x)
+        w = torch.einsum("bnm,bn->bm", control_matrix, costate)
+        cost = self.problem.cost_at(x)
+        argument = self._argument(x, control_matrix, w, cost)
+        return Response(cost.policy(argument), cost.cost_of_policy(argument), w)
+
+    def argument(self, x: Tensor, costate: Tensor) -> Tensor:
+        """Argument (N, m) of grad g~ in the policy, at the rows x (N, n + k) for the costate dV/dx (N, n)."""
+        control_matrix = self._control_matrix(x)
+        w = torch.einsum("bnm,bn->bm", control_matrix, costate)
+        return self._argument(x, control_matrix, w, self.problem.cost_at(x))
+
+    def equation(self, x: Tensor, costate: Tensor) -> tuple[Tensor, Tensor | None]:
+        """w = B^T dV/dx (N, m), and P (N, m, m) of the equation y = w - P (grad g~(y) - u0) that the argument y solves.
+
+        P is None if y is w.
+        """
+        return torch.einsum("bnm,bn->bm", self._control_matrix(x), costate), None
+
+    def _control_matrix(self, x: Tensor) -> Tensor:
+        """B (N, n, m) at the rows x (N, n + k)."""
+        matrix: Tensor = self.problem.robot.affine_dynamics(*self.problem.split(x))[1]
+        return matrix
+
+    def _argument(self, _x: Tensor, _control_matrix: Tensor, w: Tensor, _cost: TensorActionCost) -> Tensor:
+        """Argument (N, m) of grad g~ in the policy, from w = B^T dV/dx (N, m) and B (N, n, m) at the rows x."""
+        return w
 
 
 @dataclass(frozen=True)
@@ -51,7 +100,7 @@ class Game:
         self.adversaries = tuple(adversaries)
         constant = (adversary for adversary in adversaries if adversary.radius_in_time == "constant")
         self._constant_sets = {one.name: one.admissible_set(self.problem, one.alpha) for one in constant}
-        self.steps = self.problem.steps_for(self._extremes())  # integration steps in a control period
+        self.steps = steps_for(self.problem, self._extremes())  # integration steps in a control period
 
     def _extremes(self) -> Tensor | None:
         """Parameters (K, p) on the boundary of what the adversaries may choose; None if they leave them as they are."""

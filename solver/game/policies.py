@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from solver.errors import SolverError
-from solver.game.closed_form import ClosedFormPolicy, Response
+from solver.game.game import ClosedFormPolicy, Response
 from solver.problem.action_cost import TensorActionCost
 from solver.problem.problem import Problem
 from solver.value.frozen import ValueFunction

@@ -7,7 +7,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from solver.errors import SolverError
-from solver.gym.environment import INFORMATION, Array, EnvironmentOptions, RobotVectorEnv
+from solver.gym.environment import EnvironmentOptions, RobotVectorEnv
+from solver.plants.episodes import INFORMATION, Array
 
 try:
     from stable_baselines3.common.vec_env import VecEnv

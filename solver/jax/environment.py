@@ -16,8 +16,10 @@ from torch import Tensor
 
 from modelgen.metadata import Rotation
 from solver.errors import SolverError
+from solver.plants.episodes import Observation, episode_actions, require_observation
 from solver.problem.geometry import angles_within, matrix_entries, product_entries
-from solver.problem.given import GivenRanges, Observation, episode_actions, require_observation, resolve
+from solver.problem.integrator import steps_within
+from solver.problem.parameters import GivenRanges, resolve
 from solver.problem.problem import UNIFORM, Problem, StartDistribution
 from solver.problem.robots import load_robot
 from solver.value.family import TURN
@@ -45,7 +47,7 @@ class Step(NamedTuple):
 class Environment:
     """Episodes of a robot. `reset` and `step` may be transformed by `jit`, `vmap`, `grad` and `lax.scan`.
 
-    robot: its name. start, randomize, seconds, hold: as `solver.gym.environment.Episodes` has them. observation:
+    robot: its name. start, randomize, seconds, hold: as `solver.plants.episodes.Episodes` has them. observation:
     `features`, in which a continuous angle becomes its cosine and sine, a quaternion its rotation matrix, and every
     other state is divided by its limit, or `state` in SI units. dtype: float32, or float64 in a program that has JAX in
     64 bits. generated: folder of artifacts. given: parameters that every episode draws from their ranges, with the
@@ -86,7 +88,7 @@ class Environment:
         self._wraps, self._bound = wraps, np.where(unbounded, np.inf, [s.limit for s in self.robot.metadata.states])
         self._unwrapped = np.isin(np.arange(len(wraps)), problem.unwrapped_costs)
         spread = self.randomize > 0.0
-        self._steps = problem.steps_within(*problem.around(self.randomize)) if spread else problem.substeps
+        self._steps = steps_within(problem, *problem.around(self.randomize)) if spread else problem.substeps
         self._seconds = problem.control_step / self._steps
         self._context, self._held = problem.context, problem.moving_trim
         told = np.zeros(0, int) if problem.context is None else problem.context.columns.numpy()

@@ -16,13 +16,13 @@ import numpy as np
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Tangent
+from modelgen.tangent import Tangent
 from solver.errors import SolverError
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, solved
 from solver.jax.environment import apart_from, normalised
 from solver.problem.geometry import ENTRIES, matrix_entries
+from solver.problem.parameters import require_told_names
 from solver.problem.problem import farthest
-from solver.runs.kinds import require_told_names
 from solver.training.solution import Solution
 from solver.value.family import REACH, TURN
 from solver.value.network import DIAGONAL_FLOOR, Ensemble

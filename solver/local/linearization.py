@@ -21,7 +21,8 @@ from modelgen import linear
 from modelgen.arrays import Array
 from modelgen.linear import weights
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Metadata, Tangent
+from modelgen.metadata import Metadata
+from modelgen.tangent import Tangent
 
 GROWING = 1e-3  # 1/s: a motion that grows faster is unstable
 
@@ -30,7 +31,7 @@ GROWING = 1e-3  # 1/s: a motion that grows faster is unstable
 class Linearization:
     """edot = drift + A e + B (u - trim) near the target under the trim, in SI units and double precision.
 
-    e (nt,) is the error of `modelgen.metadata`: x - target, and three numbers for a rotation.
+    e (nt,) is the error of `modelgen.tangent`: x - target, and three numbers for a rotation.
     """
 
     robot: CompiledRobot  # with double-precision kernels on the CPU

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from solver.problem.integrator import integrate_period
+from solver.problem.integrator import integrate_period, steps_estimating
 from solver.problem.problem import Problem
 
 COUNTS_PER_TURN = 2048  # of a usual encoder of an angle: 512 lines in quadrature
@@ -117,7 +117,7 @@ class Observer:
     def __init__(self, problem: Problem, sensing: Sensing, estimated: Sequence[int] = ()) -> None:
         """estimated: indices of the e parameters that are estimated."""
         self.problem, self.delay, self.estimated = copy(problem), sensing.delay, list(estimated)
-        self.problem.substeps = problem.steps_estimating(estimated)
+        self.problem.substeps = steps_estimating(problem, estimated)
         self.positions, self.entries = problem.robot.metadata.pose, sensing.entries
         self.internal = slice(problem.robot.metadata.velocities.stop, None)  # entries of x that hold z
         self.measured = sensing.deviation.double() ** 2  # (k,)

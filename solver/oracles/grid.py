@@ -19,8 +19,7 @@ from torch.nn.functional import grid_sample
 
 from solver.errors import SolverError
 from solver.game.adversaries import Modulation
-from solver.game.closed_form import ClosedFormPolicy
-from solver.game.game import Game
+from solver.game.game import ClosedFormPolicy, Game
 
 GHOSTS = 3  # nodes beyond the edge that a WENO difference needs
 BOTH = torch.ones(2, dtype=torch.float64)  # a product with it takes a fifteenth of the time of `sum(1)`

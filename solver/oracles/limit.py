@@ -19,8 +19,7 @@ from solver.oracles.search import search
 from solver.oracles.trajectory import FirstMotion, PlannedMotion, design
 from solver.plants.outcome import Controller, Rollouts, decimals, rollouts, succeeded, without_input
 from solver.plants.plant import Nominal
-from solver.problem.given import at_references
-from solver.problem.parameters import Change, changed_parameters
+from solver.problem.parameters import Change, at_references, changed_parameters
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs.kinds import kind_in, load_rollout_policy, told_and_untold

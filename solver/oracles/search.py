@@ -11,7 +11,8 @@ import numpy as np
 
 from modelgen.arrays import Array
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Rotation, kinematics
+from modelgen.metadata import Rotation
+from modelgen.tangent import kinematics
 from solver.errors import SolverError
 from solver.oracles.trajectory import FirstMotion, NonlinearProgram, PlannedMotion
 

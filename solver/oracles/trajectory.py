@@ -23,9 +23,10 @@ import casadi
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from modelgen.arrays import MOST_STEPS, Array
+from modelgen.arrays import MOST_STEPS, Array, least_steps
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Metadata, Rotation, Tangent
+from modelgen.metadata import Metadata, Rotation
+from modelgen.tangent import Tangent
 from solver.errors import SolverError
 from solver.problem.problem import UNIFORM
 
@@ -190,7 +191,7 @@ class NonlinearProgram:
         """Number of integration steps in a hold, and `_step` with this number."""
         own, least = robot.declared_parameters, 0
         if not np.array_equal(theta, own):  # than those for which `modelgen build` chose the steps
-            least, _ = self.metadata.least_steps(lambda x, u: np.asarray(robot.dynamics(x, u, theta)))
+            least, _ = least_steps(self.metadata, lambda x, u: np.asarray(robot.dynamics(x, u, theta)))
             least = least or MOST_STEPS
         exact = max(self.task.integration_steps, least) * self.hold
         reference = self._step(robot, theta, exact)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 
@@ -12,11 +12,11 @@ from torch import Tensor
 
 from modelgen.commandline import decimal
 from modelgen.errors import suggestion
-from modelgen.metadata import Tangent
+from modelgen.tangent import Tangent
 from solver.errors import SolverError
 from solver.observer.observer import Sensing, make_sensing, usual_counts
 from solver.plants.plant import Seeds, Simulation
-from solver.problem.integrator import integrate_period
+from solver.problem.integrator import integrate_period, steps_for
 from solver.problem.problem import Problem
 
 CROSSING = 4e-3  # s, time of the unloaded drive across its gap at full input: 0.5 degrees at 1100 rad/s^2
@@ -246,7 +246,7 @@ class Harsh:
         metadata = problem.robot.metadata
         task = metadata.task
         #: Integration steps in a control period with friction or backlash: at least those of the simulation rate.
-        self.smooth_steps = problem.steps_for(theta)  # without them
+        self.smooth_steps = steps_for(problem, theta)  # without them
         self.steps = max(self.smooth_steps, task.simulation_rate // task.control_rate)
         across = [
             f"{entry.name} of {problem.robot.name} does not drive exactly one coordinate"
@@ -313,39 +313,30 @@ class _HarshSimulation:
 
     def step(self, u: Tensor) -> Tensor:
         """Integral (N,) of the state cost over one control period, simulated with the policy's input u (N, m)."""
-        drive = self._drive_input(u)
-        if self.backlash is None and not self.level.stiction:
-            self.x, cost = integrate_period(
-                self.problem, self.x, drive, self.plant.theta, steps=self.plant.smooth_steps
-            )
-        else:
-            self.x, cost = integrate_period(
-                self.problem, self.x, partial(self._acting, drive), self.plant.theta, steps=self.plant.steps
-            )
+        plant, drive, steps = self.plant, self._drive_input(u), self.plant.smooth_steps
+        acting: Tensor | Callable[[Tensor], Tensor] = drive
+        if self.backlash is not None or self.level.stiction:
+            acting, steps = partial(self._acting, drive), plant.steps
+        self.x, cost = integrate_period(self.problem, self.x, acting, plant.theta, steps=steps)
         self.measured = self.x if self.sensors is None else self.sensors.read(self.x)
         return cost
 
     def _acting(self, drive: Tensor, x: Tensor) -> Tensor:
         """Input (N, m) that acts on the robot at x (N, n) in one integration step, from the drive's input (N, m)."""
-        acting = drive
+        seconds, acting = self.problem.control_step / self.plant.steps, drive
         if self.backlash is not None:
-            acting = self.backlash.transmitted(drive, self.problem.control_step / self.plant.steps)
-        if self.level.stiction:
-            level, rates = self.level.stiction, self.plant.rates
-            acting = acting + dry_friction(
-                self.problem, rates, level, x, acting, self.plant.theta, self.problem.control_step / self.plant.steps
-            )
+            acting = self.backlash.transmitted(drive, seconds)
+        if level := self.level.stiction:
+            plant = self.plant
+            acting = acting + dry_friction(self.problem, plant.rates, level, x, acting, plant.theta, seconds)
         return acting
 
     def _drive_input(self, u: Tensor) -> Tensor:
         """Input of the drive (N, m): the policy's input, delayed and saturated."""
+        problem = self.problem
         self.waiting.append(u)
         u = self.waiting.pop(0)
         if self.level.saturation:
-            left, lower, upper = (
-                1.0 - SATURATION * self.level.saturation,
-                self.problem.lower_input,
-                self.problem.upper_input,
-            )
+            left, lower, upper = 1.0 - SATURATION * self.level.saturation, problem.lower_input, problem.upper_input
             u = torch.clamp(u, torch.maximum(lower, left * lower), torch.minimum(upper, left * upper))
         return u

@@ -13,7 +13,7 @@ from torch import Tensor
 from solver.errors import SolverError
 from solver.game.policies import CLOSED_FORM, Hold
 from solver.observer.observability import UnknownDelay, make_observer
-from solver.observer.observer import Observer, rest_apart
+from solver.observer.observer import Observer, Sensing, rest_apart
 from solver.parallel import Replayed
 from solver.plants.plant import Nominal, Plant
 from solver.problem.geometry import conjugate, product
@@ -209,20 +209,12 @@ def rollouts(
     The state reward is computed from the true states. The action reward is computed from the inputs of the controller,
     even if the plant delays or limits them.
     """
-    task = problem.robot.metadata.task
-    rows, (x, theta) = x, problem.split(x)
-    told = rows
+    rows = told = x
+    x, theta = problem.split(rows)
     plant = plant or Nominal(problem, theta)
-    simulation = plant.begin(x)
-    sensing = plant.sensing
-    observer, entries = None, sensing.entries
-    if observed:
-        observer = make_observer(problem, sensing, longest_delay, estimate)
-        if theta is not None:
-            known = theta.clone()
-            known[:, observer.estimated] = problem.theta[observer.estimated]
-            observer.know(known)
-    steps = round((seconds or problem.horizon) * task.control_rate)
+    simulation, sensing = plant.begin(x), plant.sensing
+    observer = _observer(problem, sensing, theta, longest_delay, estimate) if observed else None
+    steps = round((seconds or problem.horizon) * problem.robot.metadata.task.control_rate)
     if jumps is not None:
         steps = (len(jumps.contexts) + 1) * jumps.periods
     states, inputs = [rows], []
@@ -233,7 +225,7 @@ def rollouts(
                 rows = torch.cat([rows[:, : x.shape[1]], jumps.contexts[period // jumps.periods - 1]], 1)
                 told = _jumped(problem, rows, plant, observer)
             measured = simulation.measured
-            seen = measured if observer is None else observer.estimate(measured[:, :entries])
+            seen = measured if observer is None else observer.estimate(measured[:, : sensing.entries])
             if observer is not None and observer.parameters is not None:
                 told, seen = problem.told(seen, observer.parameters), observer.upright(seen)
             u, cost = act(problem.join(seen, told))
@@ -247,8 +239,7 @@ def rollouts(
             states.append(problem.join(simulation.x, told))
             inputs.append(u)
     x = torch.stack(states)
-    true = x[..., : len(problem.target)]
-    at_limit = problem.at_limit(true[1:]).any(0)
+    at_limit = problem.at_limit(x[1:, :, : len(problem.target)]).any(0)
     parts = [x] if jumps is None else torch.split(x[1:], jumps.periods)
     success = torch.stack([succeeded(problem, part, plant.theta if leaning else None) for part in parts]).all(0)
     result = Rollouts(state_reward, action_reward, success, at_limit, x, torch.stack(inputs))
@@ -257,6 +248,18 @@ def rollouts(
     names, theta = problem.robot.parameter_names, observer.parameters
     estimates = {names[i]: theta[:, i] for i in observer.estimated} if theta is not None else {}
     return replace(result, estimates=estimates, innovation=innovation)
+
+
+def _observer(
+    problem: Problem, sensing: Sensing, theta: Tensor | None, longest_delay: int | None, estimate: Sequence[str]
+) -> Observer | UnknownDelay:
+    """Observer of robots with the parameters theta (N, p), of which it knows all but those that it estimates."""
+    observer = make_observer(problem, sensing, longest_delay, estimate)
+    if theta is not None:
+        known = theta.clone()
+        known[:, observer.estimated] = problem.theta[observer.estimated]
+        observer.know(known)
+    return observer
 
 
 SMALLEST_FALL = 1e-4  # of a term of a series to the next one
@@ -279,10 +282,11 @@ def until_rest(problem: Problem, act: Controller, rows: Tensor, theta: Tensor | 
     rested = torch.zeros(len(rows), dtype=torch.long, device=rows.device)  # parts
     at_limit = torch.zeros_like(rows[:, : len(problem.target)], dtype=torch.bool)
     active, done = torch.arange(len(rows), device=rows.device), 0
+    steps = Nominal(problem, theta).steps
     while len(active) and done < periods:
         length = part + (periods % part if done == 0 else 0)
         of_active = None if theta is None else theta.expand(len(rows), -1)[active]
-        plant = Nominal(problem, of_active)
+        plant = Nominal(problem, of_active, steps)
         run = rollouts(problem, act, end[active], plant, seconds=length / rate, leaning=False)
         reward = torch.stack([run.state_reward, run.action_reward], 1)
         paid[active] += reward

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol
 
 from torch import Tensor
 
 from solver.observer.observer import Sensing, make_sensing
 from solver.parallel import Replayed
-from solver.problem.integrator import integrate_period
+from solver.problem.integrator import integrate_period, steps_for
 from solver.problem.problem import Problem
 
 Seeds = int | Sequence[int]  # of a plant's noise: one for all rollouts, or one for each independent of the others
@@ -100,6 +100,12 @@ class Nominal:
 
     problem: Problem
     theta: Tensor | None = None
+    least: int | None = None  # integration steps in a control period, by default those that the parameters need
+
+    @cached_property
+    def steps(self) -> int:
+        """Integration steps in a control period."""
+        return steps_for(self.problem, self.theta) if self.least is None else self.least
 
     @property
     def sensing(self) -> Sensing:
@@ -114,9 +120,7 @@ class Nominal:
 class _NominalSimulation:
     def __init__(self, plant: Nominal, x: Tensor) -> None:
         self.x, self.measured = x, x
-        self.period = Replayed(
-            partial(integrate_period, plant.problem, theta=plant.theta, steps=plant.problem.steps_for(plant.theta))
-        )
+        self.period = Replayed(partial(integrate_period, plant.problem, theta=plant.theta, steps=plant.steps))
 
     def step(self, u: Tensor) -> Tensor:
         self.x, cost = self.period(self.x, u)

@@ -1,6 +1,6 @@
 """Errors of states in the tangent space, and rotations among the states, on tensors.
 
-It is `modelgen.metadata` for N states and their gradients. A rotation is a unit quaternion (w, x, y, z) among the
+It is `modelgen.tangent` for N states and their gradients. A rotation is a unit quaternion (w, x, y, z) among the
 states; its error is e = 2 sign(w) (x, y, z) of conj(q*) q.
 """
 

@@ -1,4 +1,5 @@
-"""Integration schemes: one step of xdot = f(x) and of the cost along it, and a control period of such steps.
+"""Integration schemes: one step of xdot = f(x) and of the cost along it, how many steps a control period needs, and a
+control period of such steps.
 
 To add a scheme, write a subclass of `Scheme` in this file, its name in `SchemeName` and a line in SCHEMES.
 
@@ -8,15 +9,14 @@ Value targets, rollouts, plants, the observer and the Gymnasium environment all 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
-from modelgen.arrays import MOST_STEPS, Array
+from modelgen.arrays import CORNERS, MOST_STEPS, SAMPLES, Array, least_steps
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import CORNERS, SAMPLES
 from solver.errors import SolverError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _sufficient(robot: CompiledRobot, theta: Tensor) -> int:
         xdot: Array = robot.dynamics(theta.new_tensor(x), theta.new_tensor(u), theta).cpu().double().numpy()
         return xdot
 
-    steps, worst = robot.metadata.least_steps(dynamics, samples)
+    steps, worst = least_steps(robot.metadata, dynamics, samples)
     if steps:
         return steps
     raise SolverError(
@@ -117,6 +117,40 @@ class Euler(Scheme):
 SCHEMES: dict[SchemeName, Scheme] = {"rk4": RungeKutta(), "euler": Euler()}
 
 SchemeName = Literal["rk4", "euler"]
+
+
+def nominal_steps(problem: Problem) -> int:
+    """Integration steps that suffice for the nominal parameters and for all that the policy may be told."""
+    if (context := problem.context) is not None:
+        return problem.scheme.steps(problem.robot, context.replaced(problem.theta, context.corners()))
+    declared = problem.theta.new_tensor(problem.robot.declared_parameters)
+    return problem.scheme.steps(problem.robot, None if torch.equal(problem.theta, declared) else problem.theta)
+
+
+def steps_for(problem: Problem, theta: Tensor | None) -> int:
+    """Integration steps in a control period that suffice for the parameters theta (p,), or for each of (K, p).
+
+    Raises SolverError if no number suffices.
+    """
+    if theta is None or torch.equal(theta, problem.theta.expand_as(theta)):
+        return problem.substeps
+    if problem.context is not None and problem.context.has(theta, problem.theta):
+        return problem.substeps
+    return max(problem.substeps, problem.scheme.steps(problem.robot, theta))
+
+
+def steps_within(problem: Problem, lower: Tensor, upper: Tensor) -> int:
+    """Integration steps in a control period that suffice at the corners of a box of parameters, two ends (p,)."""
+    generator = torch.Generator(device=lower.device).manual_seed(0)
+    sides = torch.rand(CORNERS, len(lower), generator=generator, device=lower.device)
+    return steps_for(problem, torch.where(sides < 0.5, lower, upper))
+
+
+def steps_estimating(problem: Problem, estimated: Sequence[int]) -> int:
+    """Integration steps in a control period that suffice wherever within their bounds some parameters are."""
+    ends = problem.theta.repeat(2, 1)
+    ends[:, list(estimated)] = problem.theta_bounds.T[:, list(estimated)]
+    return steps_within(problem, *ends)
 
 
 class Period(NamedTuple):

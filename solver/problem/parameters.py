@@ -1,17 +1,30 @@
-"""Changed parameters of a plant."""
+"""Parameters that a user names: changed in a plant, told to a policy, or estimated. Checks of names, values, ranges."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
+from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from modelgen.errors import suggestion
+from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.problem.context import Given
 from solver.problem.problem import Problem
+
+TOLD = "told"  # in place of names: all parameters that the policy is told
+ALL = "all"  # in place of a name: every parameter with an effect of at least MATTERS
+MOST = 5  # told parameters: the polynomials of `solver.value.family` grow fast with their number
+MATTERS = 0.02  # effect above which `all` tells a parameter, as a share of the rates of change
+SAMPLES, SEED = 1024, 0  # of the states at which effects are measured
+HELD = 1e-4  # limits per second: a slower drift at the target is rest, in the rounding of float32
+ROUNDING = 1e-9  # share of the bounds: an end of a range this near to one is the bound
+WITHIN = 64  # contexts within the ranges at which the target must be held, as at their ends
 
 
 @dataclass(frozen=True)
@@ -83,3 +96,193 @@ def changed_parameters(problem: Problem, changes: Mapping[str, Change]) -> Tenso
                 f"write {name}=0.5x, or {name}=-0.05 to subtract 0.05 from the nominal value"
             )
     return theta
+
+
+#: Names of told parameters, or their ranges: None for the bounds of the model file.
+GivenRanges = Iterable[str] | Mapping[str, tuple[Change, Change] | None]
+
+
+def names_in(names: str | Iterable[str]) -> tuple[str, ...]:
+    """The names; a string is one name."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
+    """Told parameters of a robot in the order of theta, with their ranges. References are always among them.
+
+    robot: with kernels on the CPU. Raises SolverError for an unknown name, for a parameter without a range or without
+    effect, for a range beyond the bounds of the model file, for too many of them, and if no input holds the target with
+    some of the values.
+    """
+    references = robot.metadata.references
+    wanted = dict.fromkeys(references) | _wanted(given)
+    if not wanted:
+        return ()
+    parameters = {parameter.name: parameter for parameter in robot.metadata.parameters}
+    if ALL in wanted:
+        sizes = effects(robot, [Given(one.name, one.lower, one.upper) for one in robot.metadata.parameters])
+        wanted = {name: None for name, size in sizes.items() if size >= MATTERS} | wanted
+        del wanted[ALL]
+    for name in wanted:
+        if name not in parameters:
+            raise SolverError(
+                f"--given {name}: robot {robot.name} has no parameter '{name}'.{suggestion(name, parameters)} "
+                f"Parameters: {', '.join(parameters) or '(none)'}"
+            )
+    found = []
+    for name, parameter in parameters.items():
+        if name in wanted:
+            lower, upper = (
+                _value(change, parameter.value) for change in wanted[name] or (parameter.lower, parameter.upper)
+            )
+            room = ROUNDING * (
+                parameter.upper - parameter.lower
+            )  # 1.3x is the bound 1.3 times the value but for rounding
+            lower = parameter.lower if abs(lower - parameter.lower) <= room else lower
+            upper = parameter.upper if abs(upper - parameter.upper) <= room else upper
+            if not lower < upper:
+                raise SolverError(
+                    f"--given {name}: its range is {lower:g} to {upper:g}, so there is nothing to tell. Write "
+                    f"bounds=(lower, upper) in the model file, or --given {name}=LOWER:UPPER within its bounds"
+                )
+            if lower < parameter.lower or upper > parameter.upper:
+                raise SolverError(
+                    f"--given {name}={lower:g}:{upper:g} exceeds the bounds of the model file, {parameter.lower:g} to "
+                    f"{parameter.upper:g} {parameter.unit}; give a range within them, or widen them"
+                )
+            found.append(Given(name, float(lower), float(upper)))
+    if len(found) > MOST:
+        names = ", ".join(entry.name for entry in found)
+        raise SolverError(
+            f"--given has {len(found)} parameters{' with the references' if references else ''} ({names}), and a "
+            f"policy is told at most {MOST}; name those that change most"
+        )
+    idle = [name for name, size in effects(robot, found).items() if size == 0.0]
+    if idle:
+        raise SolverError(f"--given {idle[0]}: it changes neither motion nor cost of {robot.name}; leave it out")
+    _require_held(robot, tuple(found))
+    return tuple(found)
+
+
+def _wanted(given: GivenRanges) -> dict[str, tuple[Change, Change] | None]:
+    """Ranges by name. Raises SolverError for what is neither names nor ranges."""
+    if not isinstance(given, Iterable):
+        raise SolverError(f'given is {given!r}; give names, or ranges by name: ["mass"], or {{"mass": (0.8, 1.2)}}')
+    wanted = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names_in(given))
+    for name, ends in wanted.items():
+        pair = ends is None or (isinstance(ends, Sequence) and len(ends) == 2 and not isinstance(ends, str))
+        if not isinstance(name, str) or not pair or not all(isinstance(end, Real | Relative) for end in ends or ()):
+            shown = f"{{{name!r}: {ends!r}}}" if ends is not None else repr(name)
+            raise SolverError(f'given has {shown}; give names, or ranges by name: ["mass"], or {{"mass": (0.8, 1.2)}}')
+    return wanted
+
+
+def at_references(robot: CompiledRobot, values: Mapping[str, Change]) -> Problem:
+    """Problem of a robot whose references have these values; the others are zero.
+
+    Raises SolverError for a value out of its range.
+    """
+    declared = {parameter.name: parameter for parameter in robot.metadata.parameters}
+    given = tuple(Given(name, declared[name].lower, declared[name].upper) for name in robot.metadata.references)
+    family = Problem(robot, given=given)
+    return family.told_that(changed_parameters(family, values))
+
+
+def effects(robot: CompiledRobot, given: Iterable[Given]) -> dict[str, float]:
+    """Effect of every parameter: root mean square of the change of a rate from the middle to an end of its range.
+
+    It is a share of the root mean square of that rate, over random states and inputs. The rates are those of the states
+    and of the cost; the one that changes most counts.
+    """
+    generator, given = torch.Generator().manual_seed(SEED), tuple(given)
+    states, inputs, theta = (
+        torch.as_tensor(np.asarray(values), dtype=torch.float32)
+        for values in (robot.state_limits, robot.input_limits, robot.nominal_parameters)
+    )
+    middle = torch.as_tensor(np.asarray(robot.input_middle), dtype=torch.float32)
+    x = (2.0 * torch.rand(SAMPLES, len(states), generator=generator) - 1.0) * states
+    u = middle + (2.0 * torch.rand(SAMPLES, len(inputs), generator=generator) - 1.0) * inputs
+    x, u, theta = (values.to(getattr(torch, robot.dtype)) for values in (x, u, theta))
+
+    def rates(changes: Mapping[int, float]) -> Tensor:
+        changed = theta.clone()
+        for column, value in changes.items():
+            changed[column] = value
+        told = changed.expand(len(x), -1).contiguous()
+        return torch.cat([robot.dynamics(x, u, told), robot.state_cost(x, told)[0][:, None]], 1)
+
+    size = rates({}).square().mean(0).sqrt().clamp_min(1e-12)
+    found = {}
+    for entry in given:
+        column = robot.parameter_names.index(entry.name)
+        difference = rates({column: entry.upper}) - rates({column: entry.lower})
+        found[entry.name] = float((0.5 * difference.square().mean(0).sqrt() / size).max())
+    return found
+
+
+def _value(change: Change, nominal: float) -> float:
+    """Value of an end of a range in SI units."""
+    return nominal * change.factor + change.added if isinstance(change, Relative) else float(change)
+
+
+def _require_held(robot: CompiledRobot, given: tuple[Given, ...]) -> None:
+    """Raises SolverError if an input holds the target with nominal parameters, but none does with some told ones."""
+    problem = Problem(robot, given=given)
+    assert problem.context is not None
+    inside = problem.context.draw(WITHIN, torch.Generator().manual_seed(SEED))
+    theta = torch.cat([problem.theta[None], problem.context.theta(torch.cat([problem.context.corners(), inside]))])
+    u = problem.trim_of(theta) if problem.moving_trim else problem.trim.repeat(len(theta), 1)
+    drift = (robot.dynamics(problem.targets_of(theta), u, theta) / problem.state_limits).abs()
+    free = [i for i, name in enumerate(robot.state_names) if name in robot.metadata.task.free]
+    drift[:, free] = 0.0
+    spent = (u - problem.input_middle).abs() >= (1.0 - HELD) * problem.input_limits  # costs may be infinite there
+    moving = drift.amax(1) + spent.any(1)
+    if float(moving[0]) <= HELD < float(moving.max()):
+        values = theta[int(moving.argmax()), problem.context.columns].tolist()
+        names = problem.context.names
+        words = ", ".join(f"{name} = {value:g}" for name, value in zip(names, values, strict=True))
+        first = [name for name in robot.metadata.internal if name not in robot.metadata.task.free]
+        if first and not bool(spent[int(moving.argmax())].any()):
+            raise SolverError(
+                f"--given {' '.join(names)}: with {words}, {robot.name} is held by another {', '.join(first)} than by "
+                "nominal parameters, and by one that does not change linearly with them, which a family cannot follow. "
+                "Tell one of these parameters, give its bounds such that the target is held everywhere in them, or "
+                "train with the adversary `model` for them."
+            )
+        raise SolverError(
+            f"--given {' '.join(names)}: no input within the limits holds the target of {robot.name} with {words}. "
+            "Give smaller ranges, or widen the limits of the inputs in the model file."
+        )
+
+
+def expanded(names: tuple[str, ...], told: tuple[str, ...], folder: str | Path) -> tuple[str, ...]:
+    """The names with those that the policy of a run is told for TOLD. Raises SolverError if it is told none."""
+    if TOLD not in names:
+        return names
+    if not told:
+        raise SolverError(
+            f"--estimate has no names, and the policy of {folder} is told no parameter. Give the names of parameters, "
+            "or `all`."
+        )
+    return tuple(dict.fromkeys([*(name for name in names if name != TOLD), *told]))
+
+
+def require_told_names(folder: str | Path, names: Collection[str], told: Iterable[str]) -> None:
+    """Raises SolverError for a parameter that the policy of a run cannot be told."""
+    for name in told:
+        if name not in names:
+            known = f"It is told {', '.join(names)}." if names else "It is told no parameter."
+            raise SolverError(
+                f"the policy of {folder} cannot be told {name}.{suggestion(name, names)} {known} Leave it out, or "
+                f"train with --given {name}."
+            )
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a real number, and not a bool."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is an integer, and not a bool."""
+    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -7,7 +7,6 @@ states with their contexts (`solver.problem.context`); in most problems k is 0, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal
 
@@ -15,12 +14,13 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import CORNERS, Metadata, Rotation, Tangent
+from modelgen.metadata import Metadata
 from solver.problem.action_cost import TensorActionCost
 from solver.problem.context import Context, Given
-from solver.problem.geometry import SMALLEST, Geometry, conjugate, exponential, product, turns_within, uniform
+from solver.problem.domain import Domain, wrap_in_place
+from solver.problem.geometry import exponential, product, uniform
 from solver.problem.identified import IdentifiedSet
-from solver.problem.integrator import SCHEMES, SchemeName
+from solver.problem.integrator import SCHEMES, SchemeName, nominal_steps
 from solver.problem.robots import largest_rates
 
 #: Distribution of an episode's first state: `gaussian` as the task defines it, `angle` the same with continuous angles
@@ -28,7 +28,6 @@ from solver.problem.robots import largest_rates
 StartDistribution = Literal["gaussian", "angle", "uniform"]
 
 FAST = 2.0  # control periods in which full inputs take a fast state to its limit
-AT_ANGLE = 1e-3  # rad: an angle from the target this near to its limit counts as at the limit
 UNIFORM = 3.14  # rad, standard deviation of a start from which on a rotation is uniform
 SAMPLES = 64  # states at which the state cost is compared with its value after one turn
 SLOWEST = 4.0  # longest horizon of a family, in horizons of the task
@@ -47,7 +46,7 @@ def farthest(robot: Metadata) -> list[float]:
     return [max(FARTHEST, FARTHEST_IN_LIMITS * state.limit) for state in robot.states]
 
 
-class Problem:
+class Problem(Domain):
     """A compiled robot with the limits, costs, time steps and start distributions of its task, float32 on one device.
 
     robot: kernels in float32, from `solver.problem.robots.load_robot`.
@@ -56,12 +55,9 @@ class Problem:
     ones.
     given: parameters that the policy is told. `context` is None without them.
 
-    `geometry` has the errors (nt,) of states, with three numbers for a rotation, `tangent` their names, and
-    `tangent_limits` (nt,) their limits.
-
-    Tensors: `state_limits` (n,), `input_limits` (m,) half of the ranges of the inputs about `input_middle` (m,),
+    Tensors of the base class, and `input_limits` (m,) half of the ranges of the inputs about `input_middle` (m,),
     `lower_input` and `upper_input` (m,), `trim` (m,) the input that holds the target at the model file's parameters,
-    `theta` (p,) nominal parameters, `theta_bounds` (p, 2), `target` (n,) at nominal references; see `targets`.
+    `theta` (p,) nominal parameters, `theta_bounds` (p, 2). `targets` has the targets of other references.
     Times: `control_step` in seconds, `substeps` integration steps in a control period. `discount_rate` is rho in 1/s,
     from the task's weight at its horizon: exp(-rho horizon) = weight_at_horizon. `horizon` is the length of a rollout
     in seconds: the task's, and in a family that of its slowest robot (`_slowness`).
@@ -75,6 +71,7 @@ class Problem:
         identified: IdentifiedSet | None = None,
         given: tuple[Given, ...] = (),
     ) -> None:
+        super().__init__(robot, device)
         task = robot.metadata.task
         self.robot, self.device, self.scheme = robot, device, SCHEMES[scheme]
         self.identified = identified
@@ -82,49 +79,20 @@ class Problem:
         def tensor(values: object) -> Tensor:
             return torch.as_tensor(values, dtype=torch.float32, device=device)
 
-        self.state_limits, self.input_limits = tensor(robot.state_limits), tensor(robot.input_limits)  # (n,), (m,)
-        self.input_middle, self.trim = tensor(robot.input_middle), tensor(robot.trim)  # (m,), (m,)
+        self.input_limits, self.input_middle = tensor(robot.input_limits), tensor(robot.input_middle)  # (m,), (m,)
         self.lower_input = self.input_middle - self.input_limits
         self.upper_input = self.input_middle + self.input_limits
-        metadata = robot.metadata
-        self.geometry, self.tangent = Geometry.of(metadata, device), Tangent(metadata)
-        self.tangent_limits = tensor(self.tangent.limits)  # (nt,)
-        self.continuous = [i for i, state in enumerate(robot.metadata.states) if state.continuous]
-        bounded = [not s.continuous and i not in metadata.turning for i, s in enumerate(metadata.states)]
-        self.clipped = torch.tensor(bounded, device=device)  # (n,) bool
-        self.bound = torch.where(self.clipped, self.state_limits, torch.inf)  # (n,) infinite for what is not clipped
-        #: Rotations whose angle from the target has a limit.
-        self.limited = [rotation for rotation in metadata.rotations if rotation.limit < math.pi]
-        self.lower_bound = -self.bound
+        self.trim = tensor(robot.trim)  # (m,)
         self.theta, self.theta_bounds = tensor(robot.nominal_parameters), tensor(robot.parameter_bounds)  # (p,), (p, 2)
-        self.target = tensor(task.target)  # (n,)
         self.control_step = 1.0 / task.control_rate  # s
         self.discount_rate = -math.log(task.weight_at_horizon) / task.horizon  # 1/s
         self.action_cost = TensorActionCost(robot, device)
         self.context = Context(given, robot.metadata, self.theta) if given else None
-        self.substeps = self._substeps()  # integration steps in a control period
+        self.substeps = nominal_steps(self)  # integration steps in a control period
         self.moving_trim = self.context is not None and self._trim_moves(self.context)
         self.horizon = task.horizon  # s
         if self.context is not None:
             self.horizon = math.ceil(10.0 * task.horizon * self._slowness(self.context) - ROUNDING) / 10.0
-
-    def _substeps(self) -> int:
-        """Integration steps that suffice for the nominal parameters and for all that the policy may be told."""
-        if self.context is not None:
-            return self.scheme.steps(self.robot, self.context.replaced(self.theta, self.context.corners()))
-        declared = torch.as_tensor(self.robot.declared_parameters, dtype=torch.float32, device=self.device)
-        return self.scheme.steps(self.robot, None if torch.equal(self.theta, declared) else self.theta)
-
-    def steps_for(self, theta: Tensor | None) -> int:
-        """Integration steps in a control period that suffice for the parameters theta (p,), or for each of (K, p).
-
-        Raises SolverError if no number suffices.
-        """
-        if theta is None or torch.equal(theta, self.theta.expand_as(theta)):
-            return self.substeps
-        if self.context is not None and self.context.has(theta, self.theta):
-            return self.substeps
-        return max(self.substeps, self.scheme.steps(self.robot, theta))
 
     def around(self, share: float | Tensor) -> tuple[Tensor, Tensor]:
         """Ends (p,) of the box of parameters that differ by this share of the nominal ones, within their bounds.
@@ -137,18 +105,6 @@ class Problem:
             for end, side in zip(ends, (-1.0, 1.0), strict=True):
                 end[self.context.columns] = self.context.middle + side * self.context.half
         return ends[0], ends[1]
-
-    def steps_within(self, lower: Tensor, upper: Tensor) -> int:
-        """Integration steps in a control period that suffice at the corners of a box of parameters, two ends (p,)."""
-        generator = torch.Generator(device=lower.device).manual_seed(0)
-        sides = torch.rand(CORNERS, len(lower), generator=generator, device=lower.device)
-        return self.steps_for(torch.where(sides < 0.5, lower, upper))
-
-    def steps_estimating(self, estimated: Sequence[int]) -> int:
-        """Integration steps in a control period that suffice wherever within their bounds some parameters are."""
-        ends = self.theta.repeat(2, 1)
-        ends[:, list(estimated)] = self.theta_bounds.T[:, list(estimated)]
-        return self.steps_within(*ends)
 
     def hold(self, trim: Tensor) -> None:
         """Take another trim (m,), from which the action cost is then measured."""
@@ -263,7 +219,7 @@ class Problem:
         """
         if self.unwrapped_costs:
             x = x.clone()
-            self._wrap_in_place(x, self.unwrapped_costs)
+            wrap_in_place(x, self.unwrapped_costs)
         if theta is not None and len(self.told_costs):
             told = self.theta.repeat(len(x), 1)
             columns = theta.expand(len(theta) if theta.ndim == 2 else 1, -1)[:, self.told_costs]
@@ -279,35 +235,24 @@ class Problem:
         """Columns of theta of the told parameters that the state cost depends on."""
         if self.context is None:
             return torch.empty(0, dtype=torch.long, device=self.device)
-        generator = torch.Generator(device=self.device).manual_seed(0)
-        x, _ = self.split(self.sample_domain(SAMPLES, generator))
-        cost = self.robot.state_cost(x)[0]
-        columns = []
-        for column, end in zip(
-            self.context.columns.tolist(), (self.context.middle + self.context.half).tolist(), strict=True
-        ):
-            theta = self.theta.repeat(len(x), 1)
-            theta[:, column] = end
-            if float((self.robot.state_cost(x, theta)[0] - cost).abs().max()) > ROUNDING * float(cost.max()):
-                columns.append(column)
-        return torch.tensor(columns, dtype=torch.long, device=self.device)
+        found, ends = [], self.context.middle + self.context.half
+        for column, end in zip(self.context.columns.tolist(), ends.tolist(), strict=True):
+            theta = self.theta.clone()
+            theta[column] = end
+            found += [column] if self._cost_moves(theta=theta) else []
+        return torch.tensor(found, dtype=torch.long, device=self.device)
 
     @cached_property
     def unwrapped_costs(self) -> list[int]:
-        """Indices of the continuous angles in which the state cost of the model file is not periodic, such as a square.
+        """Indices of the continuous angles in which the state cost of the model file is not periodic, as a square."""
+        turn = 2.0 * math.pi * torch.eye(len(self.target), device=self.device)
+        return [i for i in self.continuous if self._cost_moves(turn[i])]
 
-        Found by comparing the cost of random states with their cost after one turn.
-        """
-        if not self.continuous:
-            return []
-        x, _ = self.split(self.sample_domain(SAMPLES, torch.Generator(device=self.device).manual_seed(0)))
-        cost, unwrapped = self.robot.state_cost(x)[0], []
-        for i in self.continuous:
-            turned = x.clone()
-            turned[:, i] += 2.0 * math.pi
-            if float((self.robot.state_cost(turned)[0] - cost).abs().max()) > ROUNDING * float(cost.max()):
-                unwrapped.append(i)
-        return unwrapped
+    def _cost_moves(self, shift: Tensor | float = 0.0, theta: Tensor | None = None) -> bool:
+        """Whether the state cost of random states changes with a shift (n,) of the states, or with theta (p,)."""
+        x = self.sample_states(SAMPLES, torch.Generator(device=self.device).manual_seed(0))
+        cost, moved = self.robot.state_cost(x)[0], self.robot.state_cost(x + shift, theta)[0]
+        return float((moved - cost).abs().max()) > ROUNDING * float(cost.max())
 
     def rates(self, x: Tensor) -> Tensor:
         """Rates (N, nv) at x (N, n) and the nominal parameters: dq/dt, and the angular velocity for a quaternion.
@@ -318,14 +263,11 @@ class Problem:
             return x[:, self.robot.metadata.velocities]
         drift: Tensor = self.robot.affine_dynamics(x)[0]
         parts, first = [], 0
-        for rotation in self.robot.metadata.rotations:
+        for rotation in self.rotations:
             parts += [drift[:, first : rotation.coordinate], x[:, rotation.speeds]]
             first = rotation.quaternion.stop
-        return (
-            torch.cat([*parts, drift[:, first : self.robot.metadata.nq]], 1)
-            if parts
-            else drift[:, : self.robot.metadata.nq]
-        )
+        rest = drift[:, first : self.robot.metadata.nq]
+        return torch.cat([*parts, rest], 1) if parts else rest
 
     @cached_property
     def largest_rates(self) -> Tensor:
@@ -337,55 +279,6 @@ class Problem:
     def discount(self, periods: float) -> float:
         """Discount factor exp(-rho t) after a number of control periods."""
         return math.exp(-self.discount_rate * self.control_step * periods)
-
-    def difference(self, y: Tensor, x: Tensor) -> Tensor:
-        """Errors (N, k) of the first entries y (N, j) of a state from those of x (N, n).
-
-        Continuous angles are in [-pi, pi); every rotation has three errors for its four entries.
-        """
-        if self.geometry.rotations:
-            whole = self.geometry.normalised(torch.cat([y, x[:, y.shape[1] :]], 1))
-            return self.geometry.error(whole, x)[:, : y.shape[1] - len(self.geometry.rotations)]
-        difference = y - x[:, : y.shape[1]]
-        self._wrap_in_place(difference, self.continuous)
-        return difference
-
-    def confine(self, x: Tensor) -> Tensor:
-        """Copy of x (N, n) within the domain.
-
-        Continuous angles are wrapped to [-pi, pi), quaternions have length one, and other states, also the angle of a
-        rotation from the target, are clipped to their limits.
-        """
-        x = x.clone()
-        self.confine_in_place(x)
-        return x
-
-    def confine_in_place(self, x: Tensor) -> None:
-        """Like `confine`, but overwrites x (N, n)."""
-        torch.clamp(x, self.lower_bound, self.bound, out=x)
-        self._wrap_in_place(x, self.continuous)
-        self.geometry.normalise(x)
-        for rotation in self.limited:
-            self._limit_in_place(x, rotation)
-
-    def _limit_in_place(self, x: Tensor, rotation: Rotation) -> None:
-        goal = self.target[rotation.quaternion]
-        apart = product(conjugate(goal), x[:, rotation.quaternion])
-        cosine = math.cos(0.5 * rotation.limit)
-        size = torch.linalg.vector_norm(apart[:, 1:], dim=1, keepdim=True).clamp_min(SMALLEST)
-        vector = apart[:, 1:] * (math.sin(0.5 * rotation.limit) / size)
-        w = torch.where(apart[:, :1] < 0.0, -cosine, cosine)
-        within = product(goal.expand(len(x), 4), torch.cat([w, vector], 1))
-        x[:, rotation.quaternion] = torch.where(apart[:, :1].abs() < cosine, within, x[:, rotation.quaternion])
-
-    def _beyond_rotation(self, x: Tensor, rotation: Rotation) -> Tensor:
-        """Angle (...) of a rotation from the target, less its limit."""
-        apart = product(conjugate(self.target[rotation.quaternion]), x[..., rotation.quaternion])
-        return 2.0 * torch.acos(apart[..., 0].abs().clamp_max(1.0)) - rotation.limit
-
-    def _wrap_in_place(self, x: Tensor, joints: list[int]) -> None:
-        for i in joints:
-            x[:, i].add_(math.pi).remainder_(2.0 * math.pi).sub_(math.pi)
 
     @cached_property
     def fast(self) -> Tensor:
@@ -405,15 +298,8 @@ class Problem:
         are not fast."""
         distance = ((x.abs() - self.bound).clamp_min_(0.0) / self.state_limits * ~self.fast).sum(1)
         for rotation in self.limited:
-            distance += self._beyond_rotation(x, rotation).clamp_min_(0.0) / rotation.limit
+            distance += self.angle_beyond(x, rotation).clamp_min_(0.0) / rotation.limit
         return distance
-
-    def at_limit(self, x: Tensor) -> Tensor:
-        """Boolean mask (..., n) of the states in x (..., n) that the simulation clips to their limit."""
-        held = x.abs() >= self.bound
-        for rotation in self.limited:
-            held[..., rotation.quaternion] = (self._beyond_rotation(x, rotation) >= -AT_ANGLE)[..., None]
-        return held
 
     def sample_starts(self, size: int, generator: torch.Generator, contexts: Tensor | None = None) -> Tensor:
         """Rows (size, n + k): states from the task's Gaussian start distribution, confined to the state domain.
@@ -425,7 +311,7 @@ class Problem:
         draw = torch.randn(size, len(task.start_mean), generator=generator, device=device)
         mean, deviation = torch.tensor([task.start_mean, task.start_deviation], device=device)
         x = mean + draw * deviation
-        for rotation in self.robot.metadata.rotations:
+        for rotation in self.rotations:
             q, spread = rotation.quaternion, task.start_deviation[rotation.coordinate]
             turned = product(mean[q].expand(size, 4), exponential(draw[:, q][:, 1:] * spread))
             x[:, q] = uniform(size, generator) if spread >= UNIFORM else turned
@@ -441,7 +327,7 @@ class Problem:
         x = self.sample_starts(size, generator)
         turns = torch.rand(size, len(self.continuous), generator=generator, device=generator.device)
         x[:, self.continuous] = math.pi * (2.0 * turns - 1.0)
-        self._draw_rotations(x, generator)
+        self.turn_in_place(x, generator)
         return x
 
     def scatter(self, rows: Tensor, spread: float, generator: torch.Generator) -> Tensor:
@@ -459,24 +345,4 @@ class Problem:
 
     def sample_domain(self, size: int, generator: torch.Generator) -> Tensor:
         """Rows (size, n + k): states uniform in the domain: |x_i| <= limit_i, and rotations within their limits."""
-        unit = torch.rand(size, len(self.state_limits), generator=generator, device=generator.device)
-        x = (2.0 * unit - 1.0) * self.state_limits
-        self._draw_rotations(x, generator)
-        return self.with_contexts(x, generator)
-
-    def _draw_rotations(self, x: Tensor, generator: torch.Generator) -> None:
-        """Replace the rotations in x (N, n) by uniform ones, in place."""
-        for rotation in self.robot.metadata.rotations:
-            q = rotation.quaternion
-            if rotation.limit < math.pi:
-                turn = turns_within(len(x), rotation.limit, generator)
-                x[:, q] = product(self.target[q].expand(len(x), 4), exponential(turn))
-            else:
-                x[:, q] = uniform(len(x), generator)
-
-    @cached_property
-    def corner(self) -> Tensor:
-        """State (1, n) with every state at its limit, and rotations about the diagonal."""
-        x = self.state_limits[None].clone()
-        self.geometry.normalise(x)
-        return x
+        return self.with_contexts(self.sample_states(size, generator), generator)

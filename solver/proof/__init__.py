@@ -1,9 +1,10 @@
 """A proof as data: a JSON file that says what is claimed, of what, and how the set was cut into cells.
 
-    {"format": 1, "digest": sha256 of the rest, "policy": "pendulum-rfvi", "robot": "pendulum",
+    {"format": 2, "digest": sha256 of the rest, "policy": "pendulum-rfvi", "robot": "pendulum",
      "program": sha256, "checkpoint": sha256, "period": s, "hold": s, "target": [n], "cost": [n][n], "level": ..,
      "trim": [m], "middle": [m], "limit": [m], "bound": [n], "parameters": [p], "input_error": [m],
-     "claims": [{"spread": .., "shape": [n][n], "back": [n][d], "basis": [d][r], "rate": .., "core": .., "tree": [..]}]}
+     "claims": [{"spread": [p], "shape": [n][n], "back": [n][d], "basis": [d][r], "rate": .., "core": ..,
+                 "tree": [..]}]}
 
 A claim may have "reach": {"first": k, "seconds": .., "groups": [[k, periods, i, j, periods, i, j, ..], ..]}. It names
 boxes of grids of k boxes a state over all angles and the states within the limits. The images of a group's boxes, after
@@ -28,8 +29,16 @@ from numpy.typing import NDArray
 from modelgen.files import replacing
 from solver.errors import SolverError
 
-FORMAT = 1
+FORMAT = 2
 HELD, EMPTY = -1, -2
+
+
+def within(spread: Sequence[float]) -> str:
+    """Words for robots whose parameters differ by up to `spread` (p,), shares of their nominal values."""
+    if not any(spread):
+        return "nominal"
+    shares = spread if len(set(spread)) > 1 else spread[:1]
+    return "+-" + ", ".join(f"{100 * share:g}" for share in shares) + " %"
 
 
 class Tree:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 
 from modelgen.arrays import Array
 from solver.errors import SolverError
-from solver.proof import read, sha256, write
+from solver.problem.parameters import Relative, changed_parameters
+from solver.proof import read, sha256, within, write
 from solver.proof.basin_search import Ball, BasinSearch
 from solver.proof.held_loop import HeldLoop
 from solver.proof.reach import Reach, prove_reach
@@ -29,7 +31,7 @@ class BasinProof:
     period: float  # s
     input_error: tuple[float, ...]  # (m,) in SI units, assumed
     nominal: Ball | None
-    spread: float  # share by which every parameter may differ from its nominal value
+    spread: tuple[float, ...]  # (p,) share by which each parameter may differ from its nominal value
     wrong: Ball | None  # for the parameters of the spread
     about: dict[str, Any]  # the loop, as in `solver.proof`
     reason: str | None = None  # why there is no set for the spread, where it is known
@@ -51,11 +53,11 @@ class BasinProof:
 
     def write(self, path: Path) -> None:
         """Write the proof as data. Raises SolverError where nothing is proven or the file cannot be written."""
-        sets = zip((0.0, self.spread), (self.nominal, self.wrong), self.reached, strict=True)
+        sets = zip(((0.0,) * len(self.spread), self.spread), (self.nominal, self.wrong), self.reached, strict=True)
         claims = [
             ball.claim(spread) | ({} if reach is None else {"reach": reach.claim()})
             for k, (spread, ball, reach) in enumerate(sets)
-            if ball is not None and (k == 0 or spread > 0)
+            if ball is not None and (k == 0 or any(spread))
         ]
         if not claims:
             raise SolverError(f"nothing is proven of {self.label}, so that {path} is not written")
@@ -70,17 +72,18 @@ def prove_basin(
     generated: str | None = None,
     reach: float = 0.0,
     resume: Path | None = None,
+    parameters: Sequence[str] = (),
 ) -> BasinProof:
     """Proof about the basin of a run, or of a shipped policy by its name.
 
-    spread: share by which every parameter may differ from its nominal value. seconds: processor time for one ball, of
-    which up to about twelve are tried. input_error: bound of the error of the computed input, as a share of the input's
+    spread: share by which `parameters`, all if it is empty, may differ from their nominal values. seconds: processor
+    time for one ball. input_error: bound of the error of the computed input, as a share of the input's
     range; it stands for the rounding of the exported policy. reach: processor time for the states from which every
     trajectory enters a ball (`solver.proof.reach`), none if 0. resume: file of an earlier proof, whose balls are kept
     and whose boxes are added to.
 
     Raises SolverError for a run without a value function or without a basin, where the linearised loop does not
-    contract, and for a file of another run, spread or error of the input.
+    contract, for an unknown parameter, and for a file of another run, spread or error of the input.
     """
     if resume is not None and not reach:
         raise SolverError("only a search outside the basin goes on: give --reach with --resume")
@@ -93,43 +96,45 @@ def prove_basin(
         )
     loop = HeldLoop(solution)
     robot, errors = solution.problem.robot, input_error * loop.limit
-    about, shares = _about(run, loop, errors), (0.0, spread)
+    changed_parameters(solution.problem, dict.fromkeys(parameters, Relative(1 + spread)))
+    shares = [spread * (not parameters or name in parameters) for name in robot.parameter_names]
+    about, box = _about(run, loop, errors), np.array(shares) * np.abs(loop.nominal)
     known = solution.label, robot.name, robot.state_names, loop.step, tuple(errors.tolist())
     balls, before, reason = (
-        _balls(loop, errors, spread, seconds) if resume is None else _stored(resume, about, loop, spread)
+        _balls(loop, errors, box, seconds) if resume is None else _stored(resume, about, loop, shares)
     )
     reached: list[Reach | None] = [None, None]
     for k in range(2 if reach else 0):
-        if (ball := balls[k]) is not None and (k == 0 or spread > 0):
-            box = shares[k] * np.abs(loop.nominal)
-            reached[k] = prove_reach(solution, loop, ball.shape, box, float(errors[0]), reach, before[k])
-    return BasinProof(*known, balls[0], spread, balls[1], about, reason, (reached[0], reached[1]))
+        if (ball := balls[k]) is not None and (k == 0 or box.any()):
+            reached[k] = prove_reach(solution, loop, ball.shape, k * box, float(errors[0]), reach, before[k])
+    return BasinProof(*known, balls[0], tuple(shares), balls[1], about, reason, (reached[0], reached[1]))
 
 
 def _balls(
-    loop: HeldLoop, errors: Array, spread: float, seconds: float
+    loop: HeldLoop, errors: Array, spread: Array, seconds: float
 ) -> tuple[list[Ball | None], list[dict[str, Any] | None], str | None]:
     """Balls of the nominal robot and of the spread, no claims of a search before, and why there is no second ball."""
     search = BasinSearch(loop, errors)
     nominal = search.largest(np.zeros_like(loop.nominal), seconds)
     try:
-        wrong = search.largest(spread * np.abs(loop.nominal), seconds) if nominal is not None else None
+        wrong = search.largest(spread, seconds) if nominal is not None else None
     except SolverError as error:
         return [nominal, None], [None, None], str(error)
     return [nominal, wrong], [None, None], None
 
 
 def _stored(
-    path: Path, about: dict[str, Any], loop: HeldLoop, spread: float
+    path: Path, about: dict[str, Any], loop: HeldLoop, spread: list[float]
 ) -> tuple[list[Ball | None], list[dict[str, Any] | None], str | None]:
     """The same of a file. Raises SolverError for one of another run, spread or error of the input."""
     content = read(path, [*about, "claims"])
     other = [name for name in about if content[name] != about[name]]
-    claims = {claim["spread"]: claim for claim in content["claims"]}
-    if other or spread not in claims or not set(claims) <= {0.0, spread}:
-        what = ", ".join(other) if other else f"spread, which is {max(claims):g}"
+    claims = {tuple(claim["spread"]): claim for claim in content["claims"]}
+    shares = [(0.0,) * len(spread), tuple(spread)]
+    if other or shares[1] not in claims or not set(claims) <= set(shares):
+        what = ", ".join(other) if other else f"spread, which is {within(max(claims))}"
         raise SolverError(f"{path} is a proof of another {what}; give what it was made with to go on with it")
-    both = [claims.get(share) for share in (0.0, spread)]
+    both = [claims.get(share) for share in shares]
     try:
         balls = [None if claim is None else Ball.of_claim(claim, loop) for claim in both]
     except (LookupError, TypeError, ValueError) as error:

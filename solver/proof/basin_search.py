@@ -5,11 +5,15 @@ on few quantities: the states by which the robot is not linear, the sizes of w, 
 cut into cells, which `judgement` decides or halves. So |y| shrinks by the rate from everywhere, but for a disturbance:
 the moved target of a wrong robot, and the error of the input. Its norm by the rate is the radius of the core that is
 reached in the end.
+
+Which ball can be proven in a given time is estimated first: 2^depth of the leaf that a random way down a binary tree
+ends at is on average the number of its leaves (Knuth, Mathematics of Computation 29, 1975).
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,11 +33,14 @@ from solver.proof.period import Cells, one_period
 
 CELLS = 512  # tested at once
 SHARES = 0.0, 0.1, 0.3, 1.0, 3.0, 10.0  # of the second form in the metrics that are tried
-TRIALS = 10  # radii, each SHRINKING times the last one, from the largest one that samples allow
+TRIALS = 4  # balls to prove; one that takes too long is offered again, with SHRINKING times its radius
 SHRINKING = 0.85
-REFINEMENTS = 2  # bisections between the largest proven radius and the next larger one
+DESCENTS = 192  # random ways down the tree of cells, which tell how many it has
+AIM = 0.5  # of the time that the cells of an offered ball take, by what they tell
+REFINEMENTS = 6  # bisections of its radius
 RATE = 0.1  # proven rate, as a share of the linearised loop's
 CORNERS = 64  # of the parameters' box, that show the linearised loops and the disturbance
+WIDEST = 20.0  # logarithm of the largest factor between sides of the metric and those of the first guess
 SHARPNESS = 300.0  # of the largest growth among them, as a smooth function of the metric
 SAMPLES = 128  # states that show whether a ball is worth a proof
 NEAR = 0.01  # factor of the radius of a quarter of them: there the loop is linear
@@ -42,8 +49,7 @@ SMALL = 1e-4  # half width of their cells, as a share of the ball
 PUSHED = 1.3  # proven rate by the disturbance at the target, at least
 FLAT = 1e-14  # smallest eigenvalue of P as a share of the largest
 LEAST = 1e-9  # rate of the slowest motion that counts as none
-HOPEFUL = 0.25  # share of the time after which half of the promised progress must be seen
-NARROWEST = 2.0**-12  # a narrower cell is not halved
+NARROWEST = 2.0**-16  # a narrower side is not halved
 
 
 @dataclass(frozen=True)
@@ -65,10 +71,10 @@ class Ball:
         widths = [width if np.isfinite(width) else None for width in self.half_widths.tolist()]  # JSON has no infinity
         return {"shape": self.shape.tolist()} | kept | {"half_widths": widths}
 
-    def claim(self, spread: float) -> dict[str, Any]:
-        """The ball as a claim of a file, for parameters within the spread."""
+    def claim(self, spread: Sequence[float]) -> dict[str, Any]:
+        """The ball as a claim of a file, for parameters within the spread (p,), shares of their nominal values."""
         arrays = {name: getattr(self, name).tolist() for name in ("shape", "back", "basis")}
-        return {"spread": spread} | arrays | {"rate": self.rate, "core": self.core, "tree": self.tree}
+        return {"spread": list(spread)} | arrays | {"rate": self.rate, "core": self.core, "tree": self.tree}
 
     @classmethod
     def of_claim(cls, claim: dict[str, Any], loop: HeldLoop) -> Ball:
@@ -178,44 +184,89 @@ class BasinSearch:
         return Cells(ends[0][None], ends[1][None])
 
     def largest(self, spread: Array, seconds: float) -> Ball | None:
-        """The largest ball that is proven within `seconds` of processor time for a radius; None if there is none.
+        """The largest ball that is proven within `seconds` of processor time; None if there is none.
 
-        spread: (p,) by which parameters may differ. The metric is the one whose samples promise the largest volume.
+        spread: (p,) by which parameters may differ.
         """
-        promised = []
         self.aim(spread)
+        most = []  # volumes, shares of the second form, and radii that samples allow
         for share in SHARES:
             self.shape(share)
             if self.rate > 0 and (radius := self.sampled(spread)):
-                promised.append((self.volume + len(self.P) * np.log(radius), share, radius))
-        if not promised:
-            return None
-        _, share, most = max(promised)
-        self.shape(share)
-        radius = high = most
-        for _ in range(TRIALS):
-            if good := self.prove(radius, spread, seconds):
-                break
-            high, radius = radius, SHRINKING * radius
-        if good is None or radius == high:
-            return good
-        for _ in range(REFINEMENTS):
-            middle = 0.5 * (radius + high)
-            if proof := self.prove(middle, spread, seconds):
-                good, radius = proof, middle
+                most.append((self.volume + len(self.P) * np.log(radius), share, radius))
+        offers: list[tuple[float, float, float]] = []
+        for volume, share, radius in sorted(most, reverse=True):
+            self.shape(share)
+            if not offers or volume > max(offers)[0]:
+                offers += self._offer(share, radius, max(offers)[0] if offers else -np.inf, spread, seconds)
+        for _ in range(TRIALS if offers else 0):
+            offers.sort()
+            volume, share, radius = offers.pop()
+            self.shape(share)
+            if proof := self.prove(radius, spread, seconds):
+                return proof
+            offers.append((volume + len(self.P) * np.log(SHRINKING), share, SHRINKING * radius))
+        return None
+
+    def _offer(
+        self, share: float, most: float, volume: float, spread: Array, seconds: float
+    ) -> list[tuple[float, float, float]]:
+        """The largest ball of this metric whose proof should end in time, if its volume is above `volume`.
+
+        share: of the second form. most: the largest radius. `volume` and that of the ball, in front, are logarithms.
+        """
+        least = np.exp((volume - self.volume) / len(self.P))
+        if np.isfinite(self.estimated(most, spread, AIM * seconds)):
+            least = most
+        elif least > 0 and np.isinf(self.estimated(least, spread, AIM * seconds)):
+            return []
+        high = most
+        for _ in range(REFINEMENTS if least < most else 0):
+            middle = np.sqrt(least * high) if least > 0 else 0.5 * high
+            if np.isfinite(self.estimated(middle, spread, AIM * seconds)):
+                least = middle
             else:
                 high = middle
-        return good
+        return [(self.volume + len(self.P) * float(np.log(least)), share, float(least))] if least > 0 else []
+
+    def estimated(self, radius: float, spread: Array, seconds: float) -> float:
+        """Number of cells in the tree of a proof; infinite if one gets too narrow, or if they take more than `seconds`.
+
+        Each of DESCENTS random points goes down to its leaf, into the half that holds it.
+        """
+        generator, start, judged, leaves, depth = np.random.default_rng(0), time.process_time(), 0, 0.0, 0
+        rate, whole = self.needed(radius, spread), self.box(spread, radius, self.frame)
+        ends = whole.lower, whole.upper
+        cells = Cells(*(np.repeat(end, DESCENTS, 0) for end in ends))
+        points = generator.uniform(*ends, cells.lower.shape)
+        while len(cells):
+            found = judge(self.loop, self.frame, cells, radius, rate, self.input_error)
+            judged, left = judged + len(cells), ~(found.holds | found.empty)
+            leaves += 2.0**depth * float((~left).sum()) / DESCENTS
+            each = (time.process_time() - start) / judged
+            if (
+                self._narrow(cells[left], found.side[left], whole)
+                or 2 * each * (leaves + 2.0**depth * left.sum() / DESCENTS) > seconds
+            ):
+                return np.inf
+            cells, points, side, depth = cells[left], points[left], found.side[left], depth + 1
+            rows = np.arange(len(side))
+            above = points[rows, side] > 0.5 * (cells.lower + cells.upper)[rows, side]
+            cells = _halved(cells, side)[rows + len(rows) * above]
+        return 2 * leaves
+
+    def _narrow(self, cells: Cells, side: NDArray[np.int64], whole: Cells) -> bool:
+        """Whether a side (N,) of a cell is too narrow to be halved."""
+        width = (cells.upper - cells.lower)[np.arange(len(side)), side]
+        return bool((width < NARROWEST * (whole.upper - whole.lower)[0, side]).any())
 
     def prove(self, radius: float, spread: Array, seconds: float) -> Ball | None:
         """Proof of one ball within `seconds` of processor time, or None."""
-        start, count, pushed, done = time.process_time(), 0, 0.0, 0.0
-        rate = self.needed(radius, spread)
-        waiting, ids, tree = self.box(spread, radius, self.frame), np.zeros(1, np.int64), Tree()
-        whole = waiting.upper - waiting.lower
+        start, count, pushed = time.process_time(), 0, 0.0
+        rate, whole = self.needed(radius, spread), self.box(spread, radius, self.frame)
+        waiting, ids, tree = whole, np.zeros(1, np.int64), Tree()
         while len(waiting):
-            spent = (time.process_time() - start) / seconds
-            if spent > 1.0 or (spent > HOPEFUL and done < 0.5 * spent):
+            if time.process_time() - start > seconds:
                 return None
             now, rest = waiting[-CELLS:], waiting[:-CELLS]
             at, ids = ids[-CELLS:], ids[:-CELLS]
@@ -223,11 +274,7 @@ class BasinSearch:
             pushed = max(pushed, float(judged.disturbance[judged.holds].max(initial=0.0)))
             count += int(judged.holds.sum())
             left = ~(judged.holds | judged.empty)
-            done += float(
-                np.where(whole > 0, (now.upper - now.lower)[~left] / np.where(whole > 0, whole, 1.0), 1.0).prod(1).sum()
-            )
-            width = (now.upper - now.lower)[left] / np.where(whole > 0, whole, 1.0)
-            if (width.max(1, initial=0.0) < NARROWEST).any() or pushed > rate * radius:
+            if self._narrow(now[left], judged.side[left], whole) or pushed > rate * radius:
                 return None
             waiting = _joined(rest, _halved(now[left], judged.side[left]))
             decided = np.where(judged.empty, EMPTY, HELD)
@@ -294,15 +341,17 @@ def _common(loops: Array, start: Array) -> Array:
     def growth(entries: Array) -> float:
         factor = np.zeros((d, d))
         factor[places] = entries
-        scale = np.exp(np.diag(factor))
-        np.fill_diagonal(factor, scale)
-        norms = np.linalg.norm(factor @ maps @ np.linalg.inv(factor), 2, (1, 2)) ** 2
+        np.fill_diagonal(factor, np.exp(np.clip(np.diag(factor), -WIDEST, WIDEST)))
+        turned = factor @ maps @ np.linalg.inv(factor)
+        if not np.isfinite(turned).all():  # a step of the minimisation that is far too long
+            return np.inf
+        norms = np.linalg.norm(turned, 2, (1, 2)) ** 2
         return float(logsumexp(SHARPNESS * norms)) / SHARPNESS
 
     found = minimize(growth, np.zeros(len(places[0])), method="BFGS", options={"maxiter": 100}).x
     factor = np.zeros((d, d))
     factor[places] = found
-    np.fill_diagonal(factor, np.exp(np.diag(factor)))
+    np.fill_diagonal(factor, np.exp(np.clip(np.diag(factor), -WIDEST, WIDEST)))
     form: Array = root.T @ factor.T @ factor @ root
     return form
 

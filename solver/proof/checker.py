@@ -174,7 +174,7 @@ def leaves(tree: Sequence[int], root: Box, free: int, claim_sides: int) -> Itera
 class Checked:
     """Result for one claim."""
 
-    spread: float
+    spread: list[float]  # (p,) shares of the nominal parameters
     cells: int  # of the claim
     checked: int
     wrong: int  # cells that could not be shown
@@ -204,8 +204,8 @@ def check(path: Path, every: bool = False, seed: int = 0, generated: str | None 
 def _checked(loop: ClosedLoop, claim: dict[str, Any], every: bool, seed: int) -> Checked:
     start, chooser, free = time.process_time(), random.Random(seed), loop.d - loop.r
     ends = [1.0 + 1e-9] * loop.d
-    share = claim["spread"]
-    theta = [(value - share * abs(value), value + share * abs(value)) for value in loop.proof["parameters"]]
+    wide = [share * abs(value) for share, value in zip(claim["spread"], loop.proof["parameters"], strict=True)]
+    theta = [(value - r, value + r) for value, r in zip(loop.proof["parameters"], wide, strict=True)]
     root = Box(tuple([-end for end in ends] + [low for low, _ in theta]), tuple(ends + [high for _, high in theta]))
     cells = list(leaves(claim["tree"], root, free, loop.r))
     chosen = [cell for cell in cells if every or chooser.randrange(SHARE) == 0] or cells[:1]

@@ -47,7 +47,7 @@ def entering(
     Raises SolverError where a box is outside the domain, and for robots or networks that the check does not know.
     """
     start = time.process_time()
-    boxes = ClaimedBoxes(SampledLoop(proof, equations, checkpoint, float(claim["spread"])), claim)
+    boxes = ClaimedBoxes(SampledLoop(proof, equations, checkpoint, claim["spread"]), claim)
     chosen = np.random.default_rng(seed).random(len(boxes.rows)) < 1 / one_of
     rows = boxes.rows[chosen] if chosen.any() else boxes.rows[:1]
     holds = boxes.verify(rows)

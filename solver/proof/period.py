@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modelgen.arrays import Array
-from solver.proof.affine import TINY, Affine, Mask
+from solver.proof.affine import TINY, Affine, Mask, Numbers
 from solver.proof.affine import known as known_of
 from solver.proof.held_loop import Frame, HeldLoop, evaluated, products
 
@@ -35,7 +35,7 @@ class Cells:
     def __len__(self) -> int:
         return len(self.lower)
 
-    def __getitem__(self, index: slice | Mask) -> Cells:
+    def __getitem__(self, index: slice | Mask | Numbers) -> Cells:
         return Cells(self.lower[index], self.upper[index])
 
 

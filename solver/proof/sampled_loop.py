@@ -7,6 +7,7 @@ with a remainder over an enclosure of the motion.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ TURN = Balls(np.array(2 * np.pi), np.array(1e-15))
 class SampledLoop:
     """One control period of the policy everywhere, for parameters in a box (p,)."""
 
-    def __init__(self, proof: dict[str, Any], equations: Equations, checkpoint: Path, spread: float) -> None:
+    def __init__(self, proof: dict[str, Any], equations: Equations, checkpoint: Path, spread: Sequence[float]) -> None:
         self.equations, self.step, self.hold = equations, float(proof["period"]), float(proof["hold"])
         self.target, self.bound, self.nominal = (np.array(proof[k]) for k in ("target", "bound", "parameters"))
         self.P, self.level = np.array(proof["cost"]), float(proof["level"])
@@ -40,9 +41,10 @@ class SampledLoop:
             float(proof[k][0]) for k in ("trim", "middle", "limit", "input_error")
         )
         self.networks, n, p = Networks(checkpoint, self.target), len(self.target), len(self.nominal)
-        ticks = (2 * np.arange(PIECES) + 1) / PIECES - 1 if spread else np.zeros(1)
-        half = spread / PIECES * (1 + 1e-9)
-        ends = [[(value * (1 + spread * t), half * abs(value)) for t in ticks] for value in self.nominal]
+        ticks, ends = (2 * np.arange(PIECES) + 1) / PIECES - 1, []
+        for value, share in zip(self.nominal, spread, strict=True):
+            half = share / PIECES * (1 + 1e-9) * abs(value)
+            ends.append([(value * (1 + share * t), half) for t in (ticks if share else np.zeros(1))])
         self.pieces = list(product(*ends))
         self.around = np.abs(self.bound - np.pi) < 1e-12
         widest = np.sqrt(self.level * np.diag(np.linalg.inv(self.P)))

@@ -1,4 +1,6 @@
-"""The artifact of a training in its run folder, so that the folder can be moved to where there is no such robot."""
+"""The description of a run in its folder, and the artifact of its robot, so that the folder can be moved to where there
+is no such robot.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,40 @@ from typing import TypeVar
 
 from modelgen.artifact.folder import MANIFEST, find, read
 from modelgen.errors import ModelError, StaleArtifactWarning, warn
+from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.runs.kinds import Description
+from solver.runs.folder import load_description, save_description
+from solver.runs.kinds import Description, kind_of, kind_that_trains, remove_run
 
 ARTIFACT = "artifact"  # subfolder of a run folder; in it is a folder with the name of the robot
 
 AnyRun = TypeVar("AnyRun", bound=Description)
+
+
+def begin(folder: Path, run: Description, robot: CompiledRobot) -> None:
+    """Replace the run in a folder by a new one, of this robot.
+
+    Raises SolverError if a file cannot be written.
+    """
+    remove_run(folder)
+    keep(robot.folder, folder)
+    save(folder, run)
+
+
+def save(folder: Path, run: Description) -> None:
+    """Write the description of a run, with the artifact in the run folder by a path relative to it."""
+    own = run.generated is not None and Path(run.generated) == folder / ARTIFACT
+    name = kind_that_trains(run.settings.algorithm).description
+    save_description(folder / name, replace(run, generated=ARTIFACT) if own else run)
+
+
+def load(folder: Path, command: str, kind: type[AnyRun]) -> AnyRun:
+    """Description of the run in a folder. Raises SolverError if it is missing or damaged, or not trained by `command`.
+
+    The artifact of the training has priority where it is still the same, then that in the run folder. Gives a
+    StaleArtifactWarning where the robot has been built anew.
+    """
+    return _located(load_description(folder / kind_of(folder, command).description, kind), folder)
 
 
 def keep(artifact: Path, folder: Path) -> None:
@@ -42,12 +72,8 @@ def keep(artifact: Path, folder: Path) -> None:
         ) from error
 
 
-def located(run: AnyRun, folder: Path) -> AnyRun:
-    """The description of the run in a folder, with the place of its artifact.
-
-    The artifact of the training has priority where it is still the same, then that in the run folder. Gives a
-    StaleArtifactWarning where the robot has been built anew.
-    """
+def _located(run: AnyRun, folder: Path) -> AnyRun:
+    """The description with the place of its artifact."""
     own = folder / ARTIFACT
     if not os.path.isfile(own / run.robot / MANIFEST):  # which takes every name, also one that is too long
         return run
@@ -62,12 +88,6 @@ def located(run: AnyRun, folder: Path) -> AnyRun:
                 StaleArtifactWarning,
             )
     return replace(run, generated=str(own))
-
-
-def stored(run: AnyRun, folder: Path) -> AnyRun:
-    """The description as it is written: the artifact in the run folder by a path relative to it."""
-    own = run.generated is not None and Path(run.generated) == folder / ARTIFACT
-    return replace(run, generated=ARTIFACT) if own else run
 
 
 def _hash(robot: str, generated: str | None) -> str:

@@ -106,11 +106,13 @@ def load_checkpoint(
     keys: Collection[str],
     device: str = "cpu",
     check: Callable[[dict[str, Any]], None] = lambda _: None,
+    results: Callable[[], Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Read the checkpoint; only tensors and plain data are unpickled.
 
-    check: raises ValueError for other content than a run of this kind writes. Raises SolverError when there is no
-    checkpoint, when it is damaged, or when it lacks one of the keys.
+    check: raises ValueError for other content than a run of this kind writes. results: gives everything that results
+    depend on, by the description beside it, as JSON has it; the checkpoint holds the same under RUN. Raises SolverError
+    when there is no checkpoint, when it is damaged, when it lacks one of the keys, or when it is of another run.
     """
     path = folder / CHECKPOINT
     if not path.is_file():
@@ -131,15 +133,13 @@ def load_checkpoint(
         ) from error
     if missing:
         raise SolverError(f"{path} lacks {', '.join(sorted(missing))}; it belongs to another kind of run.")
+    if results is not None:
+        _require_own(content, results(), folder)
     return dict(content)
 
 
-def require_own_checkpoint(checkpoint: dict[str, Any], description: Mapping[str, Any], folder: Path) -> None:
-    """Check that a checkpoint belongs to the description beside it.
-
-    description: everything that results depend on, as JSON has it; the checkpoint holds the same under RUN. Raises
-    SolverError for the first entry that differs: one of the two files was edited or copied from elsewhere.
-    """
+def _require_own(checkpoint: Mapping[str, Any], description: Mapping[str, Any], folder: Path) -> None:
+    """Raises SolverError for the first entry of a checkpoint that differs from the description beside it."""
     try:
         trained = dict(json.loads(json.dumps(checkpoint[RUN])))
         if isinstance(trained.get("settings"), dict):

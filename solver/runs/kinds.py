@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -20,15 +20,12 @@ from modelgen.errors import suggestion, warn
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.outcome import Controller
-from solver.problem.given import names_in
-from solver.problem.parameters import Change
+from solver.problem.parameters import TOLD, Change, expanded, names_in, require_told_names
 from solver.problem.problem import Problem
 from solver.problem.robots import warn_of_rebuild
 from solver.runs import folder as files
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT, Report
-
-TOLD = "told"  # in place of names: all parameters that the policy is told
 
 
 class RolloutPolicy(NamedTuple):
@@ -338,26 +335,3 @@ def names_to_estimate(folder: str | Path, names: Iterable[str]) -> tuple[str, ..
         return names
     run = description_of(folder)
     return expanded(names, tuple(name for name in run.told_names if name not in run.reference_names), folder)
-
-
-def expanded(names: tuple[str, ...], told: tuple[str, ...], folder: str | Path) -> tuple[str, ...]:
-    """The names with those that the policy of a run is told for TOLD. Raises SolverError if it is told none."""
-    if TOLD not in names:
-        return names
-    if not told:
-        raise SolverError(
-            f"--estimate has no names, and the policy of {folder} is told no parameter. Give the names of parameters, "
-            "or `all`."
-        )
-    return tuple(dict.fromkeys([*(name for name in names if name != TOLD), *told]))
-
-
-def require_told_names(folder: str | Path, names: Collection[str], told: Iterable[str]) -> None:
-    """Raises SolverError for a parameter that the policy of a run cannot be told."""
-    for name in told:
-        if name not in names:
-            known = f"It is told {', '.join(names)}." if names else "It is told no parameter."
-            raise SolverError(
-                f"the policy of {folder} cannot be told {name}.{suggestion(name, names)} {known} Leave it out, or "
-                f"train with --given {name}."
-            )

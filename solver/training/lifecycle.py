@@ -19,16 +19,14 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.adversaries import Adversary, ToldAdversary
 from solver.plants.outcome import rollouts, sample_starts, summary, without_input
-from solver.problem.context import Given
-from solver.problem.given import GivenRanges, resolve
 from solver.problem.identified import IdentifiedSet
 from solver.problem.identified import read as read_identified
-from solver.problem.parameters import Change
+from solver.problem.parameters import Change, GivenRanges, resolve
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import artifact, shipped
 from solver.runs.folder import RUN, Report, metrics_log, read_metrics, save_checkpoint
-from solver.runs.kinds import RolloutPolicy, remove_run
+from solver.runs.kinds import RolloutPolicy
 from solver.runs.shipped import run_folder
 from solver.streams import EVALUATION_SEED
 from solver.training.schedule import ROUGH
@@ -38,20 +36,66 @@ from solver.training.settings import Settings, make_settings, radii_of
 from solver.training.solution import KEYS, RunDescription, load_run, load_run_checkpoint, load_solution, save_run
 from solver.value.network import Ensemble
 
+Adversaries = Iterable[Adversary] | Mapping[str, float]
+#: Settings of the network, which a training takes from the run that it begins with.
+NETWORK = ("members", "layers", "width", "input_scale", "basin")
+WARM_SHARE = 0.25  # of the usual iterations
+WARM_RAMP = (0.0, 0.5)  # of the adversaries: V knows the task already
+WARM_LEARNING_RATE = 0.5  # share of the usual first learning rate
 
-def describe(robot: CompiledRobot, generated: str | None, preset: str = "fast", **choices: Any) -> RunDescription:
-    """Description of a new run with a preset and some changed settings; see `solver.make_settings`.
 
-    Its policy is told the references of the robot.
+def plan(
+    name: str, generated: str | None = None, *, identified: str | Path | None = None, **choices: Any
+) -> tuple[CompiledRobot, RunDescription]:
+    """Robot with float32 kernels on the CPU and the nominal parameters of the training, and description of the run.
+
+    identified: file of `modelgen identify`. choices: as in `describe`. Raises SolverError for a file of another robot.
     """
-    told, references = resolve(robot, ()), robot.metadata.references
-    settings = make_settings(preset, robot, **{**_of_family(told, preset), **choices})
-    return RunDescription(robot.name, robot.hash, generated, settings, preset, given=told, references=references)
+    robot = load_robot(name, "cpu", generated)
+    known = None if identified is None else read_identified(Path(identified), robot)
+    robot = robot if known is None else robot.with_nominal(known.nominal)
+    return robot, describe(robot, generated, identified=known, **choices)
 
 
-def _of_family(told: Sequence[Given], preset: str) -> dict[str, Any]:
-    """Changes of a preset where the policy is told something: V then varies with more than the states."""
-    return {"width": Settings.width} if told and preset == "fast" else {}
+def describe(
+    robot: CompiledRobot,
+    generated: str | None,
+    preset: str = "fast",
+    *,
+    algorithm: str = "rfvi",
+    adversaries: Adversaries | None = None,
+    identified: IdentifiedSet | None = None,
+    given: GivenRanges = (),
+    start_from: str | Path | None = None,
+    **settings: Any,
+) -> RunDescription:
+    """Description of a new run of a robot with the nominal parameters of the training.
+
+    given: parameters that the policy is told, by name; or their ranges. It is told the references of the robot too. The
+    preset gives the settings. The identified set changes them, then the run to start from, then `adversaries` and
+    `settings`; see `solver.make_settings`. Raises SolverError for an unknown name, and for a run of another robot.
+    """
+    told, changes = resolve(robot, given), dict[str, Any]()
+    if identified is not None:
+        changes["adversaries"] = identified.adversaries() if algorithm == "rfvi" else {}
+    if told and preset == "fast":
+        changes["width"] = Settings.width  # V then varies with more than the states
+    if adversaries is not None:
+        radii = radii_of(adversaries)
+        changes["adversaries"] = radii and {**changes.get("adversaries", {}), **radii}
+    if start_from is not None:
+        usual = make_settings(preset, robot, algorithm, **changes)
+        changes |= _warm_settings(Path(start_from), robot.name, usual)
+    chosen = make_settings(preset, robot, algorithm, **{**changes, **settings})
+    if identified is not None and any(entry.name not in robot.metadata.references for entry in told):
+        raise SolverError(
+            "--given and --identified are both given: the set of the file belongs to one robot, and not to a family. "
+            "Leave one of them out."
+        )
+    if radius := chosen.adversaries.get(ToldAdversary.name):
+        ToldAdversary(radius).admissible_set(Problem(robot, given=told), radius)  # its error comes before the training
+    begin, references = str(start_from or ""), robot.metadata.references
+    return RunDescription(robot.name, robot.hash, generated, chosen, preset, begin, identified, told, references)
 
 
 def start(run: RunDescription, folder: Path, report: Report, robot: CompiledRobot | None = None) -> None:
@@ -62,9 +106,7 @@ def start(run: RunDescription, folder: Path, report: Report, robot: CompiledRobo
     session = _session(run, folder, robot)
     if run.warm_from:
         take_over_weights(session.value, run.robot, Path(run.warm_from))
-    remove_run(folder)  # after all errors of the new run
-    artifact.keep(session.robot.folder, folder)
-    save_run(folder, run)
+    artifact.begin(folder, run, session.robot)  # after all errors of the new run
     save_checkpoint(folder, {**session.checkpoint(), RUN: run.results()})
     _train(session, run, folder, report)
 
@@ -125,10 +167,7 @@ def _session(
 
 def _train(session: Session, run: RunDescription, folder: Path, report: Report) -> None:
     """Iterate to the end, with a checkpoint and a row of metrics after every iteration."""
-    with (
-        metrics_log(folder, session.schedule.number, KEYS, "train") as log,
-        workers_of(session.settings) as workers,
-    ):
+    with metrics_log(folder, session.schedule.number, KEYS, "train") as log, workers_of(session.settings) as workers:
         for row in session.rows(workers):
             log.write(row)
             save_checkpoint(folder, {**session.checkpoint(), RUN: run.results()})
@@ -184,59 +223,6 @@ def _weights_only(checkpoint: dict[str, Any]) -> dict[str, Any]:
         "optimisers": [],
         RUN: checkpoint[RUN],
     }
-
-
-Adversaries = Iterable[Adversary] | Mapping[str, float]
-#: Settings of the network, which a training takes from the run that it begins with.
-NETWORK = ("members", "layers", "width", "input_scale", "basin")
-WARM_SHARE = 0.25  # of the usual iterations
-WARM_RAMP = (0.0, 0.5)  # of the adversaries: V knows the task already
-WARM_LEARNING_RATE = 0.5  # share of the usual first learning rate
-
-
-def plan(
-    name: str,
-    generated: str | None = None,
-    *,
-    algorithm: str = "rfvi",
-    preset: str = "fast",
-    adversaries: Adversaries | None = None,
-    identified: str | Path | None = None,
-    given: GivenRanges = (),
-    start_from: str | Path | None = None,
-    **settings: Any,
-) -> tuple[CompiledRobot, RunDescription]:
-    """Robot with float32 kernels on the CPU and the nominal parameters of the training, and description of the run.
-
-    given: parameters that the policy is told, by name; or their ranges. The preset gives the settings. The identified
-    set changes them, then the run to start from, then `adversaries` and `settings`. Raises SolverError for an unknown
-    name, and for a file or run of another robot.
-    """
-    robot = load_robot(name, "cpu", generated)
-    known: IdentifiedSet | None = None
-    changes: dict[str, Any] = {}
-    if identified is not None:
-        known = read_identified(Path(identified), robot)
-        robot = robot.with_nominal(known.nominal)
-        changes["adversaries"] = known.adversaries() if algorithm == "rfvi" else {}
-    told = resolve(robot, given)
-    changes |= _of_family(told, preset)
-    if adversaries is not None:
-        radii = radii_of(adversaries)
-        changes["adversaries"] = radii and {**changes.get("adversaries", {}), **radii}
-    if start_from is not None:
-        usual = make_settings(preset, robot, algorithm, **changes)
-        changes |= _warm_settings(Path(start_from), robot.name, usual)
-    chosen = make_settings(preset, robot, algorithm, **{**changes, **settings})
-    if known is not None and any(entry.name not in robot.metadata.references for entry in told):
-        raise SolverError(
-            "--given and --identified are both given: the set of the file belongs to one robot, and not to a family. "
-            "Leave one of them out."
-        )
-    if radius := chosen.adversaries.get(ToldAdversary.name):
-        ToldAdversary(radius).admissible_set(Problem(robot, given=told), radius)  # its error comes before the training
-    begin, references = str(start_from or ""), robot.metadata.references
-    return robot, RunDescription(robot.name, robot.hash, generated, chosen, preset, begin, known, told, references)
 
 
 def _warm_settings(folder: Path, robot: str, usual: Settings) -> dict[str, Any]:

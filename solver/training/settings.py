@@ -254,9 +254,7 @@ def make_settings(
     """
     _require_choice("preset", preset, PRESETS)
     _require_choice("algorithm", algorithm, ALGORITHMS)
-    known = {entry.name for entry in dataclasses.fields(Settings)}
-    for name in changes:
-        _require_choice("setting", name, sorted(known))
+    require_names(Settings, changes)
     module, *functions = PRESETS[preset]
     radii = None if adversaries is None else radii_of(adversaries)
     make: Preset = getattr(import_module(module), functions[algorithm == "cfvi" or radii == {}])
@@ -280,6 +278,12 @@ def radii_of(adversaries: Iterable[Adversary] | Mapping[str, float]) -> dict[str
             raise SolverError(f"adversaries has two {type(adversary).__name__}; keep one of them")
         radii[adversary.name] = adversary.alpha
     return radii
+
+
+def require_names(kind: type[Any], names: Iterable[str]) -> None:
+    """Raises SolverError for a name that is no setting of a dataclass."""
+    for name in names:
+        _require_choice("setting", name, sorted(entry.name for entry in dataclasses.fields(kind)))
 
 
 def _require_choice(what: str, name: str, choices: Iterable[str]) -> None:

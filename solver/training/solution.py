@@ -17,18 +17,18 @@ from solver.game.policies import require_reaction_periods
 from solver.plants.outcome import Controller, controller
 from solver.problem.context import Context, Given
 from solver.problem.identified import IdentifiedSet
-from solver.problem.parameters import Change, changed_parameters
+from solver.problem.parameters import Change, changed_parameters, require_told_names
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import artifact
 from solver.runs import folder as files
-from solver.runs.kinds import Description, kind_of, require_told_names
+from solver.runs.kinds import Description
 from solver.runs.shipped import run_folder
 from solver.streams import Purpose, stream
 from solver.training.settings import ADVERSARY, Settings
+from solver.value.fitting import Adam, Optimiser, Soap
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble, Factor
-from solver.value.optimiser import Adam, Optimiser, Soap
 
 RUN = "run.json"
 PARTS = ("iteration", "ensemble", "optimisers", "best", files.RUN)  # of a checkpoint
@@ -104,21 +104,18 @@ class BestEntry:
 
 
 def save_run(folder: Path, run: RunDescription) -> None:
-    """Write run.json. The path of an artifact inside the run folder is written relative to the folder."""
-    files.save_description(folder / RUN, artifact.stored(run, folder))
+    """Write run.json."""
+    artifact.save(folder, run)
 
 
 def load_run(folder: Path) -> RunDescription:
     """Content of run.json. Raises SolverError if it is missing or damaged, or for a run of another kind."""
-    kind_of(folder, command="train")
-    return artifact.located(files.load_description(folder / RUN, RunDescription), folder)
+    return artifact.load(folder, "train", RunDescription)
 
 
 def load_run_checkpoint(folder: Path, device: str = "cpu") -> dict[str, Any]:
     """Checkpoint of a run. Raises SolverError if it is missing, damaged, or of another run than run.json."""
-    content = files.load_checkpoint(folder, PARTS, device, _check_content)
-    files.require_own_checkpoint(content, load_run(folder).results(), folder)
-    return content
+    return files.load_checkpoint(folder, PARTS, device, _check_content, lambda: load_run(folder).results())
 
 
 def _check_content(content: dict[str, Any]) -> None:

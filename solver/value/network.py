@@ -5,7 +5,7 @@ lower triangular with a positive diagonal, the output of a tanh network. V <= 0,
 value is the mean over the members. In the basin, near the target, a quadratic form replaces them.
 
 `Ensemble.forward` is the specification of this formula. Its other forms are tested against it: `solver.value.frozen` (V
-and dV/dx without autograd), `solver.value.loss` (gradient of the loss), and the C, ONNX and JavaScript exports.
+and dV/dx without autograd), `solver.value.fitting` (gradient of the loss), and the C, ONNX and JavaScript exports.
 """
 
 from __future__ import annotations

@@ -140,6 +140,22 @@ def test_every_backend_agrees_with_the_textbook_and_with_the_dynamics(built: Pat
     assert dp_dq.shape == (5, 4, 3, 2)
 
 
+def test_a_link_may_have_the_name_of_a_frame_between_two_coordinates() -> None:
+    """`body` moves along x first, in a frame that the derivation calls body_x."""
+    robot = Robot("crane")
+    s, x, height = (robot.prismatic(name, limit=1, rate_limit=1) for name in ("s", "x", "height"))
+    angle = robot.revolute("angle", limit=1, rate_limit=1)
+    base = robot.link("body_x", s, axis="x", mass=robot.parameter("mass", 1.0, "kg", tolerance=0.2))
+    robot.link("body", (x, height, angle), on=base, mass=1, inertia=0.1)
+    robot.point("tip", (0, 0, 0.3), on=base)
+    robot.apply(s, robot.input("force", 10, "N"))
+    task: dict[str, Any] = {"start": {}, "horizon": 3, "weight_at_horizon": 0.5, "control_rate": 100}
+    robot.task(state_cost=s**2 + x**2, action_cost=LogCos(0.1), free=["height_rate"], **task)
+    at = np.array([[0.1, 0.2, 0.3, 0.4, 0, 0, 0, 0]])
+    found = outputs(robot, at, np.array([1.0]), ("forward_kinematics",))["positions"]
+    np.testing.assert_allclose(found[0], [[0.1, 0, 0], [0.3, 0, 0.3], [0.1, 0, 0.3]], atol=1e-12)
+
+
 def test_functions_of_one_sample_and_other_nominal_parameters(built: Path) -> None:
     heavy = modelgen.load("reel", directory=built).with_nominal([0.9])
     x = np.array([[0.1, 0.5, 0.0, 0.0]])

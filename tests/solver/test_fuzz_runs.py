@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from modelgen.errors import ReliabilityWarning
 from solver.lab.baselines.settings import BASELINE, BaselineSettings, load_baseline
-from solver.lab.reproduction import certificates, gallery, robustness, table1
+from solver.lab.reproduction import by_run, robustness, table1
 from solver.lab.reproduction.results_page import read_known, read_rows
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT, METRICS, read_metrics, training_seconds
@@ -118,13 +118,13 @@ def test_logs_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: 
 def test_rows_of_certificates_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: Mistake) -> None:
     text = {"robot", "method", "distribution", "machine", "commit", "checkpoint", "specification"}
     other = {"seed": 0, "failures": 1, "worst_success": False}
-    names = [each.name for each in fields(certificates.CertificateRow)]
+    names = [each.name for each in fields(by_run.CertificateRow)]
     row = {name: "x" if name in text else other.get(name, 0.5) for name in names}
     path = tmp_path_factory.getbasetemp() / "certificates.json"
     path.write_text(json.dumps({"rows": [row]}))
-    assert read_rows(path, certificates.CertificateRow)[0].failures == 1
+    assert read_rows(path, by_run.CertificateRow)[0].failures == 1
     path.write_text(json.dumps(mistaken({"rows": [row]}, mistake)))
-    refused_or(lambda: read_rows(path, certificates.CertificateRow), "certificates.json")
+    refused_or(lambda: read_rows(path, by_run.CertificateRow), "certificates.json")
 
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
@@ -180,7 +180,7 @@ def test_checkpoint_of_lists_in_lists_is_read_at_once(run: Path) -> None:
 def test_gallery_reports_of_other_types(tmp_path_factory: pytest.TempPathFactory, mistake: Mistake) -> None:
     path = tmp_path_factory.getbasetemp() / "gallery.json"
     path.write_text(json.dumps(mistaken(json.loads((RESULTS / "gallery.json").read_text()), mistake)))
-    refused_or(lambda: gallery._read(path), "gallery.json")
+    refused_or(lambda: by_run._read(path), "gallery.json")
 
 
 @fuzzed

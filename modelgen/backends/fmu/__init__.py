@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modelgen.arrays import Array
+from modelgen.arrays import Array, robust_steps
 from modelgen.backends import c, casadi
 from modelgen.backends.fmu.archive import TEMPLATES, Unit, Variable, archive, filled
 from modelgen.errors import ModelError
@@ -74,7 +74,7 @@ def _steps(program: Program, robot: Metadata) -> int:
     def rates(x: Array, u: Array, theta: Array) -> Array:
         return np.asarray(dynamics.map(len(x))(x.T, u.T, theta.T)).T
 
-    return robot.robust_steps(rates)
+    return robust_steps(robot, rates)
 
 
 def robot_variables(robot: Metadata) -> list[Variable]:

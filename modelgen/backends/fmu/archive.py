@@ -18,7 +18,9 @@ from typing import Any, Literal
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from modelgen.errors import ModelError
-from modelgen.units import BASE, parse
+from modelgen.units import BASE, parse, plain
+
+RADIANS = re.compile(r"\brad\b(?:\^\(?(-?\d+))?")  # with its exponent
 
 Causality = Literal["input", "output", "parameter", "local"]
 Variability = Literal["continuous", "discrete", "tunable"]
@@ -111,8 +113,9 @@ def _units(root: Element, unit: Unit) -> None:
     for name in names:
         dimension = parse(name, "unit") or ()
         exponents = {base: str(int(power)) for base, power in zip(BASE, dimension, strict=True) if power}
-        if name.split("/")[0] == "rad":  # an angle has no dimension in modelgen, and one in FMI
-            exponents["rad"] = "1"
+        above, _, below = plain(name).partition("/")  # an angle has no dimension in modelgen, and one in FMI
+        if turns := sum(sign * int(n or 1) for sign, part in ((1, above), (-1, below)) for n in RADIANS.findall(part)):
+            exponents["rad"] = str(turns)
         SubElement(SubElement(definitions, "Unit", name=name), "BaseUnit", exponents)
 
 

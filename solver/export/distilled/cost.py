@@ -38,6 +38,7 @@ from solver.export.c_folder import TEMPLATES
 from solver.export.distilled.network import LAYERS
 from solver.plants import make_plant
 from solver.plants.outcome import rollouts, sample_starts
+from solver.problem.integrator import steps_estimating
 from solver.problem.problem import Problem
 from solver.training.solution import Solution
 from solver.value.family import exponents
@@ -351,7 +352,7 @@ def observer_cost(problem: Problem, parameters: Sequence[int] = ()) -> ObserverC
     parameters: indices of the parameters that it estimates.
     """
     robot, n, m, count = problem.robot, len(problem.target), len(problem.input_limits), len(parameters)
-    metadata, errors, stages = robot.metadata, problem.geometry.size, STAGES * problem.steps_estimating(parameters)
+    metadata, errors, stages = robot.metadata, problem.geometry.size, STAGES * steps_estimating(problem, parameters)
     exact = 0 if metadata.rotations or metadata.unrated else metadata.nq  # positions without a Jacobian's rows
     estimated, columns = errors + m + count, errors + m + len(problem.theta)
     jacobians, dynamics = (robot.operations[name] for name in ("jacobians", "affine_dynamics"))

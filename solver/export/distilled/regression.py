@@ -21,7 +21,7 @@ from torch.nn.functional import smooth_l1_loss
 from solver.errors import SolverError
 from solver.export.distilled.network import GainPolynomial, SmallNetwork, argument_scale, controller
 from solver.fvi.states import Mixture, StateSource
-from solver.game.closed_form import ClosedFormPolicy
+from solver.game.game import ClosedFormPolicy
 from solver.plants import make_plant
 from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.parameters import left_all_bounds
@@ -29,7 +29,7 @@ from solver.problem.problem import Problem
 from solver.streams import EVALUATION_SEED, Purpose, stream
 from solver.training.solution import Solution
 from solver.value.family import exponents, terms
-from solver.value.optimiser import Adam
+from solver.value.fitting import Adam
 
 LARGE_ERROR = 0.1  # error of s above which the loss is linear, because y jumps at kinks of V
 GAIN_STEP = 1e-3  # difference step, as a share of a state's limit

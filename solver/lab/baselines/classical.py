@@ -28,7 +28,7 @@ from modelgen import linear
 from modelgen.arrays import Array
 from modelgen.commandline import Range
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Tangent
+from modelgen.tangent import Tangent
 from solver.errors import SolverError
 from solver.lab.baselines.settings import KEYS
 from solver.local.linearization import linearization
@@ -38,24 +38,14 @@ from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_current, require_same_artifact
 from solver.runs import artifact
-from solver.runs.folder import (
-    RUN,
-    Report,
-    load_checkpoint,
-    load_description,
-    metrics_log,
-    require_own_checkpoint,
-    save_checkpoint,
-    save_description,
-)
-from solver.runs.kinds import Description, RolloutPolicy, kind_of, remove_run
+from solver.runs.folder import RUN, Report, load_checkpoint, metrics_log, save_checkpoint
+from solver.runs.kinds import Description, RolloutPolicy
 from solver.streams import EVALUATION_SEED, Purpose, serial_torch, stream
-from solver.training.settings import require_fields
+from solver.training.settings import require_fields, require_names
 
 ClassicalAlgorithm = Literal["energy", "tvlqr"]
 TRIES: dict[ClassicalAlgorithm, int] = {"energy": 64, "tvlqr": 4}
 STARTS = 5  # from which motions are searched
-CLASSICAL = "classical.json"
 SINE = 0.02  # largest error of the pendulum's acceleration, as a share of its slope, for energy shaping
 Parts = dict[str, Tensor]  # of a controller, by name
 
@@ -104,8 +94,7 @@ def describe(
     robot: CompiledRobot, generated: str | None, algorithm: ClassicalAlgorithm = "tvlqr", **choices: Any
 ) -> ClassicalRun:
     """Description of a new run. Raises SolverError for an unknown setting."""
-    if unknown := choices.keys() - {entry.name for entry in dataclasses.fields(ClassicalSettings)}:
-        raise SolverError(f"unknown setting '{min(unknown)}'; give tries, episodes or seed")
+    require_names(ClassicalSettings, choices)
     require_current(robot)
     settings = ClassicalSettings(algorithm, **choices)
     settings = dataclasses.replace(settings, tries=settings.tries or TRIES[settings.algorithm])
@@ -117,9 +106,7 @@ def start(run: ClassicalRun, folder: Path, report: Report, robot: CompiledRobot 
     robot = robot or load_robot(run.robot, "cpu", run.generated)
     require_same_artifact(folder, run.artifact_hash, robot)
     _designer(run, Problem(robot))  # its errors come before the folder is touched
-    remove_run(folder)
-    save_description(folder / CLASSICAL, artifact.stored(run, folder))
-    artifact.keep(robot.folder, folder)
+    artifact.begin(folder, run, robot)
     _save(folder, run, 0, {})
     _tune(folder, run, robot, 0, {}, report)
 
@@ -134,8 +121,7 @@ def resume(folder: Path, report: Report) -> None:
 
 def read(folder: Path) -> ClassicalRun:
     """Content of classical.json. Raises SolverError if it is missing or damaged."""
-    kind_of(folder, command="classical")
-    return artifact.located(load_description(folder / CLASSICAL, ClassicalRun), folder)
+    return artifact.load(folder, "classical", ClassicalRun)
 
 
 def diagnosis(folder: Path) -> str:  # noqa: ARG001
@@ -191,9 +177,7 @@ def _save(folder: Path, run: ClassicalRun, done: int, best: dict[str, Any]) -> N
 
 
 def _checkpoint(folder: Path) -> dict[str, Any]:
-    content = load_checkpoint(folder, ("steps", "best", RUN))
-    require_own_checkpoint(content, read(folder).results(), folder)
-    return content
+    return load_checkpoint(folder, ("steps", "best", RUN), results=lambda: read(folder).results())
 
 
 def _designer(run: ClassicalRun, problem: Problem) -> Any:
@@ -208,7 +192,7 @@ def _designer(run: ClassicalRun, problem: Problem) -> Any:
 def regulator(problem: Problem) -> tuple[Array, Array]:
     """K (m, nt) of u = trim - K e and P (nt, nt) of its cost, in SI units, from the task's cost at its target.
 
-    e (nt,) is the error of `modelgen.metadata`: x - target, and three numbers for a rotation.
+    e (nt,) is the error of `modelgen.tangent`: x - target, and three numbers for a rotation.
 
     Raises SolverError if no regulator exists.
     """
@@ -269,12 +253,11 @@ class EnergyDesign:
         """Gains of one try, log-uniform over two to four decades around the scales of robot and task."""
         pump, spring, brake, width = 10.0 ** random.uniform([-1.0, -2.0, -2.0, -2.0], [1.0, 0.5, 0.5, 0.0])
         share = random.uniform(0.5, 0.99)  # of the inputs: the task's cost may have a barrier at their limits
-        level = np.trace(self.cost * np.square(self.problem.tangent_limits.numpy())) * 10.0 ** random.uniform(
-            -4.0, -0.5
-        )
+        limits = self.problem.tangent_limits.numpy()
+        level = np.trace(self.cost * np.square(limits)) * 10.0 ** random.uniform(-4.0, -0.5)
         pump *= self.most / (2.0 * self.slope)  # the full input at the energy that is missing below
-        gains = [pump, spring * self.slope, brake * math.sqrt(self.slope)]
-        gains += [width * math.sqrt(self.slope), share]
+        rate = math.sqrt(self.slope)
+        gains = [pump, spring * self.slope, brake * rate, width * rate, share]
         return _tensors(gain=self.gain, cost=self.cost, gains=gains, slope=self.slope, level=level)
 
 

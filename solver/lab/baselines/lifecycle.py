@@ -22,7 +22,7 @@ from torch import Tensor
 from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
 from solver.errors import DivergenceError, SolverError
-from solver.gym.environment import RobotVectorEnv, features
+from solver.gym.environment import RobotVectorEnv
 from solver.lab.baselines.settings import (
     BASELINE,
     KEYS,
@@ -36,20 +36,13 @@ from solver.lab.baselines.settings import (
 )
 from solver.lab.baselines.stable_baselines import contents, fill, follow_schedules, make_model, renew_logger
 from solver.local.linearization import linearization, time_scale
+from solver.plants.episodes import features
 from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import artifact
-from solver.runs.folder import (
-    RUN,
-    Report,
-    load_checkpoint,
-    metrics_log,
-    require_own_checkpoint,
-    save_checkpoint,
-    save_description,
-)
-from solver.runs.kinds import RolloutPolicy, remove_run
+from solver.runs.folder import RUN, Report, load_checkpoint, metrics_log, save_checkpoint
+from solver.runs.kinds import RolloutPolicy
 from solver.streams import EVALUATION_SEED, Purpose, serial_torch, stream
 
 if TYPE_CHECKING:
@@ -78,9 +71,7 @@ def start(run: BaselineRun, folder: Path, report: Report, robot: CompiledRobot |
     """Train a new baseline in `folder`. Replaces a run in it. robot: as in `solver.runs.kinds.Training.start`."""
     environments = _environments(run, folder, robot=robot)
     model = make_model(run.settings, environments, run.settings.steps)
-    remove_run(folder)  # after all errors of the new run
-    save_description(folder / BASELINE, artifact.stored(run, folder))
-    artifact.keep(environments.problem.robot.folder, folder)
+    artifact.begin(folder, run, environments.problem.robot)  # after all errors of the new run
     untrained = BestPolicy(0, 0.0, -math.inf, _policy(model))
     _save(folder, model, run, untrained)
     _train(folder, model, environments, run, untrained, report)
@@ -91,7 +82,7 @@ def resume(folder: Path, report: Report) -> None:
     run = read(folder)
     environments = _environments(run, folder)
     model = make_model(run.settings, environments, run.settings.steps)
-    best = _restore(model, _own_checkpoint(folder, run))
+    best = _restore(model, load_checkpoint(folder, PARTS, results=run.results))
     _train(folder, model, environments, run, best, report)
 
 
@@ -118,7 +109,7 @@ def load_rollout_policy(
         raise SolverError(f"{folder} holds a baseline, which has no value function; leave out --reaction-periods")
     environments = _environments(run, folder, generated)
     model = make_model(run.settings, environments, steps=1)
-    best = _restore(model, {**_own_checkpoint(folder, run), "buffer": None})
+    best = _restore(model, {**load_checkpoint(folder, PARTS, results=run.results), "buffer": None})
     model.policy.load_state_dict(best.policy)
     problem, label = environments.problem, run.label_at(model.num_timesteps, "actions")
     return RolloutPolicy(problem, controller(problem, model, run.settings.input_share), label)
@@ -237,13 +228,6 @@ def _save(folder: Path, model: BaseAlgorithm, run: BaselineRun, best: BestPolicy
     finished = model.num_timesteps >= run.settings.steps
     content = {"steps": model.num_timesteps, RUN: run.results(), "best": vars(best), **contents(model)}
     save_checkpoint(folder, content if not finished else {**content, "buffer": None})
-
-
-def _own_checkpoint(folder: Path, run: BaselineRun) -> dict[str, Any]:
-    """Checkpoint of a run. Raises SolverError for the checkpoint of another run."""
-    checkpoint = load_checkpoint(folder, PARTS)
-    require_own_checkpoint(checkpoint, run.results(), folder)
-    return checkpoint
 
 
 def _restore(model: BaseAlgorithm, content: dict[str, Any]) -> BestPolicy:

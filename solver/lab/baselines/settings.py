@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from modelgen.commandline import Range
-from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.problem.problem import StartDistribution
 from solver.problem.robots import require_current
 from solver.runs import artifact
-from solver.runs.folder import RUN, load_description
-from solver.runs.kinds import Description, kind_of
-from solver.training.settings import require_fields
+from solver.runs.folder import RUN
+from solver.runs.kinds import Description
+from solver.training.settings import require_fields, require_names
 
 BaselineAlgorithm = Literal["sac", "ddpg", "ppo"]
 AtLeastZero = Annotated[int, Range(0, 10**12)]
@@ -110,12 +109,7 @@ def for_states(settings: BaselineSettings, states: int) -> BaselineSettings:
 
 def baseline_settings(algorithm: str = "sac", **changes: Any) -> BaselineSettings:
     """Defaults of an algorithm with some settings changed. Raises SolverError for an unknown algorithm or setting."""
-    names = {entry.name for entry in dataclasses.fields(BaselineSettings)}
-    for name in changes:
-        if name not in names:
-            raise SolverError(
-                f"unknown setting '{name}'.{suggestion(name, names)} Settings: {', '.join(sorted(names))}"
-            )
+    require_names(BaselineSettings, changes)
     defaults = DEFAULTS.get(algorithm, {})  # type: ignore[call-overload]
     return BaselineSettings(**{"algorithm": algorithm, **defaults, **changes})
 
@@ -172,5 +166,4 @@ def new_run(robot: CompiledRobot, generated: str | None, settings: BaselineSetti
 
 def load_baseline(folder: Path) -> BaselineRun:
     """Content of baseline.json. Raises SolverError if it is missing or damaged, or for a run of another kind."""
-    kind_of(folder, command="baseline")
-    return artifact.located(load_description(folder / BASELINE, BaselineRun), folder)
+    return artifact.load(folder, "baseline", BaselineRun)

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from solver.errors import SolverError
-from solver.gym.environment import RobotVectorEnv, feature_scales
+from solver.gym.environment import RobotVectorEnv
 from solver.gym.stable_baselines import Environments
 from solver.lab.baselines.settings import BaselineSettings
+from solver.plants.episodes import feature_scales
 
 try:
     from gymnasium.spaces import Box

@@ -48,7 +48,7 @@ ROWS = {"gallery": 3, "certificates": 3, "table1": 2, "fig-robustness": 2, "fig-
 #: Rooms and files that decide on a number of a result.
 MATTERS = (
     *("modelgen/arrays.py", "modelgen/backends", "modelgen/linear.py", "modelgen/loader.py", "modelgen/metadata.py"),
-    "modelgen/program",
+    *("modelgen/program", "modelgen/tangent.py"),
     *("solver/fvi", "solver/game", "solver/gym", "solver/local", "solver/observer", "solver/plants", "solver/problem"),
     *("solver/streams.py", "solver/training", "solver/value", "solver/lab/baselines"),
     *("solver/certification", "solver/evaluation", "solver/oracles"),

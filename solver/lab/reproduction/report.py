@@ -15,9 +15,8 @@ from matplotlib.typing import ColorType
 from modelgen.style import POLICIES, colour_map
 from solver.evaluation.plots import DRAWN, coordinate, draw_value_and_policy
 from solver.lab.reproduction import results_page, robustness, table1
-from solver.lab.reproduction.certificates import Certificates
+from solver.lab.reproduction.by_run import Certificates, Gallery, PageByRun
 from solver.lab.reproduction.experiments import Plan, PlannedRun
-from solver.lab.reproduction.gallery import Gallery
 from solver.lab.reproduction.results_page import NONE, Page, head
 from solver.lab.reproduction.runs import Runs
 from solver.lab.reproduction.table1 import pair
@@ -192,7 +191,7 @@ WRITERS = {
     **robustness.WRITERS,
 }
 #: Pages that are written run by run.
-BY_RUN: dict[str, type[Gallery] | type[Certificates]] = {"gallery": Gallery, "certificates": Certificates}
+BY_RUN: dict[str, type[PageByRun]] = {"gallery": Gallery, "certificates": Certificates}
 
 
 class Train(Protocol):

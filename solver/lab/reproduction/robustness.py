@@ -22,7 +22,6 @@ from solver.lab.reproduction.experiments import MASSES
 from solver.lab.reproduction.results_page import NONE, Page, cell, read_known
 from solver.lab.reproduction.runs import Runs
 from solver.plants import PlantName
-from solver.streams import EVALUATION_SEED
 
 HELD = 0.95  # success rate of a mass that does not fail
 
@@ -40,7 +39,7 @@ def write_robustness(page: Page, runs: Runs, announce: Callable[[str], None]) ->
     for robot, plant, before in _before(page):
         labels, result = _labels(page, runs, robot), before
         if labels:
-            trial = Trial(plant, (), plan.budget.episodes, EVALUATION_SEED, observer=plant == "harsh")
+            trial = Trial(plant, episodes=plan.budget.episodes, observer=plant == "harsh")
             announce(f"robustness of {robot} on the {plant} plant")
             now = measure(list(labels), [MASSES[robot]], trial, plan.generated, announce)
             result = _merged(_named(now, labels), before, [method.name for method in plan.methods])
@@ -50,11 +49,7 @@ def write_robustness(page: Page, runs: Runs, announce: Callable[[str], None]) ->
     for robot, plants in results.items():
         page.say(f"### {robot}: {plants[0].axes[0].parameter}")
         for result in plants:
-            page.show(
-                figure(result),
-                f"/{robot}-{result.plant}",
-                f"{robot}, {result.plant} plant",
-            )
+            page.show(figure(result), f"/{robot}-{result.plant}", f"{robot}, {result.plant} plant")
         _masses(page, plants)
 
 
@@ -71,7 +66,7 @@ def write_parameters(page: Page, runs: Runs, announce: Callable[[str], None]) ->
         labels, results = _labels(page, runs, robot), before
         if labels:
             announce(f"every parameter of {robot}")
-            trial = Trial("nominal", (), plan.budget.episodes, EVALUATION_SEED)
+            trial = Trial(episodes=plan.budget.episodes)
             now = measure_each(list(labels), trial, plan.generated, announce)
             order, earlier = [method.name for method in plan.methods], {each.axes: each for each in before}
             results = [_merged(_named(each, labels), earlier.get(each.axes), order) for each in now]

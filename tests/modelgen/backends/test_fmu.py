@@ -9,6 +9,7 @@ import zipfile
 from functools import partial
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ import modelgen
 from modelgen import builder
 from modelgen.arrays import runge_kutta_step
 from modelgen.artifact import folder as artifact
+from modelgen.backends.fmu.archive import Unit, Variable, model_description
 from modelgen.cli import main
 from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.errors import ModelError
@@ -39,6 +41,22 @@ def exported(name: str, version: int, folder: Path) -> Path:
 @pytest.fixture(scope="module", params=VERSIONS)
 def cartpole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return exported("cartpole", request.param, tmp_path_factory.mktemp("fmu"))
+
+
+@pytest.mark.parametrize(
+    ("unit", "base"),
+    [
+        ("rad/s", {"s": "-1", "rad": "1"}),
+        ("N m/rad", {"kg": "1", "m": "2", "s": "-2", "rad": "-1"}),
+        ("V s/rad^2", {"kg": "1", "m": "2", "s": "-2", "A": "-1", "rad": "-2"}),
+        ("1/(rad² s)", {"s": "-1", "rad": "-2"}),
+    ],
+)
+def test_units_hold_every_angle(unit: str, base: dict[str, str]) -> None:
+    """FMI counts angles, so that a stiffness in N m/rad is no torque."""
+    made = Unit("u", "u", "", [Variable("k", unit, "", "parameter", "tunable", 1.0)], 0.1, 1.0, True)
+    root = ElementTree.fromstring(model_description(made, 3, ""))
+    assert {each.get("name"): each[0].attrib for each in root.iter("Unit")}[unit] == base
 
 
 def random_point(robot: CompiledRobot) -> dict[str, float]:

@@ -208,6 +208,18 @@ def test_a_continuous_joint_whose_equations_do_not_repeat_is_refused(draft: Draf
     draft.rejected("`turn`", 'robot.revolute("turn", limit=')
 
 
+def test_a_weak_spring_of_an_endless_angle_is_refused_beside_a_strong_one(draft: Draft) -> None:
+    draft.bodies()
+    draft.robot.spring(draft.s, 4e6)
+    draft.robot.spring(draft.q, 0.05)
+    draft.rejected("`turn`", 'robot.revolute("turn", limit=')
+
+
+def test_a_cost_that_jumps_is_refused_beside_a_large_one(draft: Draft) -> None:
+    draft.bodies()
+    draft.rejected("`turn`", "jumps", state_cost=(1e4 * draft.s) ** 2 + (draft.q + draft.q**2 / 10) ** 2)
+
+
 def test_a_drawing_that_is_not_finite_is_refused(draft: Draft) -> None:
     draft.bodies()
     draft.robot.draw(line=[(0, 0), (draft.q, 0)])

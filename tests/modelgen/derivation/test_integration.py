@@ -14,9 +14,10 @@ from sympy import asin, sqrt
 
 import modelgen
 from modelgen import ModelError, Robot
-from modelgen.arrays import MOST_STEPS, TOLERANCE
+from modelgen.arrays import MOST_STEPS, TOLERANCE, robust_steps
 from modelgen.artifact.folder import MANIFEST
 from modelgen.builder import build_artifact
+from modelgen.errors import ReliabilityWarning
 from tests.modelgen.support.declared import TASK, cart
 
 Array = NDArray[np.float64]
@@ -68,6 +69,22 @@ def test_a_robot_that_no_step_resolves_is_refused(damping: float, tmp_path: Path
     for word in ("`s_rate`", "0.008 s", f"{MOST_STEPS} Runge-Kutta steps"):
         assert word in message
     assert not (tmp_path / "cart").exists()
+
+
+@pytest.mark.parametrize(("most", "enough"), [(300.0, True), (1e6, False)])
+def test_bounds_of_a_parameter_that_no_step_resolves_give_a_warning(
+    most: float, enough: bool, recwarn: pytest.WarningsRecorder
+) -> None:
+    robot, s, mass, force = cart()
+    robot.point_mass(mass, (s, 0))
+    robot.apply(s, force)
+    robot.damp(s, robot.parameter("friction", 150.0, "N s/m", bounds=(50, most)))
+    robot.task(**{**TASK, "state_cost": s**2})
+    compiled = modelgen.compile(robot)
+    steps = robust_steps(compiled.metadata, compiled.dynamics)
+    assert (1 < steps < MOST_STEPS) if enough else steps == MOST_STEPS
+    messages = [str(each.message) for each in recwarn if issubclass(each.category, ReliabilityWarning)]
+    assert [message[:14] for message in messages] == ["s_rate of cart"] * (not enough)
 
 
 @pytest.mark.parametrize(("name", "steps"), [("pendulum", 1), ("furuta", 2), ("cart_double_pendulum", 2)])

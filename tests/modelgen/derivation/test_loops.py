@@ -254,27 +254,38 @@ def test_slider_crank_equals_its_closed_form(built_unseen: Callable[[str], Path]
     np.testing.assert_allclose(robot.dynamics(x, u), other.dynamics(x, u), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.slow
-def test_frames_of_two_links_coincide() -> None:
-    """A four-bar whose rocker closes at the coupler by frames has one degree of freedom less: the pin is rigid."""
+def welded(turned: float = 0.0) -> Robot:
+    """A four-bar whose rocker closes at the coupler by frames; the pin begins at the angle `turned`."""
     robot = Robot("welded")
     first, second, third = (robot.revolute(name, limit=1.4, **kind) for name, kind in joints())  # type: ignore[arg-type]
-    turn, torque = robot.revolute("turn", limit=1.4), robot.input("torque", 1, "N m")
+    turn, torque = robot.revolute("turn", limit=4), robot.input("torque", 1, "N m")
     mass = robot.parameter("mass", 1, "kg", tolerance=0.3)
     left = robot.link("left", first, mass=mass, centre=(0, 0, 0.2))
     top = robot.link("top", second, on=left, at=(0, 0, 0.4), mass=mass, centre=(0.25, 0, 0))
     right = robot.link("right", third, at=(0.5, 0, 0), mass=mass, centre=(0, 0, 0.2))
     pin = robot.link("pin", turn, on=right, at=(0, 0, 0.4))
     end = robot.link("end", on=top, at=(0.5, 0, 0))
-    robot.loop(pin, end, dependent={second: 0, third: 0, turn: 0})
+    robot.loop(pin, end, dependent={second: 0, third: 0, turn: turned})
     robot.apply(first, torque)
     task(robot, first)
-    equations = equations_of_motion(robot)
+    return robot
+
+
+@pytest.mark.slow
+def test_frames_of_two_links_coincide() -> None:
+    """There is one degree of freedom less than with points: the pin is rigid."""
+    equations = equations_of_motion(welded())
     evaluate = compiled_evaluator(
         (*equations.state, *equations.parameters), equations.mass_matrix, equations.definitions
     )
     # a parallelogram: the top bar never turns
     np.testing.assert_allclose(evaluate(np.array([[0.7, 0, 1.0]]))[0, 0, 0], 0.2**2 + 0.4**2 + 0.2**2, rtol=1e-12)
+
+
+def test_frames_that_lie_half_a_turn_apart_are_refused() -> None:
+    """The gap holds the sine of their angle, which is zero there too."""
+    with pytest.raises(ModelError, match=r"half a turn apart at .*turn = 3\.14"):
+        equations_of_motion(welded(math.pi))
 
 
 def joints() -> list[tuple[str, dict[str, float]]]:
@@ -311,6 +322,28 @@ def four_bar(
     robot.apply(crank, robot.input("torque", 1, "N m"))
     task(robot, crank)
     return robot
+
+
+def test_names_of_links_change_nothing() -> None:
+    """A link `loop_second` had the bias force of the name under which the loop keeps the acceleration of `second`."""
+
+    def force(name: str) -> float:
+        robot = Robot("tilted")
+        first, second, third = (robot.revolute(each, limit=1.4, **kind) for each, kind in joints())  # type: ignore[arg-type]
+        mass, axis = robot.parameter("mass", 1, "kg", tolerance=0.3), (0, 0.6, 0.8)
+        left = robot.link("left", first, axis=axis, mass=mass, centre=(0, -0.16, 0.12))
+        top = robot.link(name, second, on=left, axis=axis, at=(0, -0.32, 0.24), mass=mass, centre=(0.25, 0, 0))
+        right = robot.link("right", third, at=(0.5, 0, 0), axis=axis, mass=mass, centre=(0, -0.16, 0.12))
+        ends = robot.point("low", (0, -0.32, 0.24), on=right), robot.point("high", (0.5, 0, 0), on=top)
+        robot.loop(*ends, dependent={second: 0, third: 0})
+        robot.apply(first, robot.input("torque", 1, "N m"))
+        task(robot, first)
+        equations = equations_of_motion(robot)
+        arguments = *equations.state, *equations.parameters
+        evaluate = compiled_evaluator(arguments, equations.force, equations.definitions)
+        return float(evaluate(np.array([[0.3, 2.0, 1.0]]))[0, 0, 0])
+
+    assert force("loop_second") == pytest.approx(force("top"), rel=1e-12)
 
 
 def test_a_loop_that_cannot_close_says_its_gap_in_metres() -> None:

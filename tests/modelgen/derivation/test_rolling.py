@@ -25,7 +25,7 @@ from modelgen import LogCos, ModelError, Robot, load
 from modelgen.builder import build_artifact
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.numeric import compiled_evaluator
-from modelgen.statement.sympy_rolling import unseen_bodies
+from modelgen.statement.sympy_checks import unseen_bodies
 from tests.modelgen.support.systems import proven
 
 Array = NDArray[np.float64]

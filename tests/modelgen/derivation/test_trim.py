@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import runpy
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear, minimize
-from sympy import Symbol, cos, lambdify, pi, sin
+from sympy import Abs, Symbol, cos, lambdify, pi, sign, sin, sqrt
 
 import modelgen
 from modelgen import ActionCost, LogCos, ModelError, Quadratic, Robot, Tanh
@@ -165,6 +166,64 @@ def test_fuzz_trims_within_limits(seed: int, size: int) -> None:
         if (z.real > limits[0] + 1e-6).all() and (z.real < limits[1] - 1e-6).all():
             np.testing.assert_allclose(u.ravel(), z.real, rtol=1e-4, atol=1e-4 * half)
             np.testing.assert_allclose(slopes[:, j], z.imag / 1e-30, rtol=1e-4, atol=1e-4 * half)
+
+
+def test_a_strong_input_takes_nothing_from_a_weak_one() -> None:
+    """A gimbal without inertia to speak of, on a heavy slide: by statics. Of two rotors, the smallest shares stay."""
+    robot = Robot("gimbal")
+    z, tilt = robot.prismatic("z", limit=2, rate_limit=2), robot.revolute("tilt", limit=1, rate_limit=10)
+    mass, load = robot.parameter("mass", 100.0, "kg", tolerance=0.2), robot.parameter("load", 0.3, "N m", tolerance=0.3)
+    slide = robot.link("slide", z, axis="z", mass=mass)
+    robot.link("plate", tilt, on=slide, inertia=1e-6)
+    for name, share in (("left", 1), ("right", 3)):
+        robot.apply(z, share * robot.input(name, 1000, "N"))
+    robot.apply(tilt, load + robot.input("torque", 1, "N m"))
+    cost = z**2 + z.rate**2 + tilt**2 + tilt.rate**2
+    robot.task(state_cost=cost, action_cost=Quadratic(0.1), **TASK)  # type: ignore[arg-type]
+    made = trims(program(mechanism(equations_of_motion(robot))), metadata(robot))
+    u, slopes = (
+        np.asarray(each)
+        for each in compiled(made.graph, made.function("trim_slopes"), "gimbal")(np.zeros(4), [100, 0.3])
+    )
+    np.testing.assert_allclose(u.ravel(), [100 * G / 10, 300 * G / 10, -0.3], rtol=1e-5)
+    np.testing.assert_allclose(slopes, np.array([[G / 10, 0], [3 * G / 10, 0], [0, -1]]), rtol=1e-5, atol=1e-9)
+
+
+def test_machine_code_of_a_trim_is_not_that_of_another_task() -> None:
+    """Code is kept by the digest. Speeds that need not be held, and limits, stand in no function of the program."""
+    robot = lander((0, 80))
+    made, whole = program(mechanism(equations_of_motion(robot))), metadata(robot)
+    tasks = [whole, replace(whole, task=replace(whole.task, free=("height_rate",)))]
+    tasks.append(replace(whole, states=(whole.states[0], replace(whole.states[1], limit=7.0))))
+    assert len({trims(made, each).digest for each in tasks}) == 3
+
+
+def test_a_light_rotor_beside_a_heavy_mass_has_a_trim() -> None:
+    """Their inertias differ by 1e19, more than the digits of a number."""
+    robot = Robot("press")
+    height, angle = robot.prismatic("height", limit=1, rate_limit=1), robot.revolute("angle", limit=1, rate_limit=100)
+    robot.point_mass(robot.parameter("mass", 1e8, "kg", tolerance=0.2), (0, height))
+    robot.rotor(angle, 1e-11)
+    robot.apply(height, robot.input("force", 2e9, "N"))
+    robot.apply(angle, robot.input("torque", 1e-6, "N m"))
+    cost = height**2 + height.rate**2 + angle**2 + angle.rate**2
+    robot.task(state_cost=cost, action_cost=Quadratic(1e-3), **TASK)  # type: ignore[arg-type]
+    assert equations_of_motion(robot).trim == pytest.approx((1e8 * G, 0.0), rel=1e-12)
+
+
+def test_a_flow_with_a_sign_has_a_trim() -> None:
+    """The slope of a sign at zero is a delta function to SymPy. In closed form p = m g / area, and u is the leak."""
+    robot = Robot("lift")
+    height, pressure = robot.prismatic("height", limit=1, rate_limit=1), robot.state("pressure", limit=2e5, unit="Pa")
+    pump = robot.input("pump", 1e6, "Pa/s")
+    robot.point_mass(10.0, (0, height))
+    robot.apply(height, robot.parameter("area", 1e-3, "m^2", tolerance=0.1) * pressure)
+    robot.flow(pressure, pump - 100.0 * sign(pressure) * sqrt(Abs(pressure) + 1.0))
+    task: dict[str, Any] = {"start": {}, "horizon": 3, "weight_at_horizon": 0.6, "control_rate": 500}
+    robot.task(state_cost=height**2 + height.rate**2, action_cost=Quadratic(1e-12), **task)
+    equations = equations_of_motion(robot)
+    assert equations.rest == pytest.approx((10 * G / 1e-3,), rel=1e-9)
+    assert equations.trim == pytest.approx((100 * math.sqrt(10 * G / 1e-3 + 1),), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["planar_quadrotor", "quadrotor", "holding"])

@@ -48,6 +48,8 @@ def test_columns_units_signs_and_empty_cells(pendulum: CompiledRobot, tmp_path: 
         ("(a+b - 5)^2 / 8", 0.5),
         ("a+b*2*pi/4096 + c%", 14 * np.pi / 4096 + 0.03),
         ("-a+b + 2pi", 2 * np.pi - 7.0),
+        ("a+b/50% - (1 + c)^50%", 12.0),
+        ("a+b + 2pi%", 7.0 + 0.02 * np.pi),
         ("0.25", 0.25),
     ],
 )
@@ -81,6 +83,24 @@ def test_an_angle_that_wraps_is_unwrapped(pendulum: CompiledRobot, tmp_path: Pat
     path = written(tmp_path, [(0.01 * k, wrapped[k], 0.0) for k in range(40)])
     found = read(path, pendulum.metadata, columns((), pendulum.metadata))
     np.testing.assert_allclose(found.states[:, 0], angle)
+
+
+def test_an_angle_with_limits_that_wraps_is_refused(tmp_path: Path) -> None:
+    """It has one value in each posture. A spike in one row, and a pause, are no turn."""
+    robot, time = modelgen.load("planar_arm2", backend="casadi").metadata, 0.01 * np.arange(60)
+    shoulder = 2.9 + 1.5 * time
+    where = columns([f"{entry.name}=0" for entry in robot.inputs], robot)
+
+    def log(angle: np.ndarray) -> Path:
+        return written(tmp_path, list(zip(time, angle, 0 * time, strict=True)), "time,shoulder,elbow")
+
+    with pytest.raises(ModelError, match=r"log\.csv:19: `shoulder` jumps by a turn"):
+        read(log((shoulder + np.pi) % (2 * np.pi) - np.pi), robot, where)
+    np.testing.assert_allclose(read(log(shoulder), robot, where).states[:, 0], shoulder)
+    shoulder[30] -= 4.0
+    time[40:] += 2.0
+    shoulder[40:] -= 2 * np.pi
+    np.testing.assert_allclose(read(log(shoulder), robot, where).states[:, 0], shoulder)
 
 
 def test_no_window_runs_over_a_gap(pendulum: CompiledRobot, tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ import modelgen
 from modelgen.arrays import runge_kutta_step
 from modelgen.identification import model
 from modelgen.identification.columns import columns
-from modelgen.identification.fit import settle
-from modelgen.identification.model import Model, safe_step, simulate
+from modelgen.identification.fit import eliminated, settle
+from modelgen.identification.model import Model, Motion, safe_step, simulate
 from modelgen.identification.recordings import read
 from modelgen.identification.windows import Windows, cut
 from modelgen.loader import CompiledRobot
@@ -117,6 +117,19 @@ def test_the_starts_follow_the_parameters(robot: CompiledRobot, motion: tuple[Wi
     np.testing.assert_allclose(found.sensitivity[..., 2], difference, atol=1e-4 * np.abs(difference).max())
     follow = (ends[0].starts - ends[1].starts) / (2 * step[2])
     np.testing.assert_allclose(found.starts_by_theta[..., 2], follow, atol=1e-4 * np.abs(follow).max())
+
+
+def test_units_of_a_start_do_not_count() -> None:
+    """What is left when the starts follow is the residual of a projection, of which one column may be in Pa."""
+    random = np.random.default_rng(4)
+    by_start, by_theta = random.normal(size=(30, 2, 3, 3)), random.normal(size=(30, 2, 3, 2))
+    units, found = np.array([1.0, 1e-10, 1e4]), np.zeros((30, 2, 3))
+    motion = Motion(found, by_start * units, by_theta, np.zeros((30, 2, 3, 0)), np.zeros((30, 2, 3, 0)))
+    left = eliminated(motion, np.zeros((2, 3)), found, np.ones((30, 2, 3)), robust=False).sensitivity
+    for window in range(2):
+        J, S = by_start[:, window].reshape(-1, 3), by_theta[:, window].reshape(-1, 2)
+        expected = S - J @ np.linalg.lstsq(J, S, rcond=None)[0]
+        np.testing.assert_allclose(left[:, window].reshape(-1, 2), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_velocities_that_are_not_measured_are_found(robot: CompiledRobot, motion: tuple[Windows, Array]) -> None:

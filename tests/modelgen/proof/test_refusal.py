@@ -47,6 +47,19 @@ def test_a_pole_at_a_rate_is_refused(draft: Draft) -> None:
     draft.rejected("slide_rate = 1.5")
 
 
+def test_coefficients_by_coordinates_keep_their_sign_on_the_whole_domain(draft: Draft) -> None:
+    draft.bodies().robot.damp(draft.s, draft.mass * draft.s**2)
+    built(draft.finished())
+    for line, words in (
+        (lambda robot, s: robot.damp(s, 1.5 - s - s**2), "damping coefficient `-slide**2 - slide + 1.5`"),
+        (lambda robot, s: robot.motor(s, 1.0, gear_efficiency=0.95 + 0.1 * s), "must not exceed 1, and what is left"),
+        (lambda robot, s: robot.rotor(s, 0.001 * cos(2 * s)), "rotor inertia"),
+    ):
+        other = Draft().bodies()
+        line(other.robot, other.s)
+        other.rejected(words, "slide = ")
+
+
 @pytest.mark.parametrize(
     ("expression", "words"),
     [

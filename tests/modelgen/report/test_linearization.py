@@ -76,6 +76,30 @@ def test_of_several_inputs_the_smallest_hold_the_robot() -> None:
         np.testing.assert_allclose(linearize(compiled, {"q": angle}).input, expected, atol=1e-9)
 
 
+def test_a_hydraulic_boom_rests_and_keeps_its_small_slopes() -> None:
+    """Its pressure (Pa) and its angle (rad) differ by 1e16 in slopes. In closed form p lever = m g r cos(angle)."""
+    boom = modelgen.Robot("boom")
+    angle, pressure = boom.revolute("angle", limit=1.2, rate_limit=1), boom.state("pressure", limit=2e7, unit="Pa")
+    flow, lever, leak = boom.input("flow", 1e-4, "m^3/s"), 4e-4, 1e-13
+    mass = boom.parameter("mass", 200.0, "kg", tolerance=0.1)
+    boom.point_mass(mass, (2.0 * cos(angle), 2.0 * sin(angle)))
+    boom.apply(angle, lever * pressure)
+    boom.damp(angle, 50.0)
+    boom.flow(pressure, 1.6e13 * (flow - lever * angle.rate - leak * pressure))
+    task: dict[str, Any] = {"start": {}, "horizon": 1, "weight_at_horizon": 0.5, "control_rate": 1000}
+    boom.task(state_cost=angle**2 + 0.1 * angle.rate**2, action_cost=modelgen.Quadratic(1e7), **task)
+    made = modelgen.compile(boom, backend="casadi")
+    found, held = linearize(made, {"angle": 0.5}), 200 * 9.81 * 2 * math.cos(0.5) / lever
+    np.testing.assert_allclose(found.state, [0.5, 0, held], rtol=1e-13)
+    np.testing.assert_allclose(found.input, leak * held, rtol=1e-13)
+    turns = [9.81 / 2 * math.sin(0.5), -50 / 800, lever / 800]
+    by_hand = np.array([[0, 1, 0], turns, [0, -1.6e13 * lever, -1.6e13 * leak]])
+    np.testing.assert_allclose(found.A, by_hand, rtol=1e-12)
+    assert found.controllable == 3
+    assert found.gain is not None
+    assert np.linalg.eigvals(found.A - found.B @ found.gain).real.max() < -0.5
+
+
 def test_matrices_of_the_cartpole_are_those_by_hand(robot: Callable[[str], CompiledRobot]) -> None:
     """M at rest is [[mc + mp, mp l], [mp l, mp l^2]], so that A and B follow by hand."""
     result = linearize(robot("cartpole"), {})

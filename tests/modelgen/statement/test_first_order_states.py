@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +160,7 @@ def test_the_hash_follows_a_flow() -> None:
     robot = motor()
     before = content_hash(robot)
     flow = robot.flows[0]
-    robot.flows[0] = type(flow)(flow.state, 2 * flow.rate, flow.place)
+    robot.flows[0] = replace(flow, rate=2 * flow.rate)
     assert content_hash(robot) != before
 
 

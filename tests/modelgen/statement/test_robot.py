@@ -51,6 +51,10 @@ class TestNames:
         robot, *_ = cart()
         rejects("`mass`", "twice", action=lambda: robot.input("mass", 1, "N"))
 
+    def test_an_ending_of_rates_is_refused_for_a_speed(self) -> None:
+        """The artifact tells by it that a coordinate `forward` is ignored."""
+        rejects("`forward_rate`", action=lambda: Robot("r").speed("forward_rate", limit=1, unit="m/s"))
+
     def test_the_name_of_a_rate_is_refused_for_a_parameter(self) -> None:
         robot, *_ = cart()
         rejects("`s_rate`", "twice", action=lambda: robot.parameter("s_rate", 1, "m", fixed=True))
@@ -85,7 +89,7 @@ class TestNumbers:
     @given(st.floats(allow_nan=True, allow_infinity=True))
     def test_limits_that_are_not_finite_and_positive_are_refused(self, limit: Any) -> None:
         robot = Robot("r")
-        if 0 < limit <= 1e6:
+        if 1e-15 <= limit <= 1e6:
             robot.prismatic("s", limit=limit, rate_limit=1)
             assert robot.joints[0].limit == limit
         else:
@@ -95,7 +99,8 @@ class TestNumbers:
     @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
     def test_a_value_outside_its_bounds_is_refused(self, value: Any, lower: Any, upper: Any) -> None:
         robot = Robot("r")
-        if lower <= value <= upper and lower < upper:
+        single = all(each == 0 or abs(each) > 1.2e-38 for each in (value, lower, upper))
+        if lower <= value <= upper and lower < upper and single:
             robot.parameter("p", value, "1", bounds=(lower, upper))
         else:
             with pytest.raises(ModelError, match="`p`"):
@@ -125,8 +130,9 @@ class TestNumbers:
         rejects("write bounds=(1, 2)", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=(2, 1)))
 
     def test_a_parameter_that_single_precision_cannot_hold_is_refused(self) -> None:
-        """The kernels in which policies are trained had infinity in its place."""
-        rejects("`k`", "single precision", action=lambda: Robot("r").parameter("k", 1e40, "N m", tolerance=0.1))
+        """The kernels in which policies are trained had infinity or zero in its place."""
+        for value in (1e40, 1e-40):
+            rejects("`k`", "single precision", action=lambda: Robot("r").parameter("k", value, "N m", tolerance=0.1))  # noqa: B023
 
     def test_bounds_that_are_not_a_pair_are_refused(self) -> None:
         rejects("bounds=(lower, upper)", action=lambda: Robot("r").parameter("m", 1, "kg", bounds=3))  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from solver.errors import SolverError
 from solver.evaluation import plots
 from solver.evaluation.plots import _broken, coordinate, learning_curve, plot_run, value_and_policy
-from solver.game.closed_form import ClosedFormPolicy
+from solver.game.game import ClosedFormPolicy
 from solver.plants.outcome import Rollouts, controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.parameters import Relative

@@ -13,11 +13,11 @@ import torch
 
 import solver
 from modelgen.loader import CompiledRobot
+from solver.controller import PositionController
 from solver.errors import SolverError
 from solver.observer.observer import make_sensing
 from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import rollouts
-from solver.policy import PositionController
 from solver.problem.problem import Problem
 from solver.runs import kinds
 

@@ -15,8 +15,7 @@ from modelgen.loader import CompiledRobot
 from solver.fvi.step import Lookahead
 from solver.fvi.targets import chunk_targets, value_targets
 from solver.game.adversaries import Adversary, Modulation, make_adversaries
-from solver.game.closed_form import ClosedFormPolicy
-from solver.game.game import Game
+from solver.game.game import ClosedFormPolicy, Game
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.value.frozen import FrozenValue

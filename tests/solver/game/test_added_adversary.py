@@ -13,8 +13,7 @@ from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from solver.game.adversaries import ADVERSARIES, Adversary, Box, Disturbed, Hamiltonian, Modulation, make_adversaries
-from solver.game.closed_form import ClosedFormPolicy
-from solver.game.game import Game
+from solver.game.game import ClosedFormPolicy, Game
 from solver.oracles.grid import solve
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem

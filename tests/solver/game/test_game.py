@@ -27,8 +27,7 @@ from solver.game.adversaries import (
     ToldAdversary,
     make_adversaries,
 )
-from solver.game.closed_form import ClosedFormPolicy
-from solver.game.game import Game, Move
+from solver.game.game import ClosedFormPolicy, Game, Move
 from solver.observer.observability import remaining_error
 from solver.problem.context import Given
 from solver.problem.integrator import integrate_period

@@ -18,8 +18,7 @@ from solver.cli import main
 from solver.fvi.step import Lookahead
 from solver.fvi.targets import chunk_targets
 from solver.game.adversaries import Modulation, ParameterAdversary
-from solver.game.closed_form import ClosedFormPolicy
-from solver.game.game import Game
+from solver.game.game import ClosedFormPolicy, Game
 from solver.game.policies import Hold, _contracted, _one_input, _semidefinite
 from solver.plants.outcome import Controller, controller, rollouts
 from solver.problem.integrator import integrate_period

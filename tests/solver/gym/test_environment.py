@@ -19,12 +19,8 @@ gymnasium = pytest.importorskip("gymnasium")
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 from solver.gym import NAMESPACE  # noqa: E402
-from solver.gym.environment import (  # noqa: E402
-    EnvironmentOptions,
-    RobotEnv,
-    RobotVectorEnv,
-    features,
-)
+from solver.gym.environment import EnvironmentOptions, RobotEnv, RobotVectorEnv  # noqa: E402
+from solver.plants.episodes import features  # noqa: E402
 from tests.closeness import assert_close  # noqa: E402
 
 PENDULUM = f"{NAMESPACE}/pendulum-v0"

@@ -20,7 +20,6 @@ from modelgen.loader import CompiledRobot
 from solver.certification.experiment import Experiment
 from solver.cli import main
 from solver.errors import SolverError
-from solver.gym.environment import Episodes
 from solver.jobs.engines import policy_reference
 from solver.observer.observability import UNKNOWN, estimated_parameters
 from solver.observer.observer import (
@@ -35,6 +34,7 @@ from solver.observer.observer import (
     shift,
     usual_counts,
 )
+from solver.plants.episodes import Episodes
 from solver.plants.outcome import succeeded
 from solver.problem.context import Given
 from solver.problem.integrator import integrate_period

@@ -249,7 +249,7 @@ def test_effects_that_need_a_rate_reject_a_velocity_that_is_not_one(
     metadata = problem("double_pendulum").robot.metadata
     states = (*metadata.states[:3], dataclasses.replace(metadata.states[3], name=name, unit=unit))
     robot = SimpleNamespace(name="rods", metadata=dataclasses.replace(metadata, states=states))
-    other = SimpleNamespace(robot=robot, steps_for=lambda _: 1)
+    other = SimpleNamespace(robot=robot, substeps=1)
     rejected = {"encoder": "elbow", "stiction": "elbow"} if name == "lower" else {"noise": "1/s"}
     for effect in EFFECTS:
         if effect in rejected:

@@ -20,7 +20,7 @@ from solver.game.game import Game
 from solver.game.policies import Hold
 from solver.plants.outcome import controller, rollouts
 from solver.problem.context import Context, Given
-from solver.problem.given import effects, resolve
+from solver.problem.parameters import effects, resolve
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from tests.closeness import assert_close

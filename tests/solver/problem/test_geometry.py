@@ -1,4 +1,4 @@
-"""Errors of rotations: beside `modelgen.metadata`, SciPy and autograd; and states that stay in the domain."""
+"""Errors of rotations: beside `modelgen.tangent`, SciPy and autograd; and states that stay in the domain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import torch
 from scipy.spatial.transform import Rotation
 
 import modelgen
-from modelgen.metadata import Metadata, Tangent
+from modelgen.metadata import Metadata
+from modelgen.tangent import Tangent
 from solver.evaluation.evaluation import held_names
 from solver.plants.outcome import succeeded
 from solver.problem.geometry import Geometry, exponential, matrix, turns_within, uniform

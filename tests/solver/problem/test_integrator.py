@@ -20,13 +20,13 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.adversaries import ParameterAdversary
 from solver.game.game import Game
-from solver.gym.environment import Episodes
 from solver.observer.observer import Observer, make_sensing
 from solver.oracles.trajectory import NonlinearProgram
+from solver.plants.episodes import Episodes
 from solver.plants.harsh import Harsh, Harshness
 from solver.plants.plant import Nominal
-from solver.problem.given import resolve
-from solver.problem.integrator import Euler, RungeKutta, integrate_period
+from solver.problem.integrator import Euler, RungeKutta, integrate_period, steps_for
+from solver.problem.parameters import resolve
 from solver.problem.problem import Problem
 from tests.closeness import assert_close
 from tests.modelgen.support.declared import TASK, cart
@@ -241,7 +241,7 @@ def test_steps_suffice_for_the_parameters_that_are_integrated() -> None:
     assert abs(float(plant.x[0, 1]) - rate) < 2e-4 * 2.0
     observer = Observer(problem, make_sensing(problem), [1])
     counts = {
-        "plant": problem.steps_for(stiff),
+        "plant": steps_for(problem, stiff),
         "rows": Harsh(problem, Harshness(), torch.stack([problem.theta, stiff])).smooth_steps,
         "nominal": Problem(problem.robot.with_nominal(stiff.tolist())).substeps,
         "told": Problem(problem.robot, given=resolve(problem.robot, ["damping"])).substeps,
@@ -253,10 +253,10 @@ def test_steps_suffice_for_the_parameters_that_are_integrated() -> None:
     assert Game(problem, [ParameterAdversary(9.0)]).steps == 2 * counts["plant"]  # half of the mass
     assert set(counts.values()) == {counts["plant"]}, counts
     for none_changed in (None, problem.theta, problem.theta.expand(3, -1)):
-        assert problem.steps_for(none_changed) == problem.robot.metadata.task.integration_steps < counts["plant"]
+        assert steps_for(problem, none_changed) == problem.robot.metadata.task.integration_steps < counts["plant"]
 
 
 def test_parameters_that_no_number_of_steps_resolves_are_refused(load: Load) -> None:
     problem = Problem(load("furuta"))
     with pytest.raises(SolverError, match="moves too fast to be simulated: 64 Runge-Kutta steps"):
-        problem.steps_for(problem.theta * 1e-6)
+        steps_for(problem, problem.theta * 1e-6)

@@ -24,7 +24,7 @@ from solver.observer.observability import estimated_parameters
 from solver.observer.observer import largest_disturbance, make_sensing
 from solver.plants import make_plant
 from solver.plants.outcome import Controller, Jumps, controller, rollouts, settling_periods, succeeded
-from solver.problem.given import resolve
+from solver.problem.parameters import resolve
 from solver.problem.problem import Problem
 from solver.training.settings import Settings
 from solver.training.solution import make_ensemble

@@ -53,6 +53,18 @@ def test_rollouts_of_wrong_robots_shrink_as_proven(name: str, spread: float) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("name", "radius"), [("planar_quadrotor-rfvi", 0.4), ("cartpole-rfvi", 0.1)])
+def test_the_number_of_cells_is_known_before_the_proof(name: str, radius: float) -> None:
+    searching = search(name)
+    searching.shape(0.1)
+    size, still = radius * searching.widest, np.zeros_like(searching.loop.nominal)
+    proven = searching.prove(size, still, seconds=60.0)
+    assert proven is not None
+    assert searching.estimated(size, still, np.inf) == pytest.approx(len(proven.tree), rel=0.3)
+    searching.shape(0.0)
+
+
+@pytest.mark.slow
 def test_a_set_in_which_a_trajectory_grows_is_not_proven() -> None:
     """Gravity is stronger than the policy expects: the pendulum falls."""
     searching = search()

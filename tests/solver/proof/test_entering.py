@@ -49,13 +49,13 @@ def proven() -> dict[str, Any]:
         search.round()
         search.sweep()
     reach = Reach(-upper, upper, grid.proven, 0.0, GRID, search.found)
-    return proof.about | {"claims": [proof.nominal.claim(0.0) | {"reach": reach.claim()}]}
+    return proof.about | {"claims": [proof.nominal.claim(proof.spread) | {"reach": reach.claim()}]}
 
 
 def boxes(proof: dict[str, Any], equations: Equations | None = None, checkpoint: Path = CHECKPOINT) -> ClaimedBoxes:
     """The boxes of a proof, of this model and these networks."""
     return ClaimedBoxes(
-        SampledLoop(proof, equations or _require_same(proof, None), checkpoint, 0.0), proof["claims"][0]
+        SampledLoop(proof, equations or _require_same(proof, None), checkpoint, [0.0, 0.0]), proof["claims"][0]
     )
 
 
@@ -111,7 +111,7 @@ def test_trajectories_of_wrong_robots_lie_within_one_period(share: float) -> Non
     t = generator.uniform(-1, 1, centre.shape)
     equations = _require_same(proof, None)
     with np.errstate(all="ignore"):
-        ends, inside = SampledLoop(proof, equations, CHECKPOINT, spread).after(
+        ends, inside = SampledLoop(proof, equations, CHECKPOINT, [spread, spread]).after(
             sets(centre, np.tile(share * loop.bound, (COUNT, 1)))
         )
     assert inside.mean() > 0.9

@@ -20,12 +20,12 @@ from solver.game.policies import Hold
 from solver.local import basin as basins
 from solver.local.basin import find_basin, near_target, shell
 from solver.problem.context import Given
-from solver.problem.given import resolve
+from solver.problem.parameters import resolve
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.value.family import BasinFamily, crossing, exponents, terms
+from solver.value.fitting import LossGradient, Samples
 from solver.value.frozen import FrozenValue
-from solver.value.loss import LossGradient, Samples
 from solver.value.network import Ensemble
 
 pytestmark = pytest.mark.slow  # its fixtures train, or fit the basins of a family

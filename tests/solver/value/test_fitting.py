@@ -12,9 +12,8 @@ from torch import Tensor
 
 from solver.fvi.fit import FitPlan, MemberFit, fit_ensemble
 from solver.parallel import run_side_by_side
-from solver.value.loss import LossGradient, Samples
+from solver.value.fitting import Adam, LossGradient, Samples
 from solver.value.network import Ensemble
-from solver.value.optimiser import Adam
 
 
 def make(members: int = 1, metric: bool = True) -> Ensemble:

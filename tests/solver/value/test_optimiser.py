@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from solver.value.optimiser import DECAY, PERIOD, Adam, Optimiser, Soap
+from solver.value.fitting import DECAY, PERIOD, Adam, Optimiser, Soap
 
 RATE, PENALTY = 0.03, 0.2
 

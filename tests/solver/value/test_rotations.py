@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from modelgen.metadata import Tangent
+from modelgen.tangent import Tangent
 from solver.game.policies import Hold
 from solver.local.basin import cost_to_go, find_basin, near_target, shell
 from solver.local.linearization import linearization

@@ -12,9 +12,8 @@ from torch import Tensor
 from torch.multiprocessing.spawn import spawn
 
 from solver.fvi.fit import FitPlan, MemberFit
-from solver.value.loss import Samples
+from solver.value.fitting import Adam, Samples
 from solver.value.network import Ensemble
-from solver.value.optimiser import Adam
 from tests.closeness import assert_close
 
 

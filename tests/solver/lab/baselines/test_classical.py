@@ -175,7 +175,7 @@ def test_a_run_is_tuned_resumed_and_evaluated(
     assert main(["evaluate", str(tmp_path / "whole"), "--reaction-periods", "1"]) == 2
     assert "no value function" in capsys.readouterr().err
     shutil.copytree(tmp_path / "whole", tmp_path / "edited")
-    description = tmp_path / "edited" / classical.CLASSICAL
+    description = tmp_path / "edited" / "classical.json"
     description.write_text(description.read_text().replace('"seed": 0', '"seed": 1'))
     assert main(["evaluate", str(tmp_path / "edited")]) == 2
 

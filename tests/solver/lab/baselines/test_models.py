@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from solver.gym.environment import RobotEnv, RobotVectorEnv, features
+from solver.gym.environment import RobotEnv, RobotVectorEnv
 from solver.gym.stable_baselines import Environments
 from solver.lab.baselines import lifecycle, stable_baselines
 from solver.lab.baselines.settings import BaselineSettings, baseline_settings
+from solver.plants.episodes import features
 from solver.problem.robots import load_robot
 from tests.closeness import assert_close
 from tests.solver.lab.baselines.small_runs import ALGORITHMS, Train

@@ -13,9 +13,9 @@ import torch
 
 from solver.cli import main
 from solver.errors import SolverError
-from solver.gym.environment import features
 from solver.lab.baselines.lifecycle import load_rollout_policy
 from solver.lab.baselines.settings import BASELINE, MODEL, load_baseline
+from solver.plants.episodes import features
 from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.plants.plant import Nominal
 from solver.runs import kinds

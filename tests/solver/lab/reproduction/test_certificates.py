@@ -11,8 +11,8 @@ import pytest
 
 from solver.cli import main
 from solver.commands.reproduce import Options, carry_out
-from solver.lab.reproduction import certificates
-from solver.lab.reproduction.certificates import specifications
+from solver.lab.reproduction import by_run
+from solver.lab.reproduction.by_run import specifications
 from solver.lab.reproduction.experiments import Choice, make_plan
 from tests.solver.lab.reproduction.small_plans import choice, train_here
 
@@ -36,7 +36,7 @@ def rows(out: Path) -> list[dict[str, Any]]:
 
 
 def test_rows_equal_certificates_of_the_runs(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certificates, "specifications", shorter)
+    monkeypatch.setattr(by_run, "specifications", shorter)
     plan = make_plan("certificates", "small", small())
     runs, out = tmp_path / "runs", tmp_path / "out"
     train_here(plan, runs)

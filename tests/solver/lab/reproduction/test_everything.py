@@ -14,7 +14,7 @@ import pytest
 from solver.cli import main
 from solver.commands.reproduce import Options, make_all
 from solver.errors import SolverError
-from solver.lab.reproduction import gallery
+from solver.lab.reproduction import by_run
 from solver.lab.reproduction.everything import PARTS, Everything, code_hash, substance
 from solver.lab.reproduction.experiments import Choice, Plan, make_plan
 from solver.lab.reproduction.results_page import SECTIONS
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def options(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
     """Of a call whose runs are all trained by the code of today."""
-    monkeypatch.setattr(gallery, "find_limit", no_search)
+    monkeypatch.setattr(by_run, "find_limit", no_search)
     shutil.copytree(trained, tmp_path / "runs" / code_hash())
     return Options("all", runs=tmp_path / "runs", out=tmp_path / "out", resume=True, jobs=1)
 

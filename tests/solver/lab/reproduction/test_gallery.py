@@ -15,9 +15,9 @@ from modelgen.artifact.folder import SHIPPED, known
 from solver.cli import main
 from solver.commands.reproduce import Options, carry_out
 from solver.errors import SolverError
-from solver.lab.reproduction import gallery
+from solver.lab.reproduction import by_run
+from solver.lab.reproduction.by_run import Gallery
 from solver.lab.reproduction.experiments import Choice, make_plan
-from solver.lab.reproduction.gallery import Gallery
 from solver.lab.reproduction.runs import _words, run_plan
 from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.problem.robots import load_robot
@@ -109,7 +109,7 @@ def test_gallery_page_has_the_statistics_of_the_rollouts(
     trained: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store_limit(tmp_path)
-    monkeypatch.setattr(gallery, "find_limit", no_search)
+    monkeypatch.setattr(by_run, "find_limit", no_search)
     options = Options("gallery", robots=["pendulum"], seeds=[0], runs=trained, out=tmp_path, jobs=1)
     assert carry_out(options, small()) == 0
     assert capsys.readouterr().out.splitlines()[0] == "0 trained, 2 reused"
@@ -144,7 +144,7 @@ def test_seeds_of_a_robot_share_a_line_and_notes_stay(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store_limit(tmp_path)
-    monkeypatch.setattr(gallery, "find_limit", no_search)
+    monkeypatch.setattr(by_run, "find_limit", no_search)
     made = Gallery(make_plan("gallery", "small", small()), tmp_path, "solver reproduce gallery", quiet)
     run_plan(made.plan, trained, 1, quiet, command=NEVER, finished=made.add)
     (row,) = (row for row in made.rows.values() if row.algorithm == "cfvi")
@@ -170,7 +170,7 @@ def test_row_is_written_before_the_next_training_ends(
 ) -> None:
     """And a training that fails is named as missing."""
     store_limit(tmp_path)
-    monkeypatch.setattr(gallery, "find_limit", no_search)
+    monkeypatch.setattr(by_run, "find_limit", no_search)
     plan = make_plan("gallery", "small", small())
     for run in trained.glob("pendulum-cfvi-*"):
         shutil.copytree(run, tmp_path / "runs" / run.name)
@@ -190,7 +190,7 @@ def test_best_known_limit_is_kept(trained: Path, tmp_path: Path, monkeypatch: py
         calls.append(guesses)
         return found[len(calls) - 1]
 
-    monkeypatch.setattr(gallery, "find_limit", search)
+    monkeypatch.setattr(by_run, "find_limit", search)
     plan = make_plan("gallery", "small", small())
     made = Gallery(plan, tmp_path, "solver reproduce gallery", quiet)
     run_plan(plan, trained, 1, quiet, command=NEVER, finished=made.add)
@@ -213,7 +213,7 @@ def test_limit_from_other_starts_removes_the_gaps_of_earlier_rows(
         calls.append((guesses, starts))
         return Found((-30.0, -20.0), (-40.0, -20.5))
 
-    monkeypatch.setattr(gallery, "find_limit", search)
+    monkeypatch.setattr(by_run, "find_limit", search)
     made = Gallery(make_plan("gallery", "small", small()), tmp_path, "solver reproduce gallery", quiet)
     training, folder = made.plan.trainings[0], next(trained.glob("pendulum-cfvi-*"))
     made.add(training, folder)
@@ -233,7 +233,7 @@ def test_limit_from_other_starts_removes_the_gaps_of_earlier_rows(
 def test_run_with_a_state_held_at_its_limit_does_not_raise_the_best_return(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: bool
 ) -> None:
-    monkeypatch.setattr(gallery, "find_limit", lambda *_: Found((-30.0,), (-20.0,), held))
+    monkeypatch.setattr(by_run, "find_limit", lambda *_: Found((-30.0,), (-20.0,), held))
     made = Gallery(make_plan("gallery", "small", small()), tmp_path, "solver reproduce gallery", quiet)
     run_plan(made.plan, trained, 1, quiet, command=NEVER, finished=made.add)
     assert made.limits["pendulum"]["limit"] == (-30.0 if held else -20.0)
@@ -246,7 +246,7 @@ def test_robot_without_a_limit_has_no_gap(trained: Path, tmp_path: Path, monkeyp
         calls.append(robot)
         raise SolverError("no motion")
 
-    monkeypatch.setattr(gallery, "find_limit", none_found)
+    monkeypatch.setattr(by_run, "find_limit", none_found)
     plan = make_plan("gallery", "small", small())
     made = Gallery(plan, tmp_path, "solver reproduce gallery", quiet)
     run_plan(plan, trained, 1, quiet, command=NEVER, finished=made.add)

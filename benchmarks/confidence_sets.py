@@ -1,7 +1,7 @@
 """How often the statements of `modelgen identify` are true: simulated recordings of robots with known parameters.
 
-    python benchmarks/coverage.py --robot pendulum --sets 100 --out pendulum.json
-    python benchmarks/coverage.py --robot pendulum --sets 100 --harsh --out pendulum-harsh.json
+    python benchmarks/confidence_sets.py --robot pendulum --sets 100 --out pendulum.json
+    python benchmarks/confidence_sets.py --robot pendulum --sets 100 --harsh --out pendulum-harsh.json
 
 Every set draws true parameters, makes recordings, and identifies from them.
 

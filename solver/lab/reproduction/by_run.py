@@ -1,14 +1,15 @@
-"""Gallery: all robots trained with the default settings of `solver train`, one row a run.
+"""Pages that are written run by run: the gallery, and certificates.
 
-gallery.md holds the table, gallery.json the rows and the limits. A row is written as soon as its run is trained. Later
-calls keep rows of unchanged runs and of other robots.
+A row is written as soon as its run is trained. Later calls keep rows of unchanged runs and specifications, and of other
+robots.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -17,19 +18,42 @@ from typing import Any
 
 import numpy as np
 
+from solver.certification.certificate import prove
+from solver.certification.experiment import Experiment, episodes_for
+from solver.certification.worst import worst_case
 from solver.errors import SolverError
+from solver.jobs.engines import policy_reference
 from solver.lab.reproduction.experiments import Plan, PlannedRun
 from solver.lab.reproduction.results_page import NONE, Page, missing, read_rows
 from solver.lab.reproduction.runs import settings_hash
 from solver.oracles.limit import find_limit, percent_of_gain
 from solver.plants.outcome import rollouts, sample_starts, summary
+from solver.problem.robots import load_robot
 from solver.runs.folder import CHECKPOINT, training_seconds
 from solver.runs.kinds import load_rollout_policy
 from solver.runs.shipped import commit, machine
 from solver.streams import EVALUATION_SEED
 
+SEED = 0  # of the searches
+
+
+class PageByRun(ABC):
+    """Page and JSON file. Raises SolverError for a JSON file with other content."""
+
+    def __init__(self, plan: Plan, out: Path, command: str, announce: Callable[[str], None]) -> None:
+        self.plan, self.out, self.command, self.announce = plan, out, command, announce
+
+    @abstractmethod
+    def add(self, training: PlannedRun, folder: Path, anew: bool = False) -> None:
+        """Measure a finished run and write the page, unless its rows exist. anew: even then."""
+
+    @abstractmethod
+    def write(self) -> list[Path]:
+        """Write the page and its files. Returns their paths."""
+
+
 ALGORITHMS = ("cfvi", "rfvi")
-GUESSES, SEED, STARTS = 24, 0, 5  # of the searches for the limits, as in `solver limit`
+GUESSES, STARTS = 24, 5  # of the searches for the limits, as in `solver limit`
 
 
 @dataclass(frozen=True)
@@ -58,18 +82,15 @@ class GalleryRow:
         return self.robot, self.algorithm, self.seed
 
 
-class Gallery:
-    """Page and JSON file, which are written again after every run.
-
-    Raises SolverError for a JSON file with other content.
-    """
+class Gallery(PageByRun):
+    """All robots trained with the default settings of `solver train`. gallery.json has the rows and the limits."""
 
     def __init__(self, plan: Plan, out: Path, command: str, announce: Callable[[str], None]) -> None:
-        self.plan, self.out, self.command, self.announce = plan, out, command, announce
+        super().__init__(plan, out, command, announce)
         self.rows, self.limits = _read(out / "gallery.json")
 
     def add(self, training: PlannedRun, folder: Path, anew: bool = False) -> None:
-        """Measure a finished run and write the page, unless the row exists. anew: even then."""
+        """Measure a finished run, unless the row exists."""
         checkpoint = hashlib.sha256((folder / CHECKPOINT).read_bytes()).hexdigest()
         key = (training.robot, training.settings.algorithm, training.seed)
         before = self.rows.get(key)
@@ -79,7 +100,7 @@ class Gallery:
             self.write()
 
     def write(self) -> list[Path]:
-        """Write the page and the JSON file. Returns their paths."""
+        """Write the page and the JSON file."""
         page = Page(self.plan, self.out)
         page.name = "gallery"
         rows = [self.rows[key] for key in sorted(self.rows)]
@@ -209,3 +230,119 @@ def _read(path: Path) -> tuple[dict[tuple[str, str, int], GalleryRow], dict[str,
 
     rows = read_rows(path, GalleryRow, read_limits)
     return {row.key: row for row in rows}, limits
+
+
+PROBABILITY, CONFIDENCE = 0.01, 0.95
+EPISODES = episodes_for(PROBABILITY, CONFIDENCE, 0)
+CHANGE = 0.15  # relative change of every parameter that has a tolerance in the model file
+NOMINAL, CHANGED, HARSH, OBSERVED = "nominal", "parameters", "harsh", "harsh, observer"
+
+
+@dataclass(frozen=True)
+class CertificateRow:
+    """Result of one run under one specification."""
+
+    robot: str
+    method: str
+    seed: int
+    distribution: str
+    failures: int
+    failure_bound: float
+    return_mean: float
+    worst_return: float
+    worst_success: bool
+    random_return: float  # worst return of as many random samples
+    machine: str
+    commit: str
+    checkpoint: str  # sha256
+    specification: str  # text of the file
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        """Key of a row: robot, distribution, method and seed."""
+        return self.robot, self.distribution, self.method, self.seed
+
+
+class Certificates(PageByRun):
+    """cFVI, rFVI and the baselines on the paper's robots under the same distributions.
+
+    The specifications lie beside the page and its JSON file; `solver certify RUN FILE` reads them too.
+    """
+
+    def __init__(self, plan: Plan, out: Path, command: str, announce: Callable[[str], None]) -> None:
+        super().__init__(plan, out, command, announce)
+        self.rows = {row.key: row for row in read_rows(out / "certificates.json", CertificateRow)}
+        self.texts = {robot: dict(specifications(robot, plan.generated)) for robot in plan.robots}
+
+    def add(self, training: PlannedRun, folder: Path, anew: bool = False) -> None:
+        """Certify a finished run under all specifications of its robot, unless the row exists."""
+        policy = policy_reference(folder, self.plan.generated)
+        for distribution, text in self.texts[training.robot].items():
+            key = (training.robot, distribution, training.method, training.seed)
+            before = self.rows.get(key)
+            same = before is not None and (before.checkpoint, before.specification) == (policy.checkpoint, text)
+            if anew or not same:
+                self.announce(f"certifying {', '.join(map(str, key))}")
+                self.write()  # the file with the specification
+                experiment = Experiment(policy, self._file(training.robot, distribution))
+                bound, worst = prove(experiment, SEED), worst_case(folder, experiment, SEED)
+                self.rows[key] = CertificateRow(
+                    *(training.robot, training.method, training.seed, distribution),
+                    *(bound.failures, bound.failure_bound, bound.return_mean),
+                    *(worst.worst.total, worst.worst.success, worst.random.total),
+                    *(machine(), commit(), policy.checkpoint, text),
+                )
+                self.write()
+
+    def write(self) -> list[Path]:
+        """Write the page, the specifications and the JSON file."""
+        page = Page(self.plan, self.out)
+        page.name = "certificates"
+        page.say(
+            f"Made by `{self.command}`: `solver certify RUN FILE` with the file of the row, {EPISODES} independent "
+            f"rollouts a seed. If none fails, at most {100 * PROBABILITY:g} % of rollouts fail, at confidence "
+            f"{CONFIDENCE:g}. A cell: worst return of a search; failures/rollouts. A star: the worst case of a seed is "
+            "a failure. In parentheses: the bound of Clopper and Pearson for the worst seed, if there are failures. A "
+            "search is no proof. `certificates.json` has every seed."
+        )
+        names = [method.name for method in self.plan.methods] + [row.method for row in self.rows.values()]
+        methods = list(dict.fromkeys(names))
+        table = []
+        for robot, texts in self.texts.items():
+            for distribution, text in texts.items():
+                page.keep(text, f"/{_name(robot, distribution)}.toml")
+                file = self._file(robot, distribution).relative_to(self.out).as_posix()
+                cells = [self._cell(robot, distribution, method) for method in methods]
+                table.append([f"[{robot}, {distribution}]({file})", *cells])
+        page.table(["", *methods], table)
+        rows = [dataclasses.asdict(self.rows[key]) for key in sorted(self.rows)]
+        page.keep({"rows": rows}, ".json")
+        return page.write()
+
+    def _file(self, robot: str, distribution: str) -> Path:
+        return self.out / "certificates" / f"{_name(robot, distribution)}.toml"
+
+    def _cell(self, robot: str, distribution: str, method: str) -> str:
+        """Worst case, failures and bound over the seeds of a method."""
+        rows = [row for key, row in self.rows.items() if key[:3] == (robot, distribution, method)]
+        if not rows:
+            return NONE
+        failures = sum(row.failures for row in rows)
+        bound = f" ({100 * max(row.failure_bound for row in rows):.1f} %)" if failures else ""
+        worst = f"{min(row.worst_return for row in rows):.1f}{'' if all(row.worst_success for row in rows) else ' *'}"
+        return f"{worst}; {failures}/{len(rows) * EPISODES}{bound}"
+
+
+def specifications(robot: str, generated: str | None) -> Iterator[tuple[str, str]]:
+    """Names of a robot's distributions, each with the text of its TOML file."""
+    parameters = load_robot(robot, "cpu", generated).metadata.parameters
+    change = [f"{p.name} = [{1 - CHANGE:g}, {1 + CHANGE:g}]" for p in parameters if p.lower < p.upper]
+    bound = [f"failure_probability = {PROBABILITY:g}", f"confidence = {CONFIDENCE:g}"]
+    yield NOMINAL, "\n".join([*bound, ""])
+    yield CHANGED, "\n".join([*bound, "", "[parameters.relative]", *change, ""])
+    yield HARSH, "\n".join([*bound, 'plant = "harsh"', ""])
+    yield OBSERVED, "\n".join([*bound, 'plant = "harsh"', "observer = true", ""])
+
+
+def _name(robot: str, distribution: str) -> str:
+    return f"{robot}-{distribution.replace(', ', '-')}"
