@@ -27,7 +27,7 @@ MODELGEN = {
     "importers": {"lxml", "numpy", "scipy", "yourdfpy"},
     "linear.py": {"numpy", "scipy"},
     "style.py": {"matplotlib"},
-    "metadata.py": {"numpy"},
+    "tangent.py": {"numpy"},
     "loader.py": {"jax", "numpy", "torch"},  # for type checkers
     "proof": {"numpy", "scipy", "sympy"},
     "report": {"PIL", "matplotlib", "numpy", "sympy"},

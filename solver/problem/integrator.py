@@ -123,7 +123,7 @@ def nominal_steps(problem: Problem) -> int:
     """Integration steps that suffice for the nominal parameters and for all that the policy may be told."""
     if (context := problem.context) is not None:
         return problem.scheme.steps(problem.robot, context.replaced(problem.theta, context.corners()))
-    declared = problem.theta.new_tensor(problem.robot.declared_parameters)
+    declared = torch.as_tensor(problem.robot.declared_parameters, dtype=torch.float32, device=problem.device)
     return problem.scheme.steps(problem.robot, None if torch.equal(problem.theta, declared) else problem.theta)
 
 

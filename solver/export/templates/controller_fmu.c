@@ -17,7 +17,9 @@ void ${name}_policy_fmu_reset(${name}_policy_fmu *f) {
     $reset
 }
 
-int ${name}_policy_fmu_settable(unsigned reference) { return reference < SENSED || reference > IN_DOMAIN; }
+int ${name}_policy_fmu_settable(unsigned reference) {
+    return reference < SENSED || (reference > IN_DOMAIN && reference < VALUES);
+}
 
 /* Whether the next control period begins now. The master's sum of its steps may be rounded. */
 static int due(const ${name}_policy_fmu *f) { return f->time >= f->begin + (f->periods - 1e-6) * period; }
