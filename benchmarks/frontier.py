@@ -9,6 +9,10 @@ right to a few per cent of itself, because the policy follows its slope from the
 With `--cost` a row has what an iteration of cFVI costs with the preset `fast`, in products of the networks alone:
 docs/concepts/performance.md.
 
+With `--near` a table shows who balances from starts near the target: the regulator, the policy of the quadratic form of
+the basin, and that of networks of the default size that were fitted to this form, which is exact and smooth. The first
+column says which starts an input can bring back at all, by a linear program of the linearised robot.
+
 With `--follow` a table shows which policies follow the motion of `solver limit` from the mean start to the target, if V
 is right: a second-order expansion of the cost to go along it, with IPOPT's exact derivatives. Rows are policies,
 columns the share of 32 rollouts that arrive, from angles off by some rad at some time.
@@ -17,30 +21,36 @@ columns the share of 32 rollouts that arrive, from angles off by some rad at som
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 import casadi
 import numpy as np
 import torch
 from networks import WEIGHTS, evaluations
+from scipy.optimize import linprog
 from torch import Tensor
 
+from modelgen import linear
 from modelgen.loader import CompiledRobot
 from solver.fvi.step import Lookahead
-from solver.game.game import Response
-from solver.game.policies import HeldInputPolicy, Hold
+from solver.game.policies import Hold
 from solver.local.basin import find_basin
 from solver.local.linearization import linearization, unstable_directions
 from solver.oracles.search import search
 from solver.oracles.trajectory import design
 from solver.plants.outcome import Controller, controller, rollouts, sample_starts, without_input
-from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
+from solver.streams import Purpose
+from solver.training.session import Session, workers_of
 from solver.training.settings import make_settings
 from solver.training.solution import make_ensemble
 from solver.value.family import Basin
+from solver.value.frozen import FrozenValue
 
 STARTS = 64
+OFF = 0.02, 0.05, 0.1  # rad, largest angles of starts near the target
+LARGEST = 200.0  # -V that the networks are fitted to
 COSTS = (
     "robot",
     "states n",
@@ -144,37 +154,16 @@ class Along:
         return moved
 
 
-class ThroughFlow(HeldInputPolicy):
-    """Policy that maximises -h g(u) + V(F(x, u)) with the integrated period F. B: slope of F in u, by a chord."""
-
-    def respond(self, x: Tensor, costate: Tensor) -> Response:  # noqa: ARG002
-        """As in the base class. costate: unused."""
-        problem, cost = self.problem, self.problem.action_cost
-        trim = problem.trim.expand(len(x), -1).contiguous()
-        after, columns = integrate_period(problem, x, trim).x, []
-        for k, limit in enumerate(problem.input_limits.tolist()):
-            chord = torch.zeros_like(trim)
-            chord[:, k] = 0.25 * limit
-            moved = problem.geometry.error(integrate_period(problem, x, trim + chord).x, after)
-            columns.append(moved / (0.25 * limit * self.seconds))
-        matrix = torch.stack(columns, 2)
-        w = torch.einsum("bnm,bn->bm", matrix, self.value(after)[1])
-        argument = self._argument(after, matrix, w, cost)
-        return Response(cost.policy(argument), cost.cost_of_policy(argument), w)
-
-
 def follow(name: str, generated: str | None, seconds: float) -> None:
     """Print the table of a robot."""
     problem = Problem(load_robot(name, "cpu", generated))
     basin = find_basin(problem, Hold(1.0))
     assert isinstance(basin, Basin)
     along = Along(problem.robot.with_kernels("casadi"), problem, basin, seconds)
-    through = ThroughFlow(problem, along, problem.control_step)
-    held = Hold(1.0).policy(problem, along)
     policies: dict[str, tuple[Controller, int]] = {
         "linear feedback": (along.feedback, 0),
-        "held input": (lambda x: held.respond(x, along(x)[1])[:2], 0),
-        "through the flow": (lambda x: through.respond(x, x)[:2], 1),
+        "held input": (controller(problem, along, Hold(1.0)), 0),
+        "with the drift": (controller(problem, along, Hold(1.0, drift=True)), 1),
     }
     places = [(at, off) for at in (0.0, 0.2, 0.5) for off in (1e-4, 1e-2)]
     times = " | ".join(f"at {at * seconds:g} s, off {off:g}" for at, off in places)
@@ -191,14 +180,69 @@ def follow(name: str, generated: str | None, seconds: float) -> None:
         print(f"| {title} | {' | '.join(cells)} |", flush=True)
 
 
+def recoverable(problem: Problem, x: Tensor) -> Tensor:
+    """Mask (N,) of the states x (N, n) whose unstable motions the inputs can end, by the linearised robot."""
+    local, h = linearization(problem.robot), problem.control_step
+    motions, times = unstable_directions(local), h * np.arange(round(1.0 / h))
+    decay = [np.exp(-motion.rate * times) * -np.expm1(-motion.rate * h) / motion.rate for motion in motions]
+    w = np.array([motion.w.real for motion in motions])
+    pushes = np.vstack([np.kron(shares, push) for shares, push in zip(decay, w @ local.B, strict=True)])
+    box = [(-limit, limit) for limit in local.input_limits] * len(times)
+    away = problem.geometry.error(x, problem.target).double().numpy() @ w.T
+    none = np.zeros(len(box))
+    return torch.tensor([linprog(none, A_eq=pushes, b_eq=-row, bounds=box).status == 0 for row in away])
+
+
+def near(name: str, generated: str | None, fits: int = 12) -> None:
+    """Print the table of a robot with real unstable motions. The networks are fitted by the default, cFVI, seed 0."""
+    robot = load_robot(name, "cpu", generated)
+    session = Session(robot, make_settings("fast", robot, "cfvi", drift=True, iterations=fits, threads=1))
+    problem, basin, hold, local = session.problem, session.value.basin, Hold(1.0, drift=True), linearization(robot)
+    gain = linear.gain(*local.scaled_dynamics(problem.discount_rate), *local.scaled_weights())
+    assert gain is not None
+    feedback = torch.tensor(gain / local.limits, dtype=torch.float32)
+
+    def clipped(x: Tensor) -> tuple[Tensor, Tensor]:
+        share = (-basin.error(x) @ feedback.T).clamp(-0.999, 0.999)
+        return (u := problem.trim + problem.input_limits * share), problem.action_cost.cost(u)
+
+    draw = 2.0 * torch.rand(STARTS, len(problem.target), generator=torch.Generator().manual_seed(0)) - 1.0
+    starts = [problem.target + torch.where(problem.geometry.continuous, off * draw, 0.0) for off in OFF]
+
+    def line(title: str, mask: Callable[[Tensor], Tensor]) -> None:
+        shares = [f"{100.0 * float(mask(x).float().mean()):.0f} %" for x in starts]
+        print(f"| {title} | {' | '.join(shares)} |", flush=True)
+
+    def balanced(title: str, act: Controller) -> None:
+        line(title, lambda x: rollouts(problem, act, x, seconds=3.0).success)
+
+    print(f"| {name} | {' | '.join(f'{off:g} rad' for off in OFF)} |\n|{(1 + len(OFF)) * '---|'}")
+    line("recoverable", lambda x: recoverable(problem, x))
+    balanced("linear feedback, clipped", clipped)
+    balanced("quadratic form", controller(problem, lambda x: basin.quadratic(x)[:2], hold))
+    with workers_of(session.settings) as workers:
+        for step in session.schedule:
+            policy = controller(problem, FrozenValue(session.value).sparing, hold)
+            x = session.states.draw(policy, step.states, step.generator(Purpose.STATES, "cpu"))
+            session.fitter.fit(session.value, x, basin.quadratic(x)[0].clamp_min(-LARGEST), step, workers)
+            if session.schedule.position in (1, fits):
+                act = controller(problem, FrozenValue(session.value).sparing, hold)
+                balanced(f"networks fitted to this form, {session.schedule.position} fits", act)
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("robots", nargs="+")
     parser.add_argument("--generated")
     parser.add_argument("--cost", action="store_true", help="what an iteration costs, in place of what is hard")
+    parser.add_argument("--near", action="store_true", help="who balances near the target, instead")
     parser.add_argument("--follow", type=float, metavar="SECONDS", help="follow a motion of this time instead")
     options = parser.parse_args()
+    if options.near:
+        for name in options.robots:
+            near(name, options.generated)
+        return
     if options.follow:
         for name in options.robots:
             follow(name, options.generated, options.follow)

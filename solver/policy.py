@@ -20,9 +20,9 @@ from modelgen.loader import CompiledRobot
 from modelgen.metadata import Metadata
 from solver.errors import SolverError
 from solver.plants.outcome import Controller
+from solver.problem.domain import farthest
 from solver.problem.geometry import TURN, Geometry
 from solver.problem.parameters import Change, require_told_names
-from solver.problem.problem import farthest
 from solver.runs import kinds
 from solver.runs.kinds import description_of
 from solver.runs.shipped import run_folder

@@ -1,6 +1,7 @@
 """Hypothesis: untimed, since a loaded machine is no failure, and the same examples every time but for `make fuzz`."""
 
 import fcntl
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -11,13 +12,38 @@ from hypothesis import settings
 
 # Of OpenBLAS and MKL, here and in every process that a test starts: read when NumPy and Torch are imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# LLVM's passes take half of the time of XLA, whose functions are called once or twice here.
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+# XLA's optimisation takes three quarters of its time, and its functions are called once or twice here.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
 # Numba refuses another number of threads once it has launched some, so it has to be stated before any test.
 os.environ.setdefault("NUMBA_NUM_THREADS", "2")
 
-settings.register_profile("repeatable", deadline=None, derandomize="FUZZ" not in os.environ)
-settings.load_profile("repeatable")
+# What is imported and collected stays to the end: the garbage collector would walk through all of it again and again.
+gc.disable()
+gc.set_threshold(7000)
+
+settings.register_profile("any", deadline=None)
+settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=25)
+settings.load_profile("any" if "FUZZ" in os.environ else "repeatable")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file whose tests are all slow is not even imported where slow tests are left out."""
+    slow = config.option.markexpr == "not slow" and collection_path.suffix == ".py"
+    return (slow and "\npytestmark = pytest.mark.slow" in collection_path.read_text(encoding="utf-8")) or None
+
+
+#: Files with tests of half a minute: the first ones, so that no worker waits for another in the end.
+LONG = {"test_cluster.py", "test_docs.py", "test_notebook.py", "test_trained_against_oracle.py"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in LONG)
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage of the tests alone."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

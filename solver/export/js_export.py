@@ -15,7 +15,7 @@ import numpy as np
 
 from modelgen.loader import CompiledRobot
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL
-from solver.problem.problem import farthest
+from solver.problem.domain import farthest
 from solver.training.solution import Solution
 from solver.value.family import REACH
 from solver.value.network import DIAGONAL_FLOOR

@@ -20,9 +20,9 @@ from modelgen.tangent import Tangent
 from solver.errors import SolverError
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, solved
 from solver.jax.environment import apart_from, normalised
+from solver.problem.domain import farthest
 from solver.problem.geometry import ENTRIES, matrix_entries
 from solver.problem.parameters import require_told_names
-from solver.problem.problem import farthest
 from solver.training.solution import Solution
 from solver.value.family import REACH, TURN
 from solver.value.network import DIAGONAL_FLOOR, Ensemble

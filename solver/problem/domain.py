@@ -9,11 +9,13 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Rotation
+from modelgen.metadata import Metadata, Rotation
 from modelgen.tangent import Tangent
 from solver.problem.geometry import SMALLEST, Geometry, conjugate, exponential, product, turns_within, uniform
 
 AT_ANGLE = 1e-3  # rad: an angle from the target this near to its limit counts as at the limit
+#: Largest size of a state that a loaded or exported policy is computed at, in SI units or, if larger, in its limits.
+FARTHEST, FARTHEST_IN_LIMITS = 1e6, 10.0
 
 
 class Domain:
@@ -121,3 +123,11 @@ def wrap_in_place(x: Tensor, joints: list[int]) -> None:
     """Wrap the entries `joints` of x (N, n) to [-pi, pi)."""
     for i in joints:
         x[:, i].add_(math.pi).remainder_(2.0 * math.pi).sub_(math.pi)
+
+
+def farthest(robot: Metadata) -> list[float]:
+    """Largest sizes (n,) of the entries of a state that a policy of the robot is computed at.
+
+    float32 has no digits of an angle left beyond them. A pressure in Pa reaches 1e6 within its limits.
+    """
+    return [max(FARTHEST, FARTHEST_IN_LIMITS * state.limit) for state in robot.states]

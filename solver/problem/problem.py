@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from modelgen.metadata import Metadata
 from solver.problem.action_cost import TensorActionCost
 from solver.problem.context import Context, Given
 from solver.problem.domain import Domain, wrap_in_place
@@ -33,17 +32,6 @@ SAMPLES = 64  # states at which the state cost is compared with its value after 
 SLOWEST = 4.0  # longest horizon of a family, in horizons of the task
 STEADY = 1e-4  # of half the range of an input: a trim that moves less with the context stands still
 ROUNDING = 1e-5  # of the largest cost: a smaller difference after one turn is rounding
-
-#: Largest size of a state that a loaded or exported policy is computed at, in SI units or, if larger, in its limits.
-FARTHEST, FARTHEST_IN_LIMITS = 1e6, 10.0
-
-
-def farthest(robot: Metadata) -> list[float]:
-    """Largest sizes (n,) of the entries of a state that a policy of the robot is computed at.
-
-    float32 has no digits of an angle left beyond them. A pressure in Pa reaches 1e6 within its limits.
-    """
-    return [max(FARTHEST, FARTHEST_IN_LIMITS * state.limit) for state in robot.states]
 
 
 class Problem(Domain):

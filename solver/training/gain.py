@@ -16,7 +16,7 @@ from torch import Tensor
 from solver.errors import SolverError
 from solver.game.policies import solved_argument
 from solver.problem.action_cost import TensorActionCost
-from solver.problem.problem import farthest
+from solver.problem.domain import farthest
 from solver.training.solution import Solution
 
 ONCE = "a policy of Torch tensors can be differentiated once, and here its derivative is differentiated again"

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 jupytext = pytest.importorskip("jupytext")
 nbclient = pytest.importorskip("nbclient")
 
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "notebook" / "first_robot.py"
 
 
-@pytest.mark.slow
 def test_the_notebook_trains_a_policy_that_swings_up_and_draws_v(tmp_path: Path) -> None:
     notebook = jupytext.read(NOTEBOOK)
     nbclient.NotebookClient(notebook, timeout=500, resources={"metadata": {"path": str(tmp_path)}}).execute()

@@ -110,7 +110,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from([PENDULUM, CARTPOLE]), FILE_MISTAKES)
 @example(PENDULUM, [("number", 6, "1"), ("string", 4, "sympy.Symbol('mass')")])
 @example(PENDULUM, [("string", 5, "'\\ud800'")])
@@ -190,7 +190,7 @@ URDF_MISTAKES = mistakes(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(URDF_MISTAKES)
 @example([("value", 3, "nan"), ("value", 13, "nan")])
 @pytest.mark.slow

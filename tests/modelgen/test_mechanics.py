@@ -48,7 +48,7 @@ def outputs(robot: Robot, x: np.ndarray, theta: Any, names: Any = tuple(MECHANIC
     return results
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(trees(), st.integers(0, 2**32 - 1))
 def test_a_random_tree_agrees_with_pinocchio(tree: Tree, seed: int) -> None:
     pin = pytest.importorskip("pinocchio")

@@ -17,7 +17,7 @@ import modelgen
 from modelgen.cli import main as modelgen_main
 from modelgen.loader import CompiledRobot
 from solver.training.settings import Settings
-from tests.solver.small_trainings import shortened, start, start_family
+from tests.solver.small_trainings import shortened, start, start_family, start_unjudged
 
 TINY: dict[str, Any] = {
     "iterations": 5,
@@ -93,18 +93,21 @@ def load64() -> Callable[[str], CompiledRobot]:
 
 
 @pytest.fixture(scope="session")
-def slider(tmp_path_factory: pytest.TempPathFactory) -> str:
+def slider(made_once: Callable[..., Path]) -> str:
     """The generated/ folder of `slider`, whose optimum the Riccati equation knows."""
-    folder = tmp_path_factory.mktemp("slider")
-    (folder / "slider.py").write_text(SLIDER)
-    assert modelgen_main(["build", str(folder / "slider.py"), "--generated", str(folder / "generated")]) == 0
-    return str(folder / "generated")
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        (folder / "slider.py").write_text(SLIDER)
+        assert modelgen_main(["build", str(folder / "slider.py"), "--generated", str(folder / "generated")]) == 0
+
+    return str(made_once("slider", make) / "generated")
 
 
 @pytest.fixture(scope="session")
-def short(tmp_path_factory: pytest.TempPathFactory) -> str:
+def short(made_once: Callable[..., Path]) -> str:
     """Artifacts of the pendulum and of the cart-pole with a task of 1 s at 25 Hz, for rollouts of 25 periods."""
-    return shortened(tmp_path_factory.mktemp("short"), ("pendulum", "cartpole"), 1, 25)
+    return str(made_once("short", lambda folder: shortened(folder, ("pendulum", "cartpole"), 1, 25)) / "generated")
 
 
 @pytest.fixture(scope="session")
@@ -165,6 +168,17 @@ def gallery_run(tiny: Callable[..., Settings], made_once: Callable[..., Path]) -
 
 
 @pytest.fixture(scope="session")
+def begun(tiny: Callable[..., Settings], made_once: Callable[..., Path]) -> Callable[..., Path]:
+    """begun(robot, drift=False): a run trained a little, so that V has a shape; tests must not change it."""
+
+    def of(name: str, drift: bool = False) -> Path:
+        settings = tiny("cfvi", iterations=2, drift=drift)
+        return made_once(f"begun_{name}_{drift}", lambda folder: start_unjudged(name, settings, folder))
+
+    return of
+
+
+@pytest.fixture(scope="session")
 def trained_family(tiny: Callable[..., Settings], made_once: Callable[..., Path]) -> Callable[[str], Path]:
     """trained_family(robot): a run of one of FAMILIES with the basins of all contexts, trained a little."""
     changes = {"iterations": 1, "states": 32, "epochs": 1, "episodes": 2, "basin": True}
@@ -173,11 +187,9 @@ def trained_family(tiny: Callable[..., Settings], made_once: Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
-def finished_run(train_tiny: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished_run(train_tiny: Callable[..., None], made_once: Callable[..., Path]) -> Path:
     """A finished tiny pendulum run; tests must not change it."""
-    folder = tmp_path_factory.mktemp("runs") / "finished"
-    train_tiny(folder)
-    return folder
+    return made_once("finished", train_tiny)
 
 
 @pytest.fixture
@@ -187,11 +199,12 @@ def run_copy(finished_run: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def runs(train_tiny: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def runs(train_tiny: Callable[..., None], made_once: Callable[..., Path]) -> list[Path]:
     """Three seeds of rfvi and one run of cfvi; tests must not change them."""
-    parent = tmp_path_factory.mktemp("robustness")
-    folders = [parent / name for name in ("a", "b", "c", "d")]
-    for seed, folder in enumerate(folders[:3]):
-        train_tiny(folder, seed=seed, iterations=1, step_periods=(1,))
-    train_tiny(folders[3], algorithm="cfvi", iterations=1, step_periods=(1,))
-    return folders
+
+    def make(parent: Path) -> None:
+        for seed, name in enumerate("abcd"):
+            changes: dict[str, Any] = {"algorithm": "cfvi"} if name == "d" else {"seed": seed}
+            train_tiny(parent / name, iterations=1, step_periods=(1,), **changes)
+
+    return [made_once("robustness", make) / name for name in "abcd"]

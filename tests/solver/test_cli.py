@@ -155,6 +155,7 @@ def test_rollouts_that_leave_all_bounds_are_no_result(
         assert "not finite" in fails(["evaluate", str(finished_run), "--episodes", "2", *flags], capsys)
 
 
+@pytest.mark.slow
 def test_a_wall_of_the_simulation_is_named(finished_run: Path, capsys: Capture) -> None:
     """A hundredth of the length turns the rod faster than its limit."""
     assert main(["evaluate", str(finished_run), "--episodes", "4", "--set", "length=0.01x"]) == 0
@@ -201,6 +202,7 @@ def test_mistakes_on_the_command_line_exit_2(words: list[str], message: str, cap
     assert message in fails(words, capsys)
 
 
+@pytest.mark.slow
 def test_mistakes_about_a_run(finished_run: Path, capsys: Capture) -> None:
     run = str(finished_run)
     assert "Did you mean `mass`" in fails(["evaluate", run, "--set", "mas=1.3x"], capsys)
@@ -302,15 +304,6 @@ def test_a_switch_can_be_turned_either_way(preset: str, flag: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_pipe_that_closes_early_is_no_traceback() -> None:
-    program = [sys.executable, "-c", "import sys; from solver.cli import main; sys.exit(main())", "train", "--help"]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
-        assert child.stdout
-        assert child.stderr
-        child.stdout.close()
-        assert child.stderr.read() == ""
-
-
 def test_help_and_mistakes_import_nothing_heavy() -> None:
     script = "import sys; from solver.cli import main; codes = main(['--help']), main(['trian'])\n"
     script += "sys.exit(str((codes, {'torch', 'numpy', 'sympy', 'numba'} & set(sys.modules))))"
@@ -343,6 +336,7 @@ def test_a_run_trained_on_a_gpu_is_evaluated_without_one(run_copy: Path, capsys:
     assert "2 rollouts" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_overwrite_starts_anew_and_spares_other_files(run_copy: Path, tiny_options: list[str], capsys: Capture) -> None:
     (run_copy / "notes.txt").write_text("mine")
     words = ["train", "pendulum", *tiny_options, "--iterations", "1", "--out", str(run_copy), "--overwrite"]

@@ -38,9 +38,11 @@ ALLOWED = {
     "modelgen.program.functions",
     "modelgen.program.graph",
     "modelgen.style",
+    "modelgen.tangent",
 }
 
 
+@pytest.mark.slow
 def test_the_solver_imports_these_modules_of_modelgen_and_no_others() -> None:
     found = set()
     for path in SOLVER.rglob("*.py"):

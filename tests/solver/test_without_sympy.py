@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -14,11 +15,11 @@ from modelgen.backends import MODULES
 pytestmark = pytest.mark.slow
 
 STEPS = {
+    "load_policy": "solver.load_policy(run)(x.numpy()); assert not {'casadi', 'models'} & set(sys.modules)",
     **{
         f"load with {backend}": f"modelgen.load('pendulum', backend={backend!r}).affine_dynamics(x{given})"
         for backend, given in zip(MODULES, (".numpy()" if name == "jax" else "" for name in MODULES), strict=True)
     },
-    "load_policy": "solver.load_policy(run)(x.numpy())",
     "train": (
         "command('train', 'pendulum', '--iterations', '1', '--states', '64', '--generated', generated, "
         "'--out', folder + '/run')"
@@ -67,28 +68,14 @@ with open(folder + "/failures.json", "w") as file:
 """
 
 
-@pytest.fixture(scope="module")
-def failures(finished_run: Path, short: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The traceback of every step that failed, in one process that cannot import SymPy."""
-    folder = tmp_path_factory.mktemp("no_sympy")
-    arguments = [sys.executable, "-c", REFUSING, str(finished_run), short, str(folder), json.dumps(STEPS)]
+def test_all_but_model_files_work_without_sympy(finished_run: Path, short: str, tmp_path: Path) -> None:
+    """In one process that cannot import SymPy, which a model file shows: the others prove something."""
+    steps = STEPS | {"model file": "import modelgen.statement.robot"}
+    if importlib.util.find_spec("mujoco") is None:
+        del steps["evaluate in MuJoCo"]
+    arguments = [sys.executable, "-c", REFUSING, str(finished_run), short, str(tmp_path), json.dumps(steps)]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    found: dict[str, str] = json.loads((folder / "failures.json").read_text())
-    return {name: text + done.stderr for name, text in found.items()}
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_works_without_sympy(failures: dict[str, str], step: str) -> None:
-    if step.endswith("MuJoCo"):
-        pytest.importorskip("mujoco")
-    assert step not in failures, failures[step]
-
-
-def test_sympy_is_refused_indeed(finished_run: Path, tmp_path: Path) -> None:
-    """A step that needs SymPy fails in that process, so the others prove something."""
-    steps = json.dumps({"model file": "import modelgen.statement.robot"})
-    arguments = [sys.executable, "-c", REFUSING, str(finished_run), "", str(tmp_path), steps]
-    subprocess.run(arguments, capture_output=True, check=True)
-    found = json.loads((tmp_path / "failures.json").read_text())
-    assert "No module named 'sympy" in found["model file"]
+    failures: dict[str, str] = json.loads((tmp_path / "failures.json").read_text())
+    assert "No module named 'sympy" in failures.pop("model file")
+    assert not failures, "\n".join(failures.values()) + done.stderr

@@ -59,6 +59,7 @@ def test_model_of_the_user_with_a_shipped_name_that_was_never_built(house: Path)
     assert warned()
 
 
+@pytest.mark.slow
 def test_a_build_ends_it_and_an_edit_begins_it_again(house: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The command that the message names."""
     path = house / "models" / "pendulum.py"

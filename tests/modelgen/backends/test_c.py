@@ -106,6 +106,7 @@ def test_shipped_robots_beside_llvm(name: str, tmp_path: Path) -> None:
         beside(evaluated(driver, function, at), results, 1e-11)
 
 
+@pytest.mark.slow
 def test_header_serves_cpp_and_holds_the_nominal_parameters(tmp_path: Path) -> None:
     files = export(load(str(SHIPPED / "pendulum.py")), "c")
     compiled(files, "pendulum", tmp_path)
@@ -120,6 +121,7 @@ def test_header_serves_cpp_and_holds_the_nominal_parameters(tmp_path: Path) -> N
     assert float(found) == pytest.approx(1.5 * 9.81 * np.sin(0.5) + 3, rel=1e-14)
 
 
+@pytest.mark.slow
 def test_names_of_c_stay_free(tmp_path: Path) -> None:
     """A model may call its parameters what C calls something else."""
     names = ("int", "double", "I", "cos", "sin", "register", "R", "NULL", "in", "real", "HUGE_VALF", "FP_NAN", "M_PI")

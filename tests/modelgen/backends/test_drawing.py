@@ -145,6 +145,7 @@ def test_point_masses_are_joined(tmp_path: Path) -> None:
     np.testing.assert_allclose(drawing(robot, tmp_path).segments([[0.5, 0, 0, 0]]), [[[[0.5, 0], [0.5, -1]]]])
 
 
+@pytest.mark.slow
 def test_every_parameter_is_drawn_where_it_is_given(tmp_path: Path) -> None:
     robot = Robot("ellipse")
     q = robot.revolute("q", continuous=True, rate_limit=2)

@@ -127,6 +127,7 @@ def test_traces_as_one_graph_without_breaks(
         torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.slow
 def test_torch_kernels_run_on_the_device_of_x(robot: CompiledRobot) -> None:
     x = torch.zeros(4, 6, dtype=torch.float64, device="meta")
     u = torch.zeros(4, 2, dtype=torch.float64, device="meta")

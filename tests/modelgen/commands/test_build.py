@@ -15,6 +15,7 @@ class TestBuild:
     def test_unknown_name(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert "Did you mean `pendulum`?" in mistake(capsys, "build", "pendlum")
 
+    @pytest.mark.slow
     def test_all_models_of_the_folder_and_every_mistake(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         main(["new", "crane"])
         (folder / "models" / "broken.py").write_text("x = 1 / 0\n")

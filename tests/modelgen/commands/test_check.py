@@ -12,21 +12,25 @@ from tests.modelgen.commands.mistakes import mistake
 
 class TestCheck:
     @pytest.mark.usefixtures("built")
+    @pytest.mark.slow
     def test_an_unchanged_artifact_is_ok(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["check"]) == 0
         assert capsys.readouterr().out.split() == ["crane", "ok"]
 
+    @pytest.mark.slow
     def test_model_changed(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         path = built / "models" / "crane.py"
         path.write_text(path.read_text().replace("0.6", "0.61"))
         assert main(["check"]) == 1
         assert "crane                FAILED" in capsys.readouterr().out
 
+    @pytest.mark.slow
     def test_comment_added(self, built: Path) -> None:
         path = built / "models" / "crane.py"
         path.write_text(path.read_text() + "# no change\n")
         assert main(["check"]) == 0
 
+    @pytest.mark.slow
     def test_artifact_edited(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         source = next((built / "generated" / "crane").glob("*.py"))
         source.write_text(source.read_text() + "#")
@@ -34,6 +38,7 @@ class TestCheck:
         assert source.name in capsys.readouterr().out
 
     @pytest.mark.usefixtures("built")
+    @pytest.mark.slow
     def test_not_built(self, capsys: pytest.CaptureFixture[str]) -> None:
         main(["new", "other"])
         assert main(["check"]) == 1

@@ -39,6 +39,7 @@ def test_a_name_gives_the_files_of_its_model_file(tmp_path: Path, monkeypatch: p
     assert {"pendulum.c", "pendulum.mjs", "pendulum_dynamics.casadi"} <= written[0].keys()
 
 
+@pytest.mark.slow
 def test_a_name_needs_no_sympy(tmp_path: Path) -> None:
     words = ["export", "pendulum", "--c", str(tmp_path), "--casadi", str(tmp_path), "--js", str(tmp_path)]
     code = f"import sys; sys.modules['sympy'] = None; from modelgen.cli import main; sys.exit(main({words}))"

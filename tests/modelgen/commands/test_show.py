@@ -32,6 +32,7 @@ class TestShow:
             capsys.readouterr().out.count(f"holds the target with {0.486 * 9.81 / 2:g}; du0/dtheta: mass 4.905\n") == 2
         )
 
+    @pytest.mark.slow
     def test_slopes_of_a_trim_that_a_pressure_follows(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         """A leak L of the cylinder's pressure m g/A: the oil L m g/A a second holds the load, in m^3/s."""
         robot = Robot("lift")
@@ -64,17 +65,20 @@ class TestShow:
         assert "is damaged" in capsys.readouterr().out
 
     @pytest.mark.usefixtures("built")
+    @pytest.mark.slow
     def test_a_page_needs_a_file_and_no_artifact(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert "is a folder" in mistake(capsys, "show", "crane", "--html", ".")
         assert "--generated" in mistake(capsys, "show", "crane", "--latex", "--generated", "generated")
         assert "is a folder" in mistake(capsys, "animate", "crane", "--out", ".")
 
+    @pytest.mark.slow
     def test_without_a_build_report(self, built: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (built / "generated" / "crane" / "build_report.json").unlink()
         assert main(["show", "crane"]) == 0
         assert "not known" in capsys.readouterr().out
 
     @pytest.mark.usefixtures("built")
+    @pytest.mark.slow
     def test_an_unknown_robot_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert "crane" in mistake(capsys, "show", "crame")
 

@@ -12,9 +12,10 @@ from modelgen.derivation.model_file import SHIPPED
 from modelgen.verification import missing_package
 from tests.modelgen.commands.mistakes import mistake
 
+pytestmark = pytest.mark.slow
+
 
 class TestVerify:
-    @pytest.mark.slow
     def test_quick_and_full_proofs(
         self, built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -86,7 +87,6 @@ class TestVerify:
         assert built.is_dir()
 
 
-@pytest.mark.slow
 def test_one_coordinate_robot_from_file_to_proof(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The whole line with every backend, on the smallest robot so that compiling is short."""
     model = (SHIPPED / "pendulum.py").read_text()

@@ -14,9 +14,10 @@ from modelgen.derivation.numeric import compiled_evaluator
 from tests.modelgen.derivation.test_loops import Array, second, slopes
 from tests.modelgen.support.cases import CASES
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
-@settings(max_examples=max(CASES // 10, 4), deadline=None)  # a derivation takes seconds
+
+@settings(max_examples=max(CASES // 10, 2), deadline=None)  # a derivation takes seconds
 @given(seed=st.integers(0, 2**32 - 1), nq=st.integers(2, 3), rolling=st.integers(1, 3), declared=st.integers(1, 2))
 def test_fuzz_rolling_robots(seed: int, nq: int, rolling: int, declared: int) -> None:
     """T' (M qddot + c - f) = 0 and qdot = T(q) s, with T and M differentiated by complex steps."""

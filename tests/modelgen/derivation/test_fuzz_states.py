@@ -14,10 +14,11 @@ from modelgen.derivation.lowering import mechanism
 from modelgen.program.differentiate import program
 from tests.modelgen.support.cases import fuzzed
 
+pytestmark = pytest.mark.slow
+
 LAG = 0.05
 
 
-@pytest.mark.slow
 @fuzzed
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -25,6 +25,9 @@ from solver.plants.outcome import succeeded, tolerances
 from solver.problem.problem import Problem
 from tests.modelgen.support.cases import CASES
 
+pytestmark = pytest.mark.slow
+
+
 GRAVITY, MASS, LENGTH, INERTIA, WHEEL, DAMPING = 9.81, 0.3, 0.2, 0.004, 0.0005, 0.001
 
 
@@ -129,7 +132,6 @@ def test_wheels_whose_angles_follow_from_rolling_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("engine", ["mujoco", "pinocchio"])
-@pytest.mark.slow
 def test_other_engines_agree(engine: str) -> None:
     pytest.importorskip(engine)
     robot = stated()
@@ -210,13 +212,12 @@ def tree(seed: int, links: int, spoiled: str) -> Robot:
     return robot
 
 
-@settings(max_examples=max(CASES // 10, 4), deadline=None)
+@settings(max_examples=max(CASES // 10, 2), deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     links=st.integers(1, 3),
     spoiled=st.sampled_from(["", "", "unbalance", "cogging", "cost"]),
 )
-@pytest.mark.slow
 def test_fuzz_a_wheel_is_ignored_where_nothing_depends_on_its_angle(seed: int, links: int, spoiled: str) -> None:
     """Accelerations are MuJoCo's at another angle of the wheel; where its angle matters, it is refused."""
     robot = tree(seed, links, spoiled)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import runpy
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,16 +20,10 @@ from modelgen.derivation.loops import closures
 from modelgen.derivation.numeric import compiled_evaluator
 from modelgen.derivation.size import size
 from modelgen.report.pages import html_page
+from tests.modelgen.support.unseen import unseen
 
 Array = NDArray[np.float64]
 GRAVITY = 9.81
-UNSEEN = Path(__file__).parents[3] / "benchmarks" / "unseen"
-
-
-def unseen(name: str) -> Robot:
-    robot = runpy.run_path(str(UNSEEN / f"{name}.py"))["robot"]
-    assert isinstance(robot, Robot)
-    return robot
 
 
 def accelerations(
@@ -352,12 +345,14 @@ def test_a_loop_that_cannot_close_says_its_gap_in_metres() -> None:
         equations_of_motion(four_bar(lengths=(0.2, 0.1, 0.1, 0.5)))
 
 
+@pytest.mark.slow
 def test_a_loop_that_opens_in_the_domain_says_where() -> None:
     # the crank of 0.4 m reaches 0.9 m away from the far bearing, the other two bars 0.8 m
     with pytest.raises(ModelError, match=r"crank = -?\d\.\d+: .*0\.\d+ m"):
         equations_of_motion(four_bar(lengths=(0.4, 0.4, 0.4, 0.5)))
 
 
+@pytest.mark.slow
 def test_a_loop_that_becomes_singular_says_where() -> None:
     """The slider determines the crank, but not at its dead centre."""
     robot = Robot("dead_centre")

@@ -196,7 +196,7 @@ class TestDamagedFiles:
             if needed and not lines[missing].startswith("robot.draw"):
                 assert message, lines[missing]
 
-    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())
     @pytest.mark.slow
     def test_exchanged_words_cause_no_traceback(self, folder: Path, data: st.DataObject) -> None:

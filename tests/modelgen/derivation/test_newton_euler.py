@@ -75,6 +75,7 @@ def test_energies_too_long_to_expand_give_no_second_derivation() -> None:
     assert by_energies(robot) is None
 
 
+@pytest.mark.slow
 def test_rounding_in_a_constant_mass_matrix_passes_the_check_of_mdot() -> None:
     """One joint about an axis of length one to 16 digits: M is constant, and Mdot is only rounding."""
     robot = Robot("spun")
@@ -103,6 +104,7 @@ def double_pendulum() -> Robot:
     return finished(robot)
 
 
+@pytest.mark.slow
 def test_double_pendulum_of_links_is_the_shipped_one() -> None:
     random = np.random.default_rng(1)
     x, theta = random.uniform(-3, 3, (20, 4)), random.uniform(0.2, 2, (20, 6))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import runpy
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,20 +22,13 @@ from sympy.physics.mechanics import (
 )
 
 from modelgen import LogCos, ModelError, Robot, load
-from modelgen.builder import build_artifact
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.numeric import compiled_evaluator
 from modelgen.statement.sympy_checks import unseen_bodies
 from tests.modelgen.support.systems import proven
+from tests.modelgen.support.unseen import unseen
 
 Array = NDArray[np.float64]
-UNSEEN = Path(__file__).parents[3] / "benchmarks" / "unseen"
-
-
-def unseen(name: str) -> Robot:
-    robot = runpy.run_path(str(UNSEEN / f"{name}.py"))["robot"]
-    assert isinstance(robot, Robot)
-    return robot
 
 
 def task(robot: Robot, cost: sp.Expr) -> None:
@@ -50,10 +43,9 @@ def task(robot: Robot, cost: sp.Expr) -> None:
 
 
 @pytest.mark.slow
-def test_car_equals_lagrange_multipliers(tmp_path: Path) -> None:
+def test_car_equals_lagrange_multipliers(built_unseen: Callable[[str], Path]) -> None:
     """M q'' = f + J' lambda with J q'' = -Jdot q', J of no slip at both axles, in (x, y, yaw, steer)."""
-    build_artifact(unseen("rolling_car"), tmp_path)
-    robot = load("rolling_car", directory=tmp_path)
+    robot = load("rolling_car", directory=built_unseen("rolling_car"))
     random = np.random.default_rng(1)
     L, m, drag = 0.3, 3.0, 1.0
     for _ in range(40):

@@ -20,6 +20,8 @@ from modelgen.errors import calling_place
 from modelgen.program.differentiate import program
 from modelgen.statement.bodies import Link
 
+pytestmark = pytest.mark.slow
+
 
 def tree(coordinates: int, arms: int = 1) -> Robot:
     """Arms of links in space on one link that turns. Every joint is driven, and the masses are uncertain."""
@@ -44,7 +46,6 @@ def tree(coordinates: int, arms: int = 1) -> Robot:
 
 
 @pytest.mark.parametrize(("coordinates", "arms"), [(5, 1), (6, 3)])
-@pytest.mark.slow
 def test_a_tree_has_about_as_many_operations_as_expected(coordinates: int, arms: int) -> None:
     robot = tree(coordinates, arms)
     robot.task(
@@ -62,7 +63,6 @@ def test_a_tree_has_about_as_many_operations_as_expected(coordinates: int, arms:
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SHIPPED.glob("*.py") if not path.stem.startswith("_")))
-@pytest.mark.slow
 def test_shipped_robots_have_about_as_many_operations_as_expected(name: str) -> None:
     folder = artifact.SHIPPED / name
     made = artifact.program(folder, artifact.read(folder)).operations
@@ -70,14 +70,12 @@ def test_shipped_robots_have_about_as_many_operations_as_expected(name: str) -> 
     assert 0.4 < sum(expected.values()) / sum(made[name] for name in expected if name in made) < 4
 
 
-@pytest.mark.slow
 def test_jacobians_grow_with_the_fourth_power_of_the_coordinates() -> None:
     counts = [size(tree(number)).operations["jacobians"] for number in (12, 24)]
     assert 12 < counts[1] / counts[0] < 20
     assert size(tree(24, 4)).operations["jacobians"] < counts[1]  # branches leave zeros
 
 
-@pytest.mark.slow
 def test_a_robot_that_is_too_large_is_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(modelgen.builder, "equations_of_motion", lambda _: pytest.fail("work was done"))
     robot = tree(48)

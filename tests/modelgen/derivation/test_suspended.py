@@ -13,6 +13,8 @@ import pytest
 
 from modelgen.derivation.model_file import GRACE, PATIENCE, VARIABLE
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 1.0  # s of processor time
 SUSPENDED = """
 import os, signal, time
@@ -22,7 +24,6 @@ robot = 1
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGTSTP"), reason="no Ctrl-Z here")
 def test_a_model_file_goes_on_after_a_stop_longer_than_its_limits(tmp_path: Path) -> None:
     (tmp_path / "stops.py").write_text(SUSPENDED)

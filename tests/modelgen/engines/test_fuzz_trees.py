@@ -35,7 +35,7 @@ def close(values: Any, expected: Any, accuracy: float, scale: float = 0.0) -> No
     np.testing.assert_allclose(values, expected, rtol=0, atol=accuracy * max(np.abs(expected).max(initial=0), scale))
 
 
-@settings(max_examples=max(CASES // 10, 8), deadline=None)
+@settings(max_examples=max(CASES // 10, 4), deadline=None)
 @given(trees(), st.integers(0, 2**32 - 1))
 def test_a_random_tree_agrees_with_pinocchio(tree: Tree, seed: int) -> None:
     """Mass matrix, accelerations and all their derivatives, compared with a model built by Pinocchio directly."""
@@ -85,7 +85,7 @@ def test_a_random_tree_agrees_with_pinocchio(tree: Tree, seed: int) -> None:
         close(ours, theirs, 1e-11 * np.linalg.cond(M).max(), 1.0)
 
 
-@settings(max_examples=max(CASES // 20, 4), deadline=None)
+@settings(max_examples=max(CASES // 20, 2), deadline=None)
 @given(trees(), st.integers(0, 2**32 - 1))
 def test_engines_made_from_links_agree_with_the_equations(tree: Tree, seed: int) -> None:
     """An engine of `verify --against` has the accelerations of the equations, and the kinetic energy of `verify`."""

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = """
 import sys
 sys.modules["sympy"] = None  # importing it now raises ImportError
@@ -28,7 +30,6 @@ assert sys.modules["sympy"] is None
 """
 
 
-@pytest.mark.slow
 def test_mjcf_file_is_read_without_sympy() -> None:
     pytest.importorskip("mujoco")
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)

@@ -18,6 +18,8 @@ from modelgen.engines.comparison import compare
 from modelgen.loader import CompiledRobot
 from modelgen.verification.kernels import power_balance
 
+pytestmark = pytest.mark.slow
+
 
 def manipulator() -> Robot:
     """A floating base whose centre of mass is not its origin, with an arm of a hinge, a ball joint and a slider."""
@@ -56,7 +58,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Robot, EquationsOfM
     return robot, equations_of_motion(robot), modelgen.load(robot.name, directory=folder)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["mujoco", "pinocchio"])
 def test_an_arm_on_a_floating_base_moves_as_in_the_other_engine(
     engine: str, built: tuple[Robot, EquationsOfMotion, CompiledRobot]
@@ -70,7 +71,6 @@ def test_an_arm_on_a_floating_base_moves_as_in_the_other_engine(
     assert [check.what for check in checks if not check.passed] == []
 
 
-@pytest.mark.slow
 def test_the_power_of_a_pushed_link_changes_the_energy(built: tuple[Robot, EquationsOfMotion, CompiledRobot]) -> None:
     check = power_balance(*built, 8)
     assert check.passed, check.where

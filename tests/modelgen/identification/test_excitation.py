@@ -25,6 +25,8 @@ from modelgen.identification.recordings import read
 from modelgen.loader import CompiledRobot
 from tests.modelgen.support.logs import play, recordings, silent, write
 
+pytestmark = pytest.mark.slow
+
 Array = NDArray[np.float64]
 TRUTH = np.array([1.1, 0.9])
 
@@ -49,7 +51,6 @@ def motion(robot: CompiledRobot, one: Task, rate: int) -> tuple[Array, Array]:
     return inputs, play(robot, one.centre, one.start, inputs, rate)
 
 
-@pytest.mark.slow
 def test_information_is_that_of_finite_differences(pendulum: CompiledRobot, asked: Task) -> None:
     """Of two windows whose starts are eliminated by least squares, beside central differences of `play`."""
     rate = pendulum.metadata.task.control_rate
@@ -69,7 +70,6 @@ def test_information_is_that_of_finite_differences(pendulum: CompiledRobot, aske
     np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
-@pytest.mark.slow
 def test_an_unseen_combination_keeps_its_width(hanging: CompiledRobot) -> None:
     one = task(hanging)
     found = excite(hanging, one, 2, silent)
@@ -87,7 +87,6 @@ def test_combinations_of_known_ellipsoids() -> None:
     np.testing.assert_allclose(np.abs(second), root[:, 1], atol=1e-12)
 
 
-@pytest.mark.slow
 def test_the_input_is_zero_at_both_ends_and_the_robot_stays_within_its_limits() -> None:
     robot = modelgen.load("cartpole", parallel=False)
     one = task(robot, 2.0)
@@ -107,7 +106,6 @@ def random_inputs(excited: Excitation, rate: int, count: int) -> Array:
     return np.asarray(inputs * np.sqrt((excited.inputs**2).sum() / (inputs**2).sum(axis=0)))
 
 
-@pytest.mark.slow
 def test_a_fit_to_its_recording_is_narrower(
     pendulum: CompiledRobot, asked: Task, excited: Excitation, tmp_path: Path
 ) -> None:
@@ -125,7 +123,6 @@ def test_a_fit_to_its_recording_is_narrower(
     assert volumes[0] < 0.75 * volumes[1]
 
 
-@pytest.mark.slow
 def test_the_expected_half_widths_are_those_of_an_identification(
     pendulum: CompiledRobot, asked: Task, excited: Excitation, tmp_path: Path
 ) -> None:
@@ -139,7 +136,6 @@ def test_the_expected_half_widths_are_those_of_an_identification(
     assert (ratio < 4.0).all()  # few blocks: Hotelling's radius is larger than that of a known covariance
 
 
-@pytest.mark.slow
 def test_a_set_from_wheels_that_roll_holds_the_truth(built_unseen: Callable[[str], Path], tmp_path: Path) -> None:
     """A unicycle, whose two speeds are not the rates of its three coordinates."""
     robot, random = (
@@ -162,7 +158,6 @@ def test_a_set_from_wheels_that_roll_holds_the_truth(built_unseen: Callable[[str
 
 
 class TestCommand:
-    @pytest.mark.slow
     def test_the_written_input_and_the_weight_of_a_sample(
         self, pendulum: CompiledRobot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
     ) -> None:

@@ -22,6 +22,8 @@ from modelgen.identification.windows import Windows
 from modelgen.loader import CompiledRobot
 from tests.modelgen.support.logs import HOLD, recordings, silent, write
 
+pytestmark = pytest.mark.slow
+
 Array = NDArray[np.float64]
 TRUTH = np.array([1.1, 0.9])  # mass, length
 RATE, SECONDS, NOISE = 100, 4.0, 1e-3
@@ -49,32 +51,23 @@ def holds_truth(centre: Array, shape: Array) -> bool:
     return bool(away @ np.linalg.solve(shape, away) <= 1.0)
 
 
-@pytest.mark.slow
 def test_dry_friction_that_the_model_lacks_widens_the_set_until_it_holds_the_truth(
-    pendulum: CompiledRobot, tmp_path: Path
-) -> None:
-    for seed in range(2):
-        found = identify(Model(pendulum), rubbing(pendulum, tmp_path, 0.15, seed), 0.5, silent)
-        assert holds_truth(found.ellipsoid.centre, found.ellipsoid.shape)
-        assert found.misfit.ratio[0] > 2.0
-        assert found.misfit.noise[0] == pytest.approx(NOISE, rel=0.3)
-        assert found.widened > 2.0
-
-
-@pytest.mark.slow
-def test_the_warning_names_the_size_the_width_and_dry_friction(
     pendulum: CompiledRobot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The command's warning names the size, the width and dry friction."""
     monkeypatch.chdir(tmp_path)
     logs = rubbing(pendulum, tmp_path, 0.15, 0)
     found = identify(Model(pendulum), logs, 0.5, silent)
+    assert holds_truth(found.ellipsoid.centre, found.ellipsoid.shape)
+    assert found.misfit.ratio[0] > 2.0
+    assert found.misfit.noise[0] == pytest.approx(NOISE, rel=0.3)
+    assert found.widened > 2.0
     assert main(["identify", "pendulum", *(str(log.path) for log in logs)]) == 0
     first = capsys.readouterr().out.splitlines()[0]
     for word in (f"{found.misfit.ratio[0]:.3g} times", f"{found.widened:.3g} times", "`angle_rate`", "dry_friction"):
         assert word in first
 
 
-@pytest.mark.slow
 def test_a_right_model_keeps_the_width_of_its_set(pendulum: CompiledRobot, tmp_path: Path) -> None:
     found = identify(Model(pendulum), recordings(pendulum, tmp_path, TRUTH, 3, NOISE), 0.5, silent)
     assert found.misfit.excess == 0.0
@@ -95,11 +88,10 @@ def test_counts_of_an_encoder_are_noise() -> None:
     assert misfit([(windows, (1.5 * motion - measured) / deviation)], deviation).excess > 1000.0
 
 
-@pytest.mark.slow
 def test_any_three_digit_start_value_reaches_the_truth(pendulum: CompiledRobot, tmp_path: Path) -> None:
     """Bounds by a tolerance put the middle of a range within rounding of the start value, or on it."""
     logs, random = recordings(pendulum, tmp_path, TRUTH, 2, NOISE), np.random.default_rng(0)
-    for _ in range(12):
+    for _ in range(6):
         model = Model(pendulum)
         model.nominal = np.round(TRUTH * random.uniform(0.8, 1.2, 2), 3)
         tolerance = np.round(random.uniform(0.3, 0.6, 2), 2)
@@ -109,7 +101,6 @@ def test_any_three_digit_start_value_reaches_the_truth(pendulum: CompiledRobot, 
         assert (np.abs(fitted.remaining) < 1e-4).all()
 
 
-@pytest.mark.slow
 def test_a_search_that_stops_at_its_start_is_refused(
     pendulum: CompiledRobot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,7 +115,6 @@ def test_a_search_that_stops_at_its_start_is_refused(
         identify(Model(pendulum), recordings(pendulum, tmp_path, TRUTH, 2, NOISE), 0.5, silent)
 
 
-@pytest.mark.slow
 def test_the_next_newton_step_is_that_of_finite_differences(pendulum: CompiledRobot, tmp_path: Path) -> None:
     """A fit whose data say 1.1 and 0.9, taken at its own minimum and beside it: the step leads back."""
     model, logs = Model(pendulum), recordings(pendulum, tmp_path, TRUTH, 2, NOISE)

@@ -36,6 +36,7 @@ def test_the_spectrum_holds_the_power_of_a_sine_at_its_frequency() -> None:
     assert power.sum() * (frequency[1] - frequency[0]) == pytest.approx(0.3**2 / 2, rel=0.01)
 
 
+@pytest.mark.slow
 def test_the_prediction_has_the_stated_error(hanging: CompiledRobot, found: Identified) -> None:
     held = found.held_out[0]
     above, below = prediction(hanging, held).axes

@@ -22,6 +22,8 @@ from modelgen.identification.prediction import in_half_widths, predict, read
 from modelgen.loader import CompiledRobot
 from tests.modelgen.support.logs import recordings, silent
 
+pytestmark = pytest.mark.slow
+
 TRUTH = np.array([1.1, 0.9])  # mass, length
 Stored = tuple[Identified, Path]
 
@@ -36,7 +38,6 @@ def stored(pendulum: CompiledRobot, tmp_path_factory: pytest.TempPathFactory) ->
     return found, folder / "found.json"
 
 
-@pytest.mark.slow
 def test_the_file_gives_back_what_predicted(pendulum: CompiledRobot, stored: Stored, tmp_path: Path) -> None:
     found, path = stored
     predictor, logs = read(path, pendulum), recordings(pendulum, tmp_path, TRUTH, 2, 1e-3, seed=5)
@@ -55,7 +56,6 @@ def test_the_file_gives_back_what_predicted(pendulum: CompiledRobot, stored: Sto
     assert np.nanmax(ratio[:, each]) == np.nanmax(ratio)
 
 
-@pytest.mark.slow
 def test_a_robot_that_has_changed_is_noticed(
     pendulum: CompiledRobot, stored: Stored, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,7 +80,6 @@ def test_a_robot_that_has_changed_is_noticed(
     assert "angle_rate" not in said
 
 
-@pytest.mark.slow
 def test_a_recording_that_is_too_short_is_left_out(
     pendulum: CompiledRobot, stored: Stored, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,7 +155,6 @@ def test_an_edited_file_is_refused_or_predicts(pendulum: CompiledRobot, stored: 
         (["short.csv"], "a recording needs a stretch of 0.67 s"),
     ],
 )
-@pytest.mark.slow
 def test_a_wrong_prediction_command_names_its_mistake(
     pendulum: CompiledRobot,
     stored: Stored,

@@ -26,7 +26,7 @@ from tests.modelgen.support.logs import silent, write
 pytestmark = pytest.mark.slow
 
 INERTIA = np.array([1.12, 1.25, 0.71])  # of 1.0, 1.4 and 0.8 in the model file
-NOISE, RATE, HOLD, FINER = 1e-3, 50, 5, 10
+NOISE, RATE, HOLD, FINER = 1e-3, 50, 5, 5
 
 
 @pytest.fixture(scope="module")

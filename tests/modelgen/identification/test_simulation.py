@@ -56,6 +56,7 @@ def test_the_motion_is_that_of_another_integrator(robot: CompiledRobot, tmp_path
     np.testing.assert_allclose(found.x[known], windows.measured[known], atol=1e-7)
 
 
+@pytest.mark.slow
 def test_sensitivities_are_those_of_central_differences(robot: CompiledRobot, motion: tuple[Windows, Array]) -> None:
     windows, theta = motion[0], np.asarray(robot.nominal_parameters)
     pushes = np.eye(4)[:, 2:]

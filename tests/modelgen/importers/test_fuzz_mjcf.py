@@ -16,9 +16,12 @@ from modelgen.errors import ModelError
 from tests.modelgen.importers.test_mjcf import Machine, agree
 from tests.modelgen.support.cases import CASES
 
+pytestmark = pytest.mark.slow
+
+
 pytest.importorskip("mujoco")
 
-few = settings(max_examples=max(CASES // 10, 3), deadline=None)  # a derivation takes seconds
+few = settings(max_examples=max(CASES // 10, 2), deadline=None)  # a derivation takes seconds
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -40,7 +43,6 @@ def _motor(joint: str, random: np.random.Generator) -> str:
     return f'<position name="{joint}_servo" joint="{joint}" kp="{random.uniform(1, 9):.3f}" kv="1" ctrlrange="-1 2"/>'
 
 
-@pytest.mark.slow
 @few
 @given(
     seed=seeds,
@@ -62,7 +64,6 @@ def test_fuzz_trees_with_bodies_in_space(seed: int, root: str, others: list[str]
     _agrees(text + "</body>" * (1 + len(others)), motors)
 
 
-@pytest.mark.slow
 @few
 @example(seed=123, welded=True, floats=False)
 @given(seed=seeds, welded=st.booleans(), floats=st.booleans())

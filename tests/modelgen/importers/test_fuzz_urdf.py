@@ -15,6 +15,9 @@ from modelgen.importers.urdf import model_file
 from tests.modelgen.importers.machine import load_text
 from tests.modelgen.support.cases import fuzzed
 
+pytestmark = pytest.mark.slow
+
+
 pytest.importorskip("yourdfpy")
 
 NAMES = (
@@ -89,7 +92,6 @@ def robots(draw: st.DrawFn) -> str:
     return "\n".join(['<robot name="r">', *parts, "</robot>"])
 
 
-@pytest.mark.slow
 @given(robots(), st.booleans())
 @fuzzed
 @example(

@@ -96,9 +96,7 @@ def agree(ours: Array, theirs: Array) -> None:
 
 
 PLAIN = {
-    "two hinges": (arm(), MOTORS, ""),
     "gravity along another axis": (arm(), MOTORS, '<option gravity="3 -7 2"/>'),
-    "no gravity": (arm(), MOTORS, '<option><flag gravity="disable"/></option>'),
     "damping, springs, friction and couplings that a flag disables": (
         arm('stiffness="20" springref="30" damping="0.7" frictionloss="2"', 'damping="0.2"').replace(
             "<body ", '<body gravcomp="0.75" '
@@ -112,13 +110,12 @@ PLAIN = {
         MOTORS,
         '<option><flag damper="disable" constraint="disable"/></option>',
     ),
-    "an actuator whose group is disabled": (
+    "an actuator whose group is disabled, and no gravity": (
         arm(),
         MOTORS + '<position joint="elbow" kp="9" damping="0.4" armature="0.3" group="2"/>',
-        '<option actuatorgroupdisable="2"/>',
+        '<option actuatorgroupdisable="2"><flag gravity="disable"/></option>',
     ),
     "armature and damping": (arm('armature="0.3" damping="0.7"', 'armature="0.1"'), MOTORS, ""),
-    "springs": (arm('stiffness="20" springref="30"', 'stiffness="5"'), MOTORS, ""),
     "spring of an endless joint": (arm().replace('range="-100 100"', 'stiffness="3"'), MOTORS, ""),
     "reference position": (arm('ref="40"', 'ref="-30" stiffness="5" springref="10"'), MOTORS, ""),
     "defaults and classes": (
@@ -190,6 +187,7 @@ def test_a_file_moves_as_in_mujoco(tmp_path: Path, feature: str) -> None:
     Machine(tmp_path, *PLAIN[feature]).moves_as_the_plain_file()
 
 
+@pytest.mark.slow
 def test_a_range_whose_middle_is_not_zero_is_measured_from_the_middle(tmp_path: Path) -> None:
     """Range, spring, servo and tendon are those of the file, at another zero."""
     machine = Machine(
@@ -206,6 +204,7 @@ def test_a_range_whose_middle_is_not_zero_is_measured_from_the_middle(tmp_path: 
     machine.moves_as_in_mujoco()
 
 
+@pytest.mark.slow
 def test_dry_friction_is_smoothed(tmp_path: Path) -> None:
     machine = Machine(tmp_path, arm('frictionloss="0.4"', 'frictionloss="900"'))
     assert "robot.dry_friction(shoulder, shoulder_friction, smoothing=0.01)" in machine.text
@@ -328,6 +327,7 @@ def test_rotors_at_sites_push(tmp_path: Path) -> None:
     machine.moves_as_in_mujoco()
 
 
+@pytest.mark.slow
 def test_joints_of_fix_stay_in_their_reference_position(tmp_path: Path) -> None:
     more = (
         '<tendon><fixed name="both" stiffness="6" springlength="0.2"><joint joint="shoulder" coef="0.5"/>'

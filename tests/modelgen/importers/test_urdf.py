@@ -152,7 +152,6 @@ def test_xml_that_other_readers_accept_gives_the_same_file(
     [
         (SHOULDER, RAIL, 'offset="0.1"', "robot.coupling(rail - 0.1, arm, ratio=1.0, "),
         (SHOULDER, SPIN, 'multiplier="0.3" offset="-0.2"', "* (1 - cos(lambda_joint - 0.3 * arm + 0.2)))"),
-        (SHOULDER.replace("revolute", "continuous"), SPIN, 'multiplier="-2"', "* (1 - cos(lambda_joint + 2 * arm)))"),
         (
             SHOULDER.replace("revolute", "continuous"),
             SPIN,

@@ -25,6 +25,9 @@ from tests.modelgen.importers.machine import (
     SLIDER,
 )
 
+pytestmark = pytest.mark.slow
+
+
 pytest.importorskip("yourdfpy")
 
 
@@ -64,7 +67,6 @@ def test_imported_robot_moves_as_in_pinocchio(written: Callable[..., Path]) -> N
     np.testing.assert_allclose(-force[rows, 0] - losses, bias, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.slow
 def test_kernels_of_an_imported_robot_agree_with_both_engines(
     written: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,7 +121,6 @@ def test_planar_joint_moves_as_in_pinocchio(written: Callable[..., Path]) -> Non
     np.testing.assert_allclose(-force[:, 0] - losses, bias, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.slow
 def test_a_floating_base_falls_freely_in_a_plane(written: Callable[..., Path]) -> None:
     path = written(*ROBOT)
     robot, equations, *_ = against_pinocchio(path, planar=("base-plate",))

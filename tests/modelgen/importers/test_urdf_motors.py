@@ -133,6 +133,7 @@ def test_a_robot_whose_joints_are_all_passive_is_refused(written: Callable[..., 
         model_file(written(*ROBOT, control("arm", "")), "machine")
 
 
+@pytest.mark.slow
 def test_efforts_from_outside_give_motors(
     written: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,10 +10,11 @@ from modelgen.derivation.model_file import load
 from modelgen.proof.guards import guards
 from tests.modelgen.proof.gallery_table import COLUMNS, EVERY, HEADING, PAGE, paths
 
+pytestmark = pytest.mark.slow
+
 STATUS = "(?:proven|no violation found)"
 
 
-@pytest.mark.slow
 def test_the_list_has_every_quantity_of_every_robot() -> None:
     section = PAGE.read_text(encoding="utf-8").partition(HEADING)[2]
     lines = re.findall(rf"^- (.+): {STATUS} for (.+)$", section, re.MULTILINE)

@@ -12,6 +12,8 @@ from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.proof.error_lines import warnings
 from tests.modelgen.support.proofs import Draft
 
+pytestmark = pytest.mark.slow
+
 
 def kinks(expression: str, cost: bool = False) -> list[str]:
     """The warnings about a force, or about a term of the cost."""
@@ -37,7 +39,6 @@ def kinks(expression: str, cost: bool = False) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("cost", [False, True])
-@pytest.mark.slow
 def test_a_kink_is_reported_with_its_line_and_point(expression: str, words: str, cost: bool) -> None:
     if cost and "u" in expression.split():
         pytest.skip("a state cost has no input")
@@ -58,12 +59,10 @@ def test_a_kink_is_reported_with_its_line_and_point(expression: str, words: str,
         "tanh(v / 1e-3) + sqrt(s**2 + 1e-6)",
     ],
 )
-@pytest.mark.slow
 def test_a_smooth_expression_is_not_reported(expression: str) -> None:
     assert kinks(expression) == []
 
 
-@pytest.mark.slow
 def test_end_stops_are_not_reported_although_they_contain_a_maximum() -> None:
     draft = Draft().bodies()
     draft.robot.end_stops(draft.s, 0.8, 4000, width=0.005, damping=3)

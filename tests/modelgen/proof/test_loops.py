@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sympy import cos, sin
@@ -15,18 +12,13 @@ from modelgen.derivation.loops import closures
 from modelgen.proof.findings import PROVEN, TimeLimits, derived_findings, loop_findings
 from modelgen.proof.guards import domain
 from modelgen.proof.loops import EnclosedLoop
+from tests.modelgen.support.unseen import unseen
 
-UNSEEN = Path(__file__).parents[3] / "benchmarks" / "unseen"
+pytestmark = pytest.mark.slow
+
 LIMITS = TimeLimits(search=1.0, proof=60.0)
 
 
-def unseen(name: str) -> Robot:
-    robot = runpy.run_path(str(UNSEEN / f"{name}.py"))["robot"]
-    assert isinstance(robot, Robot)
-    return robot
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["four_bar", "five_bar"])
 def test_enclosures_hold_the_solutions_in_their_boxes(name: str) -> None:
     (closure,) = closures(unseen(name))
@@ -43,14 +35,12 @@ def test_enclosures_hold_the_solutions_in_their_boxes(name: str) -> None:
             assert (high - low).max() < 20 * width + 1e-12
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["four_bar", "slider_crank", "five_bar"])
 def test_a_loop_is_proven_to_close_on_the_whole_domain(name: str) -> None:
     (finding,) = loop_findings(unseen(name), LIMITS)
     assert finding.status == PROVEN, finding.note
 
 
-@pytest.mark.slow
 def test_mass_matrix_and_cost_of_a_loop_are_proven() -> None:
     robot = unseen("slider_crank")
     findings = list(derived_findings(robot, equations_of_motion(robot), LIMITS))
@@ -77,7 +67,6 @@ def lever(limit: float) -> Robot:
     return robot
 
 
-@pytest.mark.slow
 def test_a_loop_near_its_dead_centre_is_not_proven_without_time_and_says_where() -> None:
     robot = lever(0.0995)
     (finding,) = loop_findings(robot, TimeLimits(search=1.0, proof=0.0))
@@ -87,7 +76,6 @@ def test_a_loop_near_its_dead_centre_is_not_proven_without_time_and_says_where()
     assert finding.status == PROVEN, finding.note
 
 
-@pytest.mark.slow
 def test_the_domain_counts_a_dependent_coordinate_as_its_variables() -> None:
     robot = unseen("five_bar")
     elbow = robot.dependent[0].symbol

@@ -122,7 +122,7 @@ def test_a_tree_with_a_massless_end_has_no_own_inertias() -> None:
     assert own_inertias(robot, domain(robot)) is None
 
 
-@settings(max_examples=8)
+@settings(max_examples=3)
 @given(trees())
 @pytest.mark.slow
 def test_own_inertias_bound_the_pivots_of_random_trees(tree: Tree) -> None:

@@ -115,6 +115,7 @@ def test_an_energy_needs_one_more_slope_than_a_force(draft: Draft) -> None:
     other.rejected("argument of a root")
 
 
+@pytest.mark.slow
 def test_an_inertia_that_vanishes_at_one_point_is_refused(draft: Draft) -> None:
     draft.robot.kinetic_energy(draft.mass * (draft.s - 0.777) ** 2 * draft.s.rate**2 / 2)
     draft.robot.kinetic_energy(draft.q.rate**2)
@@ -203,6 +204,7 @@ def test_a_divisor_that_is_negative_between_two_jumps_is_refused(draft: Draft) -
     draft.rejected("divisor", "at slide = -0.3000")
 
 
+@pytest.mark.slow
 def test_an_undecided_quantity_is_reported_with_its_smallest_value(draft: Draft) -> None:
     s, q = draft.s, draft.q
     fast = 70 * s * q + 30 * q.rate

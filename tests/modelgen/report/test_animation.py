@@ -41,6 +41,7 @@ def test_a_sinusoidal_input_moves_the_rod_as_its_closed_form(pendulum: CompiledR
     assert rollout(pendulum, np.zeros(2), {"torque": Signal(0.0)}, 0.2)[-1] == pytest.approx(0)
 
 
+@pytest.mark.slow
 def test_a_double_pendulum_without_input_keeps_its_energy() -> None:
     robot = modelgen.load("planar_arm2", backend="casadi", directory=artifact.SHIPPED, parallel=False)
     states = rollout(robot, leaning(robot), {}, 2)
@@ -59,6 +60,7 @@ def test_a_double_pendulum_without_input_keeps_its_energy() -> None:
     assert np.ptp(energies) < 1e-6 * np.abs(energies).max()
 
 
+@pytest.mark.slow
 def test_a_stiff_robot_moves_as_its_closed_form() -> None:
     """At 2000 N s/m, steps of the simulation rate (500 Hz) would diverge; the build chose shorter ones."""
     robot, s, mass, force = cart()
@@ -150,6 +152,7 @@ def test_signals_are_constant_or_sinusoidal() -> None:
         signal("torque", "2@")
 
 
+@pytest.mark.slow
 def test_a_motion_beyond_floating_point_numbers_is_reported(tmp_path: Path) -> None:
     (tmp_path / "unstable.py").write_text(UNSTABLE)
     assert main(["build", str(tmp_path / "unstable.py"), "--generated", str(tmp_path)]) == 0

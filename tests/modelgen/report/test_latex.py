@@ -19,6 +19,8 @@ from modelgen.derivation.model_file import SHIPPED, load
 from modelgen.report.contents import contents as contents_of
 from modelgen.report.contents import latex, letter_text, letters
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def page() -> Callable[[str], str]:
@@ -32,7 +34,6 @@ def page() -> Callable[[str], str]:
 
 
 @pytest.mark.parametrize("name", ["cartpole", "furuta", "planar_arm3", "planar_quadrotor"])
-@pytest.mark.slow
 def test_every_formula_is_well_formed(page: Callable[[str], str], name: str) -> None:
     parser = MathTextParser("path")
     text = page(name)
@@ -63,7 +64,6 @@ def test_equations_have_the_form_of_a_textbook(page: Callable[[str], str]) -> No
 
 
 @pytest.mark.parametrize("name", ["cartpole_quanser", "planar_arm2", "planar_quadrotor", "reaction_wheel"])
-@pytest.mark.slow
 def test_every_letter_has_one_meaning(name: str) -> None:
     robot = load(str(SHIPPED / f"{name}.py"))
     equations = equations_of_motion(robot)
@@ -72,7 +72,6 @@ def test_every_letter_has_one_meaning(name: str) -> None:
     assert {*equations.state, *equations.inputs, *equations.parameters} <= names.keys()
 
 
-@pytest.mark.slow
 def test_units_and_indices_of_a_large_robot_are_unambiguous(tmp_path: Path) -> None:
     lines = ["from modelgen import Quadratic, Robot", 'robot = Robot("large")']
     lines += ['k = robot.parameter("k", 1, "kg m^2/(m^2 s^2)", tolerance=0.1)', "x = []"]
@@ -89,7 +88,6 @@ def test_units_and_indices_of_a_large_robot_are_unambiguous(tmp_path: Path) -> N
     assert "B_{11,1}" in text
 
 
-@pytest.mark.slow
 def test_special_characters_are_escaped_in_the_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = (SHIPPED / "pendulum.py").read_text()
     changed = text.replace("angle of the rod, 0 upright", r"50 % & #1 of a_b ~ x^2 {\\}")

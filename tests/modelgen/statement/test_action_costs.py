@@ -19,6 +19,8 @@ from modelgen.statement.action_costs import ACTION_COSTS, InputCost
 from tests.modelgen.support.action_costs import LIMITS, REFERENCES, WEIGHTS, pair
 from tests.modelgen.support.evaluation import evaluate
 
+pytestmark = pytest.mark.slow
+
 U = Symbol("u", real=True)
 Function = Callable[[mpf], mpf]
 
@@ -46,7 +48,6 @@ def maximiser(objective: Function, limit: float) -> mpf:
 
 @every_cost
 @every_input
-@pytest.mark.slow
 def test_cost_is_its_closed_form(kind: type[ActionCost], limit: float, weight: float) -> None:
     g, _, _ = functions(kind(1.0).of_input(U, limit, weight))
     for share in (-0.99, -0.5, -1e-3, 0.0, 0.2, 0.7, 0.999):
@@ -56,7 +57,6 @@ def test_cost_is_its_closed_form(kind: type[ActionCost], limit: float, weight: f
 
 @every_cost
 @every_input
-@pytest.mark.slow
 def test_fenchel_young_equality(kind: type[ActionCost], limit: float, weight: float) -> None:
     """g(u*) + g~(w) = w u*, with u* by search and g~ as the integral of grad g~; and g(grad g~(w)) is g(u*)."""
     with mpmath.workdps(20):
@@ -74,7 +74,6 @@ def test_fenchel_young_equality(kind: type[ActionCost], limit: float, weight: fl
 
 @every_cost
 @every_input
-@pytest.mark.slow
 def test_cost_is_convex_even_and_zero_only_at_rest(kind: type[ActionCost], limit: float, weight: float) -> None:
     g, _, _ = functions(kind(1.0).of_input(U, limit, weight))
     values = [g(mpf(k) / 100 * limit) for k in range(-99, 100)]
@@ -90,7 +89,7 @@ def of_any_size(low: float, high: float) -> st.SearchStrategy[float]:
 
 
 @every_cost
-@settings(max_examples=40)
+@settings(max_examples=10)
 @given(
     limit=of_any_size(-6, 6),
     at_limit=of_any_size(-6, 6),
@@ -98,7 +97,6 @@ def of_any_size(low: float, high: float) -> st.SearchStrategy[float]:
     to_limit=of_any_size(-12, -0.1),
     other=st.floats(-1, 1),
 )
-@pytest.mark.slow
 def test_conjugate_in_double_precision(
     kind: type[ActionCost], limit: float, at_limit: float, small: float, to_limit: float, other: float
 ) -> None:
@@ -177,7 +175,6 @@ class Unclipped(Changed):
         ("optimal_input_cost", lambda g, _w, _limit: 2 * g, r"`optimal_input_cost` of w = -2.25 is 5.06.*is 2.53"),
     ],
 )
-@pytest.mark.slow
 def test_functions_that_do_not_belong_together_are_refused(
     name: str, change: Change, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

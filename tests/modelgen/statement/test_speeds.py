@@ -24,11 +24,13 @@ from modelgen.verification.mechanics import mechanics_checks
 from modelgen.verification.reference import ExactReference
 from tests.modelgen.support.systems import TASK, absolute, acceleration, evaluated, finished, proven, top
 
+pytestmark = pytest.mark.slow
+
+
 q1, q2, q3, u1, u2, u3, T = dynamicsymbols("q1 q2 q3 u1 u2 u3 T")
 m1, m2, l1, l2, g, b, c, A, B, C = sp.symbols("m1 m2 l1 l2 g b c A B C")
 
 
-@pytest.mark.slow
 def test_rods_with_an_absolute_speed_move_as_rods_with_joint_rates() -> None:
     theirs = Robot("rods")
     a = theirs.revolute("a", continuous=True, rate_limit=10)
@@ -114,7 +116,6 @@ def axes(x: np.ndarray) -> np.ndarray:
     )
 
 
-@pytest.mark.slow
 def test_a_top_with_body_rates_moves_as_a_tree_with_angles(gyro: Robot) -> None:
     tree = Robot("gyro")
     roll, pitch = (tree.revolute(name, limit=1.2, rate_limit=10) for name in ("roll", "pitch"))
@@ -153,7 +154,6 @@ def test_a_top_with_body_rates_moves_as_a_tree_with_angles(gyro: Robot) -> None:
     np.testing.assert_allclose(rates, x[:, 3:], atol=1e-10)
 
 
-@pytest.mark.slow
 def test_solved_kinematics_divide_only_where_the_angles_are_singular(gyro: Robot) -> None:
     """SymPy's own elimination also divides by cos(yaw)."""
 
@@ -167,7 +167,6 @@ def test_solved_kinematics_divide_only_where_the_angles_are_singular(gyro: Robot
     assert not any(base.has(gyro.joints[2].symbol) for base in bases)
 
 
-@pytest.mark.slow
 def test_verification_finds_wrong_rates(gyro: Robot) -> None:
     assert gyro.system is not None
     rates = {rate: value * sp.Float("1.001") for rate, value in gyro.system.rates.items()}
@@ -209,7 +208,6 @@ def test_a_state_that_moves_at_zero_speeds_is_not_an_equilibrium(tmp_path: Path)
         equilibrium(modelgen.load("belt", directory=tmp_path), {})
 
 
-@pytest.mark.slow
 def test_kernels_of_a_robot_with_other_speeds_pass_every_check(gyro: Robot, tmp_path: Path) -> None:
     build_artifact(gyro, tmp_path)
     equations, points = equations_of_motion(gyro), sample_points(gyro, 8)

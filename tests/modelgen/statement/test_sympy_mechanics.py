@@ -20,9 +20,10 @@ from modelgen.verification.checks import sample_points
 from modelgen.verification.mechanics import mechanics_checks
 from tests.modelgen.support.systems import cartpole, evaluated, finished, joined, kane, lagrange, proven
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("system", [kane, lagrange, joined])
-@pytest.mark.slow
 def test_cartpole_is_the_shipped_one(system: Any) -> None:
     robot = finished(cartpole(system())[0])
     shipped = load(str(SHIPPED / "cartpole.py"))
@@ -33,7 +34,6 @@ def test_cartpole_is_the_shipped_one(system: Any) -> None:
     assert proven(robot)["Mdot - 2C skew"].error is not None
 
 
-@pytest.mark.slow
 def test_forces_and_bodies_are_added_to_a_system() -> None:
     robot, cart, pole = cartpole(kane())
     robot.spring(cart, robot.parameter("stiffness", 7, "N/m", tolerance=0.1))
@@ -48,7 +48,6 @@ def test_forces_and_bodies_are_added_to_a_system() -> None:
     proven(robot)
 
 
-@pytest.mark.slow
 def test_verification_finds_a_wrong_system() -> None:
     robot = finished(cartpole(kane())[0])
     assert robot.system is not None
@@ -65,14 +64,12 @@ def test_verification_finds_a_wrong_system() -> None:
         assert names <= {check.what for check in checks if not check.passed}
 
 
-@pytest.mark.slow
 def test_content_hash_changes_with_the_system() -> None:
     first, again, other = (content_hash(finished(cartpole(method())[0])) for method in (kane, kane, lagrange))
     assert first == again != other
 
 
 @pytest.mark.parametrize("how", ["lag", "state"])
-@pytest.mark.slow
 def test_an_input_that_acts_late_is_that_of_energies(how: str) -> None:
     """A cart on a curved rail, whose force follows its command: a system of SymPy, and the same by energies."""
     place, push = dynamicsymbols("place push")

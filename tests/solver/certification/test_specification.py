@@ -200,6 +200,7 @@ def toml(value: object) -> str:
 
 @given(st.dictionaries(KEYS, VALUES, max_size=4))
 @settings(max_examples=60)
+@pytest.mark.slow
 def test_any_content_gives_finite_samples_or_an_error_that_names_the_file(
     problem: Problem, tmp_path_factory: pytest.TempPathFactory, content: dict[str, object]
 ) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from modelgen.artifact.folder import check
-from solver.cli import main
+from solver.runs.folder import read_metrics
+from solver.training.solution import load_run_checkpoint
 from tests.solver.conftest import SOLVER, heeding_ctrl_c
 
 pytestmark = pytest.mark.slow
@@ -43,16 +44,16 @@ def pressed(program: str, words: list[str], ready: Callable[[], bool], pauses: l
     return process.returncode, err
 
 
-@pytest.mark.parametrize("times", [2, 5])
-def test_a_training_ends_with_the_hint_however_often_it_is_pressed(times: int, short: str, tmp_path: Path) -> None:
-    draw = random.Random(times)
-    pauses = [draw.uniform(0.0, 1.5), *(draw.uniform(0.0, 0.15) for _ in range(times - 1))]
+def test_a_training_ends_with_the_hint_however_often_it_is_pressed(short: str, tmp_path: Path) -> None:
+    draw = random.Random(5)
+    pauses = [draw.uniform(0.0, 1.5), *(draw.uniform(0.0, 0.15) for _ in range(4))]
     metrics = tmp_path / "metrics.jsonl"
     words = [*TRAIN, "--generated", short, "--out", str(tmp_path)]
     code, err = pressed(SOLVER, words, lambda: metrics.exists() and metrics.stat().st_size > 0, pauses)
     assert (code, err.splitlines()[-1]) == (130, f"interrupted; continue with: solver train --resume {tmp_path}")
     assert all(line.startswith(("warning: ", "iteration ", "interrupted; ")) for line in err.splitlines())
-    assert main(["evaluate", str(tmp_path), "--episodes", "2"]) == 0  # the checkpoint is whole
+    done = load_run_checkpoint(tmp_path)["iteration"]  # the checkpoint is whole
+    assert done <= len(read_metrics(tmp_path)) <= done + 1
 
 
 def test_before_the_first_checkpoint_no_run_is_promised(tmp_path: Path) -> None:

@@ -22,9 +22,7 @@ from solver.plants.outcome import Rollouts, controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.parameters import Relative
 from solver.runs.folder import METRICS, read_metrics
-from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
-from tests.solver.small_trainings import start_unjudged
 
 
 def assert_shows_something(path: Path, colours: int) -> None:
@@ -47,9 +45,8 @@ def test_plots_of_a_run_are_three_figures(run_copy: Path) -> None:
 
 
 @pytest.mark.slow
-def test_maps_of_a_robot_with_two_inputs_show_both(tiny: Callable[..., Settings], tmp_path: Path) -> None:
-    start_unjudged("double_pendulum", tiny(iterations=1), tmp_path)
-    for path in plot_run(tmp_path, "elbow", {}, None):
+def test_maps_of_a_robot_with_two_inputs_show_both(begun: Callable[..., Path], tmp_path: Path) -> None:
+    for path in plot_run(begun("double_pendulum"), "elbow", {}, None, tmp_path):
         assert_shows_something(path, 15)
 
 
@@ -79,9 +76,9 @@ def test_figures_show_the_chosen_joint_and_the_changed_parameters(
     assert any("angle" in label for label in labels)
 
 
-def test_maps_show_value_and_inputs_at_their_states(tiny: Callable[..., Settings], tmp_path: Path) -> None:
-    start_unjudged("double_pendulum", tiny(iterations=1), tmp_path)
-    solution = load_solution(tmp_path)
+@pytest.mark.slow
+def test_maps_show_value_and_inputs_at_their_states(begun: Callable[..., Path]) -> None:
+    solution = load_solution(begun("double_pendulum"))
     x = torch.zeros(1, 4)
     x[0, 1], x[0, 3] = 0.5, 8.0
     result = rollouts(solution.problem, controller(solution.problem, solution.value), x, seconds=0.1)
@@ -102,6 +99,7 @@ def test_maps_show_value_and_inputs_at_their_states(tiny: Callable[..., Settings
     assert not np.array_equal(shown[1].get_array(), shown[2].get_array())
 
 
+@pytest.mark.slow
 def test_learning_curve_has_the_band_of_the_returns(run_copy: Path) -> None:
     rows = [row for row in read_metrics(run_copy) if "return_mean" in row]
     (axes, *_) = learning_curve(rows, "").axes

@@ -37,6 +37,7 @@ def test_lines_show_the_statistics_and_their_intervals(runs: list[Path]) -> None
                 assert extreme(heights) == pytest.approx(extreme(group.statistics[f"{quantity}_{share}"].value))
 
 
+@pytest.mark.slow
 def test_picture_shows_every_parameter_over_its_error_and_the_share_near_nominal(runs: list[Path]) -> None:
     results = measure_each(runs, Trial(episodes=2))
     assert [result.axes[0].parameter for result in results] == ["mass", "length"]

@@ -106,8 +106,23 @@ def test_the_observer_gets_measured_rates_only_where_there_are(
         adapter.load("acrobot", "runs/any", "guessed")
 
 
+@pytest.fixture
+def here(adapter: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """here() runs the commands without processes of their own, which take seconds to begin."""
+    module = sys.modules[adapter.CompiledPolicy.__module__]
+    call, programs = module._call, {"modelgen.cli": modelgen, "solver.cli": main}
+
+    def called(*words: object) -> None:
+        if words[1] != "-m":
+            call(*words)
+        else:
+            assert programs[str(words[2])]([str(word) for word in words[3:]]) == 0
+
+    return lambda: monkeypatch.setattr(module, "_call", called)
+
+
 def test_the_compiled_policy_is_the_runs(
-    adapter: ModuleType, finished_run: Path, monkeypatch: pytest.MonkeyPatch
+    adapter: ModuleType, finished_run: Path, here: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Machine code against Torch; the observer's against the one in Python."""
     compiled = adapter.CompiledPolicy("pendulum", 2, str(finished_run))
@@ -117,17 +132,7 @@ def test_the_compiled_policy_is_the_runs(
     controller = solver.load_controller(finished_run)
     for angle in np.linspace(3.0, 2.9, 5):
         np.testing.assert_allclose(compiled.from_sensors([angle]), controller([angle]), atol=2e-3)
-    module = sys.modules[adapter.CompiledPolicy.__module__]
-    call, programs = module._call, {"modelgen.cli": modelgen, "solver.cli": main}
-
-    def here(*words: object) -> None:
-        """The commands without a process of their own, which took seconds to begin."""
-        if words[1] != "-m":
-            call(*words)
-        else:
-            assert programs[str(words[2])]([str(word) for word in words[3:]]) == 0
-
-    monkeypatch.setattr(module, "_call", here)
+    here()
     compiled = adapter.CompiledPolicy("pendulum", 2, str(finished_run), rates=0.2)
     controller = solver.load_controller(finished_run, rates={"angle_rate": 0.2})
     for angle in np.linspace(3.0, 2.9, 5):
@@ -138,8 +143,9 @@ def test_the_compiled_policy_is_the_runs(
 
 
 def test_the_policy_of_a_family_is_told_the_estimates(
-    adapter: ModuleType, trained_family: Callable[[str], Path]
+    adapter: ModuleType, trained_family: Callable[[str], Path], here: Callable[[], None]
 ) -> None:
+    here()
     run = trained_family("pendulum")
     compiled = adapter.CompiledPolicy("pendulum", 2, str(run), estimate=["mass", "length"])
     x = [2.0, -1.0]  # without a measurement, the nominal robot's policy

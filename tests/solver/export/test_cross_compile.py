@@ -13,10 +13,8 @@ import pytest
 
 from solver.export.c_export import emit, emit_observer
 from solver.export.c_folder import kernels
-from solver.training.settings import Settings
 from solver.training.solution import load_solution
 from tests.solver.export.test_distilled import sources
-from tests.solver.small_trainings import start_unjudged
 
 pytestmark = pytest.mark.slow
 
@@ -61,20 +59,25 @@ CHIPS = {
     ),
     "avx2": Chip("gcc", ("-mavx2", "-mfma"), "gcc libc6-dev", True),
 }
-ROBOTS = ("pendulum", "planar_arm2")  # with one input, and with two
+#: Robots with one input and with two; every chip in float, and both kinds of chips in double.
+CASES = [
+    ("pendulum", "cortex-m4f", "float"),
+    ("pendulum", "cortex-m7", "double"),
+    *(("planar_arm2", chip, "float") for chip in CHIPS),
+    ("planar_arm2", "riscv", "double"),
+]
 
 
-@pytest.fixture(scope="module", params=ROBOTS)
+@pytest.fixture(scope="module")
 def exported(
-    request: pytest.FixtureRequest, tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, begun: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, Path, Path]:
     """A robot's name, the folder of its policy and observer, and that of its distilled policy; the robot in both."""
     name, folder = request.param, tmp_path_factory.mktemp(request.param)
-    start_unjudged(name, tiny(iterations=1, algorithm="cfvi"), folder / "run")
     whole, small = folder / "whole", folder / "small"
     whole.mkdir()
     small.mkdir()
-    solution = load_solution(folder / "run", reaction_periods=1.0)
+    solution = load_solution(begun(name), reaction_periods=1.0)
     for file, text in {**emit(solution, name), **emit_observer(solution.problem)}.items():
         (whole / file).write_text(text)
     for file, content in kernels(solution.problem, observer=True).items():
@@ -83,8 +86,7 @@ def exported(
     return name, whole, small
 
 
-@pytest.mark.parametrize("real", ["float", "double"])
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize(("exported", "chip", "real"), CASES, indirect=["exported"])
 def test_the_c_policy_compiles_for_chips_without_promotion(
     chip: str, real: str, exported: tuple[str, Path, Path], tmp_path: Path
 ) -> None:

@@ -25,10 +25,8 @@ from solver.game.policies import Hold
 from solver.observer.observability import estimated_parameters
 from solver.observer.observer import make_sensing, usual_counts
 from solver.problem.problem import Problem
-from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from tests.solver.export.test_c_export import COMPILER, STRICT, needs_compiler
-from tests.solver.small_trainings import start_unjudged
 
 pytestmark = pytest.mark.slow
 
@@ -51,16 +49,9 @@ def sources(solution: Solution, width: int, folder: Path) -> tuple[SmallNetwork,
 @needs_compiler
 @pytest.mark.parametrize("real", ["float", "double"])
 @pytest.mark.parametrize("name", ["pendulum", "planar_arm2"])
-def test_c_is_torchs_and_never_nan(
-    name: str, real: str, tiny: Callable[..., Settings], tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_c_is_torchs_and_never_nan(name: str, real: str, begun: Callable[..., Path], tmp_path: Path) -> None:
     """With one input and two; inside of the domain, outside of it, and where a state is no number."""
-    run = tmp_path / "run"
-    if name == "pendulum":
-        run = request.getfixturevalue("gallery_run")
-    else:
-        start_unjudged(name, tiny(iterations=1, algorithm="cfvi"), run)
-    solution = load_solution(run)
+    solution = load_solution(begun(name))
     problem = solution.problem
     network, folder = sources(solution, 16, tmp_path)
     driver = folder / "driver"

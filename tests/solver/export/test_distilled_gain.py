@@ -20,6 +20,8 @@ from solver.problem.problem import Problem
 from solver.training.solution import load_solution
 from solver.value.features import Features
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", ["furuta-rfvi", "planar_arm2-rfvi"])
 def test_the_distilled_gain_at_the_target_is_the_runs(name: str) -> None:
@@ -64,7 +66,6 @@ def test_the_gain_of_a_pressure_is_kept() -> None:
     torch.testing.assert_close(found.coefficients[0], gain, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.slow
 def test_a_distilled_policy_is_compared_on_three_plants(finished_run: Path) -> None:
     """Through the observer on the harsh plant where it is exported; a policy loses nothing against itself."""
     solution = load_solution(finished_run)

@@ -18,7 +18,7 @@ import modelgen
 import solver
 from modelgen import Quadratic, Robot
 from solver.cli import main
-from solver.problem.problem import FARTHEST
+from solver.problem.domain import FARTHEST
 from solver.training.gain import SmoothPolicy
 from solver.training.settings import Settings
 from solver.training.solution import load_solution
@@ -27,6 +27,8 @@ from tests.solver.export.test_c_export import compiled, needs_compiler, with_wat
 from tests.solver.export.test_observer_in_c import compiled as with_observer
 from tests.solver.export.test_observer_in_c import estimates
 from tests.solver.small_trainings import start, unjudged
+
+pytestmark = pytest.mark.slow
 
 onnxruntime = pytest.importorskip("onnxruntime")
 racer = pytest.importorskip("py_mini_racer")
@@ -72,7 +74,6 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Act]:
     }
 
 
-@pytest.mark.slow
 @needs_compiler
 @settings(max_examples=25)  # of up to 30 states, in five engines
 @given(st.lists(st.tuples(*[entries] * 4), min_size=1, max_size=30))
@@ -92,7 +93,6 @@ def test_one_rule_for_states_far_away(engines: dict[str, Act], states: list[tupl
         assert (broken == 0.0).all() if name in ("double", "float") else np.isnan(broken).all()
 
 
-@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("real", ["float", "double"])
 def test_state_exactly_at_its_limit_is_inside(real: str, tmp_path: Path) -> None:

@@ -109,8 +109,7 @@ def policy_in_c(folder: Path) -> Act:
     return act
 
 
-@pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.parametrize("words", [(), ("--observer",)])
+@pytest.mark.parametrize(("version", "words"), [(2, ("--observer",)), (3, ()), (3, ("--observer",))])
 def test_the_validator_has_no_complaint(version: int, words: tuple[str, ...], exported: Exported) -> None:
     assert complaints(exported(version, *words)[1]) == []
 

@@ -34,11 +34,10 @@ from solver.training.solution import RunDescription, Solution, load_solution, ma
 from solver.value.frozen import FrozenValue
 from tests.modelgen.support.forgery import with_free_text
 from tests.solver.references import motor_arm, windy_crane
-from tests.solver.small_trainings import MODELS, start_unjudged, untrained_family
+from tests.solver.small_trainings import MODELS, untrained_family
 
 pytestmark = pytest.mark.slow
 
-UNSEEN = MODELS.parent / "benchmarks" / "unseen"
 
 LOOP = """
 const simulation = makeSimulation(robot, facts, rules, run);
@@ -69,13 +68,10 @@ def in_float64(solution: Solution, folder: Path | None = None) -> tuple[Problem,
     ("name", "reaction", "drift"),
     [("pendulum", 1.0, False), ("pendulum", 0.0, False), ("pendulum", 1.0, True), ("planar_arm2", 1.0, True)],
 )
-def test_javascript_rollout_equals_python(
-    name: str, reaction: float, drift: bool, tiny: Callable[..., Settings], tmp_path: Path
-) -> None:
+def test_javascript_rollout_equals_python(name: str, reaction: float, drift: bool, begun: Callable[..., Path]) -> None:
     """A second in float64, another parameter than the nominal one, and the same again after a push."""
     racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
-    start_unjudged(name, tiny(iterations=2, algorithm="cfvi", drift=drift), tmp_path / "run")
-    solution = load_solution(tmp_path / "run", None, reaction)
+    solution = load_solution(begun(name, drift), None, reaction)
     problem, value = in_float64(solution)
     script = racer.MiniRacer()
     script.eval(f"{engine(solution.problem)}\nconst run = {json.dumps(numbers(solution))};\n{LOOP}")
@@ -144,14 +140,12 @@ def test_stiction_in_javascript_equals_the_harsh_plant(name: str) -> None:
     ],
 )
 def test_the_observer_in_javascript_is_that_of_evaluate(
-    name: str, delay: int, seconds: float, tiny: Callable[..., Settings], tmp_path: Path
+    name: str, delay: int, seconds: float, begun: Callable[..., Path]
 ) -> None:
     """In closed loop with encoders and a delay; the first observable parameter is another and is estimated. Unstable
     robots make of the rounding of the float32 numbers a thousand times as much in half a second."""
     racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
-    if name == "satellite":  # without a shipped policy
-        start_unjudged(name, tiny(iterations=2, algorithm="cfvi"), tmp_path / "run")
-    solution = load_solution(tmp_path / "run" if name == "satellite" else f"{name}-rfvi")
+    solution = load_solution(begun(name) if name == "satellite" else f"{name}-rfvi")  # which ships no policy
     problem, value = in_float64(solution)
     problem.theta, problem.theta_bounds = problem.theta.double(), problem.theta_bounds.double()
     numbers_of, script = observing(solution.problem), racer.MiniRacer()
@@ -384,12 +378,10 @@ def test_a_current_that_holds_a_robot_follows_its_mass_on_a_page(knows: bool) ->
 
 
 @pytest.mark.parametrize("name", ["unicycle", "planar_arm2"])
-def test_the_page_judges_every_state_as_an_evaluation_does(name: str, tmp_path: Path) -> None:
+def test_the_page_judges_every_state_as_an_evaluation_does(name: str, built_unseen: Callable[[str], Path]) -> None:
     """At rest at the target, and with one state after the other half way to its limit."""
     racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
-    model = next(path for path in (UNSEEN / f"{name}.py", MODELS / f"{name}.py") if path.exists())
-    assert build(["build", str(model), "--generated", str(tmp_path)]) == 0
-    problem = Problem(load_robot(name, "cpu", str(tmp_path)))
+    problem = Problem(load_robot(name, "cpu", str(built_unseen(name)) if name == "unicycle" else None))
     ensemble = make_ensemble(problem.robot, Settings(members=1, layers=1, width=4))
     described = RunDescription(name, problem.robot.hash, None, Settings(), "fast")
     run = json.dumps(numbers(Solution(described, problem, ensemble, FrozenValue(ensemble), 0)))

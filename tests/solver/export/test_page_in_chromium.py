@@ -13,8 +13,9 @@ import pytest
 from solver.cli import main
 from solver.export.page_export import emit
 from solver.problem.context import Given
-from solver.training.settings import Settings
-from tests.solver.small_trainings import start_unjudged, untrained_family
+from tests.solver.small_trainings import untrained_family
+
+pytestmark = pytest.mark.slow
 
 CHROMIUM = shutil.which("chromium")
 #: How far the bounds of the first parameter lie from its slider's track, in pixels: its ends and its height.
@@ -62,25 +63,48 @@ CONTRASTS = """
 """
 
 
-@pytest.fixture
-def page(finished_run: Path, tmp_path: Path) -> Iterator[Any]:
-    """A run's page, paused at its start; the test fails where the page reports an error."""
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("there is no chromium; apt-get install chromium")
     sync_api = pytest.importorskip("playwright.sync_api", reason="there is no playwright; pip install playwright")
-    path, errors = tmp_path / "page.html", list[str]()
-    assert main(["page", str(finished_run), "--out", str(path)]) == 0
     with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        opened = browser.new_page(viewport={"width": 1000, "height": 1000})
-        opened.on("pageerror", lambda error: errors.append(str(error)))
-        opened.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-        opened.goto(path.as_uri())
-        opened.click("#pause")
-        opened.click("#reset")
-        yield opened
-        browser.close()
+        yield play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Callable[..., Any]]:
+    """opened(path, **options): a page of a new browser, on a phone; the test fails where the page reports an error."""
+    errors = list[str]()
+
+    def of(path: Path, **options: Any) -> Any:
+        page = browser.new_page(**{"viewport": {"width": 390, "height": 844}, **options})
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        page.goto(path.as_uri())
+        return page
+
+    yield of
+    for context in browser.contexts:
+        context.close()
     assert errors == []
+
+
+@pytest.fixture(scope="module")
+def written(finished_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of the tiny run."""
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    assert main(["page", str(finished_run), "--out", str(path)]) == 0
+    return path
+
+
+@pytest.fixture
+def page(written: Path, opened: Callable[..., Any]) -> Any:
+    """That page, paused at its start."""
+    page = opened(written, viewport={"width": 1000, "height": 1000})
+    page.click("#pause")
+    page.click("#reset")
+    return page
 
 
 def drag(page: Any, across: float, up: float) -> None:
@@ -93,7 +117,6 @@ def drag(page: Any, across: float, up: float) -> None:
     page.mouse.up()
 
 
-@pytest.mark.slow
 def test_sliders_and_pushes_change_the_motion(page: Any) -> None:
     page.locator("#parameters input").first.fill("2.4")
     assert "theta=2.4" in page.url
@@ -120,7 +143,6 @@ def test_sliders_and_pushes_change_the_motion(page: Any) -> None:
     assert "push=" not in page.url
 
 
-@pytest.mark.slow
 def test_address_restores_the_experiment(page: Any) -> None:
     """Maps of any two states, a worse drive, another start and curve; and no address breaks the page."""
     page.wait_for_selector("#heat canvas >> nth=1")
@@ -147,7 +169,6 @@ def test_address_restores_the_experiment(page: Any) -> None:
     assert other.evaluate("[axes, pushes.length, conditions.theta.length, conditions.delay]") == [[0, 1], 0, 2, 20]
 
 
-@pytest.mark.slow
 def test_many_starts_run_and_a_longer_rod_stays_in_view(page: Any) -> None:
     page.click("#many")
     page.wait_for_selector("#distribution canvas", timeout=300_000)
@@ -157,77 +178,59 @@ def test_many_starts_run_and_a_longer_rod_stays_in_view(page: Any) -> None:
     assert page.evaluate(f"draw() || {OUTSIDE}") == 0
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
-def test_page_fits_a_phone_and_prints(tmp_path: Path) -> None:
+def test_page_fits_a_phone_and_prints(opened: Callable[..., Any], tmp_path: Path) -> None:
     """Nothing is wider than a phone. Paper has no controls, and no heading without anything below it."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="there is no playwright; pip install playwright")
     path = tmp_path / "page.html"
     assert main(["page", "furuta-cfvi", "furuta-rfvi", "--out", str(path)]) == 0
     assert path.stat().st_size < 1_500_000
-    with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
-        page.goto(path.as_uri())
-        page.wait_for_selector("#plots canvas")
-        page.wait_for_selector("#heat canvas >> nth=3")
-        names = ["furuta-cfvi", "furuta-rfvi"]
-        assert page.locator("#panes figcaption b").all_inner_texts() == names
-        assert page.locator("#heat figcaption b").all_inner_texts() == [name for name in names for _ in "Vu"]
-        assert page.locator("#facts tr:has-text('training') th").all_inner_texts()[1:] == names
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            words, drawn = page.evaluate(CONTRASTS)
-            assert words >= 4.5
-            assert drawn >= 3.0
-        assert page.evaluate("document.documentElement.scrollWidth") == 390
-        for slider in page.get_by_role("slider").all():
-            assert slider.evaluate("each => each.labels.length") == 1
-        page.emulate_media(media="print", color_scheme="dark")
-        assert page.get_by_role("button").count() == 0
-        headings = page.locator("h2:visible").all_inner_texts()
-        assert headings == ["Over time", "Value function and policy", "100 starts", "Facts"]
-        assert page.locator("#equations math:visible").count() > 4
-        assert "resistance 8.4 Ohm" in page.locator("#now").inner_text()
-        assert page.evaluate("getComputedStyle(document.body).color") == "rgb(20, 24, 28)"
-        facts = page.locator("#facts").inner_text()
-        for fact in ("cfvi", "rfvi", "no adversary", "state 0", "networks", "seed"):
-            assert fact in facts
-        assert "undefined" not in page.locator("body").inner_text()
-        browser.close()
+    page = opened(path, color_scheme="dark")
+    page.wait_for_selector("#plots canvas")
+    page.wait_for_selector("#heat canvas >> nth=3")
+    names = ["furuta-cfvi", "furuta-rfvi"]
+    assert page.locator("#panes figcaption b").all_inner_texts() == names
+    assert page.locator("#heat figcaption b").all_inner_texts() == [name for name in names for _ in "Vu"]
+    assert page.locator("#facts tr:has-text('training') th").all_inner_texts()[1:] == names
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        words, drawn = page.evaluate(CONTRASTS)
+        assert words >= 4.5
+        assert drawn >= 3.0
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    for slider in page.get_by_role("slider").all():
+        assert slider.evaluate("each => each.labels.length") == 1
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.get_by_role("button").count() == 0
+    headings = page.locator("h2:visible").all_inner_texts()
+    assert headings == ["Over time", "Value function and policy", "100 starts", "Facts"]
+    assert page.locator("#equations math:visible").count() > 4
+    assert "resistance 8.4 Ohm" in page.locator("#now").inner_text()
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(20, 24, 28)"
+    facts = page.locator("#facts").inner_text()
+    for fact in ("cfvi", "rfvi", "no adversary", "state 0", "networks", "seed"):
+        assert fact in facts
+    assert "undefined" not in page.locator("body").inner_text()
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
-def test_touch_pushes_and_keys_move_sliders(finished_run: Path, tmp_path: Path) -> None:
+def test_touch_pushes_and_keys_move_sliders(written: Path, opened: Callable[..., Any]) -> None:
     """On a phone, and without a mouse; a reader who wants less motion starts the page paused."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="there is no playwright; pip install playwright")
-    path = tmp_path / "page.html"
-    assert main(["page", str(finished_run), "--out", str(path)]) == 0
-    with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        size = {"width": 390, "height": 844}
-        page = browser.new_page(viewport=size, has_touch=True, is_mobile=True, reduced_motion="reduce")
-        page.goto(path.as_uri())
-        assert page.inner_text("#pause") == "Continue"
-        before = page.evaluate("panes[0].simulation.x[1]")
-        page.evaluate("scrollTo(0, 0)")
-        across, up, *_ = page.evaluate(TIP)
-        finger = page.context.new_cdp_session(page)
-        for kind, points in (("Start", [(across, up)]), ("Move", [(across + 80, up)]), ("End", [])):
-            touches = [{"x": x, "y": y} for x, y in points]
-            finger.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": touches})
-        page.wait_for_function("pushes.length === 1")
-        assert abs(page.evaluate("panes[0].simulation.x[1]") - before) > 0.1
-        page.locator("#parameters input").first.focus()
-        page.keyboard.press("ArrowRight")
-        assert page.evaluate("conditions.theta[0]") > page.evaluate("nominal[0]")
-        assert page.evaluate("pushes.length") == 1  # the slider keeps its keys
-        assert page.locator("#parameters input").first.get_attribute("aria-valuetext").endswith(" kg")
-        browser.close()
+    page = opened(written, has_touch=True, is_mobile=True, reduced_motion="reduce")
+    assert page.inner_text("#pause") == "Continue"
+    before = page.evaluate("panes[0].simulation.x[1]")
+    page.evaluate("scrollTo(0, 0)")
+    across, up, *_ = page.evaluate(TIP)
+    finger = page.context.new_cdp_session(page)
+    for kind, points in (("Start", [(across, up)]), ("Move", [(across + 80, up)]), ("End", [])):
+        touches = [{"x": x, "y": y} for x, y in points]
+        finger.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": touches})
+    page.wait_for_function("pushes.length === 1")
+    assert abs(page.evaluate("panes[0].simulation.x[1]") - before) > 0.1
+    page.locator("#parameters input").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("conditions.theta[0]") > page.evaluate("nominal[0]")
+    assert page.evaluate("pushes.length") == 1  # the slider keeps its keys
+    assert page.locator("#parameters input").first.get_attribute("aria-valuetext").endswith(" kg")
 
 
-@pytest.mark.slow
 def test_a_story_is_told_and_the_robot_stays_in_its_picture(page: Any) -> None:
     """Every step is an experiment: a push at the target, half as much mass again, and an observer that finds it."""
     steps = page.locator("#story button")
@@ -269,6 +272,7 @@ TOLD = """() => {
     return [told, observer.parameters[0]];
 }"""
 
+
 #: The state through which the maps are drawn.
 MAPPED = """(() => {
     const usual = worker;
@@ -280,113 +284,95 @@ MAPPED = """(() => {
 })()"""
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
 def test_a_family_is_told_what_is_found_and_its_target_moves(
-    trained_family: Callable[[str], Path], tmp_path: Path
+    trained_family: Callable[[str], Path], opened: Callable[..., Any], tmp_path: Path
 ) -> None:
     """To where the pointer is, within the range of the reference; the slider shows it."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="there is no playwright; pip install playwright")
     path = tmp_path / "page.html"
     assert main(["page", str(trained_family("lean")), "--out", str(path)]) == 0
-    with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 390, "height": 844})
-        page.goto(path.as_uri())
-        page.click("#pause")
-        assert page.locator("#story button").all_inner_texts()[-1] == "3Now let it find out"
-        assert page.locator("#knows option").count() == 3
-        page.select_option("#drag", "goal")
-        page.evaluate("scrollTo(0, 0)")
-        for wanted, expected in ((0.4, 0.4), (1.2, 0.6)):
-            x, y, *_ = page.evaluate(TIP.replace("simulation.x)", "simulation.target)"))
-            scale = page.evaluate("placed(panes[0].canvas.clientWidth, panes[0].canvas.clientHeight).scale")
-            lean = page.evaluate("panes[0].simulation.target[0]")
-            page.mouse.move(x, y)
-            page.mouse.down()
-            across, down = math.sin(wanted) - math.sin(lean), math.cos(lean) - math.cos(wanted)
-            page.mouse.move(x + scale * across, y + scale * down)
-            page.mouse.up()
-            assert page.evaluate("conditions.theta[1]") == pytest.approx(expected, abs=0.02)
-            page.evaluate("draw()")
-            assert page.evaluate("panes[0].simulation.target[0]") == pytest.approx(expected, abs=0.02)
-        assert page.evaluate("pushes.length") == 0
-        assert page.evaluate(MAPPED)[0] == pytest.approx(0.6, abs=0.02)  # at this target, and not at the nominal one
-        page.locator("#story button").last.click()
-        page.evaluate("pause(true)")
-        for _ in range(100):
-            page.evaluate("advance()")
-        estimated = "panes[0].simulation.observer.estimated.map((i) => facts.parameters[i].name)"
-        assert page.evaluate(estimated) == ["mass"]
-        told, found = page.evaluate(TOLD)  # the first from -1 to 1
-        assert told == pytest.approx((found - 1.0) / 0.5, abs=1e-9)
-        assert told > 0.1
-        assert page.evaluate("document.documentElement.scrollWidth") == 390
-        browser.close()
+    page = opened(path)
+    page.click("#pause")
+    assert page.locator("#story button").all_inner_texts()[-1] == "3Now let it find out"
+    assert page.locator("#knows option").count() == 3
+    page.select_option("#drag", "goal")
+    page.evaluate("scrollTo(0, 0)")
+    for wanted, expected in ((0.4, 0.4), (1.2, 0.6)):
+        x, y, *_ = page.evaluate(TIP.replace("simulation.x)", "simulation.target)"))
+        scale = page.evaluate("placed(panes[0].canvas.clientWidth, panes[0].canvas.clientHeight).scale")
+        lean = page.evaluate("panes[0].simulation.target[0]")
+        page.mouse.move(x, y)
+        page.mouse.down()
+        across, down = math.sin(wanted) - math.sin(lean), math.cos(lean) - math.cos(wanted)
+        page.mouse.move(x + scale * across, y + scale * down)
+        page.mouse.up()
+        assert page.evaluate("conditions.theta[1]") == pytest.approx(expected, abs=0.02)
+        page.evaluate("draw()")
+        assert page.evaluate("panes[0].simulation.target[0]") == pytest.approx(expected, abs=0.02)
+    assert page.evaluate("pushes.length") == 0
+    assert page.evaluate(MAPPED)[0] == pytest.approx(0.6, abs=0.02)  # at this target, and not at the nominal one
+    page.locator("#story button").last.click()
+    page.evaluate("pause(true)")
+    for _ in range(100):
+        page.evaluate("advance()")
+    estimated = "panes[0].simulation.observer.estimated.map((i) => facts.parameters[i].name)"
+    assert page.evaluate(estimated) == ["mass"]
+    told, found = page.evaluate(TOLD)  # the first from -1 to 1
+    assert told == pytest.approx((found - 1.0) / 0.5, abs=1e-9)
+    assert told > 0.1
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
 @pytest.mark.parametrize(
     ("lower", "words"), [(1.1, "those nearest to the nominal values"), (0.9, "the nominal values")]
 )
-def test_a_family_without_the_nominal_robot_says_which_it_shows(lower: float, words: str, tmp_path: Path) -> None:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="there is no playwright; pip install playwright")
+def test_a_family_without_the_nominal_robot_says_which_it_shows(
+    lower: float, words: str, opened: Callable[..., Any], tmp_path: Path
+) -> None:
     path = tmp_path / "page.html"
     path.write_text(emit([untrained_family(Given("mass", lower, 1.5), Given("lean", -0.3, 0.3))]))
-    with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.goto(path.as_uri())
-        assert page.locator("#knows option").first.inner_text() == words
-        page.locator("#story button").nth(1).click()
-        assert f"The policy knows {max(lower, 1.0):g} kg" in page.locator("#told").inner_text()
-        browser.close()
+    page = opened(path)
+    assert page.locator("#knows option").first.inner_text() == words
+    page.locator("#story button").nth(1).click()
+    assert f"The policy knows {max(lower, 1.0):g} kg" in page.locator("#told").inner_text()
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; apt-get install chromium")
 @pytest.mark.parametrize("robot", ["quadrotor", "satellite"])
-def test_a_body_in_space_turns_under_the_camera(robot: str, tiny: Callable[..., Settings], tmp_path: Path) -> None:
+def test_a_body_in_space_turns_under_the_camera(
+    robot: str, opened: Callable[..., Any], begun: Callable[..., Path], tmp_path: Path
+) -> None:
     """Its points move rigidly in space, what is drawn is the artifact's picture, and a drag beside it orbits."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="there is no playwright; pip install playwright")
-    start_unjudged(robot, tiny(iterations=2, algorithm="cfvi"), tmp_path / "run")
     path = tmp_path / "page.html"
-    assert main(["page", str(tmp_path / "run"), "--out", str(path)]) == 0
-    with sync_api.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 390, "height": 844})
-        page.goto(path.as_uri())
-        page.click("#pause")
-        page.click("#reset")
-        found = """
-        (() => {
-          const points = spacePoints(panes[0].simulation.x);
-          const distance = (p, r) => Math.hypot(p[0] - r[0], p[1] - r[1], p[2] - r[2]);
-          return points.flatMap((p, i) => points.slice(0, i).map((r) => distance(p, r)));
-        })()
-        """
-        before = page.evaluate(found)
-        for _ in range(30):
-            page.evaluate("advance()")
-        assert page.evaluate(found) == pytest.approx(before, abs=1e-9)
-        assert page.evaluate(f"draw() || {OUTSIDE}") == 0
-        picture = page.evaluate(
-            "planePoints(panes[0].simulation.x).map((p, i) => {"
-            " const [x, y, z] = spacePoints(panes[0].simulation.x)[i];"
-            " return Math.hypot(x + 0.35 * y - p[0], z + 0.35 * y - p[1]); })"
-        )
-        assert max(picture, default=0.0) < 1e-9
-        yaw, speeds = page.evaluate("orbit.yaw"), page.evaluate("[...panes[0].simulation.x.slice(q)]")
-        box = page.locator("canvas.scene").bounding_box()
-        assert box is not None
-        page.mouse.move(box["x"] + 4, box["y"] + 4)
-        page.mouse.down()
-        page.mouse.move(box["x"] + 94, box["y"] + 4)
-        page.mouse.up()
-        assert abs(page.evaluate("orbit.yaw") - yaw) > 0.3
-        assert page.evaluate("[...panes[0].simulation.x.slice(q)]") == speeds
-        page.keyboard.press("ArrowRight")
-        assert page.evaluate("[...panes[0].simulation.x.slice(q)]") != speeds
-        assert page.evaluate("document.documentElement.scrollWidth") == 390
-        browser.close()
+    assert main(["page", str(begun(robot)), "--out", str(path)]) == 0
+    page = opened(path)
+    page.click("#pause")
+    page.click("#reset")
+    found = """
+    (() => {
+      const points = spacePoints(panes[0].simulation.x);
+      const distance = (p, r) => Math.hypot(p[0] - r[0], p[1] - r[1], p[2] - r[2]);
+      return points.flatMap((p, i) => points.slice(0, i).map((r) => distance(p, r)));
+    })()
+    """
+    before = page.evaluate(found)
+    for _ in range(30):
+        page.evaluate("advance()")
+    assert page.evaluate(found) == pytest.approx(before, abs=1e-9)
+    assert page.evaluate(f"draw() || {OUTSIDE}") == 0
+    picture = page.evaluate(
+        "planePoints(panes[0].simulation.x).map((p, i) => {"
+        " const [x, y, z] = spacePoints(panes[0].simulation.x)[i];"
+        " return Math.hypot(x + 0.35 * y - p[0], z + 0.35 * y - p[1]); })"
+    )
+    assert max(picture, default=0.0) < 1e-9
+    yaw, speeds = page.evaluate("orbit.yaw"), page.evaluate("[...panes[0].simulation.x.slice(q)]")
+    box = page.locator("canvas.scene").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 4, box["y"] + 4)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 94, box["y"] + 4)
+    page.mouse.up()
+    assert abs(page.evaluate("orbit.yaw") - yaw) > 0.3
+    assert page.evaluate("[...panes[0].simulation.x.slice(q)]") == speeds
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("[...panes[0].simulation.x.slice(q)]") != speeds
+    assert page.evaluate("document.documentElement.scrollWidth") == 390

@@ -13,6 +13,8 @@ from solver.training.solution import load_solution
 from tests.solver.export.test_c_export import COMPILER, STRICT, needs_compiler
 from tests.solver.export.test_distilled import needs_emulator, sources
 
+pytestmark = pytest.mark.slow
+
 WRONG = "real sum = 0.1f + "  # in place of `real sum = `, of every neuron
 #: Ends the emulator with the exit code that the replay returns.
 MAIN = """
@@ -40,7 +42,6 @@ def spoil(folder: Path) -> None:
 
 @needs_compiler
 @pytest.mark.parametrize("real", ["float", "double"])
-@pytest.mark.slow
 def test_the_replay_notices_another_weight(real: str, gallery_run: Path, tmp_path: Path) -> None:
     _, folder = sources(load_solution(gallery_run), 8, tmp_path)
     files = [str(folder / f"pendulum{end}.c") for end in ("", "_policy", "_policy_replay")]
@@ -52,7 +53,6 @@ def test_the_replay_notices_another_weight(real: str, gallery_run: Path, tmp_pat
     assert subprocess.run([folder / "replay"], check=False).returncode > 0
 
 
-@pytest.mark.slow
 @needs_emulator
 def test_an_emulated_board_replays_the_policy(gallery_run: Path, tmp_path: Path) -> None:
     """An emulated Cortex-M4F, in the precision that a chip has by default, and with a wrong weight."""

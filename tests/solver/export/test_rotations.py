@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,23 +18,16 @@ from solver.cli import main
 from solver.export.js_export import numbers
 from solver.export.page_export import engine
 from solver.plants.outcome import controller, rollouts
-from solver.training.settings import Settings
 from solver.training.solution import load_solution
-from tests.solver.conftest import TINY
 from tests.solver.export.test_c_export import COMPILER, STRICT, called, compiled, needs_compiler
 from tests.solver.export.test_page_export import LOOP, in_float64
-from tests.solver.small_trainings import start_unjudged
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A training of the quadrotor that begins, with its basin."""
-    folder = tmp_path_factory.mktemp("quadrotor") / "run"
-    settings = Settings(**TINY | {"adversaries": {}, "iterations": 1, "drift": True})
-    start_unjudged("quadrotor", settings, folder)
-    return folder
+def run(begun: Callable[..., Path]) -> Path:
+    return begun("quadrotor", drift=True)
 
 
 def states(run: Path) -> np.ndarray:

@@ -29,6 +29,8 @@ from tests.solver.export.test_c_export import called, compiled, needs_compiler
 from tests.solver.export.test_page_export import LOOP
 from tests.solver.small_trainings import start, unjudged
 
+pytestmark = pytest.mark.slow
+
 MODEL = '''
 """A body that rotors lift, and a rail."""
 from modelgen import {cost}, Robot
@@ -70,7 +72,6 @@ def states(run: Path) -> np.ndarray[Any, Any]:
     return 0.8 * load_solution(run).problem.sample_domain(200, torch.Generator().manual_seed(1)).numpy()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("periods", [0.0, 2.0])
 def test_the_policy_at_the_target_is_the_trim(run: Path, periods: float) -> None:
     problem = load_solution(run).problem
@@ -84,7 +85,6 @@ def test_the_policy_at_the_target_is_the_trim(run: Path, periods: float) -> None
 
 @needs_compiler
 @pytest.mark.parametrize("periods", [0.0, 2.0])
-@pytest.mark.slow
 def test_in_c(run: Path, periods: float, tmp_path: Path) -> None:
     driver = compiled(run, load_solution(run).problem.robot.name, tmp_path, "--reaction-periods", str(periods))
     u = solver.load_policy(run, reaction_periods=periods)(states(run))
@@ -94,7 +94,6 @@ def test_in_c(run: Path, periods: float, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("periods", [0.0, 2.0])
-@pytest.mark.slow
 def test_in_onnx(run: Path, periods: float, tmp_path: Path) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     file = tmp_path / "policy.onnx"

@@ -22,6 +22,8 @@ from solver.training.session import Session, workers_of
 from solver.training.settings import Settings
 from tests.solver.small_trainings import unjudged
 
+pytestmark = pytest.mark.slow
+
 Load = Callable[[str], CompiledRobot]
 robots = pytest.mark.parametrize("name", ["pendulum", "furuta", "double_pendulum"])
 
@@ -58,7 +60,6 @@ def with_gain() -> Iterator[None]:
 
 
 @robots
-@pytest.mark.slow
 def test_move_of_the_added_adversary_is_the_worst_of_its_set(load: Load, load64: Load, name: str) -> None:
     problem, robot = Problem(load(name)), load64(name)
     generator = torch.Generator().manual_seed(3)
@@ -83,7 +84,6 @@ def test_move_of_the_added_adversary_is_the_worst_of_its_set(load: Load, load64:
 
 
 @pytest.mark.usefixtures("with_gain")
-@pytest.mark.slow
 def test_adversary_in_the_table_plays_in_training_and_on_the_grid(load: Load, tiny: Callable[..., Settings]) -> None:
     steps = list(Schedule(tiny(adversary_ramp=(0.0, 0.4), adversaries={"gain": 0.2})))
     assert [[adversary.alpha for adversary in step.adversaries] for step in steps[:3]] == [[], [0.1], [0.2]]

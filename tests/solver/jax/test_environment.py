@@ -16,6 +16,8 @@ from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from tests.solver.references import lean, standing
 
+pytestmark = pytest.mark.slow
+
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 pytest.importorskip("gymnasium", reason="Gymnasium is not installed")
 Environment: Any = pytest.importorskip("solver.jax.environment").Environment
@@ -23,19 +25,22 @@ features: Any = pytest.importorskip("solver.gym.environment").features
 Vector: Any = pytest.importorskip("solver.gym.environment").RobotVectorEnv
 
 
+def begun(env: Any, size: int, seed: int = 0) -> Any:
+    """What `reset` returns: compiled as a whole, it is ready three times as soon."""
+    return jax.jit(env.reset, static_argnums=1)(jax.random.key(seed), size)
+
+
 @pytest.mark.parametrize("options", [{"hold": 3, "randomize": 0.2}, {"observation": "state"}])
-@pytest.mark.slow
 def test_steps_beside_gymnasium(options: dict[str, Any]) -> None:
     follow("cartpole", 1, **options)
 
 
 @pytest.mark.parametrize("options", [{"hold": 2}, {"observation": "state", "randomize": 0.1}])
-@pytest.mark.slow
 def test_references_and_given_parameters_beside_gymnasium(options: dict[str, Any]) -> None:
     """A reference that moves target and trim, and a mass that moves the trim."""
     options = {**options, "given": ["mass"], "generated": str(lean().folder.parent)}
     follow("lean", 1, **options)
-    state, shown = Environment("lean", **options).reset(jax.random.key(0), 2000)
+    state, shown = begun(Environment("lean", **options), 2000)
     x, observed = Vector("lean", 2000, **options), np.asarray(shown)
     for theirs, ours in zip(x.reset(seed=0)[0][:, -2:].T, observed[:, -2:].T, strict=True):
         shares = (0.1, 0.5, 0.9)
@@ -43,9 +48,8 @@ def test_references_and_given_parameters_beside_gymnasium(options: dict[str, Any
     assert np.unique(np.asarray(state.theta)[:, 1]).size > 1900
 
 
-@pytest.mark.slow
 def test_a_start_moves_with_the_reference() -> None:
-    state, _ = Environment("standing", generated=str(standing().folder.parent)).reset(jax.random.key(0), 50)
+    state, _ = begun(Environment("standing", generated=str(standing().folder.parent)), 50)
     np.testing.assert_allclose(state.x[:, 0], state.theta[:, 0], atol=1e-6)
 
 
@@ -53,7 +57,7 @@ def follow(robot: str, inputs: int, **options: Any) -> None:
     """The same 20 actions in both environments, from the same starts."""
     vector, env = Vector(robot, 4, **options), Environment(robot, **options)
     observed, _ = vector.reset(seed=0)
-    state, _ = env.reset(jax.random.key(0), 4)
+    state, _ = begun(env, 4)
     state = state._replace(x=vector.episodes.x.numpy(), theta=vector.episodes.theta.numpy())
     np.testing.assert_allclose(jax.vmap(env.observe)(state.x, state.theta), observed, atol=1e-6)
     step, random = jax.jit(env.step), np.random.default_rng(0)
@@ -68,10 +72,9 @@ def follow(robot: str, inputs: int, **options: Any) -> None:
         state = result.state
 
 
-@pytest.mark.slow
 def test_an_episode_that_ends_begins_anew_within_scan() -> None:
     env = Environment("pendulum", seconds=0.08)  # ten periods
-    state, _ = env.reset(jax.random.key(1), 3)
+    state, _ = begun(env, 3, seed=1)
 
     def act(state: Any, _: None) -> tuple[Any, Any]:
         result = env.step(state, np.zeros((3, 1), np.float32))
@@ -86,7 +89,6 @@ def test_an_episode_that_ends_begins_anew_within_scan() -> None:
     np.testing.assert_array_equal(observation[8], before[8])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("start", ["gaussian", "angle", "uniform"])
 def test_starts_are_those_of_the_task(start: Any) -> None:
     compare_starts("cartpole", start)
@@ -94,7 +96,7 @@ def test_starts_are_those_of_the_task(start: Any) -> None:
 
 def compare_starts(robot: str, start: Any, generated: str | None = None) -> None:
     """Quantiles of the features."""
-    x = np.asarray(Environment(robot, start=start, generated=generated).reset(jax.random.key(0), 40_000)[1])
+    x = np.asarray(begun(Environment(robot, start=start, generated=generated), 40_000)[1])
     problem = Problem(load_robot(robot, "cpu", generated))
     draw = {"gaussian": problem.sample_starts, "angle": problem.sample_angles, "uniform": problem.sample_domain}[start]
     expected = features(problem, draw(40_000, torch.Generator().manual_seed(0))).numpy()
@@ -103,7 +105,6 @@ def compare_starts(robot: str, start: Any, generated: str | None = None) -> None
     assert (differences <= 0.1 * expected.std(0)).all()
 
 
-@pytest.mark.slow
 def test_rotations_start_and_turn_as_in_gymnasium(tmp_path: Path) -> None:
     """A body whose rotations are limited, about a target that is turned."""
     robot = Robot("tilted", "a rigid body that turns by 0.9 rad at most")
@@ -129,12 +130,12 @@ def test_rotations_start_and_turn_as_in_gymnasium(tmp_path: Path) -> None:
     follow("tilted", 3, start="uniform", generated=str(tmp_path))
 
 
-@pytest.mark.slow
 def test_gradient_of_the_reward_by_differences() -> None:
     with jax.enable_x64(True):
         env = Environment("pendulum", dtype="float64")
         state, _ = env.reset(jax.random.key(0))
 
+        @jax.jit
         def reward(action: Any) -> Any:
             return env.step(state, action).reward
 
@@ -158,9 +159,8 @@ def test_options_out_of_range_are_explained(options: dict[str, Any], words: str)
         Environment("pendulum", **options)
 
 
-@pytest.mark.slow
 def test_an_action_of_another_shape_is_explained() -> None:
     env = Environment("pendulum")
-    state, _ = env.reset(jax.random.key(0), 3)
+    state, _ = begun(env, 3)
     with pytest.raises(SolverError, match=r"action .*\(2, 1\).*\(3, 1\)"):
         env.step(state, np.zeros((2, 1)))

@@ -12,10 +12,11 @@ import solver
 from solver.errors import SolverError
 from tests.solver.small_trainings import FAMILIES
 
+pytestmark = pytest.mark.slow
+
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 
 
-@pytest.mark.slow
 def test_a_derivative_by_what_is_told(trained_family: Callable[[str], Path]) -> None:
     functions = solver.load(trained_family("pendulum")).to_jax()
     assert set(FAMILIES["pendulum"]) == {"mass", "length"}

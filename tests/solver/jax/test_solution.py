@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,9 @@ import torch
 
 import solver
 from solver.errors import SolverError
-from solver.training.settings import Settings
 from solver.training.solution import load_solution
-from tests.solver.conftest import TINY
-from tests.solver.small_trainings import start_unjudged
+
+pytestmark = pytest.mark.slow
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 make = pytest.importorskip("solver.jax.solution").make
@@ -40,7 +40,6 @@ def states(run: str, size: int = 200) -> Any:
 
 
 @pytest.mark.parametrize("run", RUNS)
-@pytest.mark.slow
 def test_policy_and_value_beside_torch(run: str) -> None:
     x, functions, policy = states(run), functions_of(run), solver.load_policy(run)
     value: Any
@@ -53,7 +52,6 @@ def test_policy_and_value_beside_torch(run: str) -> None:
     np.testing.assert_allclose(functions.policy(x[3]), policy(x[3]), rtol=0, atol=RUNS[run] * policy.limits.max())
 
 
-@pytest.mark.slow
 def test_closed_form_beside_torch() -> None:
     x = states("pendulum-rfvi")
     solution = load_solution("pendulum-rfvi", reaction_periods=0)
@@ -63,7 +61,6 @@ def test_closed_form_beside_torch() -> None:
     )
 
 
-@pytest.mark.slow
 def test_far_states_and_those_that_are_no_numbers_are_treated_as_in_torch() -> None:
     x, policy = states("pendulum-rfvi"), solver.load_policy("pendulum-rfvi")
     x[:3] = [[0.3, 1e30], [np.nan, 0.0], [0.1, np.inf]]
@@ -71,26 +68,23 @@ def test_far_states_and_those_that_are_no_numbers_are_treated_as_in_torch() -> N
     np.testing.assert_allclose(found, policy(x[:3]), rtol=1e-4, atol=1e-9)
 
 
-@pytest.mark.slow
 def test_gain_of_the_policy_by_differences() -> None:
     with jax.enable_x64(True):
         policy = solver.load("pendulum-rfvi").to_jax("float64").policy
         x, step = np.array([2.5, 1.0]), 1e-5
         expected = np.stack([(policy(x + step * e) - policy(x - step * e)) / (2 * step) for e in np.eye(2)], -1)
-        np.testing.assert_allclose(jax.jacrev(policy)(x), expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(jax.jit(jax.jacrev(policy))(x), expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.slow
-def test_rotations_beside_torch(tmp_path: Path) -> None:
-    """A training of the quadrotor that begins, with its basin; quaternions of any length."""
-    settings = Settings(**TINY | {"adversaries": {}, "iterations": 1, "drift": True})
-    start_unjudged("quadrotor", settings, tmp_path / "run")
-    problem, generator = load_solution(tmp_path / "run").problem, torch.Generator().manual_seed(1)
+def test_rotations_beside_torch(begun: Callable[..., Path]) -> None:
+    """Quaternions of any length."""
+    run = begun("quadrotor", drift=True)
+    problem, generator = load_solution(run).problem, torch.Generator().manual_seed(1)
     near = problem.geometry.moved(problem.target, 0.02 * torch.randn(50, 12, generator=generator))
     x = torch.cat([problem.sample_domain(100, generator), near]).numpy()
-    u, (value, gradient) = solver.load_policy(tmp_path / "run")(x), solver.load_value(tmp_path / "run")(x)
+    u, (value, gradient) = solver.load_policy(run)(x), solver.load_value(run)(x)
     x[:, 3:7] *= 1.7
-    functions = solver.load(tmp_path / "run").to_jax()
+    functions = solver.load(run).to_jax()
     np.testing.assert_allclose(functions.value(x), value, rtol=1e-3, atol=1e-4 * np.abs(value).max())
     np.testing.assert_allclose(functions.gradient(x), gradient, rtol=1e-3, atol=1e-4 * np.abs(gradient).max())
     np.testing.assert_allclose(functions.policy(x), u, atol=2e-3 * 1.4)

@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import signal
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from solver.certification.experiment import Experiment, portion
 from solver.cli import main
-from solver.jobs.engines import engine, versions
+from solver.errors import SolverError
+from solver.jobs.engines import engine, policy_reference, results, versions, workers
 from solver.jobs.processes import LOG, Job, perform, run_all
 from solver.lab.reproduction.runs import run_plan
 from solver.lab.sweeps import read
+from solver.plants.outcome import sample_starts
 from solver.problem.robots import load_robot
 from solver.runs.folder import METRICS, read_metrics
 from solver.training.solution import load_run_checkpoint
-from tests.solver.jobs.conftest import Cluster
 from tests.solver.lab.reproduction.small_plans import quiet, train_here
 
 pytestmark = pytest.mark.slow
 
+ROOT = Path(__file__).parents[3]
 SPEC = """
 robots = ["pendulum"]
 [settings.tiny]
@@ -47,6 +55,43 @@ episodes = 3
 SLOW = (sys.executable, "-c", "import time; print('begin', flush=True); time.sleep(0.5); print('end', flush=True)")
 
 
+class Cluster:
+    """A scheduler and two workers of one thread, which a test may kill."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.file, self._stack = folder / "scheduler.json", stack
+        self.environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+        where = ["--scheduler-file", str(self.file), "--no-dashboard"]
+        self.scheduler = self._start("scheduler", *where, "--host", "127.0.0.1", "--port", "0")
+        more = ["--nthreads", "1", "--no-nanny", "--local-directory", str(folder)]
+        self.workers = [self._start("worker", *where, *more) for _ in range(2)]
+
+    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+        silent = subprocess.DEVNULL
+        child = subprocess.Popen(
+            [sys.executable, "-m", "dask", *words], env=self.environment, cwd=ROOT, stdout=silent, stderr=silent
+        )
+        self._stack.enter_context(child)
+        self._stack.callback(child.kill)
+        return child
+
+    @property
+    def address(self) -> str:
+        """Of the scheduler, once both workers are there."""
+        from distributed import Client
+
+        with Client(scheduler_file=str(self.file), timeout=60) as client:
+            client.wait_for_workers(2, timeout=60)
+            return str(client.scheduler.address)
+
+
+@pytest.fixture
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    pytest.importorskip("distributed")
+    with ExitStack() as stack:
+        yield Cluster(tmp_path_factory.mktemp("dask"), stack)
+
+
 def job(folder: Path, **changes: Any) -> Job:
     artifact = load_robot("pendulum", "cpu", None).hash
     usual = Job(folder, "train", (), 1, "pendulum", artifact, None, versions(), SLOW)
@@ -57,8 +102,10 @@ def has_child(pid: int) -> bool:
     return any(path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children"))
 
 
-def test_a_cluster_survives_a_killed_worker_and_a_failing_job(cluster: Cluster, tmp_path: Path) -> None:
-    """One cluster for all, since it takes seconds to start. The worker is killed last."""
+def test_a_cluster_survives_a_killed_worker_and_a_failing_job(
+    cluster: Cluster, finished_run: Path, tmp_path: Path
+) -> None:
+    """One cluster for all, since it takes seconds to start. A worker is killed at last, and then the scheduler."""
     address = cluster.address
     # Given twice: one after the other, never both at once in one folder.
     with engine(1, address) as place:
@@ -102,6 +149,22 @@ def test_a_cluster_survives_a_killed_worker_and_a_failing_job(cluster: Cluster, 
     assert len((folder / METRICS).read_text().splitlines()) == 24
     weights, expected = (load_run_checkpoint(each)["ensemble"] for each in (folder, whole))
     assert all((weights[name] == expected[name]).all() for name in expected)
+
+    # Rollouts of a certificate have the numbers that they have here; a lost scheduler is named.
+    tested = Experiment(policy_reference(finished_run))
+    told, x = tested.specification, sample_starts(tested.problem, 20, 5).numpy()
+    theta = tested.problem.theta.repeat(20, 1).numpy()
+    given = policy_reference(finished_run), told.conditions, told.failure, x, theta, [*range(20)]
+
+    def lose() -> None:
+        with workers(1, address) as executor:
+            assert np.array_equal(executor.submit(portion, *given).result()[0], portion(*given)[0])
+            waiting = executor.submit(time.sleep, 100.0)
+            cluster.scheduler.kill()
+            list(results([waiting]))
+
+    with pytest.raises(SolverError, match="scheduler"):
+        lose()
 
 
 def test_a_cluster_that_does_not_answer(

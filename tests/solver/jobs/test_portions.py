@@ -18,7 +18,7 @@ import pytest
 
 from modelgen.cli import main as modelgen_main
 from modelgen.derivation.model_file import SHIPPED
-from solver.certification.experiment import Experiment, portion
+from solver.certification.experiment import Experiment
 from solver.errors import SolverError
 from solver.evaluation.robustness import Trial, measure
 from solver.evaluation.statistics import ParameterRange
@@ -26,7 +26,6 @@ from solver.jobs.engines import policy_reference, results, workers
 from solver.plants.outcome import sample_starts
 from solver.runs.folder import CHECKPOINT
 from tests.solver.conftest import heeding_ctrl_c
-from tests.solver.jobs.conftest import Cluster
 
 pytestmark = pytest.mark.slow
 
@@ -99,23 +98,6 @@ def test_ctrl_c_and_kill_leave_no_process(finished_run: Path, tmp_path: Path, ho
 def test_a_killed_worker_is_one_paragraph() -> None:
     with pytest.raises(SolverError, match="with fewer jobs"), workers(2) as executor:
         list(results([executor.submit(os._exit, 1)]))
-
-
-def test_on_a_cluster_and_when_it_is_lost(cluster: Cluster, finished_run: Path) -> None:
-    tested = Experiment(policy_reference(finished_run))
-    told, x = tested.specification, sample_starts(tested.problem, 20, 5).numpy()
-    theta = tested.problem.theta.repeat(20, 1).numpy()
-    given = policy_reference(finished_run), told.conditions, told.failure, x, theta, [*range(20)]
-
-    def lose() -> None:
-        with workers(1, cluster.address) as executor:
-            assert np.array_equal(executor.submit(portion, *given).result()[0], portion(*given)[0])
-            job = executor.submit(time.sleep, 100.0)
-            cluster.scheduler.kill()
-            list(results([job]))
-
-    with pytest.raises(SolverError, match="scheduler"):
-        lose()
 
 
 def wait_for(condition: Callable[[], bool], seconds: float) -> None:

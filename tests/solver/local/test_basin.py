@@ -152,6 +152,7 @@ def test_the_basin_is_the_largest_up_to_a_factor_of_two(rod: Problem, basin: Bas
     assert bool((failed | rod.at_limit(x).any(1)).any())
 
 
+@pytest.mark.slow
 def test_a_shell_lies_on_the_boundary_on_all_sides(rod: Problem, basin: Basin) -> None:
     x = shell(rod, basin, 400)
     torch.testing.assert_close(basin.distance(x), torch.full((400,), float(basin.level)), rtol=1e-4, atol=0.0)

@@ -73,6 +73,7 @@ def test_precision_does_not_matter(load: Load, load64: Load) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_double_integrator_moves_as_its_regulator_does(rails: dict[int, CompiledRobot]) -> None:
     """m s'' = -k1 s - k2 s' with k1 = sqrt(q/r): both eigenvalues have the size sqrt(k1/m)."""
     expected = math.sqrt(1.3 / math.sqrt(2.0 / 0.3))

@@ -45,6 +45,8 @@ from solver.problem.robots import load_robot
 from tests.solver.conftest import SLIDER
 from tests.solver.observer.linear_filter import ParameterFilter
 
+pytestmark = pytest.mark.slow
+
 Load = Callable[[str], CompiledRobot]
 
 
@@ -73,7 +75,6 @@ def waves(problem: Problem, seconds: float, size: float = 0.3) -> list[Tensor]:
     return [size * problem.input_limits[None] * math.sin(2.0 * math.pi * float(t)) for t in times]
 
 
-@pytest.mark.slow
 def test_filter_of_state_disturbance_and_parameters_is_the_textbook_one(rail: Problem) -> None:
     deviation = 2e-3 / math.sqrt(12.0)
     observer = Observer(rail, make_sensing(rail, counts=torch.tensor([2e-3])), [0, 1])
@@ -101,7 +102,6 @@ def test_filter_of_state_disturbance_and_parameters_is_the_textbook_one(rail: Pr
     np.testing.assert_allclose(observer.covariance[0].numpy(), theirs.P, rtol=0.02, atol=1e-5)
 
 
-@pytest.mark.slow
 def test_innovations_of_robots_within_the_bounds_are_as_large_as_the_filter_says(rail: Problem) -> None:
     """Every robot has other parameters and another constant load; mean of the normalised innovation 1, chi-square."""
     size, generator = 400, torch.Generator().manual_seed(1)
@@ -122,7 +122,6 @@ def test_innovations_of_robots_within_the_bounds_are_as_large_as_the_filter_says
     assert 0.7 < mean < bound  # below 1, because these robots do not wander
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pendulum", "planar_quadrotor"])
 def test_a_constant_load_is_found_in_time_and_not_forgotten(name: str, load: Load) -> None:
     problem = Problem(load(name))
@@ -144,7 +143,6 @@ def test_a_constant_load_is_found_in_time_and_not_forgotten(name: str, load: Loa
     torch.testing.assert_close(observer.disturbance, before, rtol=0.02, atol=1e-3)
 
 
-@pytest.mark.slow
 def test_estimates_are_bounded_frozen_at_rest_and_found_again_after_a_step(rail: Problem) -> None:
     observer, none = Observer(rail, usual(rail), [0, 1]), torch.zeros(1)
     light, heavy = torch.tensor([0.6, 0.4]), torch.tensor([1.8, 0.4])
@@ -214,14 +212,9 @@ def test_largest_disturbance_of_a_quadrotor_carries_its_heaviest_load(load: Load
     np.testing.assert_allclose(largest_disturbance(problem, [0]).numpy(), 0.235, rtol=1e-4)
 
 
-UNSEEN = Path(__file__).parents[3] / "benchmarks" / "unseen"
-
-
-@pytest.mark.slow
-def test_a_quadrotor_leans_against_the_wind(tmp_path: Path) -> None:
+def test_a_quadrotor_leans_against_the_wind(built_unseen: Callable[[str], Path]) -> None:
     """Its thrust is the weight less the wind, by size and direction. The policy sees a level robot."""
-    assert modelgen_main(["build", str(UNSEEN / "quadrotor_space_goal.py"), "--generated", str(tmp_path)]) == 0
-    robot = load_robot("quadrotor_space_goal", "cpu", str(tmp_path))
+    robot = load_robot("quadrotor_space_goal", "cpu", str(built_unseen("quadrotor_space_goal")))
     problem = Problem(robot, given=tuple(Given(f"goal_{axis}", -1.5, 1.5) for axis in "xyz"))
     names = problem.robot.parameter_names
     assert [names[i] for i in leaning(problem, range(len(names)))] == ["pull_x", "pull_y"]
@@ -257,7 +250,6 @@ def test_a_quadrotor_leans_against_the_wind(tmp_path: Path) -> None:
     assert episodes.success.all()
 
 
-@pytest.mark.slow
 def test_a_quadrotor_of_another_mass_reaches_its_target(capsys: pytest.CaptureFixture[str]) -> None:
     """Without the observer it hovers beside it."""
 
@@ -289,7 +281,6 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Problem:
     return Problem(load_robot("odd", "cpu", str(folder / "generated")))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -311,7 +302,6 @@ def test_a_parameter_without_bounds_is_refused(rail: Problem) -> None:
     rail.theta_bounds = bounds
 
 
-@pytest.mark.slow
 def test_all_estimates_what_has_bounds_and_is_observable(odd: Problem) -> None:
     found = estimated_parameters(odd, usual(odd), ["all"])
     assert [odd.robot.parameter_names[i] for i in found] == ["mass", "damping"]
@@ -319,7 +309,6 @@ def test_all_estimates_what_has_bounds_and_is_observable(odd: Problem) -> None:
     assert PARAMETERS_CHANGE > FOUND
 
 
-@pytest.mark.slow
 def test_interfaces_take_parameters_to_estimate(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name = solver.load(finished_run).robot.parameter_names[0]
     words = ["evaluate", str(finished_run), "--episodes", "2", "--estimate", name]

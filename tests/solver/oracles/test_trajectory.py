@@ -53,6 +53,7 @@ def replay(problem: Problem, start: np.ndarray, inputs: np.ndarray) -> float:
     return total
 
 
+@pytest.mark.slow
 def test_optimal_inputs_have_a_higher_return_in_the_evaluation_than_changed_inputs(
     load: Callable[[str], CompiledRobot],
 ) -> None:

@@ -75,8 +75,9 @@ def breakaway(g: Problem) -> Tensor:
     return g.input_limits * BREAKAWAY
 
 
-@pytest.mark.parametrize("name", ["pendulum", "cartpole", "furuta", "double_pendulum"])
-@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize(
+    ("name", "sign"), [("pendulum", 1.0), ("cartpole", -1.0), ("furuta", 1.0), ("double_pendulum", -1.0)]
+)
 @pytest.mark.slow
 def test_stiction_holds_below_breakaway_and_not_above(
     problem: Callable[[str], Problem], name: str, sign: float

@@ -96,6 +96,7 @@ def test_nominal_plant_uses_the_integration_scheme_of_the_problem(problem: Calla
         assert torch.equal(result.returns, expected.returns)
 
 
+@pytest.mark.slow
 def test_reward_is_computed_from_the_true_state(problem: Callable[[str], Problem]) -> None:
     g = problem("pendulum")
     x = sample_starts(g, 3, 0)

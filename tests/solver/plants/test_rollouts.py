@@ -58,6 +58,7 @@ def simulate(starts: NDArray[np.float64], mass: float) -> tuple[NDArray[np.float
 
 
 @pytest.mark.parametrize("mass", [1.0, 1.4])
+@pytest.mark.slow
 def test_returns_agree_with_an_independent_simulation(load: Load, mass: float) -> None:
     problem = Problem(load("pendulum"))
     starts = torch.tensor([[2.9, 0.0], [0.1, 0.0], [-1.0, 2.0], [-3.0, -4.0]])

@@ -61,6 +61,7 @@ def test_python_names_what_moves_at_the_target_and_by_how_much(generated: str, t
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_the_command_stops_until_it_is_told_to_go_on_and_a_resumed_one_does_not_ask(
     generated: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -109,6 +110,7 @@ def test_a_sweep_and_a_reproduction_make_the_same_checks_before_any_training(
         assert " search of " not in log.read_text()
 
 
+@pytest.mark.slow
 def test_speeds_that_may_end_anywhere_need_not_be_held(tmp_path: Path) -> None:
     build_artifact(arm(free=("angle_rate",)), tmp_path / "generated")
     with warnings.catch_warnings(action="ignore"):

@@ -157,6 +157,7 @@ def test_another_state_that_costs_as_little_as_the_target(load: Load) -> None:
     assert "angle at 6.28 rad as at the target" in text or "angle at -6.28 rad as at the target" in text
 
 
+@pytest.mark.slow
 def test_a_rotation_is_freed_and_costs_as_a_whole(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its turns are no states of a model file."""
     for reason, said in (("no input reaches", "an input acts"), ("the state cost does not see", "add attitude.away()")):

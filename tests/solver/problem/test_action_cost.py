@@ -48,6 +48,7 @@ def test_cost_is_its_closed_form_summed_over_inputs(folder: Path, kind: Kind, ba
     np.testing.assert_allclose(cost, closed_form(kind, u), rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.slow
 def test_log_cos_policy_has_the_authors_constants(folder: Path) -> None:
     """a = 2.501, beta = 4 * 2.5^2 * 0.5/pi, as for the pendulum."""
     w = torch.tensor([[3.0, 0.0]], dtype=torch.float64)

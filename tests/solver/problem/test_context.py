@@ -210,6 +210,7 @@ def test_a_value_step_of_rows_is_that_of_each_robot(load: Load, name: str) -> No
             torch.testing.assert_close(costs[i], cost[0], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_rollout_keeps_its_context(load: Load) -> None:
     told = Problem(load("pendulum"), given=BOTH)
     rows = told.sample_starts(4, torch.Generator().manual_seed(0))

@@ -112,6 +112,7 @@ def energy(x: Array) -> Array:
     return total
 
 
+@pytest.mark.slow
 def test_runge_kutta_conserves_energy_and_explicit_euler_adds_it(load: Load) -> None:
     """A double pendulum without friction swings for 5 s from rest, across the seams of both angles.
 
@@ -219,6 +220,7 @@ def test_state_that_is_not_finite_stays_so_and_spares_the_others(load: Load) -> 
         assert torch.isfinite(period.state_cost).tolist() == [False, True]
 
 
+@pytest.mark.slow
 def test_steps_suffice_for_the_parameters_that_are_integrated() -> None:
     """A cart whose friction is ten times the nominal one: the steps of the nominal cart diverge.
 

@@ -69,6 +69,7 @@ CHANGES = st.builds("{}{}{}{}".format, st.sampled_from(["mass", "length", "m"]),
 
 
 @given(st.lists(CHANGES | st.text(max_size=12), max_size=3))
+@pytest.mark.slow
 def test_any_text_gives_finite_parameters_or_a_solver_error(changes: list[str]) -> None:
     problem = Problem(modelgen.load("pendulum", dtype="float32", parallel=False))
     try:

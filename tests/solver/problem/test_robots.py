@@ -69,6 +69,7 @@ def geared(tmp_path_factory: pytest.TempPathFactory) -> CompiledRobot:
     return modelgen.load("geared", dtype="float32", directory=folder / "generated", parallel=False)
 
 
+@pytest.mark.slow
 def test_geared_pendulum_moves_as_the_pendulum_does(
     geared: CompiledRobot, load: Callable[[str], CompiledRobot]
 ) -> None:

@@ -80,6 +80,7 @@ def problem(generated: str) -> Problem:
     return Problem(load_robot("lander", "cpu", generated))
 
 
+@pytest.mark.slow
 def test_the_linearisation_at_the_trim_has_the_slope_of_the_thrust(generated: str) -> None:
     """A rotor's thrust of m g/2 turns with the body: the horizontal acceleration is g pitch."""
     robot = load_robot("rotors", "cpu", generated)
@@ -114,6 +115,7 @@ def test_the_cost_to_go_is_that_of_scipys_riccati_equation(problem: Problem) -> 
     assert not _not_at_rest(problem)
 
 
+@pytest.mark.slow
 def test_an_optimal_motion_is_the_regulators_and_within_both_limits(generated: str) -> None:
     program = NonlinearProgram(modelgen.load("lander", backend="casadi", directory=generated))
     A, B = np.array([[0.0, 1.0], [0.0, 0.0]]), np.array([[0.0], [1 / MASS]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mpmath
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,6 +39,7 @@ def contains(matrix: Affine, t: Array, value: mpmath.matrix) -> bool:
 
 @settings(max_examples=50, deadline=None)
 @given(seeds)
+@pytest.mark.slow
 def test_products_and_sums_contain_those_of_their_members(seed: int) -> None:
     generator = np.random.default_rng(seed)
     a, b, t = drawn(generator, 3, 0.1), drawn(generator, 3, 0.3), generator.uniform(-1, 1, SYMBOLS)

@@ -75,6 +75,7 @@ def test_a_set_in_which_a_trajectory_grows_is_not_proven() -> None:
 
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 2**32 - 1))
+@pytest.mark.slow
 def test_a_flipped_sign_in_a_corner_is_not_proven(seed: int) -> None:
     """The policy pushes the wrong way in one small set of w; its cells do not shrink, whichever the corner is."""
     searching = copy.copy(search())
@@ -110,6 +111,7 @@ def test_a_limit_cycle_around_the_target_is_not_proven(share: float) -> None:
     assert searching.prove(radius, 0.0 * loop.nominal, seconds=0.5) is None
 
 
+@pytest.mark.slow
 def test_one_wrong_parameter_at_the_edge_of_a_wide_box_is_not_proven() -> None:
     assert search().prove(0.6 * search().widest, 0.5 * search().loop.nominal, seconds=2.0) is None
 
@@ -137,6 +139,7 @@ def test_the_command_prints_what_is_proven(capsys: pytest.CaptureFixture[str]) -
     assert result["nominal"]["half_widths"][0] > 0.5  # rad
 
 
+@pytest.mark.slow
 def test_a_free_wheel_has_a_ball_of_the_other_states() -> None:
     searching = search("reaction_wheel-rfvi")
     assert len(searching.P) == 3

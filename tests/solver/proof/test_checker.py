@@ -37,6 +37,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("damage", ["tree", "basis", "back"])
+@pytest.mark.slow
 def test_a_claim_that_is_none_is_refused(file: Path, damage: str) -> None:
     proof = copy.deepcopy(proven())
     del proof["claims"][0][damage]

@@ -44,6 +44,7 @@ def after(robot: CompiledRobot, x: Array, u: Array, theta: Array, seconds: float
 
 @pytest.mark.parametrize("width", [1e-3, 0.05])
 @pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.slow
 def test_trajectories_of_wrong_robots_lie_within_the_bounds(name: str, width: float) -> None:
     """(1 + C) y and the disturbance contain y after a period, also with the symbols at the cell's own values."""
     solution, generator = load_solution(name), np.random.default_rng(0)
@@ -74,6 +75,7 @@ def test_trajectories_of_wrong_robots_lie_within_the_bounds(name: str, width: fl
     assert (missed <= bound + 1e-11).all()
 
 
+@pytest.mark.slow
 def test_bounds_at_one_state_are_narrow() -> None:
     """Otherwise every enclosure would be right."""
     loop = HeldLoop(load_solution("planar_arm2-rfvi"))
@@ -113,6 +115,7 @@ def test_a_force_that_jumps_is_refused() -> None:
         HeldLoop(rubbing(lambda rate: -0.2 * sign(rate)))
 
 
+@pytest.mark.slow
 def test_a_kink_is_refused_where_taylor_s_formula_is_used() -> None:
     """Its third derivative by time is no number at the kink."""
     solution = rubbing(lambda rate: -0.2 * Abs(rate) * rate)

@@ -49,6 +49,7 @@ def test_a_series_of_two_variables_is_that_of_finite_differences() -> None:
     assert 6 * terms[powers.exponents.index((0, 3))] == pytest.approx(third, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_narrowed_series_hold_those_at_all_points_and_are_narrow() -> None:
     """x^2 - x y over a set of many occurrences: bounds by the next coefficients are closer than those by balls."""
     powers, generator, bend = Powers.up_to(2, 3), np.random.default_rng(1), [np.full(1, 0.1), np.full(1, 0.2)]

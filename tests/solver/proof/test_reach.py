@@ -19,6 +19,7 @@ COUNT = 40
 
 
 @pytest.mark.parametrize("share", [1 / 128, 1 / 1024])
+@pytest.mark.slow
 def test_trajectories_of_wrong_robots_lie_within_one_period(share: float) -> None:
     solution, generator = load_solution("pendulum-rfvi"), np.random.default_rng(0)
     loop = HeldLoop(solution)
@@ -76,6 +77,7 @@ def test_nothing_more_is_proven_where_the_target_is_left() -> None:
 
 
 @pytest.mark.parametrize(("other", "all_arrive"), [(0.5, True), (-1.0, False)])
+@pytest.mark.slow
 def test_a_box_with_two_images_is_proven_if_both_are(other: float, all_arrive: bool) -> None:
     found, radius = proven(lambda x: cycle(1.0, x) + cycle(other, x), around=False)
     assert found[radius < 0.9].all() == all_arrive

@@ -53,6 +53,7 @@ def test_truncated_checkpoint(run_copy: Path, keep: float) -> None:
         load_run_checkpoint(run_copy)
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_goes_unseen(run_copy: Path) -> None:
     """Either the damage is reported or what was read is what was written (padding between the parts)."""
     path = run_copy / CHECKPOINT

@@ -118,6 +118,7 @@ def test_the_limit_takes_a_name(one: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert one.is_dir()
 
 
+@pytest.mark.slow
 def test_the_table_and_its_json(one: Path, capsys: Capture) -> None:
     assert main(["policies"]) == 0
     header, row = capsys.readouterr().out.splitlines()

@@ -16,11 +16,10 @@ from solver.plants.outcome import without_input
 from solver.policy import Policy
 from solver.problem.parameters import Change
 from solver.training.gain import SmoothPolicy
-from solver.training.settings import Settings
 from solver.training.solution import Solution, load_solution
 from tests.closeness import assert_close
-from tests.solver.conftest import TINY
-from tests.solver.small_trainings import start_unjudged
+
+pytestmark = pytest.mark.slow
 
 STEP = 1e-5
 
@@ -52,7 +51,6 @@ def require_equal_to_differences(
     assert (off / (size + 1e-2)).median() < 1e-6
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("run", "periods"),
     [("pendulum-rfvi", None), ("pendulum-rfvi", 0), ("planar_arm2-rfvi", None), ("planar_quadrotor-cfvi", None)],
@@ -61,21 +59,17 @@ def test_the_derivative_is_that_of_differences(run: str, periods: float | None) 
     require_equal_to_differences(run, periods)
 
 
-@pytest.mark.slow
-def test_of_a_robot_with_a_rotation(tmp_path: Path) -> None:
+def test_of_a_robot_with_a_rotation(begun: Callable[..., Path]) -> None:
     """Quaternions are scaled to length one, so the derivative along them is 0."""
-    start_unjudged(
-        "quadrotor", Settings(**TINY | {"adversaries": {}, "iterations": 1, "drift": True}), tmp_path / "run"
-    )
-    require_equal_to_differences(tmp_path / "run", 1)
-    x = states(load_solution(tmp_path / "run"))
+    run = begun("quadrotor", drift=True)
+    require_equal_to_differences(run, 1)
+    x = states(load_solution(run))
     along = torch.zeros_like(x)
     along[:, 3:7] = x[:, 3:7]
-    _, slope = SmoothPolicy(load_solution(tmp_path / "run"))(x)
+    _, slope = SmoothPolicy(load_solution(run))(x)
     assert (slope @ along[..., None]).abs().max() < 1e-9 * slope.abs().max()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "told"), [("pendulum", {"mass": 1.2}), ("lean", {})])
 def test_of_a_policy_that_is_told_parameters(
     name: str, told: Mapping[str, Change], trained_family: Callable[[str], Path]
@@ -83,7 +77,6 @@ def test_of_a_policy_that_is_told_parameters(
     require_equal_to_differences(trained_family(name), told=told)
 
 
-@pytest.mark.slow
 def test_gradients_and_transformations_of_torch() -> None:
     """Of one state and of many; `vmap` gives what a batch gives."""
     run = "planar_arm2-rfvi"
@@ -117,6 +110,7 @@ def test_states_beyond_all_and_none() -> None:
     assert vmap(policy)(torch.zeros(0, 2)).shape == (0, 1)
 
 
+@pytest.mark.slow
 def test_wrong_calls_are_explained() -> None:
     policy = solver.load_policy("pendulum-rfvi")
     with pytest.raises(SolverError, match=r"\(3,\).*\(2,\)"):

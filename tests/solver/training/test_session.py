@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -77,11 +76,11 @@ def test_a_callback_stops_a_training_that_resume_continues(short: str, tmp_path:
     assert identical(tmp_path / "stopped", tmp_path / "whole")
 
 
-@pytest.mark.parametrize("done", range(5))
+@pytest.mark.parametrize("done", [0, 2, 4])
 def test_interrupted_and_resumed_is_uninterrupted(
     train_tiny: TrainTiny, finished_run: Path, tmp_path: Path, done: int
 ) -> None:
-    """KeyboardInterrupt in every iteration, at its most awkward moments: before and after the checkpoint."""
+    """KeyboardInterrupt in the first, the last and another iteration, before and after the checkpoint."""
 
     def interrupt(row: dict[str, float]) -> None:
         if row["iteration"] == done:
@@ -113,8 +112,9 @@ def test_interrupted_between_metrics_and_checkpoint(
     assert identical(finished_run, tmp_path / "run")
 
 
-@pytest.mark.parametrize("changes", [{"authors": False}, {"modulation": "stationary"}, {"sampling": "mixture"}])
-def test_resuming_other_settings(train_tiny: TrainTiny, tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_resuming_other_settings(train_tiny: TrainTiny, tmp_path: Path) -> None:
+    changes: dict[str, Any] = {"authors": False, "modulation": "stationary", "sampling": "mixture"}
+
     def interrupt(row: dict[str, float]) -> None:
         if row["iteration"] == 2:
             raise KeyboardInterrupt
@@ -152,18 +152,6 @@ def test_killed_and_resumed_is_uninterrupted(tiny_options: list[str], short: str
     assert main(["train", "--resume", str(tmp_path / "killed")]) == 0
     start("pendulum", "fast", load_run(tmp_path / "killed").settings, tmp_path / "whole", short, lambda _: None)
     assert identical(tmp_path / "whole", tmp_path / "killed")
-
-
-def test_ctrl_c_says_how_to_go_on(tiny_options: list[str], tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    process = started(folder, [*tiny_options, *LONG, "--iterations", "2000"], rows=2)
-    os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 130
-    assert f"solver train --resume {folder}" in err
-    assert "Traceback" not in out + err
-    done = load_run_checkpoint(folder)["iteration"]
-    assert done <= len(read_metrics(folder)) <= done + 1
 
 
 def test_a_folder_with_a_run_is_not_written_over(train_tiny: TrainTiny, run_copy: Path, finished_run: Path) -> None:

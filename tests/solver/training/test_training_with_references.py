@@ -1,4 +1,4 @@
-"""A training of a robot with a reference: told without being asked for, resumed bit for bit, and set or drawn later."""
+"""A training of a robot with a reference: told without being asked for, and set or drawn later."""
 
 from __future__ import annotations
 
@@ -33,25 +33,17 @@ from solver.training.lifecycle import plan
 from solver.training.settings import Settings
 from solver.training.solution import load_run, load_solution
 from tests.solver.references import slide, standing
-from tests.solver.small_trainings import quiet, require_same_after_resume
+from tests.solver.small_trainings import quiet
 
 pytestmark = pytest.mark.slow  # its fixtures train, or fit the basins of a family
 
 
 @pytest.fixture(scope="module")
-def train(tiny: Callable[..., Settings]) -> Callable[..., None]:
-    def sliding(folder: Path, report: Callable[[dict[str, float]], None] = quiet) -> None:
-        _, run = plan("slide", str(slide(1, 25).folder.parent))
-        changes: dict[str, Any] = {"basin": True, "sampling": "mixture", "reaction_periods": 1.0}
-        start(KINDS[0], replace(run, settings=tiny(**changes)), folder, report)
-
-    return sliding
-
-
-@pytest.fixture(scope="module")
-def run(train: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("references") / "run"
-    train(folder)
+    _, described = plan("slide", str(slide(1, 25).folder.parent))
+    changes: dict[str, Any] = {"basin": True, "sampling": "mixture", "reaction_periods": 1.0}
+    start(KINDS[0], replace(described, settings=tiny(**changes)), folder, quiet)
     return folder
 
 
@@ -61,13 +53,6 @@ def test_run_json_holds_the_reference_and_no_name_does(run: Path) -> None:
     assert described["references"] == ["goal"]
     loaded = load_run(run)
     assert (loaded.label, loaded.name, loaded.told_names) == ("slide-rfvi", "slide-rfvi-fast-seed0", ("goal",))
-
-
-@pytest.mark.parametrize("done", [1, 3])
-def test_a_resumed_training_is_an_uninterrupted_one(
-    train: Callable[..., None], run: Path, tmp_path: Path, done: int
-) -> None:
-    require_same_after_resume(train, run, tmp_path / "run", done)
 
 
 def test_the_policy_is_told_its_goal(run: Path) -> None:
@@ -161,15 +146,16 @@ def test_a_start_moves_with_the_goal_that_is_set() -> None:
     np.testing.assert_allclose(problem.context.theta(rows[:, 2:]).numpy(), [[0.6, 1.9]] * 50, rtol=1e-6)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"goal": 0.4}])
 def test_a_policy_with_told_values_keeps_them_where_goals_are_drawn(
-    tiny: Callable[..., Settings], tmp_path: Path, parameters: dict[str, float]
+    tiny: Callable[..., Settings], tmp_path: Path
 ) -> None:
     _, run = plan("slide", str(slide(1, 25).folder.parent), given=["mass"])
     start(KINDS[0], replace(run, settings=tiny(iterations=2, basin=True)), tmp_path / "run", quiet)
     light, heavy = (solver.policy.load_policy(tmp_path / "run", told={"mass": mass}) for mass in (1.05, 1.95))
-    returns = [solver.evaluate(one, episodes=5, parameters=parameters).statistics for one in (light, heavy)]
-    assert returns[0]["return_mean"] != returns[1]["return_mean"]
+    goals: list[dict[str, float]] = [{}, {"goal": 0.4}]
+    for parameters in goals:
+        returns = [solver.evaluate(one, episodes=5, parameters=parameters).statistics for one in (light, heavy)]
+        assert returns[0]["return_mean"] != returns[1]["return_mean"]
 
 
 def test_a_certificate_is_about_the_goals_of_its_specification(run: Path, tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from solver.value.fitting import Adam, Samples
 from solver.value.network import Ensemble
 from tests.closeness import assert_close
 
+pytestmark = pytest.mark.slow
+
 
 class Shared(MemberFit):
     """A fit whose gradients are the mean over all processes; each sees its share of a minibatch."""
@@ -52,7 +54,6 @@ def work(rank: int, folder: str) -> None:
     dist.destroy_process_group()
 
 
-@pytest.mark.slow
 def test_two_processes_give_the_weights_of_one(tmp_path: Path) -> None:
     spawn(work, (str(tmp_path),), nprocs=2)
     first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in range(2))

@@ -41,6 +41,7 @@ def three_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("three_threads")
+@pytest.mark.slow
 def test_threads_give_what_one_gives(artifacts: Path, robot: CompiledRobot) -> None:
     x = np.random.default_rng(0).uniform(-3, 3, (LARGE, 2))
     serial = modelgen.load("pendulum", directory=artifacts, parallel=False)
@@ -80,6 +81,7 @@ def test_many_callers_at_once(robot: CompiledRobot) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.slow
 def test_a_forked_child_has_threads_of_its_own(artifacts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_NUM_THREADS", "3")
     require_equal_child("llvm", artifacts)
@@ -173,6 +175,7 @@ def _array(columns: int) -> st.SearchStrategy[np.ndarray]:
 
 @settings(deadline=None, max_examples=200)
 @given(x=_array(2), u=_array(1), costate=_array(2), theta=st.none() | st.just(np.ones(2)) | _array(2))
+@pytest.mark.slow
 def test_any_shape_is_computed_or_refused(robot: CompiledRobot, x: Any, u: Any, costate: Any, theta: Any) -> None:
     samples = len(x) if x.ndim else 0
     right = [array.shape == (samples, size) for array, size in ((x, 2), (u, 1), (costate, 2))]
@@ -185,6 +188,7 @@ def test_any_shape_is_computed_or_refused(robot: CompiledRobot, x: Any, u: Any, 
             robot.hamiltonian_gradient(x, u, costate, theta)
 
 
+@pytest.mark.slow
 def test_nan_stays_in_its_sample(artifacts: Path, exact: Callable[[str], SimpleNamespace]) -> None:
     dense = modelgen.load("dense", directory=artifacts)
     at = exact("dense")

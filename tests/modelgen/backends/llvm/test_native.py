@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 RUN = """
 import sys, numpy as np, modelgen
 from modelgen.backends.llvm import backend
@@ -42,13 +44,11 @@ def copied(artifacts: Path, tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_machine_code_is_kept_for_the_next_process(copied: Path, tmp_path: Path) -> None:
     assert _run_with(copied, tmp_path)[0] == 1
     assert _run_with(copied, tmp_path)[0] == 0
 
 
-@pytest.mark.slow
 def test_damaged_machine_code_is_made_again(copied: Path, tmp_path: Path) -> None:
     _run_with(copied, tmp_path)
     (kept,) = (tmp_path / "cache" / "modelgen").glob("*.o")
@@ -57,7 +57,6 @@ def test_damaged_machine_code_is_made_again(copied: Path, tmp_path: Path) -> Non
     assert _run_with(copied, tmp_path)[0] == 0
 
 
-@pytest.mark.slow
 def test_machine_code_beside_an_artifact_is_not_used(copied: Path, tmp_path: Path) -> None:
     """An artifact may come from somebody else, and machine code of anybody would run unseen."""
     _run_with(copied, tmp_path)
@@ -67,7 +66,6 @@ def test_machine_code_beside_an_artifact_is_not_used(copied: Path, tmp_path: Pat
     assert _run_with(copied, tmp_path)[0] == 1
 
 
-@pytest.mark.slow
 def test_where_no_folder_can_be_written_one_can_be_stated(copied: Path, tmp_path: Path) -> None:
     (tmp_path / "none").write_text("not a folder either")
     compiled, errors = _run_with(copied, tmp_path / "none")

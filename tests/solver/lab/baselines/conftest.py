@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,6 @@ def train(short: str) -> Train:
 
 
 @pytest.fixture(scope="session")
-def finished(train: Train, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(train: Train, made_once: Callable[..., Path]) -> Path:
     """A finished SAC run on randomised parameters; tests must not change it."""
-    folder = tmp_path_factory.mktemp("baselines") / "sac"
-    train(folder, randomize=True)
-    return folder
+    return made_once("sac", lambda folder: train(folder, randomize=True))

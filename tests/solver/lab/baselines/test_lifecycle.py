@@ -23,14 +23,21 @@ from tests.solver.small_trainings import quiet
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_stored_policy_has_the_logged_statistics(algorithm: str, train: Train, tmp_path: Path) -> None:
-    train(tmp_path, algorithm=algorithm, start="gaussian")
-    problem, act, label = load_rollout_policy(tmp_path)
+@pytest.fixture(scope="module", params=ALGORITHMS)
+def whole(request: pytest.FixtureRequest, train: Train, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An uninterrupted run in a folder of the algorithm's name."""
+    folder = tmp_path_factory.mktemp("whole") / request.param
+    train(folder, algorithm=folder.name, start="gaussian")
+    return folder
+
+
+def test_stored_policy_has_the_logged_statistics(whole: Path) -> None:
+    algorithm = whole.name
+    problem, act, label = load_rollout_policy(whole)
     assert label.startswith(f"pendulum-{algorithm}-gaussian")
     x = sample_starts(problem, 3, 20210725)
     result = rollouts(problem, act, x)
-    rows = read_metrics(tmp_path, KEYS)
+    rows = read_metrics(whole, KEYS)
     assert [row["steps"] for row in rows] == ([128, 256] if algorithm == "ppo" else [120, 240])
     (kept,) = (row for row in rows if row["steps"] == rows[-1]["kept"])
     assert summary(result).items() <= kept.items()  # the run folder holds exactly the policy that was logged
@@ -77,21 +84,21 @@ def test_best_policy_is_kept(
         torch.testing.assert_close(ours, theirs)
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_resumed_baseline_equals_an_uninterrupted_one(algorithm: str, train: Train, tmp_path: Path) -> None:
+def test_resumed_baseline_equals_an_uninterrupted_one(whole: Path, train: Train, tmp_path: Path) -> None:
     def stop(_: dict[str, float]) -> None:
         raise KeyboardInterrupt
 
-    train(tmp_path / "whole", algorithm=algorithm)
     with pytest.raises(KeyboardInterrupt):
-        train(tmp_path / "cut", stop, algorithm=algorithm)
+        train(tmp_path / "cut", stop, algorithm=whole.name, start="gaussian")
     assert 0 < load_checkpoint(tmp_path / "cut", keys=["steps"])["steps"] < 240
     resume(tmp_path / "cut", quiet)
-    whole, cut = (load_checkpoint(tmp_path / name, keys=["parameters"]) for name in ("whole", "cut"))
-    assert whole["parameters"]["policy"].keys() == cut["parameters"]["policy"].keys()
-    for name, weights in whole["parameters"]["policy"].items():
-        assert torch.equal(weights, cut["parameters"]["policy"][name]), name
-    rows = [read_metrics(tmp_path / name, KEYS) for name in ("whole", "cut")]
+    expected, found = (
+        load_checkpoint(each, keys=["parameters"])["parameters"]["policy"] for each in (whole, tmp_path / "cut")
+    )
+    assert expected.keys() == found.keys()
+    for name, weights in expected.items():
+        assert torch.equal(weights, found[name]), name
+    rows = [read_metrics(each, KEYS) for each in (whole, tmp_path / "cut")]
     assert [{**row, "seconds": 0.0} for row in rows[0]] == [{**row, "seconds": 0.0} for row in rows[1]]
 
 

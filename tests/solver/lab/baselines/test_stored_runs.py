@@ -71,6 +71,7 @@ def test_solver_evaluate_evaluates_a_baseline(finished: Path, capsys: Capture) -
     assert returns[0] != returns[1]
 
 
+@pytest.mark.slow
 def test_functions_of_a_value_function_refuse_a_baseline(finished: Path) -> None:
     with pytest.raises(SolverError, match=r"`solver baseline`.*`solver train`"):
         load_run(finished)

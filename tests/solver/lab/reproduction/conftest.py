@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
 
@@ -19,12 +20,14 @@ def beside_the_short_pendulum(short: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.fixture(scope="session")
-def trained(short: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(short: str, made_once: Callable[..., Path]) -> Path:
     """The four rows of table 1 with two seeds; tests must not change it."""
-    parent = tmp_path_factory.mktemp("reproduce")
-    with chdir(Path(short).parent):
-        train_here(make_plan("table1", "small", choice()), parent)
-    return parent
+
+    def make(parent: Path) -> None:
+        with chdir(Path(short).parent):
+            train_here(make_plan("table1", "small", choice()), parent)
+
+    return made_once("reproduce", make)
 
 
 @pytest.fixture

@@ -86,6 +86,7 @@ def small(**more: Any) -> Choice:
     return choice(robots=("pendulum",), seeds=(0,), **more)
 
 
+@pytest.mark.slow
 def test_gallery_plans_all_robots_with_default_settings() -> None:
     """Both algorithms on every shipped robot; the command line has no setting but algorithm, seed and threads."""
     plan = make_plan("gallery", "small", Choice(threads=2))
@@ -140,6 +141,7 @@ def test_gallery_page_has_the_statistics_of_the_rollouts(
     assert announced == ["pendulum, cfvi, 0: trained with other settings than today's"]
 
 
+@pytest.mark.slow
 def test_seeds_of_a_robot_share_a_line_and_notes_stay(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

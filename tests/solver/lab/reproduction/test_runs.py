@@ -6,7 +6,6 @@ import dataclasses
 import json
 import os
 import re
-import shutil
 import signal
 import sys
 import threading
@@ -23,10 +22,9 @@ from solver.lab.reproduction.experiments import Choice, make_plan
 from solver.lab.reproduction.runs import run_plan, shipped_runs
 from solver.problem.robots import load_robot
 from solver.runs.folder import CHECKPOINT
-from solver.training.settings import Settings, fast
-from solver.training.solution import RUN, load_run, load_run_checkpoint
+from solver.training.settings import fast
+from solver.training.solution import RUN, load_run
 from tests.solver.lab.reproduction.small_plans import NEVER, SMALL, TINY, choice, quiet
-from tests.solver.small_trainings import start
 
 pytestmark = pytest.mark.slow
 
@@ -91,17 +89,6 @@ def test_cfvi_runs_are_reused_with_other_adversary_settings(copied: Path) -> Non
     assert {training.method for training in runs.folders} == {"cFVI"}
 
 
-def test_other_settings_get_another_folder(copied: Path) -> None:
-    before = state(copied)
-    plan = make_plan("fig-value", "small", choice(seeds=(0,), overrides={"width": 9}, methods=("rFVI",)))
-    runs = run_plan(plan, copied, 2, quiet)
-    assert (runs.trained, runs.failures) == (1, ())
-    after = state(copied)
-    assert before.items() <= after.items()
-    assert len(after) == 9
-    assert {load_run(path).settings.width for path in runs.folders.values()} == {9}
-
-
 def test_shipped_policies_are_reused_for_default_settings(tmp_path: Path) -> None:
     """Not for RTDP, which has settings of its own, nor for another seed."""
     plan = make_plan("table1", "small", Choice(robots=("pendulum", "furuta", "reaction_wheel"), seeds=(0, 7)))
@@ -133,42 +120,24 @@ def test_edited_run_is_an_error(copied: Path) -> None:
         run_plan(plan, copied, 1, quiet, command=NEVER)
 
 
-def test_resumed_run_equals_an_uninterrupted_one(trained: Path, copied: Path) -> None:
-    """Stopped by an exception after the second iteration; then bit for bit what was never stopped."""
-    plan = make_plan("fig-value", "small", choice())
-    finished = run_plan(plan, trained, 1, quiet, train=False).folders
-    training, whole = next(iter(finished.items()))
-    folder = copied / whole.name
-    shutil.rmtree(folder)
-
-    def stop(row: dict[str, float]) -> None:
-        if row["iteration"] == 1:
-            raise KeyboardInterrupt
-
-    assert isinstance(training.settings, Settings)
-    with pytest.raises(KeyboardInterrupt):
-        start("pendulum", "fast", training.settings, folder, None, stop)
-    assert load_run_checkpoint(folder)["iteration"] == 2
-    runs = run_plan(plan, copied, 1, quiet)
-    assert runs.trained == 1
-    assert "--resume" in (folder / LOG).read_text()
-    weights, expected = (load_run_checkpoint(each)["ensemble"] for each in (folder, whole))
-    assert all((weights[name] == expected[name]).all() for name in expected)
-
-
-def test_failed_training_does_not_stop_the_others(tmp_path: Path, capsys: Capture) -> None:
-    """The second of two diverges; the table has the first, the message the log, and the command fails."""
+def test_failed_training_does_not_stop_the_others(copied: Path, tmp_path: Path, capsys: Capture) -> None:
+    """The first of two ends; the second, of settings that no run has, gets a folder of its own beside the others."""
+    before = state(copied)
     one = (
         sys.executable,
         "-c",
         "import sys\nif 'cfvi' in sys.argv: sys.exit('cannot')\nfrom solver.cli import main\nsys.exit(main())",
     )
-    plan = make_plan("fig-value", "small", choice(seeds=(0,)))
-    runs = run_plan(plan, tmp_path, 1, quiet, command=one)
+    plan = make_plan("fig-value", "small", choice(seeds=(0,), overrides={"width": 9}))
+    runs = run_plan(plan, copied, 1, quiet, command=one)
     assert [failure.training.method for failure in runs.failures] == ["cFVI"]
     assert runs.failures[0].code == 1
     assert "cannot" in runs.failures[0].log.read_text()
-    assert [training.method for training in runs.folders] == ["rFVI"]
+    assert [(training.method, load_run(path).settings.width) for training, path in runs.folders.items()] == [
+        ("rFVI", 9)
+    ]
+    assert before.items() <= state(copied).items()
+    assert len(state(copied)) == 9
 
     options = Options("fig-value", runs=tmp_path / "diverged", out=tmp_path / "out", jobs=2)
     bad = choice(seeds=(0,), overrides={"learning_rate": 1e30}, methods=("cFVI",))
