@@ -153,9 +153,10 @@ def _shift_of_input(problem: Problem, estimated: Sequence[int], fields: Mapping[
     """Fields of the shift of the input by estimates that the policy does not know, those of a family beyond its told
     ranges. Empty where there are none."""
     context, declared = problem.context, problem.robot.metadata.parameters
+    reach = listed(problem.input_limits.tolist())
     if context is None:
         holds = f"    const real *known = {fields['nominal']}, *u0 = trim;\n"
-        return {"held_input": "", "policy_holds": holds} if estimated else {}
+        return {"held_input": "", "policy_holds": holds, "input_limits": reach} if estimated else {}
     columns, moving = context.columns.tolist(), problem.moving_trim
     ends = ((declared[i], context.given[columns.index(i)]) for i in estimated)
     if all(told.lower <= one.lower and one.upper <= told.upper for one, told in ends):
@@ -170,6 +171,7 @@ def _shift_of_input(problem: Problem, estimated: Sequence[int], fields: Mapping[
         "held_input": f"{_held_input_of(problem.robot)}\n\n" if moving else "",
         "policy_holds": filled("observer_told.c", {**fields, **told}),
         "target": listed(context.target.tolist()),
+        "input_limits": reach,
     }
 
 

@@ -1,7 +1,8 @@
 $held_input/* What the estimated parameters change at the inputs, as far as the policy does not know them: with s added to its trim, the
  * robot that it knows has at the target the accelerations of the robot with theta and the trim, in least squares in units
- * of the state limits. Of all s with this effect it is the smallest. */
+ * of the state limits. Of all s with this effect it is the smallest in units of the input limits. */
 static void shift(const real *theta, real *s) {
+    const real reach[INPUTS] = {$input_limits};
     real at[STATES] = {$target}, usual[STATES], changed[STATES], B[STATES][INPUTS], M[INPUTS][INPUTS + 1] = {{0}}, own[INPUTS], idle[INPUTS][INPUTS] = {{0}};
 $policy_holds    rate(at, u0, known, usual);
     rate(at, u0, theta, changed);
@@ -35,8 +36,9 @@ $policy_holds    rate(at, u0, known, usual);
         for (int j = 0; j <= many; j++) {
             real *to = j < many ? v : s, *from = j < many ? idle[j] : v, along = 0, size = 0;
             for (int k = 0; k < INPUTS; k++) {
-                along += from[k] * to[k];
-                size += from[k] * from[k];
+                const real share = from[k] / (reach[k] * reach[k]);
+                along += share * to[k];
+                size += share * from[k];
             }
             for (int k = 0; k < INPUTS; k++) to[k] -= along / size * from[k];
         }

@@ -258,7 +258,7 @@ def test_inputs_with_one_effect_do_not_work_against_each_other(real: str, tmp_pa
     mass = robot.parameter("mass", 1.3, "kg", bounds=(0.8, 2.0))
     robot.point_mass(mass, (height, 0))
     shares = (0.83, 0.71, 0.29)
-    winches = [robot.input(f"winch_{k}", 60, "N") for k in range(3)]
+    winches = [robot.input(f"winch_{k}", 60 * (k + 1), "N") for k in range(3)]
     robot.apply(height, sum(share * winch for share, winch in zip(shares, winches, strict=True)) - 9.81 * mass)
     robot.task(
         state_cost=height**2 + height.rate**2,
