@@ -6,8 +6,8 @@ cut into cells, which `judgement` decides or halves. So |y| shrinks by the rate 
 the moved target of a wrong robot, and the error of the input. Its norm by the rate is the radius of the core that is
 reached in the end.
 
-Which ball can be proven in a given time is estimated first: 2^depth of the leaf that a random way down a binary tree
-ends at is on average the number of its leaves (Knuth, Mathematics of Computation 29, 1975).
+Which ball can be proven in a given time is estimated first, by random cells of each level of the tree (Knuth,
+Mathematics of Computation 29, 1975; P. Chen, SIAM J. Comput. 21, 1992).
 """
 
 from __future__ import annotations
@@ -35,12 +35,11 @@ CELLS = 512  # tested at once
 SHARES = 0.0, 0.1, 0.3, 1.0, 3.0, 10.0  # of the second form in the metrics that are tried
 TRIALS = 4  # balls to prove; one that takes too long is offered again, with SHRINKING times its radius
 SHRINKING = 0.85
-DESCENTS = 192  # random ways down the tree of cells, which tell how many it has
-AIM = 0.5  # of the time that the cells of an offered ball take, by what they tell
-REFINEMENTS = 6  # bisections of its radius
+SAMPLED = 256  # cells of each level of the tree, which tell how many it has
+AIM = 0.7  # of the time that the cells of an offered ball take, by what they tell
+REFINEMENTS = 5  # bisections of its radius
 RATE = 0.1  # proven rate, as a share of the linearised loop's
 CORNERS = 64  # of the parameters' box, that show the linearised loops and the disturbance
-WIDEST = 20.0  # logarithm of the largest factor between sides of the metric and those of the first guess
 SHARPNESS = 300.0  # of the largest growth among them, as a smooth function of the metric
 SAMPLES = 128  # states that show whether a ball is worth a proof
 NEAR = 0.01  # factor of the radius of a quarter of them: there the loop is linear
@@ -194,66 +193,59 @@ class BasinSearch:
             self.shape(share)
             if self.rate > 0 and (radius := self.sampled(spread)):
                 most.append((self.volume + len(self.P) * np.log(radius), share, radius))
-        offers: list[tuple[float, float, float]] = []
+        offers: list[tuple[float, float, float]] = []  # logarithms of volumes, which grow, shares and radii
         for volume, share, radius in sorted(most, reverse=True):
             self.shape(share)
-            if not offers or volume > max(offers)[0]:
-                offers += self._offer(share, radius, max(offers)[0] if offers else -np.inf, spread, seconds)
+            least = offers[-1][0] if offers else -np.inf
+            if volume > least and (offered := self._offered(radius, least, spread, AIM * seconds)):
+                offers.append((self.volume + len(self.P) * np.log(offered), share, offered))
         for _ in range(TRIALS if offers else 0):
-            offers.sort()
-            volume, share, radius = offers.pop()
+            volume, share, radius = offers.pop(offers.index(max(offers)))
             self.shape(share)
             if proof := self.prove(radius, spread, seconds):
                 return proof
             offers.append((volume + len(self.P) * np.log(SHRINKING), share, SHRINKING * radius))
         return None
 
-    def _offer(
-        self, share: float, most: float, volume: float, spread: Array, seconds: float
-    ) -> list[tuple[float, float, float]]:
-        """The largest ball of this metric whose proof should end in time, if its volume is above `volume`.
+    def _offered(self, most: float, volume: float, spread: Array, seconds: float) -> float:
+        """The largest radius in this metric, up to `most`, whose cells should take `seconds` of processor time.
 
-        share: of the second form. most: the largest radius. `volume` and that of the ball, in front, are logarithms.
+        0 if none has more than a volume, given by its logarithm.
         """
-        least = np.exp((volume - self.volume) / len(self.P))
-        if np.isfinite(self.estimated(most, spread, AIM * seconds)):
-            least = most
-        elif least > 0 and np.isinf(self.estimated(least, spread, AIM * seconds)):
-            return []
-        high = most
-        for _ in range(REFINEMENTS if least < most else 0):
-            middle = np.sqrt(least * high) if least > 0 else 0.5 * high
-            if np.isfinite(self.estimated(middle, spread, AIM * seconds)):
-                least = middle
+        if np.isfinite(self.estimated(most, spread, seconds)):
+            return most
+        low, high = float(np.exp((volume - self.volume) / len(self.P))), most
+        if low > 0 and np.isinf(self.estimated(low, spread, seconds)):
+            return 0.0
+        for _ in range(REFINEMENTS):
+            middle = float(np.sqrt(low * high)) if low > 0 else 0.5 * high
+            if np.isfinite(self.estimated(middle, spread, seconds)):
+                low = middle
             else:
                 high = middle
-        return [(self.volume + len(self.P) * float(np.log(least)), share, float(least))] if least > 0 else []
+        return low
 
     def estimated(self, radius: float, spread: Array, seconds: float) -> float:
         """Number of cells in the tree of a proof; infinite if one gets too narrow, or if they take more than `seconds`.
 
-        Each of DESCENTS random points goes down to its leaf, into the half that holds it.
+        A level of the tree with more than SAMPLED cells is known by as many random ones.
         """
-        generator, start, judged, leaves, depth = np.random.default_rng(0), time.process_time(), 0, 0.0, 0
+        generator, start, judged, cells_known = np.random.default_rng(0), time.process_time(), 0, 0.0
         rate, whole = self.needed(radius, spread), self.box(spread, radius, self.frame)
-        ends = whole.lower, whole.upper
-        cells = Cells(*(np.repeat(end, DESCENTS, 0) for end in ends))
-        points = generator.uniform(*ends, cells.lower.shape)
+        cells, weight = whole, 1.0
         while len(cells):
             found = judge(self.loop, self.frame, cells, radius, rate, self.input_error)
-            judged, left = judged + len(cells), ~(found.holds | found.empty)
-            leaves += 2.0**depth * float((~left).sum()) / DESCENTS
-            each = (time.process_time() - start) / judged
-            if (
-                self._narrow(cells[left], found.side[left], whole)
-                or 2 * each * (leaves + 2.0**depth * left.sum() / DESCENTS) > seconds
-            ):
+            judged, cells_known = judged + len(cells), cells_known + weight * len(cells)
+            left = ~(found.holds | found.empty)
+            least = cells_known + 2 * weight * float(left.sum())
+            late = least * (time.process_time() - start) / judged > seconds
+            if late or self._narrow(cells[left], found.side[left], whole):
                 return np.inf
-            cells, points, side, depth = cells[left], points[left], found.side[left], depth + 1
-            rows = np.arange(len(side))
-            above = points[rows, side] > 0.5 * (cells.lower + cells.upper)[rows, side]
-            cells = _halved(cells, side)[rows + len(rows) * above]
-        return 2 * leaves
+            cells = _halved(cells[left], found.side[left])
+            if len(cells) > SAMPLED:
+                weight *= len(cells) / SAMPLED
+                cells = cells[generator.choice(len(cells), SAMPLED, replace=False)]
+        return cells_known
 
     def _narrow(self, cells: Cells, side: NDArray[np.int64], whole: Cells) -> bool:
         """Whether a side (N,) of a cell is too narrow to be halved."""
@@ -338,22 +330,19 @@ def _common(loops: Array, start: Array) -> Array:
     root, d = cholesky(start, lower=True).T, len(start)
     maps, places = root @ loops @ np.linalg.inv(root), np.tril_indices(d)
 
+    def factor(entries: Array) -> Array:
+        found = np.zeros((d, d))
+        found[places] = entries
+        np.fill_diagonal(found, np.exp(np.diag(found)))
+        return found
+
     def growth(entries: Array) -> float:
-        factor = np.zeros((d, d))
-        factor[places] = entries
-        np.fill_diagonal(factor, np.exp(np.clip(np.diag(factor), -WIDEST, WIDEST)))
-        turned = factor @ maps @ np.linalg.inv(factor)
-        if not np.isfinite(turned).all():  # a step of the minimisation that is far too long
-            return np.inf
-        norms = np.linalg.norm(turned, 2, (1, 2)) ** 2
+        turn = factor(entries)
+        norms = np.linalg.norm(turn @ maps @ np.linalg.inv(turn), 2, (1, 2)) ** 2
         return float(logsumexp(SHARPNESS * norms)) / SHARPNESS
 
-    found = minimize(growth, np.zeros(len(places[0])), method="BFGS", options={"maxiter": 100}).x
-    factor = np.zeros((d, d))
-    factor[places] = found
-    np.fill_diagonal(factor, np.exp(np.clip(np.diag(factor), -WIDEST, WIDEST)))
-    form: Array = root.T @ factor.T @ factor @ root
-    return form
+    best = factor(minimize(growth, np.zeros(len(places[0])), method="BFGS", options={"maxiter": 100}).x)
+    return np.asarray(root.T @ best.T @ best @ root)
 
 
 def _halved(cells: Cells, side: NDArray[np.int64]) -> Cells:

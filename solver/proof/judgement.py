@@ -23,8 +23,7 @@ HUGE = 1e6  # growth of a cell of which nothing is known
 UNKNOWN = 1e3  # excess of a cell of which nothing is known
 WIDTH = 0.1  # weight of a side's width by the parts of the bound, in the choice of the side to halve
 PORTIONS = 0.25, 0.5, 0.75  # of a cell's margin, as the weight of its narrow cone
-WIDE = 1e-6  # of the ball's radius: a cone of a nearer cell tells nothing
-NARROW = 1e-5  # of the ball's radius: the least half width of a cone, with which its form can be inverted
+THINNEST = 1e-5  # of the ball's radius: the least distance and half width of a cone whose form can be inverted
 FACTORS = [0.003 * 2.0**k for k in range(10)]  # weights of a cell's cone in its matrix inequality
 
 
@@ -145,9 +144,9 @@ def _cone(frame: Frame, cells: Cells, radius: float) -> Cone:
     middle, half = 0.5 * (low + high), 0.5 * (high - low) * (1 + 1e-14)
     along = middle / np.maximum(np.linalg.norm(middle, axis=1, keepdims=True), TINY)
     least = (along * middle).sum(1) - (np.abs(along) * half).sum(1) - 1e-12 * radius
-    least = np.where(least > WIDE * radius, least, 0.0)
+    least = np.where(least > THINNEST * radius, least, 0.0)
     turned = np.abs(np.eye(r) - along[:, :, None] * along[:, None])
-    beside = np.maximum((turned @ half[..., None])[..., 0] + 1e-12 * radius, NARROW * radius)
+    beside = np.maximum((turned @ half[..., None])[..., 0], THINNEST * radius) + 1e-12 * radius
     across = (basis.T - (along[:, :, None] * along[:, None]) @ basis.T) / beside[..., None]
     form = bounded = (across.mT @ across) * (np.maximum(least, TINY)[:, None, None] ** 2 / r)
     if r < d:
