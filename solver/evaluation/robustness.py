@@ -289,8 +289,8 @@ def picture(results: Sequence[Robustness]) -> Figure:
     rows = -(-len(results) // columns)
     drawn = Figure(figsize=(3.2 * columns + 0.6, 4.0 * rows + 0.5), layout="constrained")
     panels = drawn.subplots(2 * rows, columns, sharex=True, sharey="row", squeeze=False)
-    for panel in panels.ravel()[len(results) :]:
-        panel.set_visible(panel.get_subplotspec().colspan.start < len(results) - columns * (rows - 1))
+    for panel in panels[-2:, len(results) - columns * (rows - 1) :].ravel():
+        panel.set_visible(False)
     for number, result in enumerate(results):
         (axis,), (row, column) = result.axes, divmod(number, columns)
         above, below = panels[2 * row, column], panels[2 * row + 1, column]
@@ -306,6 +306,7 @@ def picture(results: Sequence[Robustness]) -> Figure:
             below.plot(errors, success.value, color=colour, lw=1.6)
         above.set_title(axis.parameter)
         below.set(xlabel="error, %", ylim=(-0.04, 1.04))
+        below.tick_params(labelbottom=True)
         for panel in (above, below):
             panel.axvspan(-100 * NEAR, 100 * NEAR, color="0.5", alpha=0.1, lw=0)
             panel.grid(alpha=0.3)
