@@ -128,9 +128,10 @@ def observing(problem: Problem) -> dict[str, object]:
     counts, bounds = usual_counts(problem), problem.theta_bounds
     bounded = bool((bounds[:, 0] < bounds[:, 1]).any())
     observable = estimated_parameters(problem, make_sensing(problem, counts), [ALL] if bounded else [])
-    told = range(len(bounds)) if problem.context is None else problem.context.columns.tolist()
+    columns = [] if problem.context is None else problem.context.columns.tolist()
+    told = [i for i in columns if problem.robot.parameter_names[i] not in problem.robot.metadata.references]
     return {
-        "observable": [i for i in observable if i in told],
+        "observable": [i for i in observable if i in told or not told],
         "counts": counts.tolist(),
         "limits": problem.tangent_limits.tolist(),
         "bounds": bounds.tolist(),
