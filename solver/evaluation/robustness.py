@@ -245,7 +245,8 @@ def _portion(reference: PolicyReference, problem: Problem, act: Controller, tria
         for point in points
     ]
     robots = torch.cat([each.expand(trial.episodes, -1) for _, each in begin])
-    plant = make_plant(trial.plant, problem, robots, trial.effects, trial.seed)
+    seeds = [trial.seed] * len(points)  # every point has the noise of an evaluation there
+    plant = make_plant(trial.plant, problem, robots, trial.effects, seeds)
     rows = torch.cat([starts for starts, _ in begin])
     estimate = names_to_estimate(reference.run, trial.estimate)
     result = rollouts(problem, act, rows, plant, observed=trial.observer, estimate=estimate)
