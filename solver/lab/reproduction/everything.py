@@ -206,7 +206,8 @@ class Everything:
         for training, folder in folders.items():
             key, origin = _key(plan, training), _origin(training)
             evaluated, hours = read_metrics(folder, FIGURES), training_seconds(folder) / 3600.0
-            figures = (of_kept_policy(evaluated)[name] if evaluated else None for name in FIGURES)
+            kept: dict[str, float] = of_kept_policy(evaluated) if evaluated else {}
+            figures = kept.get("return_mean"), kept.get("success_rate")
             self.made[key] = Made(*key, *origin, hours, *figures, machine(), commit())
         self._write()
 
