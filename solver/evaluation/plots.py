@@ -134,7 +134,7 @@ def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result
     )
     j = rotation.speed + max(0, i - rotation.coordinate - 1) if rotation else problem.robot.metadata.partner(i)
     reach, across = (
-        (math.pi, f"turn of {rotation.name} [rad]")
+        (rotation.limit, f"turn of {rotation.name} [rad]")
         if rotation
         else (states[i].limit, f"{states[i].name} [{states[i].unit}]")
     )
@@ -157,14 +157,9 @@ def draw_value_and_policy(figure: FigureBase, solution: Solution, i: int, result
     maps: list[tuple[str, torch.Tensor, str, tuple[float, float] | tuple[None, None]]]
     maps = [("value V(x)", value, "sequential", (None, None))]
     for k, entry in enumerate(inputs):
-        maps.append(
-            (
-                f"policy: {entry.name} [{entry.unit}]",
-                u[:, k],
-                "signed" if entry.lower < 0 < entry.upper else "sequential",
-                (entry.lower, entry.upper),
-            )
-        )
+        signed, most = entry.lower < 0 < entry.upper, max(-entry.lower, entry.upper)  # the middle colour is zero
+        colours, ends = ("signed", (-most, most)) if signed else ("sequential", (entry.lower, entry.upper))
+        maps.append((f"policy: {entry.name} [{entry.unit}]", u[:, k], colours, ends))
     for axis, (label, field, colours, (low, high)) in zip(axes, maps, strict=True):
         mesh = axis.pcolormesh(
             horizontal,

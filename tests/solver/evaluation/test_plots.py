@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,12 @@ from solver.game.game import ClosedFormPolicy
 from solver.plants.outcome import Rollouts, controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.parameters import Relative
+from solver.problem.problem import Problem
 from solver.runs.folder import METRICS, read_metrics
-from solver.training.solution import Solution, load_solution
+from solver.training.settings import Settings
+from solver.training.solution import RunDescription, Solution, load_solution, make_ensemble
+from solver.value.frozen import FrozenValue
+from tests.solver.references import limited_body
 
 
 def assert_shows_something(path: Path, colours: int) -> None:
@@ -100,6 +106,23 @@ def test_maps_show_value_and_inputs_at_their_states(begun: Callable[..., Path]) 
 
 
 @pytest.mark.slow
+def test_maps_of_a_limited_rotation_end_at_its_limit_and_white_is_no_input() -> None:
+    """A body that turns by 0.5 rad at most, with torques from -0.1 to 0.5 N m. Untrained networks."""
+    robot = copy.copy(limited_body())
+    robot.metadata = replace(
+        robot.metadata, inputs=tuple(replace(each, middle=0.2, limit=0.3) for each in robot.metadata.inputs)
+    )
+    problem = Problem(robot)
+    run = RunDescription("limited_body", "", None, Settings(), "fast")
+    ensemble = make_ensemble(robot, run.settings)
+    solution = Solution(run, problem, ensemble, FrozenValue(ensemble), 0)
+    x = torch.zeros(2, 0, len(problem.target))
+    nobody = Rollouts(x[0, :, 0], x[0, :, 0], x[0, :, 0] > 0, x[0] > 0, x, x[:1, :, :3])
+    panels = [axes for axes in value_and_policy(solution, 0, nobody, "").axes if axes.get_title()]
+    assert panels[0].get_xlim() == pytest.approx((-0.5, 0.5), rel=0.01)
+    assert [panel.collections[0].get_clim() for panel in panels[1:]] == [pytest.approx((-0.5, 0.5))] * 3
+
+
 def test_learning_curve_has_the_band_of_the_returns(run_copy: Path) -> None:
     rows = [row for row in read_metrics(run_copy) if "return_mean" in row]
     (axes, *_) = learning_curve(rows, "").axes
