@@ -107,7 +107,7 @@ PLAIN = {
     ),
     "no damping, but a spring": (
         arm('stiffness="20" damping="0.7"', 'damping="0.2"'),
-        MOTORS,
+        MOTORS.replace("first", 'first" damping="0.4'),
         '<option><flag damper="disable" constraint="disable"/></option>',
     ),
     "an actuator whose group is disabled, and no gravity": (
@@ -285,6 +285,29 @@ def test_a_motor_has_the_narrower_of_its_limits(tmp_path: Path) -> None:
     np.testing.assert_allclose(machine.ranges, [(-5, 2), (-0.5, 0.6)])
     machine = Machine(tmp_path, arm(), motors)
     assert any("second: neither control nor force has a limit" in warning for warning in machine.warnings)
+
+
+def test_the_force_of_a_tendon_is_limited_before_the_gear(tmp_path: Path) -> None:
+    """MuJoCo divides the limit of a joint by the gear of its actuator, and not that of a tendon."""
+    tendon = (
+        '<tendon><fixed name="cable" actuatorfrcrange="-2 3"><joint joint="shoulder" coef="1"/>'
+        '<joint joint="elbow" coef="3"/></fixed></tendon>'
+    )
+    machine = Machine(tmp_path, arm(), '<motor name="pull" tendon="cable" gear="5" ctrlrange="-9 9"/>', tendon)
+    model = mujoco.MjModel.from_xml_path(str(machine.path))
+    data, forces = mujoco.MjData(model), list[float]()
+    for data.ctrl[0] in (-9, 9):
+        mujoco.mj_forward(model, data)
+        forces.append(float(data.actuator_force[0]))
+    np.testing.assert_allclose(machine.ranges, [forces])
+
+
+def test_limits_that_a_flag_disables_are_none(tmp_path: Path) -> None:
+    flags = '<option><flag clampctrl="disable" limit="disable"/></option>'
+    machine = Machine(tmp_path, arm(), MOTORS.replace('"first"', '"first" forcerange="-30 40"'), flags)
+    assert machine.ranges[0] == (-30, 40)
+    assert any("second: neither control nor force has a limit" in warning for warning in machine.warnings)
+    assert machine.text.count("continuous=True") == 2
 
 
 @pytest.mark.slow
