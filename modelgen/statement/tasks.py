@@ -35,8 +35,8 @@ def smooth_barrier(x: object, limit: object, height: object) -> Expr:
         edge = Float(positive(edge, "limit of the barrier"))
         if (share := float(tanh(10 * edge))) < 0.9:
             raise mistake(
-                f"the barrier rises over a width of 0.1, so that with a limit of {float(edge):g} it has {share:.2g} of its "
-                f"height. Measure x in a smaller unit: smooth_barrier({0.5 / float(edge):.4g} * x, 0.5, height)."
+                f"the barrier rises over a width of 0.1, so that with a limit of {float(edge):g} it has {share:.2g} of "
+                f"its height. Measure x in a smaller unit: smooth_barrier({0.5 / float(edge):.4g} * x, 0.5, height)."
             )
     if rise.is_number:
         rise = Float(positive(rise, "height of the barrier"))
