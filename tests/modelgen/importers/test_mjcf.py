@@ -302,6 +302,14 @@ def test_the_force_of_a_tendon_is_limited_before_the_gear(tmp_path: Path) -> Non
     np.testing.assert_allclose(machine.ranges, [forces])
 
 
+def test_a_limit_of_the_sum_of_two_actuators_is_named(tmp_path: Path) -> None:
+    """MuJoCo limits what both do to the joint; a model file limits each of them."""
+    both = MOTORS + '<motor name="third" joint="elbow" ctrlrange="-9 9"/>'
+    for motors, named in ((MOTORS, 0), (both, 1)):
+        machine = Machine(tmp_path, arm(elbow='actuatorfrcrange="-5 6"'), motors)
+        assert sum("several actuators" in warning for warning in machine.warnings) == named
+
+
 def test_limits_that_a_flag_disables_are_none(tmp_path: Path) -> None:
     flags = '<option><flag clampctrl="disable" limit="disable"/></option>'
     machine = Machine(tmp_path, arm(), MOTORS.replace('"first"', '"first" forcerange="-30 40"'), flags)
