@@ -248,6 +248,13 @@ def test_couplings_of_tendons_and_of_joints_that_turn_without_end(tmp_path: Path
     machine.moves_as_in_mujoco()
 
 
+def test_a_joint_that_turns_without_end_follows_by_a_ratio_with_all_its_digits(tmp_path: Path) -> None:
+    equality = '<equality><joint joint1="elbow" joint2="shoulder" polycoef="0 -0.3333333333 0 0 0"/></equality>'
+    body = arm().replace('range="-120 120"', "")
+    machine = Machine(tmp_path, body, MOTORS[: MOTORS.index("/>") + 2], equality)
+    assert "* (1 - cos(elbow + 0.3333333333 * shoulder)))" in machine.text
+
+
 @pytest.mark.slow
 def test_a_servo_with_a_limited_force_is_commanded_by_its_force(tmp_path: Path) -> None:
     """Its force is clamped, which is not affine. Within the limits each force is that of some command."""
