@@ -194,7 +194,7 @@ def _followed(robot: Robot, equations: EquationsOfMotion, rest: Array) -> tuple[
     """
     declared, reach = robot.declared_task, np.array([robot.limits[symbol] for symbol in equations.internal])
     references = {reference.name for reference in declared.numbers.references}
-    if not any(abs(value) > REST * limit for value, limit in zip(rest, reach, strict=True)):
+    if not declared.unstated:
         return ()
     found = []
     for parameter in robot.parameters:

@@ -64,12 +64,13 @@ class ActuatorReader:
             lower, upper = model.actuator_forcerange[index]
         if not self._length.along:
             return float(lower), float(upper)
-        target, gear = int(model.actuator_trnid[index, 0]), float(model.actuator_gear[index, 0])
+        target = int(model.actuator_trnid[index, 0])
         tendon = len(self._length.along) > 1 or model.actuator_trntype[index] == 3
         limited = model.tendon_actfrclimited if tendon else model.jnt_actfrclimited
         ranges = model.tendon_actfrcrange if tendon else model.jnt_actfrcrange
         if limited[target]:
-            ends = np.sort(ranges[target] / gear)
+            # MuJoCo limits the force of a joint behind the gear, and that of a tendon before it
+            ends = np.sort(ranges[target] / (1.0 if tendon else float(model.actuator_gear[index, 0])))
             lower, upper = max(lower, ends[0]), min(upper, ends[1])
         return float(lower), float(upper)
 

@@ -215,6 +215,7 @@ class _Reader:
             unlimited += [name] * reader.guessed
             forces.actuators.append(actuator)
             forces.commands.append(MjcfCommand(index, force))
+        self._note_shared_limits(forces)
         if by_force:
             warn(
                 f"{', '.join(by_force)}: servos whose force is limited (forcerange, actuatorfrcrange). Their input is "
@@ -223,6 +224,17 @@ class _Reader:
             )
         if unlimited:
             warn(f"{', '.join(unlimited)}: neither control nor force has a limit; the one here is a guess. Correct it.")
+
+    def _note_shared_limits(self, forces: MjcfForces) -> None:
+        """Note the joints with a limit of the sum of what several actuators, or one at a tendon, do to them."""
+        kinds = [self._transmission_kind(command.actuator) == "mjTRN_TENDON" for command in forces.commands]
+        elements = {joint.id: joint for joint in self._compiled.spec.joints}
+        for joint, name in self._moving.items():
+            drives = zip(forces.actuators, kinds, strict=True)
+            driven = [at_tendon for actuator, at_tendon in drives if name in dict(actuator.along)]
+            if self._model.jnt_actfrclimited[joint] and (len(driven) > 1 or any(driven)):
+                what = "limits of what several actuators, or one at a tendon, do to a joint together (actuatorfrcrange)"
+                self._compiled.leave_out(what, elements[joint])
 
     def fastest(self, forces: MjcfForces) -> float:
         """The largest rate of a joint alone under its springs and dampers, 1/s, in the reference position."""

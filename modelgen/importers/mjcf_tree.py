@@ -89,15 +89,18 @@ def compile_file(path: Path) -> Compiled:
     return Compiled(path, mujoco, spec, model)
 
 
+LIMITED = "jnt_limited", "tendon_limited"
 #: Arrays of the model without effect where all of these flags are disabled. Without passive forces, MuJoCo compensates
 #: no gravity either.
 DISABLED = {
-    ("DAMPER",): ("dof_damping", "dof_dampingpoly", "tendon_damping", "tendon_dampingpoly"),
+    ("DAMPER",): tuple(f"{of}_damping{poly}" for of in ("dof", "tendon", "actuator") for poly in ("", "poly")),
     ("SPRING",): ("jnt_stiffness", "jnt_stiffnesspoly", "tendon_stiffness", "tendon_stiffnesspoly"),
     ("DAMPER", "SPRING"): ("body_gravcomp",),
     ("FRICTIONLOSS",): ("dof_frictionloss", "tendon_frictionloss"),
     ("EQUALITY",): ("eq_active0",),
-    ("CONSTRAINT",): ("dof_frictionloss", "tendon_frictionloss", "eq_active0"),
+    ("LIMIT",): LIMITED,
+    ("CLAMPCTRL",): ("actuator_ctrllimited",),
+    ("CONSTRAINT",): ("dof_frictionloss", "tendon_frictionloss", "eq_active0", *LIMITED),
 }
 
 

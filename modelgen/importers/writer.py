@@ -276,7 +276,7 @@ class Writer:
             return
         gap -= slopes[0] * shift
         if any(mechanism.joint(name).type == "continuous" for name, _ in coupling.first + coupling.second):
-            times = "" if abs(slopes[0]) == 1 else f"{abs(slopes[0]):g} * "
+            times = "" if abs(slopes[0]) == 1 else f"{abs(slopes[0]):.12g} * "
             second = f"({second})" if " " in second else second
             apart = f"{first} {'-' if slopes[0] > 0 else '+'} {times}{second}{offset(gap)}"
             # a spring whose force repeats after a whole turn

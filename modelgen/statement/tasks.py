@@ -25,13 +25,19 @@ def smooth_barrier(x: object, limit: object, height: object) -> Expr:
     """A cost that rises by `height` where |x| passes `limit`, over a width of about 0.1 units of x.
 
     It is height (sigmoid(20 (x - limit)) + sigmoid(20 (-x - limit))) minus its value at x = 0, so that a cost that is
-    zero at the target stays zero there. It is written with tanh, which cannot overflow in single precision.
+    zero at the target stays zero there. It is written with tanh, which cannot overflow in single precision. Raises
+    ModelError for a limit so near to zero that the barrier does not rise by nine tenths of `height`.
     """
     at = expression(x, "coordinate of the barrier")
     edge = expression(limit, "limit of the barrier")
     rise = expression(height, "height of the barrier")
     if edge.is_number:
         edge = Float(positive(edge, "limit of the barrier"))
+        if (share := float(tanh(10 * edge))) < 0.9:
+            raise mistake(
+                f"the barrier rises over a width of 0.1, so that with a limit of {float(edge):g} it has {share:.2g} of "
+                f"its height. Measure x in a smaller unit: smooth_barrier({0.5 / float(edge):.4g} * x, 0.5, height)."
+            )
     if rise.is_number:
         rise = Float(positive(rise, "height of the barrier"))
     return rise / 2 * (tanh(10 * (at - edge)) - tanh(10 * (at + edge)) + 2 * tanh(10 * edge))

@@ -387,3 +387,18 @@ def test_the_artifact_has_the_trim_and_kernels_that_are_zero_there(
         np.testing.assert_allclose(np.asarray(robot.dynamics(np.zeros((1, 2)), u0)), 0.0, atol=1e-5)
         for w, limit in ((-1e9, 0.0), (1e9, 80.0)):
             np.testing.assert_allclose(robot.optimal_input(np.full((1, 1), w)), limit, atol=1e-4)
+
+
+@pytest.mark.parametrize("nominal", [0.0, 0.01])
+def test_a_current_that_is_zero_at_nominal_parameters_follows_them(nominal: float) -> None:
+    """The torque of the motor is that of the load, whatever its nominal value: k i = load."""
+    robot = Robot("loaded", "A motor against a load that may push either way")
+    angle = robot.revolute("angle", limit=2, rate_limit=5)
+    load = robot.parameter("load", nominal, "N m", bounds=(-0.3, 0.3))
+    voltage, current = robot.input("voltage", 24, "V"), robot.state("current", limit=5, unit="A")
+    robot.kinetic_energy(0.1 * angle.rate**2 / 2)
+    robot.flow(current, (voltage - 2.0 * current - 0.2 * angle.rate) / 0.01)
+    robot.apply(angle, 0.2 * current - load)
+    robot.task(state_cost=angle**2 + angle.rate**2, action_cost=Quadratic(0.1), **TASK)  # type: ignore[arg-type]
+    heavy = modelgen.compile(robot).with_nominal([0.2]).metadata.task
+    np.testing.assert_allclose((heavy.target, heavy.start_mean), [(0, 0, 1)] * 2, atol=1e-6)

@@ -107,7 +107,7 @@ PLAIN = {
     ),
     "no damping, but a spring": (
         arm('stiffness="20" damping="0.7"', 'damping="0.2"'),
-        MOTORS,
+        MOTORS.replace("first", 'first" damping="0.4'),
         '<option><flag damper="disable" constraint="disable"/></option>',
     ),
     "an actuator whose group is disabled, and no gravity": (
@@ -248,6 +248,13 @@ def test_couplings_of_tendons_and_of_joints_that_turn_without_end(tmp_path: Path
     machine.moves_as_in_mujoco()
 
 
+def test_a_joint_that_turns_without_end_follows_by_a_ratio_with_all_its_digits(tmp_path: Path) -> None:
+    equality = '<equality><joint joint1="elbow" joint2="shoulder" polycoef="0 -0.3333333333 0 0 0"/></equality>'
+    body = arm().replace('range="-120 120"', "")
+    machine = Machine(tmp_path, body, MOTORS[: MOTORS.index("/>") + 2], equality)
+    assert "* (1 - cos(elbow + 0.3333333333 * shoulder)))" in machine.text
+
+
 @pytest.mark.slow
 def test_a_servo_with_a_limited_force_is_commanded_by_its_force(tmp_path: Path) -> None:
     """Its force is clamped, which is not affine. Within the limits each force is that of some command."""
@@ -285,6 +292,37 @@ def test_a_motor_has_the_narrower_of_its_limits(tmp_path: Path) -> None:
     np.testing.assert_allclose(machine.ranges, [(-5, 2), (-0.5, 0.6)])
     machine = Machine(tmp_path, arm(), motors)
     assert any("second: neither control nor force has a limit" in warning for warning in machine.warnings)
+
+
+def test_the_force_of_a_tendon_is_limited_before_the_gear(tmp_path: Path) -> None:
+    """MuJoCo divides the limit of a joint by the gear of its actuator, and not that of a tendon."""
+    tendon = (
+        '<tendon><fixed name="cable" actuatorfrcrange="-2 3"><joint joint="shoulder" coef="1"/>'
+        '<joint joint="elbow" coef="3"/></fixed></tendon>'
+    )
+    machine = Machine(tmp_path, arm(), '<motor name="pull" tendon="cable" gear="5" ctrlrange="-9 9"/>', tendon)
+    model = mujoco.MjModel.from_xml_path(str(machine.path))
+    data, forces = mujoco.MjData(model), list[float]()
+    for data.ctrl[0] in (-9, 9):
+        mujoco.mj_forward(model, data)
+        forces.append(float(data.actuator_force[0]))
+    np.testing.assert_allclose(machine.ranges, [forces])
+
+
+def test_a_limit_of_the_sum_of_two_actuators_is_named(tmp_path: Path) -> None:
+    """MuJoCo limits what both do to the joint; a model file limits each of them."""
+    both = MOTORS + '<motor name="third" joint="elbow" ctrlrange="-9 9"/>'
+    for motors, named in ((MOTORS, 0), (both, 1)):
+        machine = Machine(tmp_path, arm(elbow='actuatorfrcrange="-5 6"'), motors)
+        assert sum("several actuators" in warning for warning in machine.warnings) == named
+
+
+def test_limits_that_a_flag_disables_are_none(tmp_path: Path) -> None:
+    flags = '<option><flag clampctrl="disable" limit="disable"/></option>'
+    machine = Machine(tmp_path, arm(), MOTORS.replace('"first"', '"first" forcerange="-30 40"'), flags)
+    assert machine.ranges[0] == (-30, 40)
+    assert any("second: neither control nor force has a limit" in warning for warning in machine.warnings)
+    assert machine.text.count("continuous=True") == 2
 
 
 @pytest.mark.slow

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from sympy import Piecewise, Symbol
 
-from modelgen import LogCos, ModelError, Quadratic, Robot, Tanh
+from modelgen import LogCos, ModelError, Quadratic, Robot, Tanh, smooth_barrier
 from modelgen.derivation.description import content_hash, metadata
 from tests.modelgen.support.declared import TASK, cart, rejects
 
@@ -42,6 +43,12 @@ class TestTask:
             robot.task(**{**TASK, "state_cost": s**two})
             hashes.append(content_hash(robot))
         assert hashes[0] == hashes[1]
+
+    def test_a_barrier_rises_by_its_height_or_is_refused(self) -> None:
+        x = Symbol("x")
+        with pytest.raises(ModelError, match=re.escape("smooth_barrier(50 * x, 0.5, height)")):
+            smooth_barrier(x, 0.01, 7)
+        assert float(smooth_barrier(50 * x, 0.5, 7).subs(x, 0.1)) == pytest.approx(7, rel=1e-3)
 
     @pytest.mark.parametrize(
         ("control", "simulation"), [(125, 500), (500, 500), (1000, 1000), (60, 480), (333, 666), (50, 500)]
