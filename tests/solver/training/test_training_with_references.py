@@ -82,16 +82,16 @@ def test_another_goal_opens_no_file(run: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_evaluation_draws_sets_and_moves_the_goal(run: Path) -> None:
-    drawn = solver.load(run).evaluate(episodes=20)
+    drawn = solver.load(run).evaluate(episodes=5)
     assert (drawn.drawn, drawn.told, set(drawn.parameters)) == (("goal",), (), {"mass"})
     assert drawn.at_rest["s"][0] <= drawn.at_rest["s"][1]
-    told = solver.load(run).evaluate({"goal": 0.8}, episodes=20)
+    told = solver.load(run).evaluate({"goal": 0.8}, episodes=5)
     assert (told.drawn, told.told, told.parameters["goal"]) == ((), ("goal",), pytest.approx(0.8))
-    heavy = solver.load(run).evaluate({"mass": 1.9}, episodes=20, blind=True)
+    heavy = solver.load(run).evaluate({"mass": 1.9}, episodes=5, blind=True)
     assert (heavy.drawn, heavy.told) == (("goal",), ())
     assert heavy.statistics["return_mean"] != drawn.statistics["return_mean"]
-    jumping = solver.load(run).evaluate(episodes=20, jump=2.0, plant="harsh", observer=True)
-    assert jumping.jump == 2.0
+    jumping = solver.load(run).evaluate(episodes=2, jump=0.5, plant="harsh", observer=True)
+    assert jumping.jump == 0.5
     assert json.loads(json.dumps(jumping.to_json()))["at_rest"]["s"]["mean"] == jumping.at_rest["s"][0]
 
 
