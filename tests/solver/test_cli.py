@@ -126,12 +126,10 @@ def test_evaluation_on_another_plant(finished_run: Path, capsys: Capture) -> Non
 
 @pytest.mark.slow
 def test_evaluation_with_an_observer(finished_run: Path, capsys: Capture) -> None:
-    """The same numbers as a loop by hand: positions of what the plant shows, the observer, the policy.
-
-    With a policy that holds the robot: a bad one's motion amplifies the processor's rounding. Without observer: 3 %.
-    """
-    problem, act, _ = load_rollout_policy("pendulum-rfvi")
-    assert main(["evaluate", "pendulum-rfvi", "--episodes", "4", "--plant", "harsh", "--observer", "--json"]) == 0
+    """The same numbers as a loop by hand: positions of what the plant shows, the observer, the policy."""
+    problem, act, _ = load_rollout_policy(finished_run)
+    words = ["evaluate", str(finished_run), "--episodes", "4", "--observer"]
+    assert main([*words, "--plant", "harsh", "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["observer"] is True
     plant = make_plant("harsh", problem, seed=EVALUATION_SEED)
@@ -142,9 +140,9 @@ def test_evaluation_with_an_observer(finished_run: Path, capsys: Capture) -> Non
         observer.sent(u)
         reward -= motion.step(u) + cost * problem.control_step
     assert content["return_mean"] == pytest.approx(float(reward.mean()), rel=5e-3)
-    assert main(["evaluate", str(finished_run), "--episodes", "1", "--observer"]) == 0
+    assert main(words) == 0
     assert "pendulum-rfvi" in (line := capsys.readouterr().out)
-    assert ", observer, nominal, 1 rollouts" in line
+    assert ", observer, nominal, 4 rollouts" in line
 
 
 def test_rollouts_that_leave_all_bounds_are_no_result(
