@@ -73,6 +73,7 @@ def test_read_on_names_a_page() -> None:
         assert (ROOT / "docs" / program.read_on).is_file()
 
 
+@pytest.mark.slow
 def test_examples_of_help_are_command_lines() -> None:
     for program in PROGRAMS.values():
         for name, entry in program.commands.items():

@@ -307,6 +307,7 @@ def four_bar(
     return robot
 
 
+@pytest.mark.slow
 def test_names_of_links_change_nothing() -> None:
     """A link `loop_second` had the bias force of the name under which the loop keeps the acceleration of `second`."""
 

@@ -159,14 +159,14 @@ def test_baseline_is_trained_resumed_and_reused(tmp_path: Path) -> None:
         "width": 8,
     }
     budget = dataclasses.replace(SMALL, baselines=True)
-    mine = Choice(budget=budget, methods=("PPO-N UDR",), overrides={"baseline": tiny}, baseline_steps=200)
+    mine = Choice(budget=budget, methods=("SAC-N UDR",), overrides={"baseline": tiny}, baseline_steps=200)
     plan = make_plan("table1", "small", mine)
     runs = run_plan(plan, tmp_path / "runs", 1, quiet)
     assert (runs.trained, runs.failures) == (1, ())
     carry_out(Options("table1", runs=tmp_path / "runs", out=tmp_path, report_only=True), mine)
     text = (tmp_path / "paper.md").read_text()
-    assert "PPO: 240 actions of 25 control periods on pendulum, **shorter than the 200,000" in text
-    assert re.search(r"\| PPO-N UDR \| -[\d.]+[^|]* \| -[\d.]+[^|]* \| -32.3 \|", text)
+    assert "SAC: 240 actions of 25 control periods on pendulum, **shorter than the 200,000" in text
+    assert re.search(r"\| SAC-N UDR \| -[\d.]+[^|]* \| -[\d.]+[^|]* \| -32.9 \|", text)
     assert run_plan(plan, tmp_path / "runs", 1, quiet, command=NEVER).trained == 0
 
 
