@@ -73,7 +73,6 @@ def test_default_folder_names_the_run(
     "words",
     [
         ["train", "cartpole", "--preset", "paper"],
-        ["train", "--preset", "paper", "cartpole"],
         ["train", "--preset=paper", "--seed", "0", "cartpole"],
     ],
 )
