@@ -137,10 +137,10 @@ def test_evaluation_with_an_observer(finished_run: Path, capsys: Capture) -> Non
     motion, observer = plant.begin(sample_starts(problem, 4, EVALUATION_SEED)), Observer(problem, plant.sensing)
     reward = torch.zeros(4)
     for _ in range(150):
-        u, cost = act(observer.estimate(motion.measured[:, :1]))
+        u = observer.compensate(act(observer.estimate(motion.measured[:, :1]))[0])
         observer.sent(u)
-        reward -= motion.step(u) + cost * problem.control_step
-    assert found.statistics["return_mean"] == pytest.approx(float(reward.mean()), rel=5e-3)
+        reward -= motion.step(u) + problem.action_cost.cost(u) * problem.control_step
+    assert found.statistics["return_mean"] == pytest.approx(float(reward.mean()), rel=1e-4)
     words = ["evaluate", str(finished_run), "--episodes", "4", "--observer"]
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["observer"] is True
