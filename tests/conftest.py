@@ -22,7 +22,7 @@ gc.disable()
 gc.set_threshold(7000)
 
 settings.register_profile("any", deadline=None)
-settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=25)
+settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=15)
 settings.load_profile("any" if "FUZZ" in os.environ else "repeatable")
 
 

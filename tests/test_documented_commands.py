@@ -42,7 +42,11 @@ def variants(line: str) -> Iterator[list[str]]:
             yield [choice if re.fullmatch(r"\w+(\|\w+)+", word) else word for word in words]
 
 
-LINES = sorted({(str(page.relative_to(ROOT)), line) for page in PAGES for line in command_lines(page)})
+#: Pages and their lines; of a line that stands in several pages, the last.
+LINES = sorted(
+    (page, line)
+    for line, page in {line: str(page.relative_to(ROOT)) for page in PAGES for line in command_lines(page)}.items()
+)
 
 
 @pytest.mark.parametrize(("page", "line"), LINES)
@@ -69,6 +73,7 @@ def test_read_on_names_a_page() -> None:
         assert (ROOT / "docs" / program.read_on).is_file()
 
 
+@pytest.mark.slow
 def test_examples_of_help_are_command_lines() -> None:
     for program in PROGRAMS.values():
         for name, entry in program.commands.items():

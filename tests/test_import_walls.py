@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 OURS = {"modelgen", "models", "solver"}
 
@@ -80,10 +82,12 @@ def rooms(package: str) -> dict[str, set[str]]:
     return {room: packages for room, packages in found.items() if packages}
 
 
+@pytest.mark.slow
 def test_rooms_of_modelgen() -> None:
     assert rooms("modelgen") == MODELGEN
 
 
+@pytest.mark.slow
 def test_solver_and_models() -> None:
     assert set().union(*rooms("solver").values()) == SOLVER
     assert set().union(*rooms("models").values()) == {"sympy"}

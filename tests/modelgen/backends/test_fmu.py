@@ -73,7 +73,7 @@ def random_point(robot: CompiledRobot) -> dict[str, float]:
     return values
 
 
-@pytest.mark.parametrize(("name", "version"), [("pendulum", 2), ("planar_quadrotor", 3), ("cartpole_quanser", 2)])
+@pytest.mark.parametrize(("name", "version"), [("planar_quadrotor", 3), ("cartpole_quanser", 2)])
 @pytest.mark.slow
 def test_the_validator_has_no_complaint(name: str, version: int, tmp_path: Path) -> None:
     assert complaints(exported(name, version, tmp_path)) == []

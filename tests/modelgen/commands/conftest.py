@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -15,10 +18,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="session")
+def crane(made_once: Callable[..., Path]) -> Path:
+    """The template of `modelgen new`, built; tests must not change it."""
+
+    def make(parent: Path) -> None:
+        parent.mkdir()
+        with chdir(parent):
+            assert main(["new", "crane"]) == 0
+            assert main(["build", "crane"]) == 0
+
+    return made_once("crane", make)
+
+
 @pytest.fixture
-def built(folder: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    """The template of `modelgen new`, built."""
-    assert main(["new", "crane"]) == 0
-    assert main(["build", "crane"]) == 0
+def built(crane: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A copy of it, in which the test runs."""
+    shutil.copytree(crane, folder, dirs_exist_ok=True)
     capsys.readouterr()
     return folder

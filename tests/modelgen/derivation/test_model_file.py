@@ -18,6 +18,7 @@ from modelgen.derivation import model_file as modelfile
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.description import metadata
 from modelgen.derivation.domain_checks import check_domain
+from tests.modelgen.support.cases import CASES
 from tests.modelgen.support.model_files import MODEL, written
 
 
@@ -196,7 +197,7 @@ class TestDamagedFiles:
             if needed and not lines[missing].startswith("robot.draw"):
                 assert message, lines[missing]
 
-    @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=CASES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())
     @pytest.mark.slow
     def test_exchanged_words_cause_no_traceback(self, folder: Path, data: st.DataObject) -> None:

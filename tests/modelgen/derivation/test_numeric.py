@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from sympy import Add, Matrix, Symbol, cos, log, pi, sin, symbols
 
 from modelgen.derivation.model_file import load
@@ -12,6 +13,7 @@ X, Y = symbols("x y", real=True)
 AT = np.random.default_rng(0).uniform(0.1, 2, (5, 2))
 
 
+@pytest.mark.slow
 def test_compiled_evaluator_takes_a_sum_of_thousands_of_terms() -> None:
     terms = symbols("t:3500", real=True)
     at = np.random.default_rng(1).uniform(-1, 1, (3, 3500))

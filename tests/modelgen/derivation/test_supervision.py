@@ -39,6 +39,7 @@ def test_a_file_that_never_ends_is_refused(folder: Path, monkeypatch: pytest.Mon
     rejects("models/slider.py:", "0.2 s", "sympy.Add(*terms)", "MODELGEN_LOAD_SECONDS=0.4")
 
 
+@pytest.mark.slow
 def test_waiting_does_not_count_as_processor_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(model_file.VARIABLE, "1")
     written(folder, "import time\n\ntime.sleep(1.5)\n" + MODEL)

@@ -47,8 +47,7 @@ def mjcf(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.mark.parametrize(
     ("engine", "name"),
-    # Pinocchio takes one joint per body, and we read actuators on joints only: not the quadrotor's rotors
-    [("mujoco", name) for name in NAMES] + [("pinocchio", name) for name in NAMES if name != "planar_quadrotor"],
+    [("mujoco", name) for name in NAMES] + [("pinocchio", name) for name in ("cartpole", "furuta", "planar_arm3")],
 )
 def test_shipped_robot_agrees(engine: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip(engine)

@@ -64,7 +64,7 @@ def test_fuzz_trees_with_bodies_in_space(seed: int, root: str, others: list[str]
     _agrees(text + "</body>" * (1 + len(others)), motors)
 
 
-@few
+@settings(max_examples=max(CASES // 10, 1), deadline=None)
 @example(seed=123, welded=True, floats=False)
 @given(seed=seeds, welded=st.booleans(), floats=st.booleans())
 def test_fuzz_four_bars(seed: int, welded: bool, floats: bool) -> None:

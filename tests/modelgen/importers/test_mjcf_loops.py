@@ -39,11 +39,6 @@ MACHINES = {
         '<equality><connect site1="tip" site2="end"/></equality>',
     ),
     "two parts welded into one": (WELDED, CRANK, '<equality><weld body1="end" body2="rocker"/></equality>'),
-    "four-bar, gravity in another direction": (
-        FOUR_BAR,
-        CRANK,
-        f'{CONNECT}<option gravity="3 0 -7"/>',
-    ),
 }
 
 

@@ -66,6 +66,7 @@ def test_rule_of_each_operation(kind: str) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 4))
+@pytest.mark.slow
 def test_forward_and_reverse_agree_through_random_systems(seed: int, size: int) -> None:
     random = np.random.default_rng(seed)
     graph = Graph()

@@ -57,6 +57,7 @@ def test_a_program_reopened_from_its_outline_is_the_one_that_was_read(name: str)
     assert stored.write(reopened) == file_of(name)
 
 
+@pytest.mark.slow
 def test_a_program_that_was_read_computes_what_was_written(exact: Callable[[str], SimpleNamespace]) -> None:
     made = program(mechanism(mechanisms.dense()))
     read, at = stored.read(stored.write(made)), exact("dense")
@@ -195,6 +196,7 @@ def test_a_damaged_file_is_refused_or_rendered(several: list[Damage]) -> None:
         rendered(made)
 
 
+@pytest.mark.slow
 def test_a_chain_as_long_as_the_file_is_no_recursion() -> None:
     def change(data: dict[str, Any]) -> None:
         for kind in ("solution", "negative"):

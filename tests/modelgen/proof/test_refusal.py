@@ -47,6 +47,7 @@ def test_a_pole_at_a_rate_is_refused(draft: Draft) -> None:
     draft.rejected("slide_rate = 1.5")
 
 
+@pytest.mark.slow
 def test_coefficients_by_coordinates_keep_their_sign_on_the_whole_domain(draft: Draft) -> None:
     draft.bodies().robot.damp(draft.s, draft.mass * draft.s**2)
     built(draft.finished())

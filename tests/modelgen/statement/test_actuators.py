@@ -101,6 +101,7 @@ def test_viscous_friction_brakes_exponentially() -> None:
     np.testing.assert_allclose(speeds[-1], 3 * np.exp(-0.5 / 2.0 * 4), rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_dry_friction_stops_at_the_distance_of_constant_braking() -> None:
     robot, s, force = slider(2.0)
     robot.apply(s, force)
@@ -111,6 +112,7 @@ def test_dry_friction_stops_at_the_distance_of_constant_braking() -> None:
     assert (np.diff(np.abs(states[1])) <= 1e-12).all()  # energy only falls
 
 
+@pytest.mark.slow
 def test_dry_friction_holds_against_a_smaller_force() -> None:
     robot, s, force = slider()
     robot.apply(s, force)
@@ -151,6 +153,7 @@ def test_end_stops_may_be_asymmetric_and_have_no_force_far_from_them() -> None:
     assert xdot(0, [1.1, 0.0])[1] == pytest.approx(-1e4 * 0.1 / 2.0, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_end_stop_without_loss_gives_back_all_energy() -> None:
     robot, s, force = slider(2.0)
     robot.apply(s, force)
@@ -173,6 +176,7 @@ def test_coupling_of_a_continuous_angle_is_refused() -> None:
         flow(robot, 0.3)
 
 
+@pytest.mark.slow
 def test_coupled_joints_move_as_one_inertia() -> None:
     robot = Robot("belt")
     first = robot.revolute("first", limit=50, rate_limit=50)

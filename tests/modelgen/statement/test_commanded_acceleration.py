@@ -97,6 +97,7 @@ def points(columns: tuple[int, ...] = (0, 1, 2, 3)) -> np.ndarray:
     return np.ascontiguousarray(x[:, columns])
 
 
+@pytest.mark.slow
 def test_it_moves_as_on_a_cart_of_a_thousand_tonnes(tmp_path: Path) -> None:
     ours = built(stepper(), tmp_path / "a").affine_dynamics(points())
     theirs = built(stepper(heavy=1e6), tmp_path / "b").affine_dynamics(points())

@@ -66,6 +66,7 @@ def built(robot: Robot, folder: Path, **options: Any) -> CompiledRobot:
     return modelgen.load(robot.name, directory=folder, **options)
 
 
+@pytest.mark.slow
 def test_a_motor_with_inductance_moves_as_its_equations_say(tmp_path: Path) -> None:
     kernels = built(motor(), tmp_path)
     assert [state.kind for state in kernels.metadata.states] == ["position", "velocity", "internal"]
@@ -101,6 +102,7 @@ def test_the_model_is_verified(make: Any, tmp_path: Path) -> None:
     assert all(check.error is not None for check in checks)
 
 
+@pytest.mark.slow
 def test_a_lag_is_held_with_the_torque_of_statics(tmp_path: Path) -> None:
     kernels = built(held(), tmp_path)
     torque = -MASS * 9.81 * LENGTH * np.sin(0.5) / 2  # behind a gear of 2

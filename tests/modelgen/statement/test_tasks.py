@@ -26,6 +26,7 @@ class TestTask:
         assert task.free == ()
 
     @pytest.mark.parametrize("free", [["s"], ("s",), ["s", "s"]])
+    @pytest.mark.slow
     def test_free_names_states_once_in_their_order(self, free: Any) -> None:
         assert metadata(self.changed(free=free)).task.free == ("s",)
         assert metadata(self.changed(free=["s_rate"])).task.free == ("s_rate",)
@@ -34,6 +35,7 @@ class TestTask:
         task = metadata(self.changed(target={"s": 0.5}, start={"s_rate": (0.1, 0.2)})).task
         assert (task.start_mean, task.start_deviation) == ((0.5, 0.1), (0, 0.2))
 
+    @pytest.mark.slow
     def test_a_whole_power_may_have_a_decimal_point(self) -> None:
         """SymPy keeps s**2.0, whose base must not be negative if it is taken for a root."""
         hashes = []

@@ -51,12 +51,6 @@ def test_plots_of_a_run_are_three_figures(run_copy: Path) -> None:
 
 
 @pytest.mark.slow
-def test_maps_of_a_robot_with_two_inputs_show_both(begun: Callable[..., Path], tmp_path: Path) -> None:
-    for path in plot_run(begun("double_pendulum"), "elbow", {}, None, tmp_path):
-        assert_shows_something(path, 15)
-
-
-@pytest.mark.slow
 def test_figures_show_the_chosen_joint_and_the_changed_parameters(
     run_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

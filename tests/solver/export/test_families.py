@@ -50,6 +50,11 @@ class Family:
     rows: torch.Tensor
 
     @property
+    def real(self) -> str:
+        """Precision of its C: each serves one robot at least."""
+        return "double" if self.solution.problem.robot.name == "quadrotor" else "float"
+
+    @property
     def states(self) -> Array:
         """(N, n)."""
         return self.rows[:, : len(self.solution.problem.target)].numpy()
@@ -95,18 +100,26 @@ def family(request: pytest.FixtureRequest, trained_family: Callable[[str], Path]
 
 
 @needs_compiler
-@pytest.mark.parametrize("real", ["double", "float"])
-def test_in_c(family: Family, real: str, tmp_path: Path) -> None:
+def test_in_c(family: Family, tmp_path: Path) -> None:
     name, m = family.solution.problem.robot.name, len(family.solution.problem.input_limits)
     assert main(["export", str(family.run), "--c", str(tmp_path)]) == 0
     sources = [str(tmp_path / f"{name}{end}.c") for end in ("", "_policy", "_policy_driver")]
-    command = [str(COMPILER), *STRICT, f"-D{name.upper()}_REAL={real}", *sources, "-lm", "-o", str(tmp_path / "driver")]
+    command = [
+        str(COMPILER),
+        *STRICT,
+        f"-D{name.upper()}_REAL={family.real}",
+        *sources,
+        "-lm",
+        "-o",
+        str(tmp_path / "driver"),
+    ]
     subprocess.run(command, check=True)
     found = called(tmp_path / "driver", np.hstack([family.states, family.context]))
     family.compare(found[:, :m], found[:, m], found[:, m + 1 :])
     assert np.abs(family.other_context() - found[:, :m]).max() > 1e-2
 
 
+@pytest.mark.parametrize("family", ["quadrotor", "lean"], indirect=True)  # a trim that moves, a rotation, a reference
 def test_in_jax(family: Family) -> None:
     """Quaternions may have any length."""
     pytest.importorskip("jax", reason="JAX is not installed")
@@ -118,15 +131,14 @@ def test_in_jax(family: Family) -> None:
         x[:, rotation.quaternion] *= 1.7
     u = np.asarray(functions.policy(x, **values))
     family.compare(u, np.asarray(functions.value(x, **values)), np.asarray(functions.gradient(x, **values)))
-    if problem.robot.name == "pendulum":
+    if problem.robot.name == "lean":
         one = {key: float(each[5]) for key, each in values.items()}
         np.testing.assert_allclose(functions.policy(x[5], **one), u[5], atol=0.02 * float(problem.input_limits.max()))
     assert np.abs(family.other_context() - u).max() > 1e-2
 
 
 @needs_compiler
-@pytest.mark.parametrize("real", ["double", "float"])
-def test_a_distilled_network_in_c_is_torchs(family: Family, real: str, tmp_path: Path) -> None:
+def test_a_distilled_network_in_c_is_torchs(family: Family, tmp_path: Path) -> None:
     """Random weights, so large that inputs reach their limits. At the target of every context it has the run's input
     and the run's gain, whatever the weights are."""
     solution = family.solution
@@ -141,7 +153,15 @@ def test_a_distilled_network_in_c_is_torchs(family: Family, real: str, tmp_path:
     for file, content in {**files, **kernels(problem)}.items():
         (tmp_path / file).write_bytes(content)
     sources = [str(tmp_path / f"{name}{end}.c") for end in ("", "_policy", "_policy_driver")]
-    command = [str(COMPILER), *STRICT, f"-D{name.upper()}_REAL={real}", *sources, "-lm", "-o", str(tmp_path / "driver")]
+    command = [
+        str(COMPILER),
+        *STRICT,
+        f"-D{name.upper()}_REAL={family.real}",
+        *sources,
+        "-lm",
+        "-o",
+        str(tmp_path / "driver"),
+    ]
     subprocess.run(command, check=True)
     at = problem.at_target(family.rows[:20])
     still = torch.cat([at, family.rows[:20, n:]], 1)

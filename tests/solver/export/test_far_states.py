@@ -42,7 +42,14 @@ entries = st.builds(math.copysign, st.sampled_from([*FAR, math.inf, math.nan]), 
 
 
 @pytest.fixture(scope="module")
-def engines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Act]:
+def drivers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The policy in C, in each precision."""
+    folders = {real: tmp_path_factory.mktemp(real) for real in ("float", "double")}
+    return {real: compiled(RUN, NAME, folder, real=real) for real, folder in folders.items()}
+
+
+@pytest.fixture(scope="module")
+def engines(drivers: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Act]:
     """Inputs (N, m) at states (N, n), by what computes them."""
     folder, policy = tmp_path_factory.mktemp("far"), solver.load_policy(RUN)
     assert main(["export", str(RUN), "--onnx", str(folder / "p.onnx"), "--js", str(folder / "p.js")]) == 0
@@ -61,9 +68,7 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Act]:
         return np.array(json.loads(script.eval(call)), float)
 
     def in_c(real: str) -> Act:
-        (folder / real).mkdir()
-        driver = compiled(RUN, NAME, folder / real, real=real)
-        return lambda x: with_watchdog(driver, x)[:, :m]
+        return lambda x: with_watchdog(drivers[real], x)[:, :m]
 
     return {
         "torch": policy,
@@ -75,7 +80,7 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Act]:
 
 
 @needs_compiler
-@settings(max_examples=25)  # of up to 30 states, in five engines
+@settings(max_examples=10)  # of up to 30 states, in five engines
 @given(st.lists(st.tuples(*[entries] * 4), min_size=1, max_size=30))
 @example([(1e30, 0.1, 0.1, 0.1), (0.1, 0.1, 1e30, 0.1), (0.1, math.inf, 0.1, 0.1), (0.1, 0.1, 0.1, -1e300)])
 def test_one_rule_for_states_far_away(engines: dict[str, Act], states: list[tuple[float, ...]]) -> None:
@@ -95,17 +100,16 @@ def test_one_rule_for_states_far_away(engines: dict[str, Act], states: list[tupl
 
 @needs_compiler
 @pytest.mark.parametrize("real", ["float", "double"])
-def test_state_exactly_at_its_limit_is_inside(real: str, tmp_path: Path) -> None:
+def test_state_exactly_at_its_limit_is_inside(real: str, drivers: dict[str, Path]) -> None:
     """The limit of the model file, and the float32 number that a kernel clips to: 2.6 and 2.5999999046325684."""
     robot = solver.load_policy(RUN).robot
-    driver = compiled(RUN, NAME, tmp_path, real=real)
     for index, state in enumerate(robot.metadata.states):
         if state.continuous:
             continue
         declared, clipped = state.limit, float(np.float32(state.limit))
         x = np.zeros((3, len(robot.metadata.states)))
         x[:, index] = declared, clipped, max(declared, clipped) * (1.0 + 2e-7)
-        assert with_watchdog(driver, np.concatenate([x, -x]))[:, -1].tolist() == [1.0, 1.0, 0.0] * 2
+        assert with_watchdog(drivers[real], np.concatenate([x, -x]))[:, -1].tolist() == [1.0, 1.0, 0.0] * 2
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable, Sequence
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -89,10 +88,8 @@ def wheel(name: str) -> Robot:
     ("name", "delay", "longest", "rates"),
     [
         ("pendulum", 0, None, False),
-        ("pendulum", 2, None, True),
         ("furuta", 2, None, True),
-        ("planar_quadrotor", 2, None, False),
-        *product(("furuta",), (2,), (3,), (False, True)),
+        ("furuta", 2, 3, False),
         ("planar_quadrotor", 1, 2, False),
         ("satellite", 2, None, False),
         ("quadrotor", 0, None, True),
@@ -167,14 +164,11 @@ def require_same(
 
 
 @needs_compiler
-@pytest.mark.parametrize(("name", "change"), [("pendulum", 1.1), ("planar_quadrotor", 1.2)])
-def test_the_c_observer_estimates_the_parameters_of_torchs(
-    name: str, change: float, load: Load, tmp_path: Path
-) -> None:
+def test_the_c_observer_estimates_the_parameters_of_torchs(load: Load, tmp_path: Path) -> None:
     """Of a robot whose first parameter is wrong, and the input that it compensates."""
-    problem = Problem(load(name))
+    problem = Problem(load("planar_quadrotor"))
     theta = problem.theta.clone()
-    theta[0] *= change
+    theta[0] *= 1.2
     plant = Harsh(problem, Harshness(encoder=1.0, delay=1), theta)
     driver = compiled(problem, tmp_path, "DELAY=1", "double", estimate=["all"])
     motion, observer = plant.begin(problem.target[None] + 0.1), make_observer(problem, plant.sensing, None, ["all"])

@@ -66,7 +66,7 @@ def in_float64(solution: Solution, folder: Path | None = None) -> tuple[Problem,
 
 @pytest.mark.parametrize(
     ("name", "reaction", "drift"),
-    [("pendulum", 1.0, False), ("pendulum", 0.0, False), ("pendulum", 1.0, True), ("planar_arm2", 1.0, True)],
+    [("pendulum", 0.0, False), ("pendulum", 1.0, True), ("planar_arm2", 1.0, True)],
 )
 def test_javascript_rollout_equals_python(name: str, reaction: float, drift: bool, begun: Callable[..., Path]) -> None:
     """A second in float64, another parameter than the nominal one, and the same again after a push."""

@@ -165,13 +165,6 @@ def evaluated(run: Path, capsys: pytest.CaptureFixture[str], *words: str, episod
     return results
 
 
-def test_solver_evaluate_takes_other_reaction_periods(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    closed, sampled = evaluated(finished_run, capsys), evaluated(finished_run, capsys, "--reaction-periods", "1")
-    assert (closed["reaction_periods"], sampled["reaction_periods"]) == (None, 1.0)
-    assert sampled["return_mean"] != closed["return_mean"]
-    assert evaluated(finished_run, capsys, "--reaction-periods", "0") == closed | {"reaction_periods": 0.0}
-
-
 @pytest.mark.slow
 def test_run_is_evaluated_with_the_reaction_periods_of_its_training(
     train_tiny: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]

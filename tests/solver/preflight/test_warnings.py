@@ -62,6 +62,7 @@ def test_starts_beyond_a_limit(load: Load) -> None:
     assert "of the starts lie beyond the limit of cart, 0.5 m" in text
 
 
+@pytest.mark.slow
 def test_rotations_beyond_their_limit() -> None:
     """Of vectors of three normal numbers of 0.3 rad, 42.7 % are longer than 0.5 rad."""
     assert not [text for text in warned(limited_body(0.1)) if "of the starts" in text]

@@ -146,6 +146,7 @@ def test_a_free_wheel_has_a_ball_of_the_other_states() -> None:
     assert searching.sampled(0.0 * searching.loop.nominal) > 0
 
 
+@pytest.mark.slow
 def test_the_linearised_loop_is_that_of_the_shipped_policy() -> None:
     """Central differences of SciPy's integrator and the policy in float32."""
     searching, solution = search("double_pendulum-rfvi"), load_solution("double_pendulum-rfvi")

@@ -109,6 +109,7 @@ def rubbing(friction: Callable[[Expr], Expr]) -> Solution:
 
 
 @pytest.mark.filterwarnings("ignore::modelgen.errors.ReliabilityWarning")
+@pytest.mark.slow
 def test_a_force_that_jumps_is_refused() -> None:
     """The slope of a sign is zero, so that the formulas would leave the friction out."""
     with pytest.raises(SolverError, match="sign"):

@@ -83,6 +83,7 @@ def test_training_says_it_in_a_message(
     assert "No space left on device" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_other_outputs_on_a_full_disk(small: Path, finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (small / "policy.js").write_text("old")
     assert main(["export", str(finished_run), "--js", str(small / "policy.js"), "--c", str(small / "c")]) in (0, 2)

@@ -143,8 +143,8 @@ def test_a_polish_begins_with_the_best_v(load: Callable[[str], CompiledRobot], t
 def test_a_polish_is_resumed_bit_for_bit(
     train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the checkpoints before, within and after it."""
-    whole, stops = tmp_path / "whole", (3, 4, 5)
+    """From the checkpoints before and within it."""
+    whole, stops = tmp_path / "whole", (3, 4)
 
     def keep(row: dict[str, float]) -> None:
         if row["iteration"] in stops:

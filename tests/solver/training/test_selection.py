@@ -80,6 +80,7 @@ def test_a_success_that_a_limit_braked_counts_for_less(
     assert successes(4, 0) == 0.0
 
 
+@pytest.mark.slow
 def test_robustness_may_cost_a_share_of_the_gain(
     load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,6 +106,7 @@ def test_robustness_may_cost_a_share_of_the_gain(
     assert kept == [1, 2, 3, 3, 5]
 
 
+@pytest.mark.slow
 def test_cfvi_is_judged_by_its_mean_return_on_the_nominal_robot(
     load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings]
 ) -> None:
@@ -149,6 +151,7 @@ def test_rfvi_is_judged_by_its_worst_rollouts_over_other_robots(
     assert (before.quarters, before.value) == (0.0, pytest.approx(float(nominal.mean() + anywhere.mean()) / 2.0))
 
 
+@pytest.mark.slow
 def test_starts_of_the_selection_are_not_those_of_the_evaluation(
     load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings]
 ) -> None:

@@ -82,16 +82,16 @@ def test_another_goal_opens_no_file(run: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_evaluation_draws_sets_and_moves_the_goal(run: Path) -> None:
-    drawn = solver.load(run).evaluate(episodes=20)
+    drawn = solver.load(run).evaluate(episodes=5)
     assert (drawn.drawn, drawn.told, set(drawn.parameters)) == (("goal",), (), {"mass"})
     assert drawn.at_rest["s"][0] <= drawn.at_rest["s"][1]
-    told = solver.load(run).evaluate({"goal": 0.8}, episodes=20)
+    told = solver.load(run).evaluate({"goal": 0.8}, episodes=5)
     assert (told.drawn, told.told, told.parameters["goal"]) == ((), ("goal",), pytest.approx(0.8))
-    heavy = solver.load(run).evaluate({"mass": 1.9}, episodes=20, blind=True)
+    heavy = solver.load(run).evaluate({"mass": 1.9}, episodes=5, blind=True)
     assert (heavy.drawn, heavy.told) == (("goal",), ())
     assert heavy.statistics["return_mean"] != drawn.statistics["return_mean"]
-    jumping = solver.load(run).evaluate(episodes=20, jump=2.0, plant="harsh", observer=True)
-    assert jumping.jump == 2.0
+    jumping = solver.load(run).evaluate(episodes=2, jump=0.5, plant="harsh", observer=True)
+    assert jumping.jump == 0.5
     assert json.loads(json.dumps(jumping.to_json()))["at_rest"]["s"]["mean"] == jumping.at_rest["s"][0]
 
 
@@ -146,12 +146,18 @@ def test_a_start_moves_with_the_goal_that_is_set() -> None:
     np.testing.assert_allclose(problem.context.theta(rows[:, 2:]).numpy(), [[0.6, 1.9]] * 50, rtol=1e-6)
 
 
-def test_a_policy_with_told_values_keeps_them_where_goals_are_drawn(
-    tiny: Callable[..., Settings], tmp_path: Path
-) -> None:
-    _, run = plan("slide", str(slide(1, 25).folder.parent), given=["mass"])
-    start(KINDS[0], replace(run, settings=tiny(iterations=2, basin=True)), tmp_path / "run", quiet)
-    light, heavy = (solver.policy.load_policy(tmp_path / "run", told={"mass": mass}) for mass in (1.05, 1.95))
+@pytest.fixture(scope="module")
+def weighed(tiny: Callable[..., Settings], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that is told its mass too, against an adversary of what is told."""
+    folder = tmp_path_factory.mktemp("weighed") / "run"
+    _, described = plan("slide", str(slide(1, 25).folder.parent), given=["mass"])
+    settings = tiny(iterations=2, basin=True, adversaries={"told": 3.0})
+    start(KINDS[0], replace(described, settings=settings), folder, quiet)
+    return folder
+
+
+def test_a_policy_with_told_values_keeps_them_where_goals_are_drawn(weighed: Path) -> None:
+    light, heavy = (solver.policy.load_policy(weighed, told={"mass": mass}) for mass in (1.05, 1.95))
     goals: list[dict[str, float]] = [{}, {"goal": 0.4}]
     for parameters in goals:
         returns = [solver.evaluate(one, episodes=5, parameters=parameters).statistics for one in (light, heavy)]
@@ -174,12 +180,9 @@ def test_a_certificate_is_about_the_goals_of_its_specification(run: Path, tmp_pa
         beyond.outcomes(x, theta, noises(3, 0, Purpose.CERTIFICATE))
 
 
-def test_a_certificate_plays_the_adversary_of_what_is_told(tiny: Callable[..., Settings], tmp_path: Path) -> None:
-    _, described = plan("slide", str(slide(1, 25).folder.parent), given=["mass"])
-    settings = tiny(iterations=2, basin=True, adversaries={"told": 3.0})
-    start(KINDS[0], replace(described, settings=settings), tmp_path / "run", quiet)
-    experiment = Experiment(policy_reference(tmp_path / "run"))
-    opposed = play_adversaries(experiment, load_solution(tmp_path / "run", contexts=True), 0)
+def test_a_certificate_plays_the_adversary_of_what_is_told(weighed: Path) -> None:
+    experiment = Experiment(policy_reference(weighed))
+    opposed = play_adversaries(experiment, load_solution(weighed, contexts=True), 0)
     assert opposed is not None
     assert opposed.adversaries == ("told",)
 

@@ -35,7 +35,6 @@ UNSEEN = Path(__file__).parents[3] / "benchmarks" / "unseen"
 PRECISIONS = ("float32", "float64")
 GIVEN = {
     "pendulum": {"mass": (0.5, 1.5), "length": (0.5, 1.5)},
-    "cartpole": {"pole_mass": (0.0635, 0.1905), "pole_half_length": (0.085, 0.25)},
     "planar_quadrotor": {"mass": (0.36, 0.6), "arm": (0.23, 0.27)},
 }
 

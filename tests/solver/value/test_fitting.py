@@ -75,6 +75,7 @@ def test_minibatch_may_be_larger_than_the_number_of_samples() -> None:
     assert one.loss > 0.0
 
 
+@pytest.mark.slow
 def test_fit_reaches_a_quadratic_target() -> None:
     ensemble = make(2, metric=False)
     x = 2.0 * torch.rand(600, 3, generator=torch.Generator().manual_seed(1)) - 1.0
@@ -87,6 +88,7 @@ def test_fit_reaches_a_quadratic_target() -> None:
     assert after < 0.05 * before
 
 
+@pytest.mark.slow
 def test_scale_of_the_weights_gives_precision_to_small_targets() -> None:
     """Two groups of samples at the same states have targets 100 times apart. L1 fits the weighted median."""
     ensemble, errors = make(), []

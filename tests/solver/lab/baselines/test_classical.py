@@ -153,7 +153,7 @@ def test_energy_shaping_refuses_other_robots(robot: str) -> None:
 def test_a_run_is_tuned_resumed_and_evaluated(
     short: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ["classical", "pendulum", "--generated", short, "--algorithm", "energy", "--tries", "3", "--episodes", "4"]
+    words = ["classical", "pendulum", "--generated", short, "--algorithm", "energy", "--tries", "2", "--episodes", "4"]
     assert main([*words, "--out", str(tmp_path / "whole")]) == 0
     saved = classical._save
 

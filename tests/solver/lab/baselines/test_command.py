@@ -25,8 +25,9 @@ def test_baseline_replaces_a_run_only_with_overwrite(
     short: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["baseline", "pendulum", "--randomize", *words(short, seed=3)]) == 0
-    folder = Path("runs/pendulum-sac-angle-randomized-seed3")
+    ppo = ["--algorithm", "ppo"]
+    assert main(["baseline", "pendulum", "--randomize", *words(short, seed=3), *ppo]) == 0
+    folder = Path("runs/pendulum-ppo-angle-randomized-seed3")
     assert f"solver evaluate {folder}" in capsys.readouterr().out
     assert load_baseline(folder).settings.randomize
     assert main(["baseline", "pendulum", *words(short), "--out", str(folder)]) == 2
@@ -36,8 +37,8 @@ def test_baseline_replaces_a_run_only_with_overwrite(
     assert main(refused) == 2
     assert "give at least 20" in capsys.readouterr().err
     assert load_baseline(folder).settings.seed == 3  # a run that cannot start replaces nothing
-    assert main(["baseline", "pendulum", *words(short), "--algorithm", "ppo", "--out", str(folder), "--overwrite"]) == 0
-    assert load_baseline(folder).settings.algorithm == "ppo"
+    assert main(["baseline", "pendulum", *words(short), *ppo, "--out", str(folder), "--overwrite"]) == 0
+    assert load_baseline(folder).settings.seed == 0
     assert (folder / "notes.txt").read_text() == "mine"
     assert main(["baseline", "--resume", str(folder)]) == 0
     assert len((folder / METRICS).read_text().splitlines()) == 2

@@ -63,7 +63,7 @@ def test_a_short_training_gives_a_row(
     learners: dict[str, Any], problem: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(learners["learned"].__globals__, "ROLLOUTS", 3)
-    settings = baseline_settings("sac", steps=400, evaluate_every=400, environments=4, layers=1, width=8, minibatch=16)
+    settings = baseline_settings("ppo", steps=400, evaluate_every=400, environments=4, layers=1, width=8, minibatch=16)
     row = learners["learned"](problem, learners["history"](settings, HOLD), SHARE, HOLD, DEPTH)
     assert -200.0 < row["return"] == row["last_return"] < -30.0  # the best known motion has -30.4
     assert list(row["masses"]) == ["x0.7", "x1", "x1.3", "x1.5"]

@@ -92,6 +92,14 @@ def test_only_rows_with_another_artifact_settings_or_code_are_made_again(
     assert made(options) == rows
     assert (options.out / "paper.md").is_file()
 
+    edit(options, 0, code="0123456789ab")
+    (options.runs / code_hash()).rename(options.runs / "0123456789ab")
+    assert stale(options)
+    make_all(Options("all", runs=options.runs, out=options.out, resume=True, unchanged=True), Choice(), plans())
+    assert "1 rows have the code of today" in capsys.readouterr().out
+    assert stale(options) == []
+    assert [folder.name for folder in options.runs.iterdir()] == [code_hash()]
+
 
 def test_a_row_is_written_before_a_later_training_fails(options: Options) -> None:
     for folder in (options.runs / code_hash()).glob("pendulum-rfvi-*"):
@@ -104,17 +112,6 @@ def test_a_row_is_written_before_a_later_training_fails(options: Options) -> Non
     assert [(row["method"], row["seed"]) for row in made(options)] == [("cfvi", 0), ("cfvi", 1)]
     assert [line.split(":")[0] for line in stale(options)][:2] == ["gallery pendulum rfvi 0", "gallery pendulum rfvi 1"]
     assert "about 0 min" in list(every.lines(options.runs))[-1]
-
-
-def test_unchanged_code_keeps_rows_and_runs(options: Options, capsys: pytest.CaptureFixture[str]) -> None:
-    make_all(options, Choice(), plans())
-    edit(options, 0, code="0123456789ab")
-    (options.runs / code_hash()).rename(options.runs / "0123456789ab")
-    assert stale(options)
-    make_all(Options("all", runs=options.runs, out=options.out, resume=True, unchanged=True), Choice(), plans())
-    assert "1 rows have the code of today" in capsys.readouterr().out
-    assert stale(options) == []
-    assert [folder.name for folder in options.runs.iterdir()] == [code_hash()]
 
 
 def test_code_is_compared_without_comments_and_doc_strings() -> None:

@@ -85,7 +85,6 @@ def test_table_1_keeps_rows_of_earlier_calls(trained: Path, tmp_path: Path, caps
     capsys.readouterr()
     made(empty, overrides={"episodes": 4})
     assert capsys.readouterr().err.count("other settings than today's") == 8
-    assert _table(made(trained)) == _table(whole)
 
 
 def _table(lines: list[str]) -> list[str]:
@@ -107,10 +106,6 @@ def test_robustness_keeps_methods_of_earlier_calls(trained: Path, tmp_path: Path
     assert path.read_text() == apart
     made(trained, seeds=(1,))
     assert path.read_text() == apart
-
-    path.unlink()
-    made(trained)
-    assert json.loads(path.read_text()) == json.loads(apart)
 
     older = json.loads(apart)  # runs of other settings have other names, and the same seeds
     for group in older["groups"]:
