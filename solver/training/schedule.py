@@ -78,12 +78,13 @@ class Schedule:
         )
 
     def adversary_share(self, position: int) -> float:
-        """Share of the full radii of the adversaries at a position, in [0, 1]; 0 without adversaries."""
+        """Share of the full radii of the adversaries at a position, in [0, 1]; 0 without adversaries. The last step of
+        the ramp has the full radii."""
         s = self.settings
         begin, full = (share * s.iterations for share in s.adversary_ramp)
         if s.algorithm == "cfvi" or position < begin:
             return 0.0
-        return 1.0 if position >= full else (position - begin) / (full - begin)
+        return min(1.0, (position + 1.0 - begin) / max(1.0, full - begin))
 
     @property
     def due(self) -> bool:

@@ -88,8 +88,8 @@ class Settings:
     with identified parameters, share of the semi-axes of their set. `told`: standard deviations of an observer's
     estimates of what the policy is told, by its filter."""
     adversary_ramp: tuple[float, float] = (0.0, 0.0)
-    """Begin and end of the ramp on which all radii grow from zero, as shares of the iterations. 0 0: full radii from
-    the first iteration."""
+    """Begin and end of the ramp on which all radii grow to their full size, as shares of the iterations. 0 0: full
+    radii from the first iteration."""
     modulation: Modulation = "stationary"
     """Radii of the state, action and observation adversary: fixed, or with the paper's Wiener process."""
     evaluate_every: Count = 5
@@ -181,9 +181,9 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     """Settings for minutes of training on two cores, from the size of a robot and its time scale.
 
     - A value step is a share of the robot's time scale, at every control rate. The first steps are long, to carry the
-      reward back fast, and those of the last phase are short.
-    - The adversaries play in the last phase, after the nominal task is solved. With adversaries from the first
-      iteration the robot does not learn to swing up.
+      reward back fast.
+    - The radii of the adversaries grow from zero in the last phase, after the nominal task is solved. With adversaries
+      from the first iteration the robot does not learn to swing up.
 
     docs/concepts/choices.md has the measurements.
     """
@@ -196,10 +196,10 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     common = {
         "iterations": 80,
         "convergence": 0.01,
-        "step_periods": (2 * hold, *6 * (hold,), max(1, hold // 2)),
+        "step_periods": (2 * hold, *7 * (hold,)),
         "minibatch": 256,
         "epochs": 8,
-        "adversary_ramp": (0.875, 0.875),
+        "adversary_ramp": (0.875, 1.0),
     }
     if simple:
         radii = {"state": 0.02, "action": round(0.12 * weakest, 9), "observation": 0.001, "parameters": 0.025}
@@ -217,8 +217,10 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
 
 
 def fast_nominal(robot: CompiledRobot) -> dict[str, Any]:
-    """Settings of `fast` without adversaries."""
-    return {**fast(robot), "adversaries": {}}
+    """Settings of `fast` without adversaries. The steps of its last phase are short."""
+    settings = fast(robot)
+    steps: tuple[int, ...] = settings["step_periods"]
+    return {**settings, "adversaries": {}, "step_periods": (*steps[:-1], max(1, steps[-1] // 2))}
 
 
 #: Settings that no preset decides. The others have no default without a robot.

@@ -217,12 +217,12 @@ def test_the_rates_of_a_polish_fall_to_the_end_in_twice_the_epochs() -> None:
 
 def test_the_adversaries_grow_between_the_shares_of_their_ramp() -> None:
     schedule = Schedule(Settings(iterations=10, adversary_ramp=(0.2, 0.6), adversaries={"action": 2.0}))
-    assert [schedule.adversary_share(k) for k in range(10)] == pytest.approx([0, 0, 0, 0.25, 0.5, 0.75, 1, 1, 1, 1])
+    assert [schedule.adversary_share(k) for k in range(10)] == pytest.approx([0, 0, 0.25, 0.5, 0.75, 1, 1, 1, 1, 1])
     radii = []
     for position in (0, 2, 4, 9):
         schedule.position = position
         radii.append([adversary.alpha for adversary in schedule.step().adversaries])
-    assert radii == [[], [], [1.0], [2.0]]
+    assert radii == [[], [0.5], [1.5], [2.0]]
     assert Schedule(Settings(adversaries={"action": 2.0})).adversary_share(0) == 1.0
     ends = Schedule(Settings(iterations=10, adversary_ramp=(0.5, 0.5), adversaries={"action": 2.0}))
     assert (ends.adversary_share(4), ends.adversary_share(5)) == (0.0, 1.0)
