@@ -99,7 +99,9 @@ CURVES = {
 @pytest.mark.parametrize("stored_at", [-1, 1])
 def test_a_phase_ends_when_the_policy_improves_no_more(curve: str, algorithm: str, stored_at: int) -> None:
     returns, done = CURVES[curve]
-    radii = {"adversaries": {"action": 1.0}, "adversary_ramp": (0.75, 0.75)} if algorithm == "rfvi" else {}
+    radii: dict[str, Any] = (
+        {"adversaries": {"action": 1.0}, "adversary_ramp": (0.75, 0.75)} if algorithm == "rfvi" else {}
+    )
     rows = followed(replace(EIGHT, **radii), [(1.0, each, 0.5) for each in returns], stored_at=stored_at)
     assert [row["done"] for row in rows] == [*done]
 
