@@ -67,10 +67,12 @@ def defaults(given: Mapping[str, Any]) -> Options:
     require_alone(given)
     if "robot" not in given:
         return Options()
+    from solver.commands.changes import read_given
     from solver.training.lifecycle import plan
 
     chosen = {name: given[name] for name in ("preset", "algorithm", "identified") if given.get(name)}
-    _, run = plan(given["robot"], given.get("generated"), start_from=given.get("start_from"), **chosen)
+    told = read_given(given.get("given", ()))
+    _, run = plan(given["robot"], given.get("generated"), start_from=given.get("start_from"), given=told, **chosen)
     return Options(settings=run.settings, preset=run.preset, algorithm=chosen.get("algorithm", Options.algorithm))
 
 

@@ -245,7 +245,8 @@ def _portion(reference: PolicyReference, problem: Problem, act: Controller, tria
         for point in points
     ]
     robots = torch.cat([each.expand(trial.episodes, -1) for _, each in begin])
-    plant = make_plant(trial.plant, problem, robots, trial.effects, trial.seed)
+    seeds = [trial.seed] * len(points)  # every point has the noise of an evaluation there
+    plant = make_plant(trial.plant, problem, robots, trial.effects, seeds)
     rows = torch.cat([starts for starts, _ in begin])
     estimate = names_to_estimate(reference.run, trial.estimate)
     result = rollouts(problem, act, rows, plant, observed=trial.observer, estimate=estimate)
@@ -289,8 +290,8 @@ def picture(results: Sequence[Robustness]) -> Figure:
     rows = -(-len(results) // columns)
     drawn = Figure(figsize=(3.2 * columns + 0.6, 4.0 * rows + 0.5), layout="constrained")
     panels = drawn.subplots(2 * rows, columns, sharex=True, sharey="row", squeeze=False)
-    for panel in panels.ravel()[len(results) :]:
-        panel.set_visible(panel.get_subplotspec().colspan.start < len(results) - columns * (rows - 1))
+    for panel in panels[-2:, len(results) - columns * (rows - 1) :].ravel():
+        panel.set_visible(False)
     for number, result in enumerate(results):
         (axis,), (row, column) = result.axes, divmod(number, columns)
         above, below = panels[2 * row, column], panels[2 * row + 1, column]
@@ -306,6 +307,7 @@ def picture(results: Sequence[Robustness]) -> Figure:
             below.plot(errors, success.value, color=colour, lw=1.6)
         above.set_title(axis.parameter)
         below.set(xlabel="error, %", ylim=(-0.04, 1.04))
+        below.tick_params(labelbottom=True)
         for panel in (above, below):
             panel.axvspan(-100 * NEAR, 100 * NEAR, color="0.5", alpha=0.1, lw=0)
             panel.grid(alpha=0.3)

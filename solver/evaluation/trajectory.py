@@ -20,7 +20,7 @@ from solver.evaluation.source import source_of
 from solver.plants import PlantName
 from solver.plants.outcome import Rollouts
 from solver.policy import NO_ROTATION
-from solver.problem.parameters import Change
+from solver.problem.parameters import Change, names_in
 from solver.problem.problem import Problem
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ def simulate(
     Raises SolverError as `solver.evaluate` does, and for a state or a time that is not possible.
     """
     source = source_of(policy, generated, reaction_periods, robot)
+    harsh, estimate = names_in(harsh), names_in(estimate)
     conditions = Circumstances(parameters, plant, harsh, observer, longest_delay, estimate, seed, blind)
 
     def begin(problem: Problem, theta: Tensor, believed: Tensor, seed: int) -> tuple[Tensor, Tensor]:  # noqa: ARG001

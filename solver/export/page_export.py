@@ -68,7 +68,7 @@ def emit(solutions: Sequence[Solution]) -> str:
         "@TITLE@": html.escape(f"{problem.robot.name}: policies to push"),
         "@STYLE@": CSS,
         "@EQUATIONS@": "\n".join(problem.robot.equations()),
-        "@ENGINE@": engine(problem),
+        "@ENGINE@": engine(*(solution.problem for solution in solutions)),
         "@PAGE@": "\n".join([data, *map(_text, SCRIPTS)]),
     }
     page = _text("page.html")
@@ -77,12 +77,13 @@ def emit(solutions: Sequence[Solution]) -> str:
     return page
 
 
-def engine(problem: Problem) -> str:
-    """Script with robot, facts, rules and makeSimulation, for the page, its workers and the tests."""
+def engine(problem: Problem, *others: Problem) -> str:
+    """Script with robot, facts, rules and makeSimulation, for the page, its workers and the tests. others: of the other
+    runs of a page."""
     robot = problem.robot
     if not robot.drawing.segments([problem.target.tolist()]).size and not robot.metadata.rotations:
         raise SolverError(f"{robot.name} has no drawing; add robot.draw(...) to its model file and build again")
-    source, names = robot.javascript(problem.moving_trim)
+    source, names = robot.javascript(any(each.moving_trim for each in (problem, *others)))
     nominal = [parameter.value for parameter in robot.metadata.parameters]
     return "\n".join(
         [
@@ -127,9 +128,10 @@ def observing(problem: Problem) -> dict[str, object]:
     counts, bounds = usual_counts(problem), problem.theta_bounds
     bounded = bool((bounds[:, 0] < bounds[:, 1]).any())
     observable = estimated_parameters(problem, make_sensing(problem, counts), [ALL] if bounded else [])
-    told = range(len(bounds)) if problem.context is None else problem.context.columns.tolist()
+    columns = [] if problem.context is None else problem.context.columns.tolist()
+    told = [i for i in columns if problem.robot.parameter_names[i] not in problem.robot.metadata.references]
     return {
-        "observable": [i for i in observable if i in told],
+        "observable": [i for i in observable if i in told or not told],
         "counts": counts.tolist(),
         "limits": problem.tangent_limits.tolist(),
         "bounds": bounds.tolist(),

@@ -17,11 +17,12 @@ from solver.lab.reproduction.experiments import PlannedRun
 from solver.lab.reproduction.runs import FIGURES, Runs
 from solver.plants.outcome import decimals
 from solver.problem.robots import load_robot
-from solver.runs.folder import read_metrics, write_text
+from solver.runs.folder import of_kept_policy, read_metrics, write_text
 from solver.runs.kinds import kind_that_trains
 from solver.streams import require_seed
 
 KEYS = ("robots", "seeds", "settings")
+BEGINS = ("preset", "given", "start_from")  # on which the other defaults of a training depend
 MOST_RUNS = 10_000
 
 
@@ -78,7 +79,7 @@ def _training(settings: TomlTable, seed: int, robot: str, name: str, generated: 
     for key, value in changes.items():
         if isinstance(value, Mapping) and key != "adversaries":
             raise given.mistake(key, "is a table; write a value")
-    usual = {"algorithm": algorithm} | ({"preset": changes["preset"]} if "preset" in changes else {})
+    usual = {"algorithm": algorithm} | {key: changes[key] for key in BEGINS if key in changes}
     try:
         require_seed(seed)
         kind, compiled = kind_that_trains(algorithm), load_robot(robot, "cpu", generated)
@@ -92,13 +93,13 @@ def _training(settings: TomlTable, seed: int, robot: str, name: str, generated: 
 
 
 def rows(runs: Runs) -> list[dict[str, Any]]:
-    """Rows of the finished runs: robot, settings, seed, folder, and the figures of the last evaluation."""
+    """Rows of the finished runs: robot, settings, seed, folder, and the figures of the kept policy."""
     table = []
     for training, folder in runs.folders.items():
-        last = read_metrics(folder, FIGURES)[-1:]
+        evaluated = read_metrics(folder, FIGURES)
         row = {"robot": training.robot, "settings": training.method, "seed": training.seed}
         row |= {"artifact": training.run.artifact_hash, "folder": folder.name}
-        table.append(row | {name: last[0][name] if last else None for name in FIGURES})
+        table.append(row | {name: of_kept_policy(evaluated)[name] if evaluated else None for name in FIGURES})
     return sorted(table, key=lambda row: (row["robot"], row["settings"], row["seed"]))
 
 

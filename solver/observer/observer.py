@@ -91,6 +91,7 @@ FOUND = 0.5  # s, in which a disturbance crosses its bounds: as short as frictio
 PARAMETERS_CHANGE = 10.0  # s, in which an estimated parameter crosses its bounds
 NEWTON = 3  # steps to a pose that leans: a force of a tenth of the weight is then balanced to rounding
 REDUNDANT = 1e-3  # of the largest singular value: smaller ones are directions in which the pose changes no acceleration
+ROUNDING = 1e-5  # of the slopes of all accelerations: smaller ones of those that no input balances are rounding
 UPRIGHT = 1e-3  # of the state limits: a smaller lean is none
 PUSH = 0.01  # of a velocity's limit: standard deviation of its unmodelled change in one second
 
@@ -319,10 +320,13 @@ def lean(problem: Problem, theta: Tensor, near: Tensor | None = None) -> Tensor:
         rest = errors @ (a[..., None] + B @ u[..., None])
         u = u - (inverse @ rest)[..., 0] * problem.input_limits
         slope = errors @ (a_by_x + torch.einsum("bnmk,bm->bnk", B_by_x, u)) @ geometry.basis(x)[..., :pose]
-        slope = left @ slope * limits[:pose]
+        slope = slope * limits[:pose]
+        least = ROUNDING * torch.linalg.matrix_norm(slope)  # what the inputs balance leaves rounding, and no slope
+        slope = left @ slope
         shares = slope @ (apart[:, :pose] / limits[:pose])[..., None] - left @ rest
         apart = torch.zeros_like(apart)
-        apart[:, :pose] = (torch.linalg.pinv(slope, rtol=REDUNDANT) @ shares)[..., 0] * limits[:pose]
+        inverse = torch.linalg.pinv(slope, atol=least, rtol=torch.full_like(least, REDUNDANT))
+        apart[:, :pose] = (inverse @ shares)[..., 0] * limits[:pose]
     return apart
 
 

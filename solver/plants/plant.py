@@ -19,7 +19,7 @@ from solver.parallel import Replayed
 from solver.problem.integrator import integrate_period, steps_for
 from solver.problem.problem import Problem
 
-Seeds = int | Sequence[int]  # of a plant's noise: one for all rollouts, or one for each independent of the others
+Seeds = int | Sequence[int]  # of a plant's noise: one for all rollouts, or one for each of equal parts of them
 
 
 class Simulation(Protocol):

@@ -25,7 +25,7 @@ from modelgen.program.functions import Program
 from modelgen.program.graph import Graph, Node
 from solver.errors import SolverError
 from solver.game.policies import SHORTEST
-from solver.proof.affine import TINY, Affine, Mask
+from solver.proof.affine import TINY, Affine, Mask, Numbers
 from solver.training.solution import Solution
 
 RANK = 1e-7  # smaller directions of unit rows count as none
@@ -76,7 +76,7 @@ class HeldLoop:
         self.unseen = np.setdiff1d(np.arange(len(self.target)), self.seen)
         self.bent, self.closed = self._structure()
         middle = self.arguments(np.zeros((1, len(self.bent))), 0.0, self.nominal[None], 0.0)
-        at_target = self.dynamics(*middle, np.zeros((1, len(self.bent), 0)), len(self.nominal))
+        at_target = self.dynamics(*middle, np.zeros((1, len(self.bent), 0)), np.zeros(0, np.int64))
         self.argument = -2.0 * at_target[1].middle[0].T @ self.cost  # w0 = argument e
 
     def require_without(self, *kinds: str, found: str) -> None:
@@ -156,28 +156,33 @@ class HeldLoop:
         return values, widths
 
     def dynamics(
-        self, values: Array, widths: Array, turn: Array, symbols: int, beyond: Array | None = None
+        self, values: Array, widths: Array, turn: Array, varied: Numbers, beyond: Array | None = None
     ) -> tuple[Affine, Affine, Array]:
         """da0/dx (N, n, n) and B (N, n, m) over boxes of bent states and theta, and their slopes (N, n (n + m), b).
 
-        turn: (N, b, r) of the bent states by the first symbols; those of theta are next. beyond: by how much (N, b)
-        they differ from that at most.
+        turn: (N, b, r) of the bent states by the first symbols. varied: the parameters of the next ones; the last m are
+        left to the input. beyond: by how much (N, b) the states differ from that at most.
         """
-        n, m, b, count = len(self.target), len(self.trim), len(self.bent), len(values)
+        n, m, b = len(self.target), len(self.trim), len(self.bent)
         middle, slopes, rest = evaluated(self.kernels[0], values, widths)
-        linear = np.concatenate([slopes[:, :, :b] @ turn, slopes[:, :, b:] * widths[:, None, b:]], 2)
-        linear = np.moveaxis(linear, 1, 2)  # (N, r + p, k)
-        steep = np.abs(slopes)
+        linear, steep = self.linear(slopes, turn, widths[:, b:], varied), np.abs(slopes)
         if beyond is not None:
             rest = rest + (steep[:, :, :b] @ beyond[..., None])[..., 0] * (1 + 1e-13)
         rest = rest + 1e-14 * (np.abs(middle) + (steep @ widths[..., None])[..., 0])
-        more = np.zeros((count, symbols, middle.shape[1]))
-        more[:, : linear.shape[1]] = linear
         return (
-            _matrices(middle[:, : n * n], more[:, :, : n * n], rest[:, : n * n], n, n),
-            _matrices(middle[:, n * n :], more[:, :, n * n :], rest[:, n * n :], n, m),
+            _matrices(middle[:, : n * n], linear[:, :, : n * n], rest[:, : n * n], n, n),
+            _matrices(middle[:, n * n :], linear[:, :, n * n :], rest[:, n * n :], n, m),
             steep[:, :, :b],
         )
+
+    def linear(self, slopes: Array, turn: Array, spread: Array, varied: Numbers) -> Array:
+        """Slopes (N, s, k) by the symbols of a cell, from those (N, k, b + p) by bent states and theta +- spread."""
+        b, by_states = len(self.bent), turn.shape[2]
+        found = np.zeros((len(slopes), by_states + len(varied) + len(self.trim), slopes.shape[1]))
+        found[:, :by_states] = np.moveaxis(slopes[:, :, :b] @ turn, 1, 2)
+        by_theta = slopes[:, :, b + varied] * spread[:, None, varied]
+        found[:, by_states : by_states + len(varied)] = np.moveaxis(by_theta, 1, 2)
+        return found
 
     # -- the policy --------------------------------------------------------------------------------------------------
 

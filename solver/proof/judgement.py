@@ -105,20 +105,19 @@ def judge(loop: HeldLoop, frame: Frame, cells: Cells, radius: float, rate: float
             if cone.form is not cone.bounded:
                 for factor in FACTORS[2::2]:
                     excess[at] = np.minimum(excess[at], _largest(bound + factor * cone.ball[at]))
-    side = _side(loop, frame, cells, parts, middle, cone, small)
+    side = _side(frame, cells, parts, middle, cone, small)
     return Judgement(small & (excess <= 0), cone.empty, period.disturbance, np.where(small, excess, UNKNOWN), side)
 
 
-def _side(
-    loop: HeldLoop, frame: Frame, cells: Cells, parts: Array, middle: Array, cone: Cone, known: Mask
-) -> NDArray[np.int64]:
+def _side(frame: Frame, cells: Cells, parts: Array, middle: Array, cone: Cone, known: Mask) -> NDArray[np.int64]:
     """The side (N,) of each cell that widens its bound most: parts (N, s) of the symbols, and those of its cone."""
-    r, p = frame.basis.shape[1], len(loop.nominal)
+    r, m = frame.argument.T.shape
     half = 0.5 * (cells.upper - cells.lower)
-    score = parts[:, : r + p].copy()
+    score = np.zeros_like(half)
+    score[:, [*range(r), *(r + cells.varied(r))]] = parts[:, : parts.shape[1] - m]
     share = np.abs(frame.argument)[None] * half[:, None, :r]  # (N, m, r) of the chords' symbols
     share /= np.maximum(share.sum(2, keepdims=True), TINY)
-    score[:, :r] += (share * parts[:, r + p :, None]).sum(1)
+    score[:, :r] += (share * parts[:, parts.shape[1] - m :, None]).sum(1)
     narrow = cone.least > 0
     beside = (middle @ cone.along[..., None])[..., 0]
     beside -= (beside * cone.along).sum(1, keepdims=True) * cone.along

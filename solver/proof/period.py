@@ -38,6 +38,10 @@ class Cells:
     def __getitem__(self, index: slice | Mask | Numbers) -> Cells:
         return Cells(self.lower[index], self.upper[index])
 
+    def varied(self, r: int) -> Numbers:
+        """Indices of the parameters that are not the same number in every cell."""
+        return np.flatnonzero((self.upper > self.lower)[:, r:].any(0))
+
 
 class Moving(NamedTuple):
     """Bent states e +- r of N cells, which move by drift t/T + up to beside t/T in a period, and theta +- spread."""
@@ -49,7 +53,7 @@ class Moving(NamedTuple):
     spread: Array
     drift: Array  # (N, b)
     beside: Array
-    symbols: int
+    varied: Numbers  # the parameters that have a symbol each
 
 
 @dataclass(frozen=True)
@@ -96,24 +100,25 @@ class Period:
 @np.errstate(all="ignore")  # nothing is known of a wide cell, and what is not finite is not shown
 def one_period(loop: HeldLoop, cells: Cells, frame: Frame, radius: float, input_error: Array) -> Period:
     """One control period from N cells of |y| <= radius. input_error: bound (m,) of the error of the input."""
-    r, m, p = frame.basis.shape[1], len(loop.trim), len(loop.nominal)
+    r = frame.basis.shape[1]
     middle, half = 0.5 * (cells.lower + cells.upper), 0.5 * (cells.upper - cells.lower) * (1 + 1e-14)
     half = half + 1e-15 * np.abs(middle)
-    theta, spread = middle[:, r:], half[:, r:]
+    theta, varied = middle[:, r:], cells.varied(r)
+    spread = np.zeros_like(theta)  # that of a number without an interval is exact
+    spread[:, varied] = half[:, r + varied]
     turn = frame.bent * half[:, None, :r]
     slack = radius * np.broadcast_to(frame.missed[: len(loop.bent)], (len(cells), len(loop.bent)))
     e, reached = middle[:, :r] @ frame.bent.T, np.abs(turn).sum(2) * (1 + 1e-13) + slack
-    symbols = r + p + m
-    _, B, _ = loop.dynamics(*loop.arguments(e, reached, loop.nominal, 0.0), turn, symbols, slack)
+    _, B, _ = loop.dynamics(*loop.arguments(e, reached, loop.nominal, 0.0), turn, varied, slack)
     K, inside = loop.gain(middle[:, :r], half[:, :r], B, frame, radius)
-    forth, to = _inverse(loop, frame.back, symbols), Affine.exact(frame.back, symbols)
+    forth, to = _inverse(loop, frame.back, B.symbols), Affine.exact(frame.back, B.symbols)
     gain, where = K @ to, (frame.basis, middle[:, :r], half[:, :r], radius)
     ways = np.zeros((2, len(cells), len(loop.target)))  # the motion is ways[0] t/T, up to ways[1] t/T
     pushed = _pushed(loop, theta, spread)
     heading = Heading.of(*where)
     for k in range(INFLATIONS):
         drift, beside = ways[:, :, loop.bent]
-        moving = Moving(e, reached, turn, theta, spread, drift, beside + slack, symbols)
+        moving = Moving(e, reached, turn, theta, spread, drift, beside + slack, varied)
         A, B, mean_A, mean_B = _along(loop, moving)
         still = np.minimum(pushed + B.largest @ input_error, 1e30)
         push = np.minimum((forth.largest @ still[..., None])[..., 0], 1e30) * loop.step
@@ -176,18 +181,18 @@ def _inverse(loop: HeldLoop, back: Array, symbols: int) -> Affine:
 
 def _along(loop: HeldLoop, moving: Moving) -> tuple[Affine, Affine, Affine, Affine]:
     """A (N, n, n) and B (N, n, m) at any time of a period, then their means over it."""
-    e, r, turn, theta, spread, drift, beside, symbols = moving
+    e, r, turn, theta, spread, drift, beside, varied = moving
     h, total, n = 0.5 / PIECES, None, len(loop.target)
     middle, moved = e + 0.5 * drift, 0.5 * np.abs(drift) + beside
     tilted: Array = np.zeros((len(e), n * (n + len(loop.trim))))
     for j in range(PIECES):
         s = (2 * j + 1) * h
         box = loop.arguments(s * middle, h * np.abs(middle) + (s + h) * (r + moved), theta, spread)
-        A, _, steep = loop.dynamics(*box, s * turn, symbols, 0.5 * s * beside)
+        A, _, steep = loop.dynamics(*box, s * turn, varied, 0.5 * s * beside)
         tilted += s / PIECES * (steep @ (moved - 0.5 * beside)[..., None])[..., 0]
         total = A if total is None else total + A
     assert total is not None
-    _, B, steep = loop.dynamics(*loop.arguments(middle, r + moved, theta, spread), turn, symbols, 0.5 * beside)
+    _, B, steep = loop.dynamics(*loop.arguments(middle, r + moved, theta, spread), turn, varied, 0.5 * beside)
     A, of_A = total.times(1.0 / PIECES), tilted[:, : n * n].reshape(-1, n, n)
     of_B = (steep[:, n * n :] @ (moved - 0.5 * beside)[..., None])[..., 0].reshape(-1, n, len(loop.trim))
     return A.widened(of_A * (1 + 1e-12)), B.widened(of_B * (1 + 1e-12)), A, B
@@ -207,18 +212,15 @@ def _straight(
     along: A and its mean. a0 - a0(target) = A e also holds for A = J + rho g'/(g'e) of any matrix J and direction
     g, with rho = a0 - a0(target) - J e. A narrow cell knows g'e. J is the middle of `along`.
     """
-    e, r, turn, theta, spread, drift, beside, symbols = moving
-    row, middle_q, radius_q = Affine.exact(known[0][:, None], symbols), known[1], known[2]
+    e, r, turn, theta, spread, drift, beside, varied = moving
+    row, middle_q, radius_q = Affine.exact(known[0][:, None], to.symbols), known[1], known[2]
     b = len(loop.bent)
     middle, moved = e + 0.5 * drift, 0.5 * np.abs(drift) + beside
     J = along[0].middle[:, :, loop.bent]
     value, slopes, rest = evaluated(loop.kernels[1], *loop.arguments(middle, r + moved, theta, spread))
     at_target = _at_target(loop, theta, spread)
     tilt = slopes[:, :, :b] - J
-    linear = np.zeros((len(e), symbols, len(loop.target)))
-    linear[:, : turn.shape[2]] = np.moveaxis(tilt @ turn, 1, 2)
-    by_theta = (slopes[:, :, b:] - at_target[1]) * spread[:, None]
-    linear[:, turn.shape[2] : turn.shape[2] + by_theta.shape[2]] = np.moveaxis(by_theta, 1, 2)
+    linear = loop.linear(np.concatenate([tilt, slopes[:, :, b:] - at_target[1]], 2), turn, spread, varied)
     size = np.abs(J) @ np.abs(middle)[..., None] + np.abs(value)[..., None]
     value = value - at_target[0] - (J @ middle[..., None])[..., 0]
     rest = rest + at_target[2] + 1e-14 * (size[..., 0] + np.abs(linear).sum(1) + (np.abs(tilt) @ r[..., None])[..., 0])

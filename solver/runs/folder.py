@@ -10,6 +10,7 @@ import dataclasses
 import fcntl
 import io
 import json
+import math
 import os
 import shutil
 import zipfile
@@ -341,6 +342,13 @@ class Pace:
         return f"{share}, iteration {self.row} of {self.rows}"
 
 
+def of_kept_policy(evaluated: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Row in which the kept policy of a run was evaluated, among its rows with an evaluation: the first with its
+    number, or the last row where none has one."""
+    last = evaluated[-1]
+    return next((row for row in evaluated if row.get("kept", math.nan) == last.get("kept")), last)
+
+
 def pace(rows: Sequence[dict[str, float]]) -> Pace | None:
     """Pace of a training by its rows of metrics. None without an evaluation.
 
@@ -350,7 +358,7 @@ def pace(rows: Sequence[dict[str, float]]) -> Pace | None:
     evaluated = [row for row in rows if row.keys() >= {"return_mean", "success_rate", "kept"}]
     if not evaluated:
         return None
-    final = next(row for row in evaluated if row["kept"] == evaluated[-1]["kept"])
+    final = of_kept_policy(evaluated)
     least = final["return_mean"] - (1.0 - SHARE) * abs(final["return_mean"])
     elapsed = list(accumulate(sum(row.get(name, 0.0) for name in SECONDS) for row in rows))
     enough = (row["success_rate"] >= final["success_rate"] and row["return_mean"] >= least for row in evaluated)

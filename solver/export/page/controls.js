@@ -149,14 +149,15 @@ const story = [{ name: "Push it", words: "It stands at its target and was pushed
   pushes = [{ at: Math.round(0.5 * facts.task.control_rate), speeds, done: false }];
 } }];
 if (facts.parameters.length) {
-  const { name, value, unit, meaning } = facts.parameters[heavy], heavier = Math.min(1.5 * value, ...context.filter(({ place }) => place === heavy).map(({ upper }) => upper));
-  const begin = () => { start = [...usualStart]; pushes = []; conditions.theta[heavy] = heavier; };
-  story.push({ name: kilograms < 0 ? "Make it different" : "Make it heavier", begin,
-    words: `The ${name} (${meaning || "a parameter"}) is ${short(heavier)} ${unit} now. ${several} ${short(nearest(facts.parameters[heavy]))} ${unit}. Which one still arrives?` });
+  const { name, value, unit, meaning } = facts.parameters[heavy], own = context.filter(({ place }) => place === heavy);
+  const heavier = Math.min(1.5 * value, ...own.map(({ upper }) => upper)), other = heavier > value ? heavier : Math.max(...own.map(({ lower }) => lower));
+  const begin = () => { start = [...usualStart]; pushes = []; conditions.theta[heavy] = other; };
+  story.push({ name: unit === "kg" ? `Make it ${other > value ? "heavier" : "lighter"}` : "Make it different", begin,
+    words: `The ${name} (${meaning || "a parameter"}) is ${short(other)} ${unit} now. ${several} ${short(nearest(facts.parameters[heavy]))} ${unit}. Which one still arrives?` });
   const begins = (known) => () => { begin(); know(known); };
   if (runs.every((run) => run.observer?.observable.includes(heavy))) story.push({ name: "Now let it find out", begin: begins("found"),
-    words: `The same ${name}, seen by encoders of the positions only. An observer estimates the speeds and the ${name}: see the marks below its slider. ${families ? "A policy that can be told it is told the estimate." : "The input shifts by what that changes at the target."}` });
-  else if (families) story.push({ name: "Now tell it", begin: begins("these"), words: `The same ${name}. A policy that can be told it knows ${short(heavier)} ${unit} now.` });
+    words: `The same ${name}, seen by encoders of the positions only. An observer estimates the speeds and the ${name}: see the marks below its slider. ${own.length ? "A policy that can be told it is told the estimate." : "The input shifts by what that changes at the target."}` });
+  else if (own.length) story.push({ name: "Now tell it", begin: begins("these"), words: `The same ${name}. A policy that can be told it knows ${short(other)} ${unit} now.` });
 }
 story.forEach(({ name, words, begin }, i) => {
   const button = element("button", { type: "button" }, element("b", {}, String(i + 1)), name);

@@ -97,7 +97,8 @@ function makeSimulation(robot, facts, rules, run) {
     return y;
   }
   function prepare({ theta, delay, noise }) {
-    const estimated = run.observer.observable.filter((i) => run.told || theta[i] !== nominal[i]);
+    const isTold = (i) => run.told?.context.some(({ place }) => place === i);
+    const estimated = run.observer.observable.filter((i) => isTold(i) || theta[i] !== nominal[i]);
     const first = nominal.map((value, i) => (tell && refers(facts.parameters[i].name) ? theta[i] : value));
     const now = `${delay} ${noise} ${estimated}`;
     if (now !== observes) observer.reset({ delay, noise: run.observer.counts.map((_, k) => noise * rules.noise[k]), estimated, theta: first });
@@ -210,7 +211,7 @@ function makeSimulation(robot, facts, rules, run) {
     }
     all.result -= paid * period;
     waiting.push(Float64Array.from(u));
-    while (waiting.length <= conditions.delay) waiting.unshift(trim);
+    while (waiting.length <= conditions.delay) waiting.unshift(finds ? trim : ofPolicy().trim);
     while (waiting.length > conditions.delay + 1) waiting.shift();
     given.set(waiting.shift());
     const sticky = rules.stiction && conditions.stiction > 0;

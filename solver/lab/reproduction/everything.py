@@ -26,7 +26,7 @@ from solver.lab.reproduction.experiments import BUDGETS, BudgetName, Choice, Exp
 from solver.lab.reproduction.report import BY_RUN, Train, write_report
 from solver.lab.reproduction.results_page import read_known, read_rows
 from solver.lab.reproduction.runs import FIGURES, Failure, Runs, finished_runs, run_key, settings_hash
-from solver.runs.folder import read_metrics, training_seconds, write_text
+from solver.runs.folder import of_kept_policy, read_metrics, training_seconds, write_text
 from solver.runs.shipped import ROOT, commit, machine
 
 Key = tuple[str, str, str, int]  # result, robot, method, seed
@@ -205,9 +205,9 @@ class Everything:
         """Write `made.json` with the rows of some runs."""
         for training, folder in folders.items():
             key, origin = _key(plan, training), _origin(training)
-            last = next(reversed(read_metrics(folder, FIGURES)), dict[str, float]())
-            hours = training_seconds(folder) / 3600.0
-            figures = last.get("return_mean"), last.get("success_rate")
+            evaluated, hours = read_metrics(folder, FIGURES), training_seconds(folder) / 3600.0
+            kept: dict[str, float] = of_kept_policy(evaluated) if evaluated else {}
+            figures = kept.get("return_mean"), kept.get("success_rate")
             self.made[key] = Made(*key, *origin, hours, *figures, machine(), commit())
         self._write()
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 from solver.errors import SolverError
 from solver.jobs.engines import engine, versions
@@ -29,7 +29,7 @@ from solver.runs.kinds import KINDS, Description, comparable, holds_run, kind_of
 from solver.training.solution import RunDescription
 
 LOCK = ".reproduce.lock"
-FIGURES = ("return_mean", "success_rate")  # of the last evaluation of a run
+FIGURES = ("return_mean", "success_rate")  # of the kept policy of a run
 TRAIN = "train"  # the command whose runs have checks before a training
 
 
@@ -246,7 +246,12 @@ def _words(training: PlannedRun, folder: Path, generated: str | None) -> list[st
     run = training.run
     words = [run.robot, "--out", str(folder), "--algorithm", run.settings.algorithm]
     words += [] if generated is None else ["--generated", generated]
-    own = {"preset": run.preset} if isinstance(run, RunDescription) else {}  # the command itself tells references
+    own: dict[str, Any] = {}
+    if isinstance(run, RunDescription):
+        told = (each for each in run.given if each.name not in run.references)  # which the command itself tells
+        ranges = tuple(f"{each.name}={each.lower!r}:{each.upper!r}" for each in told)
+        own = {"preset": run.preset} | ({"given": ranges} if ranges else {})
+        own |= {"start_from": run.warm_from} if run.warm_from else {}
     settings = vars(run.settings).items()
     changed = {name: value for name, value in settings if value != getattr(training.usual, name)}
     changed.pop("algorithm", None)

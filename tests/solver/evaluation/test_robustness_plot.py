@@ -57,6 +57,15 @@ def test_picture_shows_every_parameter_over_its_error_and_the_share_near_nominal
         assert shares(results)[group.label] == pytest.approx(expected)
 
 
+def test_picture_has_both_panels_of_each_of_five_parameters(runs: list[Path]) -> None:
+    result = measure([runs[0]], [MASS], Trial(episodes=1))
+    shown = [axes for axes in picture([result] * 5).axes if axes.get_visible()]
+    above, below = ([axes for axes in shown if bool(axes.get_title()) == titled] for titled in (True, False))
+    assert (len(above), len(below)) == (5, 5)
+    assert all(axes.lines for axes in shown)
+    assert all(axes.xaxis.get_tick_params()["labelbottom"] for axes in below)  # its numbers are shown
+
+
 def test_map_marks_the_lowest_value_and_the_nominal_robot(runs: list[Path]) -> None:
     result = measure([runs[0]], [MASS, ParameterRange("length", 0.8, 1.4, 4, False)], Trial(episodes=2))
     panels = [axes for axes in figure(result).axes if axes.get_title()]

@@ -55,6 +55,8 @@ def test_a_trajectory_has_the_figures_of_an_evaluation() -> None:
     assert "success" in repr(found)
     assert found.total_reward == pytest.approx(found.state_reward + found.action_reward)
     assert -40 < found.total_reward < -25
+    one = solver.simulate("pendulum-rfvi", seconds=0.1, plant="harsh", harsh="delay", observer=True, estimate="mass")
+    assert len(one.u) > 1  # a text is one name, as in an evaluation
     figure = found.plot()
     assert [axis.get_ylabel() for axis in figure.axes] == [
         "angle\n[rad]",

@@ -244,6 +244,34 @@ def test_an_estimate_beyond_the_told_range_shifts_the_input_on_a_page(mass: floa
     assert script.eval("simulation.result") == pytest.approx(-float(paid), rel=1e-3)
 
 
+def test_a_family_on_the_page_of_another_run_finds_its_trim() -> None:
+    """The first run is of one robot, whose trim stands still. The second one needs the function of the trim."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    family = untrained_family(Given("mass", 0.8, 1.2), Given("lean", -0.5, 0.5))
+    page, script = emit([family.told_that({}), family]), racer.MiniRacer()
+    found = re.search('<script id="engine">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    script.eval(f"{found[1]}\nconst made = makePolicy(robot, facts, {json.dumps(numbers(family))}), u = [0];")
+    script.eval("made.tell({ mass: 1.1, lean: 0.3 }); made.policy([0.3, 0], u);")
+    row = family.problem.told(torch.tensor([[0.3, 0.0]]), torch.tensor([1.1, 0.3]))
+    assert script.eval("u[0]") == pytest.approx(float(family.controller()(row)[0]), abs=1e-3)
+
+
+def test_the_drive_of_a_late_policy_holds_the_robot_that_it_is_told() -> None:
+    """Until the first input arrives, as on the harsh plant of Python: the trim of what the policy knows, not of the
+    nominal robot, which stands upright without one."""
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    family, script = untrained_family(Given("mass", 0.8, 1.2), Given("lean", -0.5, 0.5)), racer.MiniRacer()
+    script.eval(f"{engine(family.problem)}\nconst run = {json.dumps(numbers(family))};\n{LOOP}")
+    script.eval("Object.assign(conditions, { delay: 1, knows: true });")
+    held = json.loads(script.eval("roll([0.3, 0], [1.1, 0.3, ...nominal.slice(2)], 1, 0)"))["states"][0]
+    problem = family.told_that({"mass": 1.1, "lean": 0.3}).problem
+    simulation = Harsh(problem, Harshness(delay=1.0)).begin(torch.tensor([[0.3, 0.0]]))
+    simulation.step(problem.trim[None])
+    np.testing.assert_allclose(held, simulation.x[0], atol=1e-5)
+    assert abs(held[1]) < 1e-3
+
+
 def test_page_is_one_file_without_links(finished_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "page.html"
     assert main(["page", str(finished_run), str(finished_run), "--out", str(path)]) == 0

@@ -262,6 +262,28 @@ def test_a_story_is_told_and_the_robot_stays_in_its_picture(page: Any) -> None:
     assert page.locator(".finds:visible").count() == 0
 
 
+@pytest.mark.parametrize(
+    ("given", "steps", "theta"),
+    [
+        ((Given("lean", -0.6, 0.6),), ["heavier", "Now let it find out"], 1.5),
+        ((Given("mass", 0.5, 0.9), Given("lean", -0.6, 0.6)), ["lighter", "Now let it find out"], 0.5),
+    ],
+)
+def test_a_story_says_what_it_changes_and_what_a_policy_can_be_told(
+    given: tuple[Given, ...], steps: list[str], theta: float, opened: Callable[..., Any], tmp_path: Path
+) -> None:
+    """A policy that is told its reference only is told no mass. An observer finds it all the same."""
+    (tmp_path / "page.html").write_text(emit([untrained_family(*given)]))
+    page = opened(tmp_path / "page.html")
+    buttons = page.locator("#story button")
+    assert buttons.all_inner_texts()[1:] == [f"2Make it {steps[0]}", f"3{steps[1]}"]
+    buttons.nth(2).click()
+    assert page.evaluate("conditions.theta[0]") == pytest.approx(theta)
+    assert ("is told the estimate" in page.inner_text("#told")) == (len(given) > 1)
+    page.evaluate("pause(true), advance(), advance()")
+    assert page.evaluate("panes[0].simulation.observer.estimated") == [0]
+
+
 #: What the policy is told in a step when it is asked, and the estimate.
 TOLD = """() => {
     const { observer } = panes[0].simulation, { compensate } = observer;

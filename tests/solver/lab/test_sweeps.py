@@ -7,8 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from modelgen.commandline.options import read as options_of
 from solver.cli import main
-from solver.lab.sweeps import read
+from solver.commands import train
+from solver.commands.changes import read_given
+from solver.interface import new_training
+from solver.lab.reproduction.runs import Runs, _words, run_key
+from solver.lab.sweeps import read, rows
+from solver.runs.folder import METRICS
+from solver.training.solution import RunDescription
 from tests.solver.jobs.test_cluster import SPEC
 from tests.solver.lab.reproduction.small_plans import train_here
 
@@ -30,6 +37,32 @@ def test_sweep_has_all_robots_with_all_settings_and_seeds(tmp_path: Path) -> Non
         for robot in ("pendulum", "cartpole")
         for rest in (("a", "train", 2), ("b", "baseline", 1))
     ]
+
+
+def test_command_of_a_run_trains_what_its_table_says(finished_run: Path, tmp_path: Path) -> None:
+    """Told parameters, and the run that it begins with, too."""
+    text = f'robots = ["pendulum"]\n[settings.a]\ngiven = ["mass"]\n[settings.b]\nstart_from = "{finished_run}"\n'
+    (tmp_path / "s.toml").write_text(text + "iterations = 100\n")
+    family, warm = read(tmp_path / "s.toml").trainings
+    for planned in (family, warm):
+        options = options_of("solver train", train, _words(planned, tmp_path, None))
+        choices = {name: getattr(options, name) for name in ("algorithm", "preset", "start_from")}
+        made = new_training(options.robot, given=read_given(options.given), **choices, **vars(options.settings))
+        assert run_key(made.description) == run_key(planned.run)
+    assert isinstance(family.run, RunDescription)
+    assert family.run.told_names == ("mass",)
+
+
+def test_row_of_a_run_has_the_figures_of_its_kept_policy(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text('robots = ["pendulum"]\n')
+    (planned,) = read(tmp_path / "s.toml").trainings
+    logged = [
+        {"iteration": k, "kept": kept, "return_mean": -k, "success_rate": success}
+        for k, kept, success in ((4, 5, 0.2), (9, 10, 0.9), (14, 10, 0.1))
+    ]
+    (tmp_path / METRICS).write_text("".join(json.dumps(row) + "\n" for row in logged))
+    (row,) = rows(Runs({planned: tmp_path}, 1, ()))
+    assert (row["return_mean"], row["success_rate"]) == (-9, 0.9)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import chi2
+from sympy import cos, sin
 from torch import Tensor
 
 import modelgen
@@ -185,6 +186,27 @@ def test_a_force_is_shifted_beside_a_flow_of_a_pump() -> None:
     heavy = 1.2 * problem.theta[None]
     np.testing.assert_allclose(shift(problem, heavy)[0].numpy(), [0, -0.2 * 200 * 9.81], rtol=1e-4)
     np.testing.assert_allclose(lean(problem, heavy).numpy(), 0, atol=1e-6)
+
+
+def test_a_robot_whose_inputs_hold_every_load_does_not_lean() -> None:
+    """A lift with an arm: a strong rotor holds both weights, a weak motor the arm. What is left of the accelerations is
+    rounding. With any mass the robot rests at its target, which is a success."""
+    robot = Robot("lift")
+    height, arm = robot.prismatic("height", limit=1.5, rate_limit=4), robot.revolute("arm", limit=1.2, rate_limit=8)
+    mass, tip = (robot.parameter(name, value, "kg", tolerance=0.3) for name, value in (("mass", 1.0), ("tip", 0.2)))
+    robot.point_mass(mass, (0, height))
+    robot.point_mass(tip, (0.4 * sin(arm), height - 0.4 * cos(arm)))
+    robot.apply(height, robot.input("thrust", (0, 30), "N"))
+    robot.apply(arm, robot.input("twist", (-0.1, 0.3), "N m"))
+    cost = height**2 + height.rate**2 + (arm - 0.05) ** 2 + arm.rate**2
+    task: dict[str, Any] = {"start": {}, "horizon": 1, "weight_at_horizon": 0.5, "control_rate": 50}
+    robot.task(state_cost=cost, action_cost=Quadratic(0.1), target={"arm": 0.05}, **task)
+    problem = Problem(modelgen.compile(robot, dtype="float32"))
+    lower, upper = problem.theta_bounds.T
+    theta = lower + torch.rand(64, 2, generator=torch.Generator().manual_seed(0)) * (upper - lower)
+    assert float((lean(problem, theta) / problem.tangent_limits).abs().max()) < 1e-3
+    assert leaning(problem, [0, 1]) == []
+    assert succeeded(problem, problem.target.expand(60, 64, -1), theta).all()
 
 
 def test_largest_disturbance_of_a_quadrotor_carries_its_heaviest_load(load: Load) -> None:

@@ -14,6 +14,7 @@ import solver
 from modelgen.artifact import folder as artifact
 from modelgen.artifact.manifest import Manifest
 from solver.cli import main
+from solver.commands.train import defaults
 from solver.problem.identified import IdentifiedSet
 from solver.runs.folder import read_metrics
 from solver.training.lifecycle import plan
@@ -64,6 +65,13 @@ def test_warm_start_has_the_network_of_the_other_run(finished_run: Path, capsys:
     other, usual = load_run(finished_run).settings, 80
     assert f"(default: {other.width})" in text
     assert f"(default: {usual // 4})" in text
+
+
+def test_command_and_python_train_a_family_with_the_same_settings() -> None:
+    words = defaults({"robot": "pendulum", "given": ["mass=0.8:1.2"]})
+    family = plan("pendulum", given={"mass": (0.8, 1.2)})[1].settings
+    assert words.settings == family
+    assert family.width > plan("pendulum")[1].settings.width  # V varies with more than the states
 
 
 def test_warm_start_from_another_robots_run_is_an_error(finished_run: Path, tmp_path: Path, capsys: Capture) -> None:
