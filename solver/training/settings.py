@@ -199,7 +199,7 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
         "step_periods": (2 * hold, *7 * (hold,)),
         "minibatch": 256,
         "epochs": 8,
-        "adversary_ramp": (0.875, 1.0),
+        "adversary_ramp": (0.875, 0.9375),
     }
     if simple:
         radii = {"state": 0.02, "action": round(0.12 * weakest, 9), "observation": 0.001, "parameters": 0.025}
