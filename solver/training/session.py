@@ -74,7 +74,7 @@ class Session:
         self.selection = Selection(self.problem, settings, self.value, self.schedule)
         self.observers: list[LoopObserver] = [
             self.selection,
-            Convergence(self.schedule, settings.convergence),
+            Convergence(self.schedule, self.selection, settings.convergence),
             Polish(self.schedule, self.selection),
         ]
         if checkpoint:

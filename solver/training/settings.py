@@ -88,8 +88,8 @@ class Settings:
     with identified parameters, share of the semi-axes of their set. `told`: standard deviations of an observer's
     estimates of what the policy is told, by its filter."""
     adversary_ramp: tuple[float, float] = (0.0, 0.0)
-    """Begin and end of the ramp on which all radii grow from zero, as shares of the iterations. 0 0: full radii from
-    the first iteration."""
+    """Begin and end of the ramp on which all radii grow to their full size, as shares of the iterations. 0 0: full
+    radii from the first iteration."""
     modulation: Modulation = "stationary"
     """Radii of the state, action and observation adversary: fixed, or with the paper's Wiener process."""
     evaluate_every: Count = 5
@@ -97,8 +97,8 @@ class Settings:
     episodes: Count = 64
     """Rollouts of an evaluation on the nominal robot."""
     convergence: NotNegative = 0.0
-    """Largest relative difference of the mean returns of three successful evaluations, at which the training skips
-    to its next phase. 0: it skips no phase, waits for no evaluation and polishes no V."""
+    """Smallest gain of the mean return, as a share of it, for which a training that solves its task stays in a phase
+    before the last. 0: it skips no phase, waits for no evaluation and polishes no V."""
     device: Device = "cpu"
     """Device of Torch: the CPU, or a GPU with CUDA."""
     threads: Annotated[int, Range(1, MOST_THREADS)] = field(default_factory=lambda: os.cpu_count() or 1)
@@ -181,9 +181,9 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     """Settings for minutes of training on two cores, from the size of a robot and its time scale.
 
     - A value step is a share of the robot's time scale, at every control rate. The first steps are long, to carry the
-      reward back fast, and the last steps are short.
-    - The radii of the adversaries grow from zero after the nominal task is solved. With adversaries from the first
-      iteration the robot does not learn to swing up.
+      reward back fast.
+    - The radii of the adversaries grow from zero in the last phase, after the nominal task is solved. With adversaries
+      from the first iteration the robot does not learn to swing up.
 
     docs/concepts/choices.md has the measurements.
     """
@@ -194,12 +194,12 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
     hold = max(1, round(seconds * metadata.task.control_rate))
     weakest = min(entry.limit for entry in metadata.inputs)
     common = {
-        "iterations": 100,
+        "iterations": 80,
         "convergence": 0.01,
-        "step_periods": (2 * hold, *8 * (hold,), max(1, hold // 2)),
+        "step_periods": (2 * hold, *7 * (hold,)),
         "minibatch": 256,
         "epochs": 8,
-        "adversary_ramp": (0.7, 0.85),
+        "adversary_ramp": (0.875, 0.9375),
     }
     if simple:
         radii = {"state": 0.02, "action": round(0.12 * weakest, 9), "observation": 0.001, "parameters": 0.025}
@@ -217,10 +217,10 @@ def fast(robot: CompiledRobot) -> dict[str, Any]:
 
 
 def fast_nominal(robot: CompiledRobot) -> dict[str, Any]:
-    """Settings of `fast` without adversaries. The short steps begin where the adversaries of `fast` begin."""
+    """Settings of `fast` without adversaries. The steps of its last phase are short."""
     settings = fast(robot)
     steps: tuple[int, ...] = settings["step_periods"]
-    return {**settings, "adversaries": {}, "iterations": 80, "step_periods": (*steps[:7], steps[-1])}
+    return {**settings, "adversaries": {}, "step_periods": (*steps[:-1], max(1, steps[-1] // 2))}
 
 
 #: Settings that no preset decides. The others have no default without a robot.

@@ -85,7 +85,7 @@ def test_move_of_the_added_adversary_is_the_worst_of_its_set(load: Load, load64:
 
 @pytest.mark.usefixtures("with_gain")
 def test_adversary_in_the_table_plays_in_training_and_on_the_grid(load: Load, tiny: Callable[..., Settings]) -> None:
-    steps = list(Schedule(tiny(adversary_ramp=(0.0, 0.4), adversaries={"gain": 0.2})))
+    steps = list(Schedule(tiny(adversary_ramp=(0.2, 0.6), adversaries={"gain": 0.2})))
     assert [[adversary.alpha for adversary in step.adversaries] for step in steps[:3]] == [[], [0.1], [0.2]]
 
     def target_mean(radii: dict[str, float]) -> float:

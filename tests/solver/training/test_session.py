@@ -19,7 +19,7 @@ import solver
 from solver.cli import main
 from solver.errors import SolverError
 from solver.runs.folder import CHECKPOINT, METRICS, MetricsLog, read_metrics, save_checkpoint
-from solver.training import lifecycle, selection
+from solver.training import lifecycle, schedule, selection
 from solver.training.lifecycle import resume
 from solver.training.solution import RUN, load_run, load_run_checkpoint
 from tests.solver.conftest import TINY, heeding_ctrl_c
@@ -203,19 +203,19 @@ def test_metrics_are_one_row_an_iteration(finished_run: Path) -> None:
     assert (finished_run / METRICS).read_text().count("\n") == 5
 
 
-def converging(monkeypatch: pytest.MonkeyPatch, returns: list[float]) -> None:
-    """Evaluations of a given outcome, one after another; a resumed run goes on where its predecessor was."""
-    outcomes, real = iter(returns), vars(selection)["summary"]
-    monkeypatch.setattr(
-        selection, "summary", lambda result: real(result) | {"success_rate": 1.0, "return_mean": next(outcomes)}
-    )
+def converging(monkeypatch: pytest.MonkeyPatch, better: list[bool]) -> None:
+    """Evaluations that solve the task with a wrong V, and whether the second and the next improve on those before."""
+    outcomes, real = iter(better), vars(selection)["summary"]
+    monkeypatch.setattr(selection, "summary", lambda result: real(result) | {"success_rate": 1.0})
+    monkeypatch.setattr(selection, "value_mismatch", lambda *_: 0.5)
+    monkeypatch.setattr(schedule, "improves", lambda *_: next(outcomes))
 
 
 def test_a_converged_training_leaves_iterations_out_after_an_interruption_too(
     train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the second and the third of the evaluations that agree."""
-    converging(monkeypatch, [-10.0, -10.0, -10.0, -10.0, -10.0])
+    """Between two evaluations, of which the second improves no more."""
+    converging(monkeypatch, [True, False])
 
     def interrupt(row: dict[str, float]) -> None:
         if row["iteration"] == 1:
@@ -225,4 +225,4 @@ def test_a_converged_training_leaves_iterations_out_after_an_interruption_too(
     with pytest.raises(KeyboardInterrupt):
         train_tiny(tmp_path / "run", interrupt, algorithm="cfvi", **changes)
     resume(tmp_path / "run", lambda _: None)
-    assert [row["iteration"] for row in read_metrics(tmp_path / "run")] == [0, 1, 2, 6]
+    assert [row["iteration"] for row in read_metrics(tmp_path / "run")] == [0, 1, 2, 6, 7]
