@@ -207,11 +207,11 @@ class HeldLoop:
         return least * (1 - 1e-13), most * (1 + 1e-13)
 
     def gain(self, z: Array, half: Array, B: Affine, frame: Frame, radius: float) -> tuple[Affine, Mask]:
-        """K (N, m, n) at z +- half (N, r), and whether the policy looks up V in the basin only."""
+        """K back (N, m, d) at z +- half (N, r), and whether the policy looks up V in the basin only."""
         m, symbols, count, back = len(self.trim), B.symbols, len(z), frame.back
         P = Affine.exact(self.cost, symbols)
-        W = (B.mT @ P).times(-2.0)
-        middle, spare = products(W @ Affine.exact(back, symbols), frame.basis, z, half, radius)
+        W = (B.mT @ (P @ Affine.exact(back, symbols))).times(-2.0)
+        middle, spare = products(W, frame.basis, z, half, radius)
         low, high = middle - spare, middle + spare
         H = (B.mT @ P @ B).times(2.0 * self.hold)
         D_low = np.broadcast_to(self.middle - self.limit - self.trim, (count, m)).copy()

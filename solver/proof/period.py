@@ -110,9 +110,9 @@ def one_period(loop: HeldLoop, cells: Cells, frame: Frame, radius: float, input_
     slack = radius * np.broadcast_to(frame.missed[: len(loop.bent)], (len(cells), len(loop.bent)))
     e, reached = middle[:, :r] @ frame.bent.T, np.abs(turn).sum(2) * (1 + 1e-13) + slack
     _, B, _ = loop.dynamics(*loop.arguments(e, reached, loop.nominal, 0.0), turn, varied, slack)
-    K, inside = loop.gain(middle[:, :r], half[:, :r], B, frame, radius)
+    gain, inside = loop.gain(middle[:, :r], half[:, :r], B, frame, radius)
     forth, to = _inverse(loop, frame.back, B.symbols), Affine.exact(frame.back, B.symbols)
-    gain, where = K @ to, (frame.basis, middle[:, :r], half[:, :r], radius)
+    where = frame.basis, middle[:, :r], half[:, :r], radius
     ways = np.zeros((2, len(cells), len(loop.target)))  # the motion is ways[0] t/T, up to ways[1] t/T
     pushed = _pushed(loop, theta, spread)
     heading = Heading.of(*where)
