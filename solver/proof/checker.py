@@ -239,6 +239,9 @@ def _folder(proof: dict[str, Any]) -> Path:
 def _require_same(proof: dict[str, Any], generated: str | None) -> Equations:
     """Equations of the proof's robot. Raises SolverError unless the proof is of this run and this artifact."""
 
+    def single(value: float) -> float:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+
     def require(same: bool, what: str) -> None:
         if not same:
             raise SolverError(f"the proof is refused: {what} is not that of {proof['policy']}")
@@ -258,7 +261,7 @@ def _require_same(proof: dict[str, Any], generated: str | None) -> Equations:
     assert program is not None
     data = manifest["metadata"]
     require([p["value"] for p in data["parameters"]] == proof["parameters"], "a parameter")
-    require(data["task"]["target"] == proof["target"], "the target")
+    require([single(value) for value in data["task"]["target"]] == proof["target"], "the target")  # that of V
     for name, default in (("limit", None), ("trim", 0.0), ("middle", 0.0)):
         require([entry.get(name, default) for entry in data["inputs"]] == proof[name], f"the {name} of an input")
     limits = [

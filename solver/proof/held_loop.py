@@ -60,7 +60,7 @@ class HeldLoop:
             )
         self.robot: CompiledRobot = problem.robot
         self.require_without("sign", found="they jump with a sign, as Coulomb friction does")
-        self.nominal = np.asarray(self.robot.nominal_parameters, np.float64)
+        self.nominal = np.array([parameter.value for parameter in self.robot.metadata.parameters])
         self.step = problem.control_step
         self.hold = solution.run.settings.hold.seconds(problem)
         self.target = basin.target.double().numpy()
@@ -69,7 +69,7 @@ class HeldLoop:
         states = self.robot.metadata.states
         self.bound = np.array([np.pi if state.continuous else state.limit for state in states])
         self.bound = np.where([state.continuous for state in states], np.pi, self.bound - np.abs(self.target))
-        self.trim = np.asarray(self.robot.trim, np.float64)
+        self.trim = np.array([entry.trim for entry in self.robot.metadata.inputs])
         self.middle = np.array([entry.middle for entry in self.robot.metadata.inputs])
         self.limit = np.array([entry.limit for entry in self.robot.metadata.inputs])
         self.seen = np.flatnonzero(np.abs(self.cost).max(0) > 0)

@@ -95,6 +95,7 @@ def judge(loop: HeldLoop, frame: Frame, cells: Cells, radius: float, rate: float
         g = cone.along[at]
         square_g = g[:, :, None] * g[:, None]
         parts[at], loose = cone.spread(turned, rest, at)
+        size[at] = loose
         far = (parts[at].sum(1) + loose) * (1 + 1e-9)
         straight = middle[at] + far[:, None, None] * square_g
         margin = -np.einsum("ni,nij,nj->n", g, straight, g)
@@ -105,14 +106,18 @@ def judge(loop: HeldLoop, frame: Frame, cells: Cells, radius: float, rate: float
             if cone.form is not cone.bounded:
                 for factor in FACTORS[2::2]:
                     excess[at] = np.minimum(excess[at], _largest(bound + factor * cone.ball[at]))
-    side = _side(frame, cells, parts, middle, cone, small)
+    side = _side(frame, cells, parts, size, middle, cone, small)
     return Judgement(small & (excess <= 0), cone.empty, period.disturbance, np.where(small, excess, UNKNOWN), side)
 
 
-def _side(frame: Frame, cells: Cells, parts: Array, middle: Array, cone: Cone, known: Mask) -> NDArray[np.int64]:
-    """The side (N,) of each cell that widens its bound most: parts (N, s) of the symbols, and those of its cone."""
+def _side(
+    frame: Frame, cells: Cells, parts: Array, rest: Array, middle: Array, cone: Cone, known: Mask
+) -> NDArray[np.int64]:
+    """The side (N,) of each cell that widens its bound most: parts (N, s) of the symbols, which the rest (N,) grows
+    with, and those of its cone."""
     r, m = frame.argument.T.shape
     half = 0.5 * (cells.upper - cells.lower)
+    parts = parts * (1 + rest / np.maximum(parts.sum(1), TINY))[:, None]
     score = np.zeros_like(half)
     score[:, [*range(r), *(r + cells.varied(r))]] = parts[:, : parts.shape[1] - m]
     share = np.abs(frame.argument)[None] * half[:, None, :r]  # (N, m, r) of the chords' symbols

@@ -267,7 +267,7 @@ def test_a_list_without_a_default_shows_none(command: str, capsys: Capture) -> N
 @pytest.mark.parametrize(
     ("words", "default"),
     [
-        (["train", "pendulum"], 100),
+        (["train", "pendulum"], 80),
         (["train", "cartpole", "--preset", "paper"], 250),
         (["baseline", "pendulum", "--algorithm", "ppo"], 1000000),
     ],

@@ -22,23 +22,25 @@ pytestmark = pytest.mark.slow
 
 
 def manipulator() -> Robot:
-    """A floating base whose centre of mass is not its origin, with an arm of a hinge and a ball joint."""
+    """A floating base whose centre of mass is not its origin, with an arm of a hinge, a ball joint and a slider."""
     robot = Robot("manipulator", "A floating base with an arm")
     torque, push = robot.input("torque", 2, "N m"), robot.input("push", 3, "N")
     mass = robot.parameter("mass", 1.5, "kg", tolerance=0.3)
     base = robot.floating("base", limit=2, rate_limit=3, turn_rate_limit=4)
     shoulder = robot.revolute("shoulder", continuous=True, rate_limit=5)
     wrist = robot.ball("wrist", rate_limit=(3, 4, 5))
+    slide = robot.prismatic("slide", limit=1, rate_limit=2)
     body = robot.link("body", base, mass=mass, centre=(0.1, -0.2, 0.05), inertia=(0.3, 0.4, 0.5, 0.02, -0.01, 0.03))
     upper = robot.link("upper", shoulder, on=body, at=(0.3, 0, 0.1), turned=(0.4, 0.2, -0.3), mass=0.7, inertia=0.05)
     hand = robot.link("hand", wrist, on=upper, at=(0, 0, 0.4), turned=(0, 1, 0), mass=0.4, centre=(0, 0.1, 0.2))
+    robot.link("tip", slide, on=hand, axis="x", mass=0.2, centre=(0.1, 0, 0), inertia=0.01)
     robot.rotor(shoulder, 0.02)
     robot.apply(shoulder, torque)
     robot.damp(wrist.turn[1], 0.1)
     robot.potential_energy(2.0 * wrist.rotation[2, 2] * base.rotation[0, 0])  # J
     robot.push(hand, (push, 0.5, 0), at=(0.1, 0.2, 0), torque=(0, 0, torque))
     robot.task(
-        state_cost=base.away().dot(base.away()),
+        state_cost=base.away().dot(base.away()) + slide**2,
         action_cost=Quadratic(1.0),
         start={},
         horizon=2,

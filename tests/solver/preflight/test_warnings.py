@@ -91,7 +91,7 @@ def test_target_beyond_the_rates(load: Load) -> None:
 @pytest.mark.slow
 def test_too_few_iterations_names_enough(load: Load) -> None:
     (text,) = warned(load("pendulum"), iterations=6)
-    assert "6 iterations carry the reward back by about 3.4 s" in text  # 6 * 42/10 periods of 8 ms, over 1 - 0.94
+    assert "6 iterations carry the reward back by about 3.6 s" in text  # 6 * 36/8 periods of 8 ms, over 1 - 0.94
     assert "--iterations 9" in text
     assert warned(load("pendulum"), iterations=9) == []
 

@@ -33,6 +33,13 @@ def commanded(solution: Solution, x: Array) -> Array:
     return np.asarray(policy.respond(states, solution.value(states)[1]).u, np.float64)
 
 
+@pytest.mark.parametrize("name", ["cartpole_quanser-rfvi", "planar_quadrotor-rfvi"])
+def test_numbers_of_a_proof_are_those_of_the_model(name: str) -> None:
+    loop = HeldLoop(load_solution(name))  # the policy itself has them in single precision
+    assert loop.nominal.tolist() == [parameter.value for parameter in loop.robot.metadata.parameters]
+    assert loop.trim.tolist() == [entry.trim for entry in loop.robot.metadata.inputs]
+
+
 def after(robot: CompiledRobot, x: Array, u: Array, theta: Array, seconds: float) -> Array:
     """State (n,) after a period, by SciPy's method of eighth order."""
 

@@ -59,7 +59,7 @@ def test_a_build_during_a_training_is_named_at_the_next_iteration(
 
     choices = {name: value for name, value in vars(tiny(iterations=3)).items() if name in ("width", "states", "epochs")}
     with pytest.warns(StaleArtifactWarning, match="pendulum"):
-        solver.train("pendulum", out="run", callback=edit, preview=0, iterations=3, **choices)
+        solver.train("pendulum", out="run", callback=edit, preview=0, iterations=3, convergence=0.0, **choices)
     assert rows == [0.0, 1.0, 2.0]
     assert main(["evaluate", "run", "--episodes", "1"]) == 0  # on the robot of the training
     assert "pendulum was built anew" in capsys.readouterr().err
