@@ -30,6 +30,7 @@ from tests.solver.small_trainings import tensors, unjudged
 
 TrainTiny = Callable[..., None]
 NOMINAL = {"iterations": 4, "step_periods": (1,), "convergence": 1e3}
+ROBUST = {"iterations": 6, "step_periods": (1,), "convergence": 1e3, "adversary_ramp": (0.5, 1.0)}
 
 
 @pytest.mark.slow
@@ -113,11 +114,15 @@ def test_cfvi_is_polished_in_the_end(
 
 
 @pytest.mark.slow
-def test_rfvi_is_not_polished(train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its V differs from the nominal return in any case."""
+def test_rfvi_is_polished_before_its_adversaries_grow(
+    train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They begin to grow at iteration 3 of 6, three wait for success, and what comes after is not polished."""
     drawn = rough(monkeypatch, [0.5])
-    train_tiny(tmp_path / "run", evaluate_every=1, **NOMINAL, adversary_ramp=(0.5, 0.5))
-    assert drawn == [1] * 6  # two of them wait for success
+    train_tiny(tmp_path / "run", evaluate_every=2, **ROBUST)
+    rows = read_metrics(tmp_path / "run")
+    assert drawn == [*[1] * 6, *[6] * 6, 1, 1, 1]
+    assert [row["adversary"] > 0.0 for row in rows] == [*[False] * 12, True, True, True]
 
 
 def test_a_polish_begins_with_the_best_v(load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings]) -> None:
@@ -127,7 +132,7 @@ def test_a_polish_begins_with_the_best_v(load: Callable[[str], CompiledRobot], t
     best = {name: value.clone() + 1.0 for name, value in session.value.state_dict().items()}
     session.selection.best = Best(1, Score(1.0, 1.0, 0.0, -9.0, -9.0), best)
     polish = session.observers[-1]
-    session.schedule.position = settings.iterations
+    session.schedule.position = session.schedule.nominal_end
     polish.observe(cast(Iteration, None), {"value_mismatch": 0.5})
     assert session.schedule.polished == 1
     assert all(torch.equal(session.value.state_dict()[name], value) for name, value in best.items())
@@ -137,15 +142,15 @@ def test_a_polish_begins_with_the_best_v(load: Callable[[str], CompiledRobot], t
 def test_a_polish_is_resumed_bit_for_bit(
     train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the checkpoints before and within it."""
-    whole, stops = tmp_path / "whole", (3, 4)
+    """From the checkpoints before, within and after it."""
+    whole, stops = tmp_path / "whole", (5, 7, 13)
 
     def keep(row: dict[str, float]) -> None:
         if row["iteration"] in stops:
             shutil.copytree(whole, tmp_path / f"{row['iteration']:.0f}")
 
     rough(monkeypatch, [0.5])
-    train_tiny(whole, keep, algorithm="cfvi", evaluate_every=2, **NOMINAL)
+    train_tiny(whole, keep, evaluate_every=2, **ROBUST)
     expected = list(tensors(load_run_checkpoint(whole)))
     for stop in stops:
         folder = tmp_path / str(stop)
@@ -153,7 +158,7 @@ def test_a_polish_is_resumed_bit_for_bit(
         resume(folder, lambda _: None)
         found = list(tensors(load_run_checkpoint(folder)))
         assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
-        assert len(read_metrics(folder)) == 10
+        assert len(read_metrics(folder)) == 15
 
 
 @pytest.mark.parametrize("name", ["mismatch", "nominal", "added"])
