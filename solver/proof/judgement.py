@@ -84,7 +84,7 @@ def judge(loop: HeldLoop, frame: Frame, cells: Cells, radius: float, rate: float
     allowed = max(1.0 - rate, 0.0) ** 2 - 1e-12
     middle = 0.5 * (square.middle + np.swapaxes(square.middle, 1, 2)) - allowed * np.eye(d)
     turned = 0.5 * (square.slopes + np.swapaxes(square.slopes, 2, 3))
-    size = np.linalg.norm(rest, 2, (1, 2)) if d == 1 else np.linalg.eigvalsh(rest)[:, -1]
+    size: Array = np.asarray(np.linalg.norm(rest, 2, (1, 2)) if d == 1 else np.linalg.eigvalsh(rest)[:, -1])
     upper = middle + _magnitude(turned).sum(1) + size[:, None, None] * np.eye(d)
     excess = _largest(upper)
     for factor in FACTORS:
