@@ -40,6 +40,7 @@ Adversaries = Iterable[Adversary] | Mapping[str, float]
 #: Settings of the network, which a training takes from the run that it begins with.
 NETWORK = ("members", "layers", "width", "input_scale", "basin")
 WARM_SHARE = 0.25  # of the usual iterations
+WARM_RAMP = (0.0, 0.5)  # of the adversaries: V knows the task already
 WARM_LEARNING_RATE = 0.5  # share of the usual first learning rate
 
 
@@ -227,15 +228,12 @@ def _weights_only(checkpoint: dict[str, Any]) -> dict[str, Any]:
 def _warm_settings(folder: Path, robot: str, usual: Settings) -> dict[str, Any]:
     """Changes of the usual settings for a training that begins with the run in `folder`."""
     before = _run_of(folder, robot).settings
-    return (
-        {name: getattr(before, name) for name in NETWORK}
-        | {
-            "iterations": max(1, round(WARM_SHARE * usual.iterations)),
-            "adversary_ramp": (0.0, 0.0),  # V knows the task already
-            "learning_rate": WARM_LEARNING_RATE * usual.learning_rate,
-            "step_periods": usual.step_periods[-2:],
-        }
-    )
+    return {name: getattr(before, name) for name in NETWORK} | {
+        "iterations": max(1, round(WARM_SHARE * usual.iterations)),
+        "adversary_ramp": WARM_RAMP,
+        "learning_rate": WARM_LEARNING_RATE * usual.learning_rate,
+        "step_periods": usual.step_periods[-2:],
+    }
 
 
 def take_over_weights(ensemble: Ensemble, robot: str, folder: Path) -> None:

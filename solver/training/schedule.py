@@ -166,9 +166,12 @@ def improves(before: Tensor, now: Tensor, tolerance: float) -> bool:
     """Whether returns `now` (K,) improve on those `before` (K,) from the same starts.
 
     The mean gain has to exceed its own standard error over the starts, and the tolerance as a share of the mean return.
+    Starts from which a rollout diverged (NaN) do not count.
     """
+    both = (now - before).isfinite()
+    now, before = now[both], before[both]
     gain = now - before
-    noise = float(gain.std()) / math.sqrt(len(gain))
+    noise = float(gain.std(correction=0)) / math.sqrt(max(1, len(gain)))
     return float(gain.mean()) > max(noise, tolerance * abs(float(now.mean())))
 
 
@@ -202,7 +205,7 @@ class Convergence:
         """Whether the policy of an evaluation that solves the task ends its phase. Keeps the best."""
         now, before = self.selection.returns, self.best
         better = before is None or improves(before, now, self.tolerance)
-        if before is None or float(now.mean()) > float(before.mean()):
+        if before is None or float((now - before).nanmean()) > 0.0:
             self.best = now
         return row["value_mismatch"] <= ROUGH or not better
 

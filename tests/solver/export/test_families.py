@@ -99,22 +99,21 @@ def family(request: pytest.FixtureRequest, trained_family: Callable[[str], Path]
     return Family(run, solution, rows)
 
 
+def compiled(family: Family, folder: Path) -> Path:
+    """The driver of an exported policy."""
+    name, driver = family.solution.problem.robot.name, folder / "driver"
+    sources = [str(folder / f"{name}{end}.c") for end in ("", "_policy", "_policy_driver")]
+    real = f"-D{name.upper()}_REAL={family.real}"
+    subprocess.run([str(COMPILER), *STRICT, real, *sources, "-lm", "-o", str(driver)], check=True)
+    return driver
+
+
 @needs_compiler
 def test_in_c(family: Family, tmp_path: Path) -> None:
-    name, m = family.solution.problem.robot.name, len(family.solution.problem.input_limits)
+    m = len(family.solution.problem.input_limits)
     assert main(["export", str(family.run), "--c", str(tmp_path)]) == 0
-    sources = [str(tmp_path / f"{name}{end}.c") for end in ("", "_policy", "_policy_driver")]
-    command = [
-        str(COMPILER),
-        *STRICT,
-        f"-D{name.upper()}_REAL={family.real}",
-        *sources,
-        "-lm",
-        "-o",
-        str(tmp_path / "driver"),
-    ]
-    subprocess.run(command, check=True)
-    found = called(tmp_path / "driver", np.hstack([family.states, family.context]))
+    driver = compiled(family, tmp_path)
+    found = called(driver, np.hstack([family.states, family.context]))
     family.compare(found[:, :m], found[:, m], found[:, m + 1 :])
     assert np.abs(family.other_context() - found[:, :m]).max() > 1e-2
 
@@ -152,23 +151,13 @@ def test_a_distilled_network_in_c_is_torchs(family: Family, tmp_path: Path) -> N
     files = {file: text.encode() for file, text in emit(problem, network, name, ["facts"]).items()}
     for file, content in {**files, **kernels(problem)}.items():
         (tmp_path / file).write_bytes(content)
-    sources = [str(tmp_path / f"{name}{end}.c") for end in ("", "_policy", "_policy_driver")]
-    command = [
-        str(COMPILER),
-        *STRICT,
-        f"-D{name.upper()}_REAL={family.real}",
-        *sources,
-        "-lm",
-        "-o",
-        str(tmp_path / "driver"),
-    ]
-    subprocess.run(command, check=True)
+    driver = compiled(family, tmp_path)
     at = problem.at_target(family.rows[:20])
     still = torch.cat([at, family.rows[:20, n:]], 1)
     shown = np.hstack(
         [torch.cat([family.rows, still]).numpy()[:, :n], np.vstack([family.context, family.context[:20]])]
     )
-    found = called(tmp_path / "driver", shown) / problem.input_limits.numpy()
+    found = called(driver, shown) / problem.input_limits.numpy()
     act, limits = controller(problem, network), problem.input_limits
     wanted = act(family.rows)[0] / limits
     assert wanted.abs().max() > 0.6

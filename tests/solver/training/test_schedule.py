@@ -137,6 +137,11 @@ def test_a_gain_exceeds_its_own_noise_and_the_tolerance(gain: float, noise: floa
     assert improves(before, before + gain + scatter, 0.01) is better
 
 
+def test_a_diverged_rollout_and_a_single_one_can_improve() -> None:
+    assert improves(torch.tensor([-2.0, -2.0, torch.nan]), torch.tensor([-1.0, -1.0, -1.0]), 0.01)
+    assert improves(torch.tensor([-2.0]), torch.tensor([-1.0]), 0.01)
+
+
 def test_a_right_v_ends_its_phase() -> None:
     """Also while its policy improves. The first phase has the long steps, the second the short ones."""
     returns = [-14.0, -13.0, -12.0, -11.0, -10.0]
