@@ -89,18 +89,12 @@ class Schedule:
     @property
     def due(self) -> bool:
         """Whether an evaluation of V is due: at regular intervals, at the end, and after every polishing step."""
-        ends = {self.settings.iterations, self.nominal_end} if self.polished else {self.settings.iterations}
-        return self.position in ends or self.number % self.settings.evaluate_every == 0
-
-    @property
-    def nominal_end(self) -> int:
-        """Position of the first step with adversaries. A rough V is polished before it."""
-        return self.settings.iterations if self.settings.algorithm == "cfvi" else self.refinement
+        return self.position == self.settings.iterations or self.number % self.settings.evaluate_every == 0
 
     @property
     def polishing(self) -> bool:
         """Whether the next step polishes V."""
-        return self.polished > 0 and self.position == self.nominal_end - 1
+        return self.polished > 0
 
     @property
     def refinement(self) -> int:
@@ -193,8 +187,7 @@ class Convergence:
     def observe(self, iteration: Iteration, row: dict[str, float]) -> None:  # noqa: ARG002
         """Let the schedule skip to its next phase, or repeat the step before the last phase."""
         schedule = self.schedule
-        polishes = schedule.polished > 0 and schedule.position <= schedule.nominal_end
-        if polishes or self.tolerance == 0.0 or schedule.position > schedule.refinement:
+        if self.tolerance == 0.0 or schedule.position > schedule.refinement:
             return
         if "return_mean" in row and row["success_rate"] >= self.solved and self._ends(row):
             schedule.go_to(schedule.next_phase)
