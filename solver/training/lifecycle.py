@@ -306,9 +306,9 @@ def roughness(rows: Sequence[dict[str, float]], folder: Path) -> str:
     if not last or last[0]["adversary"] > 0.0 or last[0]["value_mismatch"] <= ROUGH:
         return ""
     return (
-        f"the task is solved, but V is rough: it differs from the cost of its policy by {100 * last[0]['value_mismatch']:.0f} % of "
-        f"that cost. The policy may cost that much more than necessary. `solver limit {folder}` searches better "
-        "motions; train with more --states."
+        "the task is solved, but V is rough: it differs from the cost of its policy by "
+        f"{100 * last[0]['value_mismatch']:.0f} % of that cost. The policy may cost that much more than necessary. "
+        f"`solver limit {folder}` searches better motions; train with more --states."
     )
 
 
