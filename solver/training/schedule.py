@@ -3,6 +3,9 @@
 Observers of the training may change the next position (`go_to`). A training has up to three phases: long steps, short
 steps, and a last phase of fixed length, in which the adversaries play and the learning rate falls to its end. A phase
 before the last ends as soon as the task is solved and V is right, or its policy improves no more.
+
+Before the last phase V changes from one iteration to the next by more than its fit errs. What it needs there are
+gradient steps, and not more states: half of the states, in twice the epochs, give the same V for half of the targets.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ class Schedule:
     added: int = 0
     polished: int = 0  # how many of the added steps polish V
     left: int = -1  # position at which the training went on to its last phase; -1 before
+    few: int = 2  # states of the setting for one before the last phase, in as many times the epochs
     final_learning_rate: float = 1e-5  # of the last step; smaller rates change V no more
     polish_states: int = 6  # states of a polishing step, as a multiple of the setting
     polish_epochs: int = 2  # epochs of a polishing step, as a multiple of the setting
@@ -60,7 +64,8 @@ class Schedule:
     def step(self) -> Step:
         """Step at the current position."""
         s, k = self.settings, self.position
-        states, rates, fresh = s.states, s.epochs * (self._learning_rate(),), s.authors
+        passes = self.few if k < self.refinement else 1
+        states, rates, fresh = math.ceil(s.states / passes), passes * s.epochs * (self._learning_rate(),), s.authors
         if self.polishing:
             states, rates, fresh = self.polish_states * s.states, self._polish_rates(), True
         periods = s.step_periods[k * len(s.step_periods) // s.iterations]

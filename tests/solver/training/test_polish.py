@@ -66,14 +66,14 @@ def test_mismatch_of_a_policy_that_pays_nothing_is_a_number(load: Callable[[str]
     assert value_mismatch(problem, lambda x: (x[:, 0] * 0.0, x), starts, result) == 0.0
 
 
-def rough(monkeypatch: pytest.MonkeyPatch, mismatch: list[float], solved: float = 1.0) -> list[int]:
+def rough(monkeypatch: pytest.MonkeyPatch, mismatch: list[float], solved: float = 1.0) -> list[float]:
     """Solved tasks, and evaluations that measure these mismatches, the last again and again. Returns the list to which
     every drawing of states appends its size, as a multiple of the setting."""
-    left, sizes = list(mismatch), []
+    left, sizes = list(mismatch), list[float]()
     real_draw, real_judge = vars(StateSource)["draw"], vars(Selection)["judge"]
 
     def draw(source: StateSource, policy: Any, size: int, generator: torch.Generator) -> torch.Tensor:
-        sizes.append(size // 192)
+        sizes.append(size / 192)
         return cast(torch.Tensor, real_draw(source, policy, size, generator))
 
     def judge(selection: Selection, *given: Any) -> Any:
@@ -118,7 +118,7 @@ def test_rfvi_is_not_polished(train_tiny: TrainTiny, tmp_path: Path, monkeypatch
     """Its last three iterations, with adversaries and a falling learning rate, smooth V; three wait for success."""
     drawn = rough(monkeypatch, [0.5])
     train_tiny(tmp_path / "run", evaluate_every=2, **ROBUST)
-    assert drawn == [1] * 9
+    assert drawn == [0.5] * 6 + [1.0] * 3
     assert [row["adversary"] > 0.0 for row in read_metrics(tmp_path / "run")] == [*[False] * 6, True, True, True]
 
 

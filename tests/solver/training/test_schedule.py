@@ -172,6 +172,17 @@ def test_the_last_phase_has_all_its_iterations_and_the_whole_fall_of_the_learnin
     assert early[-10]["rate"] > 0.9 * settings.learning_rate
 
 
+@pytest.mark.parametrize("algorithm", ["rfvi", "cfvi"])
+def test_the_phases_before_the_last_take_half_of_the_states_in_as_many_gradient_steps(algorithm: str) -> None:
+    settings = make_settings("fast", load_robot("pendulum", "cpu", None), algorithm)
+    schedule = Schedule(settings)
+    for position, states in ((0, 1536), (69, 1536), (70, 3072), (79, 3072)):
+        schedule.position = position
+        step = schedule.step()
+        assert step.states == states
+        assert step.states * len(step.learning_rates) == settings.states * settings.epochs
+
+
 @pytest.mark.parametrize(("kept", "mismatch", "polished"), [(1.0, 0.1, 6), (0.9, 0.1, 0), (1.0, 0.01, 0)])
 def test_a_rough_v_of_a_solved_task_is_polished_at_the_end(kept: float, mismatch: float, polished: int) -> None:
     settings = make_settings("fast", load_robot("pendulum", "cpu", None), algorithm="cfvi", evaluate_every=10)
