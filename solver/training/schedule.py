@@ -117,6 +117,11 @@ class Schedule:
         begins = [*self._step_changes(), self.refinement]
         return min((begin for begin in begins if begin > self.position), default=self.position)
 
+    @property
+    def changes(self) -> bool:
+        """Whether the next step is the first one of another length."""
+        return self.position in self._step_changes()
+
     def _step_changes(self) -> list[int]:
         """Positions at which the step length changes."""
         steps = self.settings.step_periods
@@ -190,14 +195,22 @@ class Convergence:
     best: Tensor | None = None  # (K,) returns of the best policy that solved the task, from the starts of evaluations
 
     def observe(self, iteration: Iteration, row: dict[str, float]) -> None:  # noqa: ARG002
-        """Let the schedule skip to its next phase, or repeat the step before the last phase."""
+        """Let the schedule skip to its next phase, or repeat the step before it."""
         schedule = self.schedule
         if self.tolerance == 0.0 or schedule.position > schedule.refinement:
             return
         if "return_mean" in row and row["success_rate"] >= self.solved and self._ends(row):
             schedule.go_to(schedule.next_phase)
-        elif schedule.position == schedule.refinement and schedule.added < self.wait * schedule.settings.iterations:
+        elif self._waits() and schedule.added < self.wait * schedule.settings.iterations:
             schedule.go_to(schedule.position - 1)
+
+    def _waits(self) -> bool:
+        """Whether the step before the next phase is repeated: the last phase waits for `_ends`, one before it for the
+        first success, because long steps carry the reward back to the starts in fewer iterations."""
+        schedule, best = self.schedule, self.selection.best
+        if schedule.position == schedule.refinement:
+            return True
+        return schedule.changes and best is not None and best.score.successes == 0.0
 
     def _ends(self, row: dict[str, float]) -> bool:
         """Whether the policy of an evaluation that solves the task ends its phase. Keeps the best."""
