@@ -120,6 +120,14 @@ def test_a_training_that_has_not_solved_its_task_waits_before_the_last_phase(
     assert [row["done"] for row in solved] == [*range(9), 9, 10]  # while it waits
 
 
+@pytest.mark.parametrize(("kept", "long"), [(0.0, 50), (1 / 64, 10)])
+def test_long_steps_last_until_a_rollout_succeeds(kept: float, long: int) -> None:
+    """But for at most half as many iterations again, and then nothing waits before the last phase."""
+    settings = make_settings("fast", load_robot("pendulum", "cpu", None))
+    rows = followed(settings, [(kept, -50.0, 0.5)], kept)
+    assert [row["step_periods"] for row in rows] == [8] * long + [4] * (120 - long)
+
+
 @pytest.mark.parametrize(
     ("gain", "noise", "better"),
     [
