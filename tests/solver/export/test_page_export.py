@@ -21,7 +21,8 @@ from solver.cli import main
 from solver.export.js_export import numbers
 from solver.export.page_export import FOLDER, emit, engine, observing
 from solver.game.policies import Hold
-from solver.observer.observer import Observer, lean, make_sensing, usual_counts
+from solver.observer.observer import Observer, make_sensing, usual_counts
+from solver.observer.rest import lean
 from solver.plants.harsh import Harsh, Harshness, noise_of
 from solver.plants.outcome import controller, rollouts, succeeded
 from solver.plants.plant import Nominal

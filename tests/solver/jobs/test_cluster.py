@@ -20,8 +20,8 @@ import pytest
 from solver.certification.experiment import Experiment, portion
 from solver.cli import main
 from solver.errors import SolverError
+from solver.jobs import LOG, Job, perform, run_all
 from solver.jobs.engines import engine, policy_reference, results, versions, workers
-from solver.jobs.processes import LOG, Job, perform, run_all
 from solver.lab.reproduction.runs import run_plan
 from solver.lab.sweeps import read
 from solver.plants.outcome import sample_starts

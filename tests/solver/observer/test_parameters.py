@@ -30,13 +30,10 @@ from solver.observer.observer import (
     PARAMETERS_CHANGE,
     Observer,
     Sensing,
-    largest_disturbance,
-    lean,
-    leaning,
     make_sensing,
-    shift,
     usual_counts,
 )
+from solver.observer.rest import largest_disturbance, lean, leaning, shift
 from solver.plants.episodes import Episodes
 from solver.plants.outcome import succeeded
 from solver.problem.context import Given

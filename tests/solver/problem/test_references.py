@@ -21,7 +21,8 @@ from solver.game.policies import Hold
 from solver.gym.environment import RobotEnv, RobotVectorEnv
 from solver.local.basin import find_basin, near_target, shell
 from solver.observer.observability import estimated_parameters
-from solver.observer.observer import largest_disturbance, make_sensing
+from solver.observer.observer import make_sensing
+from solver.observer.rest import largest_disturbance
 from solver.plants import make_plant
 from solver.plants.outcome import Controller, Jumps, controller, rollouts, settling_periods, succeeded
 from solver.problem.parameters import resolve

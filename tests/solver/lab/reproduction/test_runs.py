@@ -17,7 +17,7 @@ import pytest
 from solver.commands import reproduce
 from solver.commands.reproduce import Options, carry_out
 from solver.errors import SolverError
-from solver.jobs.processes import LOG
+from solver.jobs import LOG
 from solver.lab.reproduction.experiments import Choice, make_plan
 from solver.lab.reproduction.runs import run_plan, shipped_runs
 from solver.problem.robots import load_robot
