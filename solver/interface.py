@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 Format = Literal["c", "onnx", "js", "fmu"]
 Callback = Callable[[dict[str, float]], bool | None]
-PLANNED = ("adversaries", "identified", "given", "start_from")  # choices of value iteration alone
+#: Choices of value iteration alone, and what they are where nothing is chosen.
+PLANNED = {"adversaries": None, "identified": None, "given": (), "start_from": None, "preset": "fast"}
 
 
 class Run:
@@ -284,9 +285,12 @@ def new_training(
     if isinstance(robot, CompiledRobot):
         artifact, generated, robot = robot.folder, str(robot.folder.parent), robot.name
     if kind.command != "train":
-        refused = {name: choices.pop(name, None) for name in PLANNED}
-        _refuse(algorithm, compiled_in_memory=artifact, **refused | {"given": refused["given"] or None})
-        choices.pop("preset", None)
+        refused = [name for name, usual in PLANNED.items() if (choices.pop(name, usual) or usual) != usual]
+        refused += [] if artifact is None else ["robot of modelgen.compile"]
+        if refused:
+            raise SolverError(
+                f"{algorithm} takes no {' and no '.join(refused)}: leave it out, use modelgen.build, or train rfvi"
+            )
         compiled = load_robot(robot, "cpu", generated)
         described = kind.training.describe(compiled, generated, algorithm=algorithm, **choices)
         folder = Path("runs") / described.name if out is None else Path(out)
@@ -312,15 +316,6 @@ def stoppable(callback: Callback) -> Iterator[Report]:
 
     with suppress(_Stop):
         yield report
-
-
-def _refuse(algorithm: str, **arguments: object) -> None:
-    """Raises SolverError for arguments that only value iteration takes."""
-    given = [name for name, value in arguments.items() if value is not None]
-    if given:
-        raise SolverError(
-            f"{algorithm} takes no {' and no '.join(given)}: leave it out, use modelgen.build, or train rfvi"
-        )
 
 
 @checked(SolverError)

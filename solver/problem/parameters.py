@@ -35,7 +35,7 @@ class Relative:
     added: float = 0.0
 
     def __str__(self) -> str:
-        return f"{self.added:+.9g}" if self.added else f"{self.factor:.9g}x"
+        return f"+{self.added:.9g}" if self.added else f"{self.factor:.9g}x"
 
 
 #: A value in SI units, or one relative to the nominal value.
@@ -93,7 +93,7 @@ def changed_parameters(problem: Problem, changes: Mapping[str, Change]) -> Tenso
         if lower > 0.0 >= number:
             raise SolverError(
                 f"the changes {in_words(changes)} set {name} to {number:g}, but its bounds in the model are positive; "
-                f"write {name}=0.5x, or {name}=-0.05 to subtract 0.05 from the nominal value"
+                f"write {name}=0.5x, or {name}=+-0.05 to subtract 0.05 from the nominal value"
             )
     return theta
 

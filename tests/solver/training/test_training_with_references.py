@@ -127,6 +127,14 @@ def test_robustness_draws_goals_at_every_point(run: Path) -> None:
         measure([run], [ParameterRange("goal", -0.5, 0.5, 3, True)], trial)
 
 
+def test_the_command_robustness_names_the_goals_that_are_drawn(
+    weighed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--parameter", "mass", "--from", "0.9x", "--to", "1.1x", "--points", "2", "--episodes", "2", "--jobs", "1"]
+    assert main(["robustness", str(weighed), *words, "--blind", "--out", str(tmp_path / "found")]) == 0
+    assert "was told mass: nominal; goal: random in every rollout" in capsys.readouterr().out
+
+
 def test_the_command_says_what_was_drawn(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", str(run), "--episodes", "5", "--jump", "2"]) == 0
     printed = capsys.readouterr().out
