@@ -223,13 +223,17 @@ def test_an_estimate_beyond_the_told_range_shifts_the_input_on_a_page(mass: floa
     script, data = racer.MiniRacer(), {**numbers(solution), "observer": observing(problem)}
     assert data["observer"]["observable"] == [0]  # type: ignore[index]
     loop = LOOP.replace("delay: 0", "finds: true, delay: 0")
-    script.eval(f"{engine(problem)}\nconst run = {json.dumps(data)};\n{loop}")
+    counted = """let tells = 0;
+    const made = makePolicy, counting = (tell) => (values) => { tells++; return tell(values); };
+    makePolicy = (...all) => { const one = made(...all); return { ...one, tell: counting(one.tell) }; };"""
+    script.eval(f"{engine(problem)}\n{counted}\nconst run = {json.dumps(data)};\n{loop}")
     theta = problem.theta.clone()
     theta[:2] = torch.tensor([mass, 0.3])
     assert problem.robot.parameter_names[:2] == ("mass", "lean")
     true = torch.where(torch.arange(len(theta)) == 0, 1.0, theta)
     script.eval(f"conditions.theta = {true.tolist()}; simulation.reset([0.35, 0], conditions)")
-    script.eval(f"simulation.observer.parameters[0] = {mass}; simulation.step(conditions)")
+    script.eval(f"tells = 0; simulation.observer.parameters[0] = {mass}; simulation.step(conditions)")
+    assert script.eval("tells") == 1
     counts = usual_counts(problem)
     observer = Observer(problem, make_sensing(problem, counts), [0])
     observer.know(theta)
