@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any, Literal
 from modelgen.errors import checked, warn, worded
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.evaluation.evaluation import Evaluation, evaluate
+from solver.evaluation import Evaluation, evaluate
 from solver.plants import PlantName
 from solver.policy import Policy, Value, load_policy, load_value
-from solver.preflight.check import Preflight, preflight
+from solver.preflight import Preflight, preflight
 from solver.problem.parameters import Change, GivenRanges, names_in
 from solver.problem.robots import load_robot
 from solver.runs.artifact import ARTIFACT
-from solver.runs.folder import Pace, Report, pace, read_metrics
 from solver.runs.kinds import Description, Kind, kind_of, kind_that_trains, start, warn_unfinished
 from solver.runs.kinds import resume as resume_run
+from solver.runs.metrics import Pace, Report, pace, read_metrics
 from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
 from solver.training.lifecycle import Adversaries, plan
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from solver.certification.certificate import Certificate
+    from solver.certification import Certificate
     from solver.evaluation.trajectory import Trajectory
     from solver.jax.solution import JaxSolution
     from solver.oracles.limit import Limit
@@ -127,7 +127,7 @@ class Run:
     @checked(SolverError)
     def certify(self, specification: str | Path | None = None, seed: int = 0) -> Certificate:
         """Bound on the failure probability and the worst case, under a specification file or the task's own."""
-        from solver.certification.certificate import certify
+        from solver.certification import certify
 
         return certify(self.folder, None if specification is None else Path(specification), seed, self.generated)
 

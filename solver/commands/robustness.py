@@ -73,8 +73,8 @@ class Options(PlantOptions):
 def run(options: Options) -> None:
     """Measure, write both files and print the table."""
     from solver.commands.changes import read_estimate
-    from solver.evaluation.plots import robustness_files, save_robustness
     from solver.evaluation.robustness import Trial, measure, measure_each, shares
+    from solver.evaluation.robustness_figures import robustness_files, save_robustness
     from solver.jobs.engines import workers
     from solver.streams import EVALUATION_SEED
 

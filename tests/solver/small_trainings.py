@@ -19,7 +19,7 @@ from solver.problem.context import Given
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
-from solver.runs.folder import Report
+from solver.runs.metrics import Report
 from solver.training.lifecycle import plan
 from solver.training.settings import Settings
 from solver.training.solution import RunDescription, Solution, make_ensemble

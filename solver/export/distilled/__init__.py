@@ -13,16 +13,12 @@ import torch
 from solver.errors import SolverError
 from solver.export.c_export import emit_observer
 from solver.export.c_folder import kernels, origin
+from solver.export.distilled.board import COMPILER, compiler_version, count_period, count_policy, missing_tools
 from solver.export.distilled.cost import (
-    COMPILER,
     CYCLES,
     Cost,
     ObserverCost,
     TimeBudget,
-    compiler_version,
-    count_period,
-    count_policy,
-    missing_tools,
     observer_cost,
     read_budget,
     widest,

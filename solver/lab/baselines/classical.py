@@ -38,8 +38,9 @@ from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_current, require_same_artifact
 from solver.runs import artifact
-from solver.runs.folder import RUN, Report, load_checkpoint, metrics_log, save_checkpoint
+from solver.runs.folder import RUN, load_checkpoint, save_checkpoint
 from solver.runs.kinds import Description, RolloutPolicy
+from solver.runs.metrics import Report, metrics_log
 from solver.streams import EVALUATION_SEED, Purpose, serial_torch, stream
 from solver.training.settings import require_fields, require_names
 

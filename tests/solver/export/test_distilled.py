@@ -17,7 +17,7 @@ from solver.errors import SolverError
 from solver.export import distilled
 from solver.export.c_export import emit_observer
 from solver.export.c_folder import kernels
-from solver.export.distilled import cost as board
+from solver.export.distilled import board
 from solver.export.distilled.cost import WIDTHS, cost, observer_cost, read_budget, widest
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller, emit
 from solver.export.distilled.regression import DistillationLoss, Effort, distil, require_small_loss

@@ -23,7 +23,7 @@ from solver.game.policies import Hold, _contracted, _one_input, _semidefinite
 from solver.plants.outcome import Controller, controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
-from solver.runs.folder import read_metrics
+from solver.runs.metrics import read_metrics
 from solver.streams import SELECTION_SEED
 from solver.training.settings import make_settings
 from solver.training.solution import load_solution, make_ensemble

@@ -26,7 +26,8 @@ from solver.lab.reproduction.runs import run_plan
 from solver.lab.sweeps import read
 from solver.plants.outcome import sample_starts
 from solver.problem.robots import load_robot
-from solver.runs.folder import METRICS, read_metrics
+from solver.runs.folder import METRICS
+from solver.runs.metrics import read_metrics
 from solver.training.solution import load_run_checkpoint
 from tests.solver.lab.reproduction.small_plans import quiet, train_here
 

@@ -18,7 +18,7 @@ from solver.certification.experiment import Experiment, noises
 from solver.certification.worst import play_adversaries
 from solver.cli import main
 from solver.errors import SolverError
-from solver.evaluation.evaluation import begun
+from solver.evaluation import begun
 from solver.evaluation.robustness import Trial, measure
 from solver.evaluation.statistics import ParameterRange
 from solver.jobs.engines import policy_reference
