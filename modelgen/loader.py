@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from modelgen.artifact.folder import find_mechanics, has_mechanics, opened, outdated, program
 from modelgen.artifact.manifest import Manifest
-from modelgen.backends import MODULES, Kernels, backend
+from modelgen.backends import MODULES, Kernels
+from modelgen.backends import backend as backend_module
 from modelgen.backends.drawing import Drawing
 from modelgen.errors import ArtifactError, ModelError, checked, suggestion
 from modelgen.metadata import Metadata
@@ -346,7 +347,4 @@ def _require_known(backend: str, dtype: str) -> None:
 
 
 def _kernels(program: Program, robot: Metadata, backend: str, dtype: str, parallel: bool) -> Kernels:
-    return _backend(backend).load(program, robot, dtype, parallel)
-
-
-_backend = backend
+    return backend_module(backend).load(program, robot, dtype, parallel)

@@ -157,8 +157,7 @@ def roll_out(
             f"--longest-delay {c.longest_delay} counts control periods of an observer; give --observer too, and 0 or "
             "more"
         )
-    if c.estimate and not c.observer:
-        raise SolverError(f"--estimate {' '.join(c.estimate)} is for --observer; give both, or leave it out")
+    require_observer(c.estimate, c.observer)
     if c.jump is not None and drawn != source.references:
         raise SolverError("--jump lets the references of the model file jump; leave them out of --set")
     references = {name: value for name, value in source.told.items() if name in source.references}
@@ -254,7 +253,7 @@ def evaluate(
         return begun(problem, theta, believed, drawn, episodes, seed)
 
     found = roll_out(source, conditions, begin, seconds, drawn)
-    problem, result = found.problem, found.result
+    problem, result, names = found.problem, found.result, found.problem.robot.parameter_names
     statistics = summary(result)
     if not all(map(math.isfinite, statistics.values())):
         raise left_all_bounds(problem, found.theta)
@@ -270,11 +269,7 @@ def evaluate(
         reaction_periods=source.reaction_periods,
         episodes=int(episodes),
         seed=EVALUATION_SEED if seed is None else seed,
-        parameters={
-            name: value
-            for name, value in zip(problem.robot.parameter_names, found.theta.tolist(), strict=True)
-            if name not in drawn
-        },
+        parameters={name: value for name, value in zip(names, found.theta.tolist(), strict=True) if name not in drawn},
         told=found.told,
         statistics=statistics,
         states_at_limit=held_names(problem, result.at_limit.any(0).tolist()),
@@ -295,6 +290,12 @@ def held_names(problem: Problem, held: Sequence[bool]) -> tuple[str, ...]:
     turning = {i: each.name for each in problem.geometry.rotations for i in range(each.coordinate, each.coordinate + 4)}
     names = (turning.get(i, name) for i, name in enumerate(problem.robot.state_names) if held[i])
     return tuple(dict.fromkeys(names))
+
+
+def require_observer(estimate: Sequence[str], observer: bool) -> None:
+    """Raises SolverError for parameters to estimate without an observer."""
+    if estimate and not observer:
+        raise SolverError(f"--estimate {' '.join(estimate)} is for --observer; give both, or leave it out")
 
 
 def require_seconds(problem: Problem, seconds: float | None) -> None:

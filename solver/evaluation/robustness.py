@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from solver.errors import SolverError
-from solver.evaluation import begun
+from solver.evaluation import begun, require_observer
 from solver.evaluation.statistics import (
     Axis,
     Group,
@@ -119,8 +119,7 @@ def measure(
 
     Raises SolverError for runs of different robots or artifacts, and for a run that is given twice.
     """
-    if trial.estimate and not trial.observer:
-        raise SolverError(f"--estimate {' '.join(trial.estimate)} is for --observer; give both, or leave it out")
+    require_observer(trial.estimate, trial.observer)
     if not folders:
         raise SolverError("there is no run; give at least one run folder")
     paths = [run_folder(folder).resolve() for folder in folders]

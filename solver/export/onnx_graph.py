@@ -197,10 +197,8 @@ def _getitem(x: OnnxTensor, index: Any) -> OnnxTensor:
             axis += 1
         elif isinstance(each, slice):
             if each != slice(None):
-                size = 2**40
-                label = graph.apply(
-                    "Slice", label, [each.start or 0], [size if each.stop is None else each.stop], [axis]
-                )
+                stop = 2**40 if each.stop is None else each.stop
+                label = graph.apply("Slice", label, [each.start or 0], [stop], [axis])
             axis += 1
         elif isinstance(each, int):
             label = graph.apply("Gather", label, graph.constant(each, np.int64), axis=axis)
@@ -243,9 +241,8 @@ def _joined(values: Sequence[Any], dim: int = 0) -> OnnxTensor:
 def _stacked(values: Sequence[Any], dim: int = 0) -> OnnxTensor:
     graph, like = _graph_of(values), torch.stack([_like(value) for value in values], dim)
     axis = dim % like.dim()
-    return OnnxTensor.of(
-        graph, graph.apply("Concat", *(graph.apply("Unsqueeze", v, [axis]) for v in values), axis=axis), like
-    )
+    parts = [graph.apply("Unsqueeze", value, [axis]) for value in values]
+    return OnnxTensor.of(graph, graph.apply("Concat", *parts, axis=axis), like)
 
 
 def _permuted(x: OnnxTensor, *order: int) -> OnnxTensor:
@@ -286,10 +283,8 @@ def _cross(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _einsum(equation: str, *values: Any) -> OnnxTensor:
-    graph = _graph_of(values)
-    return OnnxTensor.of(
-        graph, graph.apply("Einsum", *values, equation=equation), torch.einsum(equation, *map(_like, values))
-    )
+    graph, like = _graph_of(values), torch.einsum(equation, *map(_like, values))
+    return OnnxTensor.of(graph, graph.apply("Einsum", *values, equation=equation), like)
 
 
 def _log1p(a: Tensor) -> Tensor:

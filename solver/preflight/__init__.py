@@ -19,8 +19,9 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.local.basin import REST
 from solver.local.linearization import Linearization, linearization, linearize, unstable_directions
+from solver.oracles.limit import design
 from solver.oracles.search import PUMPS, coarse_hold, pumped, random_motions, straight
-from solver.oracles.trajectory import NonlinearProgram, PlannedMotion, design
+from solver.oracles.trajectory import NonlinearProgram, PlannedMotion
 from solver.plants.outcome import rollouts, succeeded, tolerances, without_input
 from solver.preflight.warnings import forewarnings
 from solver.problem.context import Given

@@ -12,10 +12,9 @@ run equals an uninterrupted one.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -32,8 +31,9 @@ from modelgen.tangent import Tangent
 from solver.errors import SolverError
 from solver.lab.baselines.settings import KEYS
 from solver.local.linearization import linearization
+from solver.oracles.limit import design
 from solver.oracles.search import search
-from solver.oracles.trajectory import NonlinearProgram, PlannedMotion, design
+from solver.oracles.trajectory import NonlinearProgram, PlannedMotion
 from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_current, require_same_artifact
@@ -98,7 +98,7 @@ def describe(
     require_names(ClassicalSettings, choices)
     require_current(robot)
     settings = ClassicalSettings(algorithm, **choices)
-    settings = dataclasses.replace(settings, tries=settings.tries or TRIES[settings.algorithm])
+    settings = replace(settings, tries=settings.tries or TRIES[settings.algorithm])
     return ClassicalRun(robot.name, robot.hash, generated, settings)
 
 
