@@ -6,7 +6,6 @@ derivative that JAX takes is of the nodes, in forward and in reverse mode.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
@@ -17,7 +16,7 @@ from modelgen.backends.arrays import ProgramKernels, check_shape, sample_count
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Function, Program
-from modelgen.program.graph import UNARY, Graph, Node
+from modelgen.program.graph import ARITHMETIC, FLAT_POWER, UNARY, Graph, Node
 from modelgen.program.trim import REFINED, TOGETHER, rounds
 
 try:
@@ -28,14 +27,17 @@ except ImportError as error:
         "the backend jax needs JAX, which is not installed. Install it with pip install 'robust-value-iteration[jax]'."
     ) from error
 
+
+def _flat_power(base: Any, exponent: float) -> Any:
+    """max(0, w)**p, all of whose derivatives are zero at w <= 0; those of `jnp.power` are 0 * inf there."""
+    closed = ~(base <= 0.0)  # also NaN, which stays
+    return jnp.where(closed, jnp.power(jnp.where(closed, base, 1.0), exponent), 0.0)
+
+
 _OPERATIONS: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "negative": operator.neg,
-    "solution": lambda value: value,
+    **ARITHMETIC,
     "pow": jnp.power,
+    FLAT_POWER: _flat_power,
     "minimum": jnp.minimum,
     "maximum": jnp.maximum,
     "atan2": jnp.arctan2,
@@ -53,13 +55,7 @@ def of_one_sample(graph: Graph, function: Function, *rows: Any) -> tuple[Any, ..
     values: dict[Node, Any] = {}
     for argument, row in zip(function.arguments, rows, strict=True):
         values.update((node, row[i]) for i, node in enumerate(argument.entries))
-    for node in graph.reachable(function.roots):
-        operation = graph.operations[node]
-        if operation.kind == "constant":
-            values[node] = operation.value
-        elif node not in values:
-            make = _flat_power if graph.is_flat_power(node) else _OPERATIONS[operation.kind]
-            values[node] = make(*(values[argument] for argument in operation.arguments))
+    graph.evaluate(function.roots, values, _OPERATIONS)
     dtype = rows[0].dtype
     return tuple(
         jnp.stack([jnp.asarray(values[node], dtype) for node in output.entries]).reshape(output.shape)
@@ -67,12 +63,6 @@ def of_one_sample(graph: Graph, function: Function, *rows: Any) -> tuple[Any, ..
         else jnp.zeros(output.shape, dtype)
         for output in function.outputs
     )
-
-
-def _flat_power(base: Any, exponent: float) -> Any:
-    """max(0, w)**p, all of whose derivatives are zero at w <= 0; those of `jnp.power` are 0 * inf there."""
-    closed = ~(base <= 0.0)  # also NaN, which stays
-    return jnp.where(closed, jnp.power(jnp.where(closed, base, 1.0), exponent), 0.0)
 
 
 def nearest(N: Any, wanted: Any, weight: Any, low: Any, high: Any) -> Any:
