@@ -340,7 +340,7 @@ def test_the_cost_is_the_bregman_divergence_from_the_trim(
     """D by finite differences of g in 40 digits, and the policy by a search for the maximum of w u - D(u)."""
     stated = kind(1.0).of_input(Symbol("u", real=True), limit, 0.3)
     cost = stated.measured_from(middle, trim)
-    D = lambdify([cost.u], cost.cost, "mpmath")
+    D, in_double = (lambdify([cost.u], cost.cost, numbers) for numbers in ("mpmath", "math"))
     best, best_cost = (lambdify([cost.w], entry, "mpmath") for entry in (cost.optimal_input, cost.optimal_input_cost))
     with mpmath.workdps(40):
         g = lambdify([stated.u], stated.cost, "mpmath")
@@ -356,9 +356,9 @@ def test_the_cost_is_the_bregman_divergence_from_the_trim(
     reach = 0.9999 * limit
     coarse = np.linspace(middle - reach, middle + reach, 401)
     for w in scale * np.array([-3.0, -0.7, -0.1, 0.05, 0.4, 2.0]):
-        near = coarse[np.argmax([float(w * u - D(u)) for u in coarse])]  # of a concave function: the best is beside it
+        near = coarse[np.argmax([w * u - in_double(u) for u in coarse])]  # of a concave function: the best is beside it
         fine = np.clip(near + np.linspace(-0.005, 0.005, 201) * limit, middle - reach, middle + reach)
-        found = fine[np.argmax([float(w * u - D(u)) for u in fine])]
+        found = fine[np.argmax([w * u - in_double(u) for u in fine])]
         assert float(best(w)) == pytest.approx(found, abs=1.01e-4 * limit)
         assert abs(float(best(w)) - middle) <= limit * (1 + 1e-15)
         assert float(best_cost(w)) == pytest.approx(float(D(best(w))), rel=1e-6, abs=1e-9 * float(size))
