@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sympy import Matrix
 
 from modelgen import ModelError, Robot
 from modelgen.arrays import Array
@@ -15,7 +16,7 @@ from modelgen.cli import main
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.model_file import load
-from modelgen.derivation.numeric import numpy_evaluator, samples
+from modelgen.derivation.numeric import compiled_evaluator, samples
 from modelgen.importers.mjcf import model_file, read
 from tests.modelgen.importers.mjcf_check import ImportedMjcf
 
@@ -63,11 +64,9 @@ class Machine:
         equations = equations_of_motion(self.robot)
         check_domain(self.robot, equations)
         theta = [parameter.value for parameter in self.robot.parameters if not parameter.fixed]
-        at = [*x.T, *(np.full(len(x), value) for value in theta)]
-        M, force, gain = (
-            numpy_evaluator([*equations.state, *equations.parameters], part, equations.definitions)(*at)
-            for part in (equations.mass_matrix, equations.force, equations.input_matrix)
-        )
+        parts = Matrix.hstack(equations.mass_matrix, equations.force, equations.input_matrix)
+        values = compiled_evaluator([*equations.state, *equations.parameters], parts, equations.definitions)
+        M, force, gain = np.split(values(np.hstack([x, np.tile(theta, (len(x), 1))])), [n := parts.rows, n + 1], 2)
         return np.asarray(np.linalg.solve(M, force + gain @ u[:, :, None])[:, :, 0])
 
     def moves_as_in_mujoco(self) -> None:
