@@ -24,7 +24,7 @@ from sympy.physics.mechanics import (
 from modelgen import LogCos, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
-from modelgen.derivation.numeric import compiled_evaluator
+from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.verification.checks import Check, sample_points
 from modelgen.verification.mechanics import mechanics_checks
 
@@ -40,8 +40,8 @@ def evaluated(robot: Robot, x: np.ndarray, theta: np.ndarray) -> list[Any]:
     equations = equations_of_motion(robot)
     check_domain(robot, equations)
     parts = (equations.coordinate_rates, equations.mass_matrix, equations.force, equations.input_matrix)
-    arguments, at = [*equations.state, *equations.parameters], np.hstack([x, theta])
-    return [compiled_evaluator(arguments, part, equations.definitions)(at) for part in parts]
+    arguments = [*equations.state, *equations.parameters]
+    return [numpy_evaluator(arguments, part, equations.definitions)(*x.T, *theta.T) for part in parts]
 
 
 def acceleration(robot: Robot, x: np.ndarray, theta: np.ndarray, u: Any) -> np.ndarray:
