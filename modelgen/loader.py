@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _DTYPES = ("float64", "float32")
+_MECHANICS = SIGNATURES.keys() - FUNCTIONS
 #: NumPy arrays give NumPy arrays, and Torch tensors give Torch tensors. The backend jax gives JAX arrays.
 Array = TypeVar("Array", bound="NDArray[Any] | Tensor | JaxArray")
 
@@ -253,7 +254,7 @@ class CompiledRobot:
 
     def _kernels_of(self, function: str) -> Kernels:
         """The kernels that have a function. Raises ArtifactError where it is not built."""
-        kernels, made = self._mechanics if function in SIGNATURES.keys() - FUNCTIONS else (self._kernels, self.program)
+        kernels, made = self._mechanics if function in _MECHANICS else (self._kernels, self.program)
         if function not in made.operations and function in SIGNATURES:
             there = ",".join([*made.operations, function])
             raise ArtifactError(
