@@ -110,11 +110,11 @@ def _in_double(function: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[.
     redundant inputs have no digits to lose. The derivative is a matrix, since a reverse sweep leaves the precision."""
     rounded = jax.custom_jvp(_doubled(function, dtype))
 
-    @rounded.defjvp
-    def _(at: tuple[Any, Any], moved: tuple[Any, Any]) -> tuple[Any, Any]:
+    def moving(at: tuple[Any, Any], moved: tuple[Any, Any]) -> tuple[Any, Any]:
         slopes = _doubled(jax.jacfwd(function, (0, 1)), dtype)(*at)
         return rounded(*at), tuple(sum(map(partial(jnp.tensordot, axes=1), each, moved)) for each in slopes)
 
+    rounded.defjvp(moving)
     return rounded  # type: ignore[no-any-return]
 
 

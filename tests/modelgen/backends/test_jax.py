@@ -165,8 +165,8 @@ def test_redundant_trims_have_all_digits_in_single_precision() -> None:
     rope, push = robot.input("rope", (0, 40), "N"), robot.input("push", (-5, 8), "N")
     robot.point_mass(robot.parameter("mass", 2, "kg", tolerance=0.5), (0, height))
     robot.apply(height, rope + push)
-    task = dict(horizon=2, weight_at_horizon=0.5, control_rate=50, start={})
-    robot.task(state_cost=height**2, action_cost=Quadratic(0.01), **task)
+    cost = Quadratic(0.01)
+    robot.task(state_cost=height**2, action_cost=cost, start={}, horizon=2, weight_at_horizon=0.5, control_rate=50)
     exact = modelgen.compile(robot)
     single = exact.with_kernels("jax", "float32")
     x, theta = np.zeros((5, 2)), np.linspace(1, 3, 5)[:, None]

@@ -157,8 +157,8 @@ def test_redundant_inputs_that_hold_a_told_mass() -> None:
     rope, push = robot.input("rope", (0, 40), "N"), robot.input("push", (-5, 8), "N")
     robot.point_mass(robot.parameter("mass", 2, "kg", tolerance=0.5), (0, height))
     robot.apply(height, rope + push)
-    task = dict(horizon=2, weight_at_horizon=0.5, control_rate=50, start={})
-    robot.task(state_cost=height**2, action_cost=Quadratic(0.01), **task)
+    cost = Quadratic(0.01)
+    robot.task(state_cost=height**2, action_cost=cost, start={}, horizon=2, weight_at_horizon=0.5, control_rate=50)
     solution = untrained_family(Given("mass", 1.0, 3.0), robot=modelgen.compile(robot, dtype="float32"))
     rows = solution.problem.sample_domain(50, torch.Generator().manual_seed(0))
     mass = solution.problem.split(rows)[1]
