@@ -72,7 +72,7 @@ def changed_parameters(problem: Problem, changes: Mapping[str, Change]) -> Tenso
                 f"robot {problem.robot.name} has no parameter '{name}'.{suggestion(name, names)} Parameters: "
                 f"{', '.join(names)}"
             )
-        if not isinstance(change, Real | Relative):
+        if not is_number(change) and not isinstance(change, Relative):
             raise SolverError(
                 f"{name} is {change!r}; give a number in SI units, solver.Relative(1.3) for 1.3 times the model's, "
                 "or solver.Relative(added=0.1) to add to it"
