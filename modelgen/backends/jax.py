@@ -95,6 +95,37 @@ def nearest(N: Any, wanted: Any, weight: Any, low: Any, high: Any) -> Any:
     return jnp.clip(solved(below, above, REFINED)[0], low, high)
 
 
+def _in_double(function: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """A function (x, theta) of one sample in double precision, whose results and derivatives have the type `dtype`:
+    redundant inputs have no digits to lose. The derivative is a matrix, since a reverse sweep leaves the precision."""
+    rounded = jax.custom_jvp(_doubled(function, dtype))
+
+    def moving(at: tuple[Any, Any], moved: tuple[Any, Any]) -> tuple[Any, Any]:
+        slopes = _doubled(jax.jacfwd(function, (0, 1)), dtype)(*at)
+        return rounded(*at), tuple(sum(map(partial(jnp.tensordot, axes=1), each, moved)) for each in slopes)
+
+    rounded.defjvp(moving)
+    return rounded  # type: ignore[no-any-return]
+
+
+def _doubled(function: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """A function (x, theta) in double precision, also under `vmap`, which would leave it; its results are rounded."""
+
+    def rounded(*rows: Any) -> Any:
+        with jax.enable_x64(True):
+            results = function(*(jnp.asarray(each, np.float64) for each in rows))
+            return jax.tree.map(lambda each: each.astype(dtype), results)
+
+    def batch(size: int, batched: Sequence[bool], *rows: Any) -> Any:
+        mapped = jax.vmap(function, [0 if each else None for each in batched], axis_size=size)
+        results = _doubled(mapped, dtype)(*rows) if any(batched) else rounded(*rows)
+        return results, jax.tree.map(lambda _: any(batched), results)
+
+    mappable = jax.custom_batching.custom_vmap(rounded)
+    mappable.def_vmap(batch)
+    return mappable  # type: ignore[no-any-return]
+
+
 class JaxKernels(ProgramKernels):
     """The functions over JAX arrays of one dtype, or NumPy arrays; the results are JAX arrays."""
 
@@ -127,15 +158,15 @@ class JaxKernels(ProgramKernels):
         """The jitted function of one sample, axes None, or of a batch with the given axes of its arguments."""
         looped = function == "trim" and len(self._inputs) > 1
         single = self._trim if looped else partial(of_one_sample, self._graph, self._functions[function])
+        if "trim" in self._functions and self._dtype != np.float64:
+            single = _in_double(single, self._dtype)
         return jax.jit(single if axes is None else jax.vmap(single, axes))  # type: ignore[no-any-return]
 
     def _trim(self, x: Any, theta: Any) -> tuple[Any]:
         """u0 (m,) of `trim` at one sample."""
         N, wanted, weight = of_one_sample(self._graph, self._functions["trim_balance"], x, theta)
-        half = np.array([entry.limit for entry in self._inputs], self._dtype)
-        low, high = (
-            np.array([getattr(entry, end) for entry in self._inputs], self._dtype) / half for end in ("lower", "upper")
-        )
+        half = np.array([entry.limit for entry in self._inputs])
+        low, high = (np.array([getattr(entry, end) for entry in self._inputs]) / half for end in ("lower", "upper"))
         return (half * nearest(N, wanted, weight, low, high),)
 
     def _precision(self) -> Any:
