@@ -301,16 +301,15 @@ def advice(
 
 
 def roughness(rows: Sequence[dict[str, float]], folder: Path) -> str:
-    """Sentences on the rough V of a solved task; empty for a smooth V. With adversaries V differs from the nominal
-    return in any case."""
-    evaluated = [row for row in rows if row.keys() >= NOMINAL | EVALUATED]
-    nominal = [row["value_mismatch"] for row in evaluated if row["adversary"] == 0.0]
-    if not nominal or nominal[-1] <= ROUGH:
+    """Sentences on the rough V of a task that cFVI solved; empty for a smooth V. With adversaries V differs from the
+    nominal return in any case."""
+    last = [row for row in rows if row.keys() >= NOMINAL | EVALUATED][-1:]
+    if not last or last[0]["adversary"] > 0.0 or last[0]["value_mismatch"] <= ROUGH:
         return ""
     return (
-        f"the task is solved, but V is rough: it differs from the cost of its policy by {100 * nominal[-1]:.0f} % of "
-        f"that cost. The policy may cost that much more than necessary. `solver limit {folder}` searches better "
-        "motions; train with more --states."
+        "the task is solved, but V is rough: it differs from the cost of its policy by "
+        f"{100 * last[0]['value_mismatch']:.0f} % of that cost. The policy may cost that much more than necessary. "
+        f"`solver limit {folder}` searches better motions; train with more --states."
     )
 
 

@@ -3,6 +3,9 @@
 Observers of the training may change the next position (`go_to`). A training has up to three phases: long steps, short
 steps, and a last phase of fixed length, in which the adversaries play and the learning rate falls to its end. A phase
 before the last ends as soon as the task is solved and V is right, or its policy improves no more.
+
+Before the last phase V changes from one iteration to the next by more than its fit errs. What it needs there are
+gradient steps, and not more states: half of the states, in twice the epochs, give the same V for half of the targets.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ class Schedule:
     added: int = 0
     polished: int = 0  # how many of the added steps polish V
     left: int = -1  # position at which the training went on to its last phase; -1 before
+    few: int = 2  # states of the setting for one before the last phase, in as many times the epochs
     final_learning_rate: float = 1e-5  # of the last step; smaller rates change V no more
     polish_states: int = 6  # states of a polishing step, as a multiple of the setting
     polish_epochs: int = 2  # epochs of a polishing step, as a multiple of the setting
@@ -60,7 +64,8 @@ class Schedule:
     def step(self) -> Step:
         """Step at the current position."""
         s, k = self.settings, self.position
-        states, rates, fresh = s.states, s.epochs * (self._learning_rate(),), s.authors
+        passes = self.few if k < self.refinement else 1
+        states, rates, fresh = math.ceil(s.states / passes), passes * s.epochs * (self._learning_rate(),), s.authors
         if self.polishing:
             states, rates, fresh = self.polish_states * s.states, self._polish_rates(), True
         periods = s.step_periods[k * len(s.step_periods) // s.iterations]
@@ -89,18 +94,12 @@ class Schedule:
     @property
     def due(self) -> bool:
         """Whether an evaluation of V is due: at regular intervals, at the end, and after every polishing step."""
-        ends = {self.settings.iterations, self.nominal_end} if self.polished else {self.settings.iterations}
-        return self.position in ends or self.number % self.settings.evaluate_every == 0
-
-    @property
-    def nominal_end(self) -> int:
-        """Position of the first step with adversaries. A rough V is polished before it."""
-        return self.settings.iterations if self.settings.algorithm == "cfvi" else self.refinement
+        return self.position == self.settings.iterations or self.number % self.settings.evaluate_every == 0
 
     @property
     def polishing(self) -> bool:
         """Whether the next step polishes V."""
-        return self.polished > 0 and self.position == self.nominal_end - 1
+        return self.polished > 0
 
     @property
     def refinement(self) -> int:
@@ -117,6 +116,11 @@ class Schedule:
         """Position of the next phase: a new step length, or the last phase; in the last phase the current position."""
         begins = [*self._step_changes(), self.refinement]
         return min((begin for begin in begins if begin > self.position), default=self.position)
+
+    @property
+    def changes(self) -> bool:
+        """Whether the next step is the first one of another length."""
+        return self.position in self._step_changes()
 
     def _step_changes(self) -> list[int]:
         """Positions at which the step length changes."""
@@ -191,15 +195,22 @@ class Convergence:
     best: Tensor | None = None  # (K,) returns of the best policy that solved the task, from the starts of evaluations
 
     def observe(self, iteration: Iteration, row: dict[str, float]) -> None:  # noqa: ARG002
-        """Let the schedule skip to its next phase, or repeat the step before the last phase."""
+        """Let the schedule skip to its next phase, or repeat the step before it."""
         schedule = self.schedule
-        polishes = schedule.polished > 0 and schedule.position <= schedule.nominal_end
-        if polishes or self.tolerance == 0.0 or schedule.position > schedule.refinement:
+        if self.tolerance == 0.0 or schedule.position > schedule.refinement:
             return
         if "return_mean" in row and row["success_rate"] >= self.solved and self._ends(row):
             schedule.go_to(schedule.next_phase)
-        elif schedule.position == schedule.refinement and schedule.added < self.wait * schedule.settings.iterations:
+        elif self._waits() and schedule.added < self.wait * schedule.settings.iterations:
             schedule.go_to(schedule.position - 1)
+
+    def _waits(self) -> bool:
+        """Whether the step before the next phase is repeated: the last phase waits for `_ends`, one before it for the
+        first success, because long steps carry the reward back to the starts in fewer iterations."""
+        schedule, best = self.schedule, self.selection.best
+        if schedule.position == schedule.refinement:
+            return True
+        return schedule.changes and best is not None and best.score.successes == 0.0
 
     def _ends(self, row: dict[str, float]) -> bool:
         """Whether the policy of an evaluation that solves the task ends its phase. Keeps the best."""

@@ -15,11 +15,11 @@ cFVI is compared on the nominal robot. For rFVI the order is:
 The other robots are tried while adversaries play. Where they are not, or fewer than three quarters of them succeed, 3
 and 4 are ignored, and 5 is the nominal return: the mean from the task's starts and from states in the whole domain.
 
-A rough V is polished at the end of nominal training, with more states and longer fits. A policy follows the slope of V.
-If V is rough, the slope has small errors everywhere: no rollout fails, but the robot pays some per cent too much. Then
-V also differs from the return of its policy, which shows the roughness without a known optimum. A polishing step begins
-with a fresh optimiser, and its learning rate falls to its final value, because an unfinished fit puts its noise into
-the next targets. cFVI is polished at the end of its schedule, rFVI before its adversaries grow.
+A rough V of cFVI is polished at the end, with more states and longer fits. A policy follows the slope of V. If V is
+rough, the slope has small errors everywhere: no rollout fails, but the robot pays some per cent too much. Then V also
+differs from the return of its policy, which shows the roughness without a known optimum. A polishing step begins with a
+fresh optimiser, and its learning rate falls to its final value, because an unfinished fit puts its noise into the next
+targets. The V of rFVI differs from the return on the nominal robot by what its adversaries cost.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def value_mismatch(problem: Problem, value: ValueFunction, x: Tensor, result: En
 
 @dataclass
 class Polish:
-    """Adds up to `most` polishing steps to the schedule while V is rough and the task is solved.
+    """Adds up to `most` polishing steps to the schedule of cFVI while V is rough and the task is solved.
 
     The setting `convergence` switches it on and off, as it does for all that follows from evaluations.
     """
@@ -217,12 +217,12 @@ class Polish:
     mismatch: float = 0.0  # of V at the last evaluation
 
     def observe(self, iteration: Iteration, row: dict[str, float]) -> None:  # noqa: ARG002
-        """Add a polishing step if the nominal training ends with a rough V. The first one begins with the best V."""
+        """Add a polishing step if cFVI ends with a rough V. The first one begins with the best V."""
         schedule, best = self.schedule, self.selection.best
         self.mismatch = row.get("value_mismatch", self.mismatch)
         solved = best is not None and best.score.successes >= self.solved
         rough = self.mismatch > self.rough and schedule.polished < self.most
-        ends = schedule.position == schedule.nominal_end
+        ends = schedule.position == schedule.settings.iterations and schedule.settings.algorithm == "cfvi"
         if ends and solved and rough and schedule.settings.convergence > 0.0:
             schedule.go_to(schedule.position - 1)
             schedule.polished += 1

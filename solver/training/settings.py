@@ -41,7 +41,7 @@ class Settings:
     iterations: Count = 60
     """Number of value iterations. Each computes targets from the current V and fits V to them."""
     states: Count = 8192
-    """States of an iteration. Every iteration draws new states."""
+    """New states of an iteration; half of them, in twice the epochs, before the last phase."""
     sampling: Sampling = "mixture"
     """Distribution of the states. `uniform`: the state domain (DP in the paper). `domain`: the same, with shares around
     the task's starts and target. `rollouts`: rollouts of the current policy (RTDP in the paper). `mixture`: half of

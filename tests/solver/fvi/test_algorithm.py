@@ -68,7 +68,7 @@ def test_rfvi_with_zero_radii_is_cfvi(train_tiny: TrainTiny, tmp_path: Path) -> 
 @pytest.mark.slow
 def test_an_adversary_lowers_the_targets(load: Load, tiny: Callable[..., Settings]) -> None:
     def target_mean(adversaries: dict[str, float]) -> float:
-        settings = tiny(adversaries=adversaries, states=4000, iterations=1, modulation="stationary")
+        settings = tiny(adversaries=adversaries, states=4000, iterations=1, step_periods=(1,), modulation="stationary")
         with unjudged(), workers_of(settings) as workers:
             (row,) = Session(load("furuta"), settings).rows(workers)
         return row["target_mean"]

@@ -120,6 +120,14 @@ def test_a_training_that_has_not_solved_its_task_waits_before_the_last_phase(
     assert [row["done"] for row in solved] == [*range(9), 9, 10]  # while it waits
 
 
+@pytest.mark.parametrize(("kept", "long"), [(0.0, 50), (1 / 64, 10)])
+def test_long_steps_last_until_a_rollout_succeeds(kept: float, long: int) -> None:
+    """But for at most half as many iterations again, and then nothing waits before the last phase."""
+    settings = make_settings("fast", load_robot("pendulum", "cpu", None))
+    rows = followed(settings, [(kept, -50.0, 0.5)], kept)
+    assert [row["step_periods"] for row in rows] == [8] * long + [4] * (120 - long)
+
+
 @pytest.mark.parametrize(
     ("gain", "noise", "better"),
     [
@@ -170,6 +178,17 @@ def test_the_last_phase_has_all_its_iterations_and_the_whole_fall_of_the_learnin
         assert rates[-1] == pytest.approx(1e-5)
     assert early[-10]["rate"] == pytest.approx(early[-11]["rate"], rel=0.02)
     assert early[-10]["rate"] > 0.9 * settings.learning_rate
+
+
+@pytest.mark.parametrize("algorithm", ["rfvi", "cfvi"])
+def test_the_phases_before_the_last_take_half_of_the_states_in_as_many_gradient_steps(algorithm: str) -> None:
+    settings = make_settings("fast", load_robot("pendulum", "cpu", None), algorithm)
+    schedule = Schedule(settings)
+    for position, states in ((0, 1536), (69, 1536), (70, 3072), (79, 3072)):
+        schedule.position = position
+        step = schedule.step()
+        assert step.states == states
+        assert step.states * len(step.learning_rates) == settings.states * settings.epochs
 
 
 @pytest.mark.parametrize(("kept", "mismatch", "polished"), [(1.0, 0.1, 6), (0.9, 0.1, 0), (1.0, 0.01, 0)])
