@@ -11,7 +11,6 @@ A and B change during the period; the terms of this Peano-Baker series contain i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -83,9 +82,7 @@ class Moving:
         r, places = self.turn.shape[2], {int(k): j for j, k in enumerate(self.varied)}
         slopes = [{r + places[k]: self.spread[:, k]} if k in places else {} for k in range(self.theta.shape[1])]
         rest = 1e-15 * np.abs(self.theta)
-        return [
-            Quadratic.box(self.theta[:, k], slope, rest[:, k], self.known + 2) for k, slope in enumerate(slopes)
-        ]
+        return [Quadratic.box(self.theta[:, k], slope, rest[:, k], self.known + 2) for k, slope in enumerate(slopes)]
 
 
 @dataclass(frozen=True)
@@ -148,7 +145,9 @@ def one_period(loop: HeldLoop, cells: Cells, frame: Frame, radius: float, input_
     forth, to = _inverse(loop, frame.back, B.symbols), Affine.exact(frame.back, B.symbols)
     where = frame.basis, middle[:, :r], half[:, :r], radius
     ways = np.zeros((2, len(cells), len(loop.target)))  # the motion is ways[0] t/T, up to ways[1] t/T
-    at_target = loop.over(loop.equations.drift, [zero.times(0.0) for zero in still.errors(1.0, 1.0)], still.parameters(), len(e), d + 2)
+    at_target = loop.over(
+        loop.equations.drift, [zero.times(0.0) for zero in still.errors(1.0, 1.0)], still.parameters(), len(e), d + 2
+    )
     pushed = np.abs(at_target.middle) + at_target.bend
     heading = Heading.of(*where)
     for k in range(INFLATIONS):

@@ -185,7 +185,9 @@ class Quadratic:
         rest = rest + np.abs(self.terms[1 + symbols : 1 + d]).sum(0) + rounding(self.size, len(self.terms))
         middle = (self.terms[0] + 0.5 * squares.sum(0)).reshape(-1, rows, columns)
         slopes = np.zeros((len(middle), symbols + more, rows, columns))
-        slopes[:, :symbols] = np.moveaxis(self.terms[1 : 1 + symbols], 0, 1).reshape(len(middle), symbols, rows, columns)
+        slopes[:, :symbols] = np.moveaxis(self.terms[1 : 1 + symbols], 0, 1).reshape(
+            len(middle), symbols, rows, columns
+        )
         return known(middle, slopes, upward(rest, len(self.terms)).reshape(middle.shape))
 
     @property
