@@ -60,6 +60,8 @@ def verify(loop: ClosedLoop, low: Array, high: Array, depth: int = DEEPEST) -> b
         waiting = [(low[:-BATCH], high[:-BATCH], left[:-BATCH])] if len(low) > BATCH else []
         low, high, left = low[-BATCH:], high[-BATCH:], left[-BATCH:]
         here = ~_outside(low[:, : loop.d], high[:, : loop.d])
+        if not here.any():
+            continue
         low, high, left = low[here], high[here], left[here]
         shown, side = _shown(loop, low, high)
         if (left[~shown] == 0).any():
@@ -79,40 +81,42 @@ def _shown(loop: ClosedLoop, low: Array, high: Array) -> tuple[Mask, NDArray[np.
     d, width = loop.d, high - low
     wide, shrinks = np.flatnonzero((width > 0).any(0)), 1.0 - loop.rate
     end, _, known = loop.after(low, high, False)
-    growth = _squares(end) - _squares(numbers_of(low, high)[:d]).times(shrinks**2)
+    growth = _squares(end) - _squares(numbers_of(low, high, loop.m)[:d]).times(shrinks**2)
     distance = np.sqrt((_nearest(low, high, d) ** 2).sum(1)) * (1 - 1e-12)
     shown = known & (_most(growth) <= 2 * shrinks * loop.rate * loop.core * distance)
     relative = width / np.where(np.arange(width.shape[1]) < d, 1.0, np.abs(0.25 * np.append(np.ones(d), loop.nominal)))
-    side = np.where(known, wide[_influences(growth, len(wide)).argmax(0)], relative.argmax(1))
+    side = np.where(known, wide[_influences(growth)[: len(wide)].argmax(0)], relative.argmax(1))
     near = np.flatnonzero(~shown & (distance <= 2 * width[:, :d].max(1)))
     if len(near):
-        shown[near], side[near] = _contracts(loop, low[near], high[near])
+        shown[near], other = _contracts(loop, low[near], high[near])
+        closer = distance[near] <= 0.5 * width[near, :d].max(1)  # else the box is a small part of the hull
+        side[near[closer]] = other[closer]
     return shown, side
 
 
 def _contracts(loop: ClosedLoop, low: Array, high: Array) -> tuple[Mask, NDArray[np.int64]]:
     """Whether |dv+/dv| <= 1 - rate between boxes and the target, and v+ of the target is in the core; side to halve."""
     d = loop.d
-    wide, to_target = np.flatnonzero((high > low).any(0)), np.arange(low.shape[1]) < d
+    to_target = np.arange(low.shape[1]) < d
     hull = np.where(to_target, np.minimum(low, 0.0), low), np.where(to_target, np.maximum(high, 0.0), high)
     at_target = np.where(to_target, 0.0, low), np.where(to_target, 0.0, high)
     _, slopes, inside = loop.after(*hull, True)
     still, _, known = loop.after(*at_target, False)
     pushed = np.sqrt(sum(entry.range.size**2 for entry in still)) * (1 + 1e-12)
     square = [[_dot(slopes, i, j) for j in range(d)] for i in range(d)]
-    places = np.flatnonzero((hull[1] > hull[0]).any(0))
-    linear, bent, rest = (_stacked(square, part) for part in (_linear(len(places)), _bent(len(places)), _rest))
     middle = np.moveaxis(_stacked(square, lambda number: number.terms[:1])[:, :, 0], 2, 0)
+    linear, bent, rest = (_stacked(square, part) for part in (_linear, _bent, _rest))
     finite = np.isfinite(middle).all((1, 2)) & np.isfinite(rest).all((0, 1, 2))
     sizes = np.linalg.norm(np.nan_to_num(np.moveaxis(linear, (2, 3), (0, 1))), 2, (2, 3))  # (k, N) of the symbols
     largest = np.linalg.eigvalsh(np.where(finite[:, None, None], middle, 0.0))[:, -1]
     beyond = np.linalg.norm(rest[:, :, 0], axis=(0, 1))
     bound = (largest + sizes.sum(0) + beyond) * (1 + 1e-12) + 1e-12
     shown = finite & inside & known & (bound <= (1.0 - loop.rate) ** 2) & (pushed <= loop.rate * loop.core)
-    score = np.full((low.shape[1], len(low)), -1.0)
-    curved = np.linalg.norm(np.nan_to_num(bent), axis=(0, 1))
-    score[places] = sizes + curved * np.nan_to_num(1 + beyond / np.maximum(curved.sum(0), SMALLEST))
-    score[~np.isin(np.arange(len(score)), wide)] = -1.0
+    places, curved = np.flatnonzero((hull[1] > hull[0]).any(0)), np.linalg.norm(np.nan_to_num(bent), axis=(0, 1))
+    scores = sizes + curved * np.nan_to_num(1 + beyond / np.maximum(curved.sum(0), SMALLEST))
+    score = np.zeros((low.shape[1], len(low)))
+    score[places] = scores[: len(places)]
+    score *= ((high - low) / np.maximum(hull[1] - hull[0], SMALLEST)).T  # a narrow box in a wide hull stays in it
     return shown, score.argmax(0)
 
 
@@ -120,28 +124,16 @@ def _stacked(square: list[list[Model]], part: Callable[[Model], Array]) -> Array
     return np.array([[part(entry) for entry in row] for row in square])
 
 
-def _linear(symbols: int) -> Callable[[Model], Array]:
+def _linear(number: Model) -> Array:
     """Slopes (k, N) of a number."""
-
-    def part(number: Model) -> Array:
-        found = np.zeros((symbols, len(number.rest)))
-        found[: number.symbols] = number.terms[1 : 1 + number.symbols]
-        return found
-
-    return part
+    return number.terms[1 : 1 + number.symbols]
 
 
-def _bent(symbols: int) -> Callable[[Model], Array]:
+def _bent(number: Model) -> Array:
     """Sizes (k, N) of the terms of second order with each symbol."""
-    first, second = np.triu_indices(symbols)
-
-    def part(number: Model) -> Array:
-        terms = np.zeros((len(first), len(number.rest)))
-        if number.symbols:
-            terms += np.abs(number.terms[1 + symbols :])
-        return np.stack([terms[(first == k) | (second == k)].sum(0) for k in range(symbols)])
-
-    return part
+    k = number.symbols
+    (first, second), terms = np.triu_indices(k), np.abs(number.terms[1 + k :])
+    return np.stack([terms[(first == j) | (second == j)].sum(0) for j in range(k)])
 
 
 def _rest(number: Model) -> Array:
@@ -175,11 +167,11 @@ def _most(number: Model) -> Array:
     )
 
 
-def _influences(number: Model, symbols: int) -> Array:
+def _influences(number: Model) -> Array:
     """How much (k, N) each symbol moves a number; the rest grows with the terms of second order."""
-    bent = _bent(symbols)(number)
+    bent = _bent(number)
     share = bent / np.maximum(bent.sum(0), SMALLEST)
-    return np.asarray(np.nan_to_num(np.abs(_linear(symbols)(number)) + bent + share * number.rest))
+    return np.asarray(np.nan_to_num(np.abs(_linear(number)) + bent + share * number.rest))
 
 
 def _nearest(low: Array, high: Array, d: int) -> Array:

@@ -59,9 +59,10 @@ class ClosedLoop:
     def after(self, low: Array, high: Array, slopes: bool) -> tuple[list[Model], list[list[Model]], Mask]:
         """v after a period from N boxes of v and theta (N, d + p), and whether (N,) the motion stays where it is known.
 
-        slopes: also the slopes (d, d) by v. The symbols are those of the sides that have a width.
+        slopes: also the slopes (d, d) by v. The symbols are those of the sides that have a width, then of the errors of
+        the m inputs.
         """
-        middle, half, numbers = 0.5 * (low + high), 0.5 * (high - low) * (1 + 1e-12), numbers_of(low, high)
+        middle, half, numbers = 0.5 * (low + high), 0.5 * (high - low) * (1 + 1e-12), numbers_of(low, high, self.m)
         along, u, inside = self._policy(numbers, middle[:, : self.d], half[:, : self.d], slopes)
         still = [None] * (self.d if slopes else 0)
         theta = [Dual.of(number, still) for number in numbers[self.d :]]
@@ -103,7 +104,12 @@ class ClosedLoop:
             columns.append(_eliminated(matrix, right))
         u = []
         for a in range(m):
-            value = d[a] + Model.of(np.full(len(middle), self.trim[a]), float(self.proof["input_error"][a]))
+            symbols = max(number.symbols for number in numbers)
+            error = [
+                np.full(len(middle), float(self.proof["input_error"][a]) * (k == symbols - m + a))
+                for k in range(symbols)
+            ]
+            value = d[a] + Model.linear(np.full(len(middle), self.trim[a]), error)
             u.append(Dual(Series([value]), [column[a] for column in columns]))
         return x, u, inside
 
@@ -276,14 +282,15 @@ class ClosedLoop:
         return [Dual(Series(row[0]), [Series(s) for s in row[1:]]) for row in rows]
 
 
-def numbers_of(low: Array, high: Array) -> list[Model]:
-    """The sides (N,) of boxes (N, k), with a symbol for each side that has a width in one of them."""
+def numbers_of(low: Array, high: Array, more: int) -> list[Model]:
+    """The sides (N,) of boxes (N, k), with a symbol for each side that has a width in one of them, and `more` symbols."""
     middle, half = 0.5 * (low + high), 0.5 * (high - low) * (1 + 1e-12)
-    wide, found = np.flatnonzero((half > 0).any(0)), []
-    for j in range(low.shape[1]):
-        at, error = middle[:, j], 1e-15 * np.abs(middle[:, j])
-        found.append(Model.linear(at, [half[:, j] * (k == j) for k in wide], error) if j in wide else Model.of(at))
-    return found
+    wide = np.flatnonzero((half > 0).any(0))
+    places = [*wide, *[-1] * more]
+    return [
+        Model.linear(middle[:, j], [half[:, j] * (k == j) for k in places], 1e-15 * np.abs(middle[:, j]))
+        for j in range(low.shape[1])
+    ]
 
 
 def _exact(value: float, count: int, slopes: int, length: int = 1) -> Dual:
