@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import SolverError
-from solver.proof import EMPTY, HELD, read, sha256
+from solver.proof import EMPTY, HELD, Equations, read, sha256
 from solver.proof.closed_loop import ClosedLoop, numbers_of
 from solver.proof.entering import Entering, entering
 from solver.proof.jets import SMALLEST, Array, Mask
-from solver.proof.taylor import Equations, Model
+from solver.proof.taylor import Model
 
 CHECKPOINT = "checkpoint.pt"
 SHIPPED = Path(__file__).resolve().parents[1] / "shipped"
@@ -106,7 +106,7 @@ def _contracts(loop: ClosedLoop, low: Array, high: Array) -> tuple[Mask, NDArray
     square = [[_dot(slopes, i, j) for j in range(d)] for i in range(d)]
     middle = np.moveaxis(_stacked(square, lambda number: number.terms[:1])[:, :, 0], 2, 0)
     linear, bent, rest = (_stacked(square, part) for part in (_linear, _bent, _rest))
-    finite = np.isfinite(middle).all((1, 2)) & np.isfinite(rest).all((0, 1, 2))
+    finite = np.asarray(np.isfinite(middle).all((1, 2)) & np.isfinite(rest).all((0, 1, 2)))
     sizes = np.linalg.norm(np.nan_to_num(np.moveaxis(linear, (2, 3), (0, 1))), 2, (2, 3))  # (k, N) of the symbols
     largest = np.linalg.eigvalsh(np.where(finite[:, None, None], middle, 0.0))[:, -1]
     beyond = np.linalg.norm(rest[:, :, 0], axis=(0, 1))
@@ -126,7 +126,8 @@ def _stacked(square: list[list[Model]], part: Callable[[Model], Array]) -> Array
 
 def _linear(number: Model) -> Array:
     """Slopes (k, N) of a number."""
-    return number.terms[1 : 1 + number.symbols]
+    slopes: Array = number.terms[1 : 1 + number.symbols]
+    return slopes
 
 
 def _bent(number: Model) -> Array:
@@ -176,7 +177,7 @@ def _influences(number: Model) -> Array:
 
 def _nearest(low: Array, high: Array, d: int) -> Array:
     """The points (N, d) of boxes that are nearest to the target."""
-    return np.clip(0.0, low[:, :d], high[:, :d])
+    return np.asarray(np.clip(0.0, low[:, :d], high[:, :d]))
 
 
 def _outside(low: Array, high: Array) -> Mask:

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import SolverError
+from solver.proof import Equations
 from solver.proof.jets import Array, Mask, Sloped
 from solver.proof.sampled_loop import SampledLoop
-from solver.proof.taylor import Equations
 
 BATCH = 400  # sets at once
 DEEPEST = 8  # halvings of a box: 1 of 14 000 boxes needs five

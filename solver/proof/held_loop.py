@@ -47,7 +47,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Equations:
-    """Equations of motion under the input u0 + d, by the bent states and theta: da0/dx and B depend on no other state."""
+    """Equations of motion under the input u0 + d, by theta and the bent states, which da0/dx and B depend on."""
 
     graph: Graph
     bent: list[int]  # (b,) indices of these states
@@ -149,7 +149,7 @@ class HeldLoop:
     def over(
         self, roots: list[Node], errors: list[Quadratic], theta: list[Quadratic], count: int, symbols: int
     ) -> Quadratic:
-        """Roots (N, k) of the equations over N = `count` boxes of errors (N, 1) of the bent states and of parameters."""
+        """Roots (N, k) of the equations over N = `count` boxes of errors (N, 1) of the bent states and of theta."""
         bent = [e.plus(self.target[k]) for k, e in zip(self.bent, errors, strict=True)]
         inputs = dict(zip(self.equations.inputs, [*bent, *theta], strict=True))
         return evaluate(self.equations.graph, roots, inputs, count, symbols)

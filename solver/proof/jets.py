@@ -2,7 +2,7 @@
 
 A ball is an interval [middle - radius, middle + radius] that surely holds the exact number, in float64. Every operation
 adds ROUNDING of the size of its result, which is hundreds of times its rounding error, so that no argument depends on
-how a library rounds. These balls serve where Arb (`solver.proof.balls`) would take hours.
+how a library rounds.
 """
 
 from __future__ import annotations

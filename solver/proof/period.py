@@ -61,7 +61,7 @@ class Moving:
     @property
     def known(self) -> int:
         """Number of the symbols of a cell."""
-        return self.turn.shape[2] + len(self.varied)
+        return int(self.turn.shape[2]) + len(self.varied)
 
     def errors(self, low: float, high: float) -> list[Quadratic]:
         """The bent states times the shares between low and high of the way from the target."""
@@ -138,16 +138,15 @@ def one_period(loop: HeldLoop, cells: Cells, frame: Frame, radius: float, input_
     turn = frame.bent * half[:, None, :r]
     slack = radius * np.broadcast_to(frame.missed[: len(loop.bent)], (len(cells), len(loop.bent)))
     e = middle[:, :r] @ frame.bent.T
-    still = Moving(e, turn, theta, spread, np.zeros_like(e), slack, varied)
-    n, m, d = len(loop.target), len(loop.trim), still.known
-    B = loop.control(still.errors(1.0, 1.0), len(e), d + 2).affine(n, m, d, m)
+    start = Moving(e, turn, theta, spread, np.zeros_like(e), slack, varied)
+    n, m, d = len(loop.target), len(loop.trim), start.known
+    B = loop.control(start.errors(1.0, 1.0), len(e), d + 2).affine(n, m, d, m)
     gain, inside = loop.gain(middle[:, :r], half[:, :r], B, frame, radius)
     forth, to = _inverse(loop, frame.back, B.symbols), Affine.exact(frame.back, B.symbols)
     where = frame.basis, middle[:, :r], half[:, :r], radius
     ways = np.zeros((2, len(cells), len(loop.target)))  # the motion is ways[0] t/T, up to ways[1] t/T
-    at_target = loop.over(
-        loop.equations.drift, [zero.times(0.0) for zero in still.errors(1.0, 1.0)], still.parameters(), len(e), d + 2
-    )
+    none = [Quadratic.box(np.zeros(len(e)), {}, 0.0, d + 2)] * len(loop.bent)
+    at_target = loop.over(loop.equations.drift, none, start.parameters(), len(e), d + 2)
     pushed = np.abs(at_target.middle) + at_target.bend
     heading = Heading.of(*where)
     for k in range(INFLATIONS):
@@ -230,8 +229,8 @@ def _straight(
 ) -> tuple[Affine, Affine]:
     """forth A back at any time of a period and its mean, where a narrow cell makes it narrower than `turning`.
 
-    at_target: a0 there. along: A and its mean. a0 - a0(target) = A e also holds for A = J + rho g'/(g'e) of any matrix J and direction
-    g, with rho = a0 - a0(target) - J e. A narrow cell knows g'e. J is the middle of `along`.
+    at_target: a0 there. along: A and its mean. a0 - a0(target) = A e also holds for A = J + rho g'/(g'e) of any matrix
+    J and direction g, with rho = a0 - a0(target) - J e. A narrow cell knows g'e. J is the middle of `along`.
     """
     row, middle_q, radius_q = Affine.exact(known[0][:, None], to.symbols), known[1], known[2]
     n, m, count, d = len(loop.target), len(loop.trim), len(moving.e), moving.known

@@ -13,6 +13,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from modelgen.arrays import Array
 from modelgen.program.graph import Graph, Node
@@ -32,7 +33,7 @@ BLOCK = 64  # numbers that are read row by row while they are in the processor's
 
 
 @compiled
-def _present(terms: Array, d: int, start: int, stop: int) -> Array:
+def _present(terms: Array, d: int, start: int, stop: int) -> NDArray[np.bool_]:
     """Whether (1 + d,) a term of first order is there at all."""
     found = np.zeros(d + 1, np.bool_)
     for row in range(1, d + 1):
@@ -261,23 +262,26 @@ def beside(parts: list[Quadratic]) -> Quadratic:
     return Quadratic(np.concatenate(terms, -1), np.concatenate(rests, -1))
 
 
+Derivatives = tuple[Array, Array, Array, Array]
+
+
 def _above(m: Array, bend: Array, least: float = 0.0) -> Array:
     """Smallest numbers within `bend` of m, not a number where they are not above `least`."""
     low = m - bend * (1 + 1e-12)
     return np.where(low > least, low, np.nan)
 
 
-def _logarithm(m: Array, bend: Array, plus: float) -> tuple[Array, Array, Array, Array]:
+def _logarithm(m: Array, bend: Array, plus: float) -> Derivatives:
     x = m + plus
     value = np.log1p(m) if plus else np.log(m)
     return value, 1 / x, -1 / x**2, 2 / _above(x, bend) ** 3
 
 
-def _root(m: Array, bend: Array) -> tuple[Array, Array, Array, Array]:
+def _root(m: Array, bend: Array) -> Derivatives:
     return np.sqrt(m), 0.5 * m**-0.5, -0.25 * m**-1.5, 0.375 * _above(m, bend) ** -2.5
 
 
-def tanh(m: Array, bend: Array) -> tuple[Array, Array, Array, Array]:
+def tanh(m: Array, bend: Array) -> Derivatives:
     """The value of tanh, its derivatives at m, and the largest size of the third one: the fourth is below 4.1."""
     t = np.tanh(m)
     with np.errstate(over="ignore"):
@@ -285,23 +289,23 @@ def tanh(m: Array, bend: Array) -> tuple[Array, Array, Array, Array]:
     return t, g, -2 * t * g, np.minimum(2.0, np.abs(2 * g * (1 - 3 * t * t)) + 4.1 * bend)
 
 
-def _arctangent(m: Array, bend: Array) -> tuple[Array, Array, Array, Array]:
-    g = 1 / (1 + m * m)
-    return np.arctan(m), g, -2 * m * g**2, np.full_like(m, 2.0)
-
-
-def _arcsine(m: Array, bend: Array) -> tuple[Array, Array, Array, Array]:
+def _arcsine(m: Array, bend: Array) -> Derivatives:
     g = 1 / np.sqrt(1 - m * m)
     least = _above(1 - np.abs(m), bend)
     return np.arcsin(m), g, m * g**3, 3 / (least * (2 - least)) ** 2.5
 
 
-def _hyperbolic(m: Array, bend: Array) -> tuple[Array, Array, Array, Array]:
+def _hyperbolic(m: Array, bend: Array) -> Derivatives:
     return np.sinh(m), np.cosh(m), np.sinh(m), np.cosh(np.abs(m) + bend)
 
 
+def _arccosine(m: Array, bend: Array) -> Derivatives:
+    _, slope, second, third = _arcsine(m, bend)
+    return np.arccos(m), -slope, -second, third
+
+
 #: Kind of operation -> value and two derivatives at m, and the largest size of the third one within `bend` of it.
-FUNCTIONS: dict[str, Callable[[Array, Array], tuple[Array, Array, Array, Array]]] = {
+FUNCTIONS: dict[str, Callable[[Array, Array], Derivatives]] = {
     "sin": lambda m, bend: (np.sin(m), np.cos(m), -np.sin(m), np.minimum(1.0, np.abs(np.cos(m)) + bend)),
     "cos": lambda m, bend: (np.cos(m), -np.sin(m), -np.cos(m), np.minimum(1.0, np.abs(np.sin(m)) + bend)),
     "exp": lambda m, bend: (np.exp(m), np.exp(m), np.exp(m), np.exp(m + bend)),
@@ -309,9 +313,9 @@ FUNCTIONS: dict[str, Callable[[Array, Array], tuple[Array, Array, Array, Array]]
     "log1p": lambda m, bend: _logarithm(m, bend, 1.0),
     "sqrt": _root,
     "tanh": tanh,
-    "atan": _arctangent,
+    "atan": lambda m, _: (np.arctan(m), 1 / (1 + m * m), -2 * m / (1 + m * m) ** 2, np.full_like(m, 2.0)),
     "asin": _arcsine,
-    "acos": lambda m, bend: (np.arccos(m), *(-part for part in _arcsine(m, bend)[1:3]), _arcsine(m, bend)[3]),
+    "acos": _arccosine,
     "sinh": _hyperbolic,
     "cosh": lambda m, bend: (np.cosh(m), np.sinh(m), np.cosh(m), np.sinh(np.abs(m) + bend)),
     "inverse": lambda m, bend: (1 / m, -1 / m**2, 2 / m**3, 6 / _above(np.abs(m), bend) ** 4),
@@ -339,7 +343,7 @@ def _power(a: Quadratic, p: float) -> Quadratic:
     """a^p with a >= 0: a number between the powers of its ends where it may be 0 and has no third derivative there."""
     m, low, high = np.maximum(a.middle, 0.0), a.middle - a.bend * (1 + 1e-12), a.middle + a.bend * (1 + 1e-12)
     ends = np.maximum(low, 0.0) if p > 3 else low, high
-    steep = [m**p, p * m ** (p - 1), p * (p - 1) * m ** (p - 2)]
+    steep = m**p, p * m ** (p - 1), p * (p - 1) * m ** (p - 2)
     third = abs(p * (p - 1) * (p - 2)) * np.maximum(*(end ** (p - 3) for end in ends))
     found = a.through(*steep, third)
     unknown = ~(low > 0)
@@ -351,7 +355,10 @@ def _power(a: Quadratic, p: float) -> Quadratic:
     return found
 
 
-def _result(kind: str, a: Quadratic, b: Quadratic | None) -> Quadratic:
+KINDS = {*FUNCTIONS, "solution", "negative", "abs", "sign", "minimum", "maximum", "add", "sub", "mul", "div"}
+
+
+def _result(kind: str, a: Quadratic, b: Quadratic | None = None) -> Quadratic:
     if kind in FUNCTIONS:
         return a.through(*FUNCTIONS[kind](a.middle, a.bend))
     if kind in ("solution", "negative"):
@@ -361,6 +368,8 @@ def _result(kind: str, a: Quadratic, b: Quadratic | None) -> Quadratic:
     assert b is not None
     if kind in ("minimum", "maximum"):
         return (a + b + _size(a - b).times(1.0 if kind == "maximum" else -1.0)).times(0.5)
+    if kind == "div":
+        return a * _result("inverse", b)
     return {"add": a.__add__, "sub": a.__sub__, "mul": a.__mul__}[kind](b)
 
 
@@ -381,19 +390,16 @@ def evaluate(
         if kind == "constant":
             values[node] = Quadratic.box(np.full(count, operation.value), {}, 0.0, symbols)
             continue
-        a, b = values[arguments[0]], values[arguments[1]] if len(arguments) == 2 else None
-        exact = [graph.operations[at].value for at in arguments if graph.operations[at].kind == "constant"]
-        if kind == "mul" and exact:
-            values[node] = (b if graph.operations[arguments[0]].kind == "constant" else a).times(exact[0])
-        elif kind == "div":
-            values[node] = a * _result("inverse", b, None)
-        elif kind == "pow" and exact and graph.operations[arguments[1]].kind == "constant":
-            values[node] = _power(a, exact[-1])
+        numbers = [values[at] for at in arguments]
+        exact = [graph.operations[at].value if graph.operations[at].kind == "constant" else None for at in arguments]
+        if kind == "mul" and exact[0] is not None:
+            values[node] = numbers[1].times(exact[0])
+        elif kind == "mul" and exact[1] is not None:
+            values[node] = numbers[0].times(exact[1])
+        elif kind == "pow" and exact[1] is not None:
+            values[node] = _power(numbers[0], exact[1])
         elif kind in KINDS:
-            values[node] = _result(kind, a, b)
+            values[node] = _result(kind, *numbers)
         else:
             raise SolverError(f"`{kind}` has no rule in interval arithmetic, so that nothing can be proven of it")
     return beside([values[root] for root in roots])
-
-
-KINDS = {*FUNCTIONS, "solution", "negative", "abs", "sign", "minimum", "maximum", "add", "sub", "mul"}

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import SolverError
+from solver.proof import Equations
 from solver.proof.jets import ROUNDING, Array, Balls, Jet, Mask, Powers, Sloped, combined, hull, sloped, stacked
 from solver.proof.networks import Networks
-from solver.proof.taylor import Equations
 
 SHORTEST = 0.02  # of the input limit: the shortest step at which the policy looks up V
 ORDER = 3  # of Taylor's formula in time

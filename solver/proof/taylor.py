@@ -1,4 +1,4 @@
-"""Taylor models, power series of them in time, and the equations of a program file evaluated on them.
+"""Taylor models of many boxes, power series of them in time, and dual numbers of these.
 
 A Taylor model is a polynomial of second order in symbols |t_k| <= 1, and a rest that holds all else (Makino and Berz,
 2003): here for many boxes at once, in float64. Every operation adds ROUNDING of the size of its result to the rest,
@@ -7,21 +7,23 @@ hundreds of times its rounding error (`solver.proof.jets`). No code of the searc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, reduce
+from operator import add
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from solver.errors import SolverError
 from solver.proof.jets import FUNCTIONS, ROUNDING, SMALLEST, Array, Balls, Mask, reciprocal
 
 
 @cache
-def _pairs(symbols: int) -> tuple[Array, Array, Array]:
+def _pairs(symbols: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Mask]:
+    """Symbols i <= j of each term of second order, and whether (p, 1) they are two."""
     first, second = np.triu_indices(symbols)
-    return first, second, (first != second)[:, None]
+    return first, second, np.asarray(first != second)[:, None]
 
 
 @dataclass(frozen=True)
@@ -126,10 +128,6 @@ class Model:
         wide = at[1].radius * bend + at[2].radius * bend**2 + third * bend**3
         return Model(total.terms, total.rest + wide * (1 + ROUNDING))
 
-    def rows(self, at: Any) -> Model:
-        """Some of the boxes."""
-        return Model(self.terms[:, at], self.rest[at])
-
     def contains(self, other: Model) -> Mask:
         """Whether (N,) the numbers hold those of another model for all values of the symbols."""
         small, large = sorted((self.terms, other.terms), key=len)
@@ -177,10 +175,11 @@ class Series:
 
     def inverse(self) -> Series:
         """1 over the series."""
-        found: list[Model | None] = [self.first.through(_inverse)]
+        first = self.first.through(_inverse)
+        found: list[Model | None] = [first]
         for k in range(1, len(self.terms)):
             rest = _convolved(self.terms[1:], found, k - 1)
-            found.append(None if rest is None else -(rest * found[0]))
+            found.append(None if rest is None else -(rest * first))
         return Series(found)
 
     def function(self, kind: str) -> tuple[Series, Series]:
@@ -232,6 +231,9 @@ def _integrated(a: Sequence[Model | None], slope: Sequence[Model | None], k: int
     return None if found is None else found.times(1.0 / k)
 
 
+Number = TypeVar("Number", "Model", "Dual")
+
+
 class Dual:
     """A series and its slopes along some variables; None is a slope of zero."""
 
@@ -245,6 +247,11 @@ class Dual:
         """A number that does not move."""
         still: list[None] = [None] * (length - 1)
         return cls(Series([value, *still]), [None if s is None else Series([s, *still]) for s in slopes])
+
+    @classmethod
+    def exact(cls, value: float, count: int, slopes: int, length: int = 1) -> Dual:
+        """A number that is alike in `count` boxes."""
+        return cls.of(Model.of(np.full(count, float(value))), [None] * slopes, length)
 
     def through(self, value: Series, slope: Series) -> Dual:
         """The value of a function of this number, whose derivative is `slope`."""
@@ -291,6 +298,17 @@ class Dual:
         return self * other.through(inverse, -(inverse * inverse))
 
 
+def present(slope: Series | None, count: int) -> Model:
+    """A slope at the beginning."""
+    known = slope.terms[0] if slope else None
+    return Model.of(np.zeros(count)) if known is None else known
+
+
+def summed(terms: Iterable[Number]) -> Number:
+    """The sum of one number or more."""
+    return reduce(add, terms)
+
+
 def _plus(a: Series | None, b: Series | None) -> Series | None:
     return b if a is None else a if b is None else a + b
 
@@ -298,7 +316,7 @@ def _plus(a: Series | None, b: Series | None) -> Series | None:
 def _either(
     first: Mask, second: Mask, a: Model | None, b: Model | None, half: Model | None, power: int
 ) -> Model | None:
-    """a where it is `first`, b where it is `second`, else their mean with `half` of their distance, or what holds both."""
+    """a where it is `first`, b where it is `second`; else their mean plus `half`, or what holds both."""
     if a is None and b is None:
         return None
     none = Model.of(np.zeros(len(first)))
@@ -312,55 +330,3 @@ def _either(
         np.where(first, terms[0], np.where(second, terms[1], terms[2])),
         np.where(first, one.rest, np.where(second, other.rest, unknown)) * (1 + ROUNDING) + SMALLEST,
     )
-
-
-class Equations:
-    """Functions of a program file, whose format `modelgen.program.stored` describes."""
-
-    def __init__(self, content: dict[str, Any]) -> None:
-        self.nodes, self.arguments, self.functions = content["nodes"], content["arguments"], content["functions"]
-
-    def __call__(self, function: str, known: dict[str, list[Any]], constant: Callable[[float], Any]) -> list[Any]:
-        """Entries of each output, at the entries of each argument."""
-        values = {at: entry for name, row in known.items() for at, entry in zip(self.arguments[name], row, strict=True)}
-        outputs = self.functions[function]["outputs"]
-        for at in self._order(function):
-            if at not in values:
-                values[at] = self._value(self.nodes[at], values, constant)
-        return [[values[at] for at in entries] for _, _, entries in outputs]
-
-    @cache  # noqa: B019
-    def _order(self, function: str) -> list[int]:
-        waiting, needed = [at for output in self.functions[function]["outputs"] for at in output[2]], set()
-        while waiting:
-            at = waiting.pop()
-            if at not in needed:
-                needed.add(at)
-                if isinstance(node := self.nodes[at], list):
-                    waiting += node[1:2] if node[0] == "solution" else node[1:]
-        return sorted(needed)
-
-    def _value(self, node: Any, values: dict[int, Any], constant: Callable[[float], Any]) -> Any:
-        if isinstance(node, (int, float)):
-            return constant(float(node))
-        if isinstance(node, str):
-            raise SolverError(f"the equations need the number `{node}`, which the check does not know")
-        kind, a = node[0], values[node[1]]
-        if kind == "solution":
-            return a
-        if kind == "negative":
-            return -a
-        if kind in FUNCTIONS:
-            return a.function(kind)
-        b = values[node[2]] if len(node) > 2 else None
-        if kind in {"minimum", "maximum"}:
-            return a.chosen(b, kind == "maximum")
-        if kind == "add":
-            return a + b
-        if kind == "sub":
-            return a - b
-        if kind == "mul":
-            return a * b
-        if kind == "div":
-            return a / b
-        raise SolverError(f"the check has no rule for the operation `{kind}` of the equations")

@@ -13,8 +13,7 @@ import pytest
 
 from solver.cli import main
 from solver.errors import SolverError
-from solver.proof import HELD, read, write
-from solver.proof.taylor import Equations
+from solver.proof import HELD, Equations, read, write
 from solver.proof.basin import prove_basin
 from solver.proof.checker import FIELDS, _require_same, around_target, check, verify
 from solver.proof.closed_loop import ClosedLoop

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import mpmath
 import numpy as np
 import pytest
@@ -16,7 +19,7 @@ from solver.proof.quadratic import Quadratic, evaluate
 seeds = st.integers(0, 2**32 - 1)
 SYMBOLS = 3
 #: Kind of operation, mpmath's function of the same arguments, and the middles of the arguments.
-KINDS = {
+KINDS: dict[str, tuple[Callable[..., Any], list[float]]] = {
     "sin": (mpmath.sin, [0.7]),
     "cos": (mpmath.cos, [2.0]),
     "exp": (mpmath.exp, [-0.4]),
@@ -53,7 +56,9 @@ def value(number: Quadratic, t: Array, share: float) -> mpmath.mpf:
     first, second = np.triu_indices(SYMBOLS)
     monomials = [1.0, *t, *(mpmath.mpf(t[i]) * mpmath.mpf(t[j]) for i, j in zip(first, second, strict=True))]
     pairs = zip(monomials, number.terms[:, 0, 0].tolist(), strict=True)
-    return mpmath.fsum(mpmath.mpf(m) * mpmath.mpf(term) for m, term in pairs) + share * mpmath.mpf(float(number.rest[0, 0]))
+    return mpmath.fsum(mpmath.mpf(m) * mpmath.mpf(term) for m, term in pairs) + share * mpmath.mpf(
+        float(number.rest[0, 0])
+    )
 
 
 @settings(max_examples=40, deadline=None)
@@ -65,8 +70,14 @@ def test_a_function_contains_that_of_every_member(seed: int, width: float, kind:
     places = [graph.input(f"x{k}") for k in range(len(middles))]
     numbers = [drawn(generator, middle, width) for middle in middles]
     known = dict(zip(places, numbers, strict=True))
-    unary = {"add": graph.add, "sub": graph.sub, "mul": graph.mul, "div": graph.div, "negative": graph.negative}
-    root = unary[kind](*places) if kind in unary else graph.call(kind, *places)
+    named: dict[str, Callable[..., int]] = {
+        "add": graph.add,
+        "sub": graph.sub,
+        "mul": graph.mul,
+        "div": graph.div,
+        "negative": graph.negative,
+    }
+    root = named[kind](*places) if kind in named else graph.call(kind, *places)
     found = evaluate(graph, [root], known, 1, SYMBOLS)
     with mpmath.workdps(40):
         for _ in range(5):
