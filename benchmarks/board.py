@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from solver.export.distilled.cost import count_period, count_policy
+from solver.export.distilled.board import count_period, count_policy
 from solver.export.distilled.regression import Effort
 from solver.training.solution import load_solution
 

@@ -14,7 +14,7 @@ import argparse
 import torch
 from torch import Tensor
 
-from solver.evaluation.evaluation import Circumstances, at_rest, begun, roll_out
+from solver.evaluation import Circumstances, at_rest, begun, roll_out
 from solver.evaluation.source import source_of
 from solver.problem.parameters import TOLD
 from solver.problem.problem import Problem

@@ -36,8 +36,8 @@ from solver.fvi.step import Lookahead
 from solver.game.policies import Hold
 from solver.local.basin import find_basin
 from solver.local.linearization import linearization, unstable_directions
+from solver.oracles.limit import design
 from solver.oracles.search import search
-from solver.oracles.trajectory import design
 from solver.plants.outcome import Controller, controller, rollouts, sample_starts, without_input
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot

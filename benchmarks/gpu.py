@@ -28,7 +28,7 @@ from solver.game.game import Game
 from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.runs.folder import read_metrics
+from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training import lifecycle as training
 from solver.training.schedule import Schedule

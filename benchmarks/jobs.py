@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from solver.certification.certificate import certify
+from solver.certification import certify
 from solver.jobs.engines import PolicyReference, policy_reference, results, workers
 from solver.plants.outcome import rollouts, sample_starts
 from solver.streams import serial_torch

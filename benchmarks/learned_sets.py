@@ -38,7 +38,7 @@ from modelgen.identification.model import Model
 from modelgen.identification.recordings import Recording, read
 from modelgen.loader import CompiledRobot
 from solver.cli import main as solver
-from solver.evaluation.evaluation import evaluate
+from solver.evaluation import evaluate
 from solver.runs.kinds import kind_in
 from solver.training.settings import make_settings
 

@@ -17,7 +17,7 @@ import matplotlib as mpl
 import torch
 from torch import Tensor
 
-from solver.evaluation.evaluation import Circumstances, roll_out
+from solver.evaluation import Circumstances, roll_out
 from solver.evaluation.source import source_of
 from solver.plants.outcome import sample_starts
 from solver.problem.parameters import TOLD

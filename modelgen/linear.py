@@ -130,9 +130,9 @@ def weights(robot: CompiledRobot) -> tuple[Array, Array]:
     steps = 1e-4 * scale
     ends = []
     for sign in (1, -1):
-        x = np.array([tangent.moved(target, row) for row in sign * np.diag(steps)])
+        x = tangent.moved(np.tile(target, (tangent.size, 1)), sign * np.diag(steps))
         slopes = np.asarray(robot.state_cost(x)[1])
-        ends.append(np.array([slope @ tangent.basis(at) for slope, at in zip(slopes, x, strict=True)]))
+        ends.append((slopes[:, None] @ tangent.basis(x))[:, 0])
     curvature = (ends[0] - ends[1]) / (2 * steps[:, None]) * np.outer(scale, scale)
     values, vectors = np.linalg.eigh((curvature + curvature.T) / 4)
     values = np.where(values > 1e-9 * values.max(), values, 0.0)  # without the noise of differences

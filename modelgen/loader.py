@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from modelgen.artifact.folder import find_mechanics, has_mechanics, opened, outdated, program
 from modelgen.artifact.manifest import Manifest
-from modelgen.backends import MODULES, Kernels, backend
+from modelgen.backends import MODULES, Kernels
+from modelgen.backends import backend as backend_module
 from modelgen.backends.drawing import Drawing
 from modelgen.errors import ArtifactError, ModelError, checked, suggestion
 from modelgen.metadata import Metadata
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _DTYPES = ("float64", "float32")
+_MECHANICS = SIGNATURES.keys() - FUNCTIONS
 #: NumPy arrays give NumPy arrays, and Torch tensors give Torch tensors. The backend jax gives JAX arrays.
 Array = TypeVar("Array", bound="NDArray[Any] | Tensor | JaxArray")
 
@@ -252,7 +254,7 @@ class CompiledRobot:
 
     def _kernels_of(self, function: str) -> Kernels:
         """The kernels that have a function. Raises ArtifactError where it is not built."""
-        kernels, made = self._mechanics if function in SIGNATURES.keys() - FUNCTIONS else (self._kernels, self.program)
+        kernels, made = self._mechanics if function in _MECHANICS else (self._kernels, self.program)
         if function not in made.operations and function in SIGNATURES:
             there = ",".join([*made.operations, function])
             raise ArtifactError(
@@ -346,7 +348,4 @@ def _require_known(backend: str, dtype: str) -> None:
 
 
 def _kernels(program: Program, robot: Metadata, backend: str, dtype: str, parallel: bool) -> Kernels:
-    return _backend(backend).load(program, robot, dtype, parallel)
-
-
-_backend = backend
+    return backend_module(backend).load(program, robot, dtype, parallel)

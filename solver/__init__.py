@@ -14,7 +14,7 @@ from solver.errors import DivergenceError, SolverError
 
 if TYPE_CHECKING:
     from solver.controller import PositionController, load_controller
-    from solver.evaluation.evaluation import Evaluation, evaluate
+    from solver.evaluation import Evaluation, evaluate
     from solver.evaluation.trajectory import Trajectory, simulate
     from solver.game.adversaries import ActionAdversary as Action
     from solver.game.adversaries import Adversary
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "Action": "game.adversaries.ActionAdversary",
     "Adversary": "game.adversaries.Adversary",
-    "Evaluation": "evaluation.evaluation.Evaluation",
+    "Evaluation": "evaluation.Evaluation",
     "Game": "game.game.Game",
     "Observation": "game.adversaries.ObservationAdversary",
     "Parameters": "game.adversaries.ParameterAdversary",
@@ -47,7 +47,7 @@ _NAMES = {
     "State": "game.adversaries.StateAdversary",
     "Told": "game.adversaries.ToldAdversary",
     "Value": "policy.Value",
-    "evaluate": "evaluation.evaluation.evaluate",
+    "evaluate": "evaluation.evaluate",
     "load": "interface.load",
     "load_controller": "controller.load_controller",
     "load_policy": "policy.load_policy",

@@ -13,30 +13,31 @@ from typing import TYPE_CHECKING, Any, Literal
 from modelgen.errors import checked, warn, worded
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.evaluation.evaluation import Evaluation, evaluate
+from solver.evaluation import Evaluation, evaluate
 from solver.plants import PlantName
 from solver.policy import Policy, Value, load_policy, load_value
-from solver.preflight.check import Preflight, preflight
+from solver.preflight import Preflight, preflight
 from solver.problem.parameters import Change, GivenRanges, names_in
 from solver.problem.robots import load_robot
 from solver.runs.artifact import ARTIFACT
-from solver.runs.folder import Pace, Report, pace, read_metrics
 from solver.runs.kinds import Description, Kind, kind_of, kind_that_trains, start, warn_unfinished
 from solver.runs.kinds import resume as resume_run
+from solver.runs.metrics import Pace, Report, pace, read_metrics
 from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
 from solver.training.lifecycle import Adversaries, plan
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from solver.certification.certificate import Certificate
+    from solver.certification import Certificate
     from solver.evaluation.trajectory import Trajectory
     from solver.jax.solution import JaxSolution
     from solver.oracles.limit import Limit
 
 Format = Literal["c", "onnx", "js", "fmu"]
 Callback = Callable[[dict[str, float]], bool | None]
-PLANNED = ("adversaries", "identified", "given", "start_from")  # choices of value iteration alone
+#: Choices of value iteration alone, and what they are where nothing is chosen.
+PLANNED = {"adversaries": None, "identified": None, "given": (), "start_from": None, "preset": "fast"}
 
 
 class Run:
@@ -126,7 +127,7 @@ class Run:
     @checked(SolverError)
     def certify(self, specification: str | Path | None = None, seed: int = 0) -> Certificate:
         """Bound on the failure probability and the worst case, under a specification file or the task's own."""
-        from solver.certification.certificate import certify
+        from solver.certification import certify
 
         return certify(self.folder, None if specification is None else Path(specification), seed, self.generated)
 
@@ -284,9 +285,12 @@ def new_training(
     if isinstance(robot, CompiledRobot):
         artifact, generated, robot = robot.folder, str(robot.folder.parent), robot.name
     if kind.command != "train":
-        refused = {name: choices.pop(name, None) for name in PLANNED}
-        _refuse(algorithm, compiled_in_memory=artifact, **refused | {"given": refused["given"] or None})
-        choices.pop("preset", None)
+        refused = [name for name, usual in PLANNED.items() if (choices.pop(name, usual) or usual) != usual]
+        refused += [] if artifact is None else ["robot of modelgen.compile"]
+        if refused:
+            raise SolverError(
+                f"{algorithm} takes no {' and no '.join(refused)}: leave it out, use modelgen.build, or train rfvi"
+            )
         compiled = load_robot(robot, "cpu", generated)
         described = kind.training.describe(compiled, generated, algorithm=algorithm, **choices)
         folder = Path("runs") / described.name if out is None else Path(out)
@@ -312,15 +316,6 @@ def stoppable(callback: Callback) -> Iterator[Report]:
 
     with suppress(_Stop):
         yield report
-
-
-def _refuse(algorithm: str, **arguments: object) -> None:
-    """Raises SolverError for arguments that only value iteration takes."""
-    given = [name for name, value in arguments.items() if value is not None]
-    if given:
-        raise SolverError(
-            f"{algorithm} takes no {' and no '.join(given)}: leave it out, use modelgen.build, or train rfvi"
-        )
 
 
 @checked(SolverError)

@@ -6,7 +6,6 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
-from numbers import Real
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
@@ -22,7 +21,7 @@ from solver.errors import SolverError
 from solver.plants.outcome import Controller
 from solver.problem.domain import farthest
 from solver.problem.geometry import TURN, Geometry
-from solver.problem.parameters import Change, require_told_names
+from solver.problem.parameters import Change, is_number, require_told_names
 from solver.runs import kinds
 from solver.runs.kinds import description_of
 from solver.runs.shipped import run_folder
@@ -51,7 +50,7 @@ class Tellable:
         """The function of the robot with some values of told parameters."""
         require_told_names(self.label, self.told, told)
         for name, value in told.items():
-            if not isinstance(value, Real) or not math.isfinite(value):
+            if not is_number(value) or not math.isfinite(value):
                 raise SolverError(f"{name} is {value!r}; give one finite number, in SI units")
         assert self._tell is not None
         return self._tell(tuple(sorted((name, float(value)) for name, value in told.items())))
@@ -93,18 +92,18 @@ class Policy(Tellable):
     @overload
     def __call__(self, x: torch.Tensor, **told: float) -> torch.Tensor: ...
     @overload
-    def __call__(self, x: ArrayLike, **told: float) -> NDArray[np.float32]: ...
+    def __call__(self, x: ArrayLike | Mapping[str, ArrayLike], **told: float) -> NDArray[np.float32]: ...
 
     def __call__(self, x: Any, **told: float) -> Any:
         """Inputs (N, m) or (m,) within the limits at states (N, n) or (n,), in SI units.
 
         told: values of parameters that the training gave, in SI units; the others are nominal.
-        Lists and NumPy arrays give float32 arrays of NumPy. Torch tensors give float32 tensors on their device, with a
-        gradient, also under `vmap`, `jacrev` and `jacfwd` of `torch.func`. JAX arrays give JAX arrays, also under
-        `jit`, `vmap` and `grad`. An entry beyond 1e6, or ten times its limit if that is more, counts as that; a state
-        that is not finite, or has a quaternion of zero, gives NaN. Raises SolverError for another shape, for a
-        parameter that the policy cannot be told, and for a derivative of a policy without a value function, or within a
-        transformation of JAX.
+        Lists and NumPy arrays give float32 arrays of NumPy, and so do states by name (a mapping, or of pandas). Torch
+        tensors give float32 tensors on their device, with a gradient, also under `vmap`, `jacrev` and `jacfwd` of
+        `torch.func`. JAX arrays give JAX arrays, also under `jit`, `vmap` and `grad`. An entry beyond 1e6, or ten times
+        its limit if that is more, counts as that; a state that is not finite, or has a quaternion of zero, gives NaN.
+        Raises SolverError for another shape, for a parameter that the policy cannot be told, and for a derivative of a
+        policy without a value function, or within a transformation of JAX.
         """
         if told:
             return self._told_that(told)(x)
@@ -151,7 +150,7 @@ class Value(Tellable):
     @overload
     def __call__(self, x: torch.Tensor, **told: float) -> tuple[torch.Tensor, torch.Tensor]: ...
     @overload
-    def __call__(self, x: ArrayLike, **told: float) -> tuple[Any, NDArray[np.float32]]: ...
+    def __call__(self, x: ArrayLike | Mapping[str, ArrayLike], **told: float) -> tuple[Any, NDArray[np.float32]]: ...
 
     def __call__(self, x: Any, **told: float) -> Any:
         """V (N,) and dV/dx (N, n) at states (N, n); a float and (n,) at one state (n,).
@@ -212,7 +211,9 @@ class _States:
         """
         n = len(self.names)
         try:
-            original = np.asarray(x.detach().cpu() if isinstance(x, torch.Tensor) else x)
+            if isinstance(x, torch.Tensor):  # NumPy has no bfloat16
+                x = x.detach().cpu().double() if x.is_floating_point() else x.cpu()
+            original = np.asarray(_in_order(x, self.names))
             if original.dtype.kind not in "biuf":
                 raise TypeError(f"its dtype is {original.dtype}")
             exact = np.asarray(original, np.float64)
@@ -226,6 +227,21 @@ class _States:
         states = torch.from_numpy(array)
         self._geometry.normalise(states)
         return states, exact.ndim == 1
+
+
+def _in_order(x: Any, names: tuple[str, ...]) -> Any:
+    """States by name, such as a mapping or a table of pandas, as columns in the order of the robot's; else x itself.
+
+    Raises SolverError if some of the names are missing.
+    """
+    keys = list(x.keys()) if callable(getattr(x, "keys", None)) else []
+    if not any(isinstance(key, str) for key in keys):
+        return x
+    if missing := [name for name in names if name not in keys]:
+        raise SolverError(
+            f"x has the columns {', '.join(map(str, keys))}, and no {missing[0]}; give {', '.join(names)}"
+        )
+    return np.stack([np.asarray(x[name]) for name in names], -1)
 
 
 def turned(exact: NDArray[np.float64], geometry: Geometry) -> NDArray[np.float64]:

@@ -57,6 +57,11 @@ SOLVER = {
 }
 
 
+def called(function: ast.expr) -> str:
+    """The last name of a function that is called, `find_spec` of importlib.util.find_spec."""
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
 def imported(path: Path) -> Iterator[str]:
     """Top-level names of the packages that a file imports, our own and the standard library's left out."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -65,7 +70,7 @@ def imported(path: Path) -> Iterator[str]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             names = [str(node.module)]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "find_spec")):
+        elif isinstance(node, ast.Call) and called(node.func) in ("import_module", "find_spec"):
             names = [str(each.value) for each in node.args[:1] if isinstance(each, ast.Constant)]
         for name in names:
             top = name.partition(".")[0]

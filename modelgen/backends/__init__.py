@@ -12,7 +12,7 @@ from modelgen.program.functions import Program
 
 #: The one place where a backend is listed; modules are imported when they are used.
 MODULES = {
-    "llvm": "modelgen.backends.llvm.backend",
+    "llvm": "modelgen.backends.llvm",
     "numba": "modelgen.backends.numba",
     "casadi": "modelgen.backends.casadi",
     "torch": "modelgen.backends.torch",

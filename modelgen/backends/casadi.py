@@ -5,7 +5,6 @@ Columns in, one dense matrix an output: (n,) is n x 1, (n, m, k) is (n m) x k wi
 
 from __future__ import annotations
 
-import operator
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -20,7 +19,7 @@ from modelgen.files import kept, sources
 from modelgen.metadata import Metadata
 from modelgen.program import graph
 from modelgen.program.functions import Function, Program
-from modelgen.program.graph import UNARY, Graph, Node
+from modelgen.program.graph import ARITHMETIC, FLAT_POWER, UNARY, Graph, Node
 
 
 def _extreme(extreme: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -33,17 +32,20 @@ def _extreme(extreme: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return of
 
 
+def _flat_power(base: Any, exponent: Any) -> Any:
+    """max(0, w)**p, all of whose derivatives are zero at w <= 0."""
+    closed = casadi.sign(base)  # 0 or 1, and an operation that ONNX has, unlike if_else
+    # The factor alone would leave 0 * inf = NaN in second derivatives: the open side takes the power of 1.
+    return closed * casadi.power(base + (1 - closed), exponent)
+
+
 _OPERATIONS: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "negative": operator.neg,
-    "solution": lambda value: value,
+    **ARITHMETIC,
     "abs": casadi.fabs,
     "minimum": _extreme(casadi.fmin),
     "maximum": _extreme(casadi.fmax),
     "pow": casadi.power,
+    FLAT_POWER: _flat_power,
     **{name: getattr(casadi, name) for name in (*UNARY, "atan2") if name != "abs"},
 }
 
@@ -68,13 +70,7 @@ def compiled(graph: Graph, function: Function, robot: str) -> Any:
         symbols = [casadi.SX.sym(graph.operations[node].name) for node in argument.entries]
         values.update(zip(argument.entries, symbols, strict=True))
         inputs.append(casadi.vertcat(*symbols) if symbols else casadi.SX(0, 1))
-    for node in graph.reachable(function.roots):
-        operation = graph.operations[node]
-        if operation.kind == "constant":
-            values[node] = casadi.SX(operation.value)
-        elif node not in values:
-            make = _flat_power if graph.is_flat_power(node) else _OPERATIONS[operation.kind]
-            values[node] = make(*(values[argument] for argument in operation.arguments))
+    graph.evaluate(function.roots, values, _OPERATIONS, casadi.SX)
     outputs = []
     for output in function.outputs:
         rows, columns = _matrix_shape(output.shape)
@@ -87,13 +83,6 @@ def compiled(graph: Graph, function: Function, robot: str) -> Any:
         [argument.name for argument in function.arguments],
         [output.name for output in function.outputs],
     )
-
-
-def _flat_power(base: Any, exponent: Any) -> Any:
-    """max(0, w)**p, all of whose derivatives are zero at w <= 0."""
-    closed = casadi.sign(base)  # 0 or 1, and an operation that ONNX has, unlike if_else
-    # The factor alone would leave 0 * inf = NaN in second derivatives: the open side takes the power of 1.
-    return closed * casadi.power(base + (1 - closed), exponent)
 
 
 def _matrix_shape(shape: tuple[int, ...]) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -13,13 +12,14 @@ from modelgen.arrays import Array, on_sphere
 from modelgen.backends.arrays import check_shape, sample_count
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Program
-from modelgen.program.graph import Node
+from modelgen.program.graph import ARITHMETIC, BINARY, FLAT_POWER, UNARY, Node
 
 SAMPLES = 512  # states whose drawings the view encloses
 MARGIN = 0.05  # of the view, on every side
-#: NumPy's names for the operations of a program that it calls otherwise.
-_NUMPY = {"sub": "subtract", "mul": "multiply", "div": "divide", "asin": "arcsin", "acos": "arccos", "atan": "arctan"}
-_NUMPY |= {"atan2": "arctan2", "pow": "power", "solution": "positive"}
+#: NumPy's names for the functions of a program that it calls otherwise.
+_NUMPY = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "pow": "power"}
+_OPERATIONS = ARITHMETIC | {name: getattr(np, _NUMPY.get(name, name)) for name in (*UNARY, *BINARY)}
+_OPERATIONS[FLAT_POWER] = np.power
 
 
 class Drawing:
@@ -54,13 +54,7 @@ class Drawing:
         values: dict[Node, Any] = {}
         for argument, array in zip(function.arguments, (x, theta), strict=True):
             values |= {node: array[..., j] for j, node in enumerate(argument.entries)}
-        for node in graph.reachable(function.roots):
-            operation = graph.operations[node]
-            if operation.kind == "constant":
-                values[node] = operation.value
-            elif node not in values:
-                compute: Callable[..., Any] = getattr(np, _NUMPY.get(operation.kind, operation.kind))
-                values[node] = compute(*(values[argument] for argument in operation.arguments))
+        graph.evaluate(function.roots, values, _OPERATIONS)
         points = np.empty((len(x), len(function.roots)))
         for column, root in enumerate(function.roots):
             points[:, column] = values[root]

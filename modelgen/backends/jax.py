@@ -6,7 +6,6 @@ derivative that JAX takes is of the nodes, in forward and in reverse mode.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
@@ -17,7 +16,7 @@ from modelgen.backends.arrays import ProgramKernels, check_shape, sample_count
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Function, Program
-from modelgen.program.graph import UNARY, Graph, Node
+from modelgen.program.graph import ARITHMETIC, FLAT_POWER, UNARY, Graph, Node
 from modelgen.program.trim import REFINED, TOGETHER, rounds
 
 try:
@@ -28,14 +27,17 @@ except ImportError as error:
         "the backend jax needs JAX, which is not installed. Install it with pip install 'robust-value-iteration[jax]'."
     ) from error
 
+
+def _flat_power(base: Any, exponent: float) -> Any:
+    """max(0, w)**p, all of whose derivatives are zero at w <= 0; those of `jnp.power` are 0 * inf there."""
+    closed = ~(base <= 0.0)  # also NaN, which stays
+    return jnp.where(closed, jnp.power(jnp.where(closed, base, 1.0), exponent), 0.0)
+
+
 _OPERATIONS: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "negative": operator.neg,
-    "solution": lambda value: value,
+    **ARITHMETIC,
     "pow": jnp.power,
+    FLAT_POWER: _flat_power,
     "minimum": jnp.minimum,
     "maximum": jnp.maximum,
     "atan2": jnp.arctan2,
@@ -53,13 +55,7 @@ def of_one_sample(graph: Graph, function: Function, *rows: Any) -> tuple[Any, ..
     values: dict[Node, Any] = {}
     for argument, row in zip(function.arguments, rows, strict=True):
         values.update((node, row[i]) for i, node in enumerate(argument.entries))
-    for node in graph.reachable(function.roots):
-        operation = graph.operations[node]
-        if operation.kind == "constant":
-            values[node] = operation.value
-        elif node not in values:
-            make = _flat_power if graph.is_flat_power(node) else _OPERATIONS[operation.kind]
-            values[node] = make(*(values[argument] for argument in operation.arguments))
+    graph.evaluate(function.roots, values, _OPERATIONS)
     dtype = rows[0].dtype
     return tuple(
         jnp.stack([jnp.asarray(values[node], dtype) for node in output.entries]).reshape(output.shape)
@@ -67,12 +63,6 @@ def of_one_sample(graph: Graph, function: Function, *rows: Any) -> tuple[Any, ..
         else jnp.zeros(output.shape, dtype)
         for output in function.outputs
     )
-
-
-def _flat_power(base: Any, exponent: float) -> Any:
-    """max(0, w)**p, all of whose derivatives are zero at w <= 0; those of `jnp.power` are 0 * inf there."""
-    closed = ~(base <= 0.0)  # also NaN, which stays
-    return jnp.where(closed, jnp.power(jnp.where(closed, base, 1.0), exponent), 0.0)
 
 
 def nearest(N: Any, wanted: Any, weight: Any, low: Any, high: Any) -> Any:
@@ -103,6 +93,37 @@ def nearest(N: Any, wanted: Any, weight: Any, low: Any, high: Any) -> Any:
     none = jnp.zeros(len(wanted), bool)
     below, above = jax.lax.fori_loop(0, rounds(len(wanted)), sides, (none, none))
     return jnp.clip(solved(below, above, REFINED)[0], low, high)
+
+
+def _in_double(function: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """A function (x, theta) of one sample in double precision, whose results and derivatives have the type `dtype`:
+    redundant inputs have no digits to lose. The derivative is a matrix, since a reverse sweep leaves the precision."""
+    rounded = jax.custom_jvp(_doubled(function, dtype))
+
+    def moving(at: tuple[Any, Any], moved: tuple[Any, Any]) -> tuple[Any, Any]:
+        slopes = _doubled(jax.jacfwd(function, (0, 1)), dtype)(*at)
+        return rounded(*at), tuple(sum(map(partial(jnp.tensordot, axes=1), each, moved)) for each in slopes)
+
+    rounded.defjvp(moving)
+    return rounded  # type: ignore[no-any-return]
+
+
+def _doubled(function: Callable[..., Any], dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """A function (x, theta) in double precision, also under `vmap`, which would leave it; its results are rounded."""
+
+    def rounded(*rows: Any) -> Any:
+        with jax.enable_x64(True):
+            results = function(*(jnp.asarray(each, np.float64) for each in rows))
+            return jax.tree.map(lambda each: each.astype(dtype), results)
+
+    def batch(size: int, batched: Sequence[bool], *rows: Any) -> Any:
+        mapped = jax.vmap(function, [0 if each else None for each in batched], axis_size=size)
+        results = _doubled(mapped, dtype)(*rows) if any(batched) else rounded(*rows)
+        return results, jax.tree.map(lambda _: any(batched), results)
+
+    mappable = jax.custom_batching.custom_vmap(rounded)
+    mappable.def_vmap(batch)
+    return mappable  # type: ignore[no-any-return]
 
 
 class JaxKernels(ProgramKernels):
@@ -137,15 +158,15 @@ class JaxKernels(ProgramKernels):
         """The jitted function of one sample, axes None, or of a batch with the given axes of its arguments."""
         looped = function == "trim" and len(self._inputs) > 1
         single = self._trim if looped else partial(of_one_sample, self._graph, self._functions[function])
+        if "trim" in self._functions and self._dtype != np.float64:
+            single = _in_double(single, self._dtype)
         return jax.jit(single if axes is None else jax.vmap(single, axes))  # type: ignore[no-any-return]
 
     def _trim(self, x: Any, theta: Any) -> tuple[Any]:
         """u0 (m,) of `trim` at one sample."""
         N, wanted, weight = of_one_sample(self._graph, self._functions["trim_balance"], x, theta)
-        half = np.array([entry.limit for entry in self._inputs], self._dtype)
-        low, high = (
-            np.array([getattr(entry, end) for entry in self._inputs], self._dtype) / half for end in ("lower", "upper")
-        )
+        half = np.array([entry.limit for entry in self._inputs])
+        low, high = (np.array([getattr(entry, end) for entry in self._inputs]) / half for end in ("lower", "upper"))
         return (half * nearest(N, wanted, weight, low, high),)
 
     def _precision(self) -> Any:

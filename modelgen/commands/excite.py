@@ -47,6 +47,7 @@ def run(options: Options) -> None:
     """Search, write the input, and print what it makes visible."""
     from modelgen.commandline import assigned, number
     from modelgen.identification import excitation
+    from modelgen.identification.experiment import experiment
     from modelgen.loader import load
     from modelgen.tangent import Tangent
 
@@ -56,7 +57,7 @@ def run(options: Options) -> None:
         texts = assigned(option, pairs, names, f"state of `{robot.name}`")
         return {name: number(option, name, text) for name, text in texts.items()}
 
-    task = excitation.experiment(
+    task = experiment(
         robot,
         identified=options.identified,
         seconds=options.seconds,

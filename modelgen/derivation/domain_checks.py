@@ -11,8 +11,8 @@ from sympy import Matrix, Symbol
 
 from modelgen.arrays import Array
 from modelgen.derivation.equations import Definition, EquationsOfMotion
-from modelgen.derivation.frames import sketch
-from modelgen.derivation.loops import definitions, loop_gap
+from modelgen.derivation.frames import loop_gap, sketch
+from modelgen.derivation.loops import definitions
 from modelgen.derivation.numeric import compiled_evaluator, samples
 from modelgen.derivation.trim import task_at_rest
 from modelgen.errors import ModelError, Place, abridged
@@ -27,9 +27,8 @@ def check_domain(robot: Robot, equations: EquationsOfMotion) -> None:
     """Raise ModelError, with the line of the file, at the first quantity that a robot or task cannot have.
 
     Every coordinate must have inertia, every input and parameter an effect, and no reference may act on the motion. At
-    every sample all quantities must be
-    finite and M positive definite. The equations of a continuous joint must repeat after a whole turn, and the state
-    cost must be zero at the target.
+    every sample all quantities must be finite and M positive definite. The equations of a continuous joint must repeat
+    after a whole turn, and the state cost must be zero at the target.
     """
     _check_used(robot, equations)
     sampled = _Samples((*equations.state, *equations.parameters), *samples(robot))
@@ -117,12 +116,8 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
     written += [robot.downward_acceleration] if robot.links else []
     written += robot.system.terms if robot.system else ()
     effective = [equations.mass_matrix, equations.force, equations.input_matrix, equations.state_cost]
-    effective += [
-        equations.flow,
-        equations.flow_matrix,
-        *equations.coordinate_rates,
-        *(value for _, value in equations.definitions),
-    ]
+    effective += [equations.flow, equations.flow_matrix, *equations.coordinate_rates]
+    effective += [value for _, value in equations.definitions]
     _check_references(robot)
     for parameter in robot.parameters:
         if parameter.reference:

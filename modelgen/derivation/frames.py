@@ -1,4 +1,4 @@
-"""Frames of a tree of links: their poses relative to the parent and in the world frame.
+"""Frames of a tree of links: their poses relative to the parent and in the world frame, and the gaps of closed loops.
 
 Line segments that show a robot in a vertical plane: the drawing of its file, or its bodies and links.
 """
@@ -12,10 +12,11 @@ from itertools import pairwise
 from sympy import Expr, Integer, Matrix, S, Symbol, cos, eye, sin, zeros
 
 from modelgen.derivation.equations import Definition, used
-from modelgen.errors import Place
+from modelgen.errors import ModelError, Place
 from modelgen.statement.bodies import Link
 from modelgen.statement.drawing import PlanePoint, projected
 from modelgen.statement.joints import BallAxes, JointAxis, Motion, turn
+from modelgen.statement.loops import Loop
 from modelgen.statement.robot import Robot, fixed_values
 
 LETTERS = "xyz"
@@ -171,3 +172,64 @@ def _outline(links: Sequence[Link], taken: Iterable[str]) -> tuple[tuple[Definit
         if all(other.parent != number for other in frames):  # a uniform link is twice as long as the way to its centre
             lines.append((origin, origin + rotation * (2 * centres.get(frame.name, zeros(3, 1)))))
     return tuple(names.definitions), [(start, end) for start, end in lines if start != end]
+
+
+def loop_gap(loop: Loop) -> Matrix:
+    """The gap of a loop (3, 1), in m: from its first to its second end, in a frame that carries both.
+
+    Of two links (6, 1): also the sine of the angle between their frames, times its axis. Raises ModelError for a ball
+    joint in the loop.
+    """
+    links = [end if isinstance(end, Link) else end.link for end in loop.ends]
+    lines = [_ancestors(link) for link in links]
+    common = next((link for link in lines[0] if link in lines[1]), None)
+    for link in lines[0] + lines[1]:
+        between = link not in lines[0] or link not in lines[1]
+        ball = next((joint for joint in link.axes if isinstance(joint, BallAxes)), None)
+        if between and ball:
+            raise ModelError(
+                f"the loop passes the ball joint `{ball.ball.name}` of the link `{link.name}`. Make it of three "
+                "revolute joints, with links without mass in between.",
+                loop.place,
+            )
+    places = [zeros(3, 1) if isinstance(end, Link) else end.position for end in loop.ends]
+    first, second = (_carried(place, link, common) for place, link in zip(places, links, strict=True))
+    gap = second - first
+    if not loop.frames:
+        return gap
+    twist = sum((one.cross(other) for one, other in zip(*_axes(links), strict=True)), zeros(3, 1)) / 2
+    return gap.col_join(twist)
+
+
+def _axes(links: Sequence[Link | None]) -> list[list[Matrix]]:
+    """The three axes of the frames of two links, in a frame that carries both."""
+    common = next((link for link in _ancestors(links[0]) if link in _ancestors(links[1])), None)
+    return [[_carried(eye(3)[:, k], link, common, at=False) for k in range(3)] for link in links]
+
+
+def facing(loop: Loop) -> Expr:
+    """1 + 2 cos of the angle between the frames of two links, whose sine is zero at half a turn too; 3 for points."""
+    links = [end for end in loop.ends if isinstance(end, Link)]
+    return sum((one.dot(other) for one, other in zip(*_axes(links), strict=True)), S.Zero) if links else S(3)
+
+
+def _ancestors(link: Link | None) -> list[Link]:
+    line = []
+    while link is not None:
+        line.append(link)
+        link = link.parent
+    return line
+
+
+def _carried(vector: Matrix, link: Link | None, until: Link | None, at: bool = True) -> Matrix:
+    """A point (3, 1) of a link's frame in the frame of the link `until`, None for the ground. at=False: a direction."""
+    while link is not None and link is not until:
+        for joint in (joint for joint in reversed(link.axes) if isinstance(joint, JointAxis)):
+            q = joint.coordinate
+            if joint.kind == "revolute":
+                vector = turn(joint.axis, cos(q), sin(q)) * vector
+            elif at:
+                vector = vector + joint.axis * q
+        vector = link.rotation * vector + (link.position if at else zeros(3, 1))
+        link = link.parent
+    return vector

@@ -15,15 +15,14 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from sympy import Expr, Float, Matrix, S, Symbol, cos, eye, sin, zeros
+from sympy import Expr, Float, Matrix, S, Symbol, eye, zeros
 
 from modelgen.derivation.equations import Definition, EquationsOfMotion, used
-from modelgen.derivation.frames import Intermediates
+from modelgen.derivation.frames import Intermediates, facing, loop_gap
 from modelgen.derivation.loop_guess import Guess, find_guess
 from modelgen.derivation.loop_solver import LoopSystem, independent_rows
 from modelgen.errors import ModelError, Place
-from modelgen.statement.bodies import Link
-from modelgen.statement.joints import BallAxes, Coordinate, JointAxis, turn
+from modelgen.statement.joints import Coordinate
 from modelgen.statement.loops import Loop
 from modelgen.statement.robot import Robot, fixed_values
 
@@ -245,7 +244,7 @@ def _closure(robot: Robot, loops: Sequence[tuple[Loop, Matrix]], taken: frozense
         parameters,
         rows,
         tuple(row < 3 for _, gap in loops for row in range(gap.rows)),
-        Matrix([_facing(loop) for loop, _ in loops]).xreplace(fixed_values(robot)),
+        Matrix([facing(loop) for loop, _ in loops]).xreplace(fixed_values(robot)),
         np.array([loop.dependent[symbol] for loop, _ in loops for symbol in loop.dependent]),
         np.array([*(posture.get(joint.symbol, 0.0) for joint in joints), *(entry.value for entry in parameters)]),
         loops[0][0].place,
@@ -260,67 +259,6 @@ def _closure(robot: Robot, loops: Sequence[tuple[Loop, Matrix]], taken: frozense
         taken,
         tuple(loop.place for loop, _ in loops),
     )
-
-
-def loop_gap(loop: Loop) -> Matrix:
-    """The gap of a loop (3, 1), in m: from its first to its second end, in a frame that carries both.
-
-    Of two links (6, 1): also the sine of the angle between their frames, times its axis. Raises ModelError for a ball
-    joint in the loop.
-    """
-    links = [end if isinstance(end, Link) else end.link for end in loop.ends]
-    lines = [_ancestors(link) for link in links]
-    common = next((link for link in lines[0] if link in lines[1]), None)
-    for link in lines[0] + lines[1]:
-        between = link not in lines[0] or link not in lines[1]
-        ball = next((joint for joint in link.axes if isinstance(joint, BallAxes)), None)
-        if between and ball:
-            raise ModelError(
-                f"the loop passes the ball joint `{ball.ball.name}` of the link `{link.name}`. Make it of three "
-                "revolute joints, with links without mass in between.",
-                loop.place,
-            )
-    places = [zeros(3, 1) if isinstance(end, Link) else end.position for end in loop.ends]
-    first, second = (_carried(place, link, common) for place, link in zip(places, links, strict=True))
-    gap = second - first
-    if not loop.frames:
-        return gap
-    twist = sum((one.cross(other) for one, other in zip(*_axes(links), strict=True)), zeros(3, 1)) / 2
-    return gap.col_join(twist)
-
-
-def _axes(links: Sequence[Link | None]) -> list[list[Matrix]]:
-    """The three axes of the frames of two links, in a frame that carries both."""
-    common = next((link for link in _ancestors(links[0]) if link in _ancestors(links[1])), None)
-    return [[_carried(eye(3)[:, k], link, common, at=False) for k in range(3)] for link in links]
-
-
-def _facing(loop: Loop) -> Expr:
-    """1 + 2 cos of the angle between the frames of two links, whose sine is zero at half a turn too; 3 for points."""
-    links = [end for end in loop.ends if isinstance(end, Link)]
-    return sum((one.dot(other) for one, other in zip(*_axes(links), strict=True)), S.Zero) if links else S(3)
-
-
-def _ancestors(link: Link | None) -> list[Link]:
-    line = []
-    while link is not None:
-        line.append(link)
-        link = link.parent
-    return line
-
-
-def _carried(vector: Matrix, link: Link | None, until: Link | None, at: bool = True) -> Matrix:
-    """A point (3, 1) of a link's frame in the frame of the link `until`, None for the ground. at=False: a direction."""
-    while link is not None and link is not until:
-        for joint in (joint for joint in reversed(link.axes) if isinstance(joint, JointAxis)):
-            q = joint.coordinate
-            if joint.kind == "revolute":
-                vector = turn(joint.axis, cos(q), sin(q)) * vector
-            elif at:
-                vector = vector + joint.axis * q
-        vector = link.rotation * vector + (link.position if at else zeros(3, 1))
-        link = link.parent
-    return vector
 
 
 def unreduced_speeds(robot: Robot) -> list[Symbol]:

@@ -186,7 +186,7 @@ def _share(
     """Definitions of the common subexpressions of all expressions of the model, and the outputs in terms of them."""
     outputs = (
         equations.coordinate_rates,
-        _lower_triangle(equations.mass_matrix),
+        equations.mass_matrix.lower_triangular(),
         equations.force,
         equations.input_matrix,
         sympy.Matrix([[equations.state_cost]]),
@@ -202,10 +202,6 @@ def _share(
         (symbol, expression) for (symbol, _), expression in zip(equations.definitions, reduced_named, strict=True)
     ]
     return _in_order(shared + definitions), (rates, mass, force, input_matrix, cost[0, 0], flow, flow_matrix)
-
-
-def _lower_triangle(matrix: Matrix) -> Matrix:
-    return sympy.Matrix(matrix.rows, matrix.cols, lambda i, j: matrix[i, j] if j <= i else sympy.S.Zero)
 
 
 def _in_order(definitions: Sequence[tuple[Symbol, Expr]]) -> list[tuple[Symbol, Expr]]:

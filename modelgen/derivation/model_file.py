@@ -139,16 +139,11 @@ def _watch(name: str, seconds: float, thread: int, over: threading.Event, leave:
         if over.wait(pause):
             return
         pauses += pause
-    _raise_in(thread, OutOfTime)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(OutOfTime))  # at its next step
     if over.wait(GRACE):
         return
     print(f"error: {name}:{_line(thread, name)}: {OutOfTime()}", file=sys.stderr, flush=True)
     leave(USAGE)  # type: ignore[operator]
-
-
-def _raise_in(thread: int, error: type[Stopped]) -> None:
-    """Raise an error in a thread at its next step."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
 def _line(thread: int, name: str) -> int:
@@ -247,8 +242,9 @@ def _executed(code: object, path: Path) -> dict[str, object]:
             raise ModelError(str(error), place) from error
         words = " ".join(traceback.format_exception_only(error)[-1].split())
         line = f", in `{frames[-1].line}`" if frames and frames[-1].line else ""
-        hint = ". Import sin, cos, sqrt and similar from sympy, not from math or numpy" if _is_numeric(error) else ""
-        hint = f": {TOO_DEEP}" if isinstance(error, RecursionError) else hint or _call(error)
+        hint = f": {TOO_DEEP}" if isinstance(error, RecursionError) else _call(error)
+        if any(part in str(error) for part in ("Cannot convert expression to float", "loop of ufunc")):
+            hint = ". Import sin, cos, sqrt and similar from sympy, not from math or numpy"
         raise ModelError(f"{words}{line}{hint}", place) from error
     return vars(module)
 
@@ -263,11 +259,6 @@ def _call(error: BaseException) -> str:
     words = ", ".join(each.name if each.default is each.empty else f"{each.name}=..." for each in arguments)
     late = " An input that acts late is u = robot.lag(u, seconds=...)." if match[2] in LATE else ""
     return f".{late}{suggestion(match[2] or '', [each.name for each in arguments])} Write robot.{match[1]}({words})"
-
-
-def _is_numeric(error: BaseException) -> bool:
-    """Whether the error comes from a call of `math` or NumPy with a symbol."""
-    return any(words in str(error) for words in ("Cannot convert expression to float", "loop of ufunc"))
 
 
 def _only_robot(namespace: dict[str, object], name: str) -> Robot:

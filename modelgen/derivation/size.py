@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from sympy import Symbol, preorder_traversal
 
-from modelgen.derivation.loops import leading, loop_gap
+from modelgen.derivation.frames import loop_gap
+from modelgen.derivation.loops import leading
 from modelgen.derivation.mechanics import MECHANICS
 from modelgen.errors import ModelError
 from modelgen.program.differentiate import FUNCTIONS

@@ -173,7 +173,7 @@ class _Sides:
         """Name -> value by the kernels."""
         u, size = self._u, self._size
         a, B, da_dx, dB_dx, da_dtheta, dB_dtheta = (np.asarray(output) for output in self._kernels.jacobians(x))
-        by_error = self._by_error(da_dx + np.einsum("nijk,nj->nik", dB_dx, u), x)
+        by_error = (da_dx + np.einsum("nijk,nj->nik", dB_dx, u)) @ self._tangent.basis(x)
         result = {
             "mass matrix": self._matrix(*x.T, *np.tile(self.nominal, (len(x), 1)).T),
             "acceleration": (a + np.einsum("nij,nj->ni", B, u))[:, size:],
@@ -184,12 +184,6 @@ class _Sides:
             slope = (da_dtheta + np.einsum("nijk,nj->nik", dB_dtheta, u))[:, size:]
             result["derivative of the acceleration by theta"] = slope
         return result
-
-    def _by_error(self, slope: Array, x: Array) -> Array:
-        """The derivative by the error of the state (N, n, nt), from that by the state (N, n, n)."""
-        if not self._tangent.rotations:
-            return slope
-        return np.array([by_x @ self._tangent.basis(at) for by_x, at in zip(slope, x, strict=True)])
 
     def theirs(self, x: Array) -> dict[str, tuple[Array, Array]]:
         """Name -> value by the engine, and the error of its differences."""

@@ -166,6 +166,6 @@ def by_state(
         return differences(lambda moved: acceleration(moved, u), x, steps)
 
     def at(error: Array) -> Array:
-        return acceleration(np.array([tangent.moved(*pair) for pair in zip(x, error, strict=True)]), u)
+        return acceleration(tangent.moved(x, error), u)
 
     return differences(at, np.zeros((len(x), tangent.size)), steps[tangent.states])

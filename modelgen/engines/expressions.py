@@ -119,10 +119,7 @@ class _AppliedForces:
         return self._evaluated(self._functions[0], x, u)[:, :, 0]
 
     def slope(self, x: Array, u: Array) -> Array:
-        slope = self._evaluated(self._functions[1], x, u)
-        if not self._tangent.rotations:
-            return slope
-        return np.array([by_x @ self._tangent.basis(at) for by_x, at in zip(slope, x, strict=True)])
+        return self._evaluated(self._functions[1], x, u) @ self._tangent.basis(x)
 
     def _evaluated(self, function: Callable[..., Array], x: Array, u: Array) -> Array:
         return function(*x.T, *u.T, *(np.full(len(x), value) for value in self._parameters))

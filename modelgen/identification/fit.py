@@ -174,7 +174,8 @@ def fit(model: Model, recordings: Sequence[Recording], seconds: float, progress:
     """
     short = _shortest(model, recordings, seconds)
     progress(f"first fit, {short.steps.shape[1]} windows of {short.seconds:.3g} s")
-    deviations = _first_deviations(model, short)
+    bend = np.diff(short.changes, axis=0) / 2  # away from a straight line through the neighbours
+    deviations = _floored(model, short, spread_of(bend, ~np.isnan(bend)))
     short = model.resolved(short, short.starts, model.nominal, deviations)
     fitted = fit_windows(model, short, model.nominal, short.starts, deviations, robust=False)
     windows = model.cut(recordings, seconds)
@@ -262,12 +263,6 @@ def _shortest(model: Model, recordings: Sequence[Recording], seconds: float) -> 
         return model.cut(recordings, min(seconds, max(seconds / SHORT, model.least_seconds)))
     except ModelError:
         return model.cut(recordings, seconds)
-
-
-def _first_deviations(model: Model, windows: Windows) -> Array:
-    """Deviations of the measurements from a straight line through their neighbours, (nt,)."""
-    bend = np.diff(windows.changes, axis=0) / 2
-    return _floored(model, windows, spread_of(bend, ~np.isnan(bend)))
 
 
 def _deviations(model: Model, windows: Windows, residuals: Array, of: Windows) -> Array:

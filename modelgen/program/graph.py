@@ -12,12 +12,23 @@ it between all systems with the same M, and the solution's entries are nodes of 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Node = int
 
+FLAT_POWER = "flat power"  # of `Graph.evaluate`
+#: Operations that have Python's operators.
+ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "negative": operator.neg,
+    "solution": lambda value: value,
+}
 #: Functions of one argument with their values for constant folding; backends spell them by these names.
 UNARY: dict[str, Callable[[float], float]] = {
     "sin": math.sin,
@@ -256,6 +267,25 @@ class Graph:
     def reachable(self, roots: Iterable[Node]) -> list[Node]:
         """The nodes that an evaluation of `roots` needs, in order."""
         return self._closure(roots, lambda node: self.operations[node].arguments)
+
+    def evaluate(
+        self,
+        roots: Iterable[Node],
+        values: dict[Node, Any],
+        operations: Mapping[str, Callable[..., Any]],
+        constant: Callable[[float], Any] = float,
+    ) -> None:
+        """Complete `values`, which hold those of the inputs, by what `roots` need, in the numbers of a backend.
+
+        operations: by kind, with `FLAT_POWER` for a power of which `is_flat_power` holds.
+        """
+        for node in self.reachable(roots):
+            operation = self.operations[node]
+            if operation.kind == "constant":
+                values[node] = constant(operation.value)
+            elif node not in values:
+                make = operations[FLAT_POWER if self.is_flat_power(node) else operation.kind]
+                values[node] = make(*(values[argument] for argument in operation.arguments))
 
     def of_kind(self, roots: Iterable[Node], *kinds: str) -> list[Node]:
         """The operations of some kinds that `roots` need. Where a `sign` changes, a root may jump, and its derivatives

@@ -11,7 +11,7 @@ from sympy import Add, Expr, Float, Matrix, Symbol
 from sympy import latex as sympy_latex
 
 from modelgen.derivation.equations import EquationsOfMotion
-from modelgen.metadata import Input, Metadata, Parameter, State
+from modelgen.metadata import Input, Metadata, Parameter
 
 LETTERS = {
     "kg": "m",
@@ -128,7 +128,9 @@ def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol
                 limits.get(rate, ""),
                 state.meaning,
             )
-            for symbol, state, rate in _with_rates(metadata, equations)
+            for symbol, state, rate in zip(
+                equations.coordinates, metadata.states, map(str, equations.coordinate_rates), strict=False
+            )
         ),
     )
     yield ReportTable(
@@ -179,12 +181,6 @@ def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol
             ),
         ),
     )
-
-
-def _with_rates(metadata: Metadata, equations: EquationsOfMotion) -> Iterator[tuple[Symbol, State, str]]:
-    """Symbol and state of every coordinate, and the name of its rate where that is an entry of the state."""
-    rates = zip(equations.coordinates, metadata.states, equations.coordinate_rates, strict=False)
-    yield from ((symbol, state, str(rate)) for symbol, state, rate in rates)
 
 
 def _amount(parameter: Parameter) -> Amount:

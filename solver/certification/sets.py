@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from modelgen.arrays import Array
 from modelgen.errors import ModelError
 from modelgen.identification import identified_file
 from modelgen.metadata import Rotation
-from solver.certification.toml_table import LARGEST, TomlTable
+from solver.certification.toml_table import TomlTable
 from solver.errors import SolverError
 from solver.game.adversaries import Ellipsoid
 from solver.problem.geometry import angles_within
@@ -313,7 +313,7 @@ def _ellipsoid(table: TomlTable, problem: Problem, nominal: Array) -> InEllipsoi
     count = len(names)
     if not count or len(set(names)) < count:
         raise table.mistake("names", "must list different parameters, at least one")
-    centre, shape = _numbers(table, "centre", (count,)), _numbers(table, "shape", (count, count))
+    centre, shape = table.numbers("centre", (count,)), table.numbers("shape", (count, count))
     rows = [known.index(name) for name in names]
     bounds = np.array(problem.robot.parameter_bounds, float)[rows]
     for name, value, (low, high) in zip(names, centre, bounds, strict=True):
@@ -343,21 +343,5 @@ def _identified(table: TomlTable, problem: Problem, nominal: Array, folder: Path
         content, _ = identified_file.read(folder / name, problem.robot)
     except ModelError as error:
         raise table.mistake("identified", f"is refused: {error}") from error
-    region = {
-        "names": list(content.ellipsoid.names),
-        "centre": list(content.ellipsoid.centre),
-        "shape": list(content.ellipsoid.shape),
-    }
+    region = {name: list(entries) for name, entries in vars(content.ellipsoid).items()}
     return _ellipsoid(TomlTable(str(folder / name), "ellipsoid.", region), problem, nominal)
-
-
-def _numbers(table: TomlTable, key: str, shape: tuple[int, ...]) -> Array:
-    """Array of finite numbers with the given shape. Raises SolverError for anything else."""
-    entry: Any = table.content.get(key)
-    try:
-        array = np.asarray(entry, float)
-    except (ValueError, TypeError):
-        array = np.array(np.nan)
-    if array.shape != shape or not (np.abs(array) <= LARGEST).all():
-        raise table.mistake(key, f"is {entry!r}, but must have {' x '.join(map(str, shape))} finite numbers")
-    return array

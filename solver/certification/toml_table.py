@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from modelgen.arrays import Array
 from modelgen.errors import suggestion
 from solver.errors import SolverError
 
@@ -110,6 +113,17 @@ class TomlTable:
         if low > high:
             raise self.mistake(key, f"is {entry!r}, but the lowest value is above the highest; exchange them")
         return low, high
+
+    def numbers(self, key: str, shape: tuple[int, ...]) -> Array:
+        """Finite numbers in nested lists of the given shape."""
+        entry = self.content.get(key)
+        try:
+            array = np.asarray(entry, float)
+        except (ValueError, TypeError):
+            array = np.array(np.nan)
+        if array.shape != shape or not (np.abs(array) <= LARGEST).all():
+            raise self.mistake(key, f"is {entry!r}, but must have {' x '.join(map(str, shape))} finite numbers")
+        return array
 
 
 def _is_number(entry: object) -> bool:

@@ -45,7 +45,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Certify, write the files and print."""
-    from solver.certification.certificate import certify, html, summary
+    from solver.certification import certify, html, summary
     from solver.certification.counterexample import save
     from solver.jobs.engines import workers
     from solver.runs.folder import write_text

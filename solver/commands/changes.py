@@ -13,6 +13,8 @@ from solver.problem.parameters import TOLD, Change, Relative
 def read_changes(words: Sequence[str]) -> dict[str, Change]:
     """Parameter -> change of `mass=1.3x` (times nominal), `mass=+0.05` (added to it) or `mass=1.1` (replaces it).
 
+    A minus alone is the sign of a value, because a parameter may be negative: `mass=+-0.05` subtracts.
+
     Raises SolverError for other words, and for a parameter that is changed twice.
     """
     changes: dict[str, Change] = {}
@@ -31,7 +33,7 @@ def read_change(text: str) -> Change:
     """The change in `1.3x`, `+0.05` or `1.1`. Raises ValueError for other text."""
     if text.endswith("x"):
         return Relative(factor=decimal(text[:-1]))
-    return Relative(added=decimal(text)) if text[:1] in ("+", "-") else decimal(text)
+    return Relative(added=decimal(text[1:])) if text.startswith("+") else decimal(text)
 
 
 def read_given(words: Sequence[str]) -> dict[str, tuple[Change, Change] | None]:
@@ -62,14 +64,13 @@ def read_estimate(names: Sequence[str] | None) -> tuple[str, ...]:
 def read_range(name: str, start: str, end: str, points: int) -> ParameterRange:
     """The range of a parameter from 0.5x to 1.5x, or from -0.1 to +0.1. Raises SolverError for other text."""
     try:
-        first, last = read_change(start), read_change(end)
+        low, high = (decimal(text.removesuffix("x")) for text in (start, end))
     except ValueError as error:
         raise SolverError(f"cannot read the range of {name} from {start} to {end}: {error}") from error
-    if not (isinstance(first, Relative) and isinstance(last, Relative)) or start.endswith("x") != end.endswith("x"):
+    factors = start.endswith("x")
+    if factors != end.endswith("x") or not (factors or {start[0], end[0]} <= {"+", "-"}):
         raise SolverError(
             f"--from {start} --to {end} is not a range of {name}; write 0.5x and 1.5x to multiply the nominal value, "
             "or -0.1 and +0.1 to add to it"
         )
-    added = not start.endswith("x")
-    low, high = (change.added if added else change.factor for change in (first, last))
-    return ParameterRange(name, low, high, points, added)
+    return ParameterRange(name, low, high, points, added=not factors)

@@ -39,7 +39,7 @@ class Options(PlantOptions):
 def run(options: Options) -> None:
     """Roll out and print."""
     from solver.commands.changes import read_changes, read_estimate
-    from solver.evaluation.evaluation import evaluate
+    from solver.evaluation import evaluate
 
     result = evaluate(
         options.run,

@@ -81,7 +81,7 @@ def run(options: Options) -> None:
     solution = load_solution(options.run, options.generated, options.reaction_periods, told, contexts=not told)
     sources = None
     if options.budget is not None:
-        from solver.export.distilled.export import export
+        from solver.export.distilled import export
 
         words = options.budget, options.max_loss, options.seed
         sources = export(

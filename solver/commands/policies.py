@@ -44,7 +44,7 @@ def _ship(folder: Path, guesses: int) -> str:
     """Measure a run, then write it and its figures; returns its name."""
     from datetime import UTC, datetime
 
-    from solver.evaluation.evaluation import evaluate
+    from solver.evaluation import evaluate
     from solver.oracles.limit import find_limit
     from solver.runs.shipped import Figures, commit, save_figures
     from solver.training.lifecycle import require_shippable, ship

@@ -73,8 +73,8 @@ class Options(PlantOptions):
 def run(options: Options) -> None:
     """Measure, write both files and print the table."""
     from solver.commands.changes import read_estimate
-    from solver.evaluation.plots import robustness_files, save_robustness
     from solver.evaluation.robustness import Trial, measure, measure_each, shares
+    from solver.evaluation.robustness_figures import robustness_files, save_robustness
     from solver.jobs.engines import workers
     from solver.streams import EVALUATION_SEED
 
@@ -111,11 +111,15 @@ def _told(run: Path, estimate: Sequence[str], blind: bool) -> str:
     """What a policy was told; empty for one that is told nothing."""
     from solver.runs import kinds
 
-    names = kinds.description_of(run).told_names
+    description = kinds.description_of(run)
+    names = [name for name in description.told_names if name not in description.reference_names]
     values = "those of the point"
     if blind:
         values = "nominal"
     elif estimate:
         estimated = " ".join(kinds.names_to_estimate(run, estimate))
         values = f"{values}, but the observer's estimates for {estimated}"
-    return f"{run} was told {' '.join(names)}: {values}" if names else ""
+    told = [f"{' '.join(names)}: {values}"] if names else []
+    if description.reference_names:
+        told.append(f"{' '.join(description.reference_names)}: random in every rollout")
+    return f"{run} was told {'; '.join(told)}" if told else ""

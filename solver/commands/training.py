@@ -21,12 +21,13 @@ from tyro.conf import Positional, arg
 from modelgen.commandline.program import warn
 from solver.errors import SolverError
 from solver.runs import kinds
-from solver.runs.folder import CHECKPOINT, Report
+from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import Description, Kind, kind_of
+from solver.runs.metrics import Report
 from solver.runs.shipped import require_no_shipped
 
 if TYPE_CHECKING:
-    from solver.preflight.check import Preflight
+    from solver.preflight import Preflight
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,14 +21,14 @@ from modelgen.gif import FRAMES, moving_axes, pictures, save_gif
 from modelgen.loader import CompiledRobot
 from modelgen.style import POLICIES, colour_map
 from solver.errors import SolverError
-from solver.evaluation.robustness import Robustness, Trial, figure, picture
 from solver.plants.outcome import Rollouts, decimals, rollouts, sample_starts
 from solver.plants.plant import Nominal
 from solver.problem.geometry import exponential, product
 from solver.problem.parameters import Change, changed_parameters, in_words
 from solver.problem.problem import Problem
-from solver.runs.folder import FIGURES, read_metrics, write_text
+from solver.runs.folder import FIGURES
 from solver.runs.kinds import told_and_untold
+from solver.runs.metrics import read_metrics
 from solver.runs.shipped import is_shipped, run_folder
 from solver.streams import EVALUATION_SEED
 from solver.training.solution import KEYS, Solution, load_solution
@@ -74,30 +73,6 @@ def save_figure(figure: Figure, path: Path) -> Path:
     with replacing(path, SolverError) as unfinished:
         figure.savefig(unfinished, dpi=140)
     return path
-
-
-def save_robustness(
-    results: Sequence[Robustness], trial: Trial, parameters: Sequence[str], out: Path | None = None
-) -> list[Path]:
-    """Paths of the JSON file and the figure of `measure` with parameters, or of `measure_each` without.
-
-    out: without ending. By default below runs/, with robot, trial and parameters in the name.
-    """
-    estimated = ["estimate", *trial.estimate] if trial.estimate else []
-    chosen = [*trial.effects, *(["observer"] if trial.observer else []), *estimated]
-    chosen += [*(["blind"] if trial.blind else [])]
-    chosen += [] if trial.reaction_periods is None else [f"reaction{trial.reaction_periods:g}"]
-    words = ["robustness", results[0].robot, trial.plant, *chosen, *(parameters or ["parameters"])]
-    stem = out or Path("runs") / "-".join(words)
-    content = results[0].to_json() if parameters else {"parameters": [each.to_json() for each in results]}
-    json_file, picture_file = robustness_files(stem)
-    write_text(json_file, json.dumps(content, indent=1, allow_nan=False) + "\n")
-    return [json_file, save_figure(figure(results[0]) if parameters else picture(results), picture_file)]
-
-
-def robustness_files(stem: Path) -> list[Path]:
-    """Paths of `save_robustness`."""
-    return [stem.with_name(f"{stem.name}.{ending}") for ending in ("json", "png")]
 
 
 def coordinate(problem: Problem, joint: str | None) -> int:

@@ -167,7 +167,7 @@ def _controller(problem: Problem, inputs: Callable[[Tensor], Any], label: str) -
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
         try:
-            u = torch.as_tensor(np.asarray(inputs(x), np.float32))
+            u = torch.from_numpy(np.asarray(inputs(x), np.float32).copy())  # JAX gives arrays that are read-only
         except (TypeError, ValueError) as error:
             raise SolverError(f"{label} returned no array of numbers: {error}") from error
         shape = (len(x), len(problem.input_limits))
@@ -175,6 +175,10 @@ def _controller(problem: Problem, inputs: Callable[[Tensor], Any], label: str) -
             raise SolverError(
                 f"{label} returned an array of shape {tuple(u.shape)} for states {tuple(x.shape)}; {shape} is needed"
             )
+        lost = torch.isfinite(x).all(1) & ~torch.isfinite(u).all(1)
+        if bool(lost.any()):
+            where = x[lost][0].tolist()
+            raise SolverError(f"{label} returned {u[lost][0].tolist()} at the state {where}; return finite inputs")
         u = torch.minimum(torch.maximum(u, problem.lower_input), problem.upper_input)
         return u, problem.action_cost.cost(u)
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from modelgen.errors import checked, suggestion
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.evaluation.evaluation import Circumstances, held_names, require_seconds, roll_out
+from solver.evaluation import Circumstances, held_names, require_seconds, roll_out
 from solver.evaluation.source import source_of
 from solver.plants import PlantName
 from solver.plants.outcome import Rollouts

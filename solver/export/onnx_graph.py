@@ -1,6 +1,7 @@
 """ONNX graphs from Torch's own functions: a call with an `OnnxTensor` adds nodes in place of numbers.
 
-So the code of the solver that computes V and the policy writes their graph too. All numbers are float32.
+So the code of the solver that computes V and the policy writes their graph too. All numbers are float32, but for those
+that it asks for in double: redundant inputs of a trim have no digits to lose.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ except ImportError as error:
     ) from error
 
 OPSET, IR_VERSION = 17, 8  # of 2022; all later runtimes read them
+SINGLE = {"Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Softplus"}  # which runtimes lack in double
 TRANSPOSES = Tensor.T.__get__, Tensor.mT.__get__  # type: ignore[attr-defined]
 OF_SHAPES = {"get", "set", "len", "size", "dim", "numel", "is_floating_point", "is_complex"}  # answered by a shape
 BATCH = 7919  # rows in the shapes of tensors: a prime number that no other size has, for the N of the graph
@@ -37,6 +39,7 @@ class OnnxGraph:
     def __init__(self) -> None:
         self.nodes: list[Any] = []
         self.constants: dict[tuple[Any, ...], Any] = {}  # type, shape, bytes -> tensor
+        self.doubles: set[str] = set()  # names of what is float64
 
     def input(self, name: str, width: int) -> Tensor:
         """Input (N, width) of the graph."""
@@ -49,30 +52,52 @@ class OnnxGraph:
         if key not in self.constants:
             name = f"c{len(self.constants)}"
             self.constants[key] = numpy_helper.from_array(array.reshape(np.shape(values)), name)
+            self.doubles |= {name} if dtype is np.float64 else set()
         return str(self.constants[key].name)
 
-    def name(self, value: Any) -> str:
-        """Name of a tensor of the graph, of a tensor of Torch or of a number, as a constant where it is one."""
+    def name(self, value: Any, real: type = np.float32) -> str:
+        """Name of a tensor of the graph, of a tensor of Torch or of a number, as a constant where it is one.
+
+        real: float32 or float64, the type of a number that is real.
+        """
         if isinstance(value, OnnxTensor):
-            return value.label
+            return value.label if not value.is_floating_point() else self.cast(value.label, real)
         if isinstance(value, Tensor) and value.dim() and len(value) == BATCH:  # one row for all states
             assert bool((value == value[:1]).all())
             rows = self.apply("Slice", self.apply("Shape", "x"), [0], [1], [0])
             size = self.apply("Concat", rows, self.constant(value.shape[1:], np.int64), axis=0)
-            return self.apply("Expand", self.name(value[:1]), size)
+            return self.apply("Expand", self.name(value[:1], real), size)
         array = value.detach().numpy() if isinstance(value, Tensor) else np.asarray(value)
         kept: dict[str, type] = {"b": np.bool_, "i": np.int64}
         whole = isinstance(value, Tensor)
-        return self.constant(array, kept.get(array.dtype.kind, np.float32) if whole else np.float32)
+        return self.constant(array, kept.get(array.dtype.kind, real) if whole else real)
+
+    def cast(self, label: str, real: type) -> str:
+        """Name of a real tensor as float32 or float64."""
+        if (label in self.doubles) == (real is np.float64):
+            return label
+        name = f"t{len(self.nodes)}"
+        to = onnx.TensorProto.DOUBLE if real is np.float64 else onnx.TensorProto.FLOAT
+        self.nodes.append(helper.make_node("Cast", [label], [name], to=to))
+        self.doubles |= {name} if real is np.float64 else set()
+        return name
 
     def apply(self, kind: str, *values: Any, **attributes: Any) -> str:
-        """Name of the result of an ONNX operation, which becomes a node. values: as in `name`, or lists of integers."""
+        """Name of the result of an ONNX operation, which becomes a node. values: as in `name`, or lists of integers.
+
+        One value of float64 makes the others and the result such, but for operations that runtimes lack in double.
+        """
+        double = any(v in self.doubles if isinstance(v, str) else _is_double(v) for v in values)
+        real = np.float64 if double and kind not in SINGLE else np.float32
         names = [
-            self.constant(v, np.int64) if isinstance(v, list) else v if isinstance(v, str) else self.name(v)
+            self.constant(v, np.int64) if isinstance(v, list) else v if isinstance(v, str) else self.name(v, real)
             for v in values
         ]
         name = f"t{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, names, [name], **attributes))
+        if double and kind in SINGLE:
+            return self.cast(name, np.float64)
+        self.doubles |= {name} if double and kind != "Shape" else set()
         return name
 
     def model(self, inputs: dict[str, int], outputs: dict[str, Tensor], facts: dict[str, str]) -> Any:
@@ -109,7 +134,8 @@ class OnnxTensor(Tensor):
     @staticmethod
     def of(graph: OnnxGraph, label: str, like: Tensor) -> OnnxTensor:
         """The tensor of the graph with a name, and with the shape and type of another tensor."""
-        dtype = torch.float32 if like.is_floating_point() else like.dtype
+        real = torch.float64 if label in graph.doubles else torch.float32
+        dtype = real if like.is_floating_point() else like.dtype
         made: OnnxTensor = torch.Tensor._make_wrapper_subclass(OnnxTensor, like.shape, dtype=dtype)
         made.graph, made.label = graph, label
         return made
@@ -131,6 +157,10 @@ class OnnxTensor(Tensor):
         if name not in RULES:
             raise SolverError(f"the ONNX export has no form of Torch's {name}")
         return RULES[name](*args, **(kwargs or {}))
+
+
+def _is_double(value: Any) -> bool:
+    return isinstance(value, OnnxTensor) and value.dtype == torch.float64
 
 
 def _graph_of(values: Any) -> OnnxGraph:
@@ -172,15 +202,15 @@ def _sizes(shape: Sequence[int]) -> list[int]:
 
 def _filled(x: Any, value: float, shape: Sequence[int] | None = None) -> OnnxTensor:
     """A number in every entry, with the shape of x or with another one with N in front."""
-    graph = x.graph
+    graph, real = x.graph, np.float64 if _is_double(x) else np.float32
     if shape is None or tuple(shape) == tuple(x.shape):
-        label = graph.apply("Expand", value, graph.apply("Shape", x))
+        label = graph.apply("Expand", graph.constant(value, real), graph.apply("Shape", x))
         return _shaped(x, label, x.shape)
     shape = [size for each in shape for size in (each if isinstance(each, tuple | list | torch.Size) else (each,))]
     rows = graph.apply("Slice", graph.apply("Shape", x), [0], [1], [0])
     places = [rows if size == BATCH else graph.constant([size], np.int64) for size in shape]
     sizes = graph.apply("Concat", *places, axis=0)
-    return _shaped(x, graph.apply("Expand", value, sizes), shape)
+    return _shaped(x, graph.apply("Expand", graph.constant(value, real), sizes), shape)
 
 
 def _getitem(x: OnnxTensor, index: Any) -> OnnxTensor:
@@ -197,10 +227,8 @@ def _getitem(x: OnnxTensor, index: Any) -> OnnxTensor:
             axis += 1
         elif isinstance(each, slice):
             if each != slice(None):
-                size = 2**40
-                label = graph.apply(
-                    "Slice", label, [each.start or 0], [size if each.stop is None else each.stop], [axis]
-                )
+                stop = 2**40 if each.stop is None else each.stop
+                label = graph.apply("Slice", label, [each.start or 0], [stop], [axis])
             axis += 1
         elif isinstance(each, int):
             label = graph.apply("Gather", label, graph.constant(each, np.int64), axis=axis)
@@ -243,9 +271,8 @@ def _joined(values: Sequence[Any], dim: int = 0) -> OnnxTensor:
 def _stacked(values: Sequence[Any], dim: int = 0) -> OnnxTensor:
     graph, like = _graph_of(values), torch.stack([_like(value) for value in values], dim)
     axis = dim % like.dim()
-    return OnnxTensor.of(
-        graph, graph.apply("Concat", *(graph.apply("Unsqueeze", v, [axis]) for v in values), axis=axis), like
-    )
+    parts = [graph.apply("Unsqueeze", value, [axis]) for value in values]
+    return OnnxTensor.of(graph, graph.apply("Concat", *parts, axis=axis), like)
 
 
 def _permuted(x: OnnxTensor, *order: int) -> OnnxTensor:
@@ -286,10 +313,8 @@ def _cross(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _einsum(equation: str, *values: Any) -> OnnxTensor:
-    graph = _graph_of(values)
-    return OnnxTensor.of(
-        graph, graph.apply("Einsum", *values, equation=equation), torch.einsum(equation, *map(_like, values))
-    )
+    graph, like = _graph_of(values), torch.einsum(equation, *map(_like, values))
+    return OnnxTensor.of(graph, graph.apply("Einsum", *values, equation=equation), like)
 
 
 def _log1p(a: Tensor) -> Tensor:
@@ -315,6 +340,15 @@ def _solve(a: Any, b: OnnxTensor) -> Any:
 
 def _same(x: Any, *_: Any, **__: Any) -> Any:
     return x
+
+
+def _converted(x: OnnxTensor, like: Any) -> OnnxTensor:
+    """x with the type of a tensor, or with the type `like`."""
+    dtype = like.dtype if isinstance(like, Tensor) else like
+    kinds = {torch.float32: np.float32, torch.float64: np.float64}
+    if dtype not in kinds or not x.is_floating_point():
+        return x
+    return OnnxTensor.of(x.graph, x.graph.cast(x.label, kinds[dtype]), _like(x))
 
 
 def _reversed(name: str) -> Callable[..., Any]:
@@ -352,5 +386,6 @@ RULES: dict[str, Callable[..., Any]] = {
     "zeros_like": lambda x: _filled(x, 0.0), "ones_like": lambda x: _filled(x, 1.0),
     "empty_like": lambda x: _filled(x, 0.0), "full_like": lambda x, value: _filled(x, float(value)),
     "new_empty": lambda x, *shape: _filled(x, 0.0, shape), "new_zeros": lambda x, *shape: _filled(x, 0.0, shape),
-    **dict.fromkeys(("contiguous", "clone", "detach", "to", "double", "float"), _same),
+    "to": _converted, "double": lambda x: _converted(x, torch.float64), "float": lambda x: _converted(x, torch.float32),
+    **dict.fromkeys(("contiguous", "clone", "detach"), _same),
 }  # fmt: skip

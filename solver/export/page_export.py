@@ -19,18 +19,8 @@ from solver.errors import SolverError
 from solver.export.js_export import as_json, numbers
 from solver.export.js_export import engine as policy_engine
 from solver.observer.observability import ALL, estimated_parameters
-from solver.observer.observer import (
-    DRIVE,
-    FOUND,
-    NEWTON,
-    PARAMETERS_CHANGE,
-    PUSH,
-    REDUNDANT,
-    largest_shift,
-    leaning,
-    make_sensing,
-    usual_counts,
-)
+from solver.observer.observer import FOUND, PARAMETERS_CHANGE, PUSH, make_sensing, usual_counts
+from solver.observer.rest import DRIVE, NEWTON, REDUNDANT, largest_shift, leaning
 from solver.plants.harsh import BREAKAWAY, COULOMB, RESTING, SWEEPS, Harsh, Harshness, noise_of
 from solver.plants.outcome import settling_periods, tolerances
 from solver.problem.problem import UNIFORM, Problem

@@ -34,7 +34,7 @@ BISECTIONS = 24  # in the C source: they reduce the range of an input to the dig
 NEWTON_STEPS = 10  # most iterations for one input
 CONTRACTIONS = 50  # most iterations for several inputs
 CHECK_EVERY = 5  # iterations for several inputs between two tests for convergence
-CONVERGED = 1e-5  # relative change at which the iterations end: of one for one input, of CHECK_EVERY for several
+CONVERGED = 1e-5  # at which the iterations end: relative change for one input, relative error for several
 SMALL = 1e-9  # keeps divisions by an argument or a pivot finite
 LARGEST_REACTION = 100.0  # control periods
 SHORTEST = 0.02  # of the input limit, length of a chord: differences over a shorter one are rounding noise
@@ -168,7 +168,7 @@ def _one_input(cost: TensorActionCost, closed: Tensor, w: Tensor, p: Tensor) -> 
         low, high = torch.where(above, low, d), torch.where(above, d, high)
         step = d - excess / (second + p)
         last, d = d, torch.where((step >= low) & (step <= high), step, 0.5 * (low + high))
-        if _converged(d, last):
+        if _negligible(d - last, last):
             break
     return w - p * (side * d)
 
@@ -181,16 +181,16 @@ def _contracted(cost: TensorActionCost, w: Tensor, p: Tensor) -> Tensor:
     the slope of grad g~ is less than twice that of the chord from the trim.
     """
     inputs, right = range(w.shape[1]), list(w.T.contiguous())
-    p = p.permute(1, 2, 0).contiguous()
-    at = checked = w
+    p, at = p.permute(1, 2, 0).contiguous(), w
     for k in range(CONTRACTIONS):
         away = torch.where(at.abs() < SMALL, SMALL, at)
         u = cost.policy(away)
-        if k % CHECK_EVERY == 0:
-            if k and _converged(u, checked):
+        d = (u - cost.trim).T
+        if k and k % CHECK_EVERY == 0:  # of the equation, because an input at its limit stands still before y does
+            terms = w.T.abs() + (p.abs() * (u.abs() + cost.trim.abs()).T).sum(1)
+            if _negligible(at.T + (p * d).sum(1) - w.T, terms):
                 break
-            checked = u
-        share = ((u - cost.trim) / away).T.contiguous()
+        share = (d / away.T).contiguous()
         rows = [[p[i, j] * share[j] + 1.0 if i == j else p[i, j] * share[j] for j in inputs] for i in inputs]
         at = torch.stack(solved(rows, right), 1)
     return at
@@ -216,13 +216,12 @@ def solved(a: list[list[Any]], b: list[Any]) -> list[Any]:
     return b
 
 
-def _converged(now: Tensor, last: Tensor) -> bool:
-    """Whether the inputs (N, m) have converged, relative to the sum of a state's: one near zero changes by rounding.
+def _negligible(error: Tensor, size: Tensor) -> bool:
+    """Whether an error is CONVERGED of a size or less in all entries.
 
     Always False on a GPU: to read the answer would wait for the device.
     """
-    size = last.abs().sum(1, keepdim=True)
-    return now.device.type == "cpu" and bool(((now - last).abs() <= CONVERGED * size).all())
+    return error.device.type == "cpu" and bool((error.abs() <= CONVERGED * size.abs()).all())
 
 
 def require_reaction_periods(periods: float) -> None:

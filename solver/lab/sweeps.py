@@ -17,8 +17,9 @@ from solver.lab.reproduction.experiments import PlannedRun
 from solver.lab.reproduction.runs import FIGURES, Runs
 from solver.plants.outcome import decimals
 from solver.problem.robots import load_robot
-from solver.runs.folder import of_kept_policy, read_metrics, write_text
+from solver.runs.folder import write_text
 from solver.runs.kinds import kind_that_trains
+from solver.runs.metrics import of_kept_policy, read_metrics
 from solver.streams import require_seed
 
 KEYS = ("robots", "seeds", "settings")

@@ -1,4 +1,4 @@
-"""Limit of a task: the best returns from some of its starts, and the gap of a trained policy to them."""
+"""Limit of a task: a few of its starts, the best returns from them, and the gap of a trained policy to them."""
 
 from __future__ import annotations
 
@@ -9,21 +9,29 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.special import ndtr, ndtri
 
 import modelgen
 from modelgen.arrays import Array
 from modelgen.artifact.folder import known
 from modelgen.errors import suggestion
+from modelgen.metadata import Metadata
+from modelgen.tangent import Tangent
 from solver.errors import SolverError
 from solver.oracles.search import search
-from solver.oracles.trajectory import FirstMotion, PlannedMotion, design
+from solver.oracles.trajectory import FirstMotion, PlannedMotion, require_within
 from solver.plants.outcome import Controller, Rollouts, decimals, rollouts, succeeded, without_input
 from solver.plants.plant import Nominal
 from solver.problem.parameters import Change, at_references, changed_parameters
-from solver.problem.problem import Problem
+from solver.problem.problem import UNIFORM, Problem
 from solver.problem.robots import load_robot
 from solver.runs.kinds import kind_in, load_rollout_policy, told_and_untold
 from solver.runs.shipped import names, run_folder
+
+INSIDE = 0.99  # of a limit that clips: starts lie within it, so that a motion can start there
+DESIGNS = 256  # random designs, of which the most even one is used
+MOST = 100  # starts
+TINY = 1e-300  # rad
 
 
 @dataclass(frozen=True)
@@ -172,6 +180,66 @@ def percent_of_gain(gap: float | None, limit: float, idle_return: float) -> floa
     return None if gap is None or limit <= idle_return else 100.0 * gap / (limit - idle_return)
 
 
+def design(metadata: Metadata, count: int) -> Array:
+    """At most `count` starts (N, n): quantiles of the Gaussian, or only its mean if it has no spread.
+
+    All states have the same quantiles in different orders, of least discrepancy among DESIGNS. The quantiles are scaled
+    to variance 1, so that a quadratic function has nearly its mean over the distribution.
+
+    A rotation is turned by a vector of such quantiles; with a deviation of pi they are uniform over the rotations.
+
+    Raises SolverError for a mean beyond a limit, and for a count out of range.
+    """
+    if not 1 <= count <= MOST:
+        raise SolverError(f"--starts is {count}; give a number from 1 to {MOST}")
+    mean, tangent = np.array(metadata.task.start_mean), Tangent(metadata)
+    deviation = np.array(metadata.task.start_deviation)[tangent.states]
+    require_within(metadata, mean, "the mean start")
+    spread = np.flatnonzero(deviation > 0.0)
+    if count == 1 or not len(spread):
+        return mean[None]
+    from scipy.spatial.transform import Rotation as Turned
+
+    starts, moved = np.tile(mean, (count, 1)), np.zeros((count, tangent.size))
+    moved[:, spread] = _normal(count, len(spread))
+    for i, place in zip(*tangent.plain, strict=True):
+        starts[:, i] += deviation[place] * moved[:, place]
+        reach = np.inf if metadata.states[i].continuous else INSIDE * metadata.states[i].limit
+        starts[:, i] = np.clip(starts[:, i], -reach, reach) if deviation[place] else mean[i]
+    for rotation, places in tangent.rotations:
+        entries, size = rotation.quaternion, float(deviation[places][0])
+        turned = Turned.from_quat(starts[:, entries], scalar_first=True)
+        if size >= UNIFORM:
+            turned = Turned.from_quat(_uniform(ndtr(moved[:, places])), scalar_first=True)
+        elif size:
+            turned = turned * Turned.from_rotvec(size * moved[:, places])
+        goal = Turned.from_quat(np.array(metadata.task.target)[entries], scalar_first=True)
+        away = (goal.inv() * turned).as_rotvec()
+        angle = np.maximum(np.linalg.norm(away, axis=1, keepdims=True), TINY)
+        inside = Turned.from_rotvec(away * np.minimum(1.0, INSIDE * rotation.limit / angle))
+        starts[:, entries] = (goal * inside).as_quat(scalar_first=True)
+    return starts
+
+
+def _uniform(share: Array) -> Array:
+    """Unit quaternions (N, 4) of three shares (N, 3) from 0 to 1: uniform over the rotations (Shoemake, 1992)."""
+    first, angles = share[:, :1], 2.0 * np.pi * share[:, 1:]
+    low, high = np.sqrt(1.0 - first), np.sqrt(first)
+    sine, cosine = np.sin(angles), np.cos(angles)
+    return np.hstack([low * sine[:, :1], low * cosine[:, :1], high * sine[:, 1:], high * cosine[:, 1:]])
+
+
+def _normal(count: int, dimensions: int) -> Array:
+    """Standard normal samples (count, dimensions). All columns have the same quantiles."""
+    from scipy.stats import qmc  # takes longer to import than a preview
+
+    rng, strata = np.random.default_rng(0), (np.arange(count) + 0.5) / count
+    designs = [np.column_stack([rng.permutation(strata) for _ in range(dimensions)]) for _ in range(DESIGNS)]
+    samples: Array = ndtri(min(designs, key=qmc.discrepancy))
+    samples /= samples.std(axis=0)
+    return samples
+
+
 def find_limit(
     subject: str, changes: Mapping[str, Change], guesses: int, seed: int, generated: str | None = None, starts: int = 5
 ) -> Limit:
@@ -180,7 +248,7 @@ def find_limit(
     subject: name of a robot, run folder, or name of a shipped policy.
     changes: parameters that differ from their nominal values. A family is told those that its training gave.
     guesses: number of random motions from which searches start, shared among the starts. seed: of these motions.
-    starts: largest number of starts, see `solver.oracles.trajectory.design`.
+    starts: largest number of starts, see `design`.
 
     Raises SolverError for an unknown run, for a reference out of its range, for a start beyond the state limits, and if
     no guess leads to a motion within the limits.

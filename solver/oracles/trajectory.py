@@ -1,4 +1,4 @@
-"""Trajectory optimisation: the best return of any controller from one start, and a few starts of a task.
+"""Trajectory optimisation: the best return of any controller from one start.
 
 The problem is the one of the evaluation: the same Runge-Kutta steps, inputs held for control periods, and the
 undiscounted cost of `solver.plants.outcome`. The variables are the inputs and the states at the start of every control
@@ -21,90 +21,11 @@ from typing import Any
 
 import casadi
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from modelgen.arrays import MOST_STEPS, Array, least_steps
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Metadata, Rotation
-from modelgen.tangent import Tangent
 from solver.errors import SolverError
-from solver.problem.problem import UNIFORM
-
-INSIDE = 0.99  # of a limit that clips: starts lie within it, so that a motion can start there
-DESIGNS = 256  # random designs, of which the most even one is used
-MOST = 100  # starts
-TINY = 1e-300  # rad
-
-
-def design(metadata: Metadata, count: int) -> Array:
-    """At most `count` starts (N, n): quantiles of the Gaussian, or only its mean if it has no spread.
-
-    All states have the same quantiles in different orders, of least discrepancy among DESIGNS. The quantiles are scaled
-    to variance 1, so that a quadratic function has nearly its mean over the distribution.
-
-    A rotation is turned by a vector of such quantiles; with a deviation of pi they are uniform over the rotations.
-
-    Raises SolverError for a mean beyond a limit, and for a count out of range.
-    """
-    if not 1 <= count <= MOST:
-        raise SolverError(f"--starts is {count}; give a number from 1 to {MOST}")
-    mean, tangent = np.array(metadata.task.start_mean), Tangent(metadata)
-    deviation = np.array(metadata.task.start_deviation)[tangent.states]
-    require_within(metadata, mean, "the mean start")
-    spread = np.flatnonzero(deviation > 0.0)
-    if count == 1 or not len(spread):
-        return mean[None]
-    from scipy.spatial.transform import Rotation as Turned
-
-    starts, moved = np.tile(mean, (count, 1)), np.zeros((count, tangent.size))
-    moved[:, spread] = _normal(count, len(spread))
-    for i, place in zip(*tangent.plain, strict=True):
-        starts[:, i] += deviation[place] * moved[:, place]
-        reach = np.inf if metadata.states[i].continuous else INSIDE * metadata.states[i].limit
-        starts[:, i] = np.clip(starts[:, i], -reach, reach) if deviation[place] else mean[i]
-    for rotation, places in tangent.rotations:
-        entries, size = rotation.quaternion, float(deviation[places][0])
-        turned = Turned.from_quat(starts[:, entries], scalar_first=True)
-        if size >= UNIFORM:
-            turned = Turned.from_quat(_uniform(ndtr(moved[:, places])), scalar_first=True)
-        elif size:
-            turned = turned * Turned.from_rotvec(size * moved[:, places])
-        goal = Turned.from_quat(np.array(metadata.task.target)[entries], scalar_first=True)
-        away = (goal.inv() * turned).as_rotvec()
-        angle = np.maximum(np.linalg.norm(away, axis=1, keepdims=True), TINY)
-        inside = Turned.from_rotvec(away * np.minimum(1.0, INSIDE * rotation.limit / angle))
-        starts[:, entries] = (goal * inside).as_quat(scalar_first=True)
-    return starts
-
-
-def _uniform(share: Array) -> Array:
-    """Unit quaternions (N, 4) of three shares (N, 3) from 0 to 1: uniform over the rotations (Shoemake, 1992)."""
-    first, angles = share[:, :1], 2.0 * np.pi * share[:, 1:]
-    low, high = np.sqrt(1.0 - first), np.sqrt(first)
-    sine, cosine = np.sin(angles), np.cos(angles)
-    return np.hstack([low * sine[:, :1], low * cosine[:, :1], high * sine[:, 1:], high * cosine[:, 1:]])
-
-
-def require_within(metadata: Metadata, start: Array, what: str) -> None:
-    """Raises SolverError if a start (n,) lies beyond the limit of a state that does not wrap."""
-    for value, state in zip(start, metadata.states, strict=True):
-        if not state.continuous and abs(value) > state.limit:
-            raise SolverError(
-                f"{what} has {state.name} {value:g}, beyond its limit of {state.limit:g} {state.unit}. Widen the limit "
-                "in the model file, or change the start."
-            )
-
-
-def _normal(count: int, dimensions: int) -> Array:
-    """Standard normal samples (count, dimensions). All columns have the same quantiles."""
-    from scipy.stats import qmc  # takes longer to import than a preview
-
-    rng, strata = np.random.default_rng(0), (np.arange(count) + 0.5) / count
-    designs = [np.column_stack([rng.permutation(strata) for _ in range(dimensions)]) for _ in range(DESIGNS)]
-    samples: Array = ndtri(min(designs, key=qmc.discrepancy))
-    samples /= samples.std(axis=0)
-    return samples
-
 
 OPTIONS: dict[str, Any] = {
     "ipopt.print_level": 0,
@@ -125,6 +46,16 @@ RESOLVED = 0.01  # of a state's limit: largest integration error of a coarse hol
 SAMPLES, USUAL = 256, 0.9
 #: Return status of IPOPT after Ctrl-C, which CasADi reports as a failure of its functions.
 INTERRUPTED = ("User_Requested_Stop", "NonIpopt_Exception_Thrown")
+
+
+def require_within(metadata: Metadata, start: Array, what: str) -> None:
+    """Raises SolverError if a start (n,) lies beyond the limit of a state that does not wrap."""
+    for value, state in zip(start, metadata.states, strict=True):
+        if not state.continuous and abs(value) > state.limit:
+            raise SolverError(
+                f"{what} has {state.name} {value:g}, beyond its limit of {state.limit:g} {state.unit}. Widen the limit "
+                "in the model file, or change the start."
+            )
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from torch import Tensor
 from solver.errors import SolverError
 from solver.game.policies import CLOSED_FORM, Hold
 from solver.observer.observability import UnknownDelay, make_observer
-from solver.observer.observer import Observer, Sensing, rest_apart
+from solver.observer.observer import Observer, Sensing
+from solver.observer.rest import rest_apart
 from solver.parallel import Replayed
 from solver.plants.plant import Nominal, Plant
 from solver.problem.geometry import conjugate, product

@@ -35,7 +35,7 @@ class Relative:
     added: float = 0.0
 
     def __str__(self) -> str:
-        return f"{self.added:+.9g}" if self.added else f"{self.factor:.9g}x"
+        return f"+{self.added:.9g}" if self.added else f"{self.factor:.9g}x"
 
 
 #: A value in SI units, or one relative to the nominal value.
@@ -72,7 +72,7 @@ def changed_parameters(problem: Problem, changes: Mapping[str, Change]) -> Tenso
                 f"robot {problem.robot.name} has no parameter '{name}'.{suggestion(name, names)} Parameters: "
                 f"{', '.join(names)}"
             )
-        if not isinstance(change, Real | Relative):
+        if not is_number(change) and not isinstance(change, Relative):
             raise SolverError(
                 f"{name} is {change!r}; give a number in SI units, solver.Relative(1.3) for 1.3 times the model's, "
                 "or solver.Relative(added=0.1) to add to it"
@@ -93,7 +93,7 @@ def changed_parameters(problem: Problem, changes: Mapping[str, Change]) -> Tenso
         if lower > 0.0 >= number:
             raise SolverError(
                 f"the changes {in_words(changes)} set {name} to {number:g}, but its bounds in the model are positive; "
-                f"write {name}=0.5x, or {name}=-0.05 to subtract 0.05 from the nominal value"
+                f"write {name}=0.5x, or {name}=+-0.05 to subtract 0.05 from the nominal value"
             )
     return theta
 
@@ -243,11 +243,16 @@ def _require_held(robot: CompiledRobot, given: tuple[Given, ...]) -> None:
         words = ", ".join(f"{name} = {value:g}" for name, value in zip(names, values, strict=True))
         first = [name for name in robot.metadata.internal if name not in robot.metadata.task.free]
         if first and not bool(spent[int(moving.argmax())].any()):
+            references = [name for name in names if name in robot.metadata.references]
+            way = "Tell one of these parameters, give its bounds such that the target is held everywhere in them, or "
+            way += "train with the adversary `model` for them."
+            if len(references) == len(names):  # which every policy of the robot is told
+                way = f"Lower the limit of {', '.join(references)} in the model file, or state the robot without "
+                way += f"{', '.join(first)}: a current follows at once with `robot.dc_motor`."
             raise SolverError(
                 f"--given {' '.join(names)}: with {words}, {robot.name} is held by another {', '.join(first)} than by "
                 "nominal parameters, and by one that does not change linearly with them, which a family cannot follow. "
-                "Tell one of these parameters, give its bounds such that the target is held everywhere in them, or "
-                "train with the adversary `model` for them."
+                f"{way}"
             )
         raise SolverError(
             f"--given {' '.join(names)}: no input within the limits holds the target of {robot.name} with {words}. "

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from solver.errors import SolverError
 
 FORMAT = 2
 HELD, EMPTY = -1, -2
+CURVED = {"sin", "cos", "exp", "log", "sqrt", "atan", "tanh"}  # functions that the check knows
 
 
 def within(spread: Sequence[float]) -> str:
@@ -102,3 +104,55 @@ def read(path: Path, fields: Sequence[str]) -> dict[str, Any]:
     if missing:
         raise SolverError(f"the proof {path} lacks {', '.join(missing)}")
     return content
+
+
+class Equations:
+    """Functions of a program file, whose format `modelgen.program.stored` describes."""
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        self.nodes, self.arguments, self.functions = content["nodes"], content["arguments"], content["functions"]
+
+    def __call__(self, function: str, known: dict[str, list[Any]], constant: Callable[[float], Any]) -> list[Any]:
+        """Entries of each output, at the entries of each argument."""
+        values = {at: entry for name, row in known.items() for at, entry in zip(self.arguments[name], row, strict=True)}
+        outputs = self.functions[function]["outputs"]
+        for at in self._order(function):
+            if at not in values:
+                values[at] = self._value(self.nodes[at], values, constant)
+        return [[values[at] for at in entries] for _, _, entries in outputs]
+
+    @cache  # noqa: B019
+    def _order(self, function: str) -> list[int]:
+        waiting, needed = [at for output in self.functions[function]["outputs"] for at in output[2]], set()
+        while waiting:
+            at = waiting.pop()
+            if at not in needed:
+                needed.add(at)
+                if isinstance(node := self.nodes[at], list):
+                    waiting += node[1:2] if node[0] == "solution" else node[1:]
+        return sorted(needed)
+
+    def _value(self, node: Any, values: dict[int, Any], constant: Callable[[float], Any]) -> Any:
+        if isinstance(node, (int, float)):
+            return constant(float(node))
+        if isinstance(node, str):
+            raise SolverError(f"the equations need the number `{node}`, which the check does not know")
+        kind, a = node[0], values[node[1]]
+        if kind == "solution":
+            return a
+        if kind == "negative":
+            return -a
+        if kind in CURVED:
+            return a.function(kind)
+        b = values[node[2]] if len(node) > 2 else None
+        if kind in {"minimum", "maximum"}:
+            return a.chosen(b, kind == "maximum")
+        if kind == "add":
+            return a + b
+        if kind == "sub":
+            return a - b
+        if kind == "mul":
+            return a * b
+        if kind == "div":
+            return a / b
+        raise SolverError(f"the check has no rule for the operation `{kind}` of the equations")

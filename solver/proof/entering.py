@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import SolverError
-from solver.proof.balls import Equations
+from solver.proof import Equations
 from solver.proof.jets import Array, Mask, Sloped
 from solver.proof.sampled_loop import SampledLoop
 

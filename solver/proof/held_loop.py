@@ -25,7 +25,8 @@ from modelgen.program.functions import Program
 from modelgen.program.graph import Graph, Node
 from solver.errors import SolverError
 from solver.game.policies import SHORTEST
-from solver.proof.affine import TINY, Affine, Mask, Numbers
+from solver.proof.affine import TINY, Affine, Mask
+from solver.proof.quadratic import Quadratic, evaluate
 from solver.training.solution import Solution
 
 RANK = 1e-7  # smaller directions of unit rows count as none
@@ -42,6 +43,48 @@ class Frame:
     bent: Array  # (b, r): bent states from z
     argument: Array  # (m, r): w0 from z
     missed: Array  # (b + m,) largest errors of both for |y| = 1
+
+
+@dataclass(frozen=True)
+class Equations:
+    """Equations of motion under the input u0 + d, by theta and the bent states, which da0/dx and B depend on."""
+
+    graph: Graph
+    bent: list[int]  # (b,) indices of these states
+    inputs: list[Node]  # bent states, then theta
+    drift: list[Node]  # (n,) a0
+    slopes: list[Node]  # (n n,) da0/dx
+    control: list[Node]  # (n m,) B
+
+    @classmethod
+    def of(cls, robot: CompiledRobot, target: Array, trim: Array) -> Equations:
+        """The equations of a robot. The other states are at the target."""
+        graph = Graph()
+        x, theta = inputs_of(graph, len(target), "x"), inputs_of(graph, len(robot.parameter_names), "p")
+        _, slopes, B = _rates(graph, robot, x, theta, trim)
+        reached = set(graph.reachable([*slopes, *B]))
+        bent = [k for k, node in enumerate(x) if node in reached]
+        at = [node if k in bent else graph.constant(target[k]) for k, node in enumerate(x)]
+        return cls(graph, bent, [*(x[k] for k in bent), *theta], *_rates(graph, robot, at, theta, trim))
+
+
+def _rates(
+    graph: Graph, robot: CompiledRobot, x: list[Node], theta: list[Node], trim: Array
+) -> tuple[list[Node], list[Node], list[Node]]:
+    """Nodes of a0 (n,), da0/dx (n n,) and B (n m,) at nodes of x and theta."""
+    program, n, m = robot.program, len(x), len(trim)
+    outputs = {output.name: output.entries for output in program.function("jacobians").outputs}
+    known = dict(zip(program.arguments["x"].entries, x, strict=True))
+    known |= dict(zip(program.arguments["theta"].entries, theta, strict=True))
+    a, B, da, dB = (graph.absorb(program.graph, outputs[name], known) for name in ("a", "B", "da_dx", "dB_dx"))
+    u0 = [graph.constant(value) for value in trim]
+    drift = [graph.add(a[i], graph.sum(graph.mul(B[i * m + k], u0[k]) for k in range(m))) for i in range(n)]
+    slopes = [
+        graph.add(da[i * n + j], graph.sum(graph.mul(dB[(i * m + k) * n + j], u0[k]) for k in range(m)))
+        for i in range(n)
+        for j in range(n)
+    ]
+    return drift, slopes, list(B)
 
 
 class HeldLoop:
@@ -74,10 +117,14 @@ class HeldLoop:
         self.limit = np.array([entry.limit for entry in self.robot.metadata.inputs])
         self.seen = np.flatnonzero(np.abs(self.cost).max(0) > 0)
         self.unseen = np.setdiff1d(np.arange(len(self.target)), self.seen)
-        self.bent, self.closed = self._structure()
-        middle = self.arguments(np.zeros((1, len(self.bent))), 0.0, self.nominal[None], 0.0)
-        at_target = self.dynamics(*middle, np.zeros((1, len(self.bent), 0)), np.zeros(0, np.int64))
-        self.argument = -2.0 * at_target[1].middle[0].T @ self.cost  # w0 = argument e
+        self.equations = Equations.of(self.robot, self.target, self.trim)
+        self.bent = self.equations.bent
+        n, zero = len(self.target), self.equations.graph.zero
+        alone = all(self.equations.slopes[i * n + j] == zero for i in self.seen for j in self.unseen)
+        self.closed = alone and set(self.bent) <= set(self.seen)  # the motion that P sees needs no other state
+        still = [Quadratic.box(np.zeros(1), {}, 0.0, 0)] * len(self.bent)
+        at_target = self.control(still, 1, 0).affine(n, len(self.trim), 0)
+        self.argument = -2.0 * at_target.middle[0].T @ self.cost  # w0 = argument e
 
     def require_without(self, *kinds: str, found: str) -> None:
         """Raises SolverError if the equations of motion contain an operation whose derivatives say nothing of them."""
@@ -99,97 +146,36 @@ class HeldLoop:
 
     # -- formulas of the model ---------------------------------------------------------------------------------------
 
-    def _rates(self, graph: Graph, x: list[Node], theta: list[Node]) -> tuple[list[Node], list[Node], list[Node]]:
-        """Nodes of a0 (n,), da0/dx (n, n) and B (n, m) at nodes of x and theta."""
-        program, n, m = self.robot.program, len(self.target), len(self.trim)
-        outputs = {output.name: output.entries for output in program.function("jacobians").outputs}
-        known = dict(zip(program.arguments["x"].entries, x, strict=True))
-        known |= dict(zip(program.arguments["theta"].entries, theta, strict=True))
-        a, B, da, dB = (graph.absorb(program.graph, outputs[name], known) for name in ("a", "B", "da_dx", "dB_dx"))
-        trim = [graph.constant(value) for value in self.trim]
-        drift = [graph.add(a[i], graph.sum(graph.mul(B[i * m + k], trim[k]) for k in range(m))) for i in range(n)]
-        slopes = [
-            graph.add(da[i * n + j], graph.sum(graph.mul(dB[(i * m + k) * n + j], trim[k]) for k in range(m)))
-            for i in range(n)
-            for j in range(n)
-        ]
-        return drift, slopes, list(B)
+    def over(
+        self, roots: list[Node], errors: list[Quadratic], theta: list[Quadratic], count: int, symbols: int
+    ) -> Quadratic:
+        """Roots (N, k) of the equations over N = `count` boxes of errors (N, 1) of the bent states and of theta."""
+        bent = [e.plus(self.target[k]) for k, e in zip(self.bent, errors, strict=True)]
+        inputs = dict(zip(self.equations.inputs, [*bent, *theta], strict=True))
+        return evaluate(self.equations.graph, roots, inputs, count, symbols)
 
-    def _structure(self) -> tuple[list[int], bool]:
-        """Indices (b,) of the states that da0/dx and B depend on, and whether the motion that P sees needs no other."""
-        graph = Graph()
-        x = inputs_of(graph, len(self.target), "x")
-        _, slopes, B = self._rates(graph, x, inputs_of(graph, len(self.nominal), "p"))
-        reached = set(graph.reachable([*slopes, *B]))
-        bent = [k for k, node in enumerate(x) if node in reached]
-        n, zero = len(x), graph.zero
-        alone = all(slopes[i * n + j] == zero for i in self.seen for j in self.unseen)
-        return bent, alone and set(bent) <= set(self.seen)
+    def control(self, errors: list[Quadratic], count: int, symbols: int) -> Quadratic:
+        """B (N, n m) of the nominal robot over errors (N, 1) of the bent states."""
+        theta = [Quadratic.box(np.full(count, value), {}, 0.0, symbols) for value in self.nominal]
+        return self.over(self.equations.control, errors, theta, count, symbols)
 
     @cached_property
-    def kernels(self) -> tuple[Kernels, Kernels, Kernels]:
-        """Enclosures of (da0/dx, B) by bent states and theta, of a0 by the same, and of grad g~ and its slopes."""
-        graph, n = Graph(), len(self.target)
-        theta, moving = inputs_of(graph, len(self.nominal), "p"), inputs_of(graph, n, "x")
-        x = [moving[k] if k in self.bent else graph.constant(self.target[k]) for k in range(n)]
-        _, slopes, B = self._rates(graph, x, theta)
-        still, *_ = self._rates(graph, x, theta)
-        digest = self.robot.program.digest
-        of_robot = Program(graph, (), digest=digest)
-        model = affine(of_robot, [*slopes, *B], [*(moving[k] for k in self.bent), *theta])
-        drift = affine(of_robot, still, [*(moving[k] for k in self.bent), *theta])
+    def kernels(self) -> Kernels:
+        """Enclosures of grad g~ and its slopes."""
         program, graph = self.robot.program, Graph()
         w = program.arguments["w"].entries
         places = {node: graph.input(f"w{k}") for k, node in enumerate(w)}
         policy = graph.absorb(program.graph, program.function("optimal_input").roots, places)
         steep = [reverse(graph, {root: graph.one}, [places[w[k]]])[0] for k, root in enumerate(policy)]
-        inputs = affine(Program(graph, (), digest=digest), [*policy, *steep], list(places.values()))
-        return self.robot.compiled(model), self.robot.compiled(drift), self.robot.compiled(inputs)
-
-    def arguments(
-        self, middle: Array, radius: Array | float, theta: Array, spread: Array | float
-    ) -> tuple[Array, Array]:
-        """Arguments of the first kernel from errors (N, b) of bent states and parameters (N, p)."""
-        count = len(middle)
-        values = np.hstack([middle + self.target[self.bent], np.broadcast_to(theta, (count, len(self.nominal)))])
-        widths = np.hstack([np.broadcast_to(radius, middle.shape), np.broadcast_to(spread, (count, len(self.nominal)))])
-        return values, widths
-
-    def dynamics(
-        self, values: Array, widths: Array, turn: Array, varied: Numbers, beyond: Array | None = None
-    ) -> tuple[Affine, Affine, Array]:
-        """da0/dx (N, n, n) and B (N, n, m) over boxes of bent states and theta, and their slopes (N, n (n + m), b).
-
-        turn: (N, b, r) of the bent states by the first symbols. varied: the parameters of the next ones; the last m are
-        left to the input. beyond: by how much (N, b) the states differ from that at most.
-        """
-        n, m, b = len(self.target), len(self.trim), len(self.bent)
-        middle, slopes, rest = evaluated(self.kernels[0], values, widths)
-        linear, steep = self.linear(slopes, turn, widths[:, b:], varied), np.abs(slopes)
-        if beyond is not None:
-            rest = rest + (steep[:, :, :b] @ beyond[..., None])[..., 0] * (1 + 1e-13)
-        rest = rest + 1e-14 * (np.abs(middle) + (steep @ widths[..., None])[..., 0])
-        return (
-            _matrices(middle[:, : n * n], linear[:, :, : n * n], rest[:, : n * n], n, n),
-            _matrices(middle[:, n * n :], linear[:, :, n * n :], rest[:, n * n :], n, m),
-            steep[:, :, :b],
-        )
-
-    def linear(self, slopes: Array, turn: Array, spread: Array, varied: Numbers) -> Array:
-        """Slopes (N, s, k) by the symbols of a cell, from those (N, k, b + p) by bent states and theta +- spread."""
-        b, by_states = len(self.bent), turn.shape[2]
-        found = np.zeros((len(slopes), by_states + len(varied) + len(self.trim), slopes.shape[1]))
-        found[:, :by_states] = np.moveaxis(slopes[:, :, :b] @ turn, 1, 2)
-        by_theta = slopes[:, :, b + varied] * spread[:, None, varied]
-        found[:, by_states : by_states + len(varied)] = np.moveaxis(by_theta, 1, 2)
-        return found
+        inputs = affine(Program(graph, (), digest=program.digest), [*policy, *steep], list(places.values()))
+        return self.robot.compiled(inputs)
 
     # -- the policy --------------------------------------------------------------------------------------------------
 
     def _policy(self, v: Array, r: Array) -> tuple[Array, Array, Array, Array]:
         """Lower and upper bounds of grad g~ (N, m), then of its slopes (N, m), over v +- r (N, m)."""
         m = len(self.trim)
-        middle, slopes, rest = evaluated(self.kernels[2], v, r)
+        middle, slopes, rest = evaluated(self.kernels, v, r)
         width = (np.abs(slopes) * r[:, None]).sum(2) * (1 + 1e-13) + rest
         low, high = middle - width, middle + width
         low_u = np.maximum(low[:, :m], self.middle - self.limit)
@@ -307,15 +293,6 @@ def _rows(matrix: Affine) -> Array:
     """Upper bounds (N, i) of the norms of rows."""
     size: Array = np.linalg.norm(matrix.largest, axis=2) * (1 + 1e-12)
     return size
-
-
-def _matrices(middle: Array, slopes: Array, rest: Array, rows: int, columns: int) -> Affine:
-    count = len(middle)
-    return Affine(
-        middle.reshape(count, rows, columns),
-        slopes.reshape(count, -1, rows, columns),
-        rest.reshape(count, rows, columns),
-    )
 
 
 def inputs_of(graph: Graph, count: int, name: str) -> list[Node]:

@@ -2,7 +2,7 @@
 
 A ball is an interval [middle - radius, middle + radius] that surely holds the exact number, in float64. Every operation
 adds ROUNDING of the size of its result, which is hundreds of times its rounding error, so that no argument depends on
-how a library rounds. These balls serve where Arb (`solver.proof.balls`) would take hours.
+how a library rounds.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _integral(value: Balls, slope: list[Balls]) -> list[Balls]:
     return [value, *(part * (1 / (k + 1)) for k, part in enumerate(slope))]
 
 
-def _reciprocal(terms: list[Balls], order: int) -> list[Balls]:
+def reciprocal(terms: list[Balls], order: int) -> list[Balls]:
     """Power series of 1 over the power series of up to three terms."""
     first, found = terms[0].inverse(), [terms[0].inverse()]
     for k in range(1, order + 1):
@@ -165,12 +165,12 @@ def _reciprocal(terms: list[Balls], order: int) -> list[Balls]:
 def _arctangent(a: Balls, order: int) -> list[Balls]:
     terms = [a * a + 1.0, a * 2.0, Balls.of(np.ones_like(a.middle))]
     bounded = Balls.between(np.maximum(terms[0].low, 1.0), terms[0].high)
-    return _integral(a.monotone(np.arctan), _reciprocal([bounded, *terms[1:]], order - 1) if order else [])
+    return _integral(a.monotone(np.arctan), reciprocal([bounded, *terms[1:]], order - 1) if order else [])
 
 
 def _logarithm(a: Balls, order: int) -> list[Balls]:
     value = a.monotone(lambda x: np.log(np.where(x > 0, x, np.nan)))
-    return _integral(value, _reciprocal([a, Balls.of(np.ones_like(a.middle))], order - 1) if order else [])
+    return _integral(value, reciprocal([a, Balls.of(np.ones_like(a.middle))], order - 1) if order else [])
 
 
 def _root(a: Balls, order: int) -> list[Balls]:
@@ -270,7 +270,7 @@ class Jet:
 
     def __truediv__(self, other: Jet) -> Jet:
         one = Balls.of(np.ones_like(other.value.middle))
-        return self * other.through(_reciprocal([other.value, one], self.powers.order))
+        return self * other.through(reciprocal([other.value, one], self.powers.order))
 
     def function(self, kind: str) -> Jet:
         """sin, cos, ... of the series."""

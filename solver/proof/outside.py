@@ -166,21 +166,13 @@ class HeldPolicy:
 
     def control(self, x: Linear) -> Linear:
         """B (N, n) over boxes."""
-        loop = self.loop
-        b = loop.bent
-        middle = x.middle[:, b] - loop.target[b]
-        slack = rounding(np.abs(x.middle[:, b]) + np.abs(loop.target[b]))
-        values, widths = loop.arguments(middle, x.bend[:, b] + slack, loop.nominal, 0.0)
-        n = len(loop.target)
-        m, s, r = evaluated(loop.kernels[0], values, widths)
-        m, s, r = m[:, n * n :], s[:, n * n :, : len(b)], r[:, n * n :]
-        slopes = np.einsum("nkb,dnb->dnk", s, x.slopes[:, :, b])
-        loose = np.einsum("nkb,nb->nk", np.abs(s), x.rest[:, b])
-        return Linear(m, slopes, r + loose)
+        errors = Quadratic.of(x[self.loop.bent]).plus(-self.loop.target[self.loop.bent])
+        bent = [errors[[k]] for k in range(len(self.loop.bent))]
+        return self.loop.control(bent, len(x.middle), len(x.slopes)).linear
 
     def conjugate(self, w: Linear) -> tuple[Linear, Linear]:
         """grad g~ and its slope, over boxes of w (N, 1)."""
-        m, s, r = evaluated(self.loop.kernels[2], w.middle, w.bend)
+        m, s, r = evaluated(self.loop.kernels, w.middle, w.bend)
         found = []
         for k in range(2):
             slope = s[:, k]

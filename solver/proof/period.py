@@ -11,18 +11,18 @@ A and B change during the period; the terms of this Peano-Baker series contain i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from modelgen.arrays import Array
 from solver.proof.affine import TINY, Affine, Mask, Numbers
 from solver.proof.affine import known as known_of
-from solver.proof.held_loop import Frame, HeldLoop, evaluated, products
+from solver.proof.held_loop import Frame, HeldLoop, products
+from solver.proof.quadratic import Quadratic
 
 TERMS = 6  # of the Peano-Baker series, which is then cut off with a bound of the rest
 INFLATIONS = 6  # of the enclosure of the motion within a period
-PIECES = 8  # of the way from the target, in the mean of da0/dx
+PIECES = 2  # of the way from the target, in the mean of da0/dx
 
 
 @dataclass(frozen=True)
@@ -43,17 +43,46 @@ class Cells:
         return np.flatnonzero((self.upper > self.lower)[:, r:].any(0))
 
 
-class Moving(NamedTuple):
-    """Bent states e +- r of N cells, which move by drift t/T + up to beside t/T in a period, and theta +- spread."""
+@dataclass(frozen=True)
+class Moving:
+    """Bent states of N cells, e + turn z, which move by drift t/T up to `beside` in a period T, and parameters.
+
+    The symbols are those of z and of the parameters with a spread, then one of the way from the target and one of time.
+    """
 
     e: Array  # (N, b)
-    r: Array
-    turn: Array  # (N, b, r) by the first symbols
+    turn: Array  # (N, b, r)
     theta: Array  # (N, p)
-    spread: Array
+    spread: Array  # (N, p)
     drift: Array  # (N, b)
-    beside: Array
-    varied: Numbers  # the parameters that have a symbol each
+    beside: Array  # (N, b)
+    varied: Numbers  # parameters with a spread
+
+    @property
+    def known(self) -> int:
+        """Number of the symbols of a cell."""
+        return int(self.turn.shape[2]) + len(self.varied)
+
+    def errors(self, low: float, high: float) -> list[Quadratic]:
+        """The bent states times the shares between low and high of the way from the target."""
+        middle, r, d = self.e + 0.5 * self.drift, self.turn.shape[2], self.known + 2
+        s, h = 0.5 * (low + high), 0.5 * (high - low)
+        terms = np.zeros((1 + d + d * (d + 1) // 2, *self.e.shape))
+        terms[0], terms[d - 1], terms[d] = s * middle, h * middle, 0.5 * s * self.drift
+        turns = np.moveaxis(self.turn, 2, 0)
+        first, second = np.triu_indices(d)
+        terms[1 : 1 + r] = s * turns
+        terms[1 + d :][(second == d - 2) & (first < r)] = h * turns
+        terms[1 + d :][(first == d - 2) & (second == d - 1)] = 0.5 * h * self.drift
+        rest = high * self.beside + 1e-15 * (np.abs(middle) + np.abs(self.drift) + np.abs(turns).sum(0))
+        return [Quadratic(terms[:, :, k : k + 1], rest[:, k : k + 1]) for k in range(self.e.shape[1])]
+
+    def parameters(self) -> list[Quadratic]:
+        """theta (N, 1), each."""
+        r, places = self.turn.shape[2], {int(k): j for j, k in enumerate(self.varied)}
+        slopes = [{r + places[k]: self.spread[:, k]} if k in places else {} for k in range(self.theta.shape[1])]
+        rest = 1e-15 * np.abs(self.theta)
+        return [Quadratic.box(self.theta[:, k], slope, rest[:, k], self.known + 2) for k, slope in enumerate(slopes)]
 
 
 @dataclass(frozen=True)
@@ -108,17 +137,21 @@ def one_period(loop: HeldLoop, cells: Cells, frame: Frame, radius: float, input_
     spread[:, varied] = half[:, r + varied]
     turn = frame.bent * half[:, None, :r]
     slack = radius * np.broadcast_to(frame.missed[: len(loop.bent)], (len(cells), len(loop.bent)))
-    e, reached = middle[:, :r] @ frame.bent.T, np.abs(turn).sum(2) * (1 + 1e-13) + slack
-    _, B, _ = loop.dynamics(*loop.arguments(e, reached, loop.nominal, 0.0), turn, varied, slack)
+    e = middle[:, :r] @ frame.bent.T
+    start = Moving(e, turn, theta, spread, np.zeros_like(e), slack, varied)
+    n, m, d = len(loop.target), len(loop.trim), start.known
+    B = loop.control(start.errors(1.0, 1.0), len(e), d + 2).affine(n, m, d, m)
     gain, inside = loop.gain(middle[:, :r], half[:, :r], B, frame, radius)
     forth, to = _inverse(loop, frame.back, B.symbols), Affine.exact(frame.back, B.symbols)
     where = frame.basis, middle[:, :r], half[:, :r], radius
     ways = np.zeros((2, len(cells), len(loop.target)))  # the motion is ways[0] t/T, up to ways[1] t/T
-    pushed = _pushed(loop, theta, spread)
+    none = [Quadratic.box(np.zeros(len(e)), {}, 0.0, d + 2)] * len(loop.bent)
+    at_target = loop.over(loop.equations.drift, none, start.parameters(), len(e), d + 2)
+    pushed = np.abs(at_target.middle) + at_target.bend
     heading = Heading.of(*where)
     for k in range(INFLATIONS):
         drift, beside = ways[:, :, loop.bent]
-        moving = Moving(e, reached, turn, theta, spread, drift, beside + slack, varied)
+        moving = Moving(e, turn, theta, spread, drift, beside + slack, varied)
         A, B, mean_A, mean_B = _along(loop, moving)
         still = np.minimum(pushed + B.largest @ input_error, 1e30)
         push = np.minimum((forth.largest @ still[..., None])[..., 0], 1e30) * loop.step
@@ -132,7 +165,7 @@ def one_period(loop: HeldLoop, cells: Cells, frame: Frame, radius: float, input_
             break
         found[1] = np.minimum(1.1 * found[1] + 1e-12, 1e3)
         ways = np.where(good[:, None], ways, found)
-    turning, mean = _straight(loop, moving, (A, mean_A), (turning, forth @ mean_A @ to), forth, to, known)
+    turning, mean = _straight(loop, moving, at_target, (A, mean_A), (turning, forth @ mean_A @ to), forth, to, known)
     first = (mean + forth @ mean_B @ gain).times(loop.step)
     change, disturbance = _series(loop, turning, turning + of_u, first, push)
     reach = radius * np.linalg.norm(frame.back, axis=1) * (1 + 1e-12)
@@ -155,21 +188,6 @@ def _ways(
     return np.stack([ways[0], beside * (1 + 1e-12)])
 
 
-def _at_target(loop: HeldLoop, theta: Array, spread: Array) -> tuple[Array, Array, Array]:
-    """Middles (N, n), slopes (N, n, p) and rests (N, n) of the rates at the target by theta +- spread."""
-    middle, slopes, rest = evaluated(
-        loop.kernels[1], *loop.arguments(np.zeros((len(theta), len(loop.bent))), 0.0, theta, spread)
-    )
-    return middle, slopes[:, :, len(loop.bent) :], rest
-
-
-def _pushed(loop: HeldLoop, theta: Array, spread: Array) -> Array:
-    """Largest rates (N, n) at the target."""
-    drift, slopes, rest = _at_target(loop, theta, spread)
-    size: Array = np.abs(drift) + (np.abs(slopes) * spread[:, None]).sum(2) * (1 + 1e-13) + rest
-    return size
-
-
 def _inverse(loop: HeldLoop, back: Array, symbols: int) -> Affine:
     """The inverse (d, n) of back on the states that P sees, with zero columns for others."""
     d, n = len(loop.seen), len(loop.target)
@@ -181,26 +199,28 @@ def _inverse(loop: HeldLoop, back: Array, symbols: int) -> Affine:
 
 def _along(loop: HeldLoop, moving: Moving) -> tuple[Affine, Affine, Affine, Affine]:
     """A (N, n, n) and B (N, n, m) at any time of a period, then their means over it."""
-    e, r, turn, theta, spread, drift, beside, varied = moving
-    h, total, n = 0.5 / PIECES, None, len(loop.target)
-    middle, moved = e + 0.5 * drift, 0.5 * np.abs(drift) + beside
-    tilted: Array = np.zeros((len(e), n * (n + len(loop.trim))))
+    n, m, count, d = len(loop.target), len(loop.trim), len(moving.e), moving.known
+    theta, total = moving.parameters(), None
     for j in range(PIECES):
-        s = (2 * j + 1) * h
-        box = loop.arguments(s * middle, h * np.abs(middle) + (s + h) * (r + moved), theta, spread)
-        A, _, steep = loop.dynamics(*box, s * turn, varied, 0.5 * s * beside)
-        tilted += s / PIECES * (steep @ (moved - 0.5 * beside)[..., None])[..., 0]
+        errors = moving.errors(j / PIECES, (j + 1) / PIECES)
+        A = loop.over(loop.equations.slopes, errors, theta, count, d + 2).mean(d)
         total = A if total is None else total + A
     assert total is not None
-    _, B, steep = loop.dynamics(*loop.arguments(middle, r + moved, theta, spread), turn, varied, 0.5 * beside)
-    A, of_A = total.times(1.0 / PIECES), tilted[:, : n * n].reshape(-1, n, n)
-    of_B = (steep[:, n * n :] @ (moved - 0.5 * beside)[..., None])[..., 0].reshape(-1, n, len(loop.trim))
-    return A.widened(of_A * (1 + 1e-12)), B.widened(of_B * (1 + 1e-12)), A, B
+    A = total.times(1.0 / PIECES)
+    B = loop.over(loop.equations.control, moving.errors(1.0, 1.0), theta, count, d + 2)
+    of_A, of_B = ((part, part.mean(d + 1)) for part in (A, B))
+    return (
+        of_A[0].affine(n, n, d, m),
+        of_B[0].affine(n, m, d, m),
+        of_A[1].affine(n, n, d, m),
+        of_B[1].affine(n, m, d, m),
+    )
 
 
 def _straight(
     loop: HeldLoop,
     moving: Moving,
+    at_target: Quadratic,
     along: tuple[Affine, Affine],
     turning: tuple[Affine, Affine],
     forth: Affine,
@@ -209,26 +229,19 @@ def _straight(
 ) -> tuple[Affine, Affine]:
     """forth A back at any time of a period and its mean, where a narrow cell makes it narrower than `turning`.
 
-    along: A and its mean. a0 - a0(target) = A e also holds for A = J + rho g'/(g'e) of any matrix J and direction
-    g, with rho = a0 - a0(target) - J e. A narrow cell knows g'e. J is the middle of `along`.
+    at_target: a0 there. along: A and its mean. a0 - a0(target) = A e also holds for A = J + rho g'/(g'e) of any matrix
+    J and direction g, with rho = a0 - a0(target) - J e. A narrow cell knows g'e. J is the middle of `along`.
     """
-    e, r, turn, theta, spread, drift, beside, varied = moving
     row, middle_q, radius_q = Affine.exact(known[0][:, None], to.symbols), known[1], known[2]
-    b = len(loop.bent)
-    middle, moved = e + 0.5 * drift, 0.5 * np.abs(drift) + beside
-    J = along[0].middle[:, :, loop.bent]
-    value, slopes, rest = evaluated(loop.kernels[1], *loop.arguments(middle, r + moved, theta, spread))
-    at_target = _at_target(loop, theta, spread)
-    tilt = slopes[:, :, :b] - J
-    linear = loop.linear(np.concatenate([tilt, slopes[:, :, b:] - at_target[1]], 2), turn, spread, varied)
-    size = np.abs(J) @ np.abs(middle)[..., None] + np.abs(value)[..., None]
-    value = value - at_target[0] - (J @ middle[..., None])[..., 0]
-    rest = rest + at_target[2] + 1e-14 * (size[..., 0] + np.abs(linear).sum(1) + (np.abs(tilt) @ r[..., None])[..., 0])
+    n, m, count, d = len(loop.target), len(loop.trim), len(moving.e), moving.known
+    J, errors = along[0].middle[:, :, loop.bent], moving.errors(1.0, 1.0)
+    bent = loop.over(loop.equations.drift, errors, moving.parameters(), count, d + 2) - at_target
+    for k, e in enumerate(errors):
+        bent = bent - e.times(J[:, :, k])
     found: list[Affine] = []
     size, q = np.zeros(()), middle_q[:, None, None]
-    for A, loose, beyond in zip(along, turning, (moved, 0.5 * beside), strict=True):
-        wide = (rest + (np.abs(tilt) @ beyond[..., None])[..., 0])[..., None] * (1 + 1e-12)
-        rho = forth @ Affine(value[..., None], linear[..., None], wide)
+    for A, loose, part in zip(along, turning, (bent, bent.mean(d + 1)), strict=True):
+        rho = forth @ part.affine(n, 1, d, m)
         if not found:  # at any time: it also bounds the product of two changes in the mean
             size = rho.largest * (radius_q[:, None, None] + 1e-15 * q)
         rho = known_of(rho.middle * q, rho.slopes * q[..., None], rho.rest * q + size)

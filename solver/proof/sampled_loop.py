@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import SolverError
-from solver.proof.balls import Equations
+from solver.proof import Equations
 from solver.proof.jets import ROUNDING, Array, Balls, Jet, Mask, Powers, Sloped, combined, hull, sloped, stacked
 from solver.proof.networks import Networks
 

@@ -25,7 +25,8 @@ from solver.problem.problem import Problem
 from solver.problem.robots import warn_of_rebuild
 from solver.runs import folder as files
 from solver.runs import shipped
-from solver.runs.folder import CHECKPOINT, Report
+from solver.runs.folder import CHECKPOINT
+from solver.runs.metrics import Report
 
 
 class RolloutPolicy(NamedTuple):

@@ -25,8 +25,9 @@ from solver.problem.parameters import Change, GivenRanges, resolve
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import artifact, shipped
-from solver.runs.folder import RUN, Report, metrics_log, read_metrics, save_checkpoint
+from solver.runs.folder import RUN, save_checkpoint
 from solver.runs.kinds import RolloutPolicy
+from solver.runs.metrics import Report, metrics_log, read_metrics
 from solver.runs.shipped import run_folder
 from solver.streams import EVALUATION_SEED
 from solver.training.schedule import ROUGH

@@ -18,7 +18,7 @@ import modelgen
 from modelgen import ModelError
 from modelgen.artifact import folder as artifact
 from modelgen.cli import main
-from modelgen.identification import excitation, recordings
+from modelgen.identification import experiment, recordings
 from modelgen.identification.columns import columns
 from tests.modelgen.support.cases import fuzzed
 from tests.modelgen.support.damage import Damage, Mistake, damaged, damages, mistaken, mistakes
@@ -131,6 +131,6 @@ def test_identified_files_of_other_types(folder: Path, mistake: Mistake) -> None
     path = folder.parent / "identified.json"
     path.write_text(json.dumps(mistaken(content, mistake)))
     try:
-        assert np.isfinite(excitation.read(path, robot).shape).all()
+        assert np.isfinite(experiment.read(path, robot).shape).all()
     except ModelError as error:
         explained(error, "identified.json")

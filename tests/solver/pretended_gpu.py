@@ -106,6 +106,11 @@ class PretendedGenerator(torch.Generator):
 class _Created(TorchDispatchMode):
     """Catches the operations that have no tensor on the GPU among their arguments: those that put one there."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing is compiled here, and Torch's compiler takes three seconds to import."""
+        return False
+
     def __torch_dispatch__(self, operation: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
         return computed(operation, arguments, named or {})
 

@@ -71,8 +71,11 @@ def leaning_robot(torque: float = 12, limit: float = 0.6) -> Robot:
     return robot
 
 
-def motor_arm() -> CompiledRobot:
-    """An arm that the current of its motor holds out, whose voltage is the input: 9.81 A for 1 kg at 0.5 m."""
+def motor_arm(lean: bool = False) -> CompiledRobot:
+    """An arm that the current of its motor holds out, whose voltage is the input: 9.81 A for 1 kg at 0.5 m.
+
+    lean: the reference `lean` says where.
+    """
     robot = Robot("motor_arm")
     arm = robot.revolute("arm", limit=1.5, rate_limit=8)
     mass = robot.parameter("mass", 1.0, "kg", tolerance=0.3)
@@ -82,9 +85,11 @@ def motor_arm() -> CompiledRobot:
     robot.flow(current, (voltage - 0.5 * current - 0.5 * arm.rate) / 0.05)
     robot.point_mass(mass, (length * cos(arm), length * sin(arm)))
     robot.apply(arm, 0.5 * current)
+    held = robot.reference("lean", limit=0.8, unit="rad") if lean else 0
     robot.task(
-        state_cost=arm**2 + 0.1 * arm.rate**2,
+        state_cost=(arm - held) ** 2 + 0.1 * arm.rate**2,
         action_cost=Quadratic(0.01),
+        target=dict(arm=held),
         start=dict(arm=(0, 0.5)),
         horizon=3,
         weight_at_horizon=0.6,

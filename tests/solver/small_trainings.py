@@ -13,13 +13,14 @@ from unittest import mock
 from torch import Tensor
 
 from modelgen.cli import main as modelgen
+from modelgen.loader import CompiledRobot
 from solver.lab.baselines.settings import BaselineRun, BaselineSettings
 from solver.plants.outcome import Controller, Ended, rollouts, until_rest
 from solver.problem.context import Given
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
-from solver.runs.folder import Report
+from solver.runs.metrics import Report
 from solver.training.lifecycle import plan
 from solver.training.settings import Settings
 from solver.training.solution import RunDescription, Solution, make_ensemble
@@ -98,10 +99,11 @@ def start_family(name: str, settings: Settings, folder: Path) -> None:
         kinds.start(kinds.KINDS[0], replace(run, settings=settings), folder, quiet)
 
 
-def untrained_family(*given: Given) -> Solution:
-    """A family of `references.lean` with random networks and no basin."""
-    run = RunDescription("lean", "", None, Settings(), "fast", given=given, references=("lean",))
-    problem = Problem(lean(), given=given)
+def untrained_family(*given: Given, robot: CompiledRobot | None = None) -> Solution:
+    """A family of a robot, by default of `references.lean`, with random networks and no basin."""
+    robot = robot or lean()
+    run = RunDescription(robot.name, "", None, Settings(), "fast", given=given, references=robot.metadata.references)
+    problem = Problem(robot, given=given)
     ensemble = make_ensemble(problem.robot, run.settings, problem.context)
     return Solution(run, problem, ensemble, FrozenValue(ensemble), 0)
 

@@ -358,5 +358,5 @@ def test_ctrl_c_during_an_evaluation_exits_130(finished_run: Path, monkeypatch: 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("solver.evaluation.evaluation.rollouts", interrupted)
+    monkeypatch.setattr("solver.evaluation.rollouts", interrupted)
     assert main(["evaluate", str(finished_run)]) == 130

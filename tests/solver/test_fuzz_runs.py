@@ -21,7 +21,8 @@ from solver.lab.baselines.settings import BASELINE, BaselineSettings, load_basel
 from solver.lab.reproduction import by_run, robustness, table1
 from solver.lab.reproduction.results_page import read_known, read_rows
 from solver.runs import shipped
-from solver.runs.folder import CHECKPOINT, METRICS, read_metrics, training_seconds
+from solver.runs.folder import CHECKPOINT, METRICS
+from solver.runs.metrics import read_metrics, training_seconds
 from solver.training import lifecycle
 from solver.training.lifecycle import advice
 from solver.training.solution import RUN, load_run, load_run_checkpoint, load_solution

@@ -84,7 +84,7 @@ def test_a_run_trains_and_goes_on_and_is_loaded_on_the_cpu(
         "authors": False,
         "modulation": "stationary",
     }
-    settings = tiny(**changes, reaction_periods=1.0, device="cuda", iterations=2, evaluate_every=1)
+    settings = tiny(**changes, reaction_periods=1.0, device="cuda", iterations=2, evaluate_every=2)
     rows: list[dict[str, float]] = []
 
     def interrupted(row: dict[str, float]) -> None:

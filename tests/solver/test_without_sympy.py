@@ -21,8 +21,8 @@ STEPS = {
         for backend, given in zip(MODULES, (".numpy()" if name == "jax" else "" for name in MODULES), strict=True)
     },
     "train": (
-        "command('train', 'pendulum', '--iterations', '1', '--states', '64', '--generated', generated, "
-        "'--out', folder + '/run')"
+        "command('train', 'pendulum', '--iterations', '1', '--states', '64', '--preview', '1', "
+        "'--generated', generated, '--out', folder + '/run')"
     ),
     "evaluate": "command('evaluate', run, '--episodes', '2')",
     "evaluate on the harsh plant": "command('evaluate', run, '--episodes', '2', '--plant', 'harsh')",

@@ -48,7 +48,7 @@ def load_columns(code: Maker, array: str, width: int, wanted: Sequence[int]) -> 
             c: _picked(code, sources, [divmod(s * width + c, code.lanes) for s in range(code.lanes)]) for c in wanted
         }
     columns: dict[int, str] = {}
-    for start in _tiles(width):
+    for start in sorted({*range(0, width - TILE + 1, TILE), width - TILE}):  # the last tile overlaps the one before
         if columns.keys() >= {c for c in wanted if start <= c < start + TILE}:
             continue
         rows = []
@@ -88,11 +88,6 @@ def store_columns(code: Maker, array: str, width: int, columns: dict[int, str]) 
             for group in range(0, code.lanes, TILE):
                 piece = vector if code.lanes == TILE else _part(code, vector, group)
                 _store(code, piece, code.address(array, width, row + group, start), TILE)
-
-
-def _tiles(width: int) -> list[int]:
-    """First entries of the tiles; the last one ends where the row ends, and overlaps the one before."""
-    return sorted({*range(0, width - TILE + 1, TILE), width - TILE})
 
 
 def _transposed(code: Maker, vectors: Sequence[str]) -> list[str]:

@@ -206,7 +206,7 @@ def table(comparisons: list[DistillationLoss]) -> list[str]:
             f"{row.own[name]:9.3f} -> {row.distilled[name]:9.3f}" for name in ("return_mean", "return_worst")
         )
         success = f"{100 * row.own['success_rate']:3.0f} -> {100 * row.distilled['success_rate']:3.0f} %"
-        lines.append(f"{row.plant:<18}{mean}{100 * row.loss:7.2f} %   {worst}  {success}")
+        lines.append(f"{row.plant:<18}{mean} {100 * row.loss:6.2f} %   {worst}  {success}")
     return lines
 
 

@@ -27,7 +27,7 @@ function makeSimulation(robot, facts, rules, run) {
   const observer = run.observer && makeObserver(robot, facts, rules, run.observer, confine, target), references = facts.task.references || [];
   all.observer = observer;
   const trim = facts.inputs.map((input) => input.trim);
-  let waiting = [], random = Math.random, known = "", observes = "", priced = nominal, leans = {};
+  let waiting = [], random = Math.random, known = "", observes = "", priced = nominal, rests, leans = {};
 
   function confine(y) {
     for (let i = 0; i < n; i++)
@@ -45,6 +45,8 @@ function makeSimulation(robot, facts, rules, run) {
     const now = `${Boolean(knows)} ${Boolean(finds)} ${theta}`;
     if (!tell || now === known) return;
     known = now;
+    tellOf(theta);
+    rests = ofPolicy(); // the cost is measured from the trim of the robot, and not of its estimate
     tellOf(theta, (name) => (knows && !finds) || refers(name));
     priced = [...nominal];
     for (const { place } of run.told.context) priced[place] = theta[place];
@@ -206,8 +208,7 @@ function makeSimulation(robot, facts, rules, run) {
     if (finds) {
       observer.compensate(u, ofPolicy());
       observer.sent(u);
-      if (tell) tellOf(conditions.theta); // the cost is measured from the trim of the robot, and not of its estimate
-      paid = costOf(u);
+      paid = costOf(u, rests);
     }
     all.result -= paid * period;
     waiting.push(Float64Array.from(u));

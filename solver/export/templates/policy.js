@@ -276,11 +276,11 @@ function makePolicy(robot, facts, run) {
     return Math.max(one[0] - costAtTrim, 0);
   }
 
-  // The cost g(u) of any input.
-  function cost(u) {
+  // The cost g(u) of any input, measured from the trim of the robot that `known` described.
+  function cost(u, from = known()) {
     robot.action_cost(u, one, first, second);
-    for (let k = 0; k < m; k++) one[0] -= slopeAtTrim[k] * (u[k] - trim[k]);
-    return Math.max(one[0] - costAtTrim, 0);
+    for (let k = 0; k < m; k++) one[0] -= from.slope[k] * (u[k] - from.trim[k]);
+    return Math.max(one[0] - from.cost, 0);
   }
 
   // Makes the policy of the robot with these values of what it is told, in SI units by name; the others are nominal.
@@ -355,9 +355,9 @@ function makePolicy(robot, facts, run) {
     return solution;
   }
 
-  // Parameters and trim of the robot that it is the policy of.
+  // Parameters and trim of the robot that it is the policy of, and the action cost and its slope there.
   function known() {
-    return { theta: parameters, trim };
+    return { theta: parameters, trim, slope: slopeAtTrim, cost: costAtTrim };
   }
 
   if (!told) return { policy, value, cost, known };

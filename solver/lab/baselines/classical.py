@@ -12,10 +12,9 @@ run equals an uninterrupted one.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -32,14 +31,16 @@ from modelgen.tangent import Tangent
 from solver.errors import SolverError
 from solver.lab.baselines.settings import KEYS
 from solver.local.linearization import linearization
+from solver.oracles.limit import design
 from solver.oracles.search import search
-from solver.oracles.trajectory import NonlinearProgram, PlannedMotion, design
+from solver.oracles.trajectory import NonlinearProgram, PlannedMotion
 from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_current, require_same_artifact
 from solver.runs import artifact
-from solver.runs.folder import RUN, Report, load_checkpoint, metrics_log, save_checkpoint
+from solver.runs.folder import RUN, load_checkpoint, save_checkpoint
 from solver.runs.kinds import Description, RolloutPolicy
+from solver.runs.metrics import Report, metrics_log
 from solver.streams import EVALUATION_SEED, Purpose, serial_torch, stream
 from solver.training.settings import require_fields, require_names
 
@@ -97,7 +98,7 @@ def describe(
     require_names(ClassicalSettings, choices)
     require_current(robot)
     settings = ClassicalSettings(algorithm, **choices)
-    settings = dataclasses.replace(settings, tries=settings.tries or TRIES[settings.algorithm])
+    settings = replace(settings, tries=settings.tries or TRIES[settings.algorithm])
     return ClassicalRun(robot.name, robot.hash, generated, settings)
 
 

@@ -41,8 +41,9 @@ from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import artifact
-from solver.runs.folder import RUN, Report, load_checkpoint, metrics_log, save_checkpoint
+from solver.runs.folder import RUN, load_checkpoint, save_checkpoint
 from solver.runs.kinds import RolloutPolicy
+from solver.runs.metrics import Report, metrics_log
 from solver.streams import EVALUATION_SEED, Purpose, serial_torch, stream
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from solver.certification.certificate import prove
+from solver.certification import prove
 from solver.certification.experiment import Experiment, episodes_for
 from solver.certification.worst import worst_case
 from solver.errors import SolverError
@@ -29,8 +29,9 @@ from solver.lab.reproduction.runs import settings_hash
 from solver.oracles.limit import find_limit, percent_of_gain
 from solver.plants.outcome import rollouts, sample_starts, summary
 from solver.problem.robots import load_robot
-from solver.runs.folder import CHECKPOINT, training_seconds
+from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import load_rollout_policy
+from solver.runs.metrics import training_seconds
 from solver.runs.shipped import commit, machine
 from solver.streams import EVALUATION_SEED
 

@@ -26,7 +26,8 @@ from solver.lab.reproduction.experiments import BUDGETS, BudgetName, Choice, Exp
 from solver.lab.reproduction.report import BY_RUN, Train, write_report
 from solver.lab.reproduction.results_page import read_known, read_rows
 from solver.lab.reproduction.runs import FIGURES, Failure, Runs, finished_runs, run_key, settings_hash
-from solver.runs.folder import of_kept_policy, read_metrics, training_seconds, write_text
+from solver.runs.folder import write_text
+from solver.runs.metrics import of_kept_policy, read_metrics, training_seconds
 from solver.runs.shipped import ROOT, commit, machine
 
 Key = tuple[str, str, str, int]  # result, robot, method, seed

@@ -21,7 +21,7 @@ from solver.lab.reproduction.results_page import NONE, Page, head
 from solver.lab.reproduction.runs import Runs
 from solver.lab.reproduction.table1 import pair
 from solver.plants.outcome import rollouts, sample_starts
-from solver.runs.folder import read_metrics
+from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training.solution import load_solution
 

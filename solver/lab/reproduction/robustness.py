@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from modelgen.artifact.manifest import typed
-from solver.evaluation.robustness import Robustness, Trial, figure, measure, measure_each, picture, shares
+from solver.evaluation.robustness import Robustness, Trial, measure, measure_each, shares
+from solver.evaluation.robustness_figures import figure, picture
 from solver.evaluation.statistics import STATISTICS, WORST_CASES, Group
 from solver.lab.reproduction import results_page
 from solver.lab.reproduction.experiments import MASSES

@@ -18,10 +18,10 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from solver.errors import SolverError
+from solver.jobs import LOG, Announce, Job, run_all
 from solver.jobs.engines import engine, versions
-from solver.jobs.processes import LOG, Announce, Job, run_all
 from solver.lab.reproduction.experiments import PlannedRun
-from solver.preflight.check import preflight
+from solver.preflight import preflight
 from solver.problem.robots import load_robot
 from solver.runs import shipped
 from solver.runs.folder import CHECKPOINT

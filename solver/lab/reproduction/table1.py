@@ -21,8 +21,8 @@ from solver.lab.reproduction.results_page import NONE, Page, cell, read_rows
 from solver.lab.reproduction.runs import Runs, settings_hash
 from solver.plants import PlantName, make_plant
 from solver.plants.outcome import rollouts, sample_starts
-from solver.runs.folder import training_seconds
 from solver.runs.kinds import load_rollout_policy
+from solver.runs.metrics import training_seconds
 from solver.runs.shipped import commit, machine
 from solver.streams import EVALUATION_SEED
 

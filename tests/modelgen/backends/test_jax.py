@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import modelgen
+from modelgen import Quadratic, Robot
 from modelgen.builder import build_artifact
 from modelgen.derivation import model_file
 from modelgen.errors import ModelError
@@ -156,6 +157,25 @@ def test_a_wrong_call_is_explained(robot: CompiledRobot, x: Any, u: Any, words: 
 def test_out_is_refused(robot: CompiledRobot) -> None:
     with pytest.raises(ModelError, match="`out`"):
         robot.dynamics(np.zeros((3, 6)), np.zeros((3, 2)), out=(np.zeros((3, 6)),))
+
+
+def test_redundant_trims_have_all_digits_in_single_precision() -> None:
+    robot = Robot("lift")
+    height = robot.prismatic("height", limit=1, rate_limit=2)
+    rope, push = robot.input("rope", (0, 40), "N"), robot.input("push", (-5, 8), "N")
+    robot.point_mass(robot.parameter("mass", 2, "kg", tolerance=0.5), (0, height))
+    robot.apply(height, rope + push)
+    cost = Quadratic(0.01)
+    robot.task(state_cost=height**2, action_cost=cost, start={}, horizon=2, weight_at_horizon=0.5, control_rate=50)
+    exact = modelgen.compile(robot)
+    single = exact.with_kernels("jax", "float32")
+    x, theta = np.zeros((5, 2)), np.linspace(1, 3, 5)[:, None]
+    expected, slopes = exact.trim_slopes(x, theta)
+    of_mass = jax.jit(jax.vmap(lambda each: single.trim_at(jnp.zeros(2), each)))
+    np.testing.assert_allclose(single.trim_at(x, theta), expected, atol=1e-5)
+    np.testing.assert_allclose(of_mass(theta), expected, atol=1e-5)
+    np.testing.assert_allclose(single.trim_slopes(x, theta)[1], slopes, atol=1e-4)
+    np.testing.assert_allclose(jax.jacrev(of_mass)(jnp.asarray(theta)).sum(2), slopes, atol=1e-4)
 
 
 @pytest.mark.slow

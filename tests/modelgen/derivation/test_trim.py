@@ -9,13 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear, minimize
-from sympy import Abs, Symbol, cos, lambdify, pi, sign, sin, sqrt
+from sympy import Abs, Symbol, cos, pi, sign, sin, sqrt
 
 import modelgen
 from modelgen import ActionCost, LogCos, ModelError, Quadratic, Robot, Tanh
@@ -327,41 +326,6 @@ def test_a_trim_at_a_limit_is_refused_where_the_cost_is_steep(kind: Callable[[fl
     with pytest.raises(ModelError, match=r"`thrust` .*19\.62 N"):
         equations_of_motion(lander((0, 2 * G), kind(0.002)))
     assert equations_of_motion(lander((0, 2 * G))).trim == pytest.approx((2 * G,))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "middle", "limit", "trim"),
-    [(Tanh, 2.35, 2.35, 2.4), *((kind, 40.0, 40.0, 19.62) for kind in ACTION_COSTS), (LogCos, 0.0, 3.0, -1.04)],
-)
-def test_the_cost_is_the_bregman_divergence_from_the_trim(
-    kind: Callable[[float], ActionCost], middle: float, limit: float, trim: float
-) -> None:
-    """D by finite differences of g in 40 digits, and the policy by a search for the maximum of w u - D(u)."""
-    stated = kind(1.0).of_input(Symbol("u", real=True), limit, 0.3)
-    cost = stated.measured_from(middle, trim)
-    D = lambdify([cost.u], cost.cost, "mpmath")
-    best, best_cost = (lambdify([cost.w], entry, "mpmath") for entry in (cost.optimal_input, cost.optimal_input_cost))
-    with mpmath.workdps(40):
-        g = lambdify([stated.u], stated.cost, "mpmath")
-        h, u0 = mpmath.mpf("1e-12"), mpmath.mpf(trim) - middle
-        slope = (g(u0 + h) - g(u0 - h)) / (2 * h)
-        size = g(mpmath.mpf(limit) * 0.9)
-        for share in (-0.99, -0.4, 0.0, 0.3, 0.95):
-            u = mpmath.mpf(middle) + share * limit
-            assert abs(D(u) - (g(u - middle) - g(u0) - slope * (u - trim))) < 1e-13 * size
-        assert abs(D(mpmath.mpf(trim))) < 1e-14 * size
-        assert abs(best(mpmath.mpf(0)) - trim) < 1e-13 * limit
-    scale = float(mpmath.diff(g, 0.6 * limit))
-    reach = 0.9999 * limit
-    coarse = np.linspace(middle - reach, middle + reach, 401)
-    for w in scale * np.array([-3.0, -0.7, -0.1, 0.05, 0.4, 2.0]):
-        near = coarse[np.argmax([float(w * u - D(u)) for u in coarse])]  # of a concave function: the best is beside it
-        fine = np.clip(near + np.linspace(-0.005, 0.005, 201) * limit, middle - reach, middle + reach)
-        found = fine[np.argmax([float(w * u - D(u)) for u in fine])]
-        assert float(best(w)) == pytest.approx(found, abs=1.01e-4 * limit)
-        assert abs(float(best(w)) - middle) <= limit * (1 + 1e-15)
-        assert float(best_cost(w)) == pytest.approx(float(D(best(w))), rel=1e-6, abs=1e-9 * float(size))
 
 
 def test_without_a_trim_and_a_middle_nothing_changes() -> None:

@@ -7,16 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-import modelgen
 from modelgen import Quadratic, Robot
-from modelgen.builder import build_artifact
 from modelgen.derivation.derive import equations_of_motion
-from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.numeric import numpy_evaluator
-from modelgen.engines import builder
-from modelgen.engines.comparison import compare
-from modelgen.loader import CompiledRobot
 from modelgen.verification.kernels import power_balance
+from tests.modelgen.engines.test_engines import Derived, compared, uncompiled
 
 pytestmark = pytest.mark.slow
 
@@ -52,27 +47,22 @@ def manipulator() -> Robot:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Robot, EquationsOfMotion, CompiledRobot]:
-    robot, folder = manipulator(), tmp_path_factory.mktemp("generated")
-    build_artifact(robot, folder)
-    return robot, equations_of_motion(robot), modelgen.load(robot.name, directory=folder)
+def derived() -> Derived:
+    """The robot, its equations, and its program evaluated node by node."""
+    return uncompiled(manipulator())
 
 
 @pytest.mark.parametrize("engine", ["mujoco", "pinocchio"])
-def test_an_arm_on_a_floating_base_moves_as_in_the_other_engine(
-    engine: str, built: tuple[Robot, EquationsOfMotion, CompiledRobot]
-) -> None:
+def test_an_arm_on_a_floating_base_moves_as_in_the_other_engine(engine: str, derived: Derived) -> None:
     """Mass matrix, accelerations, and their derivatives along the manifold and by the parameters."""
     pytest.importorskip(engine)
-    robot, equations, kernels = built
-    rebuilt = builder(engine, robot)
-    checks = compare(robot, equations, kernels, rebuilt(kernels.nominal_parameters), rebuilt)
+    checks = compared(engine, derived)
     assert len(checks) == 5
     assert [check.what for check in checks if not check.passed] == []
 
 
-def test_the_power_of_a_pushed_link_changes_the_energy(built: tuple[Robot, EquationsOfMotion, CompiledRobot]) -> None:
-    check = power_balance(*built, 8)
+def test_the_power_of_a_pushed_link_changes_the_energy(derived: Derived) -> None:
+    check = power_balance(*derived, 8)
     assert check.passed, check.where
 
 

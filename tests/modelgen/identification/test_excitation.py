@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 import modelgen
 from modelgen.cli import main
-from modelgen.identification import excitation
+from modelgen.identification import excitation, experiment
 from modelgen.identification.columns import columns
-from modelgen.identification.excitation import Excitation, Task, combinations, excite, informations
+from modelgen.identification.excitation import Excitation, combinations, excite, informations
+from modelgen.identification.experiment import Task
 from modelgen.identification.fit import fit
 from modelgen.identification.identify import identify
 from modelgen.identification.model import Model
@@ -32,7 +33,7 @@ TRUTH = np.array([1.1, 0.9])
 
 
 def task(robot: CompiledRobot, seconds: float = 3.0) -> Task:
-    return replace(excitation.experiment(robot, seconds=seconds), centre=np.array(robot.nominal_parameters))
+    return replace(experiment.experiment(robot, seconds=seconds), centre=np.array(robot.nominal_parameters))
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +177,7 @@ class TestCommand:
         data = json.loads(Path("pendulum.identified.json").read_text())
         data["residual"]["inflation"] = 4.0
         Path("worse.json").write_text(json.dumps(data))
-        better, worse = (excitation.read(Path(each), pendulum) for each in ("pendulum.identified.json", "worse.json"))
+        better, worse = (experiment.read(Path(each), pendulum) for each in ("pendulum.identified.json", "worse.json"))
         assert worse.weight < better.weight
         np.testing.assert_allclose(better.shape, data["ellipsoid"]["shape"])
         data["model_hash"] = "0" * 64
@@ -224,7 +225,7 @@ def test_a_set_point_is_no_parameter_to_find() -> None:
         rate: dict[str, Any] = {"horizon": 3, "weight_at_horizon": 0.6, "control_rate": 100}
         rod.task(state_cost=(q - goal) ** 2 + q.rate**2, **weights, **rate)
         robot = modelgen.compile(rod)
-        asked = excitation.experiment(robot, seconds=1.0)
+        asked = experiment.experiment(robot, seconds=1.0)
         found = excite(robot, asked, 1, silent)
         inputs, states = motion(robot, asked, 100)
         information = informations(robot, asked, inputs[:, None], states[:, None])

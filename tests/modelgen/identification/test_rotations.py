@@ -14,9 +14,9 @@ import modelgen
 from modelgen.arrays import Array
 from modelgen.cli import main
 from modelgen.errors import ModelError
-from modelgen.identification import excitation
 from modelgen.identification.columns import columns
-from modelgen.identification.excitation import Task, excite
+from modelgen.identification.excitation import excite
+from modelgen.identification.experiment import Task, bounds
 from modelgen.identification.identify import identify
 from modelgen.identification.model import Model
 from modelgen.identification.recordings import read
@@ -84,10 +84,10 @@ def test_the_command_finds_the_inertia_of_a_satellite(satellite: CompiledRobot, 
 
 def test_the_set_from_an_exciting_input_holds_the_truth(satellite: CompiledRobot, tmp_path: Path) -> None:
     """The input is found with the values of the model file, and played on Euler's equations with others."""
-    before = excitation.bounds(satellite)
+    before = bounds(satellite)
     sensors = np.array([NOISE] * 3 + [np.nan] * 3)
     start = np.array(satellite.metadata.task.start_mean)
-    task = Task(start, 6.0, 2.0, 3.0, 0.8, sensors, 1.0, before.centre, before.shape)
+    task = Task(before.centre, before.shape, sensors, 1.0, start, 6.0, 2.0, 3.0, 0.8)
     found = excite(satellite, task, 10, silent)
     table = np.column_stack([np.round(found.time * RATE), found.inputs])
     rows = np.searchsorted(table[:, 0], np.arange(table[-1, 0] + 1), side="right") - 1

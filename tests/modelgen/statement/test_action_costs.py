@@ -187,3 +187,37 @@ def test_functions_that_do_not_belong_together_are_refused(
 def test_an_optimal_input_beyond_the_limit_is_refused() -> None:
     with pytest.raises(ModelError, match=r"`optimal_input` .* 2\.5; .*Min and Max"):
         pair(Unclipped)
+
+
+@pytest.mark.parametrize(
+    ("kind", "middle", "limit", "trim"),
+    [(Tanh, 2.35, 2.35, 2.4), *((kind, 40.0, 40.0, 19.62) for kind in ACTION_COSTS), (LogCos, 0.0, 3.0, -1.04)],
+)
+def test_the_cost_is_the_bregman_divergence_from_the_trim(
+    kind: Callable[[float], ActionCost], middle: float, limit: float, trim: float
+) -> None:
+    """D by finite differences of g in 40 digits, and the policy by a search for the maximum of w u - D(u)."""
+    stated = kind(1.0).of_input(Symbol("u", real=True), limit, 0.3)
+    cost = stated.measured_from(middle, trim)
+    D, in_double = (lambdify([cost.u], cost.cost, numbers) for numbers in ("mpmath", "math"))
+    best, best_cost = (lambdify([cost.w], entry, "mpmath") for entry in (cost.optimal_input, cost.optimal_input_cost))
+    with mpmath.workdps(40):
+        g = lambdify([stated.u], stated.cost, "mpmath")
+        h, u0 = mpmath.mpf("1e-12"), mpmath.mpf(trim) - middle
+        slope = (g(u0 + h) - g(u0 - h)) / (2 * h)
+        size = g(mpmath.mpf(limit) * 0.9)
+        for share in (-0.99, -0.4, 0.0, 0.3, 0.95):
+            u = mpmath.mpf(middle) + share * limit
+            assert abs(D(u) - (g(u - middle) - g(u0) - slope * (u - trim))) < 1e-13 * size
+        assert abs(D(mpmath.mpf(trim))) < 1e-14 * size
+        assert abs(best(mpmath.mpf(0)) - trim) < 1e-13 * limit
+    scale = float(mpmath.diff(g, 0.6 * limit))
+    reach = 0.9999 * limit
+    coarse = np.linspace(middle - reach, middle + reach, 401)
+    for w in scale * np.array([-3.0, -0.7, -0.1, 0.05, 0.4, 2.0]):
+        near = coarse[np.argmax([w * u - in_double(u) for u in coarse])]  # of a concave function: the best is beside it
+        fine = np.clip(near + np.linspace(-0.005, 0.005, 201) * limit, middle - reach, middle + reach)
+        found = fine[np.argmax([w * u - in_double(u) for u in fine])]
+        assert float(best(w)) == pytest.approx(found, abs=1.01e-4 * limit)
+        assert abs(float(best(w)) - middle) <= limit * (1 + 1e-15)
+        assert float(best_cost(w)) == pytest.approx(float(D(best(w))), rel=1e-6, abs=1e-9 * float(size))

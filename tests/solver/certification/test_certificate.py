@@ -16,8 +16,7 @@ import torch
 
 import solver
 from modelgen.loader import CompiledRobot
-from solver.certification import worst
-from solver.certification.certificate import prove
+from solver.certification import prove, worst
 from solver.certification.counterexample import load, motion, replay, save
 from solver.certification.experiment import Experiment, Outcomes, noises
 from solver.certification.sets import Uniform

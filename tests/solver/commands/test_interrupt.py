@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from modelgen.artifact.folder import check
-from solver.runs.folder import read_metrics
+from solver.runs.metrics import read_metrics
 from solver.training.solution import load_run_checkpoint
 from tests.solver.conftest import SOLVER, heeding_ctrl_c
 

@@ -24,7 +24,8 @@ from solver.plants.outcome import Rollouts, controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.parameters import Relative
 from solver.problem.problem import Problem
-from solver.runs.folder import METRICS, read_metrics
+from solver.runs.folder import METRICS
+from solver.runs.metrics import read_metrics
 from solver.training.settings import Settings
 from solver.training.solution import RunDescription, Solution, load_solution, make_ensemble
 from solver.value.frozen import FrozenValue

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PolyCollection
 
-from solver.evaluation.robustness import Trial, figure, measure, measure_each, picture, shares
+from solver.evaluation.robustness import Trial, measure, measure_each, shares
+from solver.evaluation.robustness_figures import figure, picture
 from solver.evaluation.statistics import ParameterRange
 
 MASS = ParameterRange("mass", 0.5, 1.5, 3, False)

@@ -149,6 +149,8 @@ def two(x: Array) -> Array:
         (zero, {"robot": "pendulum", "reaction_periods": 1.0}, "reaction_periods is for runs"),
         (lambda x: x, {"robot": "pendulum"}, r"shape \(100, 2\)"),
         (lambda _: "left", {"robot": "pendulum"}, "no array of numbers"),
+        (lambda x: np.nan + zero(x), {"robot": "pendulum"}, r"<lambda> returned \[nan\] at the state .*finite inputs"),
+        (zero, {"robot": "pendulum", "parameters": {"mass": True}}, "mass is True; give a number in SI units"),
         ("pendulum-rfvi", {"robot": "pendulum"}, "has its own; leave robot out"),
         (Path("nothing"), {}, "is not a run folder"),
     ],

@@ -14,10 +14,10 @@ import torch
 from modelgen.loader import CompiledRobot
 from solver.cli import main
 from solver.errors import SolverError
+from solver.export import distilled
 from solver.export.c_export import emit_observer
 from solver.export.c_folder import kernels
-from solver.export.distilled import cost as board
-from solver.export.distilled import export
+from solver.export.distilled import board
 from solver.export.distilled.cost import WIDTHS, cost, observer_cost, read_budget, widest
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller, emit
 from solver.export.distilled.regression import DistillationLoss, Effort, distil, require_small_loss
@@ -279,8 +279,8 @@ def test_the_command_writes_a_header_with_the_facts_or_nothing(
     finished_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Where there is no emulator; the next test counts."""
-    monkeypatch.setattr(export, "missing_tools", lambda: "qemu")
-    monkeypatch.setattr(export, "distil", lambda solution, width, seed, *_: distil(solution, width, seed, QUICK))
+    monkeypatch.setattr(distilled, "missing_tools", lambda: "qemu")
+    monkeypatch.setattr(distilled, "distil", lambda solution, width, seed, *_: distil(solution, width, seed, QUICK))
     words = ["export", str(finished_run), "--c", str(tmp_path / "c"), "--budget", "500us@168MHz"]
     assert main([*words, "--max-loss", "1", "--observer"]) == 0
     header = (tmp_path / "c" / "pendulum_policy.h").read_text()
@@ -299,7 +299,7 @@ def test_the_command_writes_a_header_with_the_facts_or_nothing(
     words[3] = str(tmp_path / "none")
     good = {"return_mean": -1.0, "return_worst": -1.0, "success_rate": 1.0}
     monkeypatch.setattr(
-        export, "compare", lambda *_: [DistillationLoss("nominal", good, {**good, "return_mean": -1.03})]
+        distilled, "compare", lambda *_: [DistillationLoss("nominal", good, {**good, "return_mean": -1.03})]
     )
     assert main(words) == 2
     assert "loses 3.0 % of the return" in capsys.readouterr().err
@@ -313,7 +313,7 @@ def test_the_header_states_what_is_counted(finished_run: Path, tmp_path: Path, m
     untrained = Effort(rounds=1, states=200, steps=1, episodes=2, counted=100)
 
     def exported() -> dict[str, str]:
-        return export.export(solution, "untrained", "500us@168MHz", 1e6, effort=untrained, observer=True)
+        return distilled.export(solution, "untrained", "500us@168MHz", 1e6, effort=untrained, observer=True)
 
     files = exported()
     text = files["pendulum_policy.h"]
@@ -334,7 +334,7 @@ def test_the_header_states_what_is_counted(finished_run: Path, tmp_path: Path, m
         made["pendulum.c"] = made["pendulum.c"].replace(b"u_optimal[0] = ", b"u_optimal[0] = R(0.9) * ")
         return made
 
-    monkeypatch.setattr(export, "kernels", wrong)
+    monkeypatch.setattr(distilled, "kernels", wrong)
     with pytest.raises(SolverError, match="Export without budget"):
         exported()
 

@@ -19,7 +19,7 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.export.c_export import emit_observer
 from solver.export.c_folder import kernels
-from solver.export.distilled import cost as board
+from solver.export.distilled import board
 from solver.export.distilled.cost import with_tell
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller, emit
 from solver.export.distilled.regression import target_gain

@@ -74,9 +74,24 @@ def test_lists_tensors_and_other_dtypes_are_accepted(finished_run: Path) -> None
     assert np.array_equal(policy(tensor).detach(), u)
     for same in (x.tolist(), x.astype(np.float32), np.asfortranarray(x), x[::-1][::-1], frozen):
         assert np.array_equal(policy(same), u)
+    half = torch.tensor(x, dtype=torch.bfloat16)  # holds these numbers
+    assert np.array_equal(policy(half), u)
+    by_name = {"angle_rate": x[:, 1], "angle": x[:, 0], "torque": u[:, 0]}
+    assert np.array_equal(policy(by_name), u)
     before = x.copy()
     policy(x)
     assert np.array_equal(x, before)
+
+
+def test_tables_are_read_by_their_columns(finished_run: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    policy = solver.load_policy(finished_run)
+    table = pandas.DataFrame({"angle_rate": [1.0, -2.0], "angle": [0.5, 1.0]})
+    assert np.array_equal(policy(table), policy([[0.5, 1.0], [1.0, -2.0]]))
+    assert np.array_equal(policy(table.iloc[0]), policy([0.5, 1.0]))
+    assert np.array_equal(policy(pandas.DataFrame(table.to_numpy())), policy(table.to_numpy()))
+    with pytest.raises(SolverError, match="x has the columns q, v, and no angle"):
+        policy(pandas.DataFrame({"q": [0.5], "v": [1.0]}))
 
 
 def test_tensors_give_tensors(finished_run: Path) -> None:

@@ -22,7 +22,8 @@ from solver.errors import SolverError
 from solver.export.c_export import emit_observer
 from solver.export.c_folder import kernels, listed
 from solver.observer.observability import make_observer
-from solver.observer.observer import Observer, shift
+from solver.observer.observer import Observer
+from solver.observer.rest import shift
 from solver.plants.harsh import Harsh, Harshness
 from solver.problem.context import Given
 from solver.problem.problem import Problem

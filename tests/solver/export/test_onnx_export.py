@@ -12,15 +12,20 @@ import numpy as np
 import pytest
 import torch
 
+import modelgen
 import solver
+from modelgen import Quadratic, Robot
 from solver.cli import main
 from solver.errors import SolverError
+from solver.problem.context import Given
 from solver.training.solution import load_solution
 from tests.solver.export.test_c_export import with_basin
+from tests.solver.small_trainings import untrained_family
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 
+from solver.export.onnx_export import emit  # noqa: E402
 from solver.export.onnx_graph import OnnxGraph  # noqa: E402
 
 Array = np.ndarray[Any, Any]
@@ -123,7 +128,8 @@ def test_onnx_input_of_a_nan_state_is_nan(finished_run: Path, tmp_path: Path) ->
     assert np.isfinite(value[1]).all()
 
 
-def test_every_function_of_kernels_in_onnx_equals_torch() -> None:
+@pytest.mark.parametrize("double", [False, True])
+def test_every_function_of_kernels_in_onnx_equals_torch(double: bool) -> None:
     """What the shipped robots use little of: all of it in one graph, beside Torch's own evaluation."""
 
     def results(x: torch.Tensor) -> torch.Tensor:
@@ -135,11 +141,30 @@ def test_every_function_of_kernels_in_onnx_equals_torch() -> None:
         return torch.stack(made, 1)
 
     graph = OnnxGraph()
-    content = graph.model({"x": 2}, {"y": results(graph.input("x", 2))}, {}).SerializeToString()
+    x = graph.input("x", 2)
+    y = results(x.double()).to(x) if double else results(x)
+    content = graph.model({"x": 2}, {"y": y}, {}).SerializeToString()
     samples = np.random.default_rng(0).normal(size=(60, 2)).astype(np.float32)
     samples[:20, 1] *= 1e-4  # of log1p
     expected = results(torch.from_numpy(samples).double()).numpy()
     np.testing.assert_allclose(session(content).run(None, {"x": samples})[0], expected, rtol=3e-5, atol=1e-6)
+
+
+def test_redundant_inputs_that_hold_a_told_mass() -> None:
+    """In single precision their trims would be sums of rounding."""
+    robot = Robot("lift")
+    height = robot.prismatic("height", limit=1, rate_limit=2)
+    rope, push = robot.input("rope", (0, 40), "N"), robot.input("push", (-5, 8), "N")
+    robot.point_mass(robot.parameter("mass", 2, "kg", tolerance=0.5), (0, height))
+    robot.apply(height, rope + push)
+    cost = Quadratic(0.01)
+    robot.task(state_cost=height**2, action_cost=cost, start={}, horizon=2, weight_at_horizon=0.5, control_rate=50)
+    solution = untrained_family(Given("mass", 1.0, 3.0), robot=modelgen.compile(robot, dtype="float32"))
+    rows = solution.problem.sample_domain(50, torch.Generator().manual_seed(0))
+    mass = solution.problem.split(rows)[1]
+    assert mass is not None
+    u = session(emit(solution, "")).run(["u"], {"x": rows[:, :2].numpy(), "context": mass.numpy()})[0]
+    np.testing.assert_allclose(u, solution.controller()(rows)[0], rtol=0.0, atol=1e-2)
 
 
 def test_a_function_without_a_form_in_onnx_is_an_error() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from solver.export.c_folder import TEMPLATES
-from solver.export.distilled import cost
+from solver.export.distilled import board
 from solver.training.solution import load_solution
 from tests.solver.export.test_c_export import COMPILER, STRICT, needs_compiler
 from tests.solver.export.test_distilled import needs_emulator, sources
@@ -59,13 +59,13 @@ def test_an_emulated_board_replays_the_policy(gallery_run: Path, tmp_path: Path)
     _, folder = sources(load_solution(gallery_run), 16, tmp_path)
     (folder / "board_main.c").write_text(MAIN.format(name="pendulum"))
     files = [str(folder / f"{file}.c") for file in ("pendulum", "pendulum_policy", "pendulum_policy_replay")]
-    words = [*cost.WORDS, "-DPENDULUM_NO_MAIN", "-T", str(TEMPLATES / "board.ld"), "-nostartfiles"]
+    words = [*board.WORDS, "-DPENDULUM_NO_MAIN", "-T", str(TEMPLATES / "board.ld"), "-nostartfiles"]
     words += ["-Wl,--gc-sections", "--specs=nosys.specs", *files, str(folder / "board_main.c"), "-lm"]
     program = str(folder / "program.elf")
 
     def replay() -> int:
-        subprocess.run([cost.COMPILER, *words, "-o", program], check=True)
-        return subprocess.run([*cost.EMULATOR, program], capture_output=True, check=False, timeout=60).returncode
+        subprocess.run([board.COMPILER, *words, "-o", program], check=True)
+        return subprocess.run([*board.EMULATOR, program], capture_output=True, check=False, timeout=60).returncode
 
     assert replay() == 0
     called = subprocess.run(["arm-none-eabi-nm", program], capture_output=True, text=True, check=True).stdout.split()

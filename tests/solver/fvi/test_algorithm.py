@@ -24,7 +24,7 @@ from solver.game.game import Game
 from solver.policy import load_policy
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.runs.folder import read_metrics
+from solver.runs.metrics import read_metrics
 from solver.streams import Purpose, stream
 from solver.training.schedule import Schedule
 from solver.training.session import Session, lowest_value, workers_of

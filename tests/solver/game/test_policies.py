@@ -23,7 +23,7 @@ from solver.game.policies import Hold, _contracted, _one_input, _semidefinite
 from solver.plants.outcome import Controller, controller, rollouts
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
-from solver.runs.folder import read_metrics
+from solver.runs.metrics import read_metrics
 from solver.streams import SELECTION_SEED
 from solver.training.settings import make_settings
 from solver.training.solution import load_solution, make_ensemble
@@ -224,6 +224,26 @@ def test_several_inputs_satisfy_their_fixed_point_equation(load: Load) -> None:
     u = game.problem.action_cost.policy(_contracted(game.problem.action_cost, w, p))
     again = game.problem.action_cost.policy(w - torch.einsum("bij,bj->bi", p, u))
     assert float(((u - again) / game.problem.input_limits).abs().quantile(0.95)) < 1e-3
+
+
+class Redundant:
+    """Quadratic cost of two inputs of a lift, about a trim that is not in the middle of their ranges."""
+
+    trim = torch.tensor([7.16, 0.756])
+
+    def policy(self, w: Tensor) -> Tensor:
+        """grad g~."""
+        low, high = torch.tensor([0.0, -5.0]), torch.tensor([40.0, 8.0])
+        return torch.clamp(self.trim + w / torch.tensor([0.004, 0.02]), low, high)
+
+
+def test_several_inputs_that_begin_at_their_limits_satisfy_their_equation() -> None:
+    """They stand still there for some iterations, while their arguments have far to go."""
+    cost: Any = Redundant()
+    w, p = torch.tensor([[-1.0072, -1.0072]]), torch.tensor([[[0.0771, 0.0774], [0.0774, 0.0778]]])
+    u = cost.policy(_contracted(cost, w, p))
+    again = cost.policy(w - torch.einsum("bij,bj->bi", p, u - cost.trim))
+    torch.testing.assert_close(u, again, rtol=0.0, atol=1e-3)
 
 
 class Concave:

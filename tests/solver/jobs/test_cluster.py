@@ -20,13 +20,14 @@ import pytest
 from solver.certification.experiment import Experiment, portion
 from solver.cli import main
 from solver.errors import SolverError
+from solver.jobs import LOG, Job, perform, run_all
 from solver.jobs.engines import engine, policy_reference, results, versions, workers
-from solver.jobs.processes import LOG, Job, perform, run_all
 from solver.lab.reproduction.runs import run_plan
 from solver.lab.sweeps import read
 from solver.plants.outcome import sample_starts
 from solver.problem.robots import load_robot
-from solver.runs.folder import METRICS, read_metrics
+from solver.runs.folder import METRICS
+from solver.runs.metrics import read_metrics
 from solver.training.solution import load_run_checkpoint
 from tests.solver.lab.reproduction.small_plans import quiet, train_here
 
@@ -103,7 +104,7 @@ def has_child(pid: int) -> bool:
 
 
 def test_a_cluster_survives_a_killed_worker_and_a_failing_job(
-    cluster: Cluster, finished_run: Path, tmp_path: Path
+    cluster: Cluster, finished_run: Path, short: str, tmp_path: Path
 ) -> None:
     """One cluster for all, since it takes seconds to start. A worker is killed at last, and then the scheduler."""
     address = cluster.address
@@ -128,7 +129,7 @@ def test_a_cluster_survives_a_killed_worker_and_a_failing_job(
 
     # Killed in the middle of a training: the other worker goes on from the checkpoint, bit for bit.
     (tmp_path / "spec.toml").write_text(SPEC)
-    sweep = read(tmp_path / "spec.toml")
+    sweep = read(tmp_path / "spec.toml", short)
     train_here(sweep, tmp_path / "whole")  # type: ignore[arg-type]
     (whole,) = (tmp_path / "whole").iterdir()
     folder = tmp_path / "runs" / whole.name
@@ -142,7 +143,7 @@ def test_a_cluster_survives_a_killed_worker_and_a_failing_job(
         killed.append(len(rows))
 
     threading.Thread(target=kill, daemon=True).start()
-    runs = run_plan(sweep, tmp_path / "runs", 1, quiet, cluster=address)
+    runs = run_plan(sweep, tmp_path / "runs", 1, quiet, cluster=address, preview=0.0)
     assert (runs.trained, runs.failures) == (1, ())
     assert killed
     assert "--resume" in (folder / LOG).read_text()

@@ -98,14 +98,15 @@ def test_mistake_in_a_sweep_file_names_file_and_key(text: str, message: str, tmp
 
 
 @pytest.mark.slow
-def test_finished_runs_of_a_sweep_need_resume_and_stay(tmp_path: Path, capsys: Capture) -> None:
+def test_finished_runs_of_a_sweep_need_resume_and_stay(short: str, tmp_path: Path, capsys: Capture) -> None:
     path, out = tmp_path / "s.toml", tmp_path / "runs"
-    path.write_text(SPEC.replace("= 60", "= 2").replace("= 30", "= 1"))
-    train_here(read(path), out)  # type: ignore[arg-type]
+    path.write_text(SPEC.replace("= 24", "= 2"))
+    train_here(read(path, short), out)  # type: ignore[arg-type]
+    sweep = ["sweep", str(path), "--out", str(out), "--generated", short]
     before = {file: file.stat().st_mtime_ns for file in out.rglob("*.pt")}
-    assert main(["sweep", str(path), "--out", str(out)]) == 2
+    assert main(sweep) == 2
     assert f"{out} already holds runs" in capsys.readouterr().err
-    assert main(["sweep", str(path), "--out", str(out), "--resume"]) == 0
+    assert main([*sweep, "--resume"]) == 0
     assert "0 trained, 1 reused" in capsys.readouterr().out
     assert {file: file.stat().st_mtime_ns for file in out.rglob("*.pt")} == before
     (row,) = json.loads((out / "sweep.json").read_text())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -30,17 +29,15 @@ from solver.observer.observer import (
     PARAMETERS_CHANGE,
     Observer,
     Sensing,
-    largest_disturbance,
-    lean,
-    leaning,
     make_sensing,
-    shift,
     usual_counts,
 )
+from solver.observer.rest import largest_disturbance, lean, leaning, shift
 from solver.plants.episodes import Episodes
 from solver.plants.outcome import succeeded
 from solver.problem.context import Given
 from solver.problem.integrator import integrate_period
+from solver.problem.parameters import Relative
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from tests.solver.conftest import SLIDER
@@ -272,17 +269,13 @@ def test_a_quadrotor_leans_against_the_wind(built_unseen: Callable[[str], Path])
     assert episodes.success.all()
 
 
-def test_a_quadrotor_of_another_mass_reaches_its_target(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_quadrotor_of_another_mass_reaches_its_target() -> None:
     """Without the observer it hovers beside it."""
-
-    def evaluated(*words: str) -> Any:
-        assert main(["evaluate", "planar_quadrotor-rfvi", "--episodes", "2", "--set", "mass=1.2x", *words]) == 0
-        return json.loads(capsys.readouterr().out)
-
-    assert evaluated("--json")["success_rate"] == 0.0
-    told = evaluated("--json", "--observer", "--estimate", "mass")
-    assert told["success_rate"] == 1.0
-    assert told["estimates"]["mass"]["mean"] == pytest.approx(told["parameters"]["mass"], rel=0.03)
+    heavy: dict[str, Any] = {"parameters": {"mass": Relative(1.2)}, "episodes": 2, "seconds": 3.0}
+    assert solver.evaluate("planar_quadrotor-rfvi", **heavy).statistics["success_rate"] == 0.0
+    told = solver.evaluate("planar_quadrotor-rfvi", **heavy, observer=True, estimate=["mass"])
+    assert told.statistics["success_rate"] == 1.0
+    assert told.to_json()["estimates"]["mass"]["mean"] == pytest.approx(told.parameters["mass"], rel=0.03)
 
 
 ODD = SLIDER.replace(

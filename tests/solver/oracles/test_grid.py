@@ -21,7 +21,7 @@ from solver.oracles.grid import one_sided, solve
 from solver.policy import load_value
 from solver.problem.problem import Problem
 from solver.training.settings import Settings
-from tests.solver.small_trainings import start
+from tests.solver.small_trainings import start, unjudged
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +43,7 @@ def near_target() -> torch.Tensor:
 
 def test_grid_matches_the_riccati_solution(slider: str) -> None:
     game = Game(Problem(modelgen.load("slider", dtype="float32", directory=slider, parallel=False)))
-    value = solve(game, (51, 51), tolerance=1e-3, seconds=6.0)
+    value = solve(game, (41, 41), tolerance=1e-3, seconds=6.0)
     x = near_target()
     exact = -torch.einsum("bi,ij,bj->b", x, torch.tensor(riccati(game), dtype=torch.float32), x)
     assert float((value(x)[0] - exact).abs().mean() / exact.abs().mean()) < 0.01
@@ -56,9 +56,9 @@ def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path)
         reaction_periods=0.0,
         sampling="domain",
         iterations=5,
-        states=2048,
+        states=1024,
         epochs=40,
-        minibatch=128,
+        minibatch=64,
         members=1,
         layers=2,
         width=32,
@@ -68,7 +68,8 @@ def test_learned_value_matches_the_riccati_solution(slider: str, tmp_path: Path)
         input_scale=1.0,
         threads=1,
     )
-    start("slider", "fast", settings, tmp_path / "run", slider, lambda _: None)
+    with unjudged():
+        start("slider", "fast", settings, tmp_path / "run", slider, lambda _: None)
     game = Game(Problem(modelgen.load("slider", dtype="float32", directory=slider, parallel=False)))
     x = near_target()
     exact = -np.einsum("bi,ij,bj->b", x.numpy(), riccati(game), x.numpy())

@@ -10,7 +10,7 @@ import pytest
 import modelgen
 from modelgen.metadata import Metadata
 from solver.errors import SolverError
-from solver.oracles.trajectory import design
+from solver.oracles.limit import design
 
 
 def with_starts(robot: str, mean: tuple[float, ...], deviation: tuple[float, ...]) -> Metadata:

@@ -22,8 +22,9 @@ from modelgen.cli import main as modelgen_main
 from modelgen.derivation.model_file import SHIPPED
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
+from solver.oracles.limit import design
 from solver.oracles.search import idle, random_motions, straight
-from solver.oracles.trajectory import NonlinearProgram, design
+from solver.oracles.trajectory import NonlinearProgram
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 from tests.solver.oracles.linear_quadratic import riccati

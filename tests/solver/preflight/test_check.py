@@ -17,7 +17,7 @@ from modelgen import Quadratic, Robot
 from modelgen.builder import build_artifact
 from solver.cli import main
 from solver.errors import SolverError
-from solver.preflight.check import weak_corners
+from solver.preflight import weak_corners
 from solver.problem.context import Given
 from tests.solver.conftest import TINY, words_of
 

@@ -82,7 +82,7 @@ def test_a_context_names_the_ends_of_the_ranges(load: Load) -> None:
         (["length", "mass"], (Given("mass", 0.5, 2.0), Given("length", 0.5, 2.0))),
         (["mass=0.8:1.2"], (Given("mass", 0.8, 1.2),)),
         (["mass=0.5x:1.5x"], (Given("mass", 0.5, 1.5),)),
-        (["mass=-0.25:+0.5"], (Given("mass", 0.75, 1.5),)),
+        (["mass=+-0.25:+0.5"], (Given("mass", 0.75, 1.5),)),
         (["all"], (Given("mass", 0.5, 2.0), Given("length", 0.5, 2.0))),
         (["all", "mass=0.9:1.1"], (Given("mass", 0.9, 1.1), Given("length", 0.5, 2.0))),
         ([], ()),

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 import modelgen
 from modelgen.metadata import Metadata
 from modelgen.tangent import Tangent
-from solver.evaluation.evaluation import held_names
+from solver.evaluation import held_names
 from solver.plants.outcome import succeeded
 from solver.problem.geometry import Geometry, exponential, matrix, turns_within, uniform
 from solver.problem.problem import Problem

@@ -22,7 +22,7 @@ from solver.cli import main
 from solver.errors import SolverError
 from solver.export.c_export import emit
 from solver.game.adversaries import ActionAdversary, ObservationAdversary, ParameterAdversary
-from solver.preflight.check import require_controllable
+from solver.preflight import require_controllable
 from solver.problem.identified import IdentifiedSet, read
 from solver.problem.problem import Problem
 from solver.training.solution import load_run, load_solution

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import modelgen
 from modelgen.loader import CompiledRobot
-from solver.commands.changes import read_changes
+from solver.commands.changes import read_changes, read_given
 from solver.errors import SolverError
-from solver.problem.parameters import changed_parameters
+from solver.problem.parameters import Relative, changed_parameters, in_words
 from solver.problem.problem import Problem
 
 Load = Callable[[str], CompiledRobot]
@@ -25,7 +25,7 @@ Load = Callable[[str], CompiledRobot]
     [
         ([], [1.0, 1.0]),
         (["mass=1.3x"], [1.3, 1.0]),
-        (["mass=+0.05", "length=-0.25"], [1.05, 0.75]),
+        (["mass=+0.05", "length=+-0.25"], [1.05, 0.75]),
         (["mass=2"], [2.0, 1.0]),
         ([" length = 0.5 "], [1.0, 0.5]),
     ],
@@ -36,6 +36,13 @@ def test_changes_multiply_add_to_or_replace_the_nominal_value(
     problem = Problem(load("pendulum"))
     np.testing.assert_allclose(changed_parameters(problem, read_changes(changes)), expected, rtol=1e-6)
     np.testing.assert_allclose(problem.theta, 1.0)
+
+
+def test_a_minus_is_the_sign_of_a_value_that_may_be_negative() -> None:
+    assert read_changes(["bias=-0.4"]) == {"bias": -0.4}
+    assert read_given(["bias=-0.6:-0.4"]) == {"bias": (-0.6, -0.4)}
+    less = read_changes(["bias=+-0.1"])
+    assert less == {"bias": Relative(added=-0.1)} == read_changes([in_words(less)])
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ from solver.game.policies import Hold
 from solver.gym.environment import RobotEnv, RobotVectorEnv
 from solver.local.basin import find_basin, near_target, shell
 from solver.observer.observability import estimated_parameters
-from solver.observer.observer import largest_disturbance, make_sensing
+from solver.observer.observer import make_sensing
+from solver.observer.rest import largest_disturbance
 from solver.plants import make_plant
 from solver.plants.outcome import Controller, Jumps, controller, rollouts, settling_periods, succeeded
 from solver.problem.parameters import resolve
@@ -286,6 +287,7 @@ def test_references_are_given_without_being_asked_for_within_a_smaller_range_if_
         ),
         (lambda: resolve(slide(), {"goal": (-2.0, 2.0)}), r"goal=-2:2 exceeds the bounds of the model file, -1 to 1 m"),
         (lambda: resolve(motor_arm(), ["mass", "length"]), "held by another current .* does not change linearly"),
+        (lambda: resolve(motor_arm(lean=True), ()), "does not change linearly .* Lower the limit of lean"),
         (lambda: resolve(slide(), ["gaol"]), "no parameter 'gaol'.*goal"),
         (
             lambda: make_box(Problem(slide()), [ParameterRange("goal", -0.5, 0.5, 3, True)]),

@@ -19,7 +19,7 @@ from solver.oracles.search import random_motions, straight
 from solver.oracles.trajectory import NonlinearProgram
 from solver.plants.harsh import Harsh, Harshness
 from solver.plants.outcome import controller, rollouts, without_input
-from solver.preflight.check import _obstacle
+from solver.preflight import _obstacle
 from solver.preflight.warnings import _not_at_rest
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot

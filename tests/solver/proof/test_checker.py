@@ -13,8 +13,7 @@ import pytest
 
 from solver.cli import main
 from solver.errors import SolverError
-from solver.proof import HELD, read, write
-from solver.proof.balls import Equations
+from solver.proof import HELD, Equations, read, write
 from solver.proof.basin import prove_basin
 from solver.proof.checker import FIELDS, _require_same, around_target, check, verify
 from solver.proof.closed_loop import ClosedLoop
@@ -109,8 +108,8 @@ def test_a_false_claim_is_not_shown(what: str, file: Path) -> None:
         nodes[first][0] = "cos"  # the target is no equilibrium of this model
         equations = Equations({"nodes": nodes, "arguments": equations.arguments, "functions": equations.functions})
     loop = ClosedLoop(proof, equations, claim)
-    around = around_target(loop)
-    assert not verify(loop, around, 6)
+    low, high = around_target(loop)
+    assert not verify(loop, low[None], high[None], 6)
     assert HELD in claim["tree"]
 
 

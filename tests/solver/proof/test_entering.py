@@ -16,8 +16,7 @@ import torch
 
 from solver.cli import main
 from solver.errors import SolverError
-from solver.proof import entering, write
-from solver.proof.balls import Equations
+from solver.proof import Equations, entering, write
 from solver.proof.basin import prove_basin
 from solver.proof.checker import _require_same
 from solver.proof.entering import LATE, ClaimedBoxes

@@ -13,7 +13,8 @@ import torch
 
 from solver.cli import main
 from solver.errors import SolverError
-from solver.runs.folder import CHECKPOINT, MetricsLog, load_checkpoint, save_checkpoint, write_text
+from solver.runs.folder import CHECKPOINT, load_checkpoint, save_checkpoint, write_text
+from solver.runs.metrics import MetricsLog
 
 KILOBYTES = 48
 

@@ -23,16 +23,7 @@ from solver.problem.parameters import Change
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
-from solver.runs.folder import (
-    METRICS,
-    MetricsLog,
-    Report,
-    load_checkpoint,
-    load_description,
-    read_metrics,
-    save_checkpoint,
-    save_description,
-)
+from solver.runs.folder import METRICS, load_checkpoint, load_description, save_checkpoint, save_description
 from solver.runs.kinds import (
     KINDS,
     Description,
@@ -44,6 +35,7 @@ from solver.runs.kinds import (
     load_rollout_policy,
     remove_run,
 )
+from solver.runs.metrics import MetricsLog, Report, read_metrics
 from solver.training.solution import load_run
 from tests.closeness import assert_close
 from tests.solver.conftest import TINY

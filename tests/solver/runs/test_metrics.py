@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modelgen.errors import ReliabilityWarning
-from solver.runs.folder import METRICS, MetricsLog, Pace, pace, read_metrics
+from solver.runs.folder import METRICS
+from solver.runs.metrics import MetricsLog, Pace, pace, read_metrics
 
 KEYS = ("iteration", "value_error")
 

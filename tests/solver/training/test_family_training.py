@@ -24,13 +24,13 @@ from solver.observer.observability import make_observer
 from solver.oracles.limit import find_limit
 from solver.plants import make_plant
 from solver.plants.outcome import controller, rollouts
-from solver.preflight.check import weak_corners
+from solver.preflight import weak_corners
 from solver.problem.context import Given
 from solver.problem.parameters import Relative
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.runs.folder import read_metrics
 from solver.runs.kinds import KINDS, load_rollout_policy, start
+from solver.runs.metrics import read_metrics
 from solver.training.lifecycle import plan, resume
 from solver.training.settings import Settings
 from solver.training.solution import load_run, load_run_checkpoint, load_solution, make_ensemble

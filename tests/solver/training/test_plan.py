@@ -16,7 +16,7 @@ from modelgen.artifact.manifest import Manifest
 from solver.cli import main
 from solver.commands.train import defaults
 from solver.problem.identified import IdentifiedSet
-from solver.runs.folder import read_metrics
+from solver.runs.metrics import read_metrics
 from solver.training.lifecycle import plan
 from solver.training.solution import load_run, load_run_checkpoint, load_solution
 from tests.solver.conftest import TINY

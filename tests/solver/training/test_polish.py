@@ -19,7 +19,7 @@ from solver.fvi.algorithm import Iteration
 from solver.fvi.states import StateSource
 from solver.plants.outcome import rollouts, sample_starts, until_rest, without_input
 from solver.problem.problem import Problem
-from solver.runs.folder import read_metrics
+from solver.runs.metrics import read_metrics
 from solver.training import selection as selection_module
 from solver.training.lifecycle import resume
 from solver.training.selection import Best, Score, Selection, value_mismatch

@@ -17,7 +17,7 @@ from solver.plants.outcome import Ended, rollouts, sample_starts, until_rest
 from solver.plants.plant import Nominal
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
-from solver.runs.folder import read_metrics
+from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training import selection as selection_module
 from solver.training.schedule import Schedule

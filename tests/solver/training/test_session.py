@@ -18,7 +18,8 @@ import torch
 import solver
 from solver.cli import main
 from solver.errors import SolverError
-from solver.runs.folder import CHECKPOINT, METRICS, MetricsLog, read_metrics, save_checkpoint
+from solver.runs.folder import CHECKPOINT, METRICS, save_checkpoint
+from solver.runs.metrics import MetricsLog, read_metrics
 from solver.training import lifecycle, schedule, selection
 from solver.training.lifecycle import resume
 from solver.training.solution import RUN, load_run, load_run_checkpoint

@@ -18,7 +18,7 @@ from solver.certification.experiment import Experiment, noises
 from solver.certification.worst import play_adversaries
 from solver.cli import main
 from solver.errors import SolverError
-from solver.evaluation.evaluation import begun
+from solver.evaluation import begun
 from solver.evaluation.robustness import Trial, measure
 from solver.evaluation.statistics import ParameterRange
 from solver.jobs.engines import policy_reference
@@ -125,6 +125,14 @@ def test_robustness_draws_goals_at_every_point(run: Path) -> None:
     assert all(np.isfinite(np.asarray(statistic.value)).all() for statistic in group.statistics.values())
     with pytest.raises(SolverError, match="goal"):
         measure([run], [ParameterRange("goal", -0.5, 0.5, 3, True)], trial)
+
+
+def test_the_command_robustness_names_the_goals_that_are_drawn(
+    weighed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--parameter", "mass", "--from", "0.9x", "--to", "1.1x", "--points", "2", "--episodes", "2", "--jobs", "1"]
+    assert main(["robustness", str(weighed), *words, "--blind", "--out", str(tmp_path / "found")]) == 0
+    assert "was told mass: nominal; goal: random in every rollout" in capsys.readouterr().out
 
 
 def test_the_command_says_what_was_drawn(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

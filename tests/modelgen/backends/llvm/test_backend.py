@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import modelgen
-from modelgen.backends.llvm import backend
+from modelgen.backends import llvm
 from modelgen.builder import build_artifact
 from modelgen.derivation import model_file as modelfile
 from modelgen.errors import ModelError
@@ -59,7 +59,7 @@ def test_few_samples_of_a_robot_with_many_results_do_not_lie_on_the_stack(
     x = np.random.default_rng(0).uniform(-3, 3, (5, 2)).astype(dtype)
     theta = np.array([[1.0 + 0.1 * k, 0.9] for k in range(5)], dtype) if each else None
     usual = robot.jacobians(x, theta)
-    monkeypatch.setattr(backend, "MOST_ON_STACK", 0)
+    monkeypatch.setattr(llvm, "MOST_ON_STACK", 0)
     for found, wanted in zip(robot.jacobians(x, theta), usual, strict=True):
         assert_close(found, wanted)
     for found, wanted in zip(robot.jacobians(x[0], None if theta is None else theta[0]), usual, strict=True):

@@ -14,9 +14,9 @@ pytestmark = pytest.mark.slow
 
 RUN = """
 import sys, numpy as np, modelgen
-from modelgen.backends.llvm import backend
-made, compiled = [], backend._compiled
-backend._compiled = lambda *of: made.append(of) or compiled(*of)
+from modelgen.backends import llvm
+made, compiled = [], llvm._compiled
+llvm._compiled = lambda *of: made.append(of) or compiled(*of)
 robot = modelgen.load("pendulum", directory=sys.argv[1])
 robot.dynamics(np.zeros((3, 2)), np.zeros((3, 1)))
 print(len(made), robot.dynamics(np.ones((3, 2)), np.zeros((3, 1)))[0, 1])

@@ -19,8 +19,7 @@ import numpy as np
 import pytest
 
 import modelgen
-from modelgen.backends.llvm import backend
-from modelgen.backends.llvm.backend import CPU, LEVELS, target
+from modelgen.backends.llvm import CPU, LEVELS, machine, target
 from modelgen.backends.llvm.elementary import HALF_PI, sine_and_cosine
 from modelgen.errors import ModelError
 from tests.modelgen.support.quantities import Exact
@@ -86,9 +85,7 @@ def test_a_level_gives_what_this_processor_gives(results: Callable[[str], dict[s
 def _assembly(level: str, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv(CPU, level)
     kernels: Any = modelgen.load("furuta")._kernels
-    text: str = backend.machine(target()).emit_assembly(
-        llvm.parse_assembly(kernels.llvm_code("hamiltonian_gradient", True))
-    )
+    text: str = machine(target()).emit_assembly(llvm.parse_assembly(kernels.llvm_code("hamiltonian_gradient", True)))
     return text
 
 

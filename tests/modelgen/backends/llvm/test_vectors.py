@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import modelgen
-from modelgen.backends.llvm import backend
+from modelgen.backends import llvm
 from modelgen.backends.llvm import translate as translation
 from modelgen.program.functions import Argument, Function, Output
 from modelgen.program.graph import Graph, Node
@@ -40,7 +40,7 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., np.ndar
         nodes = tuple(make(graph, arguments[1].entries, arguments[0].entries))
         function = Function("f", tuple(arguments), (Output("result", (len(nodes),), nodes),))
         code = translation.llvm_code(graph, function, real, shared)
-        kernel = backend.machine_code("f", 3, f"{folder.name}-{hash(code)}", code, lambda: code)
+        kernel = llvm.machine_code("f", 3, f"{folder.name}-{hash(code)}", code, lambda: code)
         result = np.full((len(x), len(nodes)), GUARD, x.dtype)
         kernel(*(rows or (0, len(x))), x.ctypes.data, x.ctypes.data, result.ctypes.data)
         return result

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from solver.lab.baselines.settings import baseline_settings
-from solver.runs.folder import Report
+from solver.runs.metrics import Report
 from tests.solver.lab.baselines.small_runs import TINY, Train
 from tests.solver.small_trainings import baseline, quiet
 

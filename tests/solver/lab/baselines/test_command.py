@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import solver
 from solver.cli import main
 from solver.errors import SolverError
 from solver.lab.baselines.settings import baseline_settings, load_baseline, new_run
@@ -105,6 +106,8 @@ def test_unknown_algorithm_is_an_error(capsys: Capture) -> None:
         baseline_settings("td3")
     with pytest.raises(SolverError, match="`width`"):
         baseline_settings("sac", widht=3)
+    with pytest.raises(SolverError, match="sac takes no given and no preset"):
+        solver.train("pendulum", algorithm="sac", preset="paper", given=["mass"])
 
 
 def test_command_without_the_extra_names_the_package_to_install(tmp_path: Path) -> None:

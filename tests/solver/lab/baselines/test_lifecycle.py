@@ -15,7 +15,8 @@ from solver.lab.baselines import lifecycle
 from solver.lab.baselines.lifecycle import load_rollout_policy, resume
 from solver.lab.baselines.settings import KEYS
 from solver.plants.outcome import rollouts, sample_starts, summary
-from solver.runs.folder import load_checkpoint, read_metrics
+from solver.runs.folder import load_checkpoint
+from solver.runs.metrics import read_metrics
 from tests.solver.lab.baselines.small_runs import Train
 from tests.solver.references import slide
 from tests.solver.small_trainings import quiet

@@ -14,7 +14,7 @@ import pytest
 from solver.cli import main
 from solver.commands.reproduce import Options, carry_out
 from solver.errors import SolverError
-from solver.evaluation.evaluation import evaluate
+from solver.evaluation import evaluate
 from solver.lab.reproduction.experiments import make_plan
 from solver.lab.reproduction.report import learning_figure
 from solver.lab.reproduction.results_page import SECTIONS
@@ -22,8 +22,8 @@ from solver.lab.reproduction.runs import run_plan
 from solver.plants import make_plant
 from solver.plants.outcome import rollouts, sample_starts
 from solver.problem.parameters import Relative
-from solver.runs.folder import read_metrics
 from solver.runs.kinds import load_rollout_policy
+from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training.solution import RUN, load_run
 from tests.solver.lab.reproduction.small_plans import SMALL, choice, is_dp_rfvi, quiet, train_here

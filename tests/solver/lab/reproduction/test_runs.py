@@ -14,17 +14,18 @@ from typing import Any
 
 import pytest
 
+from solver.cli import main
 from solver.commands import reproduce
 from solver.commands.reproduce import Options, carry_out
 from solver.errors import SolverError
-from solver.jobs.processes import LOG
+from solver.jobs import LOG
 from solver.lab.reproduction.experiments import Choice, make_plan
 from solver.lab.reproduction.runs import run_plan, shipped_runs
 from solver.problem.robots import load_robot
 from solver.runs.folder import CHECKPOINT
 from solver.training.settings import fast
 from solver.training.solution import RUN, load_run
-from tests.solver.lab.reproduction.small_plans import NEVER, SMALL, TINY, choice, quiet
+from tests.solver.lab.reproduction.small_plans import NEVER, SMALL, TINY, choice, quiet, train_here
 
 pytestmark = pytest.mark.slow
 
@@ -126,10 +127,13 @@ def test_failed_training_does_not_stop_the_others(copied: Path, tmp_path: Path, 
     one = (
         sys.executable,
         "-c",
-        "import sys\nif 'cfvi' in sys.argv: sys.exit('cannot')\nfrom solver.cli import main\nsys.exit(main())",
+        "import shutil, sys\nif 'cfvi' in sys.argv: sys.exit('cannot')\n"
+        "folder = sys.argv[sys.argv.index('--out') + 1]\n"
+        f"shutil.copytree({str(tmp_path / 'trained')!r} + folder[len({str(copied)!r}):], folder, dirs_exist_ok=True)",
     )
     plan = make_plan("fig-value", "small", choice(seeds=(0,), overrides={"width": 9}))
-    runs = run_plan(plan, copied, 1, quiet, command=one)
+    train_here(plan, tmp_path / "trained")
+    runs = run_plan(plan, copied, 1, quiet, command=one, preview=0.0)
     assert [failure.training.method for failure in runs.failures] == ["cFVI"]
     assert runs.failures[0].code == 1
     assert "cannot" in runs.failures[0].log.read_text()
@@ -147,7 +151,7 @@ def test_failed_training_does_not_stop_the_others(copied: Path, tmp_path: Path, 
     assert "**Missing:** pendulum, seed 0, failed: cFVI." in text
 
 
-def test_baseline_is_trained_resumed_and_reused(tmp_path: Path) -> None:
+def test_baseline_is_trained_and_reused(tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3")
     tiny = {
         "steps": 240,
@@ -161,8 +165,11 @@ def test_baseline_is_trained_resumed_and_reused(tmp_path: Path) -> None:
     budget = dataclasses.replace(SMALL, baselines=True)
     mine = Choice(budget=budget, methods=("SAC-N UDR",), overrides={"baseline": tiny}, baseline_steps=200)
     plan = make_plan("table1", "small", mine)
-    runs = run_plan(plan, tmp_path / "runs", 1, quiet)
+    words = tmp_path / "words.json"  # of the command that would train, which this process does
+    tell = (sys.executable, "-c", f"import json, sys; json.dump(sys.argv[1:], open({str(words)!r}, 'w'))")
+    runs = run_plan(plan, tmp_path / "runs", 1, quiet, command=tell)
     assert (runs.trained, runs.failures) == (1, ())
+    assert main(json.loads(words.read_text())) == 0
     carry_out(Options("table1", runs=tmp_path / "runs", out=tmp_path, report_only=True), mine)
     text = (tmp_path / "paper.md").read_text()
     assert "SAC: 240 actions of 25 control periods on pendulum, **shorter than the 200,000" in text
