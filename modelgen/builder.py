@@ -34,8 +34,8 @@ from modelgen.program import stored
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.differentiate import program as differentiated
 from modelgen.program.functions import MOST_OPERATIONS, EquationNodes, Function, Program
+from modelgen.proof import refuse_derived, refuse_guards
 from modelgen.proof.error_lines import lines, warnings
-from modelgen.proof.findings import refuse_derived, refuse_guards
 from modelgen.statement.robot import Robot
 
 NO_DRAWING = Sketch((), (), (), ())

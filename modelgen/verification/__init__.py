@@ -23,7 +23,7 @@ from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.loops import refined
 from modelgen.derivation.mechanics import MECHANICS
 from modelgen.errors import ArtifactError, ModelError, Place, checked
-from modelgen.proof.findings import REFUTED, TimeLimits, derived_findings, guard_findings
+from modelgen.proof import REFUTED, TimeLimits, derived_findings, guard_findings
 from modelgen.statement.robot import Robot
 from modelgen.verification.checks import LIMITS, PRECISIONS, Check, Points, counts, sample_points, table
 from modelgen.verification.kernels import POINTS, kernel_checks, power_balance

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.model_file import SHIPPED, load
-from modelgen.proof.findings import TimeLimits, derived_findings, guard_findings
+from modelgen.proof import TimeLimits, derived_findings, guard_findings
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "gallery.md"
 HEADING = "## What is proven"

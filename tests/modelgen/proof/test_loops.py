@@ -9,7 +9,7 @@ from sympy import cos, sin
 from modelgen import LogCos, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.loops import closures
-from modelgen.proof.findings import PROVEN, TimeLimits, derived_findings, loop_findings
+from modelgen.proof import PROVEN, TimeLimits, derived_findings, loop_findings
 from modelgen.proof.guards import domain
 from modelgen.proof.loops import EnclosedLoop
 from tests.modelgen.support.unseen import unseen

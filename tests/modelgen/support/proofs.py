@@ -10,7 +10,7 @@ from sympy import cos, sin
 
 from modelgen import LogCos, ModelError, Robot
 from modelgen.derivation.derive import equations_of_motion
-from modelgen.proof.findings import Finding, TimeLimits, derived_findings, guard_findings, refuse_derived, refuse_guards
+from modelgen.proof import Finding, TimeLimits, derived_findings, guard_findings, refuse_derived, refuse_guards
 
 
 class Draft:
