@@ -62,8 +62,8 @@ def verify(loop: ClosedLoop, low: Array, high: Array, depth: int = DEEPEST) -> b
         here = ~_outside(low[:, : loop.d], high[:, : loop.d])
         if not here.any():
             continue
-        low, high, left = low[here], high[here], left[here]
-        shown, side = _shown(loop, low, high)
+        low, high = _in_ball(low[here], high[here], loop.d)
+        left, (shown, side) = left[here], _shown(loop, low, high)
         if (left[~shown] == 0).any():
             return False
         low, high, left, side = low[~shown], high[~shown], left[~shown], side[~shown]
@@ -88,14 +88,17 @@ def _shown(loop: ClosedLoop, low: Array, high: Array) -> tuple[Mask, NDArray[np.
     side = np.where(known, wide[_influences(growth)[: len(wide)].argmax(0)], relative.argmax(1))
     near = np.flatnonzero(~shown & (distance <= 2 * width[:, :d].max(1)))
     if len(near):
-        shown[near], other = _contracts(loop, low[near], high[near])
-        closer = distance[near] <= 0.5 * width[near, :d].max(1)  # else the box is a small part of the hull
+        shown[near], inside, other = _contracts(loop, low[near], high[near])
+        closer = inside & (distance[near] <= 0.5 * width[near, :d].max(1))  # else the box is a small part of the hull
         side[near[closer]] = other[closer]
     return shown, side
 
 
-def _contracts(loop: ClosedLoop, low: Array, high: Array) -> tuple[Mask, NDArray[np.int64]]:
-    """Whether |dv+/dv| <= 1 - rate between boxes and the target, and v+ of the target is in the core; side to halve."""
+def _contracts(loop: ClosedLoop, low: Array, high: Array) -> tuple[Mask, Mask, NDArray[np.int64]]:
+    """Whether |dv+/dv| <= 1 - rate between boxes and the target, and v+ of the target is in the core.
+
+    Also whether the slopes are known, and the side to halve.
+    """
     d = loop.d
     to_target = np.arange(low.shape[1]) < d
     hull = np.where(to_target, np.minimum(low, 0.0), low), np.where(to_target, np.maximum(high, 0.0), high)
@@ -117,7 +120,7 @@ def _contracts(loop: ClosedLoop, low: Array, high: Array) -> tuple[Mask, NDArray
     score = np.zeros((low.shape[1], len(low)))
     score[places] = scores[: len(places)]
     score *= ((high - low) / np.maximum(hull[1] - hull[0], SMALLEST)).T  # a narrow box in a wide hull stays in it
-    return shown, score.argmax(0)
+    return shown, finite & inside, score.argmax(0)
 
 
 def _stacked(square: list[list[Model]], part: Callable[[Model], Array]) -> Array:
@@ -178,6 +181,17 @@ def _influences(number: Model) -> Array:
 def _nearest(low: Array, high: Array, d: int) -> Array:
     """The points (N, d) of boxes that are nearest to the target."""
     return np.asarray(np.clip(0.0, low[:, :d], high[:, :d]))
+
+
+def _in_ball(low: Array, high: Array, d: int) -> tuple[Array, Array]:
+    """Boxes (N, d + p) that hold the same vectors of at most length 1."""
+    nearest = _nearest(low, high, d) ** 2
+    reach = (
+        np.sqrt(np.maximum(1.0 - nearest.sum(1, keepdims=True) + nearest, 0.0)) + 2e-6
+    )  # more than the tolerance of `_outside`
+    low, high = low.copy(), high.copy()
+    low[:, :d], high[:, :d] = np.maximum(low[:, :d], -reach), np.minimum(high[:, :d], reach)
+    return low, high
 
 
 def _outside(low: Array, high: Array) -> Mask:

@@ -9,15 +9,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from solver.cli import main
 from solver.errors import SolverError
 from solver.proof import HELD, Equations, read, write
-from solver.proof.basin import prove_basin
+from solver.proof.basin import _about, prove_basin
+from solver.proof.basin_search import BasinSearch
 from solver.proof.checker import FIELDS, _require_same, around_target, check, verify
 from solver.proof.closed_loop import ClosedLoop
+from solver.proof.held_loop import HeldLoop
 from solver.proof.reach import Reach
+from solver.training.solution import load_solution
 
 
 @cache
@@ -116,6 +120,25 @@ def test_a_false_claim_is_not_shown(what: str, file: Path) -> None:
 def test_a_proof_is_accepted(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(file)]) == 0
     assert "holds" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("policy", "share", "spread"), [("reaction_wheel-rfvi", 0.5, 0.0), ("double_pendulum-rfvi", 0.05, 0.05)]
+)
+@pytest.mark.slow
+def test_proofs_of_larger_robots_are_accepted(policy: str, share: float, spread: float, tmp_path: Path) -> None:
+    """Directions on which nothing bent depends stay open in the cells of the first, the second has two inputs."""
+    loop = HeldLoop(load_solution(policy))
+    search, box = BasinSearch(loop, 1e-5 * loop.limit), spread * np.abs(loop.nominal)
+    search.aim(box)
+    search.shape(1.0)
+    ball = search.prove(share * search.widest, box, 60.0)
+    assert ball is not None
+    about = _about(policy, loop, 1e-5 * loop.limit)
+    write(tmp_path / "proof.json", about | {"claims": [ball.claim([spread] * len(box))]})
+    (result,) = check(tmp_path / "proof.json")
+    assert result.holds
+    assert result.checked > 3
 
 
 @pytest.mark.slow
