@@ -22,7 +22,7 @@ from solver.proof.quadratic import Quadratic
 
 TERMS = 6  # of the Peano-Baker series, which is then cut off with a bound of the rest
 INFLATIONS = 6  # of the enclosure of the motion within a period
-PIECES = 2  # of the way from the target, in the mean of da0/dx
+PIECES = 4  # of the way from the target, in the mean of da0/dx
 
 
 @dataclass(frozen=True)
