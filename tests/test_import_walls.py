@@ -40,7 +40,6 @@ SOLVER = {
     "casadi",
     "cma",
     "distributed",
-    "flint",
     "gymnasium",
     "jax",
     "matplotlib",

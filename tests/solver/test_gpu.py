@@ -56,7 +56,7 @@ def brief(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_targets_and_rollouts_are_those_of_the_cpu(
     brief: str, tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(policies, "_converged", lambda *_: False)
+    monkeypatch.setattr(policies, "_negligible", lambda *_: False)
     settings = tiny(algorithm="rfvi", modulation="stationary", reaction_periods=1.0)
     found = {}
     for device in ("cpu", "cuda"):
