@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from solver.proof import Equations
-from solver.proof.jets import ROUNDING, Array, Balls, Jet, Mask, Powers
+from solver.proof.jets import ROUNDING, Array, Balls, Jet, Mask, Powers, stacked
 from solver.proof.taylor import Dual, Model, Series, present, summed
 
 NEWTON = 60  # steps to the input
@@ -98,9 +98,7 @@ class BasinPolicy:
         of d - s is at most that of R and the largest slope times that of H R.
         """
         m, count, k = self.m, len(w[0].rest), max(entry.symbols for entry in w)
-        ranges = Balls(
-            *(np.array([[getattr(e.range, part) for e in row] for row in H]) for part in ("middle", "radius"))
-        )
+        ranges = stacked([stacked([entry.range for entry in row]) for row in H])
         W = np.stack([_rows_of(entry, k) for entry in w])  # (m, 1 + k, N)
         T = np.stack([[_rows_of(entry, k) for entry in row] for row in H])
         start = self._solved(W[:, 0], T[:, :, 0])
@@ -116,10 +114,7 @@ class BasinPolicy:
         sizes = np.stack([np.abs(entry.terms[0]) + entry.bend for entry in missed])
         clipped = Balls.between(*(self.middle + sign * self.limit - self.trim for sign in (-1.0, 1.0)))
         clipped = Balls(clipped.middle[:, None], clipped.radius[:, None])
-        ends = [
-            Balls(*(np.stack([getattr(e.range, part) for e in row]) for part in ("middle", "radius")))
-            for row in (w, near)
-        ]
+        ends = [stacked([entry.range for entry in row]) for row in (w, near)]
         far = ends[0] - _product(ranges, clipped)
         anywhere = Balls.between(np.minimum(far.low, ends[1].low), np.maximum(far.high, ends[1].high))
         steepest = self._conjugate(anywhere)[1].high.max(0)
@@ -162,17 +157,12 @@ class BasinPolicy:
 
     def _conjugate(self, w: Balls) -> tuple[Balls, Balls]:
         """grad g~ (m, N) and its slopes (m, N) at w (m, N)."""
-        powers, m = Powers.up_to(self.m, 1), self.m
-        rows = [Jet.start(powers, w[a], a) for a in range(m)]
+        powers = Powers.up_to(self.m, 1)
+        rows = [Jet.start(powers, w[a], a) for a in range(self.m)]
         (u,) = self.equations(
             "optimal_input", {"w": rows}, lambda value: Jet.start(powers, Balls.of(np.full(w.middle.shape[1], value)))
         )
-        parts = [[u[a].terms[k] for a in range(m)] for k in (0, 1)]
-        parts[1] = [u[a].terms[1 + a] for a in range(m)]
-        first, second = (
-            Balls(*(np.stack([getattr(b, k) for b in part]) for k in ("middle", "radius"))) for part in parts
-        )
-        return first, second
+        return stacked([entry.terms[0] for entry in u]), stacked([entry.terms[1 + a] for a, entry in enumerate(u)])
 
     def _solved(self, w: Array, H: Array) -> Array:
         """d (m, N) with d = grad g~(w - H d) - u0, nearly."""
@@ -189,8 +179,7 @@ class BasinPolicy:
 
 def _matrix(rows: list[list[Dual]]) -> Balls:
     """Ranges (i, j, N) of numbers."""
-    parts = [[entry.value.first.range for entry in row] for row in rows]
-    return Balls(*(np.array([[getattr(part, k) for part in row] for row in parts]) for k in ("middle", "radius")))
+    return stacked([stacked([entry.value.first.range for entry in row]) for row in rows])
 
 
 def _rows_of(number: Model, symbols: int) -> Array:

@@ -31,7 +31,7 @@ from solver.proof import EMPTY, HELD, Equations, read, sha256
 from solver.proof.closed_loop import ClosedLoop, numbers_of
 from solver.proof.entering import Entering, entering
 from solver.proof.jets import SMALLEST, Array, Mask
-from solver.proof.taylor import Model
+from solver.proof.taylor import Model, summed
 
 CHECKPOINT = "checkpoint.pt"
 SHIPPED = Path(__file__).resolve().parents[1] / "shipped"
@@ -106,7 +106,7 @@ def _contracts(loop: ClosedLoop, low: Array, high: Array) -> tuple[Mask, Mask, N
     _, slopes, inside = loop.after(*hull, True)
     still, _, known = loop.after(*at_target, False)
     pushed = np.sqrt(sum(entry.range.size**2 for entry in still)) * (1 + 1e-12)
-    square = [[_dot(slopes, i, j) for j in range(d)] for i in range(d)]
+    square = [[summed([row[i] * row[j] for row in slopes]) for j in range(d)] for i in range(d)]
     middle = np.moveaxis(_stacked(square, lambda number: number.terms[:1])[:, :, 0], 2, 0)
     linear, bent, rest = (_stacked(square, part) for part in (_linear, _bent, _rest))
     finite = np.asarray(np.isfinite(middle).all((1, 2)) & np.isfinite(rest).all((0, 1, 2)))
@@ -144,18 +144,8 @@ def _rest(number: Model) -> Array:
     return np.asarray(number.sizes[1] + number.rest)[None]
 
 
-def _dot(slopes: list[list[Model]], i: int, j: int) -> Model:
-    total = slopes[0][i] * slopes[0][j]
-    for row in slopes[1:]:
-        total = total + row[i] * row[j]
-    return total
-
-
 def _squares(numbers: list[Model]) -> Model:
-    total = numbers[0] * numbers[0]
-    for number in numbers[1:]:
-        total = total + number * number
-    return total
+    return summed([number * number for number in numbers])
 
 
 def _most(number: Model) -> Array:
@@ -186,9 +176,8 @@ def _nearest(low: Array, high: Array, d: int) -> Array:
 def _in_ball(low: Array, high: Array, d: int) -> tuple[Array, Array]:
     """Boxes (N, d + p) that hold the same vectors of at most length 1."""
     nearest = _nearest(low, high, d) ** 2
-    reach = (
-        np.sqrt(np.maximum(1.0 - nearest.sum(1, keepdims=True) + nearest, 0.0)) + 2e-6
-    )  # more than the tolerance of `_outside`
+    reach = np.sqrt(np.maximum(1.0 - nearest.sum(1, keepdims=True) + nearest, 0.0))
+    reach += 2e-6  # more than the tolerance of `_outside`
     low, high = low.copy(), high.copy()
     low[:, :d], high[:, :d] = np.maximum(low[:, :d], -reach), np.minimum(high[:, :d], reach)
     return low, high

@@ -64,11 +64,10 @@ class ClosedLoop:
         theta = [Dual.of(number, still) for number in numbers[self.d :]]
         end, reached, known = self._moved(along, u, theta)
         known = known & inside
+        target = [Dual.exact(value, len(low), len(still)) for value in self.target]
         for i in self.seen:
-            known &= (
-                reached[i] - Dual.exact(self.target[i], len(low), len(still))
-            ).value.first.range.size < self.bound[i]
-        errors = [end[i] - Dual.exact(self.target[i], len(low), len(still)) for i in self.seen]
+            known &= (reached[i] - target[i]).value.first.range.size < self.bound[i]
+        errors = [end[i] - target[i] for i in self.seen]
         values = [_combined(self.forth, row, [e.value.first for e in errors]) for row in range(self.d)]
         moved = [
             [_combined(self.forth, row, [present(e.slopes[c], len(low)) for e in errors]) for c in range(len(still))]
@@ -153,12 +152,12 @@ def _inverse(matrix: Array) -> Balls:
 
 def _shifted(start: Dual, rate: Dual, during: Balls) -> Dual:
     """start + rate * during, with the slopes of both."""
-    slopes = [
-        Series([summed([part.first for part in (a,) if part] + ([b.first.within(during)] if b else []))])
-        if a or b
-        else None
-        for a, b in zip(start.slopes, rate.slopes, strict=True)
-    ]
+
+    def later(a: Series | None, b: Series | None) -> Series | None:
+        parts = [*([a.first] if a else []), *([b.first.within(during)] if b else [])]
+        return Series([summed(parts)]) if parts else None
+
+    slopes = [later(a, b) for a, b in zip(start.slopes, rate.slopes, strict=True)]
     return Dual(Series([start.value.first + rate.value.first.within(during)]), slopes)
 
 
