@@ -381,8 +381,10 @@ def evaluate(
 
     Raises SolverError for an operation that has no rule.
     """
-    values = dict(inputs)
-    for node in graph.reachable(roots):
+    values, order, last = dict(inputs), graph.reachable(roots), dict.fromkeys(roots, np.inf)
+    for node in order:
+        last |= {at: max(node, last.get(at, 0)) for at in graph.operations[node].arguments}
+    for node in order:
         if node in values:
             continue
         operation = graph.operations[node]
@@ -402,4 +404,6 @@ def evaluate(
             values[node] = _result(kind, *numbers)
         else:
             raise SolverError(f"`{kind}` has no rule in interval arithmetic, so that nothing can be proven of it")
+        for at in {at for at in arguments if last[at] == node}:
+            del values[at]  # thousands of numbers of many symbols would fill the memory
     return beside([values[root] for root in roots])
