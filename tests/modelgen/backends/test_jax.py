@@ -159,6 +159,7 @@ def test_out_is_refused(robot: CompiledRobot) -> None:
         robot.dynamics(np.zeros((3, 6)), np.zeros((3, 2)), out=(np.zeros((3, 6)),))
 
 
+@pytest.mark.slow
 def test_redundant_trims_have_all_digits_in_single_precision() -> None:
     robot = Robot("lift")
     height = robot.prismatic("height", limit=1, rate_limit=2)

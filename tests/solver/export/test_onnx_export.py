@@ -150,6 +150,7 @@ def test_every_function_of_kernels_in_onnx_equals_torch(double: bool) -> None:
     np.testing.assert_allclose(session(content).run(None, {"x": samples})[0], expected, rtol=3e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_redundant_inputs_that_hold_a_told_mass() -> None:
     """In single precision their trims would be sums of rounding."""
     robot = Robot("lift")

@@ -98,6 +98,7 @@ def test_a_changed_proof_with_a_right_digest_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["rate", "core", "sign"])
+@pytest.mark.slow
 def test_a_false_claim_is_not_shown(what: str, file: Path) -> None:
     """The hashes would be right: a rate that is too fast, no core, gravity with the wrong sign of another model."""
     proof = read(file, FIELDS)

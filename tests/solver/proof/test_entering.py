@@ -180,6 +180,7 @@ def test_networks_of_another_policy_are_not_shown(tmp_path: Path, monkeypatch: p
     assert not shown(boxes(proven(), checkpoint=changed))
 
 
+@pytest.mark.slow
 def test_a_box_outside_the_domain_is_refused() -> None:
     proof = copy.deepcopy(proven())
     proof["claims"][0]["reach"]["groups"][0][2] = GRID

@@ -63,6 +63,7 @@ def value(number: Quadratic, t: Array, share: float) -> mpmath.mpf:
 
 @settings(max_examples=40, deadline=None)
 @given(seeds, st.sampled_from([1e-4, 0.02, 0.1]), st.sampled_from(sorted(KINDS)))
+@pytest.mark.slow
 def test_a_function_contains_that_of_every_member(seed: int, width: float, kind: str) -> None:
     generator = np.random.default_rng(seed)
     function, middles = KINDS[kind]

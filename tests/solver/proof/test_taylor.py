@@ -49,6 +49,7 @@ def holds(found: Series, exact: arb_series, t: Array, box: int) -> bool:
 
 @settings(max_examples=60, deadline=None)
 @given(seeds, st.sampled_from([1e-3, 0.05]), st.sampled_from([*sorted(FUNCTIONS), "inverse", "product", "square"]))
+@pytest.mark.slow
 def test_a_function_of_a_series_contains_that_of_every_member(seed: int, width: float, kind: str) -> None:
     generator = np.random.default_rng(seed)
     series, other = drawn(generator, 0.7, width), drawn(generator, -0.4, width)
