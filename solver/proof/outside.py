@@ -17,7 +17,7 @@ from modelgen.arrays import Array
 from solver.game.policies import SHORTEST
 from solver.proof.affine import Linear, Mask, Numbers, chosen, rounding, upward
 from solver.proof.held_loop import HeldLoop, evaluated
-from solver.proof.quadratic import Quadratic, beside
+from solver.proof.quadratic import FUNCTIONS, Quadratic, beside
 from solver.training.solution import Solution
 from solver.value.network import DIAGONAL_FLOOR
 
@@ -27,21 +27,10 @@ SPARE = 1e-5  # of the basin's level, within which the policy may take a state f
 
 
 def _tanh(a: Quadratic) -> tuple[Quadratic, Quadratic]:
-    """tanh and its slope. Its third to fifth derivatives are at most 2, 4.1 and 16."""
-    t, bend = np.tanh(a.middle), a.bend
-    with np.errstate(over="ignore"):
-        g = np.cosh(a.middle) ** -2.0  # 1 - t^2 would lose its digits
-    second, third = -2 * t * g, -2 * g * (1 - 3 * t * t)
-    fourth = 8 * t * g * (2 - 3 * t * t)
-    value = a.through(t, g, second, np.minimum(2.0, np.abs(third) + 4.1 * bend))
-    return value, a.through(g, second, third, np.minimum(4.1, np.abs(fourth) + 16 * bend))
-
-
-def _waves(a: Quadratic) -> tuple[Quadratic, Quadratic]:
-    """Sine and cosine."""
-    s, c, bend = np.sin(a.middle), np.cos(a.middle), a.bend
-    sine = a.through(s, c, -s, np.minimum(1.0, np.abs(c) + bend))
-    return sine, a.through(c, -s, -c, np.minimum(1.0, np.abs(s) + bend))
+    """tanh and its slope, whose third derivative is at most 4.1 and whose fourth one is at most 16."""
+    t, slope, second, _ = FUNCTIONS["tanh"](a.middle, a.bend)
+    third, fourth = -2 * slope * (1 - 3 * t * t), 8 * t * slope * (2 - 3 * t * t)
+    return a.function("tanh"), a.through(slope, second, third, np.minimum(4.1, np.abs(fourth) + 16 * a.bend))
 
 
 def _positive(x: Linear) -> Linear:
@@ -117,7 +106,7 @@ class Slope:
     def networks(self, x: Linear) -> Linear:
         """dV/dx (N, n) of the networks."""
         of_x, count = Quadratic.of(x), len(self.at_target)
-        sine, cosine = _waves(of_x[self.angles])
+        sine, cosine = (of_x[self.angles].function(kind) for kind in ("sin", "cos"))
         z = beside([sine, cosine, of_x[self.others].times(self.scale)])
         straight = z.plus(-self.at_target).to(self.metric)
         q = (straight * straight).to(np.ones((count, 1))).times(self.bend)

@@ -237,6 +237,10 @@ class Quadratic:
         parts = value, slope, second, np.broadcast_to(third, value.shape)
         return self._made(_series, *(part.ravel() for part in parts))
 
+    def function(self, kind: str) -> Quadratic:
+        """A function of FUNCTIONS."""
+        return self.through(*FUNCTIONS[kind](self.middle, self.bend))
+
     def plus(self, values: Array | float) -> Quadratic:
         """The numbers plus exact ones."""
         size = np.abs(self.middle) + np.abs(values)
@@ -281,8 +285,7 @@ def _root(m: Array, bend: Array) -> Derivatives:
     return np.sqrt(m), 0.5 * m**-0.5, -0.25 * m**-1.5, 0.375 * _above(m, bend) ** -2.5
 
 
-def tanh(m: Array, bend: Array) -> Derivatives:
-    """The value of tanh, its derivatives at m, and the largest size of the third one: the fourth is below 4.1."""
+def _hyperbolic_tangent(m: Array, bend: Array) -> Derivatives:
     t = np.tanh(m)
     with np.errstate(over="ignore"):
         g = np.cosh(m) ** -2.0  # 1 - t^2 would lose its digits
@@ -312,7 +315,7 @@ FUNCTIONS: dict[str, Callable[[Array, Array], Derivatives]] = {
     "log": lambda m, bend: _logarithm(m, bend, 0.0),
     "log1p": lambda m, bend: _logarithm(m, bend, 1.0),
     "sqrt": _root,
-    "tanh": tanh,
+    "tanh": _hyperbolic_tangent,  # its fourth derivative is below 4.1
     "atan": lambda m, _: (np.arctan(m), 1 / (1 + m * m), -2 * m / (1 + m * m) ** 2, np.full_like(m, 2.0)),
     "asin": _arcsine,
     "acos": _arccosine,
@@ -360,7 +363,7 @@ KINDS = {*FUNCTIONS, "solution", "negative", "abs", "sign", "minimum", "maximum"
 
 def _result(kind: str, a: Quadratic, b: Quadratic | None = None) -> Quadratic:
     if kind in FUNCTIONS:
-        return a.through(*FUNCTIONS[kind](a.middle, a.bend))
+        return a.function(kind)
     if kind in ("solution", "negative"):
         return a if kind == "solution" else a.times(-1.0)
     if kind in ("abs", "sign"):
@@ -369,7 +372,7 @@ def _result(kind: str, a: Quadratic, b: Quadratic | None = None) -> Quadratic:
     if kind in ("minimum", "maximum"):
         return (a + b + _size(a - b).times(1.0 if kind == "maximum" else -1.0)).times(0.5)
     if kind == "div":
-        return a * _result("inverse", b)
+        return a * b.function("inverse")
     return {"add": a.__add__, "sub": a.__sub__, "mul": a.__mul__}[kind](b)
 
 

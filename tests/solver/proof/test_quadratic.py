@@ -17,7 +17,7 @@ from solver.errors import SolverError
 from solver.proof.quadratic import Quadratic, evaluate
 
 seeds = st.integers(0, 2**32 - 1)
-SYMBOLS = 3
+SYMBOLS, WIDE = 3, 0.1
 #: Kind of operation, mpmath's function of the same arguments, and the middles of the arguments.
 KINDS: dict[str, tuple[Callable[..., Any], list[float]]] = {
     "sin": (mpmath.sin, [0.7]),
@@ -45,10 +45,13 @@ KINDS: dict[str, tuple[Callable[..., Any], list[float]]] = {
 
 
 def drawn(generator: np.random.Generator, middle: float, width: float) -> Quadratic:
+    """A number, half of them without terms of second order and rest: a bound is nearly met there."""
     terms = width * generator.uniform(-1, 1, (1 + SYMBOLS + SYMBOLS * (SYMBOLS + 1) // 2, 1, 1))
     terms *= generator.choice([0.0, 1.0], terms.shape, p=[0.3, 0.7])
     terms[0] = middle + 0.1 * generator.uniform(-1, 1)
-    return Quadratic(terms, np.full((1, 1), width * generator.choice([0.0, 1e-3, 0.3])))
+    more = generator.choice([0.0, 1.0])
+    terms[1 + SYMBOLS :] *= more
+    return Quadratic(terms, np.full((1, 1), more * width * generator.choice([0.0, 1e-3, 0.3])))
 
 
 def value(number: Quadratic, t: Array, share: float) -> mpmath.mpf:
@@ -61,10 +64,11 @@ def value(number: Quadratic, t: Array, share: float) -> mpmath.mpf:
     )
 
 
-@settings(max_examples=40, deadline=None)
-@given(seeds, st.sampled_from([1e-4, 0.02, 0.1]), st.sampled_from(sorted(KINDS)))
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@settings(max_examples=15, deadline=None)
+@given(seeds, st.sampled_from([1e-4, 0.01, WIDE]))
 @pytest.mark.slow
-def test_a_function_contains_that_of_every_member(seed: int, width: float, kind: str) -> None:
+def test_a_function_contains_that_of_every_member(kind: str, seed: int, width: float) -> None:
     generator = np.random.default_rng(seed)
     function, middles = KINDS[kind]
     graph = Graph()
@@ -80,10 +84,12 @@ def test_a_function_contains_that_of_every_member(seed: int, width: float, kind:
     }
     root = named[kind](*places) if kind in named else graph.call(kind, *places)
     found = evaluate(graph, [root], known, 1, SYMBOLS)
+    assert np.isfinite(found.rest) or width == WIDE  # a wide box may leave the domain
     with mpmath.workdps(40):
-        for _ in range(5):
-            t = generator.choice([-1.0, 1.0, *generator.uniform(-1, 1, 3)], SYMBOLS)
-            exact = function(*(value(number, t, generator.uniform(-1, 1)) for number in numbers))
+        for side in (-1.0, 1.0, *generator.uniform(-1, 1, 6)):  # at the far corners a rest that is too small shows
+            t = np.where(numbers[0].terms[1 : 1 + SYMBOLS, 0, 0] < 0, -side, side)
+            t = np.where(generator.uniform(size=SYMBOLS) < 0.2, -t, t)
+            exact = function(*(value(number, t, side) for number in numbers))
             assert abs(exact - value(found, t, 0.0)) <= mpmath.mpf(float(found.rest[0, 0])) or np.isnan(found.rest)
 
 
@@ -123,9 +129,7 @@ def test_a_number_that_may_leave_the_domain_is_not_known() -> None:
     x = graph.input("x")
     box = Quadratic.box(np.array([0.1]), {0: np.array([0.2])}, 0.0, 1)
     for root in (graph.call("sqrt", x), graph.call("log", x), graph.div(graph.one, x)):
-        assert not np.isfinite(evaluate(graph, [root], {x: box}, 1, 1).affine(1, 1, 1).rest[0, 0, 0]) or (
-            np.isinf(evaluate(graph, [root], {x: box}, 1, 1).affine(1, 1, 1).rest).all()
-        )
+        assert np.isinf(evaluate(graph, [root], {x: box}, 1, 1).affine(1, 1, 1).rest).all()
 
 
 def test_an_operation_without_a_rule_is_named() -> None:

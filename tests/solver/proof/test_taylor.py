@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from flint import arb, arb_series
@@ -42,24 +44,27 @@ def holds(found: Series, exact: arb_series, t: Array, box: int) -> bool:
     for k, part in enumerate(found.terms):
         known = part or Model.of(np.zeros(COUNT))
         distance = abs(exact[k] - member(known, t, box))
-        if np.isfinite(known.rest[box]) and not distance.mid() - distance.rad() <= arb(known.rest[box]):
+        if not distance.mid() - distance.rad() <= arb(known.rest[box]):
             return False
     return True
 
 
-@settings(max_examples=60, deadline=None)
-@given(seeds, st.sampled_from([1e-3, 0.05]), st.sampled_from([*sorted(FUNCTIONS), "inverse", "product", "square"]))
+@pytest.mark.parametrize("kind", [*sorted(FUNCTIONS), "inverse", "product", "square"])
+@settings(max_examples=15, deadline=None)
+@given(seeds, st.sampled_from([1e-3, 0.05]))
 @pytest.mark.slow
-def test_a_function_of_a_series_contains_that_of_every_member(seed: int, width: float, kind: str) -> None:
+def test_a_function_of_a_series_contains_that_of_every_member(kind: str, seed: int, width: float) -> None:
     generator = np.random.default_rng(seed)
     series, other = drawn(generator, 0.7, width), drawn(generator, -0.4, width)
     if kind in FUNCTIONS:
         found = series.function(kind)[0]
     else:
         found = series.inverse() if kind == "inverse" else series * (other if kind == "product" else series)
-    shares = generator.uniform(-1, 1, (2, LENGTH))
-    for box in range(COUNT):
-        t = generator.choice([-1.0, 1.0, *generator.uniform(-1, 1, 2)], SYMBOLS)
+    assert all(np.isfinite((part or Model.of(np.zeros(COUNT))).rest).all() for part in found.terms)
+    shares = generator.choice([-1.0, 1.0], (2, LENGTH))
+    for box, side in product(range(COUNT), (-1.0, 1.0, 0.3)):  # at the far corners a rest that is too small shows
+        t = np.where(series.first.terms[1 : 1 + SYMBOLS, box] < 0, -side, side)
+        t = np.where(generator.uniform(size=SYMBOLS) < 0.2, -t, t)
         x, y = at(series, t, box, shares[0]), at(other, t, box, shares[1])
         if kind == "tanh":
             exact = 1 - 2 / ((2 * x).exp() + 1)
