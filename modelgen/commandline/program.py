@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import importlib.metadata
 import io
 import os
@@ -24,6 +25,7 @@ FAILED, USAGE, INTERRUPTED = 1, 2, 130  # exit codes
 SHELLS = ("bash", "zsh", "fish")  # that `completion` knows
 COLOURS = {"error: ": "1;31", "warning: ": "1;33"}  # codes of ANSI: bold red and bold yellow
 PAUSE = 1.0  # s after Ctrl-C in which it has no further effect, so that the command can end in order
+HEARD = 0.1  # s after Ctrl-C in which Python begins to handle it
 #: Characters that steer a terminal or reverse the direction of writing. Artifacts of other people may hold them.
 _STEERING = [*range(0x20), *range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)]
 _ESCAPED = {code: chr(code).encode("unicode_escape").decode() for code in _STEERING if chr(code) not in "\n\t"}
@@ -231,16 +233,31 @@ def _flush() -> None:
 def _interruptible() -> Iterator[threading.Event]:
     """Raise KeyboardInterrupt at Ctrl-C, but not again within `PAUSE`. Gives an event that says whether it was pressed.
 
-    Nothing is changed where SIGINT is not Python's own (tests, notebooks, nohup).
+    Python drops an exception that is raised while a weak reference dies or a library written in C looks at its
+    arguments, so Ctrl-C presses itself again until it is heard. Nothing is changed where SIGINT is not Python's own
+    (tests, notebooks, nohup).
     """
-    pressed, last = threading.Event(), float("-inf")
+    pressed, last, due = threading.Event(), float("-inf"), False
+    timer: threading.Timer | None = None
+
+    def again() -> None:
+        nonlocal due
+        due = True
+        _thread.interrupt_main()
 
     def handler(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        nonlocal last
-        if time.monotonic() - last > PAUSE:
-            last = time.monotonic()
-            pressed.set()
-            raise KeyboardInterrupt
+        nonlocal last, due, timer
+        dropped, due = due and not _ends(), False
+        if not dropped and time.monotonic() - last <= PAUSE:
+            return
+        last = time.monotonic()
+        pressed.set()
+        if timer is not None:
+            timer.cancel()
+        timer = threading.Timer(HEARD, again)
+        timer.daemon = True
+        timer.start()
+        raise KeyboardInterrupt
 
     main_thread = threading.current_thread() is threading.main_thread()
     if not main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -250,7 +267,17 @@ def _interruptible() -> Iterator[threading.Event]:
     try:
         yield pressed
     finally:
+        if timer is not None:
+            timer.cancel()
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _ends() -> bool:
+    """Whether a KeyboardInterrupt is being handled."""
+    error = sys.exc_info()[1]
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _leave(code: int, end: Callable[[int], NoReturn] = os._exit) -> NoReturn:
