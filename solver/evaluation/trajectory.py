@@ -20,6 +20,7 @@ from solver.evaluation.source import source_of
 from solver.plants import PlantName
 from solver.plants.outcome import Rollouts
 from solver.policy import NO_ROTATION
+from solver.problem.domain import by_name, numbers_in
 from solver.problem.parameters import Change, names_in
 from solver.problem.problem import Problem
 
@@ -135,18 +136,15 @@ def _state(problem: Problem, x0: ArrayLike | Mapping[str, float] | None, believe
     task = robot.metadata.task
     if x0 is None:
         return torch.tensor(task.start_mean)
-    if isinstance(x0, Mapping):
+    if some := by_name(x0):
         named = dict(zip(names, task.target, strict=True))
-        for name in x0:
+        for name in some:
             if name not in named:
                 raise SolverError(
                     f"x0 names no state: {name}.{suggestion(str(name), names)} States: {', '.join(names)}"
                 )
-        x0 = list({**named, **x0}.values())
-    try:
-        x = torch.as_tensor(np.asarray(x0, np.float32))
-    except (TypeError, ValueError) as error:
-        raise SolverError(f"x0 is not an array of numbers: {error}; give {len(names)}: {', '.join(names)}") from error
+        x0 = named | some
+    x = torch.from_numpy(numbers_in(x0, names, "x0").astype(np.float32))
     if x.shape != (len(names),) or not bool(torch.isfinite(x).all()):
         raise SolverError(f"x0 is {x.tolist()}; give {len(names)} finite numbers: {', '.join(names)}")
     for rotation in problem.geometry.rotations:
