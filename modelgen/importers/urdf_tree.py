@@ -215,8 +215,8 @@ def _faults(joint: Any, joints: Sequence[Any]) -> Iterator[str]:
         elif not limit.lower < limit.upper:
             turns = ', or type="continuous" if it turns without end' if joint.type == "revolute" else ""
             yield (
-                f"the limits of the joint `{joint.name}` are both {limit.lower:g}. Give limits: {write}{turns}; or hold it "
-                f"at zero with --fix {joint.name}."
+                f"the limits of the joint `{joint.name}` are both {limit.lower:g}. Give limits: {write}{turns}; or "
+                f"hold it at zero with --fix {joint.name}."
             )
 
 
