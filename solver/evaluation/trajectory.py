@@ -107,7 +107,7 @@ def simulate(
 
     def begin(problem: Problem, theta: Tensor, believed: Tensor, seed: int) -> tuple[Tensor, Tensor]:  # noqa: ARG001
         require_seconds(problem, seconds)
-        return problem.told(_state(problem, x0, believed)[None], believed), theta
+        return problem.told(start_state(problem, x0, believed)[None], believed), theta
 
     found = roll_out(source, conditions, begin, seconds)
     problem, result = found.problem, found.result
@@ -127,7 +127,7 @@ def simulate(
     )
 
 
-def _state(problem: Problem, x0: ArrayLike | Mapping[str, float] | None, believed: Tensor) -> Tensor:
+def start_state(problem: Problem, x0: ArrayLike | Mapping[str, float] | None, believed: Tensor) -> Tensor:
     """The state (n,) from one of the forms of `simulate`, with quaternions of length one. believed: (p,), of which what
     the policy is told moves start and target."""
     names, robot = problem.robot.state_names, problem.robot
@@ -141,18 +141,20 @@ def _state(problem: Problem, x0: ArrayLike | Mapping[str, float] | None, believe
         for name in some:
             if name not in named:
                 raise SolverError(
-                    f"x0 names no state: {name}.{suggestion(str(name), names)} States: {', '.join(names)}"
+                    f"the start names no state: {name}.{suggestion(str(name), names)} States: {', '.join(names)}"
                 )
         x0 = named | some
-    x = torch.from_numpy(numbers_in(x0, names, "x0").astype(np.float32))
+    x = torch.from_numpy(numbers_in(x0, names, "the start").astype(np.float32))
     if x.shape != (len(names),) or not bool(torch.isfinite(x).all()):
-        raise SolverError(f"x0 is {x.tolist()}; give {len(names)} finite numbers: {', '.join(names)}")
+        raise SolverError(f"the start is {x.tolist()}; give {len(names)} finite numbers: {', '.join(names)}")
     for rotation in problem.geometry.rotations:
         if not float(x[rotation.quaternion].norm()) > NO_ROTATION:
-            raise SolverError(f"the quaternion of `{rotation.name}` in x0 is zero, which is no rotation")
+            raise SolverError(f"the quaternion of `{rotation.name}` in the start is zero, which is no rotation")
     problem.geometry.normalise(x[None])
     moved = (problem.confine(x[None])[0] - x).abs() > torch.where(problem.clipped, 0.0, BESIDE)
     moved[problem.continuous] = False
     if beyond := held_names(problem, moved.tolist()):
-        raise SolverError(f"x0 has {', '.join(beyond)} beyond the limit of the robot; give a state within its limits")
+        raise SolverError(
+            f"the start has {', '.join(beyond)} beyond the limit of the robot; give a state within its limits"
+        )
     return x

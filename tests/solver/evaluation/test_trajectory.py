@@ -112,12 +112,12 @@ def test_a_rotation_beyond_its_limit_is_no_start() -> None:
         return solver.simulate(lambda x: np.zeros((len(x), 3)), x0, 0.1, robot=compiled).x
 
     assert_close(motion(0.499)[:, 2], [np.sin(0.2495)] * 3)
-    with pytest.raises(SolverError, match="x0 has attitude beyond the limit"):
+    with pytest.raises(SolverError, match="start has attitude beyond the limit"):
         motion(0.6)
 
 
 def test_a_quaternion_of_zero_is_no_start() -> None:
-    with pytest.raises(SolverError, match="quaternion of `attitude` in x0 is zero, which is no rotation"):
+    with pytest.raises(SolverError, match="quaternion of `attitude` in the start is zero, which is no rotation"):
         solver.simulate(lambda x: np.zeros((len(x), 3)), {"attitude_qw": 0.0}, 0.2, robot="satellite")
 
 
