@@ -135,7 +135,7 @@ def test_replay_prints_its_own_verdict(finished_run: Path, tmp_path: Path, capsy
     [
         ({"parameters": {"mass": -1.0, "length": 1.0}}, "set mass to -1"),
         ({"start": {"angle": 1.0, "angle_rate": 99.0}}, "angle_rate beyond the limit"),
-        ({"conditions": Conditions("nominal", (), False, (), 1e-3)}, "seconds is 0.001; give a time from 0.05"),
+        ({"conditions": Conditions("nominal", (), False, (), 1e-3)}, "seconds is 0.001; give a time from 0.04"),
     ],
 )
 def test_an_edit_that_no_robot_allows_is_not_replayed(finished_run: Path, edit: dict[str, Any], words: str) -> None:
