@@ -170,13 +170,12 @@ def _read_once(content: bytes, manifest: Manifest) -> Program:
     return read[0] if read else stored.reopened(outline, content)
 
 
-def rebuild(folder: Path, model: str = "") -> str:
+def rebuild(folder: Path, model: str = "", functions: str = "") -> str:
     """The command that makes the artifact of a folder anew. model: its model file, if it is not the robot's name."""
-    functions = ""
     if folder.name == ON_REQUEST:
-        folder, functions = folder.parent, " --functions mechanics"
+        folder, functions = folder.parent, "mechanics"
     where = "" if folder.parent in (Path("generated"), SHIPPED) else f" --generated {folder.parent}"
-    return f"Run `modelgen build {model or folder.name}{where}{functions}`."
+    return f"Run `modelgen build {model or folder.name}{where}{functions and f' --functions {functions}'}`."
 
 
 def has_mechanics(name: str, directory: str | Path | None = None) -> bool:
@@ -192,7 +191,10 @@ def find_mechanics(name: str, model_hash: str, directory: str | Path | None = No
     places = [place / name / ON_REQUEST for place in _places(directory)]
     folder = next((place for place in places if (place / MANIFEST).is_file()), None)
     if folder is None:
-        raise ArtifactError(f"The functions of mechanics of `{name}` are built on request. {rebuild(places[0])}")
+        raise ArtifactError(
+            f"The functions of mechanics of `{name}` are built on request. {rebuild(places[0])} Of a robot in Python: "
+            f"modelgen.build(robot, '{places[0].parents[1]}', 'mechanics')."
+        )
     manifest = read(folder)
     if not isinstance(manifest, MechanicsManifest) or manifest.model_hash != model_hash:
         raise ArtifactError(
