@@ -209,9 +209,7 @@ class _States:
 
         A quaternion of zero is NaN. Raises SolverError for another shape.
         """
-        if isinstance(x, torch.Tensor):  # NumPy has no bfloat16
-            x = x.detach().cpu().double() if x.is_floating_point() else x.cpu()
-        exact = numbers_in(x, self.names).astype(np.float64)
+        exact = numbers_in(x.detach() if isinstance(x, torch.Tensor) else x, self.names).astype(np.float64)
         require_states(exact.shape, self.names)
         near = np.where(np.isfinite(exact), np.clip(exact, -self._farthest, self._farthest), np.nan)
         array = np.atleast_2d(np.array(turned(near, self._geometry), dtype=np.float32, order="C"))

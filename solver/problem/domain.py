@@ -156,6 +156,8 @@ def _real(values: Any, numpy: Any) -> Any:
     """An array of real numbers. Raises TypeError or ValueError for other values."""
     if np.ma.isMaskedArray(values):
         raise TypeError("it is masked, and no mask is read (see numpy.ma.filled)")
+    if isinstance(values, Tensor):  # NumPy has no bfloat16
+        values = values.cpu().double() if values.is_floating_point() else values.cpu()
     array = numpy.asarray(values)
     if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
         raise TypeError(f"its dtype is {array.dtype}")
