@@ -68,7 +68,7 @@ def test_a_trajectory_has_the_figures_of_an_evaluation() -> None:
 def test_a_row_of_a_table_is_a_start_by_name() -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     start = pandas.Series({"angle_rate": 1.0, "angle": 0.5})
-    np.testing.assert_array_equal(solver.simulate(zero, start, 0.1, robot="pendulum").x[0], np.float32([0.5, 1.0]))
+    np.testing.assert_array_equal(solver.simulate(zero, start, 0.1, robot="pendulum").x[0], [0.5, 1.0])
 
 
 @pytest.mark.slow
@@ -93,7 +93,7 @@ def test_a_dataframe_has_a_row_for_each_period(monkeypatch: pytest.MonkeyPatch) 
         ([0.0, 9.0], None, "angle_rate beyond the limit"),
         ([0.0, np.nan], None, "finite numbers"),
         ("up", None, "not an array of real numbers"),
-        (np.ma.array([1.0, 0.0], mask=[1, 0]), None, "masked"),
+        (np.ma.array([1.0, 0.0], mask=[True, False]), None, "masked"),
         (None, 0.0, "from 0.008 to 8000"),
         (None, float("nan"), "from 0.008 to 8000"),
         (None, "1", "seconds is '1'; give a number or None"),

@@ -107,7 +107,7 @@ def test_states_by_name_are_read_in_any_order() -> None:
 
 def test_wrong_calls_are_explained() -> None:
     run = solver.load("pendulum-rfvi")
-    for wrong in (np.ma.array([0.1, 1.0], mask=[1, 0]), np.array([1j, 0.0])):
+    for wrong in (np.ma.array([0.1, 1.0], mask=[True, False]), np.array([1j, 0.0])):
         with pytest.raises(SolverError, match="real numbers"):
             run.to_jax().policy(wrong)
     with pytest.raises(SolverError, match=r"\(3,\).*\(2,\)"):
