@@ -84,16 +84,17 @@ def _require_robot(robot: object) -> None:
         raise ModelError(f"the robot is {robot!r}; give a modelgen.Robot. modelgen.load(NAME) opens one that is built.")
 
 
-def build_artifact(robot: Robot, directory: str | Path = "generated") -> BuildReport:
+def build_artifact(robot: Robot, directory: str | Path = "generated", functions: str | None = None) -> BuildReport:
     """Artifact of a robot in directory/NAME, which `modelgen.load` and `solver.train` open by the name.
 
+    functions: as of `modelgen build --functions`; "mechanics" builds the functions of mechanics beside the artifact.
     Returns times, sizes and warnings, which are given with `warnings` too. Raises ModelError for a mistake in the
-    model, ArtifactError if the folder cannot be written.
+    model and for an unknown function, ArtifactError if the folder cannot be written.
     """
     _require_robot(robot)
-    (report,) = build(robot, directory)
-    for text in report.warnings:
-        warn(text)
+    for report in build(robot, directory, selected(functions)):
+        for text in report.warnings:
+            warn(text)
     return report
 
 

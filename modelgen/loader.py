@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
 
-from modelgen.artifact.folder import find_mechanics, has_mechanics, opened, outdated, program
+from modelgen.artifact.folder import find_mechanics, has_mechanics, opened, outdated, program, rebuild
 from modelgen.artifact.manifest import Manifest
 from modelgen.backends import MODULES, Kernels
 from modelgen.backends import backend as backend_module
@@ -258,7 +258,7 @@ class CompiledRobot:
         if function not in made.operations and function in SIGNATURES:
             there = ",".join([*made.operations, function])
             raise ArtifactError(
-                f"`{self.name}` was built without `{function}`. Run `modelgen build {self.name} --functions {there}`."
+                f"`{self.name}` was built without `{function}`. {rebuild(self.folder, functions=there)}"
             )
         return kernels
 

@@ -17,6 +17,7 @@ from solver.observer.observability import LONGEST, UnknownDelay, make_observer
 from solver.observer.observer import Sensing, make_sensing, usual_counts
 from solver.plants.outcome import Controller
 from solver.policy import NO_ROTATION, turned
+from solver.problem.domain import numbers_in
 from solver.problem.parameters import Change, changed_parameters, require_told_names
 from solver.problem.problem import Problem
 from solver.runs.kinds import description_of, load_rollout_policy, names_to_estimate
@@ -54,10 +55,7 @@ class PositionController:
 
         Raises SolverError for another shape, for numbers that are not finite, and for a quaternion that is zero.
         """
-        try:
-            exact = np.array(measured, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise SolverError(f"the measurement is not {len(self._names)} numbers: {error}") from error
+        exact = numbers_in(measured, self._names, "the measurement").astype(np.float64)
         if exact.shape != (len(self._names),) or not (np.abs(exact) <= np.finfo(np.float32).max).all():
             raise SolverError(
                 f"the measurement is {exact.tolist()}; give {len(self._names)} finite numbers: {', '.join(self._names)}"

@@ -19,7 +19,7 @@ from modelgen.loader import CompiledRobot
 from modelgen.metadata import Metadata
 from solver.errors import SolverError
 from solver.plants.outcome import Controller
-from solver.problem.domain import farthest
+from solver.problem.domain import farthest, numbers_in, require_states
 from solver.problem.geometry import TURN, Geometry
 from solver.problem.parameters import Change, is_number, require_told_names
 from solver.runs import kinds
@@ -110,7 +110,7 @@ class Policy(Tellable):
         if (functions := _of_jax(x, self._in_jax)) is not None:
             return functions.policy(x)
         if isinstance(x, torch.Tensor):
-            _require_shape(tuple(x.shape), self.state_names)
+            require_states(tuple(x.shape), self.state_names)
             return differentiable(x, self._inputs, self._gain) if x.is_floating_point() else self._inputs(x)
         return self._inputs(x).numpy()
 
@@ -209,17 +209,8 @@ class _States:
 
         A quaternion of zero is NaN. Raises SolverError for another shape.
         """
-        n = len(self.names)
-        try:
-            if isinstance(x, torch.Tensor):  # NumPy has no bfloat16
-                x = x.detach().cpu().double() if x.is_floating_point() else x.cpu()
-            original = np.asarray(_in_order(x, self.names))
-            if original.dtype.kind not in "biuf":
-                raise TypeError(f"its dtype is {original.dtype}")
-            exact = np.asarray(original, np.float64)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise SolverError(f"x is not an array of real numbers: {error}; give (N, {n}) floats") from error
-        _require_shape(exact.shape, self.names)
+        exact = numbers_in(x.detach() if isinstance(x, torch.Tensor) else x, self.names).astype(np.float64)
+        require_states(exact.shape, self.names)
         near = np.where(np.isfinite(exact), np.clip(exact, -self._farthest, self._farthest), np.nan)
         array = np.atleast_2d(np.array(turned(near, self._geometry), dtype=np.float32, order="C"))
         for rotation in self._geometry.rotations:
@@ -229,34 +220,10 @@ class _States:
         return states, exact.ndim == 1
 
 
-def _in_order(x: Any, names: tuple[str, ...]) -> Any:
-    """States by name, such as a mapping or a table of pandas, as columns in the order of the robot's; else x itself.
-
-    Raises SolverError if some of the names are missing.
-    """
-    keys = list(x.keys()) if callable(getattr(x, "keys", None)) else []
-    if not any(isinstance(key, str) for key in keys):
-        return x
-    if missing := [name for name in names if name not in keys]:
-        raise SolverError(
-            f"x has the columns {', '.join(map(str, keys))}, and no {missing[0]}; give {', '.join(names)}"
-        )
-    return np.stack([np.asarray(x[name]) for name in names], -1)
-
-
 def turned(exact: NDArray[np.float64], geometry: Geometry) -> NDArray[np.float64]:
     """The first k entries (..., k) of states, with continuous angles in [-pi, pi]: float32 has no digits for turns."""
     wraps = geometry.continuous.numpy()[: exact.shape[-1]]
     return np.where(wraps, exact - TURN * np.round(exact / TURN), exact)
-
-
-def _require_shape(shape: tuple[int, ...], names: tuple[str, ...]) -> None:
-    """Raises SolverError unless it is the shape of one state (n,) or of N states (N, n)."""
-    if len(shape) not in (1, 2) or shape[-1] != len(names):
-        raise SolverError(
-            f"x has shape {shape}; give one state ({len(names)},) or states (N, {len(names)}) with the columns "
-            f"{', '.join(names)}"
-        )
 
 
 @checked(SolverError)

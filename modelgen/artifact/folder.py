@@ -76,22 +76,21 @@ def _text(value: object, what: str) -> str:
 
 def read(folder: Path) -> Manifest:
     """The manifest of an artifact. Raises ArtifactError when it cannot be read or another version wrote it."""
-    path = folder / MANIFEST
-    rebuild = _rebuild(folder)
+    path, remedy = folder / MANIFEST, rebuild(folder)
     try:
         text = path.read_text(encoding="utf-8")
         version = json.loads(text)["generator_version"]
         if version != GENERATOR_VERSION:
             raise ArtifactError(
-                f"{path} was made by generator version {version}, and this is version {GENERATOR_VERSION}. {rebuild}"
+                f"{path} was made by generator version {version}, and this is version {GENERATOR_VERSION}. {remedy}"
             )
         return from_json(text)
     except OSError as error:
-        raise ArtifactError(f"{path} cannot be read ({error.strerror}). {rebuild}") from error
+        raise ArtifactError(f"{path} cannot be read ({error.strerror}). {remedy}") from error
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         if isinstance(error, ModelError):
             raise
-        raise ArtifactError(f"{path} is damaged: it is not the manifest that was written. {rebuild}") from error
+        raise ArtifactError(f"{path} is damaged: it is not the manifest that was written. {remedy}") from error
 
 
 def opened(name: str | Path, directory: str | Path | None = None) -> tuple[Path, Manifest]:
@@ -131,9 +130,9 @@ def _content(folder: Path, name: str, expected: str) -> bytes:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise ArtifactError(f"{path} cannot be read ({error.strerror}). {_rebuild(folder)}") from error
+        raise ArtifactError(f"{path} cannot be read ({error.strerror}). {rebuild(folder)}") from error
     if hashlib.sha256(content).hexdigest() != expected:
-        raise ArtifactError(f"{path} was edited or truncated: its sha256 is not the manifest's. {_rebuild(folder)}")
+        raise ArtifactError(f"{path} was edited or truncated: its sha256 is not the manifest's. {rebuild(folder)}")
     return content
 
 
@@ -153,7 +152,7 @@ def program(folder: Path, manifest: Manifest) -> Program:
             if made.sizes.get(name, size) != size:
                 raise ValueError(f"the argument {name} has {made.sizes[name]} entries, and the robot has {size}")
     except ValueError as error:
-        raise ArtifactError(f"{path} is not a program that modelgen writes: {error}. {_rebuild(folder)}") from error
+        raise ArtifactError(f"{path} is not a program that modelgen writes: {error}. {rebuild(folder)}") from error
     return made
 
 
@@ -171,11 +170,12 @@ def _read_once(content: bytes, manifest: Manifest) -> Program:
     return read[0] if read else stored.reopened(outline, content)
 
 
-def _rebuild(folder: Path) -> str:
-    """The command that makes the artifact of a folder anew."""
+def rebuild(folder: Path, model: str = "", functions: str = "") -> str:
+    """The command that makes the artifact of a folder anew. model: its model file, if it is not the robot's name."""
     if folder.name == ON_REQUEST:
-        return f"Run `modelgen build {folder.parent.name} --functions mechanics`."
-    return f"Run `modelgen build {folder.name}`."
+        folder, functions = folder.parent, "mechanics"
+    where = "" if folder.parent in (Path("generated"), SHIPPED) else f" --generated {folder.parent}"
+    return f"Run `modelgen build {model or folder.name}{where}{functions and f' --functions {functions}'}`."
 
 
 def has_mechanics(name: str, directory: str | Path | None = None) -> bool:
@@ -191,11 +191,14 @@ def find_mechanics(name: str, model_hash: str, directory: str | Path | None = No
     places = [place / name / ON_REQUEST for place in _places(directory)]
     folder = next((place for place in places if (place / MANIFEST).is_file()), None)
     if folder is None:
-        raise ArtifactError(f"The functions of mechanics of `{name}` are built on request. {_rebuild(places[0])}")
+        raise ArtifactError(
+            f"The functions of mechanics of `{name}` are built on request. {rebuild(places[0])} Of a robot in Python: "
+            f"modelgen.build(robot, '{places[0].parents[1]}', 'mechanics')."
+        )
     manifest = read(folder)
     if not isinstance(manifest, MechanicsManifest) or manifest.model_hash != model_hash:
         raise ArtifactError(
-            f"{folder} was made from another content of the model file than the artifact. {_rebuild(folder)}"
+            f"{folder} was made from another content of the model file than the artifact. {rebuild(folder)}"
         )
     return folder, manifest
 
@@ -219,7 +222,7 @@ def check(
             findings += _check_folder(beside, model_hash)
             manifest = read(beside)
             if points is not None and isinstance(manifest, MechanicsManifest) and manifest.points != points:
-                findings.append(f"{beside} was made of other points than the model file states. {_rebuild(beside)}")
+                findings.append(f"{beside} was made of other points than the model file states. {rebuild(beside)}")
     except ArtifactError as error:
         return [str(error)]
     return findings
@@ -243,7 +246,7 @@ def _check_folder(folder: Path, model_hash: str | None) -> list[str]:
     strangers = sorted(name for name in there if name not in {MANIFEST, REPORT, PROOF, *files})
     findings += [f"{folder / stranger} does not belong to the artifact." for stranger in strangers]
     if model_hash is not None and model_hash != manifest.model_hash:
-        findings.append(f"{folder} was made from another content of the model file. {_rebuild(folder)}")
+        findings.append(f"{folder} was made from another content of the model file. {rebuild(folder)}")
     return findings
 
 

@@ -129,8 +129,7 @@ class HostKernels(ProgramKernels):
     def _array(self, name: str, value: Any) -> Array:
         """The memory of an argument, or a copy where its dtype or its order in memory is another."""
         array = _memory(name, value)
-        if isinstance(array, np.ma.MaskedArray):
-            raise ModelError(f"`{name}` is a masked array, whose mask no kernel reads. Pass {name}.filled(value).")
+        check_mask(name, array)
         check_shape(name, array.shape, self._sizes[name])
         if array.dtype == self._dtype and array.flags.c_contiguous:
             return array
@@ -162,6 +161,12 @@ class HostKernels(ProgramKernels):
             used.append((output.name, array))
             results.append(array)
         return results
+
+
+def check_mask(name: str, value: Any) -> None:
+    """Raise ModelError for a masked array."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise ModelError(f"`{name}` is a masked array, whose mask no kernel reads. Pass {name}.filled(value).")
 
 
 def _memory(name: str, value: Any) -> Array:

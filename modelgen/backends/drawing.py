@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelgen.arrays import Array, on_sphere
-from modelgen.backends.arrays import check_shape, sample_count
+from modelgen.backends.arrays import check_mask, check_shape, sample_count
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Program
 from modelgen.program.graph import ARITHMETIC, BINARY, FLAT_POWER, UNARY, Node
@@ -39,6 +39,8 @@ class Drawing:
 
         theta: (p,) or (N, p), nominal unless given. Raises ModelError for other shapes.
         """
+        check_mask("x", x)
+        check_mask("theta", theta)
         arrays = {"x": np.asarray(x, np.float64), "theta": self._nominal if theta is None else np.asarray(theta, float)}
         for name, array in arrays.items():
             check_shape(name, array.shape, len(self._limits if name == "x" else self._nominal))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from modelgen.backends.arrays import ProgramKernels, check_shape, sample_count
+from modelgen.backends.arrays import ProgramKernels, check_mask, check_shape, sample_count
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
 from modelgen.program.functions import Function, Program
@@ -186,6 +186,7 @@ class JaxKernels(ProgramKernels):
         """The array in the robot's dtype; a copy where it has another."""
         if not isinstance(value, (jax.Array, np.ndarray)):
             raise ModelError(f"`{name}` is a {type(value).__name__}; the backend jax takes JAX and NumPy arrays.")
+        check_mask(name, value)
         if value.dtype.kind not in "fiub" and not jnp.issubdtype(value.dtype, jnp.floating):
             raise ModelError(f"`{name}` has dtype {value.dtype}; convert it to real numbers ({self._dtype.name}).")
         check_shape(name, tuple(value.shape), self._sizes[name])

@@ -47,10 +47,16 @@ def run(options: Options) -> int:
         raise ModelError("there is no model file in ./models. Write one with `modelgen new NAME`.")
     functions = selected(options.functions)
     where = "" if options.generated == ARTIFACTS else f" --generated {options.generated}"
-    mistakes = 0
+    mistakes, first = 0, dict[str, tuple[str, str]]()  # by the name of the robot: its model, and the hash of the file
     for model in models:
         try:
             robot = modelfile.load(model)
+            other, content = first.setdefault(robot.name, (model, robot.file_hash))
+            if content != robot.file_hash:
+                raise ModelError(
+                    f"{model} declares `{robot.name}`, as {other} does, whose artifact it would replace. Rename one of "
+                    "them, or build it alone with another --generated."
+                )
             print(f"{robot.name:<20} {_sizes(robot)}")
             for report in build(robot, options.generated, functions, options.most_operations, _tell):
                 for words in report.warnings:

@@ -245,8 +245,8 @@ def guesses(written: ModelLines, format: str) -> Iterator[str]:
     if written.coupled:
         follow, hold = ("<mimic>", "--fix mimic") if format == "URDF" else ("<equality>", "--fix")
         yield (
-            f"{', '.join(written.coupled)} follow other joints ({follow}); the stiffness and damping that couple "
-            f"them are guesses. Correct them, or hold the joints with {hold}."
+            f"joints that follow others ({follow}): {', '.join(written.coupled)}; the stiffness and damping that "
+            f"couple them are guesses. Correct them, or hold the joints with {hold}."
         )
 
 

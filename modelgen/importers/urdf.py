@@ -52,7 +52,7 @@ def model_file(
     if validated.driven is None and guessed:
         warn(
             f"{path}: the URDF does not say which joints have a motor (<transmission>, <ros2_control>): "
-            f"{', '.join(guessed)} got one because of their effort limit. Name those without one with --passive."
+            f"an effort limit gave one to {', '.join(guessed)}. Name those without one with --passive."
         )
     if fixed_masses:
         warn(

@@ -212,11 +212,11 @@ def _faults(joint: Any, joints: Sequence[Any]) -> Iterator[str]:
         write = 'write <limit lower="..." upper="..." velocity="..." effort="..."/>'
         if limit is None or limit.lower is None or limit.upper is None:
             yield f"the {joint.type} joint `{joint.name}` has no limits; {write}."
-        elif not max(abs(limit.lower), abs(limit.upper)) > 0:
+        elif not limit.lower < limit.upper:
             turns = ', or type="continuous" if it turns without end' if joint.type == "revolute" else ""
             yield (
-                f"the limits of the joint `{joint.name}` are both 0. Give limits: {write}{turns}; or hold it with "
-                f"--fix {joint.name}."
+                f"the limits of the joint `{joint.name}` are both {limit.lower:g}. Give limits: {write}{turns}; or "
+                f"hold it at zero with --fix {joint.name}."
             )
 
 

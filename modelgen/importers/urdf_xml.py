@@ -316,8 +316,8 @@ def _impossible(element: Any, values: dict[str, list[float]], name: str) -> str:
     for size in ("effort", "velocity", "value"):
         if element.tag in ("limit", "mass") and 0 < values.get(size, [0.0])[0] <= EPSILON:
             return f"the {element.tag} of `{name}` is {values[size][0]:g}, which is too small for a robot."
-    if element.tag == "limit" and values.get("effort", [0.0])[0] > STRONGEST:
-        return f"the effort of `{name}` is {values['effort'][0]:g}; write at most {STRONGEST:g}."
+    if element.tag == "limit" and not 0 <= values.get("effort", [0.0])[0] <= STRONGEST:
+        return f"the effort of `{name}` is {values['effort'][0]:g}; write 0 to {STRONGEST:g}."
     for loss in ("damping", "friction"):
         if element.tag == "dynamics" and values.get(loss, [0.0])[0] < 0:
             return f"the {loss} of `{name}` is negative, so that it would drive the joint; write 0 or more."

@@ -97,7 +97,7 @@ def subject(model: str, directory: Path | None = None) -> tuple[Robot, Path, Man
     if manifest.model_hash != content_hash(robot):
         raise ModelError(
             f"the artifact of `{robot.name}` was made from another content of its model file, so there is nothing to "
-            f"prove. Run `modelgen build {model}` first."
+            f"prove. {artifact.rebuild(folder, model)}"
         )
     return robot, folder, manifest
 

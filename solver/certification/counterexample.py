@@ -20,8 +20,11 @@ from solver.certification.experiment import Experiment, roll_out
 from solver.certification.specification import LONGEST, Conditions, FailureRule
 from solver.certification.toml_table import LARGEST
 from solver.errors import SolverError
+from solver.evaluation import require_seconds
 from solver.evaluation.plots import Scene, animate, over_time, save_figure
+from solver.evaluation.trajectory import start_state
 from solver.plants.outcome import Rollouts, decimals
+from solver.problem.parameters import changed_parameters
 from solver.problem.problem import Problem
 from solver.runs.folder import CHECKPOINT, write_text
 from solver.runs.kinds import load_rollout_policy
@@ -85,7 +88,11 @@ def play(run: str | Path, experiment: Experiment, x: Tensor, theta: Tensor, nois
 
 
 def replay(counterexample: Counterexample, generated: str | None = None) -> tuple[Problem, Rollouts]:
-    """Problem and rollout of a counterexample, repeated. Raises SolverError if checkpoint or robot have changed."""
+    """Problem and rollout of a counterexample, repeated.
+
+    Raises SolverError if checkpoint or robot have changed, and for a start, parameters or a horizon that an edit of the
+    file has made impossible.
+    """
     problem, act, _ = load_rollout_policy(counterexample.run, generated, contexts=True)
     if checkpoint_hash(counterexample.run) != counterexample.checkpoint:
         raise SolverError(f"the checkpoint of {counterexample.run} has changed since; certify the run again")
@@ -98,11 +105,10 @@ def replay(counterexample: Counterexample, generated: str | None = None) -> tupl
         raise SolverError(
             f"the counterexample belongs to another robot than {counterexample.run}; certify the run again"
         )
-    x, theta = (
-        torch.tensor([list(named.values())], dtype=torch.float32)
-        for named in (counterexample.start, counterexample.parameters)
-    )
-    return problem, roll_out(problem, act, counterexample.conditions, x, theta, counterexample.noise)
+    theta, x = changed_parameters(problem, counterexample.parameters), torch.tensor([*counterexample.start.values()])
+    start_state(problem, counterexample.start, theta)
+    require_seconds(problem, counterexample.conditions.horizon)
+    return problem, roll_out(problem, act, counterexample.conditions, x[None], theta[None], counterexample.noise)
 
 
 def judged(counterexample: Counterexample, result: Rollouts) -> Counterexample:
@@ -140,8 +146,8 @@ def _check(counterexample: Counterexample) -> None:
         raise ValueError(f"a number is not finite, or larger than {LARGEST:g}")
     if not all(0 <= index < len(counterexample.start) for index, _ in failure.limits):
         raise ValueError("a limit of its failure rule is not that of a state")
-    if not 0.0 < conditions.horizon <= LONGEST:
-        raise ValueError(f"its horizon is not a number of seconds from 0 to {LONGEST:g}")
+    if not conditions.horizon <= LONGEST:
+        raise ValueError(f"its horizon is not a number of seconds up to {LONGEST:g}")
     if not 0 <= counterexample.noise < SEEDS:
         raise ValueError("its noise is not a seed")
 

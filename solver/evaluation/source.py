@@ -15,6 +15,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.plants.outcome import Controller
 from solver.policy import Policy
+from solver.problem.domain import numbers_in
 from solver.problem.parameters import Change, at_references
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
@@ -166,10 +167,8 @@ def _controller(problem: Problem, inputs: Callable[[Tensor], Any], label: str) -
     """Controller whose inputs are clipped to the limits."""
 
     def act(x: Tensor) -> tuple[Tensor, Tensor]:
-        try:
-            u = torch.from_numpy(np.asarray(inputs(x), np.float32).copy())  # JAX gives arrays that are read-only
-        except (TypeError, ValueError) as error:
-            raise SolverError(f"{label} returned no array of numbers: {error}") from error
+        given = numbers_in(inputs(x), problem.robot.input_names, f"the result of {label}")
+        u = torch.from_numpy(given.astype(np.float32))  # a copy: JAX gives arrays that are read-only
         shape = (len(x), len(problem.input_limits))
         if u.shape != shape:
             raise SolverError(

@@ -20,6 +20,7 @@ from solver.evaluation.source import source_of
 from solver.plants import PlantName
 from solver.plants.outcome import Rollouts
 from solver.policy import NO_ROTATION
+from solver.problem.domain import by_name, numbers_in
 from solver.problem.parameters import Change, names_in
 from solver.problem.problem import Problem
 
@@ -106,7 +107,7 @@ def simulate(
 
     def begin(problem: Problem, theta: Tensor, believed: Tensor, seed: int) -> tuple[Tensor, Tensor]:  # noqa: ARG001
         require_seconds(problem, seconds)
-        return problem.told(_state(problem, x0, believed)[None], believed), theta
+        return problem.told(start_state(problem, x0, believed)[None], believed), theta
 
     found = roll_out(source, conditions, begin, seconds)
     problem, result = found.problem, found.result
@@ -126,7 +127,7 @@ def simulate(
     )
 
 
-def _state(problem: Problem, x0: ArrayLike | Mapping[str, float] | None, believed: Tensor) -> Tensor:
+def start_state(problem: Problem, x0: ArrayLike | Mapping[str, float] | None, believed: Tensor) -> Tensor:
     """The state (n,) from one of the forms of `simulate`, with quaternions of length one. believed: (p,), of which what
     the policy is told moves start and target."""
     names, robot = problem.robot.state_names, problem.robot
@@ -135,26 +136,25 @@ def _state(problem: Problem, x0: ArrayLike | Mapping[str, float] | None, believe
     task = robot.metadata.task
     if x0 is None:
         return torch.tensor(task.start_mean)
-    if isinstance(x0, Mapping):
+    if some := by_name(x0):
         named = dict(zip(names, task.target, strict=True))
-        for name in x0:
+        for name in some:
             if name not in named:
                 raise SolverError(
-                    f"x0 names no state: {name}.{suggestion(str(name), names)} States: {', '.join(names)}"
+                    f"the start names no state: {name}.{suggestion(str(name), names)} States: {', '.join(names)}"
                 )
-        x0 = list({**named, **x0}.values())
-    try:
-        x = torch.as_tensor(np.asarray(x0, np.float32))
-    except (TypeError, ValueError) as error:
-        raise SolverError(f"x0 is not an array of numbers: {error}; give {len(names)}: {', '.join(names)}") from error
+        x0 = named | some
+    x = torch.from_numpy(numbers_in(x0, names, "the start").astype(np.float32))
     if x.shape != (len(names),) or not bool(torch.isfinite(x).all()):
-        raise SolverError(f"x0 is {x.tolist()}; give {len(names)} finite numbers: {', '.join(names)}")
+        raise SolverError(f"the start is {x.tolist()}; give {len(names)} finite numbers: {', '.join(names)}")
     for rotation in problem.geometry.rotations:
         if not float(x[rotation.quaternion].norm()) > NO_ROTATION:
-            raise SolverError(f"the quaternion of `{rotation.name}` in x0 is zero, which is no rotation")
+            raise SolverError(f"the quaternion of `{rotation.name}` in the start is zero, which is no rotation")
     problem.geometry.normalise(x[None])
     moved = (problem.confine(x[None])[0] - x).abs() > torch.where(problem.clipped, 0.0, BESIDE)
     moved[problem.continuous] = False
     if beyond := held_names(problem, moved.tolist()):
-        raise SolverError(f"x0 has {', '.join(beyond)} beyond the limit of the robot; give a state within its limits")
+        raise SolverError(
+            f"the start has {', '.join(beyond)} beyond the limit of the robot; give a state within its limits"
+        )
     return x

@@ -20,7 +20,7 @@ from modelgen.tangent import Tangent
 from solver.errors import SolverError
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL, solved
 from solver.jax.environment import apart_from, normalised
-from solver.problem.domain import farthest
+from solver.problem.domain import farthest, numbers_in, require_states
 from solver.problem.geometry import ENTRIES, matrix_entries
 from solver.problem.parameters import require_told_names
 from solver.training.solution import Solution
@@ -154,18 +154,13 @@ class _Checked:
         single, batch = jax.jit(near), jax.jit(jax.vmap(near))
 
         def checked(x: Any, **told: Any) -> Any:
-            shape, size = np.shape(x), len(self._names)
-            if len(shape) not in (1, 2) or shape[-1] != size:
-                raise SolverError(
-                    f"x has shape {shape}; give one state ({size},) or states (N, {size}) with the columns "
-                    f"{', '.join(self._names)}"
-                )
             if self._dtype == np.float64 and not jax.config.jax_enable_x64:
                 raise SolverError(
                     "JAX is set to 32 bits, and would round these functions of float64; write "
                     "jax.config.update('jax_enable_x64', True) at the beginning, or take dtype='float32'"
                 )
-            x = jnp.asarray(x, self._dtype)
+            x = numbers_in(x, self._names, numpy=jnp).astype(self._dtype)
+            require_states(x.shape, self._names)
             return (single if x.ndim == 1 else batch)(x, self._values(told, x.shape[:-1]))
 
         return checked

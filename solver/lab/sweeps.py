@@ -71,6 +71,8 @@ def _training(settings: TomlTable, seed: int, robot: str, name: str, generated: 
     for key in ("seed", "robot"):
         if key in given.content:
             raise given.mistake(key, f"belongs to the key {key}s at the top of the file")
+    if "identified" in given.content:
+        raise given.mistake("identified", "is not a key of a sweep; give it to `solver train --identified`")
     changes: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in given.content.items()
     }
@@ -78,7 +80,7 @@ def _training(settings: TomlTable, seed: int, robot: str, name: str, generated: 
     if not isinstance(algorithm, str):
         raise given.mistake("algorithm", f"is {algorithm!r}; write a name in quotes")
     for key, value in changes.items():
-        if isinstance(value, Mapping) and key != "adversaries":
+        if isinstance(value, Mapping) and key not in ("adversaries", "given"):
             raise given.mistake(key, "is a table; write a value")
     usual = {"algorithm": algorithm} | {key: changes[key] for key in BEGINS if key in changes}
     try:

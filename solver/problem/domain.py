@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
 from modelgen.metadata import Metadata, Rotation
 from modelgen.tangent import Tangent
+from solver.errors import SolverError
 from solver.problem.geometry import SMALLEST, Geometry, conjugate, exponential, product, turns_within, uniform
 
 AT_ANGLE = 1e-3  # rad: an angle from the target this near to its limit counts as at the limit
@@ -123,6 +126,51 @@ def wrap_in_place(x: Tensor, joints: list[int]) -> None:
     """Wrap the entries `joints` of x (N, n) to [-pi, pi)."""
     for i in joints:
         x[:, i].add_(math.pi).remainder_(2.0 * math.pi).sub_(math.pi)
+
+
+def by_name(x: Any) -> dict[str, Any]:
+    """Numbers by name of a mapping, or of a row or a table of pandas; empty for an array."""
+    keys = x.keys() if callable(getattr(x, "keys", None)) else getattr(x, "columns", ())
+    return {key: x[key] for key in keys} if any(isinstance(key, str) for key in keys) else {}
+
+
+def numbers_in(x: Any, names: tuple[str, ...], what: str = "x", numpy: Any = np) -> Any:
+    """Real numbers (..., n) as an array of NumPy or of `jax.numpy`, from an array, or by name in any order.
+
+    Raises SolverError if a name is missing, for masked arrays, and for other numbers.
+    """
+    named = by_name(x)
+    if named and (missing := [name for name in names if name not in named]):
+        raise SolverError(
+            f"{what} has the columns {', '.join(map(str, named))}, and no {missing[0]}; give {', '.join(names)}"
+        )
+    try:
+        return numpy.stack([_real(named[name], numpy) for name in names], -1) if named else _real(x, numpy)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise SolverError(
+            f"{what} is not an array of real numbers: {error}; give {len(names)}: {', '.join(names)}"
+        ) from error
+
+
+def _real(values: Any, numpy: Any) -> Any:
+    """An array of real numbers. Raises TypeError or ValueError for other values."""
+    if np.ma.isMaskedArray(values):
+        raise TypeError("it is masked, and no mask is read (see numpy.ma.filled)")
+    if isinstance(values, Tensor):  # NumPy has no bfloat16
+        values = values.cpu().double() if values.is_floating_point() else values.cpu()
+    array = numpy.asarray(values)
+    if array.dtype.kind not in "biuf" and array.dtype.name != "bfloat16":
+        raise TypeError(f"its dtype is {array.dtype}")
+    return array
+
+
+def require_states(shape: tuple[int, ...], names: tuple[str, ...]) -> None:
+    """Raises SolverError unless it is the shape of one state (n,) or of N states (N, n)."""
+    if len(shape) not in (1, 2) or shape[-1] != len(names):
+        raise SolverError(
+            f"x has shape {shape}; give one state ({len(names)},) or states (N, {len(names)}) with the columns "
+            f"{', '.join(names)}"
+        )
 
 
 def farthest(robot: Metadata) -> list[float]:

@@ -178,7 +178,7 @@ def test_a_new_point_changes_only_the_folder_of_mechanics(built: Path, tmp_path:
     assert artifact.check("reel", built, content_hash(robot), point_hashes(robot)) == []
     (finding,) = artifact.check("reel", built, content_hash(more), point_hashes(more))
     assert "other points than the model file states" in finding
-    assert "modelgen build reel --functions mechanics" in finding
+    assert f"modelgen build reel --generated {built} --functions mechanics" in finding
     (report,) = build(modelgen_file("pendulum"), tmp_path, selected("bias"))
     assert report.folder == str(tmp_path / "pendulum" / artifact.ON_REQUEST)
     pendulum = modelgen.load("pendulum", directory=tmp_path)
@@ -195,16 +195,31 @@ def modelgen_file(name: str) -> Robot:
 
 
 def test_a_function_that_is_not_built_is_named_with_its_command(built: Path, tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"`reel` .*`jacobians`.*`modelgen build reel --functi"):
+    with pytest.raises(ArtifactError, match=r"`reel` .*`jacobians`.*`modelgen build reel --generated .* --functi"):
         modelgen.load("reel", directory=built).jacobians(np.zeros((1, 4)))
     shutil.copytree(built / "reel", tmp_path / "reel", ignore=shutil.ignore_patterns(artifact.ON_REQUEST))
-    with pytest.raises(ArtifactError, match="`modelgen build reel --functions mechanics`"):
+    with pytest.raises(ArtifactError, match=r"`modelgen build reel --generated .* --functions mechanics`"):
         modelgen.load("reel", directory=tmp_path).bias(np.zeros((1, 4)))
     shutil.copytree(built / "reel" / artifact.ON_REQUEST, tmp_path / "reel" / artifact.ON_REQUEST)
     manifest = tmp_path / "reel" / artifact.MANIFEST
     shutil.copy(artifact.SHIPPED / "pendulum" / artifact.MANIFEST, manifest)
     with pytest.raises(ArtifactError, match="another content"):
         artifact.find_mechanics("reel", artifact.read(manifest.parent).model_hash, tmp_path)
+
+
+def test_a_robot_in_python_gets_the_functions_that_its_error_names() -> None:
+    """A rod about its end: M, by hand."""
+    robot = Robot("rod", "a rod about its end")
+    angle = robot.revolute("angle", limit=3, rate_limit=8)
+    robot.body(2.0, 0.1, (0.5 * sin(angle), 0.5 * cos(angle)), angle)
+    robot.apply(angle, robot.input("torque", 2.5, "N m"))
+    cost: dict[str, Any] = {"state_cost": angle**2, "action_cost": LogCos(0.5), "start": {}}
+    robot.task(**cost, horizon=5, weight_at_horizon=0.65, control_rate=125)
+    compiled, x = modelgen.compile(robot), np.array([0.3, 1.0])
+    with pytest.raises(ArtifactError, match=r"modelgen\.build\(robot, '.*', 'mechanics'\)") as refused:
+        compiled.mass_matrix(x)
+    eval(str(refused.value).partition("Python: ")[2].rstrip("."), {"modelgen": modelgen, "robot": robot})
+    np.testing.assert_allclose(compiled.mass_matrix(x), [[0.1 + 2.0 * 0.5**2]])
 
 
 def test_mechanics_selects_all_of_its_functions() -> None:

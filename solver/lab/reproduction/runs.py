@@ -207,7 +207,7 @@ def _require_own(folder: Path, key: str) -> None:
     if holds_run(folder) and _read(folder)[0] != key:
         raise SolverError(
             f"{folder} holds a run with other settings or another artifact than its name: the folder was edited or "
-            "copied. Move it away, or name another folder with --runs."
+            "copied. Move it away, or name another folder."
         )
 
 
@@ -218,13 +218,13 @@ def _locked(parent: Path) -> Iterator[None]:
         parent.mkdir(parents=True, exist_ok=True)
         lock = (parent / LOCK).open("w")
     except OSError as error:
-        raise SolverError(f"cannot write to {parent}: {error}. Name another folder with --runs.") from error
+        raise SolverError(f"cannot write to {parent}: {error}. Name another folder.") from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise SolverError(
-                f"another `solver` process trains its runs in {parent}; wait for it, or name another folder with --runs"
+                f"another `solver` process trains its runs in {parent}; wait for it, or name another folder"
             ) from error
         yield
 

@@ -78,7 +78,7 @@ def test_a_damaged_program_is_found_and_not_loaded(folder: Path, backend: Any, h
     _damage(path, how)
     (finding,) = artifact.check("pendulum", folder.parent)
     assert path.name in finding
-    with pytest.raises(ArtifactError, match=rf"{path.name}.*Run `modelgen build pendulum`"):
+    with pytest.raises(ArtifactError, match=rf"{path.name}.*Run `modelgen build pendulum --generated"):
         modelgen.load("pendulum", backend=backend, directory=folder.parent)
 
 

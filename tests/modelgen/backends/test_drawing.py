@@ -235,5 +235,7 @@ def test_a_drawing_depends_on_coordinates_and_parameters_only() -> None:
 def test_a_wrong_state_is_explained() -> None:
     with pytest.raises(ModelError, match=r"`x` .*\(3,\)"):
         shipped("pendulum").drawing.segments(np.zeros(3))
+    with pytest.raises(ModelError, match="`x` is a masked array"):
+        shipped("pendulum").drawing.segments(np.ma.array([0.5, 1.0], mask=[True, False]))
     with pytest.raises(ModelError, match=r"`theta` .*2"):
         shipped("pendulum").drawing.segments(np.zeros((3, 2)), np.ones((2, 2)))

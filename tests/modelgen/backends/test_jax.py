@@ -145,6 +145,7 @@ def test_an_empty_batch(robot: CompiledRobot) -> None:
     [
         ([[0.0] * 6], np.zeros((1, 2)), "`x` is a list; the backend jax takes JAX and NumPy arrays"),
         (np.zeros((3, 6), complex), np.zeros((3, 2)), "dtype complex128"),
+        (np.ma.zeros((3, 6)), np.zeros((3, 2)), r"masked.*x\.filled"),
         (np.zeros((3, 5)), np.zeros((3, 2)), r"shape \(3, 5\)"),
         (np.zeros((3, 6)), np.zeros((4, 2)), "`u` has 4 rows"),
     ],

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import modelgen
 from modelgen.cli import main
 from tests.modelgen.commands.mistakes import mistake
 
@@ -32,6 +33,18 @@ class TestBuild:
         assert main(["build", "./crane.py", "--generated", "out"]) == 0
         words = capsys.readouterr().out.rpartition("next: modelgen ")[2].split()
         assert words == ["verify", "./crane.py", "--generated", "out"]
+
+    @pytest.mark.slow
+    def test_two_files_of_one_robot_are_not_built_over_each_other(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for name, limit in (("a", 1.0), ("b", 2.0)):
+            main(["new", "crane", "--out", name])
+            path = folder / name / "crane.py"
+            path.write_text(path.read_text().replace('"trolley", limit=1.0', f'"trolley", limit={limit}'))
+        assert main(["build", "a/crane.py", "b/crane.py"]) == 2
+        assert "b/crane.py declares `crane`, as a/crane.py does" in capsys.readouterr().err
+        assert modelgen.load("crane").state_limits[0] == 1.0
 
     @pytest.mark.slow
     def test_next_step_after_mechanics_alone_is_a_build(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

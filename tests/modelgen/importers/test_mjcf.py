@@ -223,7 +223,7 @@ def test_an_equality_of_joints_is_a_coupling(tmp_path: Path, polycoef: str, line
     equality = f'<equality><joint joint1="elbow" joint2="shoulder" polycoef="{polycoef}"/></equality>'
     machine = Machine(tmp_path, arm(), MOTORS[: MOTORS.index("/>") + 2], equality)
     assert lines in machine.text
-    assert any("elbow follow other joints" in warning for warning in machine.warnings)
+    assert any("follow others (<equality>): elbow;" in warning for warning in machine.warnings)
     machine.moves_as_in_mujoco()
 
 

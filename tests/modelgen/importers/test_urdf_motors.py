@@ -73,7 +73,7 @@ def test_a_furuta_whose_pendulum_has_no_transmission_has_one_input(
     written(*parts)
     capsys.readouterr()
     assert main(["import", "machine.urdf", "--name", "all"]) == 0
-    assert capsys.readouterr().err.count("turn, swing got one because of their effort limit") == 1
+    assert capsys.readouterr().err.count("an effort limit gave one to turn, swing.") == 1
     assert main(["import", "machine.urdf", "--name", "some", "--passive", "sw*"]) == 0
     assert [declared.symbol.name for declared in load("some").inputs] == ["turn_effort"]
 

@@ -48,6 +48,8 @@ XACRO = '<a xmlns:xacro="http://ros.org/wiki/xacro">{}</a>'
         ),
         ([*ROBOT[:-1], SPIN, LOOP.replace("slider", "base-plate")], "cycle, `[a-z-]+` -> "),
         ([*ROBOT[:-2], RAIL.replace('lower="-1" upper="1"', 'lower="0" upper="0"'), SPIN], "`rail` are both 0"),
+        ([*ROBOT[:-2], RAIL.replace('lower="-1" upper="1"', 'lower="0.2" upper="0.2"'), SPIN], "`rail` are both 0.2"),
+        ([*ROBOT[:-2], RAIL.replace('effort="0"', 'effort="-5"'), SPIN], "effort of `rail` is -5; write 0 to"),
         ([*ROBOT[:3], '<link name="slider"/>', *ROBOT[4:]], "`slider` moves and has no mass"),
         (ROBOT[:-1], "no joint carries `wheel`"),
         ([*ROBOT[:-1], SPIN.replace('"wheel"', '"wheels"')], "Did you mean `wheel`"),

@@ -17,9 +17,10 @@ import torch
 import solver
 from modelgen.loader import CompiledRobot
 from solver.certification import prove, worst
-from solver.certification.counterexample import load, motion, replay, save
+from solver.certification.counterexample import Counterexample, checkpoint_hash, load, motion, replay, save
 from solver.certification.experiment import Experiment, Outcomes, noises
 from solver.certification.sets import Uniform
+from solver.certification.specification import Conditions, FailureRule
 from solver.cli import main
 from solver.errors import SolverError
 from solver.jobs.engines import policy_reference
@@ -127,6 +128,24 @@ def test_replay_prints_its_own_verdict(finished_run: Path, tmp_path: Path, capsy
         assert f"return {found.total!r}, a failure" in output.out
         assert f"return {total!r}" in output.err
         assert "edited" in output.err
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        ({"parameters": {"mass": -1.0, "length": 1.0}}, "set mass to -1"),
+        ({"start": {"angle": 1.0, "angle_rate": 99.0}}, "angle_rate beyond the limit"),
+        ({"conditions": Conditions("nominal", (), False, (), 1e-3)}, "seconds is 0.001; give a time from 0.04"),
+    ],
+)
+def test_an_edit_that_no_robot_allows_is_not_replayed(finished_run: Path, edit: dict[str, Any], words: str) -> None:
+    conditions = Conditions("nominal", (), False, (), 0.1)
+    state, theta = {"angle": 1.0, "angle_rate": 0.0}, {"mass": 1.0, "length": 1.0}
+    hashed, rule = checkpoint_hash(finished_run), FailureRule(True, (), None)
+    written = Counterexample(str(finished_run), "pendulum", hashed, conditions, rule, 0, state, theta, -1.0, False)
+    assert len(replay(written)[1].x) == 3
+    with pytest.raises(SolverError, match=words):
+        replay(dataclasses.replace(written, **edit))
 
 
 def test_search_finds_a_lower_return_than_random_samples(finished_run: Path, tmp_path: Path) -> None:

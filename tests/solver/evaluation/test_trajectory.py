@@ -65,6 +65,12 @@ def test_a_trajectory_has_the_figures_of_an_evaluation() -> None:
     ]
 
 
+def test_a_row_of_a_table_is_a_start_by_name() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    start = pandas.Series({"angle_rate": 1.0, "angle": 0.5})
+    np.testing.assert_array_equal(solver.simulate(zero, start, 0.1, robot="pendulum").x[0], [0.5, 1.0])
+
+
 @pytest.mark.slow
 def test_a_dataframe_has_a_row_for_each_period(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pandas", reason="pandas is not installed")
@@ -86,7 +92,8 @@ def test_a_dataframe_has_a_row_for_each_period(monkeypatch: pytest.MonkeyPatch) 
         ({"angl": 1.0}, None, "Did you mean `angle`"),
         ([0.0, 9.0], None, "angle_rate beyond the limit"),
         ([0.0, np.nan], None, "finite numbers"),
-        ("up", None, "not an array of numbers"),
+        ("up", None, "not an array of real numbers"),
+        (np.ma.array([1.0, 0.0], mask=[True, False]), None, "masked"),
         (None, 0.0, "from 0.008 to 8000"),
         (None, float("nan"), "from 0.008 to 8000"),
         (None, "1", "seconds is '1'; give a number or None"),
@@ -105,12 +112,12 @@ def test_a_rotation_beyond_its_limit_is_no_start() -> None:
         return solver.simulate(lambda x: np.zeros((len(x), 3)), x0, 0.1, robot=compiled).x
 
     assert_close(motion(0.499)[:, 2], [np.sin(0.2495)] * 3)
-    with pytest.raises(SolverError, match="x0 has attitude beyond the limit"):
+    with pytest.raises(SolverError, match="start has attitude beyond the limit"):
         motion(0.6)
 
 
 def test_a_quaternion_of_zero_is_no_start() -> None:
-    with pytest.raises(SolverError, match="quaternion of `attitude` in x0 is zero, which is no rotation"):
+    with pytest.raises(SolverError, match="quaternion of `attitude` in the start is zero, which is no rotation"):
         solver.simulate(lambda x: np.zeros((len(x), 3)), {"attitude_qw": 0.0}, 0.2, robot="satellite")
 
 
@@ -148,7 +155,8 @@ def two(x: Array) -> Array:
         (zero, {}, "robot='pendulum'"),
         (zero, {"robot": "pendulum", "reaction_periods": 1.0}, "reaction_periods is for runs"),
         (lambda x: x, {"robot": "pendulum"}, r"shape \(100, 2\)"),
-        (lambda _: "left", {"robot": "pendulum"}, "no array of numbers"),
+        (lambda _: "left", {"robot": "pendulum"}, "result of <lambda> is not an array of real numbers"),
+        (lambda x: np.ma.array(zero(x), mask=True), {"robot": "pendulum"}, "masked"),
         (lambda x: np.nan + zero(x), {"robot": "pendulum"}, r"<lambda> returned \[nan\] at the state .*finite inputs"),
         (zero, {"robot": "pendulum", "parameters": {"mass": True}}, "mass is True; give a number in SI units"),
         ("pendulum-rfvi", {"robot": "pendulum"}, "has its own; leave robot out"),

@@ -14,6 +14,7 @@ import torch
 import solver
 from solver.errors import SolverError
 from solver.training.solution import load_solution
+from tests.closeness import assert_close
 
 pytestmark = pytest.mark.slow
 
@@ -98,8 +99,17 @@ def test_networks_with_other_inputs_are_refused() -> None:
         make(solution)
 
 
+def test_states_by_name_are_read_in_any_order() -> None:
+    policy = solver.load("pendulum-rfvi").to_jax().policy
+    named = {"angle_rate": np.array([1.0, -2.0]), "angle": np.array([0.1, 0.5])}
+    assert_close(policy(named), policy(np.array([[0.1, 1.0], [0.5, -2.0]])))
+
+
 def test_wrong_calls_are_explained() -> None:
     run = solver.load("pendulum-rfvi")
+    for wrong in (np.ma.array([0.1, 1.0], mask=[True, False]), np.array([1j, 0.0])):
+        with pytest.raises(SolverError, match="real numbers"):
+            run.to_jax().policy(wrong)
     with pytest.raises(SolverError, match=r"\(3,\).*\(2,\)"):
         run.to_jax().value(np.zeros(3))
     with jax.enable_x64(True):

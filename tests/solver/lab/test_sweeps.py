@@ -14,6 +14,7 @@ from solver.commands.changes import read_given
 from solver.interface import new_training
 from solver.lab.reproduction.runs import Runs, _words, run_key
 from solver.lab.sweeps import read, rows
+from solver.problem.context import Given
 from solver.runs.folder import METRICS
 from solver.training.solution import RunDescription
 from tests.solver.jobs.test_cluster import SPEC
@@ -42,15 +43,18 @@ def test_sweep_has_all_robots_with_all_settings_and_seeds(tmp_path: Path) -> Non
 def test_command_of_a_run_trains_what_its_table_says(finished_run: Path, tmp_path: Path) -> None:
     """Told parameters, and the run that it begins with, too."""
     text = f'robots = ["pendulum"]\n[settings.a]\ngiven = ["mass"]\n[settings.b]\nstart_from = "{finished_run}"\n'
-    (tmp_path / "s.toml").write_text(text + "iterations = 100\n")
-    family, warm = read(tmp_path / "s.toml").trainings
-    for planned in (family, warm):
+    text += "iterations = 100\n[settings.c]\ngiven = {mass = [0.6, 1.2]}\n"
+    (tmp_path / "s.toml").write_text(text)
+    family, warm, narrow = read(tmp_path / "s.toml").trainings
+    for planned in (family, warm, narrow):
         options = options_of("solver train", train, _words(planned, tmp_path, None))
         choices = {name: getattr(options, name) for name in ("algorithm", "preset", "start_from")}
         made = new_training(options.robot, given=read_given(options.given), **choices, **vars(options.settings))
         assert run_key(made.description) == run_key(planned.run)
     assert isinstance(family.run, RunDescription)
     assert family.run.told_names == ("mass",)
+    assert isinstance(narrow.run, RunDescription)
+    assert narrow.run.given == (Given("mass", 0.6, 1.2),)
 
 
 def test_row_of_a_run_has_the_figures_of_its_kept_policy(tmp_path: Path) -> None:
@@ -85,6 +89,7 @@ def test_row_of_a_run_has_the_figures_of_its_kept_policy(tmp_path: Path) -> None
         ('robots = ["pendulum"]\n[settings.a]\nalgorithm = "td3"', "unknown algorithm 'td3'"),
         ('robots = ["pendulum"]\n[settings.a]\nalgorithm = 3', "settings.a.algorithm is 3"),
         ('robots = ["pendulum"]\n[settings.a.b]\nc = 3', "settings.a.b is a table"),
+        ('robots = ["pendulum"]\n[settings.a]\nidentified = "x.json"', "settings.a.identified is not a key"),
     ],
 )
 def test_mistake_in_a_sweep_file_names_file_and_key(text: str, message: str, tmp_path: Path, capsys: Capture) -> None:
