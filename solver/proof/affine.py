@@ -222,11 +222,3 @@ def chosen(first: Mask, a: Linear, b: Linear) -> Linear:
     return Linear(
         np.where(here, a.middle, b.middle), np.where(here, a.slopes, b.slopes), np.where(here, a.rest, b.rest)
     )
-
-
-def hull(parts: list[Linear]) -> Linear:
-    """What holds all of some sets of the same symbols."""
-    middles, slopes = np.stack([part.middle for part in parts]), np.stack([part.slopes for part in parts])
-    middle, slope = 0.5 * (middles.min(0) + middles.max(0)), slopes.mean(0)
-    apart = np.abs(middles - middle) + np.abs(slopes - slope).sum(1) + np.stack([part.rest for part in parts])
-    return Linear(middle, slope, apart.max(0) + rounding(np.abs(middle) + np.abs(slope).sum(0), 2 * len(parts)))

@@ -17,12 +17,10 @@ from functools import cached_property
 import numpy as np
 
 from modelgen.arrays import Array
-from modelgen.backends import Kernels
 from modelgen.loader import CompiledRobot
 from modelgen.program.differentiate import reverse
-from modelgen.program.enclosure import affine
-from modelgen.program.functions import Program
 from modelgen.program.graph import Graph, Node
+from modelgen.proof.intervals import enclosures
 from solver.errors import SolverError
 from solver.game.policies import SHORTEST
 from solver.proof.affine import TINY, Affine, Mask
@@ -160,26 +158,24 @@ class HeldLoop:
         return self.over(self.equations.control, errors, theta, count, symbols)
 
     @cached_property
-    def kernels(self) -> Kernels:
-        """Enclosures of grad g~ and its slopes."""
+    def _conjugate(self) -> tuple[Graph, list[Node], list[Node]]:
+        """A graph of grad g~ and the slope of each entry by its own argument: the arguments w, and the roots."""
         program, graph = self.robot.program, Graph()
-        w = program.arguments["w"].entries
-        places = {node: graph.input(f"w{k}") for k, node in enumerate(w)}
-        policy = graph.absorb(program.graph, program.function("optimal_input").roots, places)
-        steep = [reverse(graph, {root: graph.one}, [places[w[k]]])[0] for k, root in enumerate(policy)]
-        inputs = affine(Program(graph, (), digest=program.digest), [*policy, *steep], list(places.values()))
-        return self.robot.compiled(inputs)
+        arguments = program.arguments["w"].entries
+        w = inputs_of(graph, len(arguments), "w")
+        known = dict(zip(arguments, w, strict=True))
+        policy = graph.absorb(program.graph, program.function("optimal_input").roots, known)
+        steep = [reverse(graph, {root: graph.one}, [w[k]])[0] for k, root in enumerate(policy)]
+        return graph, w, [*policy, *steep]
 
     # -- the policy --------------------------------------------------------------------------------------------------
 
-    def _policy(self, v: Array, r: Array) -> tuple[Array, Array, Array, Array]:
-        """Lower and upper bounds of grad g~ (N, m), then of its slopes (N, m), over v +- r (N, m)."""
-        m = len(self.trim)
-        middle, slopes, rest = evaluated(self.kernels, v, r)
-        width = (np.abs(slopes) * r[:, None]).sum(2) * (1 + 1e-13) + rest
-        low, high = middle - width, middle + width
-        low_u = np.maximum(low[:, :m], self.middle - self.limit)
-        return low_u, np.minimum(high[:, :m], self.middle + self.limit), np.maximum(low[:, m:], 0.0), high[:, m:]
+    def conjugate(self, low: Array, high: Array) -> tuple[Array, Array, Array, Array]:
+        """Lower and upper bounds of grad g~ (N, m), then of its slopes (N, m), for w between low and high (N, m)."""
+        m, (graph, w, roots) = len(self.trim), self._conjugate
+        least, most = enclosures(graph, roots, w, low, high)
+        low_u = np.maximum(least[:, :m], self.middle - self.limit)
+        return low_u, np.minimum(most[:, :m], self.middle + self.limit), np.maximum(least[:, m:], 0.0), most[:, m:]
 
     def _chord(self, low: Array, high: Array) -> tuple[Array, Array]:
         """Bounds (N, m) of the slope of the chord of grad g~ from 0 to arguments between low and high (N, m)."""
@@ -188,7 +184,7 @@ class HeldLoop:
         for j in range(CHORDS):
             s = (2 * j + 1) * h
             width = (h * np.abs(v) + (s + h) * r) * (1 + 1e-14) + TINY
-            _, _, a, b = self._policy(s * v, width)
+            _, _, a, b = self.conjugate(s * v - width, s * v + width)
             least, most = least + a / CHORDS, most + b / CHORDS
         return least * (1 - 1e-13), most * (1 + 1e-13)
 
@@ -265,7 +261,7 @@ class HeldLoop:
         inside = np.full(len(low), spare > 0)
         if not self.hold:
             return inside
-        u_low, u_high, *_ = self._policy(0.5 * (low + high), 0.5 * (high - low) * (1 + 1e-14) + 1e-300)
+        u_low, u_high, *_ = self.conjugate(low, high)
         size = np.maximum(np.abs(u_low - self.trim), np.abs(u_high - self.trim))
         least = np.maximum(np.maximum(low, -high), 0.0)
         steep = np.diagonal((B.mT @ Affine.exact(self.cost, B.symbols) @ B).largest, axis1=1, axis2=2)
@@ -298,12 +294,3 @@ def _rows(matrix: Affine) -> Array:
 def inputs_of(graph: Graph, count: int, name: str) -> list[Node]:
     """Inputs name0, name1, ... of a graph."""
     return [graph.input(f"{name}{k}") for k in range(count)]
-
-
-def evaluated(kernels: Kernels, middle: Array, radius: Array) -> tuple[Array, Array, Array]:
-    """Middles (N, k), slopes (N, k, d) and rests (N, k); a rest is infinite where a number is not finite."""
-    arguments = {"middle": np.ascontiguousarray(middle), "radius": np.ascontiguousarray(np.minimum(radius, 1e300))}
-    found, slopes, rest = kernels.evaluate("enclosure", arguments, None)
-    slopes = slopes.reshape(*found.shape, -1)
-    good = np.isfinite(found) & np.isfinite(rest) & np.isfinite(slopes).all(2)
-    return np.where(good, found, 0.0), np.where(good[..., None], slopes, 0.0), np.where(good, rest, np.inf)

@@ -16,7 +16,7 @@ import numpy as np
 from modelgen.arrays import Array
 from solver.game.policies import SHORTEST
 from solver.proof.affine import Linear, Mask, Numbers, chosen, rounding, upward
-from solver.proof.held_loop import HeldLoop, evaluated
+from solver.proof.held_loop import HeldLoop
 from solver.proof.quadratic import FUNCTIONS, Quadratic, beside
 from solver.training.solution import Solution
 from solver.value.network import DIAGONAL_FLOOR
@@ -151,6 +151,7 @@ class HeldPolicy:
 
     def __init__(self, solution: Solution, loop: HeldLoop) -> None:
         self.loop, self.slope = loop, Slope(solution)
+        self.kernels = loop.robot.with_kernels()
         self.limit, self.trim = float(loop.limit[0]), float(loop.trim[0])
 
     def control(self, x: Linear) -> Linear:
@@ -159,14 +160,18 @@ class HeldPolicy:
         bent = [errors[[k]] for k in range(len(self.loop.bent))]
         return self.loop.control(bent, len(x.middle), len(x.slopes)).linear
 
-    def conjugate(self, w: Linear) -> tuple[Linear, Linear]:
-        """grad g~ and its slope, over boxes of w (N, 1)."""
-        m, s, r = evaluated(self.loop.kernels, w.middle, w.bend)
-        found = []
-        for k in range(2):
-            slope = s[:, k]
-            found.append(Linear(m[:, k : k + 1], slope * w.slopes, r[:, k : k + 1] + np.abs(slope) * w.rest))
-        return found[0], found[1]
+    def conjugate(self, w: Linear) -> tuple[Linear, Array]:
+        """grad g~ over boxes of w (N, 1) by the mean value theorem or by its range, and its smallest slope (N, 1)."""
+        found = self.loop.conjugate(*(np.concatenate([end, w.middle]) for end in w.ends))
+        (low, below), (high, above), (least, _), (most, _) = (np.split(part, 2) for part in found)
+        steep, bent = 0.5 * (least + most), upward(0.5 * (most - least) * w.bend)
+        line = Linear(
+            0.5 * (below + above), steep * w.slopes, upward(0.5 * (above - below) + bent + np.abs(steep) * w.rest)
+        )
+        flat = Linear(
+            0.5 * (low + high), 0 * w.slopes, upward(0.5 * (high - low) + rounding(np.abs(low) + np.abs(high)))
+        )
+        return chosen((flat.rest <= line.rest)[:, 0], flat, line), least
 
     def ways(self, x: Linear) -> Iterator[tuple[Numbers, Linear]]:
         """Boxes (K,) by number and inputs (K, 1) there, for each way in which the policy may find an input.
@@ -238,8 +243,8 @@ class HeldPolicy:
         at = size.middle
         P = drop.middle / at
         d = self._solved(w.middle, P)
-        still = Linear(w.middle - P * d, np.zeros((0, len(d), 1)), np.zeros_like(d))
-        S = self.conjugate(still)[1].middle
+        still = w.middle - P * d
+        S = 0.5 * sum(self.loop.conjugate(still, still)[2:])
         P_slopes = drop.slopes / at - P / at * size.slopes
         slopes = S / (1 + S * P) * (w.slopes - d * P_slopes)
         guess = Linear(d, slopes, np.zeros_like(d))
@@ -250,8 +255,7 @@ class HeldPolicy:
         bound = upward(np.abs(residual.middle) + residual.bend)
         # slope of the left side between the guess and the truth
         steep = self.conjugate(w - P_of * Linear(guess.middle, guess.slopes, bound))[1]
-        s_low = np.maximum(steep.ends[0], 0.0)
-        bound = upward(bound / (1 + s_low * P_low))
+        bound = upward(bound / (1 + steep * P_low))
         # the argument is between w and w - drop, as |d| <= size
         half = drop.times(0.5 * sign)
         between = w - half
@@ -262,11 +266,9 @@ class HeldPolicy:
     def _solved(self, w: Array, P: Array) -> Array:
         low = np.full_like(w, float(self.loop.middle[0] - self.limit - self.trim))
         high = np.full_like(w, float(self.loop.middle[0] + self.limit - self.trim))
-        none = np.zeros((0, len(w), 1))
         for _ in range(BISECTIONS):
             d = 0.5 * (low + high)
-            G, _ = self.conjugate(Linear(w - P * d, none, np.zeros_like(w)))
-            above = d > G.middle - self.trim
+            above = d > self.kernels.optimal_input(w - P * d) - self.trim
             low, high = np.where(above, low, d), np.where(above, d, high)
         return 0.5 * (low + high)
 

@@ -6,8 +6,8 @@ nothing more can be proven, all open boxes are halved. One period of N boxes, wi
 
     x+ = x + T F + T^2/2 F' F + T^3/6 (F' F)' F + T^4/24 R,   F = a(x, theta) + B(x, theta) u,
 
-by kernels that `modelgen.program.enclosure` makes of the model, R enclosed over all states of the period. Parameters
-may be any of their box, other ones in every period.
+by Taylor models of second order (`solver.proof.quadratic`), R enclosed over all states of the period. Parameters may be
+any of their box, other ones in every period.
 """
 
 from __future__ import annotations
@@ -22,18 +22,17 @@ import numpy as np
 
 from modelgen.arrays import Array
 from modelgen.program.differentiate import forward
-from modelgen.program.enclosure import affine
-from modelgen.program.functions import Program
 from modelgen.program.graph import Graph, Node
 from solver.errors import SolverError
-from solver.proof.affine import Linear, Mask, Numbers, hull, rounding, upward
-from solver.proof.held_loop import HeldLoop, evaluated, inputs_of
+from solver.proof.affine import Linear, Mask, Numbers, rounding, upward
+from solver.proof.held_loop import HeldLoop, inputs_of
 from solver.proof.outside import HeldPolicy, parallelotope
-from solver.proof.quadratic import compiled
+from solver.proof.quadratic import Quadratic, compiled, evaluate
 from solver.training.solution import Solution
 
 ORDER = 3  # of Taylor's formula
 INFLATIONS = 4  # of the enclosure of the motion in a period
+GROWTH = 1.1  # of a guess of it, which is then shown
 BATCH = 600  # boxes at once
 GRID = 512  # boxes a state in the first grid
 FINEST = 2048  # and in the last one
@@ -41,7 +40,6 @@ SIZES = GRID, 2 * GRID, FINEST
 PERIODS = 24  # after which a box waits for its halves
 WAYS = 16  # images of a box beyond which it does so, too
 WIDEST = 0.25  # half width of an image, by the domain's, beyond which it is not followed
-PIECES = 4  # of the range of each parameter: the bounds of a period are of second order in its width
 
 
 #: Images of some boxes (K,), by number, and whether (K,) they are known. A box has an image for each way of the policy.
@@ -87,92 +85,67 @@ class Step:
             raise SolverError(f"{loop.robot.name} has {len(loop.trim)} inputs; --reach proves robots of one input")
         loop.require_without("abs", "minimum", "maximum", found="Taylor's formula knows no kinks, as of Abs and Max")
         self.loop, self.policy, self.input_error = loop, HeldPolicy(solution, loop), input_error
-        self.pieces, self.n = _pieces(loop.nominal, spread), len(loop.target)
-        self.end, self.rates, self.remainder = self._kernels()
-
-    def _kernels(self) -> tuple[Any, Any, Any]:
-        """Kernels of x+ without its remainder, of F, and of R, all by (x, u, theta)."""
-        loop, n, graph = self.loop, self.n, Graph()
-        x, theta = inputs_of(graph, n, "x"), inputs_of(graph, len(loop.nominal), "p")
+        self.spread, self.n, graph = spread, len(loop.target), Graph()
+        self.graph, x, theta = graph, inputs_of(graph, self.n, "x"), inputs_of(graph, len(spread), "p")
         u, program = graph.input("u0"), loop.robot.program
+        self.inputs = [*x, u, *theta]
         known = dict(zip(program.arguments["x"].entries, x, strict=True))
         known |= dict(zip(program.arguments["theta"].entries, theta, strict=True))
         outputs = {output.name: output.entries for output in program.function("affine_dynamics").outputs}
         a, B = (graph.absorb(program.graph, outputs[name], known) for name in ("a", "B"))
-        flow = [graph.add(a[i], graph.mul(B[i], u)) for i in range(n)]
-        powers: list[list[Node]] = [x, flow]
+        self.flow = [graph.add(a[i], graph.mul(B[i], u)) for i in range(self.n)]
+        powers = [x, self.flow]
         for _ in range(ORDER):
             slopes = [forward(graph, powers[-1], place) for place in x]
-            powers.append([graph.sum(graph.mul(slopes[j][i], flow[j]) for j in range(n)) for i in range(n)])
-        factor, end = 1.0, list(x)
+            terms = [[graph.mul(slopes[j][i], self.flow[j]) for j in range(self.n)] for i in range(self.n)]
+            powers.append([graph.sum(row) for row in terms])
+        factor, self.end = 1.0, list(x)  # x+ without its remainder
         for k in range(1, ORDER + 1):
             factor *= loop.step / k
-            end = [graph.add(end[i], graph.mul(graph.constant(factor), powers[k][i])) for i in range(n)]
-        rest = [graph.mul(graph.constant(factor * loop.step / (ORDER + 1)), value) for value in powers[ORDER + 1]]
-        whole, places = Program(graph, (), digest=program.digest), [*x, u, *theta]
-        first, second, third = (loop.robot.compiled(affine(whole, roots, places)) for roots in (end, flow, rest))
-        return first, second, third
+            self.end = [graph.add(self.end[i], graph.mul(graph.constant(factor), powers[k][i])) for i in range(self.n)]
+        factor *= loop.step / (ORDER + 1)
+        self.remainder = [graph.mul(graph.constant(factor), value) for value in powers[ORDER + 1]]
 
     @np.errstate(all="ignore")  # nothing is known of a wide box, and what is not finite is not shown
     def __call__(self, x: Linear) -> list[Images]:
         """The boxes after a period, for each way of the policy."""
-        return [self._after(at, x.rows(at), u) for at, u in self.policy.ways(x)]
+        return [(at, *self._moved(x.rows(at), u)) for at, u in self.policy.ways(x)]
 
-    def _after(self, at: Numbers, x: Linear, u: Linear) -> Images:
-        u = Linear(u.middle, u.slopes, u.rest + self.input_error)
-        parts = [self._moved(x, u, theta, spread) for theta, spread in self.pieces]
-        found = hull([image for image, _ in parts])
-        return at, found, np.logical_and.reduce([known for _, known in parts]) & np.isfinite(found.bend).all(1)
+    def _moved(self, x: Linear, u: Linear) -> tuple[Linear, Mask]:
+        """x after a period with u held, and whether (N,) that is known. Parameters with a spread have a symbol each."""
+        d, varied, nominal = len(x.slopes), np.flatnonzero(self.spread), self.loop.nominal
+        symbols, count = d + len(varied), len(x.middle)
+        none = np.zeros((len(varied), count, 1))
+        of_x = Quadratic.of(Linear(x.middle, np.concatenate([x.slopes, none.repeat(self.n, 2)]), x.rest))
+        of_u = Quadratic.of(Linear(u.middle, np.concatenate([u.slopes, none]), u.rest + self.input_error))
+        width = {int(k): {d + j: np.full(count, self.spread[k])} for j, k in enumerate(varied)}
+        theta = [
+            Quadratic.box(np.full(count, value), width.get(k, {}), rounding(np.abs(value)), symbols)
+            for k, value in enumerate(nominal)
+        ]
 
-    def _moved(self, x: Linear, u: Linear, theta: Array, spread: Array) -> tuple[Linear, Mask]:
-        """x after a period with u held and parameters theta +- spread (p,), and whether (N,) that is known."""
-        n, count = self.n, len(x.middle)
-        theta, spread = (np.broadcast_to(part, (count, len(part))) for part in (theta, spread))
-        middle, radius = np.hstack([x.middle, u.middle, theta]), np.hstack([x.bend, u.bend, spread])
-        centre, half, known = self._during(middle, radius)
-        beyond = _box(self.remainder, centre, half)
-        value, slopes, rest = evaluated(self.end, middle, radius)
-        symbols = np.concatenate([x.slopes, u.slopes], 2)  # (d, N, n + 1)
-        by_symbols = np.einsum("nij,dnj->dni", slopes[:, :, : n + 1], symbols)
-        loose = np.hstack([x.rest, u.rest, spread]) + rounding(radius, middle.shape[1] + 4)
-        wide = (np.abs(slopes) @ loose[..., None])[..., 0] + rest + rounding(np.abs(value) + np.abs(beyond[0]))
-        return Linear(value + beyond[0], by_symbols, wide + beyond[1]), known
+        def over(roots: list[Node], state: Quadratic) -> Quadratic:
+            known = [*(state[[k]] for k in range(self.n)), of_u, *theta]
+            return evaluate(self.graph, roots, dict(zip(self.inputs, known, strict=True)), count, symbols)
 
-    def _during(self, middle: Array, radius: Array) -> tuple[Array, Array, Mask]:
-        """Boxes of (x, u, theta) over a whole period, and whether (N,) they hold it and are within the limits."""
-        n, T = self.n, self.loop.step
-        centre, half = middle.copy(), radius.copy()
-        inside = np.zeros(len(middle), bool)
-        for k in range(INFLATIONS):
-            speed, spare = _box(self.rates, centre, half)
-            move = np.stack([np.minimum(T * (speed - spare), 0.0), np.maximum(T * (speed + spare), 0.0)])
-            low, high = middle[:, :n] - radius[:, :n] + move[0], middle[:, :n] + radius[:, :n] + move[1]
-            spare = rounding(np.abs(middle[:, :n]) + radius[:, :n] + np.abs(move).max(0), 8)
-            low, high = low - spare, high + spare
-            inside = (low >= centre[:, :n] - half[:, :n]).all(1) & (high <= centre[:, :n] + half[:, :n]).all(1)
-            if k == INFLATIONS - 1:
+        both, n = over([*self.flow, *self.end], of_x), self.n
+        flow, end, way = both[:n], both[n:], np.zeros_like(x.middle)
+        for _ in range(INFLATIONS):
+            speed = np.abs(flow.middle) + flow.bend
+            way = np.fmax(way, GROWTH * self.loop.step * speed)  # a guess of the largest motion in the period
+            during = Quadratic(of_x.terms, of_x.rest + way)
+            both = over([*self.flow, *self.remainder], during)
+            flow, beyond = both[:n], both[n:]
+            speed = upward(np.abs(flow.middle) + flow.bend, len(flow.terms))
+            inside: Mask = np.all(self.loop.step * speed <= way, 1)
+            if inside.all():
                 break
-            grown = 0.02 * (high - low) + 1e-12  # a guess, so that `inside` may become true
-            next_c, next_h = 0.5 * (low + high), 0.5 * (high - low) + grown
-            centre[:, :n] = np.where(inside[:, None], centre[:, :n], next_c)
-            half[:, :n] = np.where(inside[:, None], half[:, :n], next_h)
-        states, e = self.loop.robot.metadata.states, np.abs(centre[:, :n] - self.loop.target) + half[:, :n]
-        lengths = [i for i, state in enumerate(states) if not state.continuous]
-        return centre, half, inside & (e[:, lengths] <= self.loop.bound[lengths]).all(1)
-
-
-def _pieces(nominal: Array, spread: Array) -> list[tuple[Array, Array]]:
-    """Middles and half widths (p,) of boxes that cover the box of parameters, PIECES along each that has a spread."""
-    half = np.where(spread > 0, upward(spread / PIECES) + rounding(np.abs(nominal) + spread, 8), 0.0)
-    ticks = (2 * np.arange(PIECES) + 1) / PIECES - 1
-    sides = [nominal[k] + spread[k] * ticks if spread[k] > 0 else nominal[k : k + 1] for k in range(len(nominal))]
-    return [(np.array(middle), half) for middle in itertools.product(*sides)]
-
-
-def _box(kernels: Any, middle: Array, radius: Array) -> tuple[Array, Array]:
-    """Middles and radii (N, k) of a kernel over boxes."""
-    value, slopes, rest = evaluated(kernels, middle, radius)
-    return value, upward((np.abs(slopes) @ radius[..., None])[..., 0] + rest, radius.shape[1] + 4)
+        lengths = [i for i, state in enumerate(self.loop.robot.metadata.states) if not state.continuous]
+        e = upward(np.abs(during.middle - self.loop.target) + during.bend, len(during.terms))
+        found = (end + beyond).linear
+        image = Linear(found.middle, found.slopes[:d], found.rest + np.abs(found.slopes[d:]).sum(0))
+        limited: Mask = np.all(e[:, lengths] <= self.loop.bound[lengths], 1)
+        return image, inside & limited & np.isfinite(image.bend).all(1)
 
 
 @compiled

@@ -34,9 +34,8 @@ ALLOWED = {
     "modelgen.loader",
     "modelgen.metadata",
     "modelgen.program.differentiate",
-    "modelgen.program.enclosure",
-    "modelgen.program.functions",
     "modelgen.program.graph",
+    "modelgen.proof.intervals",
     "modelgen.style",
     "modelgen.tangent",
 }
