@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
-from modelgen.commandline.program import FAILED
+from modelgen.commandline.program import FAILED, USAGE
 from modelgen.errors import ModelError
 
 
@@ -43,14 +45,22 @@ def run(options: Options) -> int:
     if options.against:
         from modelgen.engines.comparison import verify_against
 
-        results = (verify_against(options.against, model, options.mjcf, options.generated) for model in options.models)
+        verify = partial(verify_against, options.against, mjcf=options.mjcf, directory=options.generated)
     else:
         from modelgen.verification import verify_artifact
 
-        settings = options.generated, options.quick, options.proof_seconds
-        results = (verify_artifact(model, *settings) for model in options.models)
-    failed = False
-    for result in results:
+        seconds = options.proof_seconds
+        verify = partial(verify_artifact, directory=options.generated, briefly=options.quick, proof_seconds=seconds)
+    code = 0
+    for model in options.models:
+        try:
+            result = verify(model)
+        except ModelError as error:
+            if len(options.models) == 1:
+                raise
+            print(f"error: {error}", file=sys.stderr)
+            code = USAGE
+            continue
         print(result.text("; a full proof: leave out --quick" if options.quick else ""))
-        failed |= not result.holds
-    return FAILED if failed else 0
+        code = code or (0 if result.holds else FAILED)
+    return code

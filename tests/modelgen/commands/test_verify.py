@@ -99,3 +99,12 @@ def test_one_coordinate_robot_from_file_to_proof(folder: Path, capsys: pytest.Ca
     assert " 0 failed" in output
     for backend in MODULES:
         assert f"{backend} float32" in output or f"{missing_package(backend)} is not installed" in output
+
+
+@pytest.mark.usefixtures("built")
+def test_a_model_that_cannot_be_verified_does_not_keep_others_from_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "nobody", "crane", "--quick"]) == 2
+    written = capsys.readouterr()
+    assert "error: " in written.err
+    assert "nobody" in written.err
+    assert "crane" in written.out
