@@ -140,7 +140,8 @@ def verify(
             mechanics.append(Check("kernels", backend, None, 0.0, f"{missing} is not installed"))
             continue
         for precision in PRECISIONS:
-            compiled = load(robot.name, backend=backend, dtype=precision, directory=directory)
+            # one sample after the other: Numba compiles loops over threads for seconds more
+            compiled = load(robot.name, backend=backend, dtype=precision, directory=directory, parallel=False)
             if (backend, precision) == ("llvm", "float64"):
                 mechanics += _power(robot, exact, compiled)
             for batch, reference in references:
