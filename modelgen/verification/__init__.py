@@ -140,8 +140,7 @@ def verify(
             mechanics.append(Check("kernels", backend, None, 0.0, f"{missing} is not installed"))
             continue
         for precision in PRECISIONS:
-            # one sample after the other: Numba compiles loops over threads for seconds more
-            compiled = load(robot.name, backend=backend, dtype=precision, directory=directory, parallel=False)
+            compiled = load(robot.name, backend=backend, dtype=precision, directory=directory)
             if (backend, precision) == ("llvm", "float64"):
                 mechanics += _power(robot, exact, compiled)
             for batch, reference in references:
