@@ -32,7 +32,7 @@ from torch import Tensor
 
 from modelgen import linear
 from modelgen.loader import CompiledRobot
-from solver.fvi.step import Lookahead
+from solver.fvi.targets import Lookahead
 from solver.game.policies import Hold
 from solver.local.basin import find_basin
 from solver.local.linearization import linearization, unstable_directions

@@ -33,18 +33,20 @@ def check_shape(name: str, shape: tuple[int, ...], columns: int) -> None:
         )
 
 
-def sample_count(shapes: Mapping[str, tuple[int, ...]]) -> int | None:
+def sample_count(arrays: Mapping[str, Any]) -> int | None:
     """N, the rows of the first argument; None for one sample without that axis, which no other argument then has.
 
     theta of shape (p,) holds for every sample. Raises ModelError when the arrays disagree.
     """
-    first = next(iter(shapes))
-    samples = shapes[first][0] if len(shapes[first]) == 2 else None
-    for name, shape in shapes.items():
+    first, *others = arrays
+    shape = arrays[first].shape
+    samples = shape[0] if len(shape) == 2 else None
+    for name in others:
+        shape = arrays[name].shape
         rows = shape[0] if len(shape) == 2 else None
         if rows == samples or (rows is None and name == "theta"):
             continue
-        given = ", ".join(f"{other} {of_other}" for other, of_other in shapes.items())
+        given = ", ".join(f"{other} {array.shape}" for other, array in arrays.items())
         has = "is one sample" if rows is None else f"has {rows} rows"
         wanted = "is one sample" if samples is None else f"has {samples}"
         raise ModelError(f"`{name}` {has}, but `{first}` {wanted}; shapes are {given}.")
@@ -104,7 +106,7 @@ class HostKernels(ProgramKernels):
     def evaluate(self, function: str, arguments: dict[str, Any], out: Sequence[Any] | None) -> tuple[Any, ...]:
         """As `ProgramKernels.evaluate`, into `out` where it is given."""
         arrays = self._given(arguments, self._array)
-        samples = sample_count({name: array.shape for name, array in arrays.items()})
+        samples = sample_count(arrays)
         rows = () if samples is None else (samples,)
         outputs = self._functions[function].outputs
         if out is not None:
@@ -118,8 +120,9 @@ class HostKernels(ProgramKernels):
             self._run(function, arrays, results, samples)
         if out is not None:
             return tuple(out)
-        if any(map(_is_tensor, arguments.values())):
-            return tuple(map(sys.modules["torch"].from_numpy, results))
+        for value in arguments.values():
+            if value is not None and not isinstance(value, np.ndarray):
+                return tuple(map(sys.modules["torch"].from_numpy, results))
         return tuple(results)
 
     @abstractmethod
@@ -128,7 +131,7 @@ class HostKernels(ProgramKernels):
 
     def _array(self, name: str, value: Any) -> Array:
         """The memory of an argument, or a copy where its dtype or its order in memory is another."""
-        array = _memory(name, value)
+        array = value if isinstance(value, np.ndarray) else _memory(name, value)
         check_mask(name, array)
         check_shape(name, array.shape, self._sizes[name])
         if array.dtype == self._dtype and array.flags.c_contiguous:

@@ -44,7 +44,7 @@ class Drawing:
         arrays = {"x": np.asarray(x, np.float64), "theta": self._nominal if theta is None else np.asarray(theta, float)}
         for name, array in arrays.items():
             check_shape(name, array.shape, len(self._limits if name == "x" else self._nominal))
-        one = sample_count({name: array.shape for name, array in arrays.items()}) is None
+        one = sample_count(arrays) is None
         segments = self._points(np.atleast_2d(arrays["x"]), arrays["theta"])[:, self._joined]
         return segments[0] if one else segments
 

@@ -149,7 +149,7 @@ class JaxKernels(ProgramKernels):
         self._require_precision(arguments)
         with self._precision():
             arrays = self._given(arguments, self._checked)
-            samples = sample_count({name: array.shape for name, array in arrays.items()})
+            samples = sample_count(arrays)
             order = [argument.name for argument in self._functions[function].arguments]
             axes = tuple(0 if arrays[name].ndim == 2 else None for name in order)
             return self._compiled(function, axes if samples is not None else None)(*(arrays[name] for name in order))

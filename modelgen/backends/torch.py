@@ -142,7 +142,7 @@ class TorchKernels(ProgramKernels):
                 raise ModelError(
                     f"`{name}` is on {tensor.device}, but `{other}` is on {first.device}. Move one of them."
                 )
-        samples = sample_count({name: tensor.shape for name, tensor in arguments.items()})
+        samples = sample_count(arguments)
         outputs = self._functions[function].outputs
         if samples is None:  # the kernels take batches
             arguments = {name: row if name == "theta" else row[None] for name, row in arguments.items()}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import least_squares
+import scipy
 from sympy import Matrix, Symbol
 
 from modelgen.arrays import Array
@@ -121,7 +121,8 @@ class LoopSolver:
     def started(self) -> Array:
         """z (1, d) at the starting posture. Raises ModelError if the loop does not close there, or is singular."""
         of, w = self.of, self.of.start_w[None]
-        found = least_squares(lambda z: self.values(z[None], w)[0][0], of.start_z, xtol=1e-15, ftol=1e-15, gtol=1e-15)
+        exactly = dict.fromkeys(("xtol", "ftol", "gtol"), 1e-15)
+        found = scipy.optimize.least_squares(lambda z: self.values(z[None], w)[0][0], of.start_z, **exactly)
         z = np.asarray(found.x)[None]
         for _ in range(3):
             move = self.step(z, w)
@@ -169,7 +170,7 @@ class LoopSolver:
         return z, None
 
     def _failure(self, z: Array, w: Array) -> ModelError:
-        found = least_squares(lambda at: self.values(at[None], w[None])[0][0], z)
+        found = scipy.optimize.least_squares(lambda at: self.values(at[None], w[None])[0][0], z)
         left = self.rows(np.asarray(found.x)[None], w[None])[0]
         advice = "Narrow the limits of the coordinates"
         advice += " or the bounds of the parameters" if self.of.parameters else ""

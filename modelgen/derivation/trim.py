@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import lsq_linear
+import scipy
 from sympy import DiracDelta, Expr, Float, Matrix, S, Symbol
 
 from modelgen.arrays import Array
@@ -81,7 +81,7 @@ def _newton(
         A, b = (slope / limits[:, None] * scale)[held], (-drift / limits)[held]
         solved = smallest_solution(A, b, low, high)
         if solved is None:
-            best = lsq_linear(A, b, (low, high)).x if len(scale) else np.zeros(0)
+            best = scipy.optimize.lsq_linear(A, b, (low, high)).x if len(scale) else np.zeros(0)
             left[held] = (A @ best - b) * limits[held]
             return Trim(nearest, left, start)
         before, rest[sought] = rest[sought].copy(), (solved * scale)[: len(sought)]
@@ -101,7 +101,7 @@ def smallest_solution(A: Array, b: Array, lower: Array, upper: Array) -> Array |
     if np.abs(A @ nearest - b).max(initial=0.0) <= REST:
         return nearest
     weight = NEARLY * np.linalg.norm(A)
-    rough = lsq_linear(
+    rough = scipy.optimize.lsq_linear(
         np.vstack([A, weight * np.eye(len(lower))]), np.append(b, np.zeros(len(lower))), (lower, upper), tol=1e-14
     ).x
     room = 1e-3 * (upper - lower)
@@ -109,7 +109,8 @@ def smallest_solution(A: Array, b: Array, lower: Array, upper: Array) -> Array |
     at_limits = np.where(rough < (lower + upper) / 2, lower, upper)
     polished = np.where(inside, 0.0, at_limits)
     polished[inside] = np.linalg.lstsq(A[:, inside], b - A @ polished, rcond=1e-12)[0]
-    for z in (polished, np.linalg.lstsq(A, b, rcond=1e-12)[0], lsq_linear(A, b, (lower, upper), tol=1e-14).x):
+    bounded = scipy.optimize.lsq_linear(A, b, (lower, upper), tol=1e-14).x
+    for z in (polished, np.linalg.lstsq(A, b, rcond=1e-12)[0], bounded):
         within = np.clip(z, lower, upper)
         if np.abs(A @ within - b).max() <= REST:
             return np.asarray(within)

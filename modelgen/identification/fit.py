@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
-from scipy.stats import chi
+from scipy.special import chdtri
 
 from modelgen.arrays import Array
 from modelgen.errors import ModelError
@@ -225,7 +225,7 @@ def fit_windows(model: Model, windows: Windows, theta: Array, starts: Array, dev
 
     known = ~np.isnan(windows.measured)
     usual, pull = (model.nominal - first) / half, PULL * np.eye(len(theta))
-    solution = least_squares(
+    solution = scipy.optimize.least_squares(
         lambda z: np.concatenate([evaluated(z).residuals[known], PULL * (z - usual)]),
         np.zeros(len(theta)),
         jac=lambda z: np.concatenate([evaluated(z).sensitivity[known] * half, pull]),
@@ -275,8 +275,8 @@ def spread_of(values: Array, known: NDArray[np.bool_]) -> Array:
 
     Outliers do not move it much. Nor does a joint that stands still for most of a recording, which moves the median.
     """
-    sizes = [np.abs(values[..., i][known[..., i]]) for i in range(values.shape[2])]
-    return np.array([np.quantile(size, MOST) / chi.ppf(MOST, 1) if len(size) else 0.0 for size in sizes])
+    sizes, usual = [np.abs(values[..., i][known[..., i]]) for i in range(values.shape[2])], np.sqrt(chdtri(1, 1 - MOST))
+    return np.array([np.quantile(size, MOST) / usual if len(size) else 0.0 for size in sizes])
 
 
 def _floored(model: Model, windows: Windows, deviations: Array) -> Array:

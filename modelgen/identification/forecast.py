@@ -21,8 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import binom, norm
+from scipy.special import ndtri
 
 from modelgen.arrays import Array
 from modelgen.errors import ModelError
@@ -189,7 +190,7 @@ def bands(parts: Sequence[Forecasts]) -> Bands | None:
             sizes = np.sort(each[~np.isnan(each)])
             half_width[part, state] = sizes[rank(len(sizes), share) - 1] * widening(each, recording, share)
     least = int(counts[:, sensors].min())
-    risk = float(binom.sf(rank(least, share) - 1, least, LEVEL)) * int(sensors.sum())
+    risk = float(scipy.stats.binom.sf(rank(least, share) - 1, least, LEVEL)) * int(sensors.sum())
     seconds = AHEAD * np.arange(1, LEADS + 1) / LEADS
     return Bands(seconds, half_width, spread, least, max(0.0, 1 - risk), largest)
 
@@ -222,7 +223,7 @@ def _by_block(found: Forecasts) -> tuple[Array, NDArray[np.intp]]:
 def rank(count: int, risk: float) -> int:
     """The least k for which the k-th smallest of `count` errors is below the quantile LEVEL of errors with at most
     this probability; the largest of all where they are too few for that."""
-    return min(count, int(binom.ppf(1 - risk, count, LEVEL)) + 1)
+    return min(count, int(scipy.stats.binom.ppf(1 - risk, count, LEVEL)) + 1)
 
 
 def widening(sizes: Array, recording: NDArray[np.intp], risk: float) -> float:
@@ -257,5 +258,5 @@ def tolerance(count: float, risk: float) -> float:
     By the variance of that sum for many samples. The exact factor, of the noncentral t distribution, has a standard
     deviation from `count` samples alone: for two recordings that would be a band of millions of times the errors.
     """
-    z = norm.ppf(LEVEL)
-    return float(z + norm.ppf(1 - risk) * np.sqrt((1.0 + z**2 / 2.0) / count))
+    z = ndtri(LEVEL)
+    return float(z + ndtri(1 - risk) * np.sqrt((1.0 + z**2 / 2.0) / count))

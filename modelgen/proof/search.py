@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from modelgen.arrays import Array
 from modelgen.proof.guards import Domain, Quantity
@@ -239,7 +239,8 @@ def _descended(quantity: Quantity, start: Array, until: float, enough: float) ->
     options = {"maxiter": STEPS, "ftol": 0.0, "gtol": 0.0}
     within = [(0.0, 1.0)] * len(start)
     with contextlib.suppress(_Enough):
-        minimize(objective, (start - lower) / width, jac=True, method="L-BFGS-B", bounds=within, options=options)
+        begin = (start - lower) / width
+        scipy.optimize.minimize(objective, begin, jac=True, method="L-BFGS-B", bounds=within, options=options)
     return best
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import scipy
 import torch
 from numpy.typing import NDArray
-from scipy.stats import binom, binomtest
 from torch import Tensor
 
 from modelgen.arrays import Array
@@ -131,7 +131,7 @@ def failure_bound(episodes: int, failures: int, confidence: float) -> float:
     With a higher failure probability, at most `failures` among `episodes` rollouts have a probability below
     1 - confidence.
     """
-    test = binomtest(failures, episodes, alternative="less")
+    test = scipy.stats.binomtest(failures, episodes, alternative="less")
     return float(test.proportion_ci(confidence, method="exact").high)
 
 
@@ -143,7 +143,7 @@ def episodes_for(probability: float, confidence: float, failures: int = 0) -> in
     """
 
     def enough(episodes: int) -> bool:
-        return bool(binom.cdf(failures, episodes, probability) <= 1.0 - confidence)
+        return bool(scipy.stats.binom.cdf(failures, episodes, probability) <= 1.0 - confidence)
 
     few, many = failures, failures + 1
     while not enough(many):

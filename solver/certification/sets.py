@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation as AnyRotation
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 from torch import Tensor
 
 from modelgen.arrays import Array
@@ -30,7 +30,7 @@ from solver.problem.geometry import angles_within
 from solver.problem.problem import UNIFORM, Problem
 
 FLAT = 1e-6  # of the parameters' own semi-axes: a shorter axis of an ellipsoid is rounding, and no dimension
-TAIL = float(norm.cdf(-3.0))  # the search is limited to three standard deviations of a Gaussian
+TAIL = float(ndtr(-3.0))  # the search is limited to three standard deviations of a Gaussian
 
 
 class Part(Protocol):
@@ -87,7 +87,7 @@ class Gaussian:
     def __call__(self, z: Array) -> Array:
         """mean + deviation * quantile(z)."""
         values = np.tile(self.mean, (len(z), 1))
-        values[:, self._spread] += self.deviation[self._spread] * norm.ppf(z)
+        values[:, self._spread] += self.deviation[self._spread] * ndtri(z)
         return values
 
 
@@ -114,7 +114,7 @@ class Turned:
         """Starts (N, n)."""
         values, share = self.others(z[:, :-3]), z[:, -3:]
         if self.deviation is not None:
-            vector = self.deviation * norm.ppf(share)
+            vector = self.deviation * ndtri(share)
         else:
             shares, angles = (each.numpy() for each in angles_within(self.most))
             up, around = 2.0 * share[:, 1] - 1.0, 2.0 * np.pi * share[:, 2]
@@ -149,7 +149,7 @@ class InEllipsoid:
         rank = self.factor.shape[1]
         if rank == 0:
             return np.tile(np.clip(self.centre, self.lower, self.upper), (len(z), 1))
-        draw = norm.ppf(z[:, :rank])
+        draw = ndtri(z[:, :rank])
         length = np.linalg.norm(draw, axis=1, keepdims=True)
         b = draw / np.maximum(length, np.finfo(float).tiny) * z[:, rank:] ** (1.0 / rank)
         clipped: Array = np.clip(self.centre + b @ self.factor.T, self.lower, self.upper)

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from solver.fvi.fit import Fitter
 from solver.fvi.states import StateSource
-from solver.fvi.step import Step
-from solver.fvi.targets import value_targets
+from solver.fvi.targets import Step, value_targets
 from solver.game.game import Game
 from solver.plants.outcome import controller
 from solver.streams import Purpose

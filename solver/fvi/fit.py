@@ -16,7 +16,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from solver.fvi.step import Step
+from solver.fvi.targets import Step
 from solver.parallel import Replayed, SideBySide, run_side_by_side
 from solver.plants.outcome import sample_starts
 from solver.problem.problem import Problem

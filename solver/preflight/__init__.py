@@ -6,6 +6,7 @@ is a motion to the target, its return compared with the idle robot's, and the li
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from itertools import chain, product
@@ -308,9 +309,13 @@ def _dead_zone(problem: Problem, program: NonlinearProgram) -> tuple[str, ...]:
         start = np.array(metadata.task.target)
         start[i] += BESIDE * position[i]
         standing = float(problem.state_cost(torch.tensor(start[None], dtype=torch.float32))) * metadata.task.horizon
-        guesses = (straight(program, start), *random_motions(program, start, len(PUMPS), SEED))
-        costs = (-motion.reward for guess in guesses if (motion := program.solve(start, guess)) is not None)
-        if min(costs, default=0.0) > (1.0 - GAIN) * standing:
+        worthwhile, least = (1.0 - GAIN) * standing, math.inf
+        for guess in (straight(program, start), *random_motions(program, start, len(PUMPS), SEED)):
+            motion = program.solve(start, guess)
+            least = least if motion is None else min(least, -motion.reward)
+            if least <= worthwhile:
+                break
+        if worthwhile < least < math.inf:
             names.append(metadata.states[i].name)
     return tuple(names)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from modelgen.linear import gain, obstacle
 from modelgen.loader import CompiledRobot
@@ -217,7 +217,7 @@ def _other_targets(problem: Problem) -> str:
 
     exact = not tangent.rotations  # a turn of a rotation far from the middle is not a change of its entry alone
     for begin in np.random.default_rng(SEED).uniform(-1.0, 1.0, (DESCENTS, tangent.size)):
-        least = minimize(
+        least = scipy.optimize.minimize(
             cost if exact else lambda share: cost(share)[0], begin, jac=exact, bounds=[(-1.0, 1.0)] * tangent.size
         )
         x = tangent.moved(middle, least.x * limits)

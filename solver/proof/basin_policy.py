@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from solver.proof import Equations
-from solver.proof.jets import ROUNDING, Array, Balls, Jet, Mask, Powers, stacked
+from solver.proof.balls import ROUNDING, Array, Balls, Mask, stacked
+from solver.proof.jets import Jet, Powers
 from solver.proof.taylor import Dual, Model, Series, present, summed
 
 NEWTON = 60  # steps to the input

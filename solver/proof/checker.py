@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 from solver.errors import SolverError
 from solver.proof import EMPTY, HELD, Equations, read, sha256
+from solver.proof.balls import SMALLEST, Array, Mask
 from solver.proof.closed_loop import ClosedLoop, numbers_of
 from solver.proof.entering import Entering, entering
-from solver.proof.jets import SMALLEST, Array, Mask
 from solver.proof.taylor import Model, summed
 
 CHECKPOINT = "checkpoint.pt"

@@ -13,8 +13,8 @@ import numpy as np
 
 from solver.errors import SolverError
 from solver.proof import Equations
+from solver.proof.balls import ROUNDING, Array, Balls, Mask
 from solver.proof.basin_policy import BasinPolicy
-from solver.proof.jets import ROUNDING, Array, Balls, Mask
 from solver.proof.taylor import Dual, Model, Series, present, summed
 
 ORDER = 4  # of Taylor's formula in time

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from solver.errors import SolverError
 from solver.proof import Equations
-from solver.proof.jets import Array, Mask, Sloped
+from solver.proof.balls import Array, Mask
+from solver.proof.jets import Sloped
 from solver.proof.sampled_loop import SampledLoop
 
 BATCH = 400  # sets at once

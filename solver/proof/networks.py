@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from solver.errors import SolverError
-from solver.proof.jets import ROUNDING, Array, Balls, Jet, Powers, Sloped, sloped
+from solver.proof.balls import ROUNDING, Array, Balls
+from solver.proof.jets import Jet, Powers, Sloped, sloped
 
 DIAGONAL = 1e-3  # smallest diagonal entry of the networks' L
 ORDER = 3  # of the power series

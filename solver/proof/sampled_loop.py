@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from solver.errors import SolverError
 from solver.proof import Equations
-from solver.proof.jets import ROUNDING, Array, Balls, Jet, Mask, Powers, Sloped, combined, hull, sloped, stacked
+from solver.proof.balls import ROUNDING, Array, Balls, Mask, stacked
+from solver.proof.jets import Jet, Powers, Sloped, combined, hull, sloped
 from solver.proof.networks import Networks
 
 SHORTEST = 0.02  # of the input limit: the shortest step at which the policy looks up V

@@ -2,7 +2,7 @@
 
 A Taylor model is a polynomial of second order in symbols |t_k| <= 1, and a rest that holds all else (Makino and Berz,
 2003): here for many boxes at once, in float64. Every operation adds ROUNDING of the size of its result to the rest,
-hundreds of times its rounding error (`solver.proof.jets`). No code of the search is used.
+hundreds of times its rounding error (`solver.proof.balls`). No code of the search is used.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from solver.proof.jets import FUNCTIONS, ROUNDING, SMALLEST, Array, Balls, Mask, reciprocal
+from solver.proof.balls import FUNCTIONS, ROUNDING, SMALLEST, Array, Balls, Mask, reciprocal
 
 
 @cache

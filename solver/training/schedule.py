@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from solver.fvi.algorithm import Iteration
-from solver.fvi.step import Lookahead, Step
+from solver.fvi.targets import Lookahead, Step
 from solver.game.adversaries import make_adversaries
 from solver.training.settings import Settings
 

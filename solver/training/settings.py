@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache, partial
 from importlib import import_module
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -129,10 +130,14 @@ class Settings:
         return Hold(self.reaction_periods, self.drift)
 
 
+#: Annotations of the fields of a class; they are strings to be compiled, and a report makes hundreds of settings.
+_hints: Callable[[Any], dict[str, Any]] = cache(partial(get_type_hints, include_extras=True))
+
+
 def require_fields(settings: Any) -> None:
     """Raises SolverError for the first field of a dataclass that has another type than its annotation, or is outside of
     the `Range` there; and for a field `seed` that no stream takes."""
-    for name, annotation in get_type_hints(type(settings), include_extras=True).items():
+    for name, annotation in _hints(type(settings)).items():
         kind, *ranges = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
         _require_type(name, kind, getattr(settings, name))
         for numbers in ranges:

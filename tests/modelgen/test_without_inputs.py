@@ -70,7 +70,9 @@ def by_hand(x: np.ndarray, u: np.ndarray) -> np.ndarray:
 def test_every_backend_computes_every_function(artifact: tuple[Robot, Path], backend: str, precision: str) -> None:
     if missing := missing_package(backend):
         pytest.skip(f"{missing} is not installed")
-    kernels: Any = modelgen.load("rod", backend, precision, artifact[1])
+    robot, folder = artifact
+    parallel = precision == "float64" and not robot.inputs and not robot.parameters  # which Numba compiles for seconds
+    kernels: Any = modelgen.load("rod", backend, precision, folder, parallel)
     n, m, p = 2, len(kernels.input_names), len(kernels.parameter_names)
     random, like = np.random.default_rng(0), kernels.nominal_parameters
     make: Any = like.new_tensor if hasattr(like, "new_tensor") else lambda value: value.astype(like.dtype)

@@ -72,7 +72,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.parametrize("backend", ["llvm", "numba", "torch", "casadi"])
 def test_every_backend_has_it(generated: str, backend: str) -> None:
-    robot = modelgen.load("slider", backend=backend, directory=generated)
+    robot = modelgen.load("slider", backend=backend, directory=generated, parallel=False)
     assert robot.metadata.task.action_cost.name == "arc"
     u, w = np.linspace(-9.99, 9.99, 41)[:, None], np.linspace(-9.0, 9.0, 41)[:, None]
     take = torch.from_numpy if backend == "torch" else np.asarray

@@ -14,8 +14,7 @@ import torch
 
 from solver.fvi import fit as fit_module
 from solver.fvi.fit import FitPlan, fit_ensemble
-from solver.fvi.step import Lookahead
-from solver.fvi.targets import chunk_targets
+from solver.fvi.targets import Lookahead, chunk_targets
 from solver.game import policies
 from solver.game.adversaries import ActionAdversary, Modulation, make_adversaries
 from solver.game.game import Game

@@ -140,22 +140,22 @@ class LlvmKernels(HostKernels):
         self._parallel = parallel
         self._operations = program.operations
         self._compiled: dict[tuple[str, bool], Callable[..., None]] = {}
+        stack = MOST_ON_STACK // (self._lanes * self._dtype.itemsize)
+        #: Functions whose kernels would copy too much to the stack where there are fewer samples than lanes.
+        self._large = {function.name for function in program.functions if len(function.roots) > stack}
 
     def _run(self, function: str, arrays: dict[str, Array], results: Sequence[Array], samples: int) -> None:
         inputs = [arrays[argument.name] for argument in self._functions[function].arguments]
         shared = "theta" in arrays and arrays["theta"].ndim == 1
         kernel = self._compiled.get((function, shared)) or self._kernel(function, shared)
-        if (
-            0 < samples < self._lanes
-            and self._lanes * sum(result.nbytes for result in results) > samples * MOST_ON_STACK
-        ):
+        if 0 < samples < self._lanes and function in self._large:
             inputs = [array if array.ndim == 1 else _padded(array, self._lanes) for array in inputs]
             padded = [_padded(array, self._lanes) for array in results]
-            kernel(0, self._lanes, *(_address(array) for array in (*inputs, *padded)))
+            kernel(0, self._lanes, *map(_address, (*inputs, *padded)))
             for result, array in zip(results, padded, strict=True):
                 result[:] = array[:samples]
             return
-        addresses = [_address(array) for array in (*inputs, *results)]
+        addresses = [*map(_address, inputs), *map(_address, results)]
         if samples and self._parallel:
 
             def chunk(first: int, last: int, _: object = (inputs, results)) -> None:

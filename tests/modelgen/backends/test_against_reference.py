@@ -41,6 +41,8 @@ def test_every_quantity(
     needs(backend)
     if (name, backend, dtype) == ("dense", "jax", "float32"):
         pytest.skip("JAX compiles for ten seconds what it has compiled in float64; the pendulum shows the format")
+    if (name, backend, dtype) == ("dense", "numba", "float32"):
+        pytest.skip("test_numba.py compares it where it looks at its machine code")
     parallel = backend != "numba"  # whose parallel loops take twice as long to compile; test_numba.py has them
     robot = modelgen.load(name, backend=backend, dtype=dtype, directory=artifacts, parallel=parallel)
 

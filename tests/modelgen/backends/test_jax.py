@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import modelgen
-from modelgen import Quadratic, Robot
 from modelgen.builder import build_artifact
 from modelgen.derivation import model_file
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
+from tests.modelgen.support import systems
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 jnp = jax.numpy
@@ -162,14 +162,7 @@ def test_out_is_refused(robot: CompiledRobot) -> None:
 
 @pytest.mark.slow
 def test_redundant_trims_have_all_digits_in_single_precision() -> None:
-    robot = Robot("lift")
-    height = robot.prismatic("height", limit=1, rate_limit=2)
-    rope, push = robot.input("rope", (0, 40), "N"), robot.input("push", (-5, 8), "N")
-    robot.point_mass(robot.parameter("mass", 2, "kg", tolerance=0.5), (0, height))
-    robot.apply(height, rope + push)
-    cost = Quadratic(0.01)
-    robot.task(state_cost=height**2, action_cost=cost, start={}, horizon=2, weight_at_horizon=0.5, control_rate=50)
-    exact = modelgen.compile(robot)
+    exact = modelgen.compile(systems.lift())
     single = exact.with_kernels("jax", "float32")
     x, theta = np.zeros((5, 2)), np.linspace(1, 3, 5)[:, None]
     expected, slopes = exact.trim_slopes(x, theta)

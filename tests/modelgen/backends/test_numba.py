@@ -24,8 +24,10 @@ from modelgen.files import CACHE
 from modelgen.loader import CompiledRobot
 from modelgen.program.functions import SIGNATURES
 from tests.closeness import assert_close
+from tests.modelgen.backends.test_against_reference import LIMITS
 from tests.modelgen.support import mechanisms
 from tests.modelgen.support.forking import require_equal_child
+from tests.modelgen.support.quantities import Calls, Close, Exact
 
 numba = pytest.importorskip("numba")
 
@@ -73,7 +75,7 @@ def test_a_jitted_loop_of_the_users_own_integrates_the_pendulum(load: Callable[.
 )
 def test_arguments_stand_in_the_order_of_the_signature(load: Callable[..., CompiledRobot], name: str) -> None:
     """And the outputs, which are filled row by row, are those of the method."""
-    robot = load()
+    robot = load(parallel=False)
     arguments, _ = SIGNATURES[name]
     shapes = [output.shape for output in robot.program.function(name).outputs]
     arrays = dict(zip(("x", "u", "costate"), batch(), strict=True)) | {"theta": robot.nominal_parameters}
@@ -118,19 +120,22 @@ def test_a_forked_child_computes_the_same(artifacts: Path) -> None:
 
 
 def test_float32_is_never_promoted(
-    load: Callable[..., CompiledRobot], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    load: Callable[..., CompiledRobot],
+    exact: Exact,
+    calls: Calls,
+    close: Close,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """`dense` has every operation; none of them, and no literal, makes a double of its operands."""
+    """`dense` has every operation; none of them, and no literal, makes a double of its operands. All are right."""
     # Machine code from an earlier run, or from an earlier test of this process, has no text to look at.
     monkeypatch.delenv(CACHE, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for name in [name for name in sys.modules if name.startswith("modelgen_made_")]:
         monkeypatch.delitem(sys.modules, name)
     robot = load("dense", dtype="float32", parallel=False)
-    random = np.random.default_rng(0)
-    x, u = (random.uniform(-1, 1, (3, size)).astype(np.float32) for size in (6, len(robot.input_names)))
-    robot.hamiltonian_gradient(x, u, x)
-    robot.state_cost(x)
+    at = exact("dense")
+    close(calls(robot, at, lambda array: array.astype(np.float32)), at.values, LIMITS["float32"])
     for name in ("hamiltonian_gradient", "state_cost"):
         (code,) = robot.numba_function(name).inspect_llvm().values()
         body = code[code.index("define") :]
@@ -179,10 +184,10 @@ def test_a_robot_without_parameters_computes(tmp_path: Path) -> None:
 def test_out_and_tensors_share_their_memory(load: Callable[..., CompiledRobot]) -> None:
     x, _, _ = batch()
     out = (torch.empty(500, dtype=torch.float64), torch.empty(500, 2, dtype=torch.float64))
-    q, slope = load().state_cost(torch.from_numpy(x), out=out)
+    q, slope = load(parallel=False).state_cost(torch.from_numpy(x), out=out)
     assert q is out[0]
     assert slope is out[1]
-    assert_close(q, load().state_cost(x)[0])
+    assert_close(q, load(parallel=False).state_cost(x)[0])
 
 
 def test_an_unknown_function_gets_a_suggestion(load: Callable[..., CompiledRobot]) -> None:
@@ -196,7 +201,7 @@ def test_the_functions_belong_to_this_backend(artifacts: Path) -> None:
 
 
 def test_a_long_function_is_refused(load: Callable[..., CompiledRobot], monkeypatch: pytest.MonkeyPatch) -> None:
-    robot = load()
+    robot = load(parallel=False)
     monkeypatch.setitem(MOST_OPERATIONS, "numba", robot.operations["jacobians"] - 1)
     with pytest.raises(ModelError, match=r"`jacobians` .*pendulum .*\d+ .*backend='llvm'"):
         robot.numba_function("jacobians")

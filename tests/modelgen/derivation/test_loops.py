@@ -209,7 +209,7 @@ def test_five_bar_of_links_equals_lagrange_multipliers(built_unseen: Callable[[s
 
 @pytest.mark.slow
 def test_slider_crank_equals_its_closed_form(built_unseen: Callable[[str], Path], tmp_path: Path) -> None:
-    robot = load("slider_crank", directory=built_unseen("slider_crank"), backend="numba")
+    robot = load("slider_crank", directory=built_unseen("slider_crank"), backend="numba", parallel=False)
     by_hand = Robot("by_hand")
     crank = by_hand.revolute("crank", continuous=True, rate_limit=10)
     torque = by_hand.input("torque", 3, "N m")

@@ -21,7 +21,7 @@ from sympy.physics.mechanics import (
     inertia,
 )
 
-from modelgen import LogCos, Robot
+from modelgen import LogCos, Quadratic, Robot
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.numeric import numpy_evaluator
@@ -174,3 +174,15 @@ def top() -> Any:
     bodies = [RigidBody("top", centre, body, m1, (inertia(body, A, B, C), centre))]
     loads = [(centre, -m1 * g * N.z), (body, T * body.x - c * (u1 * body.x + u2 * body.y + u3 * body.z))]
     return KanesMethod(N, [q1, q2, q3], [u1, u2, u3], kd_eqs=kinematics, bodies=bodies, forcelist=loads)
+
+
+def lift() -> Robot:
+    """A mass that two inputs hold together."""
+    robot = Robot("lift")
+    height = robot.prismatic("height", limit=1, rate_limit=2)
+    rope, push = robot.input("rope", (0, 40), "N"), robot.input("push", (-5, 8), "N")
+    robot.point_mass(robot.parameter("mass", 2, "kg", tolerance=0.5), (0, height))
+    robot.apply(height, rope + push)
+    cost = Quadratic(0.01)
+    robot.task(state_cost=height**2, action_cost=cost, start={}, horizon=2, weight_at_horizon=0.5, control_rate=50)
+    return robot

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -156,10 +157,11 @@ def test_distillation_learns_the_argument_of_the_runs_policy(gallery_run: Path) 
     teacher = Hold(0.0).policy(problem, solution.value)
     w = torch.einsum("bnm,bn->bm", control_matrix, solution.value(x)[1])
     torch.testing.assert_close(teacher.argument(x, solution.value(x)[1]), w)
-    networks = [distil(solution, 16, seed, QUICK) for seed in (0, 0, 1)]
     wanted, _ = solution.controller()(x)
-    off = [(controller(problem, network)(x)[0] - wanted).abs().mean() for network in networks]
-    assert max(off) < 0.25 * wanted.abs().mean()
+    off = (controller(problem, distil(solution, 16, 0, QUICK))(x)[0] - wanted).abs().mean()
+    assert off < 0.25 * wanted.abs().mean()
+    brief = replace(QUICK, states=150, steps=5)
+    networks = [distil(solution, 16, seed, brief) for seed in (0, 0, 1)]
     first, second, other = (torch.cat([w.flatten() for w in network.weights]) for network in networks)
     assert torch.equal(first, second)
     assert not torch.equal(first, other)

@@ -14,11 +14,11 @@ import torch
 
 import modelgen
 import solver
-from modelgen import Quadratic, Robot
 from solver.cli import main
 from solver.errors import SolverError
 from solver.problem.context import Given
 from solver.training.solution import load_solution
+from tests.modelgen.support import systems
 from tests.solver.export.test_c_export import with_basin
 from tests.solver.small_trainings import untrained_family
 
@@ -153,14 +153,7 @@ def test_every_function_of_kernels_in_onnx_equals_torch(double: bool) -> None:
 @pytest.mark.slow
 def test_redundant_inputs_that_hold_a_told_mass() -> None:
     """In single precision their trims would be sums of rounding."""
-    robot = Robot("lift")
-    height = robot.prismatic("height", limit=1, rate_limit=2)
-    rope, push = robot.input("rope", (0, 40), "N"), robot.input("push", (-5, 8), "N")
-    robot.point_mass(robot.parameter("mass", 2, "kg", tolerance=0.5), (0, height))
-    robot.apply(height, rope + push)
-    cost = Quadratic(0.01)
-    robot.task(state_cost=height**2, action_cost=cost, start={}, horizon=2, weight_at_horizon=0.5, control_rate=50)
-    solution = untrained_family(Given("mass", 1.0, 3.0), robot=modelgen.compile(robot, dtype="float32"))
+    solution = untrained_family(Given("mass", 1.0, 3.0), robot=modelgen.compile(systems.lift(), dtype="float32"))
     rows = solution.problem.sample_domain(50, torch.Generator().manual_seed(0))
     mass = solution.problem.split(rows)[1]
     assert mass is not None

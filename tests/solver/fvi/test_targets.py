@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from modelgen.loader import CompiledRobot
-from solver.fvi.step import Lookahead
-from solver.fvi.targets import chunk_targets, value_targets
+from solver.fvi.targets import Lookahead, chunk_targets, value_targets
 from solver.game.adversaries import Adversary, Modulation, make_adversaries
 from solver.game.game import ClosedFormPolicy, Game
 from solver.problem.integrator import integrate_period

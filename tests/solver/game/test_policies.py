@@ -15,8 +15,7 @@ from torch import Tensor
 import solver
 from modelgen.loader import CompiledRobot
 from solver.cli import main
-from solver.fvi.step import Lookahead
-from solver.fvi.targets import chunk_targets
+from solver.fvi.targets import Lookahead, chunk_targets
 from solver.game.adversaries import Modulation, ParameterAdversary
 from solver.game.game import ClosedFormPolicy, Game
 from solver.game.policies import Hold, _contracted, _one_input, _semidefinite

@@ -263,7 +263,7 @@ def test_states_that_are_not_finite_are_an_error(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.slow
 def test_information_has_the_terms_of_the_cost_and_the_success() -> None:
     """Beside those of rollouts with the same inputs: a policy that succeeds, and no input."""
-    policy = solver.load("pendulum-rfvi").policy
+    policy = solver.load_policy("pendulum-rfvi", reaction_periods=0)
     env = RobotVectorEnv("pendulum", 8)
     observations, _ = env.reset(seed=1)
     x, problem = env.episodes.x.clone(), env.problem
@@ -290,7 +290,7 @@ def test_information_has_the_terms_of_the_cost_and_the_success() -> None:
 
 @pytest.mark.slow
 def test_a_single_environment_says_whether_it_succeeded() -> None:
-    policy, env = solver.load("pendulum-rfvi").policy, RobotEnv("pendulum")
+    policy, env = solver.load_policy("pendulum-rfvi", reaction_periods=0), RobotEnv("pendulum")
     for seed in range(2):  # a second episode, after one that was cut short
         env.reset(seed=seed)
         for _ in range(env.episodes.length if seed else 100):

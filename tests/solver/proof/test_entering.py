@@ -17,11 +17,12 @@ import torch
 from solver.cli import main
 from solver.errors import SolverError
 from solver.proof import Equations, entering, write
+from solver.proof.balls import Array
 from solver.proof.basin import prove_basin
 from solver.proof.checker import _require_same
 from solver.proof.entering import LATE, ClaimedBoxes
 from solver.proof.held_loop import HeldLoop
-from solver.proof.jets import Array, Sloped
+from solver.proof.jets import Sloped
 from solver.proof.networks import Networks
 from solver.proof.reach import GRID, Grid, Reach, Search, Step, within
 from solver.proof.sampled_loop import SampledLoop

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from flint import arb, arb_series
 
-from solver.proof.jets import FUNCTIONS, Balls, Jet, Powers, Sloped, combined, hull, sloped
+from solver.proof.balls import FUNCTIONS, Balls
+from solver.proof.jets import Jet, Powers, Sloped, combined, hull, sloped
 
 ORDER = 4
 WITHIN = {"sin": (-9, 9), "cos": (-9, 9), "exp": (-5, 5), "tanh": (-4, 4), "atan": (-9, 9), "log": (0.1, 9)}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modelgen.arrays import Array
-from solver.proof.jets import FUNCTIONS
+from solver.proof.balls import FUNCTIONS
 from solver.proof.taylor import Dual, Model, Series
 
 SYMBOLS, LENGTH, COUNT = 2, 4, 3

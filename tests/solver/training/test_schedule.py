@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solver.fvi.algorithm import Iteration
-from solver.fvi.step import Step
+from solver.fvi.targets import Step
 from solver.problem.robots import load_robot
 from solver.training.schedule import Convergence, Schedule, improves
 from solver.training.selection import Polish

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from solver.fvi.fit import Fitter
-from solver.fvi.step import Step
+from solver.fvi.targets import Step
 from solver.game.adversaries import make_adversaries
 from solver.game.game import Game
 from solver.oracles.grid import solve
