@@ -105,11 +105,12 @@ class Schedule:
     def refinement(self) -> int:
         """Position at which the task should be solved, and the last phase begins.
 
-        The adversaries begin to grow here or, without adversaries, the step length changes for the last time.
+        The adversaries begin to grow here or, without adversaries, the last of the step lengths begins.
         """
-        if self.settings.algorithm == "rfvi":
-            return math.ceil(self.settings.adversary_ramp[0] * self.settings.iterations)
-        return max(self._step_changes(), default=0)
+        s = self.settings
+        if s.algorithm == "rfvi":
+            return math.ceil(s.adversary_ramp[0] * s.iterations)
+        return s.iterations - s.iterations // len(s.step_periods)
 
     @property
     def next_phase(self) -> int:

@@ -165,9 +165,12 @@ def test_a_right_v_ends_its_phase() -> None:
             assert [row["done"] for row in rows] == done
 
 
-def test_the_last_phase_has_all_its_iterations_and_the_whole_fall_of_the_learning_rate() -> None:
-    """However early it begins."""
-    settings = make_settings("fast", load_robot("pendulum", "cpu", None))
+@pytest.mark.parametrize(("robot", "algorithm"), [("pendulum", "rfvi"), ("pendulum", "cfvi"), ("furuta", "cfvi")])
+def test_the_last_phase_has_all_its_iterations_and_the_whole_fall_of_the_learning_rate(
+    robot: str, algorithm: str
+) -> None:
+    """However early it begins, and though Furuta's usual step of one period cannot be halved."""
+    settings = make_settings("fast", load_robot(robot, "cpu", None), algorithm)
     assert Schedule(settings).refinement == 70
     early = followed(settings, [(1.0, -9.9, 0.0)])
     full = followed(replace(settings, convergence=0.0), [(1.0, -9.9, 0.0)])
