@@ -1,14 +1,15 @@
 """A proof as data: a JSON file that says what is claimed, of what, and how the set was cut into cells.
 
-    {"format": 2, "digest": sha256 of the rest, "policy": "pendulum-rfvi", "robot": "pendulum",
+    {"format": 3, "digest": sha256 of the rest, "policy": "pendulum-rfvi", "robot": "pendulum",
      "program": sha256, "checkpoint": sha256, "period": s, "hold": s, "target": [n], "cost": [n][n], "level": ..,
      "trim": [m], "middle": [m], "limit": [m], "bound": [n], "parameters": [p], "input_error": [m],
      "claims": [{"spread": [p], "shape": [n][n], "back": [n][d], "basis": [d][r], "rate": .., "core": ..,
                  "tree": [..]}]}
 
-A claim may have "reach": {"first": k, "seconds": .., "groups": [[k, periods, i, j, periods, i, j, ..], ..]}. It names
-boxes of grids of k boxes a state over all angles and the states within the limits. The images of a group's boxes, after
-one of their periods, lie within earlier groups, or within boxes of the first grid that are in the set.
+A claim may have "reach": {"first": k, "seconds": .., "slices": [[[k, periods, i, j, periods, i, j, ..], ..], ..]}, the
+groups of boxes of each of `slices` of its robots. They name boxes of grids of k boxes a state over all angles and the
+states within the limits. The images of a group's boxes, after one of their periods, lie within earlier groups, or
+within boxes of the first grid that are in the set.
 
 A claim's set is {|y| <= 1} with e = back y, of which shape = back^-T back^-1 is the quadratic form. Cells are boxes of
 (basis' y, parameters). The first one holds the whole set. The tree names the cells in the order of a walk that takes
@@ -19,8 +20,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +33,8 @@ from numpy.typing import NDArray
 from modelgen.files import replacing
 from solver.errors import SolverError
 
-FORMAT = 2
+FORMAT = 3
+SLICE = 0.03  # largest share by which a parameter of a slice differs from the middle's
 HELD, EMPTY = -1, -2
 CURVED = {"sin", "cos", "exp", "log", "sqrt", "atan", "tanh"}  # functions that the check knows
 
@@ -41,6 +45,16 @@ def within(spread: Sequence[float]) -> str:
         return "nominal"
     shares = spread if len(set(spread)) > 1 else spread[:1]
     return "+-" + ", ".join(f"{100 * share:g}" for share in shares) + " %"
+
+
+def slices(spread: Sequence[float]) -> list[tuple[tuple[float, float], ...]]:
+    """Slices of robots of a spread (p,): p middles and half widths of parameters, shares of their nominal values."""
+    sides = []
+    for share in spread:
+        count = max(1, math.ceil(share / SLICE - 1e-9))
+        half = share / count
+        sides.append([(1.0 - share + (2 * k + 1) * half, half) for k in range(count)])
+    return list(product(*sides))
 
 
 class Tree:

@@ -106,7 +106,8 @@ def prove_basin(
     reached: list[Reach | None] = [None, None]
     for k in range(2 if reach else 0):
         if (ball := balls[k]) is not None and (k == 0 or box.any()):
-            reached[k] = prove_reach(solution, loop, ball.shape, k * box, float(errors[0]), reach, before[k])
+            robots = [k * share for share in shares]
+            reached[k] = prove_reach(solution, loop, ball.shape, robots, float(errors[0]), reach, before[k])
     return BasinProof(*known, balls[0], tuple(shares), balls[1], about, reason, (reached[0], reached[1]))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import SolverError
-from solver.proof import Equations
+from solver.proof import Equations, slices
 from solver.proof.balls import Array, Mask
 from solver.proof.jets import Sloped
 from solver.proof.sampled_loop import SampledLoop
@@ -47,40 +47,58 @@ def entering(
 
     Raises SolverError where a box is outside the domain, and for robots or networks that the check does not know.
     """
-    start = time.process_time()
-    boxes = ClaimedBoxes(SampledLoop(proof, equations, checkpoint, claim["spread"]), claim)
-    chosen = np.random.default_rng(seed).random(len(boxes.rows)) < 1 / one_of
-    rows = boxes.rows[chosen] if chosen.any() else boxes.rows[:1]
-    holds = boxes.verify(rows)
-    return Entering(len(boxes.rows), len(rows), holds, boxes.share, time.process_time() - start)
+    start, generator = time.process_time(), np.random.default_rng(seed)
+    total = checked = 0
+    holds, common = True, None
+    for robots, groups in zip(slices(claim["spread"]), claim["reach"]["slices"], strict=True):
+        loop = SampledLoop(proof, equations, checkpoint, robots)
+        boxes = ClaimedBoxes(loop, claim["shape"], claim["reach"]["first"], groups)
+        chosen = generator.random(len(boxes.rows)) < 1 / one_of
+        rows = boxes.rows[chosen] if chosen.any() else boxes.rows[:1]
+        holds = holds and boxes.verify(rows)
+        total, checked = total + len(boxes.rows), checked + len(rows)
+        common = boxes.order < LATE if common is None else _both(common, boxes.order < LATE)
+    assert common is not None
+    return Entering(total, checked, holds, float(common.mean()), time.process_time() - start)
+
+
+def _both(a: Mask, b: Mask) -> Mask:
+    """Boxes that are in two grids, of which one may be finer."""
+    size = max(len(a), len(b))
+    for axis in range(a.ndim):
+        a, b = (np.repeat(part, size // part.shape[axis], axis) for part in (a, b))
+    return a & b
 
 
 class ClaimedBoxes:
-    """The boxes of a claim, in the order in which they are said to enter the set. Raises SolverError for none."""
+    """The boxes of a slice, in the order in which they are said to enter the set. Raises SolverError for none.
 
-    def __init__(self, loop: SampledLoop, claim: dict[str, Any]) -> None:
-        n, reach, shape = len(loop.target), claim["reach"], np.array(claim["shape"])
+    shape: (n, n) of the set. first: boxes a state of the first grid. groups: as in a file.
+    """
+
+    def __init__(self, loop: SampledLoop, shape: list[list[float]], first: int, groups: list[list[int]]) -> None:
+        n = len(loop.target)
         self.around, self.loop = loop.around, loop
         self.lower = np.where(loop.around, -np.pi, loop.target - loop.bound)
         self.upper = np.where(loop.around, np.pi, loop.target + loop.bound)
-        groups = [(group[0], np.array(group[1:], np.int64).reshape(-1, n + 1)) for group in reach["groups"]]
-        finest = max([reach["first"], *(k for k, _ in groups)])
-        for k, rows in [(reach["first"], np.zeros((0, n + 1), np.int64)), *groups]:
+        parts = [(group[0], np.array(group[1:], np.int64).reshape(-1, n + 1)) for group in groups]
+        finest = max([first, *(k for k, _ in parts)])
+        for k, rows in [(first, np.zeros((0, n + 1), np.int64)), *parts]:
             periods, at = rows[:, 0], rows[:, 1:]
             if not 0 < k <= FINEST or finest % k or (at < 0).any() or (at >= k).any() or (periods < 1).any():
                 raise SolverError("the proof is wrong: a box is outside the domain, or after no period")
         self.order = np.full((finest,) * n, LATE)
-        ticks = [np.linspace(a, b, reach["first"] + 1) for a, b in zip(self.lower, self.upper, strict=True)]
+        ticks = [np.linspace(a, b, first + 1) for a, b in zip(self.lower, self.upper, strict=True)]
         e = np.stack(np.meshgrid(*ticks, indexing="ij"), -1) - loop.target
-        inside = np.einsum("...i,ij,...j->...", e, shape, e) < 1 - 1e-9
+        inside = np.einsum("...i,ij,...j->...", e, np.array(shape), e) < 1 - 1e-9
         for axis in range(n):  # all corners of a box are in the ellipsoid
-            inside = np.take(inside, range(reach["first"]), axis) & np.take(inside, range(1, len(ticks[0])), axis)
-        self._enter(reach["first"], np.argwhere(inside), 0)
-        for number, (k, rows) in enumerate(groups):
+            inside = np.take(inside, range(first), axis) & np.take(inside, range(1, len(ticks[0])), axis)
+        self._enter(first, np.argwhere(inside), 0)
+        for number, (k, rows) in enumerate(parts):
             self._enter(k, rows[:, 1:], number + 1)
-        place = np.repeat(np.arange(len(groups)) + 1, [len(rows) for _, rows in groups])
-        sizes = np.repeat([k for k, _ in groups], [len(rows) for _, rows in groups])
-        every = np.concatenate([np.zeros((0, n + 1), np.int64), *(rows for _, rows in groups)])
+        place = np.repeat(np.arange(len(parts)) + 1, [len(rows) for _, rows in parts])
+        sizes = np.repeat([k for k, _ in parts], [len(rows) for _, rows in parts])
+        every = np.concatenate([np.zeros((0, n + 1), np.int64), *(rows for _, rows in parts)])
         self.rows = np.column_stack([place, sizes, every])  # group, boxes a state, periods, indices
 
     def _enter(self, k: int, at: NDArray[np.int64], place: int) -> None:
@@ -88,11 +106,6 @@ class ClaimedBoxes:
         for shift in product(range(wide), repeat=at.shape[1]):
             cells = tuple((at * wide + shift).T)
             self.order[cells] = np.minimum(self.order[cells], place)
-
-    @property
-    def share(self) -> float:
-        """Share of the domain."""
-        return float((self.order < LATE).mean())
 
     def verify(self, rows: NDArray[np.int64]) -> bool:
         """Whether the images of some boxes lie within earlier ones."""

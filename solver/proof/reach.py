@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from modelgen.arrays import Array
 from modelgen.program.differentiate import forward
 from modelgen.program.graph import Graph, Node
 from solver.errors import SolverError
+from solver.proof import slices
 from solver.proof.affine import Linear, Mask, Numbers, rounding, upward
 from solver.proof.held_loop import HeldLoop, inputs_of
 from solver.proof.outside import HeldPolicy, parallelotope
@@ -55,7 +56,7 @@ class Reach:
     proven: Mask  # (k, .., k)
     seconds: float  # processor time
     first: int  # boxes a state of the grid whose boxes within the ellipsoid are the first proven ones
-    found: list[Found]  # the others, in the order in which they were proven
+    slices: list[list[Found]]  # the others for each slice of robots, in the order in which they were proven
 
     @property
     def share(self) -> float:
@@ -70,23 +71,30 @@ class Reach:
 
     def claim(self) -> dict[str, Any]:
         """The boxes as a part of a file (`solver.proof`)."""
-        groups = [[part.k, *np.hstack([part.periods[:, None], part.at]).ravel().tolist()] for part in self.found]
-        return {"first": self.first, "seconds": self.seconds, "groups": groups}
+        slices = [
+            [[part.k, *np.hstack([part.periods[:, None], part.at]).ravel().tolist()] for part in found]
+            for found in self.slices
+        ]
+        return {"first": self.first, "seconds": self.seconds, "slices": slices}
 
 
 class Step:
-    """One control period of boxes, for parameters within `spread` (p,) of the nominal ones.
+    """One control period of boxes, for the robots of a slice (`solver.proof`).
 
     input_error: largest error (SI units) of the input that the robot's controller computes.
     """
 
-    def __init__(self, solution: Solution, loop: HeldLoop, spread: Array, input_error: float) -> None:
+    def __init__(
+        self, solution: Solution, loop: HeldLoop, robots: Sequence[tuple[float, float]], input_error: float
+    ) -> None:
         if len(loop.trim) != 1:
             raise SolverError(f"{loop.robot.name} has {len(loop.trim)} inputs; --reach proves robots of one input")
         loop.require_without("abs", "minimum", "maximum", found="Taylor's formula knows no kinks, as of Abs and Max")
         self.loop, self.policy, self.input_error = loop, HeldPolicy(solution, loop), input_error
-        self.spread, self.n, graph = spread, len(loop.target), Graph()
-        self.graph, x, theta = graph, inputs_of(graph, self.n, "x"), inputs_of(graph, len(spread), "p")
+        middle, half = np.array(robots).T
+        self.robot, self.spread = middle * loop.nominal, half * (1 + 1e-9) * np.abs(loop.nominal)
+        self.n, graph = len(loop.target), Graph()
+        self.graph, x, theta = graph, inputs_of(graph, self.n, "x"), inputs_of(graph, len(robots), "p")
         u, program = graph.input("u0"), loop.robot.program
         self.inputs = [*x, u, *theta]
         known = dict(zip(program.arguments["x"].entries, x, strict=True))
@@ -113,7 +121,7 @@ class Step:
 
     def _moved(self, x: Linear, u: Linear) -> tuple[Linear, Mask]:
         """x after a period with u held, and whether (N,) that is known. Parameters with a spread have a symbol each."""
-        d, varied, nominal = len(x.slopes), np.flatnonzero(self.spread), self.loop.nominal
+        d, varied = len(x.slopes), np.flatnonzero(self.spread)
         symbols, count = d + len(varied), len(x.middle)
         none = np.zeros((len(varied), count, 1))
         of_x = Quadratic.of(Linear(x.middle, np.concatenate([x.slopes, none.repeat(self.n, 2)]), x.rest))
@@ -121,7 +129,7 @@ class Step:
         width = {int(k): {d + j: np.full(count, self.spread[k])} for j, k in enumerate(varied)}
         theta = [
             Quadratic.box(np.full(count, value), width.get(k, {}), rounding(np.abs(value)), symbols)
-            for k, value in enumerate(nominal)
+            for k, value in enumerate(self.robot)
         ]
 
         def over(roots: list[Node], state: Quadratic) -> Quadratic:
@@ -335,42 +343,58 @@ def prove_reach(
     solution: Solution,
     loop: HeldLoop,
     shape: Array,
-    spread: Array,
+    spread: Sequence[float],
     input_error: float,
     seconds: float,
     before: dict[str, Any] | None = None,
 ) -> Reach:
     """States that are proven to enter the basin {e: e' shape e <= 1} within `seconds` of processor time.
 
-    spread: (p,) by which parameters may differ. before: the claim of a search that goes on.
+    spread: (p,) share by which parameters may differ. A robot's may change within a slice in every period. before: the
+    claim of a search that goes on.
 
     Raises SolverError for robots of other than two states and one input.
     """
-    start = time.process_time()
     around = np.array([state.continuous for state in loop.robot.metadata.states])
     if len(around) != 2:
         raise SolverError(f"{loop.robot.name} has {len(around)} states; --reach cuts two states into boxes, not more")
     if (~np.isfinite(loop.bound)).any():
         raise SolverError("a state of this robot has no limit, so that its domain has no volume")
-    step = Step(solution, loop, spread, input_error)
     lower, upper = np.where(around, -np.pi, loop.target - loop.bound), np.where(around, np.pi, loop.target + loop.bound)
-    grid = Grid(lower, upper, around, within(lower, upper, loop.target, shape, GRID))
-    found = [] if before is None else [Found.of(group, len(around)) for group in before["groups"]]
+    parts, known, start = slices(spread), [[]] if before is None else before["slices"], time.process_time()
+    known = known if before is not None else known * len(parts)
+    grids, every = list[Grid](), list[list[Found]]()
+    for k, (robots, groups) in enumerate(zip(parts, known, strict=True)):
+        grid = Grid(lower, upper, around, within(lower, upper, loop.target, shape, GRID))
+        found = [Found.of(group, len(around)) for group in groups]
+        until = start + seconds * (k + 1) / len(parts)
+        grids.append(_searched(Step(solution, loop, robots, input_error), grid, found, until))
+        every.append(found)
+    finest = max(grid.k for grid in grids)
+    for k, grid in enumerate(grids):
+        while grid.k < finest:
+            grid = grid.halved()
+        grids[k] = grid
+    spent = time.process_time() - start + (before["seconds"] if before else 0.0)
+    return Reach(lower, upper, np.logical_and.reduce([grid.proven for grid in grids]), spent, GRID, every)
+
+
+def _searched(step: Step, grid: Grid, found: list[Found], until: float) -> Grid:
+    """The grid of all boxes that are proven until a processor time. found: those that are known, and then new ones."""
     for part in found:
         while grid.k < part.k:
             grid = grid.halved()
         wide = grid.k // part.k
-        for shift in itertools.product(range(wide), repeat=len(around)):
+        for shift in itertools.product(range(wide), repeat=grid.n):
             grid.proven[tuple((part.at * wide + shift).T)] = True
     while True:
         search = Search(step, grid)
-        while (moved := search.round()) and time.process_time() - start < seconds:
+        while (moved := search.round()) and time.process_time() < until:
             search.sweep()
         search.sweep()
         found += search.found
-        spent = time.process_time() - start
-        if moved or spent >= seconds or grid.k >= FINEST or grid.proven.all():
-            return Reach(lower, upper, grid.proven, spent + (before["seconds"] if before else 0.0), GRID, found)
+        if moved or time.process_time() >= until or grid.k >= FINEST or grid.proven.all():
+            return grid
         grid = grid.halved()
 
 

@@ -155,7 +155,7 @@ def test_a_search_goes_on_from_its_file(file: Path, tmp_path: Path, capsys: pyte
     first = longer(file)
     second = longer(tmp_path / "reach.json")
     assert second.seconds > first.seconds
-    assert len(second.found) > len(first.found)
+    assert len(second.slices[0]) > len(first.slices[0])
     assert second.share > first.share
     assert (second.proven | ~first.proven).all()
     assert main(["check", str(tmp_path / "reach.json")]) == 0

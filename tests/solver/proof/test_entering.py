@@ -16,11 +16,11 @@ import torch
 
 from solver.cli import main
 from solver.errors import SolverError
-from solver.proof import Equations, entering, write
+from solver.proof import Equations, entering, slices, write
 from solver.proof.balls import Array
 from solver.proof.basin import prove_basin
-from solver.proof.checker import _require_same
-from solver.proof.entering import LATE, ClaimedBoxes
+from solver.proof.checker import _require_same, check
+from solver.proof.entering import ClaimedBoxes
 from solver.proof.held_loop import HeldLoop
 from solver.proof.jets import Sloped
 from solver.proof.networks import Networks
@@ -36,27 +36,30 @@ COUNT = 24
 
 
 @cache
-def proven() -> dict[str, Any]:
-    """A proof with the boxes of the nominal pendulum that two periods find."""
-    proof, solution = prove_basin(NAME, spread=0.0, seconds=10.0), load_solution(NAME)
-    assert proof.nominal is not None
-    loop = HeldLoop(solution)
-    step = Step(solution, loop, 0.0 * loop.nominal, 1e-5 * float(loop.limit[0]))
+def proven(spread: float = 0.0) -> dict[str, Any]:
+    """A proof with the boxes of the pendulums within a spread of the mass that one or two periods find."""
+    proof, solution = prove_basin(NAME, spread=spread, seconds=10.0, parameters=["mass"]), load_solution(NAME)
+    ball, shares = (proof.wrong, proof.spread) if spread else (proof.nominal, proof.spread)
+    assert ball is not None
+    loop, found = HeldLoop(solution), []
     upper = np.array([np.pi, loop.bound[1]])
-    grid = Grid(-upper, upper, np.array([True, False]), within(-upper, upper, loop.target, proof.nominal.shape, GRID))
-    search = Search(step, grid)
-    for _ in range(2):
-        search.round()
-        search.sweep()
-    reach = Reach(-upper, upper, grid.proven, 0.0, GRID, search.found)
-    return proof.about | {"claims": [proof.nominal.claim(proof.spread) | {"reach": reach.claim()}]}
+    for robots in slices(shares):
+        step = Step(solution, loop, robots, 1e-5 * float(loop.limit[0]))
+        start = within(-upper, upper, loop.target, ball.shape, GRID)
+        search = Search(step, Grid(-upper, upper, np.array([True, False]), start))
+        for _ in range(1 if spread else 2):
+            search.round()
+            search.sweep()
+        found.append(search.found)
+    reach = Reach(-upper, upper, search.grid.proven, 0.0, GRID, found)
+    return proof.about | {"claims": [ball.claim(shares) | {"reach": reach.claim()}]}
 
 
 def boxes(proof: dict[str, Any], equations: Equations | None = None, checkpoint: Path = CHECKPOINT) -> ClaimedBoxes:
-    """The boxes of a proof, of this model and these networks."""
-    return ClaimedBoxes(
-        SampledLoop(proof, equations or _require_same(proof, None), checkpoint, [0.0, 0.0]), proof["claims"][0]
-    )
+    """The boxes of a proof of the nominal robot, of this model and these networks."""
+    claim = proof["claims"][0]
+    loop = SampledLoop(proof, equations or _require_same(proof, None), checkpoint, slices([0.0, 0.0])[0])
+    return ClaimedBoxes(loop, claim["shape"], claim["reach"]["first"], claim["reach"]["slices"][0])
 
 
 @np.errstate(all="ignore")
@@ -105,18 +108,20 @@ def test_slopes_of_the_networks_lie_within(share: float) -> None:
 
 @pytest.mark.slow
 def test_trajectories_of_wrong_robots_lie_within_one_period() -> None:
-    solution, generator, spread, share = load_solution(NAME), np.random.default_rng(0), 0.15, 1 / 512
+    solution, generator, share = load_solution(NAME), np.random.default_rng(0), 1 / 512
+    robots = slices([0.15, 0.15])[-1]  # the farthest ones
     loop, proof = HeldLoop(solution), proven()
     centre = states(generator, loop.bound)
     t = generator.uniform(-1, 1, centre.shape)
     equations = _require_same(proof, None)
     with np.errstate(all="ignore"):
-        ends, inside = SampledLoop(proof, equations, CHECKPOINT, [spread, spread]).after(
+        ends, inside = SampledLoop(proof, equations, CHECKPOINT, robots).after(
             sets(centre, np.tile(share * loop.bound, (COUNT, 1)))
         )
     assert inside.mean() > 0.9
     x, robot = centre + share * loop.bound * t, solution.problem.robot.with_kernels()
-    u, theta = commanded(solution, x), loop.nominal * (1 + spread * generator.choice([-1, 1], (COUNT, 2)))
+    middle, half = np.array(robots).T
+    u, theta = commanded(solution, x), loop.nominal * (middle + half * generator.choice([-1, 1], (COUNT, 2)))
     truth = np.array([after(robot, x[k], u[k], theta[k], loop.step) for k in range(COUNT)])
     for i, end in enumerate(ends):
         missed = np.abs(truth[:, i] - end.middle - (end.slopes[:2] * t.T).sum(0))
@@ -131,10 +136,24 @@ def test_a_file_with_boxes_is_checked(file: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.slow
+def test_wrong_robots_are_checked_slice_by_slice(tmp_path: Path) -> None:
+    proof, path = copy.deepcopy(proven(0.05)), tmp_path / "proof.json"
+    reach = proof["claims"][0]["reach"]
+    write(path, proof)
+    (shown,) = check(path, seed=1)
+    assert shown.holds
+    assert shown.entering is not None
+    assert shown.entering.boxes == sum((len(group) - 1) // 3 for found in reach["slices"] for group in found)
+    reach["slices"].pop()
+    write(path, proof)
+    with pytest.raises(SolverError, match="is wrong"):
+        check(path)
+
+
+@pytest.mark.slow
 def test_proven_boxes_are_shown() -> None:
     found = boxes(proven())
     assert len(found.rows) > 100
-    assert found.share == pytest.approx((found.order < LATE).mean())
     assert shown(found, 10)
 
 
@@ -144,7 +163,7 @@ def test_changed_boxes_are_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -
     """A box far from the others instead of one, an order in which boxes come before those that they enter, a gap."""
     monkeypatch.setattr(entering, "DEEPEST", 1)  # halves do not make it true
     proof = copy.deepcopy(proven())
-    groups = proof["claims"][0]["reach"]["groups"]
+    groups = proof["claims"][0]["reach"]["slices"][0]
     if kind == "far":
         groups[-1][-2] = (groups[-1][-2] + GRID // 4) % GRID
     elif kind == "order":
@@ -184,7 +203,7 @@ def test_networks_of_another_policy_are_not_shown(tmp_path: Path, monkeypatch: p
 @pytest.mark.slow
 def test_a_box_outside_the_domain_is_refused() -> None:
     proof = copy.deepcopy(proven())
-    proof["claims"][0]["reach"]["groups"][0][2] = GRID
+    proof["claims"][0]["reach"]["slices"][0][0][2] = GRID
     with pytest.raises(SolverError, match="outside the domain"):
         boxes(proof)
 

@@ -7,8 +7,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from modelgen.arrays import Array
+from solver.proof import SLICE, slices
 from solver.proof.affine import Linear, Mask
 from solver.proof.held_loop import HeldLoop
 from solver.proof.reach import Grid, Images, Search, Step, within
@@ -23,8 +26,8 @@ COUNT = 40
 def test_trajectories_of_wrong_robots_lie_within_one_period(share: float) -> None:
     solution, generator = load_solution("pendulum-rfvi"), np.random.default_rng(0)
     loop = HeldLoop(solution)
-    robot, spread = solution.problem.robot.with_kernels(), 0.15 * loop.nominal
-    step = Step(solution, loop, spread, 1e-5 * float(loop.limit[0]))
+    robot, robots = solution.problem.robot.with_kernels(), slices([0.15, 0.15])[-1]  # the farthest ones
+    step = Step(solution, loop, robots, 1e-5 * float(loop.limit[0]))
     centre = generator.uniform(-1, 1, (COUNT, 2)) * loop.bound * 0.95
     centre[::4] *= 0.1
     form, level = solution.ensemble.basin.cost.double().numpy(), float(solution.ensemble.basin.level)
@@ -34,7 +37,8 @@ def test_trajectories_of_wrong_robots_lie_within_one_period(share: float) -> Non
     slopes = np.zeros((2, COUNT, 2))
     slopes[0, :, 0], slopes[1, :, 1] = radius
     x = centre + radius * t
-    u, theta = commanded(solution, x), loop.nominal + spread * generator.choice([-1, 1], (COUNT, len(spread)))
+    middle, half = np.array(robots).T
+    u, theta = commanded(solution, x), loop.nominal * (middle + half * generator.choice([-1, 1], (COUNT, 2)))
     ends = np.array([after(robot, x[k], u[k], theta[k], loop.step) for k in range(COUNT)])
     held, unknown, rests = np.zeros(COUNT, bool), np.zeros(COUNT, bool), list[float]()
     for at, found, known in step(Linear(centre, slopes, np.zeros((COUNT, 2)))):
@@ -82,3 +86,12 @@ def test_a_box_with_two_images_is_proven_if_both_are(other: float, all_arrive: b
     found, radius = proven(lambda x: cycle(1.0, x) + cycle(other, x), around=False)
     assert found[radius < 0.9].all() == all_arrive
     assert not found[radius > (1.0 if all_arrive else 0.2)].any()
+
+
+@given(spread=st.lists(st.floats(0.0, 0.5), min_size=1, max_size=2), seed=st.integers(0, 1000))
+def test_every_robot_of_a_spread_is_in_a_narrow_slice(spread: list[float], seed: int) -> None:
+    middle, half = np.moveaxis(np.array(slices(spread)), 2, 0)  # (slices, parameters)
+    robot = 1 + np.array(spread) * np.random.default_rng(seed).uniform(-1, 1, len(spread))
+    assert (np.abs(robot - middle) <= half + 1e-12).all(1).any()
+    assert half.max() <= SLICE * (1 + 1e-6)
+    assert (np.abs(middle - 1) + half <= np.array(spread) + 1e-12).all()
