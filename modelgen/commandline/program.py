@@ -25,7 +25,6 @@ FAILED, USAGE, INTERRUPTED = 1, 2, 130  # exit codes
 SHELLS = ("bash", "zsh", "fish")  # that `completion` knows
 COLOURS = {"error: ": "1;31", "warning: ": "1;33"}  # codes of ANSI: bold red and bold yellow
 PAUSE = 1.0  # s after Ctrl-C in which it has no further effect, so that the command can end in order
-HEARD = 0.1  # s after Ctrl-C in which Python begins to handle it
 #: Characters that steer a terminal or reverse the direction of writing. Artifacts of other people may hold them.
 _STEERING = [*range(0x20), *range(0x7F, 0xA0), 0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)]
 _ESCAPED = {code: chr(code).encode("unicode_escape").decode() for code in _STEERING if chr(code) not in "\n\t"}
@@ -38,6 +37,14 @@ class Command:
     module: str
     summary: str  # one line
     example: str
+
+
+@dataclass
+class CtrlC:
+    """What is known of Ctrl-C."""
+
+    begun: bool  # whether the command has begun, which may have files to close
+    pressed: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,17 +65,17 @@ class CommandLine:
         arguments: None for the arguments of the process, which ends at once after Ctrl-C.
         """
         _open_streams()
-        with _interruptible() as pressed, of_a_command():
-            code = self._code(sys.argv[1:] if arguments is None else arguments, pressed)
+        with _interruptible(CtrlC(begun=arguments is not None)) as ctrl_c, of_a_command():
+            code = self._code(sys.argv[1:] if arguments is None else arguments, ctrl_c)
             _flush()
             if code == INTERRUPTED and arguments is None:
                 _leave(code)
         return code
 
-    def _code(self, words: Sequence[str], pressed: threading.Event) -> int:
+    def _code(self, words: Sequence[str], ctrl_c: CtrlC) -> int:
         mistakes: tuple[type[Exception], ...] = (*self.mistakes, UnicodeError)
         try:
-            code = self._called(words)
+            code = self._called(words, ctrl_c)
             sys.stdout.flush()
         except KeyboardInterrupt as stop:
             return _say(str(stop) or "interrupted", INTERRUPTED)
@@ -84,12 +91,12 @@ class CommandLine:
         except MemoryError as error:
             return _say(f"there is not enough memory. {error}".rstrip(), FAILED, "error: ")
         except Exception:
-            if not pressed.is_set():
+            if not ctrl_c.pressed:
                 raise
             return _say("interrupted", INTERRUPTED)  # a library made another error of it
         return code
 
-    def _called(self, words: Sequence[str]) -> int:
+    def _called(self, words: Sequence[str], ctrl_c: CtrlC) -> int:
         name, *rest = words or [""]
         if name == "help":
             name, rest = (rest or ["--help"])[0], ["--help"]
@@ -108,6 +115,7 @@ class CommandLine:
             module, options = self.read(name, rest)
         except SystemExit as end:  # tyro has printed help or a mistake
             return int(end.code or 0) if words else USAGE
+        ctrl_c.begun = True
         with _printable(), _warnings_in_a_line(), self.around():
             return module.run(options) or 0
 
@@ -230,15 +238,14 @@ def _flush() -> None:
 
 
 @contextmanager
-def _interruptible() -> Iterator[threading.Event]:
-    """Raise KeyboardInterrupt at Ctrl-C, but not again within `PAUSE`. Gives an event that says whether it was pressed.
+def _interruptible(ctrl_c: CtrlC) -> Iterator[CtrlC]:
+    """Raise KeyboardInterrupt at Ctrl-C, but not again within `PAUSE`; end the process before the command has begun.
 
-    Python drops an exception that is raised while a weak reference dies or a library written in C looks at its
-    arguments, so Ctrl-C presses itself again until it is heard. Nothing is changed where SIGINT is not Python's own
-    (tests, notebooks, nohup).
+    Torch aborts where an exception is raised during its import. Python drops one that is raised while a weak reference
+    dies or a library written in C looks at its arguments, so Ctrl-C presses itself again until it is heard. Nothing is
+    changed where SIGINT is not Python's own (tests, notebooks, nohup).
     """
-    pressed, last, due = threading.Event(), float("-inf"), False
-    timer: threading.Timer | None = None
+    last, due, timer = float("-inf"), False, threading.Timer(PAUSE, _thread.interrupt_main)
 
     def again() -> None:
         nonlocal due
@@ -247,28 +254,27 @@ def _interruptible() -> Iterator[threading.Event]:
 
     def handler(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
         nonlocal last, due, timer
-        dropped, due = due and not _ends(), False
-        if not dropped and time.monotonic() - last <= PAUSE:
+        if not ctrl_c.begun:
+            os._exit(_say("interrupted", INTERRUPTED))
+        own, due = due, False
+        if _ends() if own else time.monotonic() - last <= PAUSE:
             return
-        last = time.monotonic()
-        pressed.set()
-        if timer is not None:
-            timer.cancel()
-        timer = threading.Timer(HEARD, again)
+        last, ctrl_c.pressed = time.monotonic(), True
+        timer.cancel()
+        timer = threading.Timer(PAUSE, again)
         timer.daemon = True
         timer.start()
         raise KeyboardInterrupt
 
     main_thread = threading.current_thread() is threading.main_thread()
     if not main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield pressed
+        yield ctrl_c
         return
     signal.signal(signal.SIGINT, handler)
     try:
-        yield pressed
+        yield ctrl_c
     finally:
-        if timer is not None:
-            timer.cancel()
+        timer.cancel()
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -81,3 +81,17 @@ def test_other_commands_end_too(program: str, words: list[str], begun: str, tmp_
     assert "Traceback" not in err
     for path in tmp_path.glob("out/*/manifest.json"):
         assert check(path.parent.name, tmp_path / "out") == []
+
+
+def test_an_import_that_hides_it_is_ended(tmp_path: Path) -> None:
+    """Torch aborts, or goes on, where an exception is raised during its import."""
+    mark, module = tmp_path / "begun", tmp_path / "hides_it.py"
+    module.write_text(
+        f"import contextlib, pathlib, time\npathlib.Path({str(mark)!r}).touch()\n"
+        "for _ in range(50):\n    with contextlib.suppress(KeyboardInterrupt):\n        time.sleep(0.1)\n"
+    )
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from modelgen.commandline.program import *; "
+        "sys.exit(CommandLine('x', 'x', {'go': Command('hides_it', 'x', 'x')}, 'x', ()).main())"
+    )
+    assert pressed(program, ["go"], mark.exists, [0.1]) == (130, "interrupted\n")
