@@ -8,6 +8,7 @@ with a remainder over an enclosure of the motion.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ SHORTEST = 0.02  # of the input limit: the shortest step at which the policy loo
 ORDER = 3  # of Taylor's formula in time
 INFLATIONS = 6  # of the enclosure of the motion
 BISECTIONS = 50
+PIECES = 4  # of each parameter of a slice
 TURN = Balls(np.array(2 * np.pi), np.array(1e-15))
 
 
@@ -42,10 +44,11 @@ class SampledLoop:
             float(proof[k][0]) for k in ("trim", "middle", "limit", "input_error")
         )
         self.networks, n, p = Networks(checkpoint, self.target), len(self.target), len(self.nominal)
-        self.robots = [
-            (value * middle, half * (1 + 1e-9) * abs(value))
-            for value, (middle, half) in zip(self.nominal, robots, strict=True)
-        ]
+        ticks, sides = (2 * np.arange(PIECES) + 1) / PIECES - 1, []
+        for value, (middle, half) in zip(self.nominal, robots, strict=True):
+            width = half / PIECES * (1 + 1e-9) * abs(value)
+            sides.append([(value * (middle + half * t), width) for t in (ticks if half else np.zeros(1))])
+        self.pieces = list(product(*sides))
         self.around = np.abs(self.bound - np.pi) < 1e-12
         widest = np.sqrt(self.level * np.diag(np.linalg.inv(self.P)))
         self.turned = 0.4 * (
@@ -183,14 +186,17 @@ class SampledLoop:
 
     def after(self, x: list[Sloped]) -> tuple[list[Sloped], Mask]:
         """The sets after a period, and whether (N,) the motion stays within the limits."""
-        u = self.inputs(x)
-        numbers = [*x, u, *(Sloped(x[0].rest * 0 + v, u.slopes * 0, x[0].rest * 0 + s) for v, s in self.robots)]
-        centre, _ = self._moved([Balls.of(number.middle) for number in numbers])
-        over, inside = self._moved([number.range for number in numbers])
-        ends = [
-            sloped(c.value, [(o.terms[1 + j], number) for j, number in enumerate(numbers)])
-            for c, o in zip(centre, over, strict=True)
-        ]
+        u, inside, cases = self.inputs(x), np.ones(len(x[0].middle), bool), []
+        for theta in self.pieces:
+            numbers = [*x, u, *(Sloped(x[0].rest * 0 + v, u.slopes * 0, x[0].rest * 0 + s) for v, s in theta)]
+            centre, _ = self._moved([Balls.of(number.middle) for number in numbers])
+            over, within = self._moved([number.range for number in numbers])
+            pairs = zip(centre, over, strict=True)
+            cases.append(
+                [sloped(c.value, [(o.terms[1 + j], number) for j, number in enumerate(numbers)]) for c, o in pairs]
+            )
+            inside &= within
+        ends = [hull([(inside, end) for end in same]) for same in zip(*cases, strict=True)]
         return ends, inside & np.isfinite([end.rest for end in ends]).all(0)
 
     def _rates(self, x: list[Jet], fixed: list[Jet]) -> list[Jet]:
