@@ -47,7 +47,7 @@ class Options(ManyTrainings):
     dry_run: bool = False
     """With `all`: show the rows that would be made, why, and the estimated hours. Make none."""
     unchanged: bool = False
-    """With `all`: declare that results do not depend on how today's code differs from that of the rows, as after a
+    """With --resume: declare that results do not depend on how today's code differs from that of the rows, as after a
     refactoring whose trainings are bit-identical."""
     report_only: bool = False
     """Train nothing, and report what is finished."""
@@ -99,6 +99,8 @@ def make_all(options: Options, choice: Choice, plans: Sequence[Plan] | None = No
     given |= {"--baseline-steps": options.baseline_steps, "--report-only": options.report_only}
     if wrong := [flag for flag, value in given.items() if value]:
         raise SolverError(f"`solver reproduce all` has its own budgets and seeds; leave out {' '.join(wrong)}")
+    if options.unchanged and not options.resume:
+        raise SolverError("--unchanged says which rows --resume keeps; give both, or all results are made anew")
     require_writable({"--out": options.out / "made.json"}, error=SolverError)
     every = Everything(options.out, choice, options.robots, options.methods, plans)
     if options.unchanged:

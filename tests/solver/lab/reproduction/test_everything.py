@@ -136,6 +136,7 @@ def test_every_section_of_the_pages_is_made() -> None:
     ("words", "message"),
     [
         ("all --seeds 0 --shipped", "has its own budgets and seeds; leave out --seeds --shipped"),
+        ("all --unchanged", "give both"),
         ("all --dry-run --robots pendulun", "--robots pendulun: no result has it. Names: acrobot, "),
         ("table1 --dry-run", "--dry-run is an option of `solver reproduce all`"),
     ],
