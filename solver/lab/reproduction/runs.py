@@ -11,7 +11,7 @@ import fcntl
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -83,17 +83,17 @@ def run_plan(
 ) -> Runs:
     """Finish every run of the plan, at most `jobs` at a time. A failure does not stop the other runs.
 
-    train: False starts nothing. command: program in place of `solver`, for tests. finished: called with every finished
-    run; reused runs come first. cluster: address of a Dask scheduler whose workers train. ready: other finished runs,
-    as from `shipped_runs`. preview, unheld_target: of `preflight`, which checks what starts anew and announces its
-    warnings. Raises SolverError before any training if a check fails, if a folder holds another run, if another call
-    uses the folder, or if the cluster does not answer.
+    train: False starts nothing, and so needs no other call to end. command: program in place of `solver`, for tests.
+    finished: called with every finished run; reused runs come first. cluster: address of a Dask scheduler whose workers
+    train. ready: other finished runs, as from `shipped_runs`. preview, unheld_target: of `preflight`, which checks what
+    starts anew and announces its warnings. Raises SolverError before any training if a check fails, if a folder holds
+    another run, if another call uses the folder, or if the cluster does not answer.
     """
     if cluster is not None:
         parent = parent.absolute()
     folders: dict[PlannedRun, Path] = {}
     todo: dict[Path, PlannedRun] = {}
-    with _locked(parent):
+    with _locked(parent) if train else nullcontext():
         reused = {**finished_runs(parent), **ready}
         for training in plan.trainings:
             key = run_key(training.run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import fcntl
 import json
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from solver.evaluation import evaluate
 from solver.lab.reproduction.experiments import make_plan
 from solver.lab.reproduction.report import learning_figure
 from solver.lab.reproduction.results_page import SECTIONS
-from solver.lab.reproduction.runs import run_plan
+from solver.lab.reproduction.runs import LOCK, run_plan
 from solver.plants import make_plant
 from solver.plants.outcome import rollouts, sample_starts
 from solver.problem.parameters import Relative
@@ -190,6 +191,15 @@ def test_robustness_on_the_harsh_plant_uses_the_observer(trained: Path, tmp_path
     expected = np.mean([mean["return_mean"] for mean in means])
     found = group["statistics"]["return_mean"]["value"][-1]
     assert found == pytest.approx(expected, rel=2e-3)  # other draws of the noise; without the observer 4 % apart
+
+
+def test_finished_runs_are_reported_while_others_train(copied: Path) -> None:
+    plan = make_plan("table1", "small", choice())
+    with (copied / LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(SolverError, match="wait for it"):
+            run_plan(plan, copied, 1, quiet)
+        assert len(run_plan(plan, copied, 1, quiet, train=False).folders) == len(plan.trainings)
 
 
 def test_legend_fits_a_narrow_figure(trained: Path) -> None:
