@@ -23,8 +23,9 @@ from solver.proof.checker import _require_same, check
 from solver.proof.entering import ClaimedBoxes
 from solver.proof.held_loop import HeldLoop
 from solver.proof.jets import Sloped
+from solver.proof.motion import Step
 from solver.proof.networks import Networks
-from solver.proof.reach import GRID, Grid, Reach, Search, Step, within
+from solver.proof.reach import GRID, Grid, Reach, Search, within
 from solver.proof.sampled_loop import SampledLoop
 from solver.runs.shipped import run_folder
 from solver.training.solution import load_solution
@@ -126,7 +127,7 @@ def test_trajectories_of_wrong_robots_lie_within_one_period() -> None:
     for i, end in enumerate(ends):
         missed = np.abs(truth[:, i] - end.middle - (end.slopes[:2] * t.T).sum(0))
         assert (missed <= end.rest + 1e-9)[inside].all()
-    assert np.median(ends[1].rest[inside]) < 0.1
+    assert np.median(ends[1].rest[inside]) < 0.0042  # 0.0055 without pieces of the slice
 
 
 @pytest.mark.slow

@@ -18,8 +18,8 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.problem.problem import Problem
 from solver.proof.held_loop import HeldLoop
+from solver.proof.motion import Step
 from solver.proof.period import Cells, one_period
-from solver.proof.reach import Step
 from solver.training.solution import Solution, load_solution
 
 ROBOTS = ["pendulum-rfvi", "cartpole-rfvi", "planar_arm2-cfvi"]  # one input, four states, two inputs

@@ -14,7 +14,8 @@ from modelgen.arrays import Array
 from solver.proof import SLICE, slices
 from solver.proof.affine import Linear, Mask
 from solver.proof.held_loop import HeldLoop
-from solver.proof.reach import Grid, Images, Search, Step, within
+from solver.proof.motion import Images, Step
+from solver.proof.reach import Grid, Search, within
 from solver.training.solution import load_solution
 from tests.solver.proof.test_held_loop import after, commanded
 
@@ -48,7 +49,7 @@ def test_trajectories_of_wrong_robots_lie_within_one_period(share: float) -> Non
         rests.extend(found.rest[known])
     assert unknown.mean() < 0.1
     assert (held | unknown).all()
-    assert np.median(rests) < 0.1
+    assert np.median(rests) < 0.2 * share
 
 
 def cycle(sign: float, x: Linear) -> list[Images]:
