@@ -114,9 +114,12 @@ class Schedule:
 
     @property
     def next_phase(self) -> int:
-        """Position of the next phase: a new step length, or the last phase; in the last phase the current position."""
+        """Position of the next phase: a new step length, or the last phase; in the last phase the current position.
+
+        A phase that has just been reached is the next one: V is judged after some of its steps, and not before.
+        """
         begins = [*self._step_changes(), self.refinement]
-        return min((begin for begin in begins if begin > self.position), default=self.position)
+        return min((begin for begin in begins if begin >= self.position), default=self.position)
 
     @property
     def changes(self) -> bool:

@@ -155,7 +155,7 @@ def test_a_right_v_ends_its_phase() -> None:
     returns = [-14.0, -13.0, -12.0, -11.0, -10.0]
     for mismatches, done in (
         ([0.02], [*range(5), *range(10, 15), *range(70, 80)]),
-        ([0.5, 0.02], [*range(10), *range(70, 80)]),
+        ([0.5, 0.02], [*range(15), *range(70, 80)]),  # right where the short steps begin: some of them are made
         ([0.02, 0.5, 0.5, 0.02], [*range(5), *range(10, 25), *range(70, 80)]),
     ):
         held = mismatches + (5 - len(mismatches)) * mismatches[-1:]
@@ -198,7 +198,7 @@ def test_the_phases_before_the_last_take_half_of_the_states_in_as_many_gradient_
 def test_a_rough_v_of_a_solved_task_is_polished_at_the_end(kept: float, mismatch: float, polished: int) -> None:
     settings = make_settings("fast", load_robot("pendulum", "cpu", None), algorithm="cfvi", evaluate_every=10)
     rows = followed(settings, [(1.0, -9.9, mismatch)], kept)
-    assert [row["polishing"] for row in rows] == [False] * (30 if mismatch > 0.03 else 20) + [True] * polished
+    assert [row["polishing"] for row in rows] == [False] * 30 + [True] * polished
     if polished:
         assert rows[-1]["rate"] == pytest.approx(1.5 * settings.learning_rate)
         assert rows[-1]["states"] == 6 * settings.states
@@ -272,4 +272,4 @@ def test_the_next_phase_is_where_the_steps_change_or_the_adversaries_begin(algor
     begins = [4, 16] if algorithm == "cfvi" else [4, 10, 16]
     for k in range(20):
         schedule.position = k
-        assert schedule.next_phase == next((begin for begin in begins if begin > k), k), k
+        assert schedule.next_phase == next((begin for begin in begins if begin >= k), k), k
