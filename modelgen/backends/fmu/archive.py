@@ -200,6 +200,12 @@ def filled(template: Path, fields: dict[str, object]) -> bytes:
     ).encode()
 
 
+def _limits(unit: Unit) -> str:
+    """Rows of C with the value reference, min and max of every parameter."""
+    parameters = ((k, one) for k, one in enumerate(unit.variables) if one.causality == "parameter")
+    return "".join(f"{{{k}, {one.lower or 0.0!r}, {one.upper or 0.0!r}}}, " for k, one in parameters)
+
+
 def archive(unit: Unit, version: int, sources: dict[str, bytes], fields: dict[str, object], real: str) -> bytes:
     """The bytes of NAME.fmu.
 
@@ -209,8 +215,8 @@ def archive(unit: Unit, version: int, sources: dict[str, bytes], fields: dict[st
     """
     if version not in (2, 3):
         raise ModelError(f"there is no FMI {version}; write --fmi 2 or --fmi 3.")
-    templates = ("fmu.h", f"fmi{version}.c")
-    texts = sources | {f"{unit.name}_{name}": filled(TEMPLATES / name, fields) for name in templates}
+    templates, filling = ("fmu.h", f"fmi{version}.c"), fields | {"limits": _limits(unit)}
+    texts = sources | {f"{unit.name}_{name}": filled(TEMPLATES / name, filling) for name in templates}
     unit = replace(unit, sources=sorted(name for name in texts if name.endswith(".c")))
     described = model_description(unit, version, "")
     digest = hashlib.sha256(described + b"".join(name.encode() + texts[name] for name in sorted(texts))).hexdigest()

@@ -131,7 +131,10 @@ EXPORT Status FMI(GetReal)(Instance *instance, const Reference *references, size
 
 EXPORT Status FMI(SetReal)(Instance *instance, const Reference *references, size_t count, const double *values) {
     for (size_t i = 0; i < count; i++)
-        if (!$name_fmu_settable(references[i])) return failed(instance, ERROR, "this variable cannot be set");
+        if (!$name_fmu_settable(references[i]))
+            return failed(instance, ERROR, "this variable cannot be set");
+        else if (!$name_fmu_within(references[i], values[i]))
+            return failed(instance, ERROR, "this value of a parameter is not between its min and max");
     for (size_t i = 0; i < count; i++) instance->now.value[references[i]] = values[i];
     if (count) instance->now.fresh = 0;
     return OK;
@@ -273,6 +276,7 @@ DERIVATIVES(GetRealOutputDerivatives, double)
 
 EXPORT Status FMI(DoStep)(Instance *instance, double time, double seconds, Boolean no_return) {
     (void)no_return;
+    if (!(seconds >= 0)) return failed(instance, ERROR, "a step cannot go back in time");
     instance->now.time = time;
     if (!$name_fmu_step(&instance->now, seconds)) return not_finite(instance);
     instance->now.time = time + seconds;

@@ -157,7 +157,10 @@ EXPORT Status FMI(SetFloat64)(Instance *instance, const Reference *references, s
                               size_t size) {
     if (size != count) return failed(instance, ERROR, "every variable of this FMU has one value");
     for (size_t i = 0; i < count; i++)
-        if (!$name_fmu_settable(references[i])) return failed(instance, ERROR, "this variable cannot be set");
+        if (!$name_fmu_settable(references[i]))
+            return failed(instance, ERROR, "this variable cannot be set");
+        else if (!$name_fmu_within(references[i], values[i]))
+            return failed(instance, ERROR, "this value of a parameter is not between its min and max");
     for (size_t i = 0; i < count; i++) instance->now.value[references[i]] = values[i];
     if (count) instance->now.fresh = 0;
     return OK;
@@ -407,6 +410,7 @@ EXPORT Status FMI(DoStep)(Instance *instance, double time, double seconds, bool 
                           bool *early, double *last) {
     (void)no_return;
     *event = *terminate = *early = false;
+    if (!(seconds >= 0)) return failed(instance, ERROR, "a step cannot go back in time");
     instance->now.time = time;
     if (!$name_fmu_step(&instance->now, seconds)) return not_finite(instance);
     instance->now.time = *last = time + seconds;

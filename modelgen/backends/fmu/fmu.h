@@ -22,6 +22,17 @@ void $name_fmu_reset($name_fmu *f);
 /* Whether a value may be set. */
 int $name_fmu_settable(unsigned reference);
 
+/* Whether a value is between min and max, if it is a parameter's. The last row ends the table. */
+static inline int $name_fmu_within(unsigned reference, double value) {
+    static const struct {
+        unsigned reference;
+        double lower, upper;
+    } parameters[] = {$limits{VALUES, 0, 0}};
+    for (int i = 0; parameters[i].reference < VALUES; i++)
+        if (parameters[i].reference == reference) return value >= parameters[i].lower && value <= parameters[i].upper;
+    return 1;
+}
+
 /* Computes outputs and derivatives. Returns 0 where one is not finite. */
 int $name_fmu_refresh($name_fmu *f);
 

@@ -174,6 +174,18 @@ def test_a_stored_state_is_restored(cartpole: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_parameters_out_of_their_bounds_and_steps_back_in_time_are_refused(cartpole: Path, tmp_path: Path) -> None:
+    instance = Instance(cartpole, "CoSimulation", tmp_path, pole_mass=0.1905)  # the upper bound
+    for mass in (-1.0, 0.191, float("nan")):
+        with pytest.raises(Exception, match="Set"):
+            instance.set(pole_mass=mass)
+    with pytest.raises(Exception, match="DoStep"):
+        instance.step(0.0, -0.1)
+    assert instance.get("pole_mass", "time").tolist() == [0.1905, 0.0]
+    instance.close()
+
+
+@pytest.mark.slow
 def test_sources_compile_without_a_warning_and_by_fmpy(cartpole: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(cartpole) as file:
         file.extractall(tmp_path)
