@@ -30,8 +30,7 @@ from solver.runs.kinds import RolloutPolicy
 from solver.runs.metrics import Report, metrics_log, read_metrics
 from solver.runs.shipped import run_folder
 from solver.streams import EVALUATION_SEED
-from solver.training.schedule import ROUGH
-from solver.training.selection import Score
+from solver.training.selection import ROUGH, Score
 from solver.training.session import Session, workers_of
 from solver.training.settings import Settings, make_settings, radii_of
 from solver.training.solution import KEYS, RunDescription, load_run, load_run_checkpoint, load_solution, save_run

@@ -2,7 +2,8 @@
 
 Observers of the training may change the next position (`go_to`). A training has up to three phases: long steps, short
 steps, and a last phase of fixed length, in which the adversaries play and the learning rate falls to its end. A phase
-before the last ends as soon as the task is solved and V is right, or its policy improves no more.
+before the last ends when the task is solved and its policy improves no more. That V is right along the policy's motions
+is no sign of it: V may have the cost of a policy that a better V elsewhere would improve.
 
 Before the last phase V changes from one iteration to the next by more than its fit errs. What it needs there are
 gradient steps, and not more states: half of the states, in twice the epochs, give the same V for half of the targets.
@@ -24,8 +25,6 @@ from solver.training.settings import Settings
 
 if TYPE_CHECKING:
     from solver.training.selection import Selection
-
-ROUGH = 0.03  # mismatch of V above which it is rough, as a share of its policy's cost
 
 
 @dataclass
@@ -185,17 +184,19 @@ def improves(before: Tensor, now: Tensor, tolerance: float) -> bool:
 
 @dataclass
 class Convergence:
-    """Ends the phases before the last one: the task is solved, and V is right or its policy improves no more.
+    """Ends the phases before the last one: the task is solved, and the policy improves no more.
 
-    V is right if it is worth what its policy is paid. A policy is compared with the best that solved the task before. A
-    tolerance of 0 switches the observer off.
+    A policy is compared with the best that solved the task before. One evaluation without a gain says little: the next
+    V may be worse on its way to a better one. A tolerance of 0 switches the observer off.
     """
 
     schedule: Schedule
     selection: Selection
     tolerance: float  # smallest gain that counts, as a share of the return
-    solved: float = 0.98  # least success rate of an evaluation that ends a phase
+    solved: float = 0.98  # least success rate of an evaluation that counts
+    patience: int = 2  # evaluations of a phase in a row without a gain that end it
     wait: float = 0.5  # most added iterations, as a share of the iterations in the settings
+    flat: int = 0  # evaluations in a row without a gain so far
     best: Tensor | None = None  # (K,) returns of the best policy that solved the task, from the starts of evaluations
 
     def observe(self, iteration: Iteration, row: dict[str, float]) -> None:  # noqa: ARG002
@@ -203,31 +204,34 @@ class Convergence:
         schedule = self.schedule
         if self.tolerance == 0.0 or schedule.position > schedule.refinement:
             return
-        if "return_mean" in row and row["success_rate"] >= self.solved and self._ends(row):
+        if "return_mean" in row and row["success_rate"] >= self.solved:
+            self._compare()
+        if self.flat >= self.patience:
             schedule.go_to(schedule.next_phase)
         elif self._waits() and schedule.added < self.wait * schedule.settings.iterations:
             schedule.go_to(schedule.position - 1)
+        if schedule.changes:
+            self.flat = 0
 
     def _waits(self) -> bool:
-        """Whether the step before the next phase is repeated: the last phase waits for `_ends`, one before it for the
-        first success, because long steps carry the reward back to the starts in fewer iterations."""
+        """Whether the step before the next phase is repeated: the last phase waits for a phase that ended, one before
+        it for the first success, because long steps carry the reward back to the starts in fewer iterations."""
         schedule, best = self.schedule, self.selection.best
         if schedule.position == schedule.refinement:
             return True
         return schedule.changes and best is not None and best.score.successes == 0.0
 
-    def _ends(self, row: dict[str, float]) -> bool:
-        """Whether the policy of an evaluation that solves the task ends its phase. Keeps the best."""
+    def _compare(self) -> None:
+        """Compare the policy of an evaluation that solves the task with the best, and keep the better one."""
         now, before = self.selection.returns, self.best
-        better = before is None or improves(before, now, self.tolerance)
+        self.flat = 0 if before is None or improves(before, now, self.tolerance) else self.flat + 1
         if before is None or float((now - before).nanmean()) > 0.0:
             self.best = now
-        return row["value_mismatch"] <= ROUGH or not better
 
     def state(self) -> dict[str, Any]:
         """Entries of a checkpoint."""
-        return {"solved_returns": self.best}
+        return {"solved_returns": self.best, "flat": self.flat}
 
     def restore(self, checkpoint: Mapping[str, Any]) -> None:
-        """Inverse of `state`. Raises KeyError for a checkpoint without its entry."""
-        self.best = checkpoint["solved_returns"]
+        """Inverse of `state`. Raises KeyError for a checkpoint without its entries."""
+        self.best, self.flat = checkpoint["solved_returns"], int(checkpoint["flat"])

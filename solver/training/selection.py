@@ -47,7 +47,7 @@ from solver.plants.outcome import (
 )
 from solver.problem.problem import Problem
 from solver.streams import SELECTION_SEED, Purpose, stream
-from solver.training.schedule import ROUGH, Schedule
+from solver.training.schedule import Schedule
 from solver.training.settings import Settings
 from solver.value.frozen import FrozenValue, ValueFunction
 from solver.value.network import Ensemble
@@ -56,6 +56,7 @@ OTHERS = 64  # rollouts on other robots
 SPREAD = 0.15  # half width of the parameter box of other robots, as a share, if the robot is not identified
 PRICE = 0.05  # largest loss of nominal return by robustness, as a share of the gain over the idle robot
 HELD = 2.0 / 3.0  # weight of a success with a state at its limit
+ROUGH = 0.03  # mismatch of V above which it is rough, as a share of its policy's cost
 WORST = 0.25  # share of the rollouts on other robots in the worst returns
 
 

@@ -87,10 +87,10 @@ def followed(settings: Settings, looks: list[Look], kept: float = 0.0, stored_at
 #: Mean returns of evaluations, the numbers of iterations done by a training of eight with the last phase from 6 on.
 CURVES = {
     "rises": ([-20.0, -18.0, -16.0, -14.0, -12.0, -10.0, -9.0, -8.0, -7.0, -6.0], range(12)),
-    "rises to a plateau": ([-20.0, -10.0, -9.95], [0, 1, 2, 6, 7]),
-    "is flat with noise": ([-10.0, -10.05, -9.97, -10.02], [0, 1, 6, 7]),
-    "falls": ([-10.0, -12.0, -14.0], [0, 1, 6, 7]),
-    "rises after a fall": ([-10.0, -10.5, -8.0], [0, 1, 6, 7]),  # the look after the best ends the phase
+    "rises to a plateau": ([-20.0, -10.0, -9.95], [0, 1, 2, 3, 6, 7]),
+    "is flat with noise": ([-10.0, -10.05, -9.97, -10.02], [0, 1, 2, 6, 7]),
+    "falls": ([-10.0, -12.0, -14.0], [0, 1, 2, 6, 7]),
+    "rises after a fall": ([-10.0, -10.5, -8.0], [0, 1, 2, 3, 4, 6, 7]),
 }
 
 
@@ -116,7 +116,7 @@ def test_a_training_that_has_not_solved_its_task_waits_before_the_last_phase(
     rows = followed(EIGHT, [(success, each, 0.0) for each in returns])
     assert [row["done"] for row in rows] == [*range(done)]
     assert [row["step_periods"] for row in rows] == [2.0] * 10 + [1.0] * 2
-    solved = followed(EIGHT, [*[(success, -20.0, 0.5)] * 8, (1.0, -9.9, 0.0)])
+    solved = followed(EIGHT, [*[(success, -20.0, 0.5)] * 6, (1.0, -9.9, 0.0)])
     assert [row["done"] for row in solved] == [*range(9), 9, 10]  # while it waits
 
 
@@ -150,19 +150,14 @@ def test_a_diverged_rollout_and_a_single_one_can_improve() -> None:
     assert improves(torch.tensor([-2.0]), torch.tensor([-1.0]), 0.01)
 
 
-def test_a_right_v_ends_its_phase() -> None:
-    """Also while its policy improves. The first phase has the long steps, the second the short ones."""
-    returns = [-14.0, -13.0, -12.0, -11.0, -10.0]
-    for mismatches, done in (
-        ([0.02], [*range(5), *range(10, 15), *range(70, 80)]),
-        ([0.5, 0.02], [*range(15), *range(70, 80)]),  # right where the short steps begin: some of them are made
-        ([0.02, 0.5, 0.5, 0.02], [*range(5), *range(10, 25), *range(70, 80)]),
-    ):
-        held = mismatches + (5 - len(mismatches)) * mismatches[-1:]
-        for algorithm in ("rfvi", "cfvi"):
-            chosen = make_settings("fast", load_robot("pendulum", "cpu", None), algorithm)
-            rows = followed(chosen, [(1.0, *each) for each in zip(returns, held, strict=True)])
-            assert [row["done"] for row in rows] == done
+@pytest.mark.parametrize("algorithm", ["rfvi", "cfvi"])
+def test_evaluations_of_long_steps_do_not_end_the_short_ones(algorithm: str) -> None:
+    """Long steps for ten iterations, with an evaluation after every five; the last of these has no gain."""
+    settings = make_settings("fast", load_robot("pendulum", "cpu", None), algorithm)
+    rows = followed(settings, [(1.0, each, 0.0) for each in (-14.0, -14.0, -14.0, -12.0, -12.0)], 1.0)
+    assert [row["done"] for row in rows] == [*range(30), *range(70, 80)]
+    flat = followed(settings, [(1.0, -14.0, 0.0)], 1.0)
+    assert [row["done"] for row in flat] == [*range(20), *range(70, 80)]
 
 
 @pytest.mark.parametrize(("robot", "algorithm"), [("pendulum", "rfvi"), ("pendulum", "cfvi"), ("furuta", "cfvi")])
@@ -172,15 +167,15 @@ def test_the_last_phase_has_all_its_iterations_and_the_whole_fall_of_the_learnin
     """However early it begins, and though Furuta's usual step of one period cannot be halved."""
     settings = make_settings("fast", load_robot(robot, "cpu", None), algorithm)
     assert Schedule(settings).refinement == 70
-    early = followed(settings, [(1.0, -9.9, 0.0)])
-    full = followed(replace(settings, convergence=0.0), [(1.0, -9.9, 0.0)])
+    early = followed(settings, [(1.0, -9.9, 0.0)], 1.0)
+    full = followed(replace(settings, convergence=0.0), [(1.0, -9.9, 0.0)], 1.0)
     for rows in (early, full):
         rates = [row["rate"] for row in rows]
         assert [row["done"] for row in rows[-10:]] == [*range(70, 80)]
         assert rates == sorted(rates, reverse=True)
         assert rates[-1] == pytest.approx(1e-5)
     assert early[-10]["rate"] == pytest.approx(early[-11]["rate"], rel=0.02)
-    assert early[-10]["rate"] > 0.9 * settings.learning_rate
+    assert early[-10]["rate"] > 0.8 * settings.learning_rate
 
 
 @pytest.mark.parametrize("algorithm", ["rfvi", "cfvi"])
@@ -198,7 +193,7 @@ def test_the_phases_before_the_last_take_half_of_the_states_in_as_many_gradient_
 def test_a_rough_v_of_a_solved_task_is_polished_at_the_end(kept: float, mismatch: float, polished: int) -> None:
     settings = make_settings("fast", load_robot("pendulum", "cpu", None), algorithm="cfvi", evaluate_every=10)
     rows = followed(settings, [(1.0, -9.9, mismatch)], kept)
-    assert [row["polishing"] for row in rows] == [False] * 30 + [True] * polished
+    assert [row["polishing"] for row in rows] == [False] * 40 + [True] * polished
     if polished:
         assert rows[-1]["rate"] == pytest.approx(1.5 * settings.learning_rate)
         assert rows[-1]["states"] == 6 * settings.states
