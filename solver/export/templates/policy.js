@@ -122,6 +122,7 @@ function makePolicy(robot, facts, run) {
 
   // The state that everything is computed at: entries beyond `farthest` count as that, and one that is not finite as NaN.
   function confined(x) {
+    if (x.length !== n) throw new RangeError(`a state has ${n} numbers, ${facts.states.map(({ name }) => name).join(", ")}; ${x.length} are given`);
     const y = Float64Array.from(x, (each, i) => (Number.isFinite(each) ? Math.min(Math.max(each, -farthest[i]), farthest[i]) : NaN));
     for (const at of rotations) normaliseRotation(y, at);
     return y;
@@ -130,6 +131,7 @@ function makePolicy(robot, facts, run) {
   // V(x) <= 0; fills dV/dx.
   function value(state, dV) {
     if (!ready) throw new Error("a nominal value is outside the range of the training: tell V first");
+    if (dV?.length !== n) throw new RangeError(`value(x, gradient) fills gradient: give it an array of ${n}`);
     return valueWithin(confined(state), dV);
   }
 
@@ -260,6 +262,7 @@ function makePolicy(robot, facts, run) {
   // Fills u, within the limits; returns its cost g(u).
   function policy(state, u) {
     if (!ready) throw new Error("a nominal value is outside the range of the training: tell the policy first");
+    if (u?.length !== m) throw new RangeError(`policy(x, u) fills u: give it an array of ${m}`);
     const x = confined(state);
     robot.affine_dynamics(x, parameters, a, B);
     if (drift && seconds > 0) { // the state that the trim reaches within the hold

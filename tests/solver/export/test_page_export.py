@@ -259,6 +259,16 @@ def test_a_family_on_the_page_of_another_run_finds_its_trim() -> None:
     assert script.eval("u[0]") == pytest.approx(float(family.controller()(row)[0]), abs=1e-3)
 
 
+def test_arrays_of_another_length_are_refused_in_javascript() -> None:
+    racer = pytest.importorskip("py_mini_racer", reason="there is no mini-racer, the wheel of V8")
+    family, script = untrained_family(Given("mass", 0.8, 1.2)), racer.MiniRacer()
+    script.eval(f"{engine(family.problem)}\nconst made = makePolicy(robot, facts, {json.dumps(numbers(family))});")
+    for call in ("policy([3], [0])", "policy([3, 0, 0], [0])", "policy([3, 0], [])", "value([3, 0], [0])"):
+        with pytest.raises(racer.JSEvalException, match=r"give it|are given"):
+            script.eval(f"made.{call}")
+    assert math.isfinite(script.eval("made.policy([3, 0], [0])"))
+
+
 def test_the_drive_of_a_late_policy_holds_the_robot_that_it_is_told() -> None:
     """Until the first input arrives, as on the harsh plant of Python: the trim of what the policy knows, not of the
     nominal robot, which stands upright without one."""
