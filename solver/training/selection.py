@@ -9,7 +9,7 @@ cFVI is compared on the nominal robot. For rFVI the order is:
 1. successes on the nominal robot;
 2. the price of robustness: at most 5 % of the gain of the training's best V over the idle robot;
 3. quarters of the rollouts on other robots that succeed, where every rollout has its own parameters;
-4. the size of the adversaries that V has met;
+4. the size of the adversaries in training;
 5. the mean of the nominal return and of the worst quarter of the other robots.
 
 The other robots are tried while adversaries play. Where they are not, or fewer than three quarters of them succeed, 3
@@ -66,7 +66,7 @@ class Score:
 
     successes: float  # weighted share of successes on the nominal robot
     quarters: float  # share of successes on other robots: 0, 0.75 or 1; 1 for cFVI
-    adversary: float  # share of the full radii of the adversaries that V has met
+    adversary: float  # share of the full radii of the adversaries in training
     value: float  # mean return in the last place of the order
     nominal: float  # mean return on the nominal robot
 
@@ -108,18 +108,13 @@ class Selection:
             self.theta = spread.clamp(problem.theta_bounds[:, 0], problem.theta_bounds[:, 1])
             self.anywhere = problem.sample_domain(OTHERS, generator)
 
-    def observe(self, iteration: Iteration, row: dict[str, float]) -> None:  # noqa: ARG002
-        """Evaluate V if due, add its statistics to the row, and keep V if it is the best.
-
-        V has met the adversaries that the steps since the last evaluation began with: one step with the full radii has
-        carried them through one look-ahead only.
-        """
+    def observe(self, iteration: Iteration, row: dict[str, float]) -> None:
+        """Evaluate V if due, add its statistics to the row, and keep V if it is the best."""
         if not self.schedule.due:
             return
         value = FrozenValue(self.value)
         policy = controller(self.problem, value.sparing, self.settings.hold)
-        begin = max(0, self.schedule.position - self.settings.evaluate_every)
-        score, result = self.judge(policy, self.schedule.adversary_share(begin))
+        score, result = self.judge(policy, iteration.step.adversary_share)
         self.returns = result.returns
         self._keep(score)
         assert self.best is not None
@@ -146,7 +141,7 @@ class Selection:
     def judge(self, policy: Controller, adversary: float) -> tuple[Score, Ended]:
         """Score of a policy, and its rollouts on the nominal robot.
 
-        adversary: share of the full radii of the adversaries that V has met. All rollouts run in one batch, because the
+        adversary: share of the full radii of the adversaries in training. All rollouts run in one batch, because the
         time of a batch hardly depends on its size.
         """
         count, cfvi, robots = len(self.starts), self.others is None, None

@@ -182,27 +182,6 @@ def test_the_best_is_kept_and_loaded(
 
 
 @pytest.mark.slow
-def test_a_v_has_met_the_adversaries_of_all_steps_since_the_last_evaluation(
-    load: Callable[[str], CompiledRobot], tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In four steps the radii grow by halves in the last two."""
-    met: list[float] = []
-    judge = Selection.judge
-
-    def judged(selection: Selection, policy: Any, adversary: float) -> Any:
-        met.append(adversary)
-        return judge(selection, policy, adversary)
-
-    monkeypatch.setattr(Selection, "judge", judged)
-    settings = tiny(iterations=4, adversary_ramp=(0.5, 1.0))
-    for every in (1, 2):
-        session = Session(load("pendulum"), replace(settings, evaluate_every=every))
-        with workers_of(settings) as workers:
-            list(session.rows(workers))
-    assert met == [0.0, 0.0, 0.5, 1.0, 0.0, 0.5]
-
-
-@pytest.mark.slow
 def test_a_worse_one_does_not_replace_it(
     short: str, tiny: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
 ) -> None:
