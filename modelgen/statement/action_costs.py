@@ -10,6 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from math import pi
 
@@ -67,6 +68,7 @@ class InputCost:
         with mpmath.workdps(CHECK_DIGITS):
             return float(mpmath.diff(g, mpf(u), 2) / mpmath.diff(g, mpf(0), 2))
 
+    @cached_property
     def statement(self) -> list[str]:
         """The cost as text, independent of the names of its symbols, for the content hash."""
         names = {self.u: Symbol("u"), self.w: Symbol("w")}
