@@ -154,7 +154,7 @@ def test_a_policy_whose_figures_cannot_be_written_does_not_ship(empty: Path, gal
 @pytest.mark.slow
 def test_only_changed_code_marks_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not a page of results, nor a policy, which the row before may have written."""
-    places = ["docs/results/table.md", "solver/shipped/pendulum-rfvi/run.json", "solver/game.py"]
+    places = ["docs/results/README.md", "solver/shipped/pendulum-rfvi/run.json", "solver/game.py"]
     for place in places:
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text("before")
