@@ -182,7 +182,10 @@ def test_one_parameter_may_differ(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["check", str(file)]) == 0
     assert "+-15, 0 %" in capsys.readouterr().out
     content = json.loads(file.read_text())
-    content["claims"][1]["spread"] = [0.15, 0.15]
+    claim = content["claims"][1]
+    mass = len(claim["basis"][0])  # the sides of a cell: those of w, then the parameters
+    assert mass + 1 not in claim["tree"]  # no cell was halved along the length, which has one value
+    claim["spread"] = [0.15, 0.15]
     write(file, content)
     assert main(["check", str(file)]) != 0
     with pytest.raises(SolverError, match="has no parameter 'weight'"):
