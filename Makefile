@@ -4,6 +4,9 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 DEMO := runs/demo
 
+# Kept bytecode is as good as new: without it every worker, and every program that a test starts, compiles all sources.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo test test-fast test-instruction-sets test-lowest test-newest wheel fuzz robots mjcf lint site clean
 
 setup: $(INSTALLED)

@@ -169,20 +169,28 @@ class Run:
     ) -> list[Path]:
         """Files of the policy in a directory: C99, ONNX, JavaScript or an FMU. Returns their paths.
 
-        observer: with "c" and "fmu", the observer too. fmi: version of an FMU, 2 or 3. estimate: parameters that the
-        observer in "c" estimates. told: parameters that the policy is told, where its training gave some: the files
-        hold the policy of this robot. Without, the files of a family are told them when they are used. Raises
-        SolverError for an unknown format, and for a parameter that the policy cannot be told.
+        directory: for "onnx", "js" or "fmu" alone also the file itself, such as "policy.onnx". observer: with "c" and
+        "fmu", the observer too. fmi: version of an FMU, 2 or 3. estimate: parameters that the observer in "c"
+        estimates. told: parameters that the policy is told, where its training gave some: the files hold the policy of
+        this robot. Without, the files of a family are told them when they are used. Raises SolverError for an unknown
+        format, a file where a folder is needed, and a parameter that the policy cannot be told.
         """
-        from solver.export import policy_files
+        from solver.export import FORMATS, policy_files, require_formats
         from solver.runs.folder import write_bytes
         from solver.training.solution import load_solution
 
+        estimate, folder = names_in(estimate), Path(directory)
+        require_formats(formats, observer, estimate)
+        file_of = folder.suffix.removeprefix(".")
+        named = file_of in FORMATS and not folder.is_dir()
+        if named and (formats != (file_of,) or file_of == "c"):
+            raise SolverError(f"{folder} is the name of a file; name the folder for the files of {', '.join(formats)}")
         warn_unfinished(self.name)
-        estimate = names_in(estimate)
         solution = load_solution(self.name, self.generated, told=told, contexts=not told)
-        folder, stem = Path(directory), f"{solution.problem.robot.name}_policy"
-        places: dict[str, Path] = {name: folder if name == "c" else folder / f"{stem}.{name}" for name in formats}
+        stem = f"{solution.problem.robot.name}_policy"
+        places: dict[str, Path] = {
+            name: folder if named or name == "c" else folder / f"{stem}.{name}" for name in formats
+        }
         files = policy_files(solution, places, observer, fmi, estimate)
         for path, content in files.items():
             write_bytes(path, content)

@@ -14,6 +14,9 @@ from hypothesis import settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # XLA's optimisation takes three quarters of its time, and its functions are called once or twice here.
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+# Its machine code is kept for the next run, as that of our kernels is.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 # Numba refuses another number of threads once it has launched some, so it has to be stated before any test.
 os.environ.setdefault("NUMBA_NUM_THREADS", "2")
 

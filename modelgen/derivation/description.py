@@ -83,7 +83,7 @@ def content_hash(robot: Robot) -> str:
         "loads": [[srepr(load.displacement), srepr(load.force)] for load in robot.loads],
         "fixed": [[parameter.symbol.name, parameter.value] for parameter in robot.parameters if parameter.fixed],
         "state_cost": srepr(robot.declared_task.state_cost),
-        "action_cost": [cost.statement() for cost in robot.declared_task.input_costs],
+        "action_cost": [cost.statement for cost in robot.declared_task.input_costs],
         "sketch": [[srepr(entry) for entry in point] for point in drawn.points],
         "segments": drawn.segments,
     }

@@ -274,6 +274,29 @@ class Mechanism:
         moment = self.carried_inertia(self.joint(name)) / coefficient**2
         return _rounded(FREQUENCY**2 * moment), _rounded(FREQUENCY * moment)
 
+    def rest(self) -> dict[str, float]:
+        """Coordinates, by joint, at which every coupling holds; 0 for a joint that is not named.
+
+        A leader is at zero, or as near to it as the ranges of its followers let it be.
+        """
+        rest: dict[str, float] = {}
+
+        def total(along: Linear) -> float:
+            return self.shift(along) + sum(coefficient * rest.get(name, 0.0) for name, coefficient in along)
+
+        for coupling in [*self.couplings] * (len(self.couplings) + 1):  # a leader may follow, or be moved below
+            name, coefficient = coupling.first[0]
+            joint, follows = self.joint(name), float(np.polyval(coupling.polynomial[::-1], total(coupling.second)))
+            value = rest.get(name, 0.0) + (follows - total(coupling.first)) / coefficient
+            if joint.type == "continuous":
+                value = float(np.arctan2(np.sin(value), np.cos(value)))
+            rest[name] = float(np.clip(value, -joint.reach, joint.reach))
+            slope = coupling.polynomial[1] if len(coupling.polynomial) == 2 else 0.0
+            if rest[name] != value and len(coupling.second) == 1 and slope:
+                leader, ratio = coupling.second[0]
+                rest[leader] = rest.get(leader, 0.0) + (rest[name] - value) * coefficient / (slope * ratio)
+        return {name: value for name, value in rest.items() if abs(value) > 1e-9}
+
     def smoothing(self, along: Linear, friction: float) -> tuple[float, bool]:
         """The rate at which dry friction along a sum fades, and whether it is wide because the first link is light."""
         name, coefficient = along[0]

@@ -37,6 +37,7 @@ class ModelLines:
     forces: list[str] = field(default_factory=list)
     tasks: list[str] = field(default_factory=list)  # lines before the task
     costs: list[str] = field(default_factory=list)
+    target: list[str] = field(default_factory=list)  # where it is not zero
     control_rate: int = CONTROL_RATE  # Hz
     kind: str = "LogCos"  # of the action cost
     weights: list[str] = field(default_factory=list)  # of the inputs in the action cost
@@ -181,9 +182,11 @@ def model_file_text(source: str, name: str, written: ModelLines) -> str:
     parts = [written.settings, written.coordinates, written.parameters, written.inputs, written.links, written.forces]
     body = "\n\n".join("\n".join(part) for part in parts if part)
     before = "".join(f"{line}\n" for line in written.tasks)
+    at = "where the couplings hold" if written.target else "at zero"
+    target = f"    target=dict({', '.join(written.target)}),\n" if written.target else ""
     body += (
-        f"\n\n# A first task: come to rest at zero.\n{before}robot.task(\n"
-        f"    state_cost={cost},\n    action_cost={cost_of_inputs},\n    start={{}},\n    horizon=5,\n"
+        f"\n\n# A first task: come to rest {at}.\n{before}robot.task(\n"
+        f"    state_cost={cost},\n    action_cost={cost_of_inputs},\n    start={{}},\n{target}    horizon=5,\n"
         f"    weight_at_horizon=0.65,\n    control_rate={written.control_rate},\n)\n"
     )
     words = [word for word in ("cos", "pi", "sin") if re.search(rf"\b{word}\b", body)]
@@ -228,7 +231,7 @@ def guesses(written: ModelLines, format: str) -> Iterator[str]:
     if written.middle:
         yield (
             "zero does not lie in the middle half of some ranges; these coordinates are measured from the middle, "
-            f"where the task ends: {', '.join(written.middle)}."
+            f"where the task ends unless a coupling moves it: {', '.join(written.middle)}."
         )
     if written.strong:
         yield (

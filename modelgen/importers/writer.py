@@ -57,7 +57,7 @@ class Writer:
     """Writes the parts of a mechanism into `written`. format: "URDF" or "MJCF", for messages."""
 
     def __init__(self, mechanism: Mechanism, format: str) -> None:
-        self.mechanism, self.format = mechanism, format
+        self.mechanism, self.format, self.rest = mechanism, format, mechanism.rest()
         # inputs with one side may hold the target at a limit, where LogCos has no slope that is finite
         self.written = ModelLines(kind="LogCos" if format == "URDF" else "Quadratic")
         moving = [joint.name for joint in mechanism.joints if joint.type != "fixed"]
@@ -185,17 +185,21 @@ class Writer:
         endless = joint.reach > LARGEST.get(joint.type, 0.0)
         if endless and joint.type != "continuous":
             written.endless.append(name)
+        rest = self.rest.get(joint.name, 0.0)
+        away = f"({name}{offset(-rest)})" if rest else name
         if endless and joint.type != "prismatic":
             declared, span = "revolute", "continuous=True"
-            cost = f"(pi * sin({name} / 2)) ** 2"
+            cost = f"(pi * sin({away} / 2)) ** 2"
         else:
             declared, span = joint.type, f"limit={number(GUESS if endless else joint.reach)}"
-            cost = f"{name}**2"
+            cost = f"{away}{' ** ' if rest else '**'}2"
             written.remark_range(name, joint, endless)
         if joint.name in self.mechanism.dependent:
             written.coordinates.append(f'{name} = robot.{declared}("{name}", {span})  # follows in a loop')
             return
         written.costs += [cost, f"0.1 * {name}.rate**2"]
+        if rest:
+            written.target.append(f"{name}={decimal(rest)}")
         known = 0 < joint.velocity < UNREACHED
         rate_limit = joint.velocity if known else RATES[joint.type]
         line = f'{name} = robot.{declared}("{name}", {span}, rate_limit={number(rate_limit)})'

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from sympy import Expr, Float, tanh
+from sympy import Expr, Float, Symbol, tanh
 
 from modelgen.errors import ModelError, mistake, suggestion
 from modelgen.metadata import NamedActionCost, Reference, Task
@@ -72,9 +73,21 @@ def declared_action_cost(
                 f"the weight of {kind} is {weight:g} for the input `{u}`; write {SMALLEST / limit**2:.2g} to "
                 f"{1 / SMALLEST / limit**2:.2g}, with which single precision can compute costs."
             )
-        costs.append(cost.of_input(u, limit, weight))
-        check_input_cost(kind, costs[-1], limit)
+        if type(cost) in ACTION_COSTS:
+            costs.append(_package_cost(type(cost), u, limit, weight))
+        else:
+            costs.append(cost.of_input(u, limit, weight))
+            check_input_cost(kind, costs[-1], limit)
     return NamedActionCost(cost.name, weights), tuple(costs)
+
+
+@lru_cache(maxsize=256)
+def _package_cost(kind: type[ActionCost], u: Symbol, limit: float, weight: float) -> InputCost:
+    """The checked expressions of a cost of this package, which follow from the arguments. SymPy takes 50 ms for them: a
+    notebook states its robot many times, and a project many with the same motor."""
+    cost = kind(weight).of_input(u, limit, weight)
+    check_input_cost(kind.__name__, cost, limit)
+    return cost
 
 
 def with_rotations(balls: Sequence[Ball], target: object, start: object, free: object) -> tuple[Any, Any, Any]:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import cma
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -150,6 +149,8 @@ def _descend(
 
     bounds: (k, 2).
     """
+    import cma  # which imports half of SciPy: not in every process that plays rollouts
+
     count = bounds.shape[0]
     padded = (
         np.concatenate([bounds, [[0.0, 1.0]] * (2 - count)]) if count < 2 else bounds

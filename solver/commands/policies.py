@@ -46,7 +46,7 @@ def _ship(folder: Path, guesses: int) -> str:
 
     from solver.evaluation import evaluate
     from solver.oracles.limit import find_limit
-    from solver.runs.shipped import Figures, commit, save_figures
+    from solver.runs.shipped import Figures, commit
     from solver.training.lifecycle import require_shippable, ship
 
     run = require_shippable(folder)  # before minutes of optimisation
@@ -67,6 +67,4 @@ def _ship(folder: Path, guesses: int) -> str:
         commit(),
         datetime.now(UTC).date().isoformat(),
     )
-    name = ship(folder)
-    save_figures(name, figures)
-    return name
+    return ship(folder, figures)

@@ -127,6 +127,7 @@ def measure(
     if twice:
         raise SolverError(f"{twice[0]} is given twice, so its rollouts would count as two seeds; give it once")
     require_episodes(trial.episodes)
+    effects = tuple(all_effects(trial.plant, trial.effects))
     policies = [policy_reference(folder, generated, trial.reaction_periods) for folder in folders]
     loaded = [reference.load() for reference in policies]
     names = sorted({policy.problem.robot.name for policy in loaded})
@@ -150,7 +151,6 @@ def measure(
     for number, (folder, label, parts) in enumerate(zip(folders, labels, jobs, strict=True), start=1):
         announce(f"{number} of {len(folders)}: {folder} ({label})")
         samples.setdefault(label, {})[str(folder)] = gathered(loaded[0].problem, box, parts)
-    effects = tuple(all_effects(trial.plant, trial.effects))
     groups = tuple(summarise(label, tuple(runs), list(runs.values()), box) for label, runs in samples.items())
     conditions = trial.plant, effects, trial.observer, trial.episodes, trial.seed
     shown = trial.reaction_periods, trial.estimate, trial.blind

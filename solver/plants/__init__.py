@@ -37,8 +37,17 @@ def _module(name: str) -> PlantModule:
 
 
 def all_effects(name: PlantName, effects: Sequence[str]) -> list[str]:
-    """Effects that are switched on: `effects`, or all effects of the plant if it is empty."""
-    return list(effects or _module(name).EFFECTS)
+    """Effects that are switched on: `effects`, or all effects of the plant if it is empty.
+
+    Raises SolverError for an unknown name, and for effects of a plant without effects.
+    """
+    known = _module(name).EFFECTS
+    if effects and not known:
+        raise SolverError(
+            f"the {name} plant has no effects, but {' '.join(effects)} was given; "
+            'add --plant harsh, or plant = "harsh" in a specification'
+        )
+    return list(effects or known)
 
 
 def make_plant(
@@ -46,12 +55,7 @@ def make_plant(
 ) -> Plant:
     """Plant with a name of PLANTS. The other arguments are explained at `PlantModule.make`.
 
-    Raises SolverError for an unknown name, for effects of a plant without effects, and if the plant's module does.
+    Raises SolverError as `all_effects`, and if the plant's module does.
     """
-    module = _module(name)
-    if effects and not module.EFFECTS:
-        raise SolverError(
-            f"the {name} plant has no effects, but {' '.join(effects)} was given; "
-            'add --plant harsh, or plant = "harsh" in a specification'
-        )
-    return module.make(problem, theta, effects, seed)
+    all_effects(name, effects)
+    return _module(name).make(problem, theta, effects, seed)

@@ -118,7 +118,7 @@ def _balls(
     search = BasinSearch(loop, errors)
     nominal = search.largest(np.zeros_like(loop.nominal), seconds)
     try:
-        wrong = search.largest(spread, seconds) if nominal is not None else None
+        wrong = nominal if nominal is None or not spread.any() else search.largest(spread, seconds)
     except SolverError as error:
         return [nominal, None], [None, None], str(error)
     return [nominal, wrong], [None, None], None

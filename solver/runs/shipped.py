@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from solver.errors import SolverError
-from solver.runs.folder import CHECKPOINT, load_description, save_description
+from solver.runs.folder import CHECKPOINT, load_description
 
 FOLDER = Path(__file__).resolve().parents[1] / "shipped"
 FIGURES = "figures.json"
@@ -64,11 +64,6 @@ def read_figures(name: str) -> Figures:
     return load_description(FOLDER / name / FIGURES, Figures)
 
 
-def save_figures(name: str, figures: Figures) -> None:
-    """Write the results of a shipped policy. Raises SolverError if they cannot be written."""
-    save_description(FOLDER / name / FIGURES, figures)
-
-
 def require_no_shipped(run: str | Path) -> None:
     """Raises SolverError for the name of a shipped policy."""
     if is_shipped(run):
@@ -91,6 +86,7 @@ def table(figures: dict[str, Figures]) -> str:
 
 ROOT = Path(__file__).resolve().parents[2]
 UNKNOWN = "–"
+CODE = ("benchmarks", "generated", "modelgen", "models", "pyproject.toml", "solver", ":!solver/shipped")
 
 
 def machine() -> str:
@@ -107,15 +103,21 @@ def machine() -> str:
 
 
 def commit() -> str:
-    """Commit of the program's repository, with a + if tracked files have changed.
+    """Commit of the program's repository, with a + if its code has changed since.
 
-    UNKNOWN if the program is not in its own repository, for example if it is installed.
+    Changed pages and policies do not count: they are results, which an earlier row may have written. UNKNOWN if the
+    program is not in its own repository, for example if it is installed.
     """
     if not (ROOT / ".git").exists():
         return UNKNOWN
-    words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"]
+
+    def git(*words: str) -> str:
+        words = ("git", "-C", str(ROOT), *words)
+        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
+
     try:
-        described = subprocess.run(words, capture_output=True, text=True, check=True, timeout=30).stdout.strip()
+        named = git("describe", "--always", "--exclude=*")
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", *CODE)
     except (OSError, subprocess.SubprocessError):
         return UNKNOWN
-    return described or UNKNOWN
+    return named + "+" * bool(changed)

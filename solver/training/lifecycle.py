@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from modelgen.artifact.folder import SHIPPED
+from modelgen.files import replacing
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.game.adversaries import Adversary, ToldAdversary
@@ -25,7 +26,7 @@ from solver.problem.parameters import Change, GivenRanges, resolve
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot, require_same_artifact
 from solver.runs import artifact, shipped
-from solver.runs.folder import RUN, save_checkpoint
+from solver.runs.folder import CHECKPOINT, RUN, save_checkpoint, save_description
 from solver.runs.kinds import RolloutPolicy
 from solver.runs.metrics import Report, metrics_log, read_metrics
 from solver.runs.shipped import run_folder
@@ -33,7 +34,8 @@ from solver.streams import EVALUATION_SEED
 from solver.training.selection import ROUGH, Score
 from solver.training.session import Session, workers_of
 from solver.training.settings import Settings, make_settings, radii_of
-from solver.training.solution import KEYS, RunDescription, load_run, load_run_checkpoint, load_solution, save_run
+from solver.training.solution import KEYS, RunDescription, load_run, load_run_checkpoint, load_solution
+from solver.training.solution import RUN as DESCRIPTION
 from solver.value.network import Ensemble
 
 Adversaries = Iterable[Adversary] | Mapping[str, float]
@@ -190,10 +192,11 @@ def require_shippable(folder: Path) -> RunDescription:
     return run
 
 
-def ship(folder: Path, largest: int = LARGEST) -> str:
-    """Write the run in a folder to the shipped policies. Returns its name there. Replaces an earlier policy.
+def ship(folder: Path, figures: shipped.Figures, largest: int = LARGEST) -> str:
+    """Name of the run in a folder among the shipped policies, where this writes it with its figures: all or nothing.
 
-    Raises SolverError as `require_shippable`, and for a checkpoint of more than `largest` bytes.
+    It replaces an earlier policy. Raises SolverError as `require_shippable`, for a checkpoint of more than `largest`
+    bytes, and where a file cannot be written.
     """
     run = require_shippable(folder)
     shipped_run = dataclasses.replace(run, generated=None, warm_from=Path(run.warm_from).name)
@@ -207,9 +210,14 @@ def ship(folder: Path, largest: int = LARGEST) -> str:
         )
     name = f"{run.robot}-{run.settings.algorithm}"
     target = shipped.FOLDER / name
-    target.mkdir(parents=True, exist_ok=True)
-    save_run(target, shipped_run)
-    save_checkpoint(target, content)
+    with (  # moved into place in the opposite order, once all are written: weights make a policy, so they come last
+        replacing(target / CHECKPOINT, SolverError) as weights,
+        replacing(target / shipped.FIGURES, SolverError) as measured,
+        replacing(target / DESCRIPTION, SolverError) as description,
+    ):
+        weights.write_bytes(written.getvalue())
+        save_description(measured, figures)
+        save_description(description, shipped_run)
     return name
 
 

@@ -103,11 +103,6 @@ class BestEntry:
     ensemble: dict[str, Any]
 
 
-def save_run(folder: Path, run: RunDescription) -> None:
-    """Write run.json."""
-    artifact.save(folder, run)
-
-
 def load_run(folder: Path) -> RunDescription:
     """Content of run.json. Raises SolverError if it is missing or damaged, or for a run of another kind."""
     return artifact.load(folder, "train", RunDescription)

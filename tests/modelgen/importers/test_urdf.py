@@ -177,6 +177,10 @@ def test_a_mimic_joint_may_have_an_offset_or_turn_without_end(
     assert line in text
     robot = load_text(text, tmp_path)
     assert robot.joints[0].continuous == ('multiplier="-2"' in mimic)
+    assert robot.stated_task is not None
+    at_target = dict(zip(robot.limits, robot.stated_task.numbers.target, strict=True))
+    (spring,) = [energy.value for energy in robot.potential]
+    assert float(spring.subs(at_target)) == pytest.approx(0.0, abs=1e-9)  # the first task strains no spring
     check_domain(robot, equations_of_motion(robot))
 
 

@@ -131,8 +131,7 @@ def test_stiction_in_javascript_equals_the_harsh_plant(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "delay", "seconds"),
     [
-        ("pendulum", 2, 1.0),
-        ("furuta", 1, 0.5),
+        ("furuta", 2, 0.5),
         ("planar_quadrotor", 0, 0.5),
         ("satellite", 1, 1.0),
     ],

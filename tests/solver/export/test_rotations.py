@@ -30,6 +30,12 @@ def run(begun: Callable[..., Path]) -> Path:
     return begun("quadrotor", drift=True)
 
 
+@pytest.fixture(scope="module")
+def driver(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The policy in C."""
+    return compiled(run, "quadrotor", tmp_path_factory.mktemp("driver"))
+
+
 def states(run: Path) -> np.ndarray:
     """States of the whole domain, and near the target."""
     problem, generator = load_solution(run).problem, torch.Generator().manual_seed(1)
@@ -39,11 +45,10 @@ def states(run: Path) -> np.ndarray:
 
 
 @needs_compiler
-def test_the_c_policy_is_torchs(run: Path, tmp_path: Path) -> None:
+def test_the_c_policy_is_torchs(run: Path, driver: Path) -> None:
     """Also for quaternions that are not of length one."""
     x = states(run)
     u, (value, gradient) = solver.load_policy(run)(x), solver.load_value(run)(x)
-    driver = compiled(run, "quadrotor", tmp_path)
     for scale in (1.0, 1.7):
         x[:, 3:7] *= scale
         found_u, found_value, found_gradient = np.split(called(driver, x), [4, 5], axis=1)
@@ -52,14 +57,15 @@ def test_the_c_policy_is_torchs(run: Path, tmp_path: Path) -> None:
         np.testing.assert_allclose(found_u, u, atol=2e-3 * 1.4)
 
 
-def test_a_quaternion_of_zero_is_no_rotation(run: Path, tmp_path: Path) -> None:
+@needs_compiler
+def test_a_quaternion_of_zero_is_no_rotation(run: Path, driver: Path) -> None:
     x = states(run)
     x[0, 3:7] = 0.0
     policy = solver.load_policy(run)
     u = policy(x)
     assert np.isnan(u[0]).all()
     assert np.isfinite(u[1:]).all()
-    found = called(compiled(run, "quadrotor", tmp_path), x)[:, :4]  # never NaN in C: the trim
+    found = called(driver, x)[:, :4]  # never NaN in C: the trim
     np.testing.assert_allclose(found[0], [entry.trim for entry in policy.robot.metadata.inputs], rtol=1e-5)
 
 
@@ -93,7 +99,6 @@ def test_a_javascript_rollout_is_pythons(run: Path) -> None:
         assert found["success"] == bool(expected.success[0])
 
 
-@needs_compiler
 @needs_compiler
 def test_a_quaternion_has_length_one_after_a_million_steps_in_c(tmp_path: Path) -> None:
     """A free body keeps its angular momentum in space, with the quaternion scaled to length one after every step."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
+import importlib
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from modelgen.artifact.folder import SHIPPED, known
 gymnasium = pytest.importorskip("gymnasium")
 
 
+import solver.gym  # noqa: E402
 from solver.gym import NAMESPACE, register  # noqa: E402
 from solver.gym.environment import RobotVectorEnv  # noqa: E402
 
@@ -26,21 +25,20 @@ def test_every_shipped_robot_is_registered() -> None:
     assert PENDULUM in ids
 
 
-@pytest.mark.slow
-def test_import_registers_no_robot_of_the_working_folder(tmp_path: Path) -> None:
+def test_import_registers_no_robot_of_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`register` does. The artifact is looked up when an environment is made."""
+    mine = f"{NAMESPACE}/mine-v0"
     (tmp_path / "generated").mkdir()
     (tmp_path / "generated" / "mine").symlink_to(SHIPPED / "pendulum")
-    script = f"""
-        import gymnasium, os, solver.gym
-        assert "{NAMESPACE}/mine-v0" not in gymnasium.registry
-        assert "{PENDULUM}" in gymnasium.registry
-        assert "{NAMESPACE}/mine-v0" in solver.gym.register()
-        assert gymnasium.make("{NAMESPACE}/mine-v0").unwrapped.problem.robot.name == "pendulum"
-    """
-    command = [sys.executable, "-c", textwrap.dedent(script)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
+    monkeypatch.chdir(tmp_path)
+    registry: dict[str, object] = {}
+    for module in (gymnasium, gymnasium.envs.registration):
+        monkeypatch.setattr(module, "registry", registry)
+    importlib.reload(solver.gym)
+    assert mine not in registry
+    assert PENDULUM in registry
+    assert mine in solver.gym.register()
+    assert gymnasium.make(mine).unwrapped.problem.robot.name == "pendulum"
 
 
 def test_register_replaces_an_id_by_the_robot_of_another_folder(tmp_path: Path) -> None:

@@ -226,7 +226,7 @@ def test_there_is_no_form_where_all_starts_are_the_target(tmp_path: Path, monkey
 def test_the_form_of_a_unicycle_is_what_it_costs_to_stand(built_unseen: Callable[[str], Path]) -> None:
     """10 y^2/rho beside the target, for ever. No level is good; the form measures errors all the same."""
     problem = Problem(load_robot("unicycle", "cpu", str(built_unseen("unicycle"))))
-    found = find_basin(problem, Hold(1.0))
+    found = find_basin(problem, Hold(0.0))
     assert isinstance(found, Basin)
     assert found.empty
     y = problem.robot.state_names.index("y")

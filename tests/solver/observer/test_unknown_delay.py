@@ -27,7 +27,6 @@ LONGEST, DELAYS = 3, [2, 0, 3, 1]  # control periods
 @pytest.mark.parametrize(
     ("name", "change", "sensors"),
     [
-        ("furuta", 1.1, Harshness(encoder=1.0)),
         ("furuta", 1.1, Harshness(noise=1.0)),
         ("planar_quadrotor", 1.1, Harshness(encoder=1.0)),
     ],

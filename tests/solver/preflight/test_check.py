@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 import warnings
 from pathlib import Path
 from typing import Any
@@ -84,9 +85,10 @@ def interrupted(_: object) -> None:
 
 @pytest.mark.slow
 def test_a_sweep_and_a_reproduction_make_the_same_checks_before_any_training(
-    generated: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    generated: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each robot once for all seeds; the trainings themselves do not search again."""
+    """Each robot once for all seeds; the trainings themselves do not search again. One is made, in this process."""
+    monkeypatch.setattr("solver.jobs.SOLVER", "import sys; sys.exit(3)")
     settings = {**TINY, "iterations": 1, "adversaries": {}}
     text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
     (tmp_path / "s.toml").write_text(f'robots = ["heavy_arm"]\nseeds = [0, 1]\n[settings.tiny]\n{text}')
@@ -99,15 +101,16 @@ def test_a_sweep_and_a_reproduction_make_the_same_checks_before_any_training(
         assert line.startswith("error: no input within the limits (torque")
         assert "--unheld-target" in line
     assert not list(tmp_path.rglob("*.pt"))
-    assert main([*sweep, "--unheld-target", "--preview", "1"]) == 0
+    assert main([*sweep, "--unheld-target", "--preview", "1"]) == 1
     said = capsys.readouterr().err.splitlines()
     begin = said.index(next(line for line in said if line.startswith("2 trainings")))
     searched = [line for line in said[:begin] if " search of " in line]
     assert len(searched) == 1
     assert searched[0].startswith("heavy_arm, tiny: warning: ")
-    for log in tmp_path.glob("sweep/*/training.log"):
-        assert "--preview 0 --unheld-target" in log.read_text()
-        assert " search of " not in log.read_text()
+    first, second = (log.read_text().splitlines()[-1] for log in tmp_path.glob("sweep/*/training.log"))
+    assert "--preview 0 --unheld-target" in second
+    assert main(shlex.split(first.removeprefix("$ solver "))) == 0
+    assert " search of " not in capsys.readouterr().err
 
 
 @pytest.mark.slow

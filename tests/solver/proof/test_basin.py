@@ -70,7 +70,7 @@ def test_a_set_in_which_a_trajectory_grows_is_not_proven() -> None:
     searching = search()
     names = load_solution("pendulum-rfvi").problem.robot.parameter_names
     spread = np.where(np.array(names) == "mass", 3.0, 0.0) * searching.loop.nominal
-    assert searching.prove(0.5 * searching.widest, spread, seconds=2.0) is None
+    assert searching.prove(0.5 * searching.widest, spread, seconds=1.0) is None
 
 
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -91,7 +91,7 @@ def test_a_flipped_sign_in_a_corner_is_not_proven(seed: int) -> None:
         return np.where(wrong, -largest, least), largest
 
     loop._chord = flipped  # type: ignore[method-assign]
-    assert searching.prove(radius, 0.0 * loop.nominal, seconds=1.0) is None
+    assert searching.prove(radius, 0.0 * loop.nominal, seconds=0.5) is None
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_a_limit_cycle_around_the_target_is_not_proven(share: float) -> None:
 
 @pytest.mark.slow
 def test_one_wrong_parameter_at_the_edge_of_a_wide_box_is_not_proven() -> None:
-    assert search().prove(0.6 * search().widest, 0.5 * search().loop.nominal, seconds=2.0) is None
+    assert search().prove(0.6 * search().widest, 0.5 * search().loop.nominal, seconds=1.0) is None
 
 
 @pytest.mark.slow
@@ -121,13 +121,13 @@ def test_one_wrong_parameter_at_the_edge_of_a_wide_box_is_not_proven() -> None:
 def test_an_input_error_that_pushes_out_of_the_core_is_not_proven(input_error: float) -> None:
     searching = copy.copy(search())
     searching.input_error = input_error * searching.loop.limit
-    assert searching.prove(0.5 * searching.widest, 0.0 * searching.loop.nominal, seconds=2.0) is None
+    assert searching.prove(0.5 * searching.widest, 0.0 * searching.loop.nominal, seconds=1.0) is None
 
 
 @pytest.mark.slow
 def test_a_ball_smaller_than_its_disturbance_is_not_proven() -> None:
     searching = search()
-    assert searching.prove(1e-9 * searching.widest, 0.0 * searching.loop.nominal, seconds=2.0) is None
+    assert searching.prove(1e-9 * searching.widest, 0.0 * searching.loop.nominal, seconds=1.0) is None
 
 
 @pytest.mark.slow

@@ -16,9 +16,10 @@ import torch
 
 from solver.cli import main
 from solver.errors import SolverError
+from solver.runs import artifact
 from solver.runs.folder import CHECKPOINT, METRICS, save_checkpoint
 from solver.runs.kinds import remove_run
-from solver.training.solution import RUN, load_run, load_run_checkpoint, save_run
+from solver.training.solution import RUN, load_run, load_run_checkpoint
 
 
 class Payload:
@@ -31,7 +32,7 @@ class Payload:
 
 def test_run_and_checkpoint_come_back_as_written(run_copy: Path) -> None:
     run, checkpoint = load_run(run_copy), load_run_checkpoint(run_copy)
-    save_run(run_copy / "again", run)
+    artifact.save(run_copy / "again", run)
     save_checkpoint(run_copy / "again", checkpoint)
     assert load_run(run_copy / "again") == run
     again = load_run_checkpoint(run_copy / "again")

@@ -187,6 +187,18 @@ def test_a_run_of_another_kind_is_named(third_kind: Kind, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+def test_an_export_may_name_its_file(finished_run: Path, tmp_path: Path) -> None:
+    """One that named policy.js got a folder of this name."""
+    run, file = solver.load(finished_run), tmp_path / "policy.js"
+    wrong: Any
+    for wrong in (["c"], ["js", "c"], ["onnx"]):
+        with pytest.raises(SolverError, match=r"policy\.js .* folder .* " + ", ".join(wrong)):
+            run.export(file, *wrong)
+    assert run.export(file, "js") == [file]
+    (beside,) = run.export(tmp_path, "js")
+    assert file.read_bytes() == beside.read_bytes()
+
+
 def test_training_from_python_is_training_from_the_command(
     tmp_path: Path, tiny_options: list[str], short: str, tiny: Any, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

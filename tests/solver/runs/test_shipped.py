@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,7 @@ FIGURES = shipped.Figures(
 @pytest.fixture
 def one(empty: Path, gallery_run: Path) -> Path:
     """The tiny run as a shipped policy."""
-    assert lifecycle.ship(gallery_run) == NAME
-    shipped.save_figures(NAME, FIGURES)
+    assert lifecycle.ship(gallery_run, FIGURES) == NAME
     return empty / NAME
 
 
@@ -144,6 +144,30 @@ def test_ship_measures_the_run(
     assert load_run(empty / NAME).generated is None
 
 
+def test_a_policy_whose_figures_cannot_be_written_does_not_ship(empty: Path, gallery_run: Path) -> None:
+    (empty / NAME / "figures.json").mkdir(parents=True)
+    with pytest.raises(SolverError, match=r"figures\.json"):
+        lifecycle.ship(gallery_run, FIGURES)
+    assert [path.name for path in (empty / NAME).iterdir()] == ["figures.json"]
+
+
+@pytest.mark.slow
+def test_only_changed_code_marks_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a page of results, nor a policy, which the row before may have written."""
+    places = ["docs/results/README.md", "solver/shipped/pendulum-rfvi/run.json", "solver/game.py"]
+    for place in places:
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text("before")
+    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
+    monkeypatch.setattr(shipped, "ROOT", tmp_path)
+    marks = []
+    for place in places:
+        (tmp_path / place).write_text("after")
+        marks.append(shipped.commit().endswith("+"))
+    assert marks == [False, False, True]
+
+
 def test_unknown_policy_suggests_the_nearest_and_a_shipped_one_cannot_resume(one: Path, capsys: Capture) -> None:
     assert main(["evaluate", "pendulum-rfv"]) == 2
     assert f"Did you mean `{NAME}`?" in capsys.readouterr().err
@@ -163,16 +187,16 @@ def test_folder_of_the_user_has_priority_over_a_shipped_policy(one: Path, galler
 def test_large_unfinished_or_foreign_run_cannot_ship(empty: Path, gallery_run: Path, tmp_path: Path) -> None:
     run_copy = Path(shutil.copytree(gallery_run, tmp_path / "run"))
     with pytest.raises(SolverError, match="1000"):
-        lifecycle.ship(run_copy, largest=1000)
+        lifecycle.ship(run_copy, FIGURES, largest=1000)
     content = json.loads((run_copy / RUN).read_text())
     content["settings"]["iterations"] += 1
     (run_copy / RUN).write_text(json.dumps(content))
     with pytest.raises(SolverError, match="iterations is 6"):
-        lifecycle.ship(run_copy)
+        lifecycle.ship(run_copy, FIGURES)
     content["artifact_hash"] = "0" * 64
     (run_copy / RUN).write_text(json.dumps(content))
     with pytest.raises(SolverError, match=r"0{12} of pendulum"):
-        lifecycle.ship(run_copy)
+        lifecycle.ship(run_copy, FIGURES)
     assert not empty.exists()
 
 

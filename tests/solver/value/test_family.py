@@ -61,7 +61,7 @@ def made(request: pytest.FixtureRequest) -> tuple[Problem, Ensemble]:
     """A problem with told parameters, and networks with its basins."""
     robot = load_robot(request.param, "cpu", None)
     problem = Problem(robot, given=resolve(robot, GIVEN[request.param]))
-    basin = find_basin(problem, Hold(1.0))
+    basin = find_basin(problem, Hold(0.0))
     assert isinstance(basin, BasinFamily)
     return problem, family_of(robot, basin, 2)
 
@@ -111,7 +111,7 @@ def test_the_fit_follows_the_cost_to_where_control_is_lost(tmp_path: Path) -> No
         modelgen.compile(model_file.load(str(tmp_path / "two_poles.py")), dtype=dtype) for dtype in PRECISIONS
     )
     problem = Problem(single, given=(Given("long_length", 0.8, 1.2), Given("short_length", 0.25, 0.65)))
-    basin = find_basin(problem, Hold(1.0))
+    basin = find_basin(problem, Hold(0.0))
     assert isinstance(basin, BasinFamily)
     require_riccati_solutions(problem, basin, double, 1e-2)
 

@@ -94,7 +94,7 @@ def test_the_linearisation_is_that_of_small_errors(problem: Problem) -> None:
 @pytest.mark.slow
 def test_a_basin_is_a_set_of_rotations() -> None:
     problem = Problem(load_robot("satellite", "cpu", None))
-    basin = find_basin(problem, Hold(1.0))
+    basin = find_basin(problem, Hold(0.0))
     assert isinstance(basin, Basin)
     on_shell = shell(problem, basin, 100)
     torch.testing.assert_close(basin.distance(on_shell), torch.full((100,), float(basin.level)), rtol=1e-3, atol=0)

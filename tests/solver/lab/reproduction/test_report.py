@@ -16,6 +16,7 @@ from solver.cli import main
 from solver.commands.reproduce import Options, carry_out
 from solver.errors import SolverError
 from solver.evaluation import evaluate
+from solver.lab.reproduction import results_page
 from solver.lab.reproduction.experiments import make_plan
 from solver.lab.reproduction.report import learning_figure
 from solver.lab.reproduction.results_page import SECTIONS
@@ -92,7 +93,12 @@ def _table(lines: list[str]) -> list[str]:
     return [line for line in lines if line.startswith("|")]
 
 
-def test_robustness_keeps_methods_of_earlier_calls(trained: Path, tmp_path: Path) -> None:
+def test_robustness_keeps_methods_of_earlier_calls(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their figures are another test's, and are not drawn."""
+    monkeypatch.setattr(results_page, "save_figure", lambda _, path: path)
+
     def made(runs: Path, **more: Any) -> str:
         carry_out(Options("fig-robustness", runs=runs, out=tmp_path, jobs=1, report_only=True), choice(**more))
         return (tmp_path / "robustness.md").read_text()
