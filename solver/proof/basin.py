@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from modelgen.arrays import Array
 from solver.errors import SolverError
+from solver.jobs import Announce
 from solver.problem.parameters import Relative, changed_parameters
 from solver.proof import read, sha256, within, write
 from solver.proof.basin_search import Ball, BasinSearch
@@ -73,6 +75,8 @@ def prove_basin(
     reach: float = 0.0,
     resume: Path | None = None,
     parameters: Sequence[str] = (),
+    executor: Executor | None = None,
+    announce: Announce = lambda _: None,
 ) -> BasinProof:
     """Proof about the basin of a run, or of a shipped policy by its name.
 
@@ -80,7 +84,7 @@ def prove_basin(
     time for one ball. input_error: bound of the error of the computed input, as a share of the input's
     range; it stands for the rounding of the exported policy. reach: processor time for the states from which every
     trajectory enters a ball (`solver.proof.reach`), none if 0. resume: file of an earlier proof, whose balls are kept
-    and whose boxes are added to.
+    and whose boxes are added to. executor, announce: of `prove_reach`.
 
     Raises SolverError for a run without a value function or without a basin, where the linearised loop does not
     contract, for an unknown parameter, and for a file of another run, spread or error of the input.
@@ -107,7 +111,8 @@ def prove_basin(
     for k in range(2 if reach else 0):
         if (ball := balls[k]) is not None and (k == 0 or box.any()):
             robots = [k * share for share in shares]
-            reached[k] = prove_reach(solution, loop, ball.shape, robots, float(errors[0]), reach, before[k])
+            way = (generated, executor, announce)
+            reached[k] = prove_reach(run, loop, ball.shape, robots, float(errors[0]), reach, before[k], *way)
     return BasinProof(*known, balls[0], tuple(shares), balls[1], about, reason, (reached[0], reached[1]))
 
 

@@ -15,6 +15,8 @@ from solver.proof import SLICE, slices
 from solver.proof.affine import Linear, Mask
 from solver.proof.held_loop import HeldLoop
 from solver.proof.motion import Images, Step
+from solver.proof.outside import HeldPolicy, Patches
+from solver.proof.quadratic import Quadratic, beside
 from solver.proof.reach import Grid, Search, within
 from solver.training.solution import load_solution
 from tests.solver.proof.test_held_loop import after, commanded
@@ -28,7 +30,7 @@ def test_trajectories_of_wrong_robots_lie_within_one_period(share: float) -> Non
     solution, generator = load_solution("pendulum-rfvi"), np.random.default_rng(0)
     loop = HeldLoop(solution)
     robot, robots = solution.problem.robot.with_kernels(), slices([0.15, 0.15])[-1]  # the farthest ones
-    step = Step(solution, loop, robots, 1e-5 * float(loop.limit[0]))
+    step = Step(HeldPolicy(solution, loop), robots, 1e-5 * float(loop.limit[0]))
     centre = generator.uniform(-1, 1, (COUNT, 2)) * loop.bound * 0.95
     centre[::4] *= 0.1
     form, level = solution.ensemble.basin.cost.double().numpy(), float(solution.ensemble.basin.level)
@@ -96,3 +98,35 @@ def test_every_robot_of_a_spread_is_in_a_narrow_slice(spread: list[float], seed:
     assert (np.abs(robot - middle) <= half + 1e-12).all(1).any()
     assert half.max() <= SLICE * (1 + 1e-6)
     assert (np.abs(middle - 1) + half <= np.array(spread) + 1e-12).all()
+
+
+def waves(x: Linear) -> Quadratic:
+    """sin(3 a) cos(b) and sin(a) b."""
+    a, b = (Quadratic.of(x)[[k]] for k in range(2))
+    wave, slow = (a.times(factor).function("sin") for factor in (3.0, 1.0))
+    return beside([wave * b.function("cos"), slow * b])
+
+
+@pytest.mark.parametrize("cells", [0.6, 1.5, 7.0])
+def test_a_function_lies_within_its_patches(cells: float) -> None:
+    generator, bound = np.random.default_rng(0), np.array([np.pi, 2.0])
+    patches = Patches(waves, np.array([True, False]), -bound, bound)
+    centre = generator.uniform(-1, 1, (COUNT, 2)) * bound
+    centre[::4, 0] += 2 * np.pi  # the first state is an angle
+    slopes = generator.uniform(-1, 1, (2, COUNT, 2)) * cells / 4 * patches.width
+    found, rest = patches(Linear(centre, slopes, np.zeros((COUNT, 2))))
+    for _ in range(100):
+        t = np.sign(generator.uniform(-1, 1, (COUNT, 2))) * generator.uniform(0, 1, (COUNT, 1)) ** 0.2
+        a, b = (centre + np.einsum("dnk,nd->nk", slopes, t)).T
+        missed = np.stack([np.sin(3 * a) * np.cos(b), np.sin(a) * b], 1) - found.middle
+        missed -= np.einsum("dnk,nd->nk", found.slopes, t)
+        assert (np.abs(missed) <= found.rest + 1e-13).all()
+    assert np.isfinite(rest).all()
+    assert (rest < 4 * (2 * cells * patches.width[0]) ** 3).all()
+
+
+def test_there_is_no_patch_of_a_wide_box_or_far_beyond_a_limit() -> None:
+    patches = Patches(waves, np.array([True, False]), -np.ones(2) * np.pi, np.ones(2) * np.pi)
+    wide = Linear(np.zeros((1, 2)), 20 * patches.width * np.eye(2)[:, None], np.zeros((1, 2)))
+    far = Linear(np.array([[0.0, 4.0]]), 1e-3 * np.eye(2)[:, None], np.zeros((1, 2)))
+    assert np.isinf([patches(x)[1] for x in (wide, far)]).all()
