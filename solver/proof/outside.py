@@ -27,7 +27,6 @@ CELLS = 1024  # cells a state, of which patches are made
 LEVELS = 4  # of patches: 2, 4, 8 and 16 cells wide
 MARGIN = 256  # cells beyond a limit
 BLOCK = 16  # cells a state that are made at once, always the same ones, so that no result depends on the order
-NEAR = 1e-14  # more than the error of a place of a cell, in SI units
 LOOSE = 0.03  # of a box, by which the rest of a patch may move it in a period
 NARROW = 0.3  # of a cell: a wider box has no smaller rest without its patch
 FAR = 1e6  # of w, for the largest slope of grad g~
@@ -112,7 +111,7 @@ class Slope:
         net = Linear(form.middle.copy(), form.slopes.copy(), form.rest.copy())
         if out.any():
             net.put(out, self.networks(x.rows(out), B[out], enough[out]))
-        return Branches(form, net, low < 1.0 + SPARE, out, share)
+        return Branches(form, net, ~(low > 1.0 + SPARE), out, share)
 
     def networks(self, x: Linear, B: Array, enough: Array) -> Linear:
         """dV/dx (N, n) of the networks: by patches, unless a rest in w = B' dV/dx above `enough` (N,) may be less."""
@@ -177,6 +176,7 @@ class Patches:
         self.model, self.around, self.n = model, around, len(around)
         self.width, margin = (upper - lower) / CELLS, np.where(around, 0, MARGIN)
         self.lower, self.shape = lower - margin * self.width, CELLS + 2 * margin
+        self.near = rounding(np.abs(lower) + np.abs(upper), 40)  # more than the error of a place of a cell
         n, d = self.n, len(lower)
         self.first, self.second = np.triu_indices(n)
         self.rows = 1 + n + len(self.first)
@@ -204,7 +204,7 @@ class Patches:
         """The function over boxes, and the rest (N, k) of their patches; infinite where there is no patch."""
         turns = np.where(self.around, np.floor((x.middle - self.lower) / (self.width * self.shape)), 0.0)
         x = x.plus(-turns * (self.width * self.shape))
-        x = Linear(x.middle, x.slopes, x.rest + NEAR * (1 + np.abs(turns)))
+        x = Linear(x.middle, x.slopes, x.rest + self.near * (1 + np.abs(turns)))
         at, size = (x.middle - self.lower) / self.width, upward(x.bend, len(x.slopes) + 4) / self.width
         level, place = np.full(len(at), -1), np.zeros(at.shape, np.int64)
         for k in reversed(range(LEVELS)):
@@ -244,7 +244,7 @@ class Patches:
         slopes = np.zeros((self.n, *place.shape))
         slopes[range(self.n), :, range(self.n)] = 0.5 * self.width[:, None]
         middle = self.lower + (place + 0.5) * self.width
-        found = self.model(Linear(middle, slopes, np.full(place.shape, NEAR)))
+        found = self.model(Linear(middle, slopes, np.broadcast_to(self.near, place.shape)))
         return np.moveaxis(found.terms, 0, 1), found.rest
 
     def _joined(self, level: int, place: Numbers) -> tuple[Array, Array]:
@@ -297,7 +297,8 @@ class HeldPolicy:
     def ways(self, x: Linear) -> Iterator[tuple[Numbers, Linear]]:
         """Boxes (K,) by number and inputs (K, 1) there, for each way in which the policy may find an input.
 
-        A way is a formula of dV/dx, a side of the trim, and a formula after the step. A box may have several.
+        A way is a formula of dV/dx, a side of the trim, and a formula after the step. A box may have several. Where a
+        number is not known, every way is possible: comparisons are those that no unknown number passes.
         """
         B = self.control(x)
         here = self._slope(x, B.middle)
@@ -308,7 +309,7 @@ class HeldPolicy:
             w = (B.rows(at) * gradient.rows(at)).to(np.ones((B.middle.shape[1], 1)))
             closed = self.conjugate(w)[0].plus(-self.trim)
             low, high = (end[:, 0] for end in closed.ends)
-            sides = ((1.0, high >= 0), (-1.0, low <= 0)) if self.loop.hold else ((0.0, low <= high),)
+            sides = ((1.0, ~(high < 0)), (-1.0, ~(low > 0))) if self.loop.hold else ((0.0, ~(low > high)),)
             for sign, may in sides:
                 if may.any():
                     parts = (x.rows(at[may]), w.rows(may), B.rows(at[may]), closed.rows(may), here.share.rows(at[may]))
@@ -350,7 +351,7 @@ class HeldPolicy:
         own = np.concatenate([moved.slopes, np.where(largest, moved.rest, 0.0)[None]])
         there = self._slope(Linear(moved.middle, own, np.where(largest, 0.0, moved.rest)), B.middle)
         low, high = (end[:, 0] for end in (there.share - _with_a_symbol(share)).ends)
-        leaves = (high > -2 * SPARE, low < 2 * SPARE)[k]  # the basin, or its outside
+        leaves = (~(high < -2 * SPARE), ~(low > 2 * SPARE))[k]  # the basin, or its outside
         B = _with_a_symbol(B)
         for j, (gradient, may) in enumerate(there.each):
             rows = may & leaves if j != k else may

@@ -218,7 +218,7 @@ class Search:
         """Move some images by a period; those with several ways end, and others are born of them (`_enter`)."""
         wide = WIDEST * 0.5 * (self.grid.upper - self.grid.lower)
         images = self.step(self.image.rows(rows))
-        ways = np.bincount(np.concatenate([at for at, _, _ in images]), minlength=len(rows))
+        ways = np.bincount(np.concatenate([rows[:0], *(at for at, _, _ in images)]), minlength=len(rows))
         self.lost[rows[ways == 0]] = True
         self.ended[rows[ways > 1]] = True
         np.add.at(self.open, self.box[rows[ways > 1]], ways[ways > 1] - 1)
