@@ -11,9 +11,9 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,14 @@ from modelgen.arrays import Array
 from solver.errors import SolverError
 from solver.jobs import Announce
 from solver.jobs.engines import Here, results
-from solver.proof import slices
+from solver.proof import sha256, slices
 from solver.proof.affine import Linear, Mask, Numbers, rounding, upward
 from solver.proof.held_loop import HeldLoop
 from solver.proof.motion import Images, Step
 from solver.proof.outside import HeldPolicy, parallelotope
 from solver.proof.quadratic import compiled
+from solver.runs.folder import CHECKPOINT
+from solver.runs.shipped import run_folder
 from solver.training.solution import load_solution
 
 BATCH = 1200  # boxes at once
@@ -270,7 +272,7 @@ class Search:
             self.rows, self.spans = self.rows[left], self.spans[left]
 
 
-def prove_reach(
+def reaching(
     run: str | Path,
     loop: HeldLoop,
     shape: Array,
@@ -281,37 +283,48 @@ def prove_reach(
     generated: str | None = None,
     executor: Executor | None = None,
     announce: Announce = lambda _: None,
-) -> Reach:
+) -> Callable[[], Reach]:
     """States that are proven to enter the basin {e: e' shape e <= 1} within `seconds` of processor time.
+
+    They are the result of the function that is returned once all searches wait for their turn.
 
     spread: (p,) share by which parameters may differ. A robot's may change within a slice in every period. before: the
     claim of a search that goes on. executor: searches the slices, see `solver.jobs.engines.workers`; by default this
     process. announce: receives a line for each slice.
 
-    Raises SolverError for robots of other than two states and one input.
+    Raises SolverError for robots of other than two states and one input, and for a run that has changed.
     """
     around = np.array([state.continuous for state in loop.robot.metadata.states])
     if len(around) != 2:
         raise SolverError(f"{loop.robot.name} has {len(around)} states; --reach cuts two states into boxes, not more")
     if (~np.isfinite(loop.bound)).any():
         raise SolverError("a state of this robot has no limit, so that its domain has no volume")
-    parts = slices(spread)
+    parts, place = slices(spread), executor or Here()
     known = [[] for _ in parts] if before is None else before["slices"]
-    first, jobs = _first(loop, shape), []
+    jobs: list[Future[tuple[list[Found], float, float]]] = []
+    which = run, generated, sha256(run_folder(run) / CHECKPOINT), loop.robot.program.digest
     for robots, groups in zip(parts, known, strict=True):
         found = [Found.of(group, len(around)) for group in groups]
-        place = executor or Here()
-        jobs.append(place.submit(searched, run, generated, shape, robots, input_error, found, seconds / len(parts)))
-    every, grids, spent = list[list[Found]](), list[Grid](), before["seconds"] if before else 0.0
-    for number, (found, time_of_it) in enumerate(results(jobs), start=1):
-        every.append(found)
-        spent += time_of_it
-        grids.append(first.with_boxes(found))
-        share = 100 * float(grids[-1].proven.mean())
-        announce(f"slice {number} of {len(parts)}: {share:.3g} % of the domain, {time_of_it:.0f} s")
-    finest = max(grid.k for grid in grids)
-    common = np.logical_and.reduce([grid.refined(finest).proven for grid in grids])
-    return Reach(first.lower, first.upper, common, spent, GRID, every)
+        job = place.submit(searched, which, shape, robots, input_error, found, seconds / len(parts))
+        job.add_done_callback(partial(_told, announce, f"slice {len(jobs) + 1} of {len(parts)}"))
+        jobs.append(job)
+
+    def collected() -> Reach:
+        every, _, times = zip(*results(jobs), strict=True)
+        first = _first(loop, shape)
+        grids = [first.with_boxes(found) for found in every]
+        finest = max(grid.k for grid in grids)
+        common = np.logical_and.reduce([grid.refined(finest).proven for grid in grids])
+        spent = sum(times) + (before["seconds"] if before else 0.0)
+        return Reach(first.lower, first.upper, common, spent, GRID, list(every))
+
+    return collected
+
+
+def _told(announce: Announce, name: str, job: Future[tuple[list[Found], float, float]]) -> None:
+    if not job.cancelled() and job.exception() is None:
+        _, share, seconds = job.result()
+        announce(f"{name}: {100 * share:.3g} % of the domain in {seconds:.0f} s")
 
 
 def _first(loop: HeldLoop, shape: Array) -> Grid:
@@ -322,24 +335,26 @@ def _first(loop: HeldLoop, shape: Array) -> Grid:
 
 
 @lru_cache(1)
-def _policy(run: str | Path, generated: str | None) -> HeldPolicy:
-    """The policy of a run, which all slices of a process share with its patches."""
+def _policy(run: str | Path, generated: str | None, checkpoint: str, program: str) -> HeldPolicy:
+    """The policy of a run by its hashes, which all slices of a process share with its patches."""
     solution = load_solution(run, generated)
-    return HeldPolicy(solution, HeldLoop(solution))
+    loop = HeldLoop(solution)
+    if (sha256(run_folder(run) / CHECKPOINT), loop.robot.program.digest) != (checkpoint, program):
+        raise SolverError(f"{run} has changed while it was searched; repeat this command")
+    return HeldPolicy(solution, loop)
 
 
 def searched(
-    run: str | Path,
-    generated: str | None,
+    which: tuple[str | Path, str | None, str, str],
     shape: Array,
     robots: Sequence[tuple[float, float]],
     input_error: float,
     found: list[Found],
     seconds: float,
-) -> tuple[list[Found], float]:
-    """All boxes of a slice of robots that are proven within `seconds`, `found` before the new ones; and the seconds."""
+) -> tuple[list[Found], float, float]:
+    """Boxes of a slice of robots that are proven in `seconds`, those of `found` first; their share, and the time."""
     start = time.process_time()
-    policy = _policy(run, generated)
+    policy = _policy(*which)
     step, grid = Step(policy, robots, input_error), _first(policy.loop, shape).with_boxes(found)
     found = list(found)
     while True:
@@ -350,7 +365,7 @@ def searched(
         found += search.found
         spent = time.process_time() - start
         if moved or spent >= seconds or grid.k >= FINEST or grid.proven.all():
-            return found, spent
+            return found, float(grid.proven.mean()), spent
         grid = grid.refined(2 * grid.k)
 
 

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from modelgen.arrays import Array
 from solver.cli import main
+from solver.errors import SolverError
 from solver.proof import SLICE, slices
 from solver.proof.affine import Linear, Mask
 from solver.proof.held_loop import HeldLoop
 from solver.proof.motion import Images, Step
 from solver.proof.outside import HeldPolicy, Patches, Slope
 from solver.proof.quadratic import Quadratic, beside
-from solver.proof.reach import Grid, Search, within
+from solver.proof.reach import Grid, Search, searched, within
 from solver.training.solution import load_solution
 from tests.solver.proof.test_held_loop import after, commanded
 
@@ -172,7 +173,7 @@ def test_no_image_is_known_where_the_networks_are_not(unknown: float, monkeypatc
 @pytest.mark.slow
 def test_slices_are_searched_in_processes_and_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, more = str(tmp_path / "out.json"), str(tmp_path / "more.json")
-    way = ["prove", "pendulum-rfvi", "--spread", "0.05", "--parameters", "mass", "--seconds", "10", "--reach", "6"]
+    way = ["prove", "pendulum-rfvi", "--spread", "0.05", "--parameters", "mass", "--seconds", "10", "--reach", "1"]
     assert main([*way, "--jobs", "2", "--out", out]) == 0
     assert main([*way, "--jobs", "1", "--out", more, "--resume", out]) == 0
     text = capsys.readouterr().out
@@ -182,3 +183,9 @@ def test_slices_are_searched_in_processes_and_again(tmp_path: Path, capsys: pyte
     for before, after_it in zip(first, second, strict=True):
         assert before == after_it[: len(before)]
         assert len(before) < len(after_it)
+
+
+@pytest.mark.slow
+def test_a_run_that_changes_under_a_search_is_refused() -> None:
+    with pytest.raises(SolverError, match="changed while"):
+        searched(("pendulum-rfvi", None, "0" * 64, "0" * 64), np.eye(2), [(1.0, 0.0)] * 2, 0.0, [], 1.0)
