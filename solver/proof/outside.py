@@ -1,9 +1,10 @@
 """Bounds of the policy outside the basin, over boxes.
 
 A box c + R t, |t_k| <= 1, goes forward through V's networks and backward to dV/dx, where terms of second order are
-kept, so that the rest is of third order in the width of the box. The input of the policy is u = u0 + d with u0 + d =
-grad g~(w - P d). The left side less the right side rises with d by at least 1: a residual bounds the error of a linear
-guess of d. At the basin's edge, where the formula of dV/dx changes, a box has an input for each formula.
+kept, so that the rest is of third order in the width of the box. Small cells go once, and patches of them serve all
+boxes. The input of the policy is u = u0 + d with u0 + d = grad g~(w - P d). The left side less the right side rises
+with d by at least 1: a residual bounds the error of a linear guess of d. At the basin's edge, where the formula of
+dV/dx changes, a box has an input for each formula.
 """
 
 from __future__ import annotations
