@@ -24,6 +24,7 @@ SLACK = 1e-9  # rad: an extremum of a sine this close to an interval counts as i
 def enclosures(graph: Graph, roots: Sequence[Node], inputs: Sequence[Node], lower: Array, upper: Array) -> Interval:
     """Bounds (N, roots) of nodes over boxes. lower, upper: bounds (N, inputs) of the input nodes."""
     count = len(lower)
+    lower, upper = np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper)
     values: dict[Node, Interval] = {node: (lower[:, k], upper[:, k]) for k, node in enumerate(inputs)}
     with np.errstate(all="ignore"):
         for node in graph.reachable(roots):

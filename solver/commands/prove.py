@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
 from modelgen.files import require_writable
-from solver.commands import FAILED
+from solver.commands import FAILED, MOST_JOBS, announce
 from solver.errors import SolverError
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Options:
     """File of the proof as data, for `solver check` and --resume."""
     resume: Annotated[Path | None, arg(metavar="FILE")] = None
     """File of --out with which --reach goes on. Its sets around the target are kept, and take no --seconds."""
+    jobs: Annotated[int, Range(1, MOST_JOBS)] = field(default_factory=lambda: os.cpu_count() or 1)
+    """Processes of --reach on this machine, for the slices of a spread. Processor time is that of all of them."""
     json: bool = False
     """Print JSON instead of lines."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
@@ -48,20 +51,24 @@ class Options:
 
 def run(options: Options) -> int:
     """Prove and print."""
+    from solver.jobs.engines import workers
     from solver.proof import within
     from solver.proof.basin import prove_basin
 
     require_writable({"--out": options.out}, error=SolverError)
-    proof = prove_basin(
-        options.run,
-        options.spread,
-        options.seconds,
-        options.input_error,
-        options.generated,
-        options.reach,
-        options.resume,
-        options.parameters,
-    )
+    with workers(options.jobs if options.reach else 1) as executor:
+        proof = prove_basin(
+            options.run,
+            options.spread,
+            options.seconds,
+            options.input_error,
+            options.generated,
+            options.reach,
+            options.resume,
+            options.parameters,
+            executor,
+            announce,
+        )
     if options.out:
         proof.write(options.out)
     if options.json:

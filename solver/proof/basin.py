@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ import numpy as np
 
 from modelgen.arrays import Array
 from solver.errors import SolverError
+from solver.jobs import Announce
 from solver.problem.parameters import Relative, changed_parameters
 from solver.proof import read, sha256, within, write
 from solver.proof.basin_search import Ball, BasinSearch
 from solver.proof.held_loop import HeldLoop
-from solver.proof.reach import Reach, prove_reach
+from solver.proof.reach import Reach, reaching
 from solver.runs.folder import CHECKPOINT
 from solver.runs.shipped import run_folder
 from solver.training.solution import load_solution
@@ -73,6 +75,8 @@ def prove_basin(
     reach: float = 0.0,
     resume: Path | None = None,
     parameters: Sequence[str] = (),
+    executor: Executor | None = None,
+    announce: Announce = lambda _: None,
 ) -> BasinProof:
     """Proof about the basin of a run, or of a shipped policy by its name.
 
@@ -80,7 +84,7 @@ def prove_basin(
     time for one ball. input_error: bound of the error of the computed input, as a share of the input's
     range; it stands for the rounding of the exported policy. reach: processor time for the states from which every
     trajectory enters a ball (`solver.proof.reach`), none if 0. resume: file of an earlier proof, whose balls are kept
-    and whose boxes are added to.
+    and whose boxes are added to. executor, announce: of `reaching`.
 
     Raises SolverError for a run without a value function or without a basin, where the linearised loop does not
     contract, for an unknown parameter, and for a file of another run, spread or error of the input.
@@ -103,12 +107,13 @@ def prove_basin(
     balls, before, reason = (
         _balls(loop, errors, box, seconds) if resume is None else _stored(resume, about, loop, shares)
     )
-    reached: list[Reach | None] = [None, None]
+    searches: list[Callable[[], Reach | None]] = [lambda: None, lambda: None]
     for k in range(2 if reach else 0):
         if (ball := balls[k]) is not None and (k == 0 or box.any()):
-            robots = [k * share for share in shares]
-            reached[k] = prove_reach(solution, loop, ball.shape, robots, float(errors[0]), reach, before[k])
-    return BasinProof(*known, balls[0], tuple(shares), balls[1], about, reason, (reached[0], reached[1]))
+            way = ([k * share for share in shares], float(errors[0]), reach, before[k], generated, executor, announce)
+            searches[k] = reaching(run, loop, ball.shape, *way)
+    reached = (searches[0](), searches[1]())
+    return BasinProof(*known, balls[0], tuple(shares), balls[1], about, reason, reached)
 
 
 def _balls(

@@ -18,10 +18,9 @@ from modelgen.program.differentiate import forward
 from modelgen.program.graph import Graph, Node
 from solver.errors import SolverError
 from solver.proof.affine import Linear, Mask, Numbers, rounding, upward
-from solver.proof.held_loop import HeldLoop, inputs_of
+from solver.proof.held_loop import inputs_of
 from solver.proof.outside import HeldPolicy
 from solver.proof.quadratic import Quadratic, evaluate
-from solver.training.solution import Solution
 
 ORDER = 3  # of Taylor's formula
 INFLATIONS = 4  # of the enclosure of the motion in a period
@@ -37,13 +36,12 @@ class Step:
     input_error: largest error (SI units) of the input that the robot's controller computes.
     """
 
-    def __init__(
-        self, solution: Solution, loop: HeldLoop, robots: Sequence[tuple[float, float]], input_error: float
-    ) -> None:
+    def __init__(self, policy: HeldPolicy, robots: Sequence[tuple[float, float]], input_error: float) -> None:
+        loop = policy.loop
         if len(loop.trim) != 1:
             raise SolverError(f"{loop.robot.name} has {len(loop.trim)} inputs; --reach proves robots of one input")
         loop.require_without("abs", "minimum", "maximum", found="Taylor's formula knows no kinks, as of Abs and Max")
-        self.loop, self.policy, self.input_error = loop, HeldPolicy(solution, loop), input_error
+        self.loop, self.policy, self.input_error = loop, policy, input_error
         middle, half = np.array(robots).T
         self.robot, self.spread = middle * loop.nominal, half * (1 + 1e-9) * np.abs(loop.nominal)
         self.n, graph = len(loop.target), Graph()

@@ -1,27 +1,36 @@
 """Bounds of the policy outside the basin, over boxes.
 
 A box c + R t, |t_k| <= 1, goes forward through V's networks and backward to dV/dx, where terms of second order are
-kept, so that the rest is of third order in the width of the box. The input of the policy is u = u0 + d with u0 + d =
-grad g~(w - P d). The left side less the right side rises with d by at least 1: a residual bounds the error of a linear
-guess of d. At the basin's edge, where the formula of dV/dx changes, a box has an input for each formula.
+kept, so that the rest is of third order in the width of the box. Small cells go once, and patches of them serve all
+boxes. The input of the policy is u = u0 + d with u0 + d = grad g~(w - P d). The left side less the right side rises
+with d by at least 1: a residual bounds the error of a linear guess of d. At the basin's edge, where the formula of
+dV/dx changes, a box has an input for each formula.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from modelgen.arrays import Array
 from solver.game.policies import SHORTEST
-from solver.proof.affine import Linear, Mask, Numbers, chosen, rounding, upward
+from solver.proof.affine import TINY, Linear, Mask, Numbers, chosen, rounding, upward
 from solver.proof.held_loop import HeldLoop
 from solver.proof.quadratic import FUNCTIONS, Quadratic, beside
 from solver.training.solution import Solution
 from solver.value.network import DIAGONAL_FLOOR
 
 BISECTIONS = 45  # of the input at the middle of a box
+CELLS = 1024  # cells a state, of which patches are made
+LEVELS = 4  # of patches: 2, 4, 8 and 16 cells wide
+MARGIN = 256  # cells beyond a limit
+BLOCK = 16  # cells a state that are made at once, always the same ones, so that no result depends on the order
+LOOSE = 0.03  # of a box, by which the rest of a patch may move it in a period
+NARROW = 0.3  # of a cell: a wider box has no smaller rest without its patch
+FAR = 1e6  # of w, for the largest slope of grad g~
 SMALL = 1e-6  # largest error of a numerical inverse
 SPARE = 1e-5  # of the basin's level, within which the policy may take a state for one on the other side of its edge
 
@@ -68,7 +77,7 @@ def _with_a_symbol(x: Linear) -> Linear:
 class Slope:
     """dV/dx of a run over boxes."""
 
-    def __init__(self, solution: Solution) -> None:
+    def __init__(self, solution: Solution, loop: HeldLoop) -> None:
         ensemble = solution.ensemble
         f = self.features = ensemble.features
         self.angles, self.others = f.angles.numpy(), f.others.numpy()
@@ -87,9 +96,11 @@ class Slope:
         self.target, self.cost = basin.target.double().numpy(), basin.cost.double().numpy()
         self.cost = 0.5 * (self.cost + self.cost.T)
         self.level, self.continuous = float(basin.level), basin.continuous.numpy()
+        lower, upper = (np.where(self.continuous, end * np.pi, loop.target + end * loop.bound) for end in (-1, 1))
+        self.patches = Patches(self.model, self.continuous, lower, upper)
 
-    def __call__(self, x: Linear) -> Branches:
-        """Both of its formulas over boxes."""
+    def __call__(self, x: Linear, B: Array, enough: Array) -> Branches:
+        """Both of its formulas over boxes, where B (N, n) is near x."""
         e = x.plus(-self.target)
         turns = np.where(self.continuous, np.round(e.middle / (2 * np.pi)), 0.0) * (2 * np.pi)
         e = e.plus(-turns)
@@ -100,11 +111,19 @@ class Slope:
         out = ~(high < 1.0 - SPARE)
         net = Linear(form.middle.copy(), form.slopes.copy(), form.rest.copy())
         if out.any():
-            net.put(out, self.networks(x.rows(out)))
-        return Branches(form, net, low < 1.0 + SPARE, out, share)
+            net.put(out, self.networks(x.rows(out), B[out], enough[out]))
+        return Branches(form, net, ~(low > 1.0 + SPARE), out, share)
 
-    def networks(self, x: Linear) -> Linear:
-        """dV/dx (N, n) of the networks."""
+    def networks(self, x: Linear, B: Array, enough: Array) -> Linear:
+        """dV/dx (N, n) of the networks: by patches, unless a rest in w = B' dV/dx above `enough` (N,) may be less."""
+        found, rest = self.patches(x)
+        direct = ~((np.abs(B) * rest).sum(1) <= enough) & (x.bend <= NARROW * self.patches.width).all(1)
+        if direct.any():
+            found.put(direct, self.model(x.rows(direct)).linear)
+        return found
+
+    def model(self, x: Linear) -> Quadratic:
+        """The same numbers without patches."""
         of_x, count = Quadratic.of(x), len(self.at_target)
         sine, cosine = (of_x[self.angles].function(kind) for kind in ("sin", "cos"))
         z = beside([sine, cosine, of_x[self.others].times(self.scale)])
@@ -122,7 +141,7 @@ class Slope:
         dz, k = dz.times(-2.0 / len(self.members)), len(self.angles)
         turned = dz[slice(0, k)] * cosine - dz[slice(k, 2 * k)] * sine
         found = beside([turned, dz[slice(2 * k, count)].times(self.scale)])
-        return found[np.argsort(np.concatenate([self.angles, self.others]))].linear
+        return found[np.argsort(np.concatenate([self.angles, self.others]))]
 
     def _member(
         self, weights: list[Array], biases: list[Array], z: Quadratic, y: Quadratic
@@ -146,13 +165,116 @@ class Slope:
         return adjoint.to(weights[0].T), (outer * entries).to(unit[self.rows])
 
 
+class Patches:
+    """Models of second order of a function of n states around the points of grids, made where they are first needed.
+
+    The rest of a model grows with the third power of its width, to far more than the truth: layer by layer, weights of
+    either sign count by their sizes. So the function is enclosed in small cells, and a patch of 2^n smaller ones is the
+    polynomial that fits them best, with the largest distance from them as its rest.
+    """
+
+    def __init__(self, model: Callable[[Linear], Quadratic], around: Mask, lower: Array, upper: Array) -> None:
+        self.model, self.around, self.n = model, around, len(around)
+        self.width, margin = (upper - lower) / CELLS, np.where(around, 0, MARGIN)
+        self.lower, self.shape = lower - margin * self.width, CELLS + 2 * margin
+        self.near = rounding(np.abs(lower) + np.abs(upper), 40)  # more than the error of a place of a cell
+        n, d = self.n, len(lower)
+        self.first, self.second = np.triu_indices(n)
+        self.rows = 1 + n + len(self.first)
+        self.signs = np.array(list(itertools.product((-1, 1), repeat=n)))
+        self.block = np.array(list(itertools.product(range(BLOCK), repeat=n)))
+        self.cells = self._empty(self.shape, d)
+        self.levels = [self._empty(self.shape // 2**level + 1, d) for level in range(LEVELS)]
+        ticks = np.array(list(itertools.product(np.cos(np.pi * (2 * np.arange(4) + 1) / 8), repeat=n)))
+        each = [self._powers(0.5 * (ticks + sign)) for sign in self.signs]
+        self.fit = np.linalg.pinv(np.concatenate(each)).reshape(self.rows, len(each), -1) @ self._powers(ticks)
+        corners = np.array(list(itertools.product((-1.0, 0.0, 1.0), repeat=n)))
+        back = np.linalg.pinv(self._powers(corners))
+        exact = [np.round(4 * back @ self._powers(0.5 * (corners + sign))) / 4 for sign in self.signs]
+        self.narrowed = np.array(exact)
+
+    def _powers(self, t: Array) -> Array:
+        """Terms (N, rows) of a polynomial at t (N, n)."""
+        return np.column_stack([np.ones(len(t)), t, t[:, self.first] * t[:, self.second]])
+
+    def _empty(self, shape: Numbers, d: int) -> tuple[Mask, Array, Array]:
+        """Whether a patch is made, its terms and its rest."""
+        return np.zeros(shape, bool), np.zeros((*shape, self.rows, d)), np.zeros((*shape, d))
+
+    def __call__(self, x: Linear) -> tuple[Linear, Array]:
+        """The function over boxes, and the rest (N, k) of their patches; infinite where there is no patch."""
+        turns = np.where(self.around, np.floor((x.middle - self.lower) / (self.width * self.shape)), 0.0)
+        x = x.plus(-turns * (self.width * self.shape))
+        x = Linear(x.middle, x.slopes, x.rest + self.near * (1 + np.abs(turns)))
+        at, size = (x.middle - self.lower) / self.width, upward(x.bend, len(x.slopes) + 4) / self.width
+        level, place = np.full(len(at), -1), np.zeros(at.shape, np.int64)
+        for k in reversed(range(LEVELS)):
+            near = np.round(at / 2**k).astype(np.int64)
+            fits = (np.abs(at - near * 2**k) + size <= (1 - 1e-9) * 2**k).all(1)
+            fits &= ((near >= 1) & ((near + 1) * 2**k <= self.shape) | self.around).all(1)
+            level[fits], place[fits] = k, near[fits]
+        terms, rest = np.zeros((len(at), self.rows, len(self.lower))), np.full((len(at), len(self.lower)), np.inf)
+        for k in range(LEVELS):
+            rows = np.flatnonzero(level == k)
+            if len(rows):
+                terms[rows], rest[rows] = self._made(k, place[rows])
+        half = self.width * 2.0 ** np.maximum(level, 0)[:, None]
+        t = Quadratic.of(x.plus(-(self.lower + place * half)).times(1 / half))
+        numbers = [t[[i]] for i in range(self.n)]
+        numbers += [numbers[i] * numbers[j] for i, j in zip(self.first, self.second, strict=True)]
+        total = numbers[0].times(terms[:, 1]).plus(terms[:, 0])
+        for k in range(1, len(numbers)):
+            total = total + numbers[k].times(terms[:, 1 + k])
+        found = total.linear
+        return Linear(found.middle, found.slopes, found.rest + rest), rest
+
+    def _made(self, level: int, place: Numbers) -> tuple[Array, Array]:
+        """Terms and rests of the patches around points (N, n) of a level, or of cells for level -1."""
+        made, terms, rest = self.levels[level] if level >= 0 else self.cells
+        place = np.where(self.around, place % (self.shape >> max(level, 0)), place)
+        new = np.unique(place[~made[tuple(place.T)]], axis=0)
+        blocks = np.unique(new // BLOCK, axis=0)[:, None] * BLOCK + self.block if level < 0 else [new] * (len(new) > 0)
+        for part in blocks:
+            at = tuple(part.T)
+            terms[at], rest[at] = self._cells(part) if level < 0 else self._joined(level, part)
+            made[at] = True
+        at = tuple(place.T)
+        return terms[at], rest[at]
+
+    def _cells(self, place: Numbers) -> tuple[Array, Array]:
+        slopes = np.zeros((self.n, *place.shape))
+        slopes[range(self.n), :, range(self.n)] = 0.5 * self.width[:, None]
+        middle = self.lower + (place + 0.5) * self.width
+        found = self.model(Linear(middle, slopes, np.broadcast_to(self.near, place.shape)))
+        return np.moveaxis(found.terms, 0, 1), found.rest
+
+    def _joined(self, level: int, place: Numbers) -> tuple[Array, Array]:
+        """Patches of their 2^n parts."""
+        step = (self.signs - 1) // 2 if level == 0 else self.signs
+        parts = [self._made(level - 1, place * (1 if level == 0 else 2) + s) for s in step]
+        terms = np.sum([fit @ part for fit, (part, _) in zip(np.moveaxis(self.fit, 1, 0), parts, strict=True)], 0)
+        size = np.abs(terms).sum(1) + sum(np.abs(part).sum(1) for part, _ in parts)
+        apart = [
+            np.abs(narrow @ terms - part).sum(1) + rest
+            for narrow, (part, rest) in zip(self.narrowed, parts, strict=True)
+        ]
+        return terms, upward(np.max(apart, 0) + rounding(size, 200), 32)
+
+
 class HeldPolicy:
     """The input (N, 1) of the policy over boxes, for robots of one input."""
 
     def __init__(self, solution: Solution, loop: HeldLoop) -> None:
-        self.loop, self.slope = loop, Slope(solution)
+        self.loop, self.slope = loop, Slope(solution, loop)
         self.kernels = loop.robot.with_kernels()
         self.limit, self.trim = float(loop.limit[0]), float(loop.trim[0])
+        everywhere = np.array([[-FAR]]), np.array([[FAR]])
+        self.steepest = float(loop.conjugate(*everywhere)[3][0, 0])  # slope of grad g~
+
+    def _slope(self, x: Linear, B: Array) -> Branches:
+        """dV/dx over boxes, with a rest that is a small share of the box after a period."""
+        pushed = np.maximum(np.abs(B) * self.steepest * self.loop.step, TINY)
+        return self.slope(x, B, LOOSE * (x.bend / pushed).min(1))
 
     def control(self, x: Linear) -> Linear:
         """B (N, n) over boxes."""
@@ -176,9 +298,11 @@ class HeldPolicy:
     def ways(self, x: Linear) -> Iterator[tuple[Numbers, Linear]]:
         """Boxes (K,) by number and inputs (K, 1) there, for each way in which the policy may find an input.
 
-        A way is a formula of dV/dx, a side of the trim, and a formula after the step. A box may have several.
+        A way is a formula of dV/dx, a side of the trim, and a formula after the step. A box may have several. Where a
+        number is not known, every way is possible: comparisons are those that no unknown number passes.
         """
-        B, here = self.control(x), self.slope(x)
+        B = self.control(x)
+        here = self._slope(x, B.middle)
         for k, (gradient, can) in enumerate(here.each):
             if not can.any():
                 continue
@@ -186,7 +310,7 @@ class HeldPolicy:
             w = (B.rows(at) * gradient.rows(at)).to(np.ones((B.middle.shape[1], 1)))
             closed = self.conjugate(w)[0].plus(-self.trim)
             low, high = (end[:, 0] for end in closed.ends)
-            sides = ((1.0, high >= 0), (-1.0, low <= 0)) if self.loop.hold else ((0.0, low <= high),)
+            sides = ((1.0, ~(high < 0)), (-1.0, ~(low > 0))) if self.loop.hold else ((0.0, ~(low > high)),)
             for sign, may in sides:
                 if may.any():
                     parts = (x.rows(at[may]), w.rows(may), B.rows(at[may]), closed.rows(may), here.share.rows(at[may]))
@@ -226,9 +350,9 @@ class HeldPolicy:
         moved = x + (B * step).times(sign * hold)
         largest = np.arange(n) == moved.rest.argmax(1)[:, None]  # the largest rest becomes a symbol of its own
         own = np.concatenate([moved.slopes, np.where(largest, moved.rest, 0.0)[None]])
-        there = self.slope(Linear(moved.middle, own, np.where(largest, 0.0, moved.rest)))
+        there = self._slope(Linear(moved.middle, own, np.where(largest, 0.0, moved.rest)), B.middle)
         low, high = (end[:, 0] for end in (there.share - _with_a_symbol(share)).ends)
-        leaves = (high > -2 * SPARE, low < 2 * SPARE)[k]  # the basin, or its outside
+        leaves = (~(high < -2 * SPARE), ~(low > 2 * SPARE))[k]  # the basin, or its outside
         B = _with_a_symbol(B)
         for j, (gradient, may) in enumerate(there.each):
             rows = may & leaves if j != k else may

@@ -11,26 +11,34 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from modelgen.arrays import Array
 from solver.errors import SolverError
-from solver.proof import slices
+from solver.jobs import Announce
+from solver.jobs.engines import Here, results
+from solver.proof import sha256, slices
 from solver.proof.affine import Linear, Mask, Numbers, rounding, upward
 from solver.proof.held_loop import HeldLoop
 from solver.proof.motion import Images, Step
-from solver.proof.outside import parallelotope
+from solver.proof.outside import HeldPolicy, parallelotope
 from solver.proof.quadratic import compiled
-from solver.training.solution import Solution
+from solver.runs.folder import CHECKPOINT
+from solver.runs.shipped import run_folder
+from solver.training.solution import load_solution
 
-BATCH = 600  # boxes at once
+BATCH = 1200  # boxes at once
 GRID = 512  # boxes a state in the first grid
 FINEST = 2048  # and in the last one
 SIZES = GRID, 2 * GRID, FINEST
 PERIODS = 24  # after which a box waits for its halves
+NEAR = 3  # boxes from a proven one beyond which a box is not followed yet
 WAYS = 16  # images of a box beyond which it does so, too
 WIDEST = 0.25  # half width of an image, by the domain's, beyond which it is not followed
 
@@ -67,25 +75,26 @@ class Reach:
 
 
 @compiled
-def _share(span: Numbers, table: Numbers, strides: Numbers) -> Array:
-    """Share (N,) of the boxes of each span (N, 2, n) that a flat table of sums counts."""
-    n, found = span.shape[2], np.zeros(len(span))
-    for i in range(len(span)):
-        if span[i, 0, 0] < 0:
+def _spanned(spans: Numbers, proven: Mask, strides: Numbers, size: int, wanted: bool) -> Mask:
+    """Which spans (N, 2, n) of a flat grid hold a box that is (wanted) or is not proven; none of one outside."""
+    count, n = len(spans), spans.shape[2]
+    found, at = np.zeros(count, np.bool_), np.zeros(n, np.int64)
+    for i in range(count):
+        if spans[i, 0, 0] < 0:
             continue
-        total = 0
-        for corner in range(1 << n):
-            at, sign = 0, 1
+        at[:] = spans[i, 0]
+        while not found[i]:
+            place = 0
             for axis in range(n):
-                if corner >> axis & 1:
-                    at += (span[i, 1, axis] + 1) * strides[axis]
-                else:
-                    at, sign = at + span[i, 0, axis] * strides[axis], -sign
-            total += sign * table[at]
-        count = 1
-        for axis in range(n):
-            count *= span[i, 1, axis] + 1 - span[i, 0, axis]
-        found[i] = total / count
+                place += at[axis] % size * strides[axis]
+            found[i] = proven[place] == wanted
+            axis = n - 1
+            while axis >= 0 and at[axis] == spans[i, 1, axis]:
+                at[axis] = spans[i, 0, axis]
+                axis -= 1
+            if axis < 0:
+                break
+            at[axis] += 1
     return found
 
 
@@ -104,11 +113,11 @@ class Grid:
         slopes[range(self.n), :, range(self.n)] = half[:, None]
         return Linear(self.lower + (at + 0.5) * self.width, slopes, np.zeros((len(at), self.n)))
 
-    def span(self, x: Linear, known: Mask) -> Numbers:
+    def span(self, x: Linear) -> Numbers:
         """First and last indices (N, 2, n) of the boxes that hold each set; first = -1 where there are none."""
         bend = upward(x.bend, len(x.slopes) + 1)
         ends = np.stack([x.middle - bend, x.middle + bend], 1)
-        good = known & np.isfinite(ends).all((1, 2))
+        good: Mask = np.all(np.isfinite(ends), (1, 2))
         at = np.floor((np.where(good[:, None, None], ends, 0.0) - self.lower) / self.width + [[-1e-9], [1e-9]])
         turns = np.where(self.around, np.floor(at[:, :1] / self.k) * self.k, 0.0)
         at = at - turns
@@ -116,27 +125,44 @@ class Grid:
         good &= (at[:, 1] - at[:, 0] < self.k).all(1)
         return np.where(good[:, None, None], at, -1).astype(np.int64)
 
-    def table(self) -> Numbers:
-        """Sums of the proven boxes below every corner, with angles twice."""
-        sums = self.proven.astype(np.int64)
-        for axis in range(self.n):
-            sums = np.concatenate([sums, sums], axis) if self.around[axis] else sums
-        for axis in range(self.n):
-            sums = sums.cumsum(axis)
-        return np.pad(sums, [(1, 0)] * self.n)
-
-    def share(self, span: Numbers, table: Numbers) -> Array:
-        """Proven share (N,) of the boxes of each span."""
-        strides = np.array(table.strides) // table.itemsize
-        found: Array = _share(span, table.ravel(), strides)
+    def near(self) -> Mask:
+        """Boxes (k, .., k) that are not more than NEAR boxes from a proven one."""
+        found = self.proven
+        for axis, around in enumerate(self.around):
+            room = [(NEAR * (a == axis), NEAR * (a == axis)) for a in range(self.n)]
+            wide = np.pad(found, room, "wrap" if around else "constant")
+            parts = np.lib.stride_tricks.sliding_window_view(wide, 2 * NEAR + 1, axis)
+            found = np.asarray(parts.any(-1))
         return found
 
-    def halved(self) -> Grid:
-        """The same set on a grid of half the width."""
+    def touching(self, spans: Numbers) -> Mask:
+        """Which spans (N, 2, n) hold a proven box."""
+        return self._hold(spans, True)
+
+    def inside(self, spans: Numbers) -> Mask:
+        """Which spans (N, 2, n) hold proven boxes only."""
+        return (spans[:, 0, 0] >= 0) & ~self._hold(spans, False)
+
+    def _hold(self, spans: Numbers, wanted: bool) -> Mask:
+        strides = self.k ** np.arange(self.n)[::-1]
+        found: Mask = _spanned(spans, self.proven.ravel(), strides, self.k, wanted)
+        return found
+
+    def refined(self, k: int) -> Grid:
+        """The same set with k boxes a state."""
         proven = self.proven
         for axis in range(self.n):
-            proven = proven.repeat(2, axis)
+            proven = proven.repeat(k // self.k, axis)
         return Grid(self.lower, self.upper, self.around, proven)
+
+    def with_boxes(self, found: Sequence[Found]) -> Grid:
+        """A grid with others that are proven, as fine as the finest of them."""
+        grid = self.refined(max([self.k, *(part.k for part in found)]))
+        for part in found:
+            wide = grid.k // part.k
+            for shift in itertools.product(range(wide), repeat=grid.n):
+                grid.proven[tuple((part.at * wide + shift).T)] = True
+        return grid
 
 
 @dataclass(frozen=True)
@@ -174,18 +200,15 @@ class Search:
         )  # images, and most periods, of a box
         self.box, self.image = np.arange(count), grid.boxes(self.at)  # of every image
         self.age, self.ended, self.lost = np.zeros(count, np.int64), np.zeros(count, bool), np.zeros(count, bool)
-        near = grid.span(self.image, np.ones(count, bool))
-        room = np.minimum(np.maximum(near + np.array([[-3], [3]]), 0), np.where(grid.around, 2 * grid.k, grid.k) - 1)
-        self.near = room
         self.rows, self.spans = np.zeros(0, np.int64), np.zeros((0, 2, grid.n), np.int64)  # images in each period
 
     def round(self) -> int:
         """Follow every image of an open box that touches the proven set by one period. Gives their number."""
-        table = self.grid.table()
-        touching = np.where(self.age == 0, self.grid.share(self.near, table)[self.box], 0.0)
-        touching[self.rows] = self.grid.share(self.spans, table)  # in the last period, as later ones overwrite
         going = ~self.ended & ~self.lost & (self.open[self.box] > 0) & (self.open[self.box] <= WAYS)
-        rows = np.flatnonzero(going & (touching > 0) & (self.age < PERIODS))
+        rows = np.flatnonzero(going & (self.age < PERIODS))
+        new, old = rows[self.age[rows] == 0], rows[self.age[rows] > 0]
+        new = new[self.grid.near()[tuple(self.at[self.box[new]].T)]]
+        rows = np.concatenate([new, old[self.grid.touching(self.grid.span(self.image.rows(old)))]])
         moved, born = [(self.rows, self.spans)], list[tuple[Numbers, Linear]]()
         for first in range(0, len(rows), BATCH):
             self._follow(rows[first : first + BATCH], moved, born)
@@ -197,7 +220,7 @@ class Search:
         """Move some images by a period; those with several ways end, and others are born of them (`_enter`)."""
         wide = WIDEST * 0.5 * (self.grid.upper - self.grid.lower)
         images = self.step(self.image.rows(rows))
-        ways = np.bincount(np.concatenate([at for at, _, _ in images]), minlength=len(rows))
+        ways = np.bincount(np.concatenate([rows[:0], *(at for at, _, _ in images)]), minlength=len(rows))
         self.lost[rows[ways == 0]] = True
         self.ended[rows[ways > 1]] = True
         np.add.at(self.open, self.box[rows[ways > 1]], ways[ways > 1] - 1)
@@ -216,7 +239,7 @@ class Search:
                     first = len(self.box) + sum(len(parents) for parents, _ in born)
                     born.append((leaf, y))
                     leaf = first + np.arange(len(leaf))
-                moved.append((leaf, self.grid.span(y, np.ones(len(leaf), bool))))
+                moved.append((leaf, self.grid.span(y)))
 
     def _enter(self, born: list[tuple[Numbers, Linear]]) -> None:
         """Append images that were born of others: numbers (K,) of these, and the images."""
@@ -235,7 +258,7 @@ class Search:
 
     def sweep(self) -> None:
         """Enter the boxes whose images are proven, until there are no more."""
-        while (inside := self.grid.share(self.spans, self.grid.table()) == 1.0).any():
+        while (inside := self.grid.inside(self.spans)).any():
             leaves = np.unique(self.rows[inside])
             leaves = leaves[~self.ended[leaves]]
             self.ended[leaves] = True
@@ -249,63 +272,101 @@ class Search:
             self.rows, self.spans = self.rows[left], self.spans[left]
 
 
-def prove_reach(
-    solution: Solution,
+def reaching(
+    run: str | Path,
     loop: HeldLoop,
     shape: Array,
     spread: Sequence[float],
     input_error: float,
     seconds: float,
     before: dict[str, Any] | None = None,
-) -> Reach:
+    generated: str | None = None,
+    executor: Executor | None = None,
+    announce: Announce = lambda _: None,
+) -> Callable[[], Reach]:
     """States that are proven to enter the basin {e: e' shape e <= 1} within `seconds` of processor time.
 
-    spread: (p,) share by which parameters may differ. A robot's may change within a slice in every period. before: the
-    claim of a search that goes on.
+    They are the result of the function that is returned once all searches wait for their turn.
 
-    Raises SolverError for robots of other than two states and one input.
+    spread: (p,) share by which parameters may differ. A robot's may change within a slice in every period. before: the
+    claim of a search that goes on. executor: searches the slices, see `solver.jobs.engines.workers`; by default this
+    process. announce: receives a line for each slice.
+
+    Raises SolverError for robots of other than two states and one input, and for a run that has changed.
     """
     around = np.array([state.continuous for state in loop.robot.metadata.states])
     if len(around) != 2:
         raise SolverError(f"{loop.robot.name} has {len(around)} states; --reach cuts two states into boxes, not more")
     if (~np.isfinite(loop.bound)).any():
         raise SolverError("a state of this robot has no limit, so that its domain has no volume")
-    lower, upper = np.where(around, -np.pi, loop.target - loop.bound), np.where(around, np.pi, loop.target + loop.bound)
-    parts, known, start = slices(spread), [[]] if before is None else before["slices"], time.process_time()
-    known = known if before is not None else known * len(parts)
-    grids, every = list[Grid](), list[list[Found]]()
-    for k, (robots, groups) in enumerate(zip(parts, known, strict=True)):
-        grid = Grid(lower, upper, around, within(lower, upper, loop.target, shape, GRID))
+    parts, place = slices(spread), executor or Here()
+    known = [[] for _ in parts] if before is None else before["slices"]
+    jobs: list[Future[tuple[list[Found], float, float]]] = []
+    which = run, generated, sha256(run_folder(run) / CHECKPOINT), loop.robot.program.digest
+    for robots, groups in zip(parts, known, strict=True):
         found = [Found.of(group, len(around)) for group in groups]
-        until = start + seconds * (k + 1) / len(parts)
-        grids.append(_searched(Step(solution, loop, robots, input_error), grid, found, until))
-        every.append(found)
-    finest = max(grid.k for grid in grids)
-    for k, grid in enumerate(grids):
-        while grid.k < finest:
-            grid = grid.halved()
-        grids[k] = grid
-    spent = time.process_time() - start + (before["seconds"] if before else 0.0)
-    return Reach(lower, upper, np.logical_and.reduce([grid.proven for grid in grids]), spent, GRID, every)
+        job = place.submit(searched, which, shape, robots, input_error, found, seconds / len(parts))
+        job.add_done_callback(partial(_told, announce, f"slice {len(jobs) + 1} of {len(parts)}"))
+        jobs.append(job)
+
+    def collected() -> Reach:
+        every, _, times = zip(*results(jobs), strict=True)
+        first = _first(loop, shape)
+        grids = [first.with_boxes(found) for found in every]
+        finest = max(grid.k for grid in grids)
+        common = np.logical_and.reduce([grid.refined(finest).proven for grid in grids])
+        spent = sum(times) + (before["seconds"] if before else 0.0)
+        return Reach(first.lower, first.upper, common, spent, GRID, list(every))
+
+    return collected
 
 
-def _searched(step: Step, grid: Grid, found: list[Found], until: float) -> Grid:
-    """The grid of all boxes that are proven until a processor time. found: those that are known, and then new ones."""
-    for part in found:
-        while grid.k < part.k:
-            grid = grid.halved()
-        wide = grid.k // part.k
-        for shift in itertools.product(range(wide), repeat=grid.n):
-            grid.proven[tuple((part.at * wide + shift).T)] = True
+def _told(announce: Announce, name: str, job: Future[tuple[list[Found], float, float]]) -> None:
+    if not job.cancelled() and job.exception() is None:
+        _, share, seconds = job.result()
+        announce(f"{name}: {100 * share:.3g} % of the domain in {seconds:.0f} s")
+
+
+def _first(loop: HeldLoop, shape: Array) -> Grid:
+    """The grid whose boxes within the ellipsoid are proven."""
+    around = np.array([state.continuous for state in loop.robot.metadata.states])
+    lower, upper = np.where(around, -np.pi, loop.target - loop.bound), np.where(around, np.pi, loop.target + loop.bound)
+    return Grid(lower, upper, around, within(lower, upper, loop.target, shape, GRID))
+
+
+@lru_cache(1)
+def _policy(run: str | Path, generated: str | None, checkpoint: str, program: str) -> HeldPolicy:
+    """The policy of a run by its hashes, which all slices of a process share with its patches."""
+    solution = load_solution(run, generated)
+    loop = HeldLoop(solution)
+    if (sha256(run_folder(run) / CHECKPOINT), loop.robot.program.digest) != (checkpoint, program):
+        raise SolverError(f"{run} has changed while it was searched; repeat this command")
+    return HeldPolicy(solution, loop)
+
+
+def searched(
+    which: tuple[str | Path, str | None, str, str],
+    shape: Array,
+    robots: Sequence[tuple[float, float]],
+    input_error: float,
+    found: list[Found],
+    seconds: float,
+) -> tuple[list[Found], float, float]:
+    """Boxes of a slice of robots that are proven in `seconds`, those of `found` first; their share, and the time."""
+    start = time.process_time()
+    policy = _policy(*which)
+    step, grid = Step(policy, robots, input_error), _first(policy.loop, shape).with_boxes(found)
+    found = list(found)
     while True:
         search = Search(step, grid)
-        while (moved := search.round()) and time.process_time() < until:
+        while (moved := search.round()) and time.process_time() - start < seconds:
             search.sweep()
         search.sweep()
         found += search.found
-        if moved or time.process_time() >= until or grid.k >= FINEST or grid.proven.all():
-            return grid
-        grid = grid.halved()
+        spent = time.process_time() - start
+        if moved or spent >= seconds or grid.k >= FINEST or grid.proven.all():
+            return found, float(grid.proven.mean()), spent
+        grid = grid.refined(2 * grid.k)
 
 
 def within(lower: Array, upper: Array, target: Array, shape: Array, k: int) -> Mask:

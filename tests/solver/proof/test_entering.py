@@ -25,6 +25,7 @@ from solver.proof.held_loop import HeldLoop
 from solver.proof.jets import Sloped
 from solver.proof.motion import Step
 from solver.proof.networks import Networks
+from solver.proof.outside import HeldPolicy
 from solver.proof.reach import GRID, Grid, Reach, Search, within
 from solver.proof.sampled_loop import SampledLoop
 from solver.runs.shipped import run_folder
@@ -45,7 +46,7 @@ def proven(spread: float = 0.0) -> dict[str, Any]:
     loop, found = HeldLoop(solution), []
     upper = np.array([np.pi, loop.bound[1]])
     for robots in slices(shares):
-        step = Step(solution, loop, robots, 1e-5 * float(loop.limit[0]))
+        step = Step(HeldPolicy(solution, loop), robots, 1e-5 * float(loop.limit[0]))
         start = within(-upper, upper, loop.target, ball.shape, GRID)
         search = Search(step, Grid(-upper, upper, np.array([True, False]), start))
         for _ in range(1 if spread else 2):

@@ -19,6 +19,7 @@ from solver.errors import SolverError
 from solver.problem.problem import Problem
 from solver.proof.held_loop import HeldLoop
 from solver.proof.motion import Step
+from solver.proof.outside import HeldPolicy
 from solver.proof.period import Cells, one_period
 from solver.training.solution import Solution, load_solution
 
@@ -129,4 +130,4 @@ def test_a_kink_is_refused_where_taylor_s_formula_is_used() -> None:
     solution = rubbing(lambda rate: -0.2 * Abs(rate) * rate)
     loop = HeldLoop(solution)
     with pytest.raises(SolverError, match="Abs"):
-        Step(solution, loop, [(1.0, 0.0)] * 2, 0.0)
+        Step(HeldPolicy(solution, loop), [(1.0, 0.0)] * 2, 0.0)

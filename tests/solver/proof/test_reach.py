@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modelgen.arrays import Array
+from solver.cli import main
+from solver.errors import SolverError
 from solver.proof import SLICE, slices
 from solver.proof.affine import Linear, Mask
 from solver.proof.held_loop import HeldLoop
 from solver.proof.motion import Images, Step
-from solver.proof.reach import Grid, Search, within
+from solver.proof.outside import HeldPolicy, Patches, Slope
+from solver.proof.quadratic import Quadratic, beside
+from solver.proof.reach import Grid, Search, searched, within
 from solver.training.solution import load_solution
 from tests.solver.proof.test_held_loop import after, commanded
 
@@ -28,7 +34,7 @@ def test_trajectories_of_wrong_robots_lie_within_one_period(share: float) -> Non
     solution, generator = load_solution("pendulum-rfvi"), np.random.default_rng(0)
     loop = HeldLoop(solution)
     robot, robots = solution.problem.robot.with_kernels(), slices([0.15, 0.15])[-1]  # the farthest ones
-    step = Step(solution, loop, robots, 1e-5 * float(loop.limit[0]))
+    step = Step(HeldPolicy(solution, loop), robots, 1e-5 * float(loop.limit[0]))
     centre = generator.uniform(-1, 1, (COUNT, 2)) * loop.bound * 0.95
     centre[::4] *= 0.1
     form, level = solution.ensemble.basin.cost.double().numpy(), float(solution.ensemble.basin.level)
@@ -96,3 +102,90 @@ def test_every_robot_of_a_spread_is_in_a_narrow_slice(spread: list[float], seed:
     assert (np.abs(robot - middle) <= half + 1e-12).all(1).any()
     assert half.max() <= SLICE * (1 + 1e-6)
     assert (np.abs(middle - 1) + half <= np.array(spread) + 1e-12).all()
+
+
+def waves(x: Linear) -> Quadratic:
+    """sin(3 a) cos(b), and b tanh(30 sin a), whose patches have unlike parts."""
+    a, b = (Quadratic.of(x)[[k]] for k in range(2))
+    wave, slow = (a.times(factor).function("sin") for factor in (3.0, 1.0))
+    return beside([wave * b.function("cos"), slow.times(30.0).function("tanh") * b])
+
+
+@pytest.mark.parametrize("cells", [0.6, 1.5, 7.0])
+def test_a_function_lies_within_its_patches(cells: float) -> None:
+    generator, bound = np.random.default_rng(0), np.array([np.pi, 2.0])
+    patches = Patches(waves, np.array([True, False]), -bound, bound)
+    centre = generator.uniform(-1, 1, (COUNT, 2)) * bound
+    centre[::4, 0] += 2 * np.pi  # the first state is an angle
+    centre[1::4, 0] *= 0.02  # where the hyperbolic tangent bends
+    slopes = generator.uniform(-1, 1, (2, COUNT, 2)) * cells / 4 * patches.width
+    found, rest = patches(Linear(centre, slopes, np.zeros((COUNT, 2))))
+    for _ in range(100):
+        t = np.sign(generator.uniform(-1, 1, (COUNT, 2))) * generator.uniform(0, 1, (COUNT, 1)) ** 0.2
+        a, b = (centre + np.einsum("dnk,nd->nk", slopes, t)).T
+        missed = np.stack([np.sin(3 * a) * np.cos(b), np.tanh(30 * np.sin(a)) * b], 1) - found.middle
+        missed -= np.einsum("dnk,nd->nk", found.slopes, t)
+        assert (np.abs(missed) <= found.rest + 1e-13).all()
+    assert np.isfinite(rest).all()
+    assert (rest[:, 0] < 4 * (2 * cells * patches.width[0]) ** 3).all()
+
+
+@pytest.mark.parametrize("level", range(4))
+def test_a_patch_holds_all_of_its_cells(level: int) -> None:
+    generator, bound = np.random.default_rng(0), np.array([np.pi, 2.0])
+    patches = Patches(waves, np.array([True, False]), -bound, bound)
+    middle = generator.uniform(-0.05, 0.05, (COUNT, 2))
+    place = np.round((middle - patches.lower) / patches.width / 2**level).astype(np.int64)
+    terms, rest = patches._made(level, place)
+    for _ in range(200):
+        t = generator.uniform(-1, 1, (COUNT, 2))
+        a, b = (patches.lower + (place + t) * patches.width * 2**level).T
+        truth = np.stack([np.sin(3 * a) * np.cos(b), np.tanh(30 * np.sin(a)) * b], 1)
+        found = np.einsum("nr,nrk->nk", patches._powers(t), terms)
+        assert (np.abs(truth - found) <= rest + 1e-13).all()
+
+
+def test_there_is_no_patch_of_a_wide_box_or_far_beyond_a_limit() -> None:
+    patches = Patches(waves, np.array([True, False]), -np.ones(2) * np.pi, np.ones(2) * np.pi)
+    wide = Linear(np.zeros((1, 2)), 20 * patches.width * np.eye(2)[:, None], np.zeros((1, 2)))
+    far = Linear(np.array([[0.0, 5.0]]), 1e-3 * np.eye(2)[:, None], np.zeros((1, 2)))
+    assert np.isinf([patches(x)[1] for x in (wide, far)]).all()
+
+
+@pytest.mark.parametrize("unknown", [np.inf, np.nan])
+@pytest.mark.slow
+def test_no_image_is_known_where_the_networks_are_not(unknown: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the edge of the basin, where the image by the form alone would be narrow."""
+    solution = load_solution("pendulum-rfvi")
+    loop = HeldLoop(solution)
+    monkeypatch.setattr(
+        Slope, "networks", lambda _, x, *__: Linear(0 * x.middle, 0 * x.slopes, np.full_like(x.rest, unknown))
+    )
+    step = Step(HeldPolicy(solution, loop), [(1.0, 0.0)] * 2, 0.0)
+    edge = np.random.default_rng(0).normal(size=(COUNT, 2))
+    edge *= np.sqrt(loop.level / np.einsum("ni,ij,nj->n", edge, loop.cost, edge))[:, None]
+    sure = np.ones(COUNT, bool)
+    for at, _, known in step(Linear(edge, 1e-3 * np.ones((1, COUNT, 2)), np.zeros((COUNT, 2)))):
+        sure[at] &= known
+    assert not sure.any()
+
+
+@pytest.mark.slow
+def test_slices_are_searched_in_processes_and_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, more = str(tmp_path / "out.json"), str(tmp_path / "more.json")
+    way = ["prove", "pendulum-rfvi", "--spread", "0.05", "--parameters", "mass", "--seconds", "10", "--reach", "1"]
+    assert main([*way, "--jobs", "2", "--out", out]) == 0
+    assert main([*way, "--jobs", "1", "--out", more, "--resume", out]) == 0
+    text = capsys.readouterr().out
+    assert text.count("every trajectory enters that set") == 4
+    first, second = (json.loads(Path(path).read_text())["claims"][1]["reach"]["slices"] for path in (out, more))
+    assert len(first) == len(second) == 2
+    for before, after_it in zip(first, second, strict=True):
+        assert before == after_it[: len(before)]
+        assert len(before) < len(after_it)
+
+
+@pytest.mark.slow
+def test_a_run_that_changes_under_a_search_is_refused() -> None:
+    with pytest.raises(SolverError, match="changed while"):
+        searched(("pendulum-rfvi", None, "0" * 64, "0" * 64), np.eye(2), [(1.0, 0.0)] * 2, 0.0, [], 1.0)
