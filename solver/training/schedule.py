@@ -83,9 +83,10 @@ class Schedule:
 
     def adversary_share(self, position: int) -> float:
         """Share of the full radii of the adversaries at a position, in [0, 1]; 0 without adversaries. The last step of
-        the ramp has the full radii."""
+        the ramp has the full radii, and the last step of all, however few there are, has some."""
         s = self.settings
         begin, full = (share * s.iterations for share in s.adversary_ramp)
+        begin = min(begin, s.iterations - 1)
         if s.algorithm == "cfvi" or position < begin:
             return 0.0
         return min(1.0, (position + 1.0 - begin) / max(1.0, full - begin))
@@ -108,7 +109,7 @@ class Schedule:
         """
         s = self.settings
         if s.algorithm == "rfvi":
-            return math.ceil(s.adversary_ramp[0] * s.iterations)
+            return min(math.ceil(s.adversary_ramp[0] * s.iterations), s.iterations - 1)
         return s.iterations - s.iterations // len(s.step_periods)
 
     @property

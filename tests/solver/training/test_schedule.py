@@ -252,6 +252,13 @@ def test_the_adversaries_grow_between_the_shares_of_their_ramp() -> None:
     assert (ends.adversary_share(4), ends.adversary_share(5)) == (0.0, 1.0)
 
 
+@pytest.mark.parametrize("iterations", [1, 2, 3, 7, 8, 80])
+def test_the_last_step_of_every_rfvi_meets_the_full_adversaries(iterations: int) -> None:
+    schedule = Schedule(make_settings("fast", load_robot("pendulum", "cpu", None), iterations=iterations))
+    assert schedule.adversary_share(iterations - 1) == 1.0
+    assert schedule.refinement < iterations
+
+
 @pytest.mark.parametrize(("iterations", "periods"), [(10, [4] * 5 + [2] * 5), (1, [4])])
 def test_step_lengths_take_equal_shares_of_the_iterations(iterations: int, periods: list[int]) -> None:
     steps = Schedule(Settings(iterations=iterations, step_periods=(4, 2)))
