@@ -20,7 +20,7 @@ from solver.lab.reproduction.experiments import Choice, Plan, make_plan
 from solver.lab.reproduction.results_page import SECTIONS
 from solver.lab.reproduction.runs import run_plan
 from tests.solver.lab.reproduction.small_plans import choice, quiet
-from tests.solver.lab.reproduction.test_gallery import no_search
+from tests.solver.lab.reproduction.test_gallery import no_search, store_limit
 
 ROOT = Path(__file__).parents[4]
 pytestmark = pytest.mark.slow
@@ -29,6 +29,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def options(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
     """Of a call whose runs are all trained by the code of today."""
+    store_limit(tmp_path / "out")
     monkeypatch.setattr(by_run, "find_limit", no_search)
     shutil.copytree(trained, tmp_path / "runs" / code_hash())
     return Options("all", runs=tmp_path / "runs", out=tmp_path / "out", resume=True, jobs=1)
