@@ -10,6 +10,7 @@ from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
 from solver.commands import FAILED
+from solver.errors import SolverError
 from solver.streams import SEEDS
 
 
@@ -21,9 +22,11 @@ class Options:
     proof: Annotated[Path, Positional, arg(metavar="PROOF")]
     """File of `solver prove --out`."""
     all: bool = False
-    """Check all cells and boxes. By default a random tenth."""
+    """Check all cells and boxes."""
+    one_in: Annotated[int, Range(1, 10**9)] | None = None
+    """Check a random one in so many cells and boxes. By default a tenth."""
     seed: Annotated[int, Range(0, SEEDS - 1)] = 0
-    """Of the random tenth."""
+    """Of this choice."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default the one of the training."""
 
@@ -31,9 +34,12 @@ class Options:
 def run(options: Options) -> int:
     """Check and print."""
     from solver.proof import within
-    from solver.proof.checker import check
+    from solver.proof.checker import ONE_IN, check
 
-    results = check(options.proof, options.all, options.seed, options.generated)
+    if options.all and options.one_in:
+        raise SolverError("--all and --one-in are both given; leave one of them out")
+    one_in = 1 if options.all else options.one_in or ONE_IN
+    results = check(options.proof, one_in, options.seed, options.generated)
     for result in results:
         answer = "NOT SHOWN: a cell does not keep the claim" if result.wrong else "holds"
         print(f"{within(result.spread):<12}{answer} ({result.checked} of {result.cells} cells, {result.seconds:.1f} s)")

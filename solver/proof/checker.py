@@ -38,7 +38,7 @@ SHIPPED = Path(__file__).resolve().parents[1] / "shipped"
 GENERATED = SHIPPED.parents[1] / "generated"
 BATCH = 256  # boxes at once
 DEEPEST = 24  # halvings of a cell of the file
-SHARE = 10  # one of so many cells is checked by default
+ONE_IN = 10  # one of so many cells and boxes is checked by default
 FIELDS = (
     *("policy", "robot", "program", "checkpoint", "period", "hold", "target", "cost", "level", "trim", "middle"),
     *("limit", "bound", "parameters", "input_error", "claims"),
@@ -230,25 +230,25 @@ class Checked:
         return self.wrong == 0 and (self.entering is None or self.entering.holds)
 
 
-def check(path: Path, every: bool = False, seed: int = 0, generated: str | None = None) -> list[Checked]:
-    """Results for the claims of a proof. Checks all cells, or a random one of SHARE.
+def check(path: Path, one_in: int = ONE_IN, seed: int = 0, generated: str | None = None) -> list[Checked]:
+    """Results for the claims of a proof, of which a random one in so many cells and boxes is checked; all for 1.
 
     Raises SolverError for a file that is no proof, and for one that is not of this policy, model or parameters.
     """
     proof = read(path, FIELDS)
     equations = _require_same(proof, generated)
     try:
-        return [_checked(ClosedLoop(proof, equations, claim), claim, every, seed) for claim in proof["claims"]]
+        return [_checked(ClosedLoop(proof, equations, claim), claim, one_in, seed) for claim in proof["claims"]]
     except (LookupError, TypeError, ValueError, ZeroDivisionError) as error:
         raise SolverError(f"the proof {path} is wrong: a claim is not one that `solver prove --out` writes") from error
 
 
-def _checked(loop: ClosedLoop, claim: dict[str, Any], every: bool, seed: int) -> Checked:
+def _checked(loop: ClosedLoop, claim: dict[str, Any], one_in: int, seed: int) -> Checked:
     start, ends = time.process_time(), np.full(loop.d, 1.0 + 1e-9)
     wide = np.array(claim["spread"]) * np.abs(loop.nominal)
     root = np.concatenate([-ends, loop.nominal - wide]), np.concatenate([ends, loop.nominal + wide])
     low, high, marks = leaves(claim["tree"], *root, loop.r, loop.d)
-    chosen = np.ones(len(marks), bool) if every else np.random.default_rng(seed).integers(SHARE, size=len(marks)) == 0
+    chosen = np.random.default_rng(seed).integers(one_in, size=len(marks)) == 0
     chosen[0] |= not chosen.any()
     empty, held = chosen & (marks == EMPTY), chosen & (marks == HELD)
     wrong = int((~_outside(low[empty, : loop.r], high[empty, : loop.r])).sum())
@@ -259,9 +259,7 @@ def _checked(loop: ClosedLoop, claim: dict[str, Any], every: bool, seed: int) ->
     spent = time.process_time() - start
     boxes = None
     if "reach" in claim and not wrong:
-        boxes = entering(
-            loop.proof, loop.equations, _folder(loop.proof) / CHECKPOINT, claim, 1 if every else SHARE, seed
-        )
+        boxes = entering(loop.proof, loop.equations, _folder(loop.proof) / CHECKPOINT, claim, one_in, seed)
     return Checked(claim["spread"], len(marks), int(chosen.sum()), wrong, spent, boxes)
 
 

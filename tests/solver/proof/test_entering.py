@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import zipfile
 from collections.abc import Callable
 from functools import cache
@@ -133,8 +134,15 @@ def test_trajectories_of_wrong_robots_lie_within_one_period() -> None:
 
 @pytest.mark.slow
 def test_a_file_with_boxes_is_checked(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", str(file)]) == 0
-    assert "of the domain enters the set" in capsys.readouterr().out
+    counts = []
+    for words in ([], ["--one-in", "100"]):
+        assert main(["check", str(file), *words]) == 0
+        printed = re.search(r"of the domain enters the set \((\d+) of (\d+) boxes", capsys.readouterr().out)
+        assert printed is not None
+        counts.append(int(printed[1]) / int(printed[2]))
+    assert 0.05 < counts[0] < 0.15
+    assert counts[1] < 0.03
+    assert main(["check", str(file), "--all", "--one-in", "2"]) == 2
 
 
 @pytest.mark.slow
