@@ -21,6 +21,7 @@ Numbers = NDArray[np.int64]
 LIBRARY = 40  # rounded operations that stand for one function of a library and those before it
 TERMS = 64  # rounded operations on sizes that give one rest, at most
 UNIT = 2.3e-16  # more than twice the relative error of one rounded operation
+SMALL = 1e-6  # largest error of a numerical inverse by which a set grows
 SINGULAR = 1e12  # a matrix of a larger condition number is not inverted
 TINY = 1e-300  # more than the absolute error of an operation whose result underflows
 
@@ -222,3 +223,23 @@ def chosen(first: Mask, a: Linear, b: Linear) -> Linear:
     return Linear(
         np.where(here, a.middle, b.middle), np.where(here, a.slopes, b.slopes), np.where(here, a.rest, b.rest)
     )
+
+
+def parallelotope(x: Linear) -> Linear:
+    """A set without a rest that holds x: the symbols take it up, or new ones of a box where that is smaller."""
+    G = np.moveaxis(x.slopes, 0, 2)  # (N, n, d)
+    n = G.shape[1]
+    regular = np.abs(np.linalg.det(G)) > 1e-14 * np.prod(np.abs(G).sum(2) + 1e-300, 1)
+    inverse = np.linalg.inv(np.where(regular[:, None, None], G, np.eye(n)))
+    size = np.eye(n) + np.abs(G) @ np.abs(inverse)
+    error = upward((np.abs(np.eye(n) - G @ inverse) + rounding(size, 2 * n)).sum(2).max(1))
+    # e = G inverse (1 - E)^-1 e
+    rest = x.rest + (error / (1 - np.minimum(error, 0.5)) * x.rest.max(1))[:, None]
+    more = upward((np.abs(inverse) @ rest[..., None])[..., 0], n + 8)
+    grown = x.slopes * upward(1 + more.T[:, :, None])
+    b = upward(x.bend, len(x.slopes) + 1)
+    box = np.zeros_like(x.slopes)
+    box[range(n), :, range(n)] = b.T
+    smaller = b.prod(1) < np.abs(np.linalg.det(G)) * (1 + more).prod(1)
+    use = ~regular | (error > SMALL) | smaller
+    return Linear(x.middle, np.where(use[:, None], box, grown), np.zeros_like(x.rest))

@@ -108,8 +108,9 @@ class HeldLoop:
         self.cost, self.level = basin.cost.double().numpy(), float(basin.level)
         self.cost = 0.5 * (self.cost + self.cost.T)
         states = self.robot.metadata.states
-        self.bound = np.array([np.pi if state.continuous else state.limit for state in states])
-        self.bound = np.where([state.continuous for state in states], np.pi, self.bound - np.abs(self.target))
+        self.around = np.array([state.continuous for state in states])  # (n,) which states are angles without end
+        limits = np.array([state.limit for state in states])
+        self.bound = np.where(self.around, np.pi, limits - np.abs(self.target))
         self.trim = np.array([entry.trim for entry in self.robot.metadata.inputs])
         self.middle = np.array([entry.middle for entry in self.robot.metadata.inputs])
         self.limit = np.array([entry.limit for entry in self.robot.metadata.inputs])
@@ -151,6 +152,12 @@ class HeldLoop:
         bent = [e.plus(self.target[k]) for k, e in zip(self.bent, errors, strict=True)]
         inputs = dict(zip(self.equations.inputs, [*bent, *theta], strict=True))
         return evaluate(self.equations.graph, roots, inputs, count, symbols)
+
+    @property
+    def domain(self) -> tuple[Array, Array]:
+        """Lower and upper ends (n,) of the states within the limits, about the target; angles without end from -pi."""
+        lower, upper = (np.where(self.around, end * np.pi, self.target + end * self.bound) for end in (-1, 1))
+        return lower, upper
 
     def control(self, errors: list[Quadratic], count: int, symbols: int) -> Quadratic:
         """B (N, n m) of the nominal robot over errors (N, 1) of the bent states."""

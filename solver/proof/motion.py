@@ -1,6 +1,8 @@
-"""One control period of boxes of states anywhere, with the input held, for the robots of a slice.
+"""One control period of boxes of states anywhere: the policy's input, and the motion while it is held.
 
-The end of N boxes with the input u is
+The input is u = u0 + d with u0 + d = grad g~(w - P d). The left side less the right side rises with d by at least 1: a
+residual bounds the error of a linear guess of d. At the basin's edge, where the formula of dV/dx changes, a box has an
+input for each formula. The end of N boxes with the input u is
 
     x+ = x + T F + T^2/2 F' F + T^3/6 (F' F)' F + T^4/24 R,   F = a(x, theta) + B(x, theta) u,
 
@@ -10,24 +12,182 @@ any of their slice, other ones in every period.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from modelgen.arrays import Array
 from modelgen.program.differentiate import forward
 from modelgen.program.graph import Graph, Node
 from solver.errors import SolverError
-from solver.proof.affine import Linear, Mask, Numbers, rounding, upward
-from solver.proof.held_loop import inputs_of
-from solver.proof.outside import HeldPolicy
+from solver.game.policies import SHORTEST
+from solver.proof.affine import TINY, Linear, Mask, Numbers, chosen, rounding, upward
+from solver.proof.held_loop import HeldLoop, inputs_of
 from solver.proof.quadratic import Quadratic, evaluate
+from solver.proof.slope import SPARE, Branches, Slope
+from solver.training.solution import Solution
 
+BISECTIONS = 45  # of the input at the middle of a box
+LOOSE = 0.03  # of a box, by which the rest of a patch may move it in a period
+FAR = 1e6  # of w, for the largest slope of grad g~
 ORDER = 3  # of Taylor's formula
 INFLATIONS = 4  # of the enclosure of the motion in a period
 GROWTH = 1.1  # of a guess of it, which is then shown
 
 #: Images of some boxes (K,), by number, and whether (K,) they are known. A box has an image for each way of the policy.
 Images = tuple[Numbers, Linear, Mask]
+
+
+def _positive(x: Linear) -> Linear:
+    """max(x, 0); the line between both answers where the sign is not known."""
+    low, high = x.ends
+    above, below = low >= 0, high <= 0
+    extra = 0.25 * np.maximum(high, -low)
+    middle = np.where(above, x.middle, np.where(below, 0.0, 0.5 * x.middle + extra))
+    share = np.where(above, 1.0, np.where(below, 0.0, 0.5))
+    rest = share * x.rest + np.where(above | below, 0.0, upward(extra) + rounding(np.abs(middle)))
+    return Linear(middle, share * x.slopes, rest)
+
+
+def _with_a_symbol(x: Linear) -> Linear:
+    """The same numbers, with another symbol on which they do not depend."""
+    return Linear(x.middle, np.concatenate([x.slopes, np.zeros_like(x.rest)[None]]), x.rest)
+
+
+class HeldPolicy:
+    """The input (N, 1) of the policy over boxes, for robots of one input."""
+
+    def __init__(self, solution: Solution, loop: HeldLoop) -> None:
+        self.loop, self.slope = loop, Slope(solution, loop)
+        self.kernels = loop.robot.with_kernels()
+        self.limit, self.trim = float(loop.limit[0]), float(loop.trim[0])
+        everywhere = np.array([[-FAR]]), np.array([[FAR]])
+        self.steepest = float(loop.conjugate(*everywhere)[3][0, 0])  # slope of grad g~
+
+    def _slope(self, x: Linear, B: Array) -> Branches:
+        """dV/dx over boxes, with a rest that is a small share of the box after a period."""
+        pushed = np.maximum(np.abs(B) * self.steepest * self.loop.step, TINY)
+        return self.slope(x, B, LOOSE * (x.bend / pushed).min(1))
+
+    def control(self, x: Linear) -> Linear:
+        """B (N, n) over boxes."""
+        errors = Quadratic.of(x[self.loop.bent]).plus(-self.loop.target[self.loop.bent])
+        bent = [errors[[k]] for k in range(len(self.loop.bent))]
+        return self.loop.control(bent, len(x.middle), len(x.slopes)).linear
+
+    def conjugate(self, w: Linear) -> tuple[Linear, Array]:
+        """grad g~ over boxes of w (N, 1) by the mean value theorem or by its range, and its smallest slope (N, 1)."""
+        found = self.loop.conjugate(*(np.concatenate([end, w.middle]) for end in w.ends))
+        (low, below), (high, above), (least, _), (most, _) = (np.split(part, 2) for part in found)
+        steep, bent = 0.5 * (least + most), upward(0.5 * (most - least) * w.bend)
+        line = Linear(
+            0.5 * (below + above), steep * w.slopes, upward(0.5 * (above - below) + bent + np.abs(steep) * w.rest)
+        )
+        flat = Linear(
+            0.5 * (low + high), 0 * w.slopes, upward(0.5 * (high - low) + rounding(np.abs(low) + np.abs(high)))
+        )
+        return chosen((flat.rest <= line.rest)[:, 0], flat, line), least
+
+    def ways(self, x: Linear) -> Iterator[tuple[Numbers, Linear]]:
+        """Boxes (K,) by number and inputs (K, 1) there, for each way in which the policy may find an input.
+
+        A way is a formula of dV/dx, a side of the trim, and a formula after the step. A box may have several. Where a
+        number is not known, every way is possible: comparisons are those that no unknown number passes.
+        """
+        B = self.control(x)
+        here = self._slope(x, B.middle)
+        for k, (gradient, can) in enumerate(here.each):
+            if not can.any():
+                continue
+            at = np.flatnonzero(can)
+            w = (B.rows(at) * gradient.rows(at)).to(np.ones((B.middle.shape[1], 1)))
+            closed = self.conjugate(w)[0].plus(-self.trim)
+            low, high = (end[:, 0] for end in closed.ends)
+            sides = ((1.0, ~(high < 0)), (-1.0, ~(low > 0))) if self.loop.hold else ((0.0, ~(low > high)),)
+            for sign, may in sides:
+                if may.any():
+                    parts = (x.rows(at[may]), w.rows(may), B.rows(at[may]), closed.rows(may), here.share.rows(at[may]))
+                    for rows, d in self._one_side(k, sign, *parts) if sign else [(may, closed)]:
+                        yield at[may][rows], self._clipped(d.plus(self.trim))
+
+    def _clipped(self, u: Linear) -> Linear:
+        low, high = u.ends
+        a, b = self.loop.middle - self.loop.limit, self.loop.middle + self.loop.limit
+        inside = np.maximum(low, a), np.minimum(high, b)
+        half = 0.5 * (inside[1] - inside[0])
+        flat = half < u.rest
+        middle = np.where(flat, 0.5 * (inside[0] + inside[1]), u.middle)
+        return Linear(
+            middle, np.where(flat, 0.0, u.slopes), np.where(flat, upward(half + rounding(np.abs(middle))), u.rest)
+        )
+
+    def _one_side(
+        self, k: int, sign: float, x: Linear, w: Linear, B: Linear, closed: Linear, share: Linear
+    ) -> Iterator[tuple[Mask, Linear]]:
+        """d (N, 1) where the closed form has the sign; any box of its states may have another one.
+
+        k: formula of dV/dx at x, 0 the form, 1 the networks. For each of both after the step: boxes that may use it.
+        """
+        shortest, hold = SHORTEST * self.limit, self.loop.hold
+        low, high = closed.ends
+        size_low = np.clip(sign * np.where(sign > 0, low, high), shortest, None)
+        size_high = np.clip(sign * np.where(sign > 0, high, low), shortest, None)
+        steady = closed.times(sign)
+        flat = Linear(
+            0.5 * (size_low + size_high), 0 * closed.slopes, upward(0.5 * (size_high - size_low) + rounding(size_high))
+        )
+        longer = (np.minimum(sign * low, sign * high) > shortest)[:, 0]
+        size = chosen(longer, steady, flat)
+        n = B.middle.shape[1]
+        step = Linear(np.repeat(size.middle, n, 1), np.repeat(size.slopes, n, 2), np.repeat(size.rest, n, 1))
+        moved = x + (B * step).times(sign * hold)
+        largest = np.arange(n) == moved.rest.argmax(1)[:, None]  # the largest rest becomes a symbol of its own
+        own = np.concatenate([moved.slopes, np.where(largest, moved.rest, 0.0)[None]])
+        there = self._slope(Linear(moved.middle, own, np.where(largest, 0.0, moved.rest)), B.middle)
+        low, high = (end[:, 0] for end in (there.share - _with_a_symbol(share)).ends)
+        leaves = (~(high < -2 * SPARE), ~(low > 2 * SPARE))[k]  # the basin, or its outside
+        B = _with_a_symbol(B)
+        for j, (gradient, may) in enumerate(there.each):
+            rows = may & leaves if j != k else may
+            if rows.any():
+                along = (B.rows(rows) * gradient.rows(rows)).to(np.ones((n, 1)))
+                w_moved = Linear(along.middle, along.slopes[:-1], along.rest + np.abs(along.slopes[-1]))
+                yield rows, self._answer(w.rows(rows), w_moved, size.rows(rows), sign)
+
+    def _answer(self, w: Linear, w_moved: Linear, size: Linear, sign: float) -> Linear:
+        """d (N, 1) of a side, by w at the state and at the moved one, and the size of the step."""
+        drop = _positive((w - w_moved).times(sign))  # P |step|
+        at = size.middle
+        P = drop.middle / at
+        d = self._solved(w.middle, P)
+        still = w.middle - P * d
+        S = 0.5 * sum(self.loop.conjugate(still, still)[2:])
+        P_slopes = drop.slopes / at - P / at * size.slopes
+        slopes = S / (1 + S * P) * (w.slopes - d * P_slopes)
+        guess = Linear(d, slopes, np.zeros_like(d))
+        least = np.maximum(at - size.bend, 0.5 * SHORTEST * self.limit)
+        P_of = drop * size.through(1 / at, -1 / at**2, 2 / least**3)
+        P_low = np.maximum(P_of.ends[0], 0.0)
+        residual = guess - self.conjugate(w - P_of * guess)[0].plus(-self.trim)
+        bound = upward(np.abs(residual.middle) + residual.bend)
+        # slope of the left side between the guess and the truth
+        steep = self.conjugate(w - P_of * Linear(guess.middle, guess.slopes, bound))[1]
+        bound = upward(bound / (1 + steep * P_low))
+        # the argument is between w and w - drop, as |d| <= size
+        half = drop.times(0.5 * sign)
+        between = w - half
+        between = Linear(between.middle, between.slopes, between.rest + np.abs(half.middle) + half.bend)
+        other = self.conjugate(between)[0].plus(-self.trim)
+        return chosen((bound <= other.rest)[:, 0], Linear(d, slopes, bound), other)
+
+    def _solved(self, w: Array, P: Array) -> Array:
+        low = np.full_like(w, float(self.loop.middle[0] - self.limit - self.trim))
+        high = np.full_like(w, float(self.loop.middle[0] + self.limit - self.trim))
+        for _ in range(BISECTIONS):
+            d = 0.5 * (low + high)
+            above = d > self.kernels.optimal_input(w - P * d) - self.trim
+            low, high = np.where(above, low, d), np.where(above, d, high)
+        return 0.5 * (low + high)
 
 
 class Step:
@@ -99,9 +259,8 @@ class Step:
             inside: Mask = np.all(self.loop.step * speed <= way, 1)
             if inside.all():
                 break
-        lengths = [i for i, state in enumerate(self.loop.robot.metadata.states) if not state.continuous]
         e = upward(np.abs(during.middle - self.loop.target) + during.bend, len(during.terms))
         found = (end + beyond).linear
         image = Linear(found.middle, found.slopes[:d], found.rest + np.abs(found.slopes[d:]).sum(0))
-        limited: Mask = np.all(e[:, lengths] <= self.loop.bound[lengths], 1)
+        limited: Mask = np.all((e <= self.loop.bound) | self.loop.around, 1)
         return image, inside & limited & np.isfinite(image.bend).all(1)

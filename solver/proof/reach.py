@@ -24,10 +24,9 @@ from solver.errors import SolverError
 from solver.jobs import Announce
 from solver.jobs.engines import Here, results
 from solver.proof import sha256, slices
-from solver.proof.affine import Linear, Mask, Numbers, rounding, upward
+from solver.proof.affine import Linear, Mask, Numbers, parallelotope, rounding, upward
 from solver.proof.held_loop import HeldLoop
-from solver.proof.motion import Images, Step
-from solver.proof.outside import HeldPolicy, parallelotope
+from solver.proof.motion import HeldPolicy, Images, Step
 from solver.proof.quadratic import compiled
 from solver.runs.folder import CHECKPOINT
 from solver.runs.shipped import run_folder
@@ -294,9 +293,9 @@ def reaching(
 
     Raises SolverError for robots of other than two states and one input, and for a run that has changed.
     """
-    around = np.array([state.continuous for state in loop.robot.metadata.states])
-    if len(around) != 2:
-        raise SolverError(f"{loop.robot.name} has {len(around)} states; --reach cuts two states into boxes, not more")
+    n = len(loop.around)
+    if n != 2:
+        raise SolverError(f"{loop.robot.name} has {n} states; --reach cuts two states into boxes, not more")
     if (~np.isfinite(loop.bound)).any():
         raise SolverError("a state of this robot has no limit, so that its domain has no volume")
     parts, place = slices(spread), executor or Here()
@@ -304,19 +303,16 @@ def reaching(
     jobs: list[Future[tuple[list[Found], float, float]]] = []
     which = run, generated, sha256(run_folder(run) / CHECKPOINT), loop.robot.program.digest
     for robots, groups in zip(parts, known, strict=True):
-        found = [Found.of(group, len(around)) for group in groups]
+        found = [Found.of(group, n) for group in groups]
         job = place.submit(searched, which, shape, robots, input_error, found, seconds / len(parts))
         job.add_done_callback(partial(_told, announce, f"slice {len(jobs) + 1} of {len(parts)}"))
         jobs.append(job)
 
     def collected() -> Reach:
         every, _, times = zip(*results(jobs), strict=True)
-        first = _first(loop, shape)
-        grids = [first.with_boxes(found) for found in every]
-        finest = max(grid.k for grid in grids)
-        common = np.logical_and.reduce([grid.refined(finest).proven for grid in grids])
         spent = sum(times) + (before["seconds"] if before else 0.0)
-        return Reach(first.lower, first.upper, common, spent, GRID, list(every))
+        grid = in_all_slices(loop, shape, every)
+        return Reach(grid.lower, grid.upper, grid.proven, spent, GRID, list(every))
 
     return collected
 
@@ -329,9 +325,16 @@ def _told(announce: Announce, name: str, job: Future[tuple[list[Found], float, f
 
 def _first(loop: HeldLoop, shape: Array) -> Grid:
     """The grid whose boxes within the ellipsoid are proven."""
-    around = np.array([state.continuous for state in loop.robot.metadata.states])
-    lower, upper = np.where(around, -np.pi, loop.target - loop.bound), np.where(around, np.pi, loop.target + loop.bound)
-    return Grid(lower, upper, around, within(lower, upper, loop.target, shape, GRID))
+    lower, upper = loop.domain
+    return Grid(lower, upper, loop.around, within(lower, upper, loop.target, shape, GRID))
+
+
+def in_all_slices(loop: HeldLoop, shape: Array, every: Sequence[Sequence[Found]]) -> Grid:
+    """The grid of the boxes that are proven for every slice, with those within the ellipsoid."""
+    grids = [_first(loop, shape).with_boxes(found) for found in every]
+    finest = max(grid.k for grid in grids)
+    proven = np.logical_and.reduce([grid.refined(finest).proven for grid in grids])
+    return Grid(*loop.domain, loop.around, proven)
 
 
 @lru_cache(1)

@@ -92,6 +92,14 @@ def test_a_square_is_never_negative_and_a_product_may_be() -> None:
     assert low[0, 2] <= -2
 
 
+def test_an_end_that_is_not_known_is_infinite() -> None:
+    graph = Graph()
+    a, b = graph.input("a"), graph.input("b")
+    low, high = enclosures(graph, [graph.mul(a, b), a], [a, b], np.array([[np.nan, 2.0]]), np.array([[np.nan, 2.0]]))
+    assert low.tolist() == [[-np.inf, -np.inf]]
+    assert high.tolist() == [[np.inf, np.inf]]
+
+
 def test_division_by_an_interval_with_zero_is_unbounded() -> None:
     graph = Graph()
     a = graph.input("a")

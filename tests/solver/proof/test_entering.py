@@ -24,9 +24,8 @@ from solver.proof.checker import _require_same, check
 from solver.proof.entering import ClaimedBoxes
 from solver.proof.held_loop import HeldLoop
 from solver.proof.jets import Sloped
-from solver.proof.motion import Step
+from solver.proof.motion import HeldPolicy, Step
 from solver.proof.networks import Networks
-from solver.proof.outside import HeldPolicy
 from solver.proof.reach import GRID, Grid, Reach, Search, within
 from solver.proof.sampled_loop import SampledLoop
 from solver.runs.shipped import run_folder

@@ -18,8 +18,7 @@ from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.problem.problem import Problem
 from solver.proof.held_loop import HeldLoop
-from solver.proof.motion import Step
-from solver.proof.outside import HeldPolicy
+from solver.proof.motion import HeldPolicy, Step
 from solver.proof.period import Cells, one_period
 from solver.training.solution import Solution, load_solution
 

@@ -18,10 +18,10 @@ from solver.errors import SolverError
 from solver.proof import SLICE, slices
 from solver.proof.affine import Linear, Mask
 from solver.proof.held_loop import HeldLoop
-from solver.proof.motion import Images, Step
-from solver.proof.outside import HeldPolicy, Patches, Slope
+from solver.proof.motion import HeldPolicy, Images, Step
 from solver.proof.quadratic import Quadratic, beside
 from solver.proof.reach import Grid, Search, searched, within
+from solver.proof.slope import Patches, Slope
 from solver.training.solution import load_solution
 from tests.solver.proof.test_held_loop import after, commanded
 
@@ -84,6 +84,11 @@ def test_all_within_a_limit_cycle_is_proven_and_no_state_beyond_it() -> None:
 
 def test_nothing_more_is_proven_where_the_target_is_left() -> None:
     found, radius = proven(partial(cycle, -1.0), around=True)
+    assert not found[radius > 0.2].any()
+
+
+def test_boxes_without_any_input_are_lost() -> None:
+    found, radius = proven(lambda _: [], around=False)
     assert not found[radius > 0.2].any()
 
 

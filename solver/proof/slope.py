@@ -1,37 +1,30 @@
-"""Bounds of the policy outside the basin, over boxes.
+"""dV/dx of a run over boxes of states, by the form within the basin and by V's networks outside it.
 
-A box c + R t, |t_k| <= 1, goes forward through V's networks and backward to dV/dx, where terms of second order are
+A box c + R t, |t_k| <= 1, goes forward through the networks and backward to dV/dx, where terms of second order are
 kept, so that the rest is of third order in the width of the box. Small cells go once, and patches of them serve all
-boxes. The input of the policy is u = u0 + d with u0 + d = grad g~(w - P d). The left side less the right side rises
-with d by at least 1: a residual bounds the error of a linear guess of d. At the basin's edge, where the formula of
-dV/dx changes, a box has an input for each formula.
+boxes.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from modelgen.arrays import Array
-from solver.game.policies import SHORTEST
-from solver.proof.affine import TINY, Linear, Mask, Numbers, chosen, rounding, upward
+from solver.proof.affine import Linear, Mask, Numbers, rounding, upward
 from solver.proof.held_loop import HeldLoop
 from solver.proof.quadratic import FUNCTIONS, Quadratic, beside
 from solver.training.solution import Solution
 from solver.value.network import DIAGONAL_FLOOR
 
-BISECTIONS = 45  # of the input at the middle of a box
 CELLS = 1024  # cells a state, of which patches are made
 LEVELS = 4  # of patches: 2, 4, 8 and 16 cells wide
 MARGIN = 256  # cells beyond a limit
 BLOCK = 16  # cells a state that are made at once, always the same ones, so that no result depends on the order
-LOOSE = 0.03  # of a box, by which the rest of a patch may move it in a period
 NARROW = 0.3  # of a cell: a wider box has no smaller rest without its patch
-FAR = 1e6  # of w, for the largest slope of grad g~
-SMALL = 1e-6  # largest error of a numerical inverse
 SPARE = 1e-5  # of the basin's level, within which the policy may take a state for one on the other side of its edge
 
 
@@ -40,17 +33,6 @@ def _tanh(a: Quadratic) -> tuple[Quadratic, Quadratic]:
     t, slope, second, _ = FUNCTIONS["tanh"](a.middle, a.bend)
     third, fourth = -2 * slope * (1 - 3 * t * t), 8 * t * slope * (2 - 3 * t * t)
     return a.function("tanh"), a.through(slope, second, third, np.minimum(4.1, np.abs(fourth) + 16 * a.bend))
-
-
-def _positive(x: Linear) -> Linear:
-    """max(x, 0); the line between both answers where the sign is not known."""
-    low, high = x.ends
-    above, below = low >= 0, high <= 0
-    extra = 0.25 * np.maximum(high, -low)
-    middle = np.where(above, x.middle, np.where(below, 0.0, 0.5 * x.middle + extra))
-    share = np.where(above, 1.0, np.where(below, 0.0, 0.5))
-    rest = share * x.rest + np.where(above | below, 0.0, upward(extra) + rounding(np.abs(middle)))
-    return Linear(middle, share * x.slopes, rest)
 
 
 @dataclass(frozen=True)
@@ -67,11 +49,6 @@ class Branches:
     def each(self) -> tuple[tuple[Linear, Mask], tuple[Linear, Mask]]:
         """Each formula and where it may hold."""
         return (self.form, self.inside), (self.networks, self.outside)
-
-
-def _with_a_symbol(x: Linear) -> Linear:
-    """The same numbers, with another symbol on which they do not depend."""
-    return Linear(x.middle, np.concatenate([x.slopes, np.zeros_like(x.rest)[None]]), x.rest)
 
 
 class Slope:
@@ -92,17 +69,13 @@ class Slope:
             )
             for member in ensemble.factors
         ]
-        basin = ensemble.basin
-        self.target, self.cost = basin.target.double().numpy(), basin.cost.double().numpy()
-        self.cost = 0.5 * (self.cost + self.cost.T)
-        self.level, self.continuous = float(basin.level), basin.continuous.numpy()
-        lower, upper = (np.where(self.continuous, end * np.pi, loop.target + end * loop.bound) for end in (-1, 1))
-        self.patches = Patches(self.model, self.continuous, lower, upper)
+        self.target, self.cost, self.level, self.around = loop.target, loop.cost, loop.level, loop.around
+        self.patches = Patches(self.model, loop.around, *loop.domain)
 
     def __call__(self, x: Linear, B: Array, enough: Array) -> Branches:
         """Both of its formulas over boxes, where B (N, n) is near x."""
         e = x.plus(-self.target)
-        turns = np.where(self.continuous, np.round(e.middle / (2 * np.pi)), 0.0) * (2 * np.pi)
+        turns = np.where(self.around, np.round(e.middle / (2 * np.pi)), 0.0) * (2 * np.pi)
         e = e.plus(-turns)
         pe = e.to(self.cost)
         share = (e * pe).to(np.full((len(self.target), 1), 1.0 / self.level))
@@ -259,159 +232,3 @@ class Patches:
             for narrow, (part, rest) in zip(self.narrowed, parts, strict=True)
         ]
         return terms, upward(np.max(apart, 0) + rounding(size, 200), 32)
-
-
-class HeldPolicy:
-    """The input (N, 1) of the policy over boxes, for robots of one input."""
-
-    def __init__(self, solution: Solution, loop: HeldLoop) -> None:
-        self.loop, self.slope = loop, Slope(solution, loop)
-        self.kernels = loop.robot.with_kernels()
-        self.limit, self.trim = float(loop.limit[0]), float(loop.trim[0])
-        everywhere = np.array([[-FAR]]), np.array([[FAR]])
-        self.steepest = float(loop.conjugate(*everywhere)[3][0, 0])  # slope of grad g~
-
-    def _slope(self, x: Linear, B: Array) -> Branches:
-        """dV/dx over boxes, with a rest that is a small share of the box after a period."""
-        pushed = np.maximum(np.abs(B) * self.steepest * self.loop.step, TINY)
-        return self.slope(x, B, LOOSE * (x.bend / pushed).min(1))
-
-    def control(self, x: Linear) -> Linear:
-        """B (N, n) over boxes."""
-        errors = Quadratic.of(x[self.loop.bent]).plus(-self.loop.target[self.loop.bent])
-        bent = [errors[[k]] for k in range(len(self.loop.bent))]
-        return self.loop.control(bent, len(x.middle), len(x.slopes)).linear
-
-    def conjugate(self, w: Linear) -> tuple[Linear, Array]:
-        """grad g~ over boxes of w (N, 1) by the mean value theorem or by its range, and its smallest slope (N, 1)."""
-        found = self.loop.conjugate(*(np.concatenate([end, w.middle]) for end in w.ends))
-        (low, below), (high, above), (least, _), (most, _) = (np.split(part, 2) for part in found)
-        steep, bent = 0.5 * (least + most), upward(0.5 * (most - least) * w.bend)
-        line = Linear(
-            0.5 * (below + above), steep * w.slopes, upward(0.5 * (above - below) + bent + np.abs(steep) * w.rest)
-        )
-        flat = Linear(
-            0.5 * (low + high), 0 * w.slopes, upward(0.5 * (high - low) + rounding(np.abs(low) + np.abs(high)))
-        )
-        return chosen((flat.rest <= line.rest)[:, 0], flat, line), least
-
-    def ways(self, x: Linear) -> Iterator[tuple[Numbers, Linear]]:
-        """Boxes (K,) by number and inputs (K, 1) there, for each way in which the policy may find an input.
-
-        A way is a formula of dV/dx, a side of the trim, and a formula after the step. A box may have several. Where a
-        number is not known, every way is possible: comparisons are those that no unknown number passes.
-        """
-        B = self.control(x)
-        here = self._slope(x, B.middle)
-        for k, (gradient, can) in enumerate(here.each):
-            if not can.any():
-                continue
-            at = np.flatnonzero(can)
-            w = (B.rows(at) * gradient.rows(at)).to(np.ones((B.middle.shape[1], 1)))
-            closed = self.conjugate(w)[0].plus(-self.trim)
-            low, high = (end[:, 0] for end in closed.ends)
-            sides = ((1.0, ~(high < 0)), (-1.0, ~(low > 0))) if self.loop.hold else ((0.0, ~(low > high)),)
-            for sign, may in sides:
-                if may.any():
-                    parts = (x.rows(at[may]), w.rows(may), B.rows(at[may]), closed.rows(may), here.share.rows(at[may]))
-                    for rows, d in self._one_side(k, sign, *parts) if sign else [(may, closed)]:
-                        yield at[may][rows], self._clipped(d.plus(self.trim))
-
-    def _clipped(self, u: Linear) -> Linear:
-        low, high = u.ends
-        a, b = self.loop.middle - self.loop.limit, self.loop.middle + self.loop.limit
-        inside = np.maximum(low, a), np.minimum(high, b)
-        half = 0.5 * (inside[1] - inside[0])
-        flat = half < u.rest
-        middle = np.where(flat, 0.5 * (inside[0] + inside[1]), u.middle)
-        return Linear(
-            middle, np.where(flat, 0.0, u.slopes), np.where(flat, upward(half + rounding(np.abs(middle))), u.rest)
-        )
-
-    def _one_side(
-        self, k: int, sign: float, x: Linear, w: Linear, B: Linear, closed: Linear, share: Linear
-    ) -> Iterator[tuple[Mask, Linear]]:
-        """d (N, 1) where the closed form has the sign; any box of its states may have another one.
-
-        k: formula of dV/dx at x, 0 the form, 1 the networks. For each of both after the step: boxes that may use it.
-        """
-        shortest, hold = SHORTEST * self.limit, self.loop.hold
-        low, high = closed.ends
-        size_low = np.clip(sign * np.where(sign > 0, low, high), shortest, None)
-        size_high = np.clip(sign * np.where(sign > 0, high, low), shortest, None)
-        steady = closed.times(sign)
-        flat = Linear(
-            0.5 * (size_low + size_high), 0 * closed.slopes, upward(0.5 * (size_high - size_low) + rounding(size_high))
-        )
-        longer = (np.minimum(sign * low, sign * high) > shortest)[:, 0]
-        size = chosen(longer, steady, flat)
-        n = B.middle.shape[1]
-        step = Linear(np.repeat(size.middle, n, 1), np.repeat(size.slopes, n, 2), np.repeat(size.rest, n, 1))
-        moved = x + (B * step).times(sign * hold)
-        largest = np.arange(n) == moved.rest.argmax(1)[:, None]  # the largest rest becomes a symbol of its own
-        own = np.concatenate([moved.slopes, np.where(largest, moved.rest, 0.0)[None]])
-        there = self._slope(Linear(moved.middle, own, np.where(largest, 0.0, moved.rest)), B.middle)
-        low, high = (end[:, 0] for end in (there.share - _with_a_symbol(share)).ends)
-        leaves = (~(high < -2 * SPARE), ~(low > 2 * SPARE))[k]  # the basin, or its outside
-        B = _with_a_symbol(B)
-        for j, (gradient, may) in enumerate(there.each):
-            rows = may & leaves if j != k else may
-            if rows.any():
-                along = (B.rows(rows) * gradient.rows(rows)).to(np.ones((n, 1)))
-                w_moved = Linear(along.middle, along.slopes[:-1], along.rest + np.abs(along.slopes[-1]))
-                yield rows, self._answer(w.rows(rows), w_moved, size.rows(rows), sign)
-
-    def _answer(self, w: Linear, w_moved: Linear, size: Linear, sign: float) -> Linear:
-        """d (N, 1) of a side, by w at the state and at the moved one, and the size of the step."""
-        drop = _positive((w - w_moved).times(sign))  # P |step|
-        at = size.middle
-        P = drop.middle / at
-        d = self._solved(w.middle, P)
-        still = w.middle - P * d
-        S = 0.5 * sum(self.loop.conjugate(still, still)[2:])
-        P_slopes = drop.slopes / at - P / at * size.slopes
-        slopes = S / (1 + S * P) * (w.slopes - d * P_slopes)
-        guess = Linear(d, slopes, np.zeros_like(d))
-        least = np.maximum(at - size.bend, 0.5 * SHORTEST * self.limit)
-        P_of = drop * size.through(1 / at, -1 / at**2, 2 / least**3)
-        P_low = np.maximum(P_of.ends[0], 0.0)
-        residual = guess - self.conjugate(w - P_of * guess)[0].plus(-self.trim)
-        bound = upward(np.abs(residual.middle) + residual.bend)
-        # slope of the left side between the guess and the truth
-        steep = self.conjugate(w - P_of * Linear(guess.middle, guess.slopes, bound))[1]
-        bound = upward(bound / (1 + steep * P_low))
-        # the argument is between w and w - drop, as |d| <= size
-        half = drop.times(0.5 * sign)
-        between = w - half
-        between = Linear(between.middle, between.slopes, between.rest + np.abs(half.middle) + half.bend)
-        other = self.conjugate(between)[0].plus(-self.trim)
-        return chosen((bound <= other.rest)[:, 0], Linear(d, slopes, bound), other)
-
-    def _solved(self, w: Array, P: Array) -> Array:
-        low = np.full_like(w, float(self.loop.middle[0] - self.limit - self.trim))
-        high = np.full_like(w, float(self.loop.middle[0] + self.limit - self.trim))
-        for _ in range(BISECTIONS):
-            d = 0.5 * (low + high)
-            above = d > self.kernels.optimal_input(w - P * d) - self.trim
-            low, high = np.where(above, low, d), np.where(above, d, high)
-        return 0.5 * (low + high)
-
-
-def parallelotope(x: Linear) -> Linear:
-    """A set without a rest that holds x: the symbols take it up, or new ones of a box where that is smaller."""
-    G = np.moveaxis(x.slopes, 0, 2)  # (N, n, d)
-    n = G.shape[1]
-    regular = np.abs(np.linalg.det(G)) > 1e-14 * np.prod(np.abs(G).sum(2) + 1e-300, 1)
-    inverse = np.linalg.inv(np.where(regular[:, None, None], G, np.eye(n)))
-    size = np.eye(n) + np.abs(G) @ np.abs(inverse)
-    error = upward((np.abs(np.eye(n) - G @ inverse) + rounding(size, 2 * n)).sum(2).max(1))
-    # e = G inverse (1 - E)^-1 e
-    rest = x.rest + (error / (1 - np.minimum(error, 0.5)) * x.rest.max(1))[:, None]
-    more = upward((np.abs(inverse) @ rest[..., None])[..., 0], n + 8)
-    grown = x.slopes * upward(1 + more.T[:, :, None])
-    b = upward(x.bend, len(x.slopes) + 1)
-    box = np.zeros_like(x.slopes)
-    box[range(n), :, range(n)] = b.T
-    smaller = b.prod(1) < np.abs(np.linalg.det(G)) * (1 + more).prod(1)
-    use = ~regular | (error > SMALL) | smaller
-    return Linear(x.middle, np.where(use[:, None], box, grown), np.zeros_like(x.rest))
