@@ -175,23 +175,16 @@ class Run:
         this robot. Without, the files of a family are told them when they are used. Raises SolverError for an unknown
         format, a file where a folder is needed, and a parameter that the policy cannot be told.
         """
-        from solver.export import FORMATS, policy_files, require_formats
+        from solver.export import places, policy_files, require_formats
         from solver.runs.folder import write_bytes
         from solver.training.solution import load_solution
 
-        estimate, folder = names_in(estimate), Path(directory)
+        estimate = names_in(estimate)
         require_formats(formats, observer, estimate)
-        file_of = folder.suffix.removeprefix(".")
-        named = file_of in FORMATS and not folder.is_dir()
-        if named and (formats != (file_of,) or file_of == "c"):
-            raise SolverError(f"{folder} is the name of a file; name the folder for the files of {', '.join(formats)}")
         warn_unfinished(self.name)
         solution = load_solution(self.name, self.generated, told=told, contexts=not told)
-        stem = f"{solution.problem.robot.name}_policy"
-        places: dict[str, Path] = {
-            name: folder if named or name == "c" else folder / f"{stem}.{name}" for name in formats
-        }
-        files = policy_files(solution, places, observer, fmi, estimate)
+        where = places(Path(directory), formats, solution.problem.robot.name)
+        files = policy_files(solution, where, observer, fmi, estimate)
         for path, content in files.items():
             write_bytes(path, content)
         return list(files)

@@ -28,6 +28,19 @@ def require_formats(formats: Collection[str], observer: bool, estimate: Sequence
         raise SolverError(f"--estimate {' '.join(estimate)} is for the observer in C; give --c and --observer")
 
 
+def places(directory: Path, formats: Sequence[str], robot: str) -> dict[str, Path]:
+    """Places of some formats as `policy_files` takes them, in a folder; or the file itself, of one format but "c".
+
+    Raises SolverError for the name of a file of another format, or of several.
+    """
+    named = directory.suffix.removeprefix(".")
+    if named in FORMATS and not directory.is_dir():
+        if named == "c" or list(formats) != [named]:
+            raise SolverError(f"{directory} is a file's name; name the folder for the files of {', '.join(formats)}")
+        return {named: directory}
+    return {name: directory if name == "c" else directory / f"{robot}_policy.{name}" for name in formats}
+
+
 def policy_files(
     solution: Solution,
     places: Mapping[str, Path],
