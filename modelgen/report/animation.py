@@ -18,8 +18,8 @@ from modelgen.arrays import Array, on_sphere, runge_kutta_step
 from modelgen.commandline import number
 from modelgen.errors import ModelError
 from modelgen.files import replacing
-from modelgen.gif import FRAMES, moving_axes, pictures, save_gif
 from modelgen.loader import CompiledRobot
+from modelgen.style.gif import FRAMES, moving_axes, pictures, save_gif
 from modelgen.tangent import Tangent
 
 LEAN = 0.1  # distance of every coordinate from the target, as a share of its limit; the default start

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from modelgen.errors import suggestion
 from modelgen.files import replacing
-from modelgen.gif import FRAMES, moving_axes, pictures, save_gif
 from modelgen.loader import CompiledRobot
 from modelgen.style import POLICIES, colour_map
+from modelgen.style.gif import FRAMES, moving_axes, pictures, save_gif
 from solver.errors import SolverError
 from solver.plants.outcome import Rollouts, decimals, rollouts, sample_starts
 from solver.plants.plant import Nominal

@@ -27,7 +27,7 @@ ALLOWED = {
     "modelgen.engines.mujoco",
     "modelgen.errors",
     "modelgen.files",
-    "modelgen.gif",
+    "modelgen.style.gif",
     "modelgen.identification",
     "modelgen.identification.confidence",
     "modelgen.linear",

@@ -13,9 +13,9 @@ import modelgen
 from modelgen import ModelError
 from modelgen.artifact import folder as artifact
 from modelgen.cli import main
-from modelgen.gif import FRAMES
 from modelgen.loader import CompiledRobot
 from modelgen.report.animation import Signal, animate, leaning, rollout, signal
+from modelgen.style.gif import FRAMES
 from tests.modelgen.support.declared import TASK, cart
 
 

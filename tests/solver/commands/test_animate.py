@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from modelgen.gif import FRAMES
 from modelgen.loader import CompiledRobot
+from modelgen.style.gif import FRAMES
 from solver.cli import main
 from solver.evaluation.plots import DPI, SIDE, Scene, animate
 
