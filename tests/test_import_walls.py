@@ -24,11 +24,10 @@ MODELGEN = {
     "commands": {"numpy", "tyro"},
     "derivation": {"numpy", "scipy", "sympy"},
     "engines": {"numpy", "sympy"},
-    "gif.py": {"PIL", "matplotlib", "numpy"},
     "identification": {"cma", "matplotlib", "numba", "numpy", "scipy"},
     "importers": {"lxml", "numpy", "scipy", "yourdfpy"},
     "linear.py": {"numpy", "scipy"},
-    "style.py": {"matplotlib"},
+    "style": {"PIL", "matplotlib", "numpy"},
     "tangent.py": {"numpy"},
     "loader.py": {"jax", "numpy", "torch"},  # for type checkers
     "proof": {"numpy", "scipy", "sympy"},
