@@ -13,7 +13,7 @@ from modelgen.commandline import Range
 from modelgen.commandline.program import warn
 from solver.commands import PlantOptions
 
-COMMON = ("run", "episodes", "changes", "blind", "plant", "harsh", "observer", "estimate", "seed", "json")
+COMMON = ("run", "episodes", "changes", "blind", "plant", "harsh", "observer", "estimate", "seed", "seconds", "json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +32,8 @@ class Options(PlantOptions):
     jump: Annotated[float | None, Range(0.01, 10000.0)] = None
     """Seconds after which the references of the model file jump to other random values, three times in a rollout. A
     success reaches every target."""
+    seconds: Annotated[float | None, Range(0.001, 10000.0)] = None
+    """Seconds of a rollout, by default the task's horizon. A policy that fails may only be late: give more."""
     json: bool = False
     """Print JSON instead of a line."""
 
@@ -54,6 +56,7 @@ def run(options: Options) -> None:
         seed=options.seed,
         blind=options.blind,
         jump=options.jump,
+        seconds=options.seconds,
         generated=options.generated,
     )
     if options.json:

@@ -60,7 +60,7 @@ class Evaluation:
     told_estimates: tuple[str, ...] = ()  # the parameters whose estimates the policy was told
     drawn: tuple[str, ...] = ()  # references with another random value in every rollout, not in `parameters`
     jump: float | None = None  # s, after which they jump; None: they stand still
-    horizon: float | None = None  # s, where it is longer than the task's, for the slowest robot of a family
+    horizon: float | None = None  # s, where it is not the task's: as asked for, or for the slowest robot of a family
     at_rest: dict[str, tuple[float, float]] = field(default_factory=dict)
     """With references: mean and largest error of every coordinate at the end of the rollouts, in SI units."""
 
@@ -78,7 +78,7 @@ class Evaluation:
             f"worst {numbers['return_worst']:.{digits}f})   success {100 * numbers['success_rate']:.0f} %"
         ]
         if self.horizon is not None and self.jump is None:
-            lines.append(f"a rollout lasts {self.horizon:g} s, for the slowest robot of the family")
+            lines.append(f"a rollout lasts {self.horizon:g} s, other than the task")
         if self.drawn:
             jumping = "" if self.jump is None else f", another one after every {self.jump:g} s"
             lines.append(f"{' '.join(self.drawn)}: random in every rollout{jumping}, and told")
@@ -250,11 +250,13 @@ def evaluate(
 
     def begin(problem: Problem, theta: Tensor, believed: Tensor, seed: int) -> tuple[Tensor, Tensor]:
         require_seconds(problem, seconds)
+        if jump is not None and seconds is not None:
+            raise SolverError(f"seconds is {seconds:g}, but --jump {jump:g} says how long a rollout is; leave one out")
         return begun(problem, theta, believed, drawn, episodes, seed)
 
     found = roll_out(source, conditions, begin, seconds, drawn)
     problem, result, names = found.problem, found.result, found.problem.robot.parameter_names
-    statistics = summary(result)
+    statistics, horizon = summary(result), problem.horizon if seconds is None else float(seconds)
     if not all(map(math.isfinite, statistics.values())):
         raise left_all_bounds(problem, found.theta)
     return Evaluation(
@@ -280,7 +282,7 @@ def evaluate(
         told_estimates=found.told_estimates,
         drawn=drawn,
         jump=jump,
-        horizon=problem.horizon if seconds is None and problem.horizon > problem.robot.metadata.task.horizon else None,
+        horizon=None if horizon == problem.robot.metadata.task.horizon else horizon,
         at_rest=at_rest(problem, result) if source.references else {},
     )
 

@@ -15,6 +15,7 @@ from scipy.integrate import solve_ivp
 import modelgen
 import solver
 from modelgen.files import shipped
+from solver.cli import main
 from solver.errors import SolverError
 from tests.closeness import assert_close
 from tests.solver.references import limited_body
@@ -214,6 +215,24 @@ def test_an_agent_with_normalised_observations_is_evaluated_with_them() -> None:
     expected = solver.evaluate(act, robot="pendulum", episodes=5).statistics
     for name, value in solver.evaluate(agent, episodes=5).statistics.items():
         assert_close(value, expected[name], periods=625)
+
+
+@pytest.mark.slow
+def test_a_late_policy_succeeds_in_more_time(capsys: pytest.CaptureFixture[str]) -> None:
+    """With 1.6 times the mass the shipped cFVI needs one swing more: it is upright just after the task's 5 s."""
+    words = ["evaluate", "pendulum-cfvi", "--set", "mass=1.6x", "--episodes", "4", "--json"]
+    shares = {}
+    for seconds in (5.0, 8.0):
+        assert main([*words, "--seconds", f"{seconds:g}"]) == 0
+        result = json.loads(capsys.readouterr().out)
+        shares[seconds] = result["success_rate"]
+        assert result["horizon"] == (None if seconds == 5.0 else seconds)
+    assert shares == {5.0: 0.0, 8.0: 1.0}
+
+
+def test_jumps_have_their_own_time() -> None:
+    with pytest.raises(SolverError, match="leave one out"):
+        solver.evaluate("pendulum-rfvi", seconds=1.0, jump=0.5)
 
 
 @pytest.mark.slow
