@@ -35,7 +35,7 @@ from typing import Any, TypeVar
 from solver.errors import SolverError
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import RolloutPolicy, description_of, load_rollout_policy
-from solver.runs.shipped import is_shipped, run_folder
+from solver.runs.shipped import everywhere, run_folder
 
 STDIN = 0
 #: Environment variables with the number of threads of a library.
@@ -259,7 +259,7 @@ def policy_reference(
     """Reference to the policy of a run. Raises SolverError for a folder without a run or a checkpoint."""
     description_of(run)  # its error comes first
     return PolicyReference(
-        str(run) if is_shipped(run) else str(Path(run).absolute()),
+        everywhere(run),
         generated and str(Path(generated).absolute()),
         reaction_periods,
         _checkpoint(run_folder(run)),
