@@ -122,7 +122,9 @@ def test_a_run_its_policy_and_its_robot_go_to_other_processes(finished_run: Path
 def test_a_run_stands_for_its_folder(finished_run: Path) -> None:
     run = solver.load(finished_run)
     assert solver.load(run).folder == run.folder  # type: ignore[arg-type]
-    assert solver.load_controller(run)([0.5]).shape == (1,)  # type: ignore[arg-type]
+    controller = solver.load_controller(run)  # type: ignore[arg-type]
+    assert controller([0.5]).shape == (1,)
+    assert repr(controller) == "<controller of pendulum: (angle) -> torque, 125 Hz>"
     assert np.array_equal(solver.load_policy(run)([0.5, 1.0]), run.policy([0.5, 1.0]))  # type: ignore[arg-type]
 
 
