@@ -124,7 +124,7 @@ def test_a_run_stands_for_its_folder(finished_run: Path) -> None:
     assert solver.load(run).folder == run.folder  # type: ignore[arg-type]
     controller = solver.load_controller(run)  # type: ignore[arg-type]
     assert controller([0.5]).shape == (1,)
-    assert repr(controller) == "<controller of pendulum: (angle) -> torque, 125 Hz>"
+    assert repr(controller) == "<controller of pendulum: (angle) -> torque, 25 Hz>"
     assert np.array_equal(solver.load_policy(run)([0.5, 1.0]), run.policy([0.5, 1.0]))  # type: ignore[arg-type]
 
 
