@@ -57,8 +57,7 @@ def load_columns(code: Maker, array: str, width: int, wanted: Sequence[int]) -> 
                 _load(code, code.address(array, width, row + group, start), TILE)
                 for group in range(0, code.lanes, TILE)
             ]
-            half = f"<{TILE} x {code.real}>"
-            rows.append(pieces[0] if len(pieces) == 1 else _shuffled(code, pieces[0], pieces[1], range(2 * TILE), half))
+            rows.append(pieces[0] if len(pieces) == 1 else _joined(code, *pieces))
         columns |= {start + c: vector for c, vector in enumerate(_transposed(code, rows))}
     return columns
 
@@ -87,8 +86,7 @@ def store_columns(code: Maker, array: str, width: int, columns: dict[int, str]) 
             continue
         for row, vector in enumerate(_transposed(code, [columns[c] for c in tile])):
             for group in range(0, code.lanes, TILE):
-                lanes = range(group, group + TILE)
-                piece = vector if code.lanes == TILE else _shuffled(code, vector, "poison", lanes)
+                piece = vector if code.lanes == TILE else _part(code, vector, group)
                 _store(code, piece, code.address(array, width, row + group, start), TILE)
 
 
@@ -135,10 +133,20 @@ def _picked(code: Maker, sources: Sequence[str], places: Sequence[tuple[int, int
     return result if at == here else _shuffled(code, result, result, at)
 
 
-def _shuffled(code: Maker, a: str, b: str, mask: Sequence[int], vector: str = "") -> str:
-    """The vector of the lanes `mask` of a and b, counted through both. vector: their type if it is not the code's."""
-    lanes, kind = ", ".join(f"i32 {lane}" for lane in mask), vector or code.vector
-    return code.make(f"shufflevector {kind} {a}, {kind} {b}, <{len(mask)} x i32> <{lanes}>")
+def _shuffled(code: Maker, a: str, b: str, mask: Sequence[int]) -> str:
+    lanes = ", ".join(f"i32 {lane}" for lane in mask)
+    return code.make(f"shufflevector {code.vector} {a}, {code.vector} {b}, <{len(mask)} x i32> <{lanes}>")
+
+
+def _joined(code: Maker, a: str, b: str) -> str:
+    half = f"<{TILE} x {code.real}>"
+    lanes = ", ".join(f"i32 {lane}" for lane in range(2 * TILE))
+    return code.make(f"shufflevector {half} {a}, {half} {b}, <{2 * TILE} x i32> <{lanes}>")
+
+
+def _part(code: Maker, vector: str, start: int) -> str:
+    lanes = ", ".join(f"i32 {start + lane}" for lane in range(TILE))
+    return code.make(f"shufflevector {code.vector} {vector}, {code.vector} poison, <{TILE} x i32> <{lanes}>")
 
 
 def _load(code: Maker, address: str, count: int) -> str:
