@@ -117,8 +117,8 @@ _KINDS: dict[Any, tuple[Any, str]] = {
 def checked(error: type[Exception], *but: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator of public functions, which raise `error` for an argument that is not of its annotated type.
 
-    A path in place of a text is taken as its text. but: arguments that the function checks, and knows better what to
-    give.
+    A path in place of a text is taken as its text, and a number of NumPy, Torch or JAX as Python's. but: arguments that
+    the function checks, and knows better what to give.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -135,12 +135,15 @@ def checked(error: type[Exception], *but: str) -> Callable[[Callable[P, R]], Cal
 
         @wraps(function)
         def called(*arguments: P.args, **options: P.kwargs) -> R:
-            bound = form.bind(*arguments, **options)
+            try:
+                bound = form.bind(*arguments, **options)
+            except TypeError as mistake:  # which does not name the function
+                names = ", ".join(form.parameters)
+                raise TypeError(f"{function.__name__}: {mistake}; its arguments are {names}") from None
             given = bound.arguments
             for name in filter(given.__contains__, named):
                 choices = _choices(hint(name))
-                if isinstance(given[name], PathLike) and str in choices and Path not in choices:
-                    given[name] = fspath(given[name])
+                given[name] = _plain(given[name], choices)
                 for value in given[name] if named[name].kind == Parameter.VAR_POSITIONAL else (given[name],):
                     if not _fits(value, hint(name)):
                         raise error(_misfit(name, value, choices))
@@ -149,6 +152,15 @@ def checked(error: type[Exception], *but: str) -> Callable[[Callable[P, R]], Cal
         return called
 
     return decorate
+
+
+def _plain(value: Any, choices: tuple[Any, ...]) -> Any:
+    """An argument as a function with these types uses it."""
+    if isinstance(value, PathLike) and str in choices:
+        kept = type(value) in choices or (Path in choices and isinstance(value, Path))
+        return value if kept else fspath(value)
+    number = getattr(value, "ndim", None) == 0 and any(kind in choices for kind in (int, float, bool))
+    return value.item() if number else value
 
 
 def _misfit(name: str, value: object, choices: tuple[Any, ...]) -> str:

@@ -46,6 +46,11 @@ class PositionController:
         self._parameters = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
         self._names = problem.robot.state_names[: sensing.entries]
 
+    def __repr__(self) -> str:
+        robot = self._problem.robot
+        arguments, rate = ", ".join(self._names), robot.metadata.task.control_rate
+        return f"<controller of {robot.name}: ({arguments}) -> {', '.join(robot.input_names)}, {rate:g} Hz>"
+
     def reset(self) -> None:
         """Forget all measurements and inputs. Call it before the robot starts again."""
         self._observer.reset()

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from modelgen.errors import checked, warn, worded
+from modelgen.errors import abridged, checked, warn, worded
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
 from solver.evaluation import Evaluation, evaluate
@@ -57,6 +58,13 @@ class Run:
         done, length = self._kind.done(self.folder), self.description.length
         state = "finished" if done >= length or is_shipped(self.name) else f"{done} of {length} {self._kind.unit}s"
         return f"<solver run {self.name}: {self.description.robot}, {self.settings.algorithm}, {state}>"
+
+    def __fspath__(self) -> str:
+        """What names the run: functions that take a run folder take a run."""
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Run, (self.name, self.generated)
 
     @property
     def settings(self) -> Any:
@@ -190,7 +198,7 @@ class Run:
         return list(files)
 
 
-@checked(SolverError, "adversaries")
+@checked(SolverError, "adversaries", "robot")
 def train(
     robot: str | CompiledRobot,
     *,
@@ -285,6 +293,12 @@ def new_training(
     kind, artifact = kind_that_trains(algorithm), None
     if isinstance(robot, CompiledRobot):
         artifact, generated, robot = robot.folder, str(robot.folder.parent), robot.name
+    elif isinstance(robot, str | PathLike):
+        robot = fspath(robot)
+    else:
+        raise SolverError(
+            f"robot is {abridged(repr(robot))}; give the name of a built robot, or modelgen.compile(robot)"
+        )
     if kind.command != "train":
         refused = [name for name, usual in PLANNED.items() if (choices.pop(name, usual) or usual) != usual]
         refused += [] if artifact is None else ["robot of modelgen.compile"]

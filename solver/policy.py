@@ -84,6 +84,13 @@ class Policy(Tellable):
         self.control_rate = robot.metadata.task.control_rate  # Hz
         self.limits = np.asarray(robot.input_limits, np.float64)  # (m,) half of their ranges
 
+    def __reduce__(self) -> Any:
+        """The policy is loaded again, for example in another process."""
+        if self.origin is None:
+            raise SolverError(f"{self.label} has no run folder, so it cannot be pickled or copied")
+        *place, told = self.origin
+        return load_policy, (*place, dict(told))
+
     def __repr__(self) -> str:
         inputs = ", ".join(f"{entry.name} {entry.range} {entry.unit}" for entry in self.robot.metadata.inputs)
         arguments = ", ".join((*self.state_names, *self.told))
@@ -155,13 +162,15 @@ class Value(Tellable):
     def __call__(self, x: Any, **told: float) -> Any:
         """V (N,) and dV/dx (N, n) at states (N, n); a float and (n,) at one state (n,).
 
-        told, and the kind of the results: as in `Policy`. Raises SolverError for another shape, and for a parameter
-        that V cannot be told.
+        told, and the kind of the results: as in `Policy`. Raises SolverError for another shape, for a parameter that V
+        cannot be told, and for a tensor that requires a gradient.
         """
         if told:
             return self._told_that(told)(x)
         if (functions := _of_jax(x, self._in_jax)) is not None:
             return functions.value(x), functions.gradient(x)
+        if isinstance(x, torch.Tensor) and x.requires_grad:
+            raise SolverError("x requires a gradient, which does not flow through V; give x.detach(), and use dV/dx")
         states, single = self._read(x)
         value, gradient = self._value(states)
         if isinstance(x, torch.Tensor):

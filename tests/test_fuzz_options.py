@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Annotated, Any, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import pytest
 from hypothesis import given
@@ -49,7 +50,7 @@ class Option:
 
 
 def numbers(hint: Any) -> Iterator[tuple[Any, Range | None]]:
-    """The types int and float in a hint, each with the range of its annotation."""
+    """The types int and float in a hint, each with the range of its annotation. The one within a union is not read."""
     if get_origin(hint) is Annotated:
         inner, *notes = get_args(hint)
         found = next((note for note in notes if isinstance(note, Range)), None)
@@ -57,8 +58,9 @@ def numbers(hint: Any) -> Iterator[tuple[Any, Range | None]]:
     elif hint in (int, float):
         yield hint, None
     else:
+        union = get_origin(hint) in (Union, UnionType)
         for inner in get_args(hint):
-            yield from numbers(inner)
+            yield from ((kind, None if union else found) for kind, found in numbers(inner))
 
 
 def declared() -> list[Option]:

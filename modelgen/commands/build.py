@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Options:
     """A build that fails or is interrupted leaves the old artifact as it was."""
 
-    models: Annotated[tuple[str, ...], Positional, arg(metavar="MODEL ...")] = ()
+    models: Annotated[tuple[str, ...], Positional, arg(metavar="[MODEL ...]")] = ()
     """Names of robots, or paths of model files. By default all files in ./models."""
     generated: Annotated[str, arg(metavar="DIR")] = ARTIFACTS
     """Folder of artifacts."""

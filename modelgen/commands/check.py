@@ -20,7 +20,7 @@ class Options:
     An artifact whose model file is elsewhere is checked for damage only.
     """
 
-    models: Annotated[tuple[str, ...], Positional, arg(metavar="MODEL ...")] = ()
+    models: Annotated[tuple[str, ...], Positional, arg(metavar="[MODEL ...]")] = ()
     """Names of robots, or paths of model files. By default all models in ./models and all artifacts."""
     generated: Annotated[Path, arg(metavar="DIR")] = Path(ARTIFACTS)
     """Folder of artifacts."""

@@ -158,7 +158,7 @@ def certify(
 @contextmanager
 def _in_thread(call: Callable[[Announce], Result], announce: Announce) -> Iterator[Future[Result]]:
     """Context in which a function runs in a daemon thread. If an exception ends the block, the function stops at its
-    next announcement, and the block does not wait for it.
+    next announcement. The block waits for that, except after Ctrl-C.
     """
     ended, future = Event(), Future[Result]()
 
@@ -173,11 +173,14 @@ def _in_thread(call: Callable[[Announce], Result], announce: Announce) -> Iterat
         except BaseException as error:  # the caller gets it with the result
             future.set_exception(error)
 
-    Thread(target=work, daemon=True).start()
+    thread = Thread(target=work, daemon=True)
+    thread.start()
     try:
         yield future
-    except BaseException:
+    except BaseException as error:
         ended.set()
+        if isinstance(error, Exception):
+            thread.join()  # Python aborts at exit if a thread is in compiled code
         raise
 
 

@@ -23,8 +23,8 @@ class Options:
     where more of them fail than the specification allows."""
 
     run: Annotated[Path, Positional]
-    """Run folder of a training or a baseline, or a policy of `solver policies`."""
-    specification: Annotated[Path | None, Positional, arg(metavar="SPEC.toml")] = None
+    """Run folder, or a policy of `solver policies`."""
+    specification: Annotated[Path | None, Positional, arg(metavar="[SPEC.toml]")] = None
     """The distribution, the definition of a failure, and the bound. By default: starts of the task, nominal robot, a
     failure is not at the target, at most 1 % of failures at confidence 1 - 1e-6."""
     json: bool = False

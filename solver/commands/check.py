@@ -23,7 +23,7 @@ class Options:
     """File of `solver prove --out`."""
     all: bool = False
     """Check all cells and boxes."""
-    one_in: Annotated[int, Range(1, 10**9)] | None = None
+    one_in: Annotated[int | None, Range(1, 10**9)] = None
     """Check a random one in so many cells and boxes. By default a tenth."""
     seed: Annotated[int, Range(0, SEEDS - 1)] = 0
     """Of this choice."""

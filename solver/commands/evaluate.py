@@ -21,7 +21,7 @@ class Options(PlantOptions):
     """The policy does not know what is changed in the plant, apart from the parameters that its training gave."""
 
     run: Annotated[Path, Positional]
-    """Run folder of a training or a baseline, or a policy of `solver policies`."""
+    """Run folder, or a policy of `solver policies`."""
     episodes: Annotated[int, Range(1, 100_000)] = 100
     """Rollouts from the task's start distribution."""
     changes: Annotated[list[str], arg(name="set", metavar="NAME=VALUE ...")] = field(default_factory=list)

@@ -33,7 +33,7 @@ class Options:
     json: bool = False
     """Print JSON instead of a line."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
-    """Folder of artifacts. By default ./generated, then the one shipped with the package."""
+    """Folder of artifacts. By default the one of the training; for a robot ./generated, then the one shipped."""
 
 
 def run(options: Options) -> None:

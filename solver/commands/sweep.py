@@ -40,6 +40,7 @@ def run(options: Options) -> int:
     runs = run_plan(sweep, parent, **options.ways)
     results = rows(runs)
     save(parent / "sweep.json", results)
-    print(*lines(results), sep="\n")
+    for line in lines(results):
+        print(line)
     print(f"{runs.trained} trained, {len(set(runs.folders.values())) - runs.trained} reused    {parent / 'sweep.json'}")
     return show_failures(runs.failures)

@@ -19,7 +19,7 @@ from solver.errors import SolverError
 from solver.plants.episodes import Observation, episode_actions, require_observation
 from solver.problem.geometry import angles_within, matrix_entries, product_entries
 from solver.problem.integrator import steps_within
-from solver.problem.parameters import GivenRanges, resolve
+from solver.problem.parameters import GivenRanges, is_whole, resolve
 from solver.problem.problem import UNIFORM, Problem, StartDistribution
 from solver.problem.robots import load_robot
 from solver.value.family import TURN
@@ -77,8 +77,8 @@ class Environment:
         compiled = load_robot(robot, "cpu", generated)
         problem = Problem(compiled, given=resolve(compiled, given))
         self.robot = problem.robot.with_kernels("jax", dtype)
-        self.start, self.randomize, self.observation, self.hold = start, float(randomize), observation, int(hold)
         self.length = episode_actions(problem, start, randomize, seconds, hold)
+        self.start, self.randomize, self.observation, self.hold = start, float(randomize), observation, int(hold)
         self.action_size = len(self.robot.input_names)
         self._dtype = np.dtype(dtype)
         self._rotations, self._target = self.robot.metadata.rotations, np.array(self.robot.metadata.task.target, dtype)
@@ -98,8 +98,13 @@ class Environment:
         return f"<environment of {self.robot.name}: {self.length} actions, {self.observation}, {self._dtype.name}>"
 
     def reset(self, key: Any, size: int | None = None) -> tuple[State, Any]:
-        """State and observation (k,) of a new episode; of `size` episodes, with another first axis, if it is given."""
+        """State and observation (k,) of a new episode; of `size` episodes, with another first axis, if it is given.
+
+        Raises SolverError for a size that is no whole number from 1 on.
+        """
         if size is not None:
+            if not is_whole(size) or size < 1:
+                raise SolverError(f"size is {size!r}; give the number of episodes, a whole number from 1 on")
             return jax.vmap(self.reset)(jax.random.split(key, size))  # type: ignore[no-any-return]
         mine, start, parameters = jax.random.split(key, 3)
         theta = self.robot.nominal_parameters
@@ -131,6 +136,7 @@ class Environment:
 
         Actions beyond -1 and 1 are clipped. Raises SolverError for another shape.
         """
+        action = jnp.asarray(action, self._dtype)
         if np.shape(action) != (*np.shape(state.taken), self.action_size):
             episodes = np.shape(state.taken)
             raise SolverError(
@@ -139,7 +145,7 @@ class Environment:
             )
         if np.ndim(action) == 2:
             return jax.vmap(self.step)(state, action)  # type: ignore[no-any-return]
-        share = jnp.clip(jnp.asarray(action, self._dtype), -1.0, 1.0)
+        share = jnp.clip(action, -1.0, 1.0)
         u = self.robot.input_middle + share * self.robot.input_limits
         paid = self._action_cost(u, state.theta)
         x, cost = jax.lax.fori_loop(

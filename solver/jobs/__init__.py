@@ -90,7 +90,9 @@ def _ended(future: Future[int], job: Job) -> EndedJob:
     try:
         code = future.result()
     except CancelledError:
-        return EndedJob(FAILED, "failed: the scheduler is lost. Start it again, and repeat this command to continue")
+        return EndedJob(
+            FAILED, "failed: the scheduler is lost. Start it again, and repeat the command, a sweep with --resume"
+        )
     except Exception as error:  # any error of a worker is the failure of one job
         reason = str(error) if isinstance(error, SolverError) else f"{type(error).__name__}: {error}"
         return EndedJob(FAILED, f"failed: {reason}")

@@ -27,15 +27,15 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.metadata import version
-from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import Any, TypeVar
 
 from solver.errors import SolverError
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import RolloutPolicy, description_of, load_rollout_policy
-from solver.runs.shipped import is_shipped, run_folder
+from solver.runs.shipped import everywhere, run_folder
 
 STDIN = 0
 #: Environment variables with the number of threads of a library.
@@ -117,22 +117,45 @@ class Here(Executor):
         return future
 
 
+class _Spawned(SpawnProcess):
+    """Process that Ctrl-C does not reach, not even while it imports. Ctrl-C reaches its parent, which ends it."""
+
+    def start(self) -> None:
+        """Start with SIGINT blocked, which a process inherits."""
+        usual = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            super().start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, usual)
+
+
+class _Spawn(SpawnContext):  # a fork would copy the locks of this process's threads
+    def __init__(self) -> None:
+        self.made: list[_Spawned] = []
+
+    def Process(self, *args: Any, **kwargs: Any) -> _Spawned:  # type: ignore[override]
+        """Process that the executor starts."""
+        self.made.append(_Spawned(*args, **kwargs))
+        return self.made[-1]
+
+
 @contextmanager
 def _processes(jobs: int) -> Iterator[Executor]:
-    context = get_context("spawn")  # a fork would copy the locks of this process's threads
-    theirs, ours = context.Pipe(duplex=False)
+    context = _Spawn()
+    theirs, _ours = context.Pipe(duplex=False)  # the kernel closes our end where this process is killed
     with ProcessPoolExecutor(jobs, context, _begin, (theirs,)) as pool:
         try:
             yield pool
         except BaseException:
-            ours.close()
+            for process in context.made:
+                if process.is_alive():
+                    process.terminate()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
 def _begin(parent: Connection) -> None:
     """Start of a worker process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which closes the pipe
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     end_with_parent(os.dup(parent.fileno()))
 
@@ -236,7 +259,7 @@ def policy_reference(
     """Reference to the policy of a run. Raises SolverError for a folder without a run or a checkpoint."""
     description_of(run)  # its error comes first
     return PolicyReference(
-        str(run) if is_shipped(run) else str(Path(run).absolute()),
+        everywhere(run),
         generated and str(Path(generated).absolute()),
         reaction_periods,
         _checkpoint(run_folder(run)),

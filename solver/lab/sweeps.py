@@ -20,10 +20,17 @@ from solver.problem.robots import load_robot
 from solver.runs.folder import write_text
 from solver.runs.kinds import kind_that_trains
 from solver.runs.metrics import of_kept_policy, read_metrics
+from solver.runs.shipped import everywhere
 from solver.streams import require_seed
 
 KEYS = ("robots", "seeds", "settings")
 BEGINS = ("preset", "given", "start_from")  # on which the other defaults of a training depend
+ELSEWHERE = {
+    "seed": "`seeds` at the top of the file",
+    "robot": "`robots` at the top of the file",
+    "identified": "it to `solver train --identified`",
+    "generated": "it to `solver sweep --generated`",
+}
 MOST_RUNS = 10_000
 
 
@@ -68,17 +75,18 @@ def read(path: Path, generated: str | None = None, threads: int = 1) -> Sweep:
 def _training(settings: TomlTable, seed: int, robot: str, name: str, generated: str | None, threads: int) -> PlannedRun:
     """One run with the settings of the table `name`."""
     given = settings.inner(name)
-    for key in ("seed", "robot"):
+    for key, place in ELSEWHERE.items():
         if key in given.content:
-            raise given.mistake(key, f"belongs to the key {key}s at the top of the file")
-    if "identified" in given.content:
-        raise given.mistake("identified", "is not a key of a sweep; give it to `solver train --identified`")
+            raise given.mistake(key, f"is not a key of a table; give {place}")
+    for key in ("algorithm", "start_from"):
+        if not isinstance(given.content.get(key, ""), str):
+            raise given.mistake(key, f"is {given.content[key]!r}; write text in quotes")
     changes: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in given.content.items()
     }
     algorithm = given.content.get("algorithm", "rfvi")
-    if not isinstance(algorithm, str):
-        raise given.mistake("algorithm", f"is {algorithm!r}; write a name in quotes")
+    if "start_from" in changes:
+        changes["start_from"] = everywhere(changes["start_from"])
     for key, value in changes.items():
         if isinstance(value, Mapping) and key not in ("adversaries", "given"):
             raise given.mistake(key, "is a table; write a value")

@@ -107,7 +107,8 @@ def read(path: Path, fields: Sequence[str]) -> dict[str, Any]:
     try:
         content = json.loads(text := path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise SolverError(f"cannot read the proof {path}: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else error
+        raise SolverError(f"cannot read the proof {path}: {why}. Write one with `solver prove --out FILE`.") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise SolverError(f"{path} is no proof of `solver prove --out` in format {FORMAT}")
     same = text == json.dumps(content, separators=(",", ":")) + "\n"  # another digit may be the same number

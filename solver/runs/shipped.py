@@ -54,6 +54,11 @@ def is_shipped(run: str | Path) -> bool:
     return str(run) == path.name and path.name in names() and not path.exists()
 
 
+def everywhere(run: str | Path) -> str:
+    """Name of a shipped policy, or absolute path of another run: what other processes and machines find."""
+    return str(run) if is_shipped(run) else str(Path(run).absolute())
+
+
 def of_robot(name: str | Path) -> list[str]:
     """Shipped policies of a robot, cFVI first. Empty if a file or folder has the robot's name."""
     return [] if Path(name).exists() else [policy for policy in names() if policy.rpartition("-")[0] == str(name)]

@@ -11,6 +11,8 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from modelgen.commandline import Range
 from modelgen.errors import checked, suggestion
 from modelgen.loader import CompiledRobot
@@ -136,13 +138,23 @@ _hints: Callable[[Any], dict[str, Any]] = cache(partial(get_type_hints, include_
 
 def require_fields(settings: Any) -> None:
     """Raises SolverError for the first field of a dataclass that has another type than its annotation, or is outside of
-    the `Range` there; and for a field `seed` that no stream takes."""
+    the `Range` there; and for a field `seed` that no stream takes. Lists and numbers of NumPy become Python's own."""
     for name, annotation in _hints(type(settings)).items():
+        object.__setattr__(settings, name, _plain(getattr(settings, name)))
         kind, *ranges = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
         _require_type(name, kind, getattr(settings, name))
         for numbers in ranges:
             _require(name, numbers.holds(getattr(settings, name)), numbers.words, settings)
     require_seed(settings.seed, "setting seed")
+
+
+def _plain(value: Any) -> Any:
+    """A setting as run.json gives it back."""
+    if isinstance(value, dict):
+        return {name: _plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return tuple(map(_plain, value))
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _require(name: str, right: bool, wanted: str, settings: Any) -> None:
@@ -275,6 +287,8 @@ def radii_of(adversaries: Iterable[Adversary] | Mapping[str, float]) -> dict[str
     """Radii by name, of adversaries as objects or of radii by name. Raises SolverError for other objects."""
     if isinstance(adversaries, Mapping):
         return dict(adversaries)
+    if not isinstance(adversaries, Iterable):
+        raise SolverError(f"adversaries is {adversaries!r}; give a list, for example [solver.Action(0.3)]")
     radii = {}
     for adversary in adversaries:
         if not isinstance(adversary, Adversary):

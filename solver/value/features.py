@@ -5,7 +5,7 @@ other states. With e = z - z(target),
 
     y = W^T e / sqrt(1 + |W^T e|^2/c).
 
-In a run with the setting `metric`, |W^T e|^2 is the quadratic form e^T P e of the Riccati equation near the target.
+In a run with the setting `basin`, |W^T e|^2 is the quadratic form e^T P e of the Riccati equation near the target.
 There |y|^2 is close to the cost to go, for any scales of the states, and the network learns the ratio of both. Far
 away, |y|^2 tends to c. In other runs W is the identity and 1/c is 0, so that y = e.
 """

@@ -67,7 +67,9 @@ def test_what_numpy_makes_an_array_of_passes(x: Any) -> None:
 
 @pytest.mark.parametrize("number", [np.float32(0.5), np.array(0.5), torch.tensor(0.5), 1, np.int64(1), np.True_])
 def test_a_number_of_an_array_is_a_number(number: Any) -> None:
-    assert used("a", [], rate=number, changes={"m": number}, length=number)[4] is number
+    rate = used("a", [], rate=number, changes={"m": number}, length=number)[4]
+    assert rate == number
+    assert type(rate) in (float, int, bool)  # such as a JSON file takes
     wrong: Any = np.array("fast")
     with pytest.raises(SolverError, match="rate is"):
         used("a", rate=wrong)
@@ -89,6 +91,12 @@ def test_a_path_in_place_of_a_text_is_its_text() -> None:
     folder: Any = Path("b") / "c"
     assert used(Path("a"), generated=folder)[9] == str(folder)
     assert used(Path("a"))[0] == Path("a")
+
+
+def test_a_wrong_call_names_the_function_and_its_arguments() -> None:
+    call: Any = used
+    with pytest.raises(TypeError, match=r"used: missing a required argument: 'path'; its arguments are path, names"):
+        call()
 
 
 def test_a_warning_is_given_at_the_line_of_the_user(tmp_path: Path) -> None:

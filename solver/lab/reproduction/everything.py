@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import io
 import json
+import math
 import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -164,7 +165,7 @@ class Everything:
         parent: of the run folders. A run that several rows share, or that is finished, has no time again.
         """
         known, seen = _hours(self.out, self.made.values()), finished_runs(parent / code_hash()).keys()
-        usual, total, count, counted = median(known.values() or [0.0]), 0.0, 0, set(seen)
+        usual, total, count, counted = median(known.values() or [math.nan]), 0.0, 0, set(seen)
         for plan in self.plans:
             for row, runs in self.rows(plan, anew).items():
                 new = {run_key(t.run): t for t in runs if run_key(t.run) not in counted}
@@ -174,7 +175,7 @@ class Everything:
                 name = " ".join(map(str, (plan.experiment, *row)))
                 yield f"{name}: {'; '.join(reasons)}; {len(new)} to train, {_time(hours)}"
                 total, count = total + hours, count + len(new)
-        yield f"{count} trainings, about {_time(total)} one after the other, without evaluations"
+        yield f"{count} trainings one after the other, without evaluations: {_time(total)}"
 
     def make(self, train: Train, command: str, announce: Callable[[str], None], anew: bool = False) -> tuple[Runs, ...]:
         """Train and measure every stale row, and write its page and `made.json` as soon as its runs are finished."""
@@ -255,6 +256,8 @@ def _origin(training: PlannedRun) -> tuple[str, str, str]:
 
 
 def _time(hours: float) -> str:
+    if math.isnan(hours):
+        return "unknown time"
     return f"{hours:.1f} h" if hours >= 1.0 else f"{60.0 * hours:.0f} min"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -198,6 +199,16 @@ def test_certificate_of_a_run_without_a_checkpoint_is_an_error(
     (run_copy / "checkpoint.pt").unlink()
     assert certify(run_copy, tmp_path) == 2
     assert "checkpoint.pt" in capsys.readouterr().err
+
+
+def test_an_error_of_a_certificate_leaves_no_thread_at_work(finished_run: Path, tmp_path: Path) -> None:
+    """Python aborts, with exit code 134, if it ends while a thread is in compiled code."""
+    path = tmp_path / "spec.toml"
+    path.write_text("failure_probability = 2e-6\n" + LINE)
+    before = threading.active_count()
+    with pytest.raises(SolverError, match="needs 6907749 rollouts"):
+        solver.load(finished_run).certify(path)
+    assert threading.active_count() == before
 
 
 def test_starts_of_a_level_set_are_uniform_over_rotations(load: Callable[[str], CompiledRobot]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
+import pickle
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -101,6 +103,34 @@ def test_tensors_give_tensors(finished_run: Path) -> None:
     assert torch.equal(policy(x[0]), policy(x[:1])[0])
     for found, expected in zip(value(x), value(x.numpy()), strict=True):
         assert torch.equal(found, torch.from_numpy(expected))
+    with pytest.raises(SolverError, match=r"give x\.detach\(\)"):  # its gradient would be lost without a word
+        value(x.requires_grad_())
+
+
+def test_a_run_its_policy_and_its_robot_go_to_other_processes(finished_run: Path) -> None:
+    """A pickle works also after the first calls, which compile."""
+    run, x = solver.load(finished_run), np.array([0.5, 1.0])
+    u, xdot = run.policy(x), run.robot.dynamics(x, np.array([0.1]))
+    motion = run.simulate(x, 0.1)
+    for copied in (pickle.loads(pickle.dumps(run)), copy.deepcopy(run)):
+        assert np.array_equal(copied.policy(x), u)
+    assert np.array_equal(pickle.loads(pickle.dumps(run.policy))(x), u)
+    assert np.array_equal(pickle.loads(pickle.dumps(run.robot)).dynamics(x, np.array([0.1])), xdot)
+    assert np.array_equal(pickle.loads(pickle.dumps(motion)).x, motion.x)
+
+
+def test_a_run_stands_for_its_folder(finished_run: Path) -> None:
+    run = solver.load(finished_run)
+    assert solver.load(run).folder == run.folder  # type: ignore[arg-type]
+    controller = solver.load_controller(run)  # type: ignore[arg-type]
+    assert controller([0.5]).shape == (1,)
+    assert repr(controller) == "<controller of pendulum: (angle) -> torque, 25 Hz>"
+    assert np.array_equal(solver.load_policy(run)([0.5, 1.0]), run.policy([0.5, 1.0]))  # type: ignore[arg-type]
+
+
+def test_a_robot_that_is_not_compiled_is_no_robot_to_train() -> None:
+    with pytest.raises(SolverError, match=r"modelgen\.compile\(robot\)"):
+        solver.train(modelgen.Robot("rod", "A rod"))  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

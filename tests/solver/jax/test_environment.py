@@ -150,6 +150,7 @@ def test_gradient_of_the_reward_by_differences() -> None:
         ({"start": "gauss"}, "choices are gaussian, angle, uniform"),
         ({"observation": "pixels"}, "choices are features, state"),
         ({"randomize": 2.0}, "share of the nominal parameters"),
+        ({"randomize": "much"}, "share of the nominal parameters"),
         ({"seconds": -1.0}, "positive length"),
         ({"hold": 10**6}, "number of control periods"),
     ],
@@ -164,3 +165,10 @@ def test_an_action_of_another_shape_is_explained() -> None:
     state, _ = begun(env, 3)
     with pytest.raises(SolverError, match=r"action .*\(2, 1\).*\(3, 1\)"):
         env.step(state, np.zeros((2, 1)))
+    assert env.step(state, [[0.5]] * 3).reward.shape == (3,)
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.0])
+def test_a_number_of_episodes_that_is_no_count_is_explained(size: Any) -> None:
+    with pytest.raises(SolverError, match="whole number from 1 on"):
+        Environment("pendulum").reset(jax.random.key(0), size)

@@ -81,18 +81,28 @@ def test_the_artifact_of_another_model_is_refused(finished_run: Path, tmp_path: 
             dataclasses.replace(told, host=host).load()
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_ctrl_c_and_kill_leave_no_process(tmp_path: Path, how: signal.Signals) -> None:
+@pytest.mark.parametrize(("how", "begun"), [(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGKILL, True)])
+def test_ctrl_c_and_kill_leave_no_process(tmp_path: Path, how: signal.Signals, begun: bool) -> None:
+    """And no traceback of a process that Ctrl-C finds at its imports."""
     words = heeding_ctrl_c([], ENDLESS)
-    with subprocess.Popen(words, cwd=tmp_path, start_new_session=True) as process:
+    errors = tmp_path / "errors"
+    with (
+        errors.open("wb") as file,
+        subprocess.Popen(words, cwd=tmp_path, start_new_session=True, stderr=file) as process,
+    ):
         try:
-            wait_for(lambda: all((tmp_path / name).exists() for name in "01"), 100.0)
+            if begun:
+                wait_for(lambda: all((tmp_path / name).exists() for name in "01"), 100.0)
+            else:
+                wait_for(lambda: len(of_session(process.pid)) == 4, 100.0)  # with the tracker of semaphores
+                time.sleep(0.5)
             if how == signal.SIGINT:
                 os.killpg(process.pid, how)
             else:
                 process.kill()
             process.wait(60.0)
             wait_for(lambda: not of_session(process.pid), 30.0)
+            assert how == signal.SIGKILL or "spawn_main" not in errors.read_text()
         finally:
             for left in of_session(process.pid):
                 os.kill(left, signal.SIGKILL)

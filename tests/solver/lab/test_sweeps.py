@@ -40,12 +40,17 @@ def test_sweep_has_all_robots_with_all_settings_and_seeds(tmp_path: Path) -> Non
     ]
 
 
-def test_command_of_a_run_trains_what_its_table_says(finished_run: Path, tmp_path: Path) -> None:
-    """Told parameters, and the run that it begins with, too."""
-    text = f'robots = ["pendulum"]\n[settings.a]\ngiven = ["mass"]\n[settings.b]\nstart_from = "{finished_run}"\n'
+def test_command_of_a_run_trains_what_its_table_says(
+    finished_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told parameters, and the run that it begins with, too; for a worker in another folder."""
+    start = finished_run.name
+    text = f'robots = ["pendulum"]\n[settings.a]\ngiven = ["mass"]\n[settings.b]\nstart_from = "{start}"\n'
     text += "iterations = 100\n[settings.c]\ngiven = {mass = [0.6, 1.2]}\n"
     (tmp_path / "s.toml").write_text(text)
+    monkeypatch.chdir(finished_run.parent)
     family, warm, narrow = read(tmp_path / "s.toml").trainings
+    monkeypatch.chdir(tmp_path)
     for planned in (family, warm, narrow):
         options = options_of("solver train", train, _words(planned, tmp_path, None))
         choices = {name: getattr(options, name) for name in ("algorithm", "preset", "start_from")}
@@ -88,6 +93,8 @@ def test_row_of_a_run_has_the_figures_of_its_kept_policy(tmp_path: Path) -> None
         ('robots = ["pendulum"]\n[settings.a]\npreset = [1]', "settings.a, robot pendulum, seed 0: "),
         ('robots = ["pendulum"]\n[settings.a]\nalgorithm = "td3"', "unknown algorithm 'td3'"),
         ('robots = ["pendulum"]\n[settings.a]\nalgorithm = 3', "settings.a.algorithm is 3"),
+        ('robots = ["pendulum"]\n[settings.a]\nstart_from = 3', "settings.a.start_from is 3"),
+        ('robots = ["pendulum"]\n[settings.a]\ngenerated = "x"', "settings.a.generated is not a key"),
         ('robots = ["pendulum"]\n[settings.a.b]\nc = 3', "settings.a.b is a table"),
         ('robots = ["pendulum"]\n[settings.a]\nidentified = "x.json"', "settings.a.identified is not a key"),
     ],

@@ -7,6 +7,7 @@ import json
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -89,6 +90,17 @@ def test_adversaries_are_objects_or_radii_by_name() -> None:
     assert make_settings("fast", robot, adversaries=[Parameters(0.03), Action(0.3)]) == by_name
     with pytest.raises(SolverError, match=r"solver\.Action"):
         make_settings("fast", robot, adversaries=[0.3])  # type: ignore[list-item]
+    with pytest.raises(SolverError, match=r"give a list, for example \[solver\.Action"):
+        make_settings("fast", robot, adversaries=Action(0.3))  # type: ignore[arg-type]
+
+
+def test_lists_and_numbers_of_numpy_are_pythons_own() -> None:
+    changes: dict[str, Any] = {"seed": np.int64(3), "limit_cost": np.float32(0.5), "basin": np.bool_(False)}
+    changes |= {"step_periods": [4, 2], "adversaries": {"action": np.float32(0.5)}}
+    made = Settings(**changes)
+    assert made == Settings(seed=3, limit_cost=0.5, basin=False, step_periods=(4, 2), adversaries={"action": 0.5})
+    assert {type(made.seed), type(made.limit_cost), type(made.basin)} == {int, float, bool}
+    assert Settings(**changes | {"step_periods": np.array([4, 2])}) == made
 
 
 @pytest.mark.parametrize(
