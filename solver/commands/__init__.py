@@ -57,8 +57,8 @@ class PlantOptions:
 class ManyTrainings:
     """How many trainings run, and where."""
 
-    jobs: Annotated[int, Range(1, MOST_JOBS)] = field(default_factory=lambda: os.cpu_count() or 1)
-    """Simultaneous trainings on this machine. They share the cores."""
+    jobs: Annotated[int | None, Range(1, MOST_JOBS)] = None
+    """Simultaneous trainings on this machine, by default one a core. They share the cores."""
     cluster: Annotated[str | None, arg(metavar="ADDRESS")] = None
     """Address of a Dask scheduler, such as tcp://10.0.0.1:8786: its workers train, one thread each. They must see the
     folder of the runs."""
@@ -72,7 +72,7 @@ class ManyTrainings:
     @property
     def threads(self) -> int:
         """Threads of a training."""
-        return 1 if self.cluster else max(1, (os.cpu_count() or 1) // max(1, self.jobs))
+        return 1 if self.cluster or self.jobs is None else max(1, (os.cpu_count() or 1) // self.jobs)
 
     @property
     def ways(self) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -35,8 +34,8 @@ class Options:
     """File of the worst case, for `solver replay`. By default ROBOT.counterexample.json."""
     seed: Annotated[int, Range(0, SEEDS - 1)] = 0
     """Seed of all samples. Do not repeat a certificate with other seeds until it holds: it is then worth nothing."""
-    jobs: Annotated[int, Range(1, MOST_JOBS)] = field(default_factory=lambda: os.cpu_count() or 1)
-    """Processes of the rollouts on this machine. The results do not depend on it."""
+    jobs: Annotated[int | None, Range(1, MOST_JOBS)] = None
+    """Processes of the rollouts on this machine, by default one a core. The results do not depend on it."""
     cluster: Annotated[str | None, arg(metavar="ADDRESS")] = None
     """Address of a Dask scheduler whose workers make the rollouts, as in `solver sweep`."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,8 +42,8 @@ class Options(PlantOptions):
     out: Path | None = None
     """Figure and JSON file without their endings. By default
     runs/robustness-ROBOT-PLANT[-EFFECTS][-observer][-estimate-NAMES][-blind][-reactionK]-PARAMETERS."""
-    jobs: Annotated[int, Range(1, MOST_JOBS)] = field(default_factory=lambda: os.cpu_count() or 1)
-    """Processes of the rollouts on this machine. The results do not depend on it."""
+    jobs: Annotated[int | None, Range(1, MOST_JOBS)] = None
+    """Processes of the rollouts on this machine, by default one a core. The results do not depend on it."""
     cluster: Annotated[str | None, arg(metavar="ADDRESS")] = None
     """Address of a Dask scheduler whose workers make the rollouts, as in `solver sweep`."""
 

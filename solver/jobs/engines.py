@@ -68,30 +68,37 @@ class JobEngine:
     place: str  # for messages
 
 
-def engine(jobs: int, cluster: str | None = None) -> AbstractContextManager[JobEngine]:
+def engine(jobs: int | None, cluster: str | None = None) -> AbstractContextManager[JobEngine]:
     """Engine of this machine, or of the Dask cluster at an address.
 
-    jobs: trainings at a time on this machine. If the block ends by an exception, for example Ctrl-C, no job is wanted
-    any more. Raises SolverError for `jobs` below 1 and, on entry, for a cluster that does not answer.
+    jobs: trainings at a time on this machine, by default one a core. If the block ends by an exception, for example
+    Ctrl-C, no job is wanted any more. Raises SolverError for `jobs` below 1 or beside a cluster and, on entry, for a
+    cluster that does not answer.
     """
-    _require_jobs(jobs)
-    return _here(jobs) if cluster is None else _cluster(cluster)
+    number = _number(jobs, cluster)
+    return _here(number) if cluster is None else _cluster(cluster)
 
 
-def workers(jobs: int, cluster: str | None = None) -> AbstractContextManager[Executor]:
+def workers(jobs: int | None, cluster: str | None = None) -> AbstractContextManager[Executor]:
     """Executor of short jobs: this process for one job, otherwise `jobs` processes of one thread each, or a cluster.
 
     If the block ends by an exception, the processes end in the middle of their jobs. Raises SolverError as `engine`.
     """
-    _require_jobs(jobs)
+    number = _number(jobs, cluster)
     if cluster is not None:
         return _executor_of(cluster)
-    return Here() if jobs == 1 else _processes(jobs)
+    return Here() if number == 1 else _processes(number)
 
 
-def _require_jobs(jobs: int) -> None:
+def _number(jobs: int | None, cluster: str | None) -> int:
+    """Number of jobs at a time on this machine."""
+    if jobs is None:
+        return os.cpu_count() or 1
+    if cluster is not None:
+        raise SolverError(f"--jobs {jobs} is for this machine, and --cluster has workers of its own; leave one out")
     if jobs < 1:
         raise SolverError(f"--jobs is {jobs}; give at least 1")
+    return jobs
 
 
 def results(jobs: Sequence[Future[Result]]) -> Iterator[Result]:

@@ -71,7 +71,7 @@ class Runs:
 def run_plan(
     plan: PlannedRuns,
     parent: Path,
-    jobs: int,
+    jobs: int | None,
     announce: Announce,
     train: bool = True,
     command: Sequence[str] = (),

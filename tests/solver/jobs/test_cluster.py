@@ -109,7 +109,7 @@ def test_a_cluster_survives_a_killed_worker_and_a_failing_job(
     """One cluster for all, since it takes seconds to start. A worker is killed at last, and then the scheduler."""
     address = cluster.address
     # Given twice: one after the other, never both at once in one folder.
-    with engine(1, address) as place:
+    with engine(None, address) as place:
         (tmp_path / "twice").mkdir()
         futures = [place.executor.submit(perform, job(tmp_path / "twice"), place.wanted) for _ in range(2)]
         assert [future.result() for future in futures] == [0, 0]
@@ -143,7 +143,7 @@ def test_a_cluster_survives_a_killed_worker_and_a_failing_job(
         killed.append(len(rows))
 
     threading.Thread(target=kill, daemon=True).start()
-    runs = run_plan(sweep, tmp_path / "runs", 1, quiet, cluster=address, preview=0.0)
+    runs = run_plan(sweep, tmp_path / "runs", None, quiet, cluster=address, preview=0.0)
     assert (runs.trained, runs.failures) == (1, ())
     assert killed
     assert "--resume" in (folder / LOG).read_text()
@@ -158,7 +158,7 @@ def test_a_cluster_survives_a_killed_worker_and_a_failing_job(
     given = policy_reference(finished_run), told.conditions, told.failure, x, theta, [*range(20)]
 
     def lose() -> None:
-        with workers(1, address) as executor:
+        with workers(None, address) as executor:
             assert np.array_equal(executor.submit(portion, *given).result()[0], portion(*given)[0])
             waiting = executor.submit(time.sleep, 100.0)
             cluster.scheduler.kill()
@@ -178,3 +178,5 @@ def test_a_cluster_that_does_not_answer(
     assert main([*words, "--cluster", "tcp://127.0.0.1:9"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "no Dask scheduler answers at tcp://127.0.0.1:9 within 0.5 s" in line
+    assert main([*words, "--cluster", "tcp://127.0.0.1:9", "--jobs", "2"]) == 2
+    assert "leave one out" in capsys.readouterr().err
