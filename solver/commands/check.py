@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
-from solver.commands import FAILED
+from solver.commands import FAILED, MOST_JOBS
 from solver.errors import SolverError
 from solver.streams import SEEDS
 
@@ -27,19 +28,23 @@ class Options:
     """Check a random one in so many cells and boxes. By default a tenth."""
     seed: Annotated[int, Range(0, SEEDS - 1)] = 0
     """Of this choice."""
+    jobs: Annotated[int, Range(1, MOST_JOBS)] = field(default_factory=lambda: os.cpu_count() or 1)
+    """Processes for boxes on this machine. The printed time is that of all of them."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default the one of the training."""
 
 
 def run(options: Options) -> int:
     """Check and print."""
+    from solver.jobs.engines import workers
     from solver.proof import within
     from solver.proof.checker import ONE_IN, check
 
     if options.all and options.one_in:
         raise SolverError("--all and --one-in are both given; leave one of them out")
     one_in = 1 if options.all else options.one_in or ONE_IN
-    results = check(options.proof, one_in, options.seed, options.generated)
+    with workers(options.jobs) as executor:
+        results = check(options.proof, one_in, options.seed, options.generated, executor)
     for result in results:
         answer = "NOT SHOWN: a cell does not keep the claim" if result.wrong else "holds"
         print(f"{within(result.spread):<12}{answer} ({result.checked} of {result.cells} cells, {result.seconds:.1f} s)")

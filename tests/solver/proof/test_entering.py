@@ -17,7 +17,7 @@ import torch
 
 from solver.cli import main
 from solver.errors import SolverError
-from solver.proof import Equations, entering, slices, write
+from solver.proof import Equations, entering, sha256, slices, write
 from solver.proof.balls import Array
 from solver.proof.basin import prove_basin
 from solver.proof.checker import _require_same, check
@@ -35,6 +35,7 @@ from tests.solver.proof.test_held_loop import after, commanded
 NAME = "pendulum-rfvi"
 CHECKPOINT = run_folder(NAME) / "checkpoint.pt"
 COUNT = 24
+UPPER, AROUND = np.array([np.pi, 8.0]), np.array([True, False])
 
 
 @cache
@@ -60,7 +61,8 @@ def proven(spread: float = 0.0) -> dict[str, Any]:
 def boxes(proof: dict[str, Any], equations: Equations | None = None, checkpoint: Path = CHECKPOINT) -> ClaimedBoxes:
     """The boxes of a proof of the nominal robot, of this model and these networks."""
     claim = proof["claims"][0]
-    loop = SampledLoop(proof, equations or _require_same(proof, None), checkpoint, slices([0.0, 0.0])[0])
+    about = proof | {"checkpoint": sha256(checkpoint)}
+    loop = SampledLoop(about, equations or _require_same(proof, None), checkpoint, slices([0.0, 0.0])[0])
     return ClaimedBoxes(loop, claim["shape"], claim["reach"]["first"], claim["reach"]["slices"][0])
 
 
@@ -95,7 +97,8 @@ def test_slopes_of_the_networks_lie_within(share: float) -> None:
     loop, ensemble = HeldLoop(solution), solution.ensemble.double()
     centre = states(generator, loop.bound)
     t = generator.uniform(-1, 1, centre.shape)
-    found = Networks(CHECKPOINT, loop.target).slopes(sets(centre, np.tile(share * loop.bound, (COUNT, 1))))
+    networks = Networks(CHECKPOINT, loop.target, -UPPER, UPPER, AROUND)
+    found = networks.slopes(sets(centre, np.tile(share * loop.bound, (COUNT, 1))))
     x = torch.tensor(centre + share * loop.bound * t, requires_grad=True)
     features = ensemble.features
     z = features(x)
@@ -105,7 +108,7 @@ def test_slopes_of_the_networks_lie_within(share: float) -> None:
     for i, slope in enumerate(found):
         missed = np.abs(x.grad[:, i].numpy() - slope.middle - (slope.slopes * t.T).sum(0))
         assert (missed <= slope.rest + 1e-6).all()  # features at the target are rounded to float32
-        assert np.median(slope.rest) < 1e-2
+        assert np.median(slope.rest) < 2e-2  # by tiles of twice this width
 
 
 @pytest.mark.slow
@@ -229,4 +232,4 @@ def test_a_checkpoint_of_other_things_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_networks_that_are_told_parameters_are_refused(trained_family: Callable[[str], Path]) -> None:
     with pytest.raises(SolverError, match="told parameters"):
-        Networks(trained_family("pendulum") / "checkpoint.pt", np.zeros(2))
+        Networks(trained_family("pendulum") / "checkpoint.pt", np.zeros(2), -UPPER, UPPER, AROUND)
