@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
@@ -36,7 +37,7 @@ class Options:
 
 def run(options: Options) -> int:
     """Check and print."""
-    from solver.jobs.engines import workers
+    from solver.jobs.engines import results, workers
     from solver.proof import within
     from solver.proof.checker import ONE_IN, check
 
@@ -44,8 +45,12 @@ def run(options: Options) -> int:
         raise SolverError("--all and --one-in are both given; leave one of them out")
     one_in = 1 if options.all else options.one_in or ONE_IN
     with workers(options.jobs) as executor:
-        results = check(options.proof, one_in, options.seed, options.generated, executor)
-    for result in results:
+
+        def calls(function: Callable[..., Any], rows: list[tuple[Any, ...]]) -> Iterator[Any]:
+            return results([executor.submit(function, *row) for row in rows])
+
+        found = check(options.proof, one_in, options.seed, options.generated, calls)
+    for result in found:
         answer = "NOT SHOWN: a cell does not keep the claim" if result.wrong else "holds"
         print(f"{within(result.spread):<12}{answer} ({result.checked} of {result.cells} cells, {result.seconds:.1f} s)")
         if boxes := result.entering:
@@ -54,4 +59,4 @@ def run(options: Options) -> int:
                 f"{'':<12}{100 * boxes.share:.3g} % of the domain {answer} "
                 f"({boxes.checked} of {boxes.boxes} boxes, {boxes.seconds:.1f} s)"
             )
-    return 0 if all(result.holds for result in results) else FAILED
+    return 0 if all(result.holds for result in found) else FAILED

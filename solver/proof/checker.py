@@ -19,8 +19,8 @@ import struct
 import time
 import zipfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import SolverError
-from solver.jobs.engines import Here
 from solver.proof import EMPTY, HELD, Equations, read, sha256
 from solver.proof.balls import SMALLEST, Array, Mask
 from solver.proof.closed_loop import ClosedLoop, numbers_of
-from solver.proof.entering import Entering, entering
+from solver.proof.entering import Calls, Entering, entering
 from solver.proof.taylor import Model, summed
 
 CHECKPOINT = "checkpoint.pt"
@@ -237,11 +236,11 @@ def check(
     one_in: int = ONE_IN,
     seed: int = 0,
     generated: str | None = None,
-    executor: Executor | None = None,
+    calls: Calls = starmap,
 ) -> list[Checked]:
     """Results for the claims of a proof, of which a random one in so many cells and boxes is checked; all for 1.
 
-    executor: checks the boxes, see `solver.jobs.engines.workers`; by default this process.
+    calls: calls the check of each slice of boxes, for example in other processes; by default one after another.
 
     Raises SolverError for a file that is no proof, and for one that is not of this policy, model or parameters.
     """
@@ -249,14 +248,14 @@ def check(
     equations = _require_same(proof, generated)
     try:
         claims = [(ClosedLoop(proof, equations, claim), claim) for claim in proof["claims"]]
-        parts = [_checked(loop, claim, one_in, seed, executor or Here()) for loop, claim in claims]
+        parts = [_checked(loop, claim, one_in, seed, calls) for loop, claim in claims]
         return [replace(part, entering=boxes and boxes()) for part, boxes in parts]
     except (LookupError, TypeError, ValueError, ZeroDivisionError) as error:
         raise SolverError(f"the proof {path} is wrong: a claim is not one that `solver prove --out` writes") from error
 
 
 def _checked(
-    loop: ClosedLoop, claim: dict[str, Any], one_in: int, seed: int, place: Executor
+    loop: ClosedLoop, claim: dict[str, Any], one_in: int, seed: int, calls: Calls
 ) -> tuple[Checked, Callable[[], Entering] | None]:
     """Result for the cells of a claim, and for its boxes once these are checked."""
     start, ends = time.process_time(), np.full(loop.d, 1.0 + 1e-9)
@@ -274,7 +273,7 @@ def _checked(
     spent = time.process_time() - start
     boxes = None
     if "reach" in claim and not wrong:
-        boxes = entering(loop.proof, loop.equations, _folder(loop.proof) / CHECKPOINT, claim, one_in, seed, place)
+        boxes = entering(loop.proof, loop.equations, _folder(loop.proof) / CHECKPOINT, claim, one_in, seed, calls)
     return Checked(claim["spread"], len(marks), int(chosen.sum()), wrong, spent), boxes
 
 

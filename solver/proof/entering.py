@@ -7,8 +7,7 @@ whose image is not within earlier boxes is halved along every state and followed
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
@@ -19,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import SolverError
-from solver.jobs.engines import results
 from solver.proof import Equations, slices
 from solver.proof.balls import Array, Mask
 from solver.proof.jets import Sloped
@@ -30,6 +28,9 @@ DEEPEST = 8  # halvings of a box: 1 of 14 000 boxes needs five
 LATE = 1 << 30  # place in the order of a box that is not proven
 FINEST = 1 << 13  # boxes a state
 WIDEST = 0.25  # share of the domain beyond which an image is not followed
+
+#: A function and its arguments in some calls to their results, in order.
+Calls = Callable[[Callable[..., Any], list[tuple[Any, ...]]], Iterator[Any]]
 
 
 @dataclass(frozen=True)
@@ -50,21 +51,18 @@ def entering(
     claim: dict[str, Any],
     one_of: int,
     seed: int,
-    place: Executor,
+    calls: Calls,
 ) -> Callable[[], Entering]:
-    """Check of a random one of `one_of` boxes of a claim, or of all with 1, slice by slice on an executor.
+    """Check of a random one of `one_of` boxes of a claim, or of all with 1, by a call for each slice.
 
     It is the result of the function that is returned once all slices wait for their turn. Raises SolverError where a
     box is outside the domain, and for robots or networks that the check does not know.
     """
     about, reach = {name: value for name, value in proof.items() if name != "claims"}, claim["reach"]
-    jobs = [
-        place.submit(_slice, about, equations, checkpoint, robots, claim["shape"], reach["first"], groups, one_of, seed)
-        for robots, groups in zip(slices(claim["spread"]), reach["slices"], strict=True)
-    ]
+    same = about, equations, checkpoint, claim["shape"], reach["first"], one_of, seed
+    parts = calls(_slice, [(*same, *each) for each in zip(slices(claim["spread"]), reach["slices"], strict=True)])
 
     def collected() -> Entering:
-        parts = list(results(jobs))
         total, checked, holds, proven, seconds = zip(*parts, strict=True)
         return Entering(sum(total), sum(checked), all(holds), float(reduce(_both, proven).mean()), sum(seconds))
 
@@ -76,12 +74,12 @@ def _slice(
     about: dict[str, Any],
     equations: Equations,
     checkpoint: Path,
-    robots: tuple[tuple[float, float], ...],
     shape: list[list[float]],
     first: int,
-    groups: list[list[int]],
     one_of: int,
     seed: int,
+    robots: tuple[tuple[float, float], ...],
+    groups: list[list[int]],
 ) -> tuple[int, int, bool, Mask, float]:
     """Numbers of boxes of a slice and of the checked ones, whether these hold, which are proven, and the time."""
     start = time.process_time()
