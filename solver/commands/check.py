@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
 from modelgen.commandline import Range
-from solver.commands import FAILED
+from solver.commands import FAILED, MOST_JOBS
 from solver.errors import SolverError
 from solver.streams import SEEDS
 
@@ -27,20 +29,28 @@ class Options:
     """Check a random one in so many cells and boxes. By default a tenth."""
     seed: Annotated[int, Range(0, SEEDS - 1)] = 0
     """Of this choice."""
+    jobs: Annotated[int, Range(1, MOST_JOBS)] = field(default_factory=lambda: os.cpu_count() or 1)
+    """Processes for boxes on this machine. The printed time is that of all of them."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default the one of the training."""
 
 
 def run(options: Options) -> int:
     """Check and print."""
+    from solver.jobs.engines import results, workers
     from solver.proof import within
     from solver.proof.checker import ONE_IN, check
 
     if options.all and options.one_in:
         raise SolverError("--all and --one-in are both given; leave one of them out")
     one_in = 1 if options.all else options.one_in or ONE_IN
-    results = check(options.proof, one_in, options.seed, options.generated)
-    for result in results:
+    with workers(options.jobs) as executor:
+
+        def calls(function: Callable[..., Any], rows: list[tuple[Any, ...]]) -> Iterator[Any]:
+            return results([executor.submit(function, *row) for row in rows])
+
+        found = check(options.proof, one_in, options.seed, options.generated, calls)
+    for result in found:
         answer = "NOT SHOWN: a cell does not keep the claim" if result.wrong else "holds"
         print(f"{within(result.spread):<12}{answer} ({result.checked} of {result.cells} cells, {result.seconds:.1f} s)")
         if boxes := result.entering:
@@ -49,4 +59,4 @@ def run(options: Options) -> int:
                 f"{'':<12}{100 * boxes.share:.3g} % of the domain {answer} "
                 f"({boxes.checked} of {boxes.boxes} boxes, {boxes.seconds:.1f} s)"
             )
-    return 0 if all(result.holds for result in results) else FAILED
+    return 0 if all(result.holds for result in found) else FAILED

@@ -38,7 +38,7 @@ class Options:
     """Processor time for each set of states that is proven to enter the basin, for robots of two states and one input.
     No such set if 0."""
     out: Annotated[Path | None, arg(metavar="FILE")] = None
-    """File of the proof as data, for `solver check` and --resume."""
+    """File of the proof as data, for `solver check` and --resume. --reach writes it after each slice of a spread."""
     resume: Annotated[Path | None, arg(metavar="FILE")] = None
     """File of --out with which --reach goes on. Its sets around the target are kept, and take no --seconds."""
     jobs: Annotated[int, Range(1, MOST_JOBS)] = field(default_factory=lambda: os.cpu_count() or 1)
@@ -68,6 +68,7 @@ def run(options: Options) -> int:
             options.parameters,
             executor,
             announce,
+            lambda proof: proof.write(options.out) if options.out else None,
         )
     if options.out:
         proof.write(options.out)

@@ -122,12 +122,12 @@ def stacked(parts: Sequence[Balls]) -> Balls:
 
 def _sine(a: Balls, order: int) -> list[Balls]:
     s, c = a.sine(), a.sine(1.0)
-    return _factorial([s, c, -s, -c, s][: order + 1])
+    return _factorial([(s, c, -s, -c)[k % 4] for k in range(order + 1)])
 
 
 def _cosine(a: Balls, order: int) -> list[Balls]:
     s, c = a.sine(), a.sine(1.0)
-    return _factorial([c, -s, -c, s, c][: order + 1])
+    return _factorial([(c, -s, -c, s)[k % 4] for k in range(order + 1)])
 
 
 def _exponential(a: Balls, order: int) -> list[Balls]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from modelgen.arrays import Array
 from solver.errors import SolverError
 from solver.jobs import Announce
+from solver.jobs.engines import results
 from solver.problem.parameters import Relative, changed_parameters
 from solver.proof import read, sha256, within, write
 from solver.proof.basin_search import Ball, BasinSearch
@@ -77,6 +79,7 @@ def prove_basin(
     parameters: Sequence[str] = (),
     executor: Executor | None = None,
     announce: Announce = lambda _: None,
+    keep: Callable[[BasinProof], None] = lambda _: None,
 ) -> BasinProof:
     """Proof about the basin of a run, or of a shipped policy by its name.
 
@@ -84,7 +87,8 @@ def prove_basin(
     time for one ball. input_error: bound of the error of the computed input, as a share of the input's
     range; it stands for the rounding of the exported policy. reach: processor time for the states from which every
     trajectory enters a ball (`solver.proof.reach`), none if 0. resume: file of an earlier proof, whose balls are kept
-    and whose boxes are added to. executor, announce: of `reaching`.
+    and whose boxes are added to. executor, announce: of `reaching`. keep: receives
+    the proof so far whenever a slice of robots is searched.
 
     Raises SolverError for a run without a value function or without a basin, where the linearised loop does not
     contract, for an unknown parameter, and for a file of another run, spread or error of the input.
@@ -107,13 +111,23 @@ def prove_basin(
     balls, before, reason = (
         _balls(loop, errors, box, seconds) if resume is None else _stored(resume, about, loop, shares)
     )
-    searches: list[Callable[[], Reach | None]] = [lambda: None, lambda: None]
+    reached: list[Callable[[], Reach | None]] = [lambda: None, lambda: None]
+    jobs: list[Future[Any]] = []
+
+    def proof() -> BasinProof:
+        return BasinProof(*known, balls[0], tuple(shares), balls[1], about, reason, (reached[0](), reached[1]()))
+
+    def kept(k: int, found: Callable[[], Reach]) -> None:
+        reached[k] = found
+        keep(proof())
+
     for k in range(2 if reach else 0):
         if (ball := balls[k]) is not None and (k == 0 or box.any()):
             way = ([k * share for share in shares], float(errors[0]), reach, before[k], generated, executor, announce)
-            searches[k] = reaching(run, loop, ball.shape, *way)
-    reached = (searches[0](), searches[1]())
-    return BasinProof(*known, balls[0], tuple(shares), balls[1], about, reason, reached)
+            searches, reached[k] = reaching(run, loop, ball.shape, *way, partial(kept, k))
+            jobs += searches
+    list(results(jobs))
+    return proof()
 
 
 def _balls(

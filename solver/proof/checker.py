@@ -19,7 +19,8 @@ import struct
 import time
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from solver.errors import SolverError
 from solver.proof import EMPTY, HELD, Equations, read, sha256
 from solver.proof.balls import SMALLEST, Array, Mask
 from solver.proof.closed_loop import ClosedLoop, numbers_of
-from solver.proof.entering import Entering, entering
+from solver.proof.entering import Calls, Entering, entering
 from solver.proof.taylor import Model, summed
 
 CHECKPOINT = "checkpoint.pt"
@@ -230,20 +231,33 @@ class Checked:
         return self.wrong == 0 and (self.entering is None or self.entering.holds)
 
 
-def check(path: Path, one_in: int = ONE_IN, seed: int = 0, generated: str | None = None) -> list[Checked]:
+def check(
+    path: Path,
+    one_in: int = ONE_IN,
+    seed: int = 0,
+    generated: str | None = None,
+    calls: Calls = starmap,
+) -> list[Checked]:
     """Results for the claims of a proof, of which a random one in so many cells and boxes is checked; all for 1.
+
+    calls: calls the check of each slice of boxes, for example in other processes; by default one after another.
 
     Raises SolverError for a file that is no proof, and for one that is not of this policy, model or parameters.
     """
     proof = read(path, FIELDS)
     equations = _require_same(proof, generated)
     try:
-        return [_checked(ClosedLoop(proof, equations, claim), claim, one_in, seed) for claim in proof["claims"]]
+        claims = [(ClosedLoop(proof, equations, claim), claim) for claim in proof["claims"]]
+        parts = [_checked(loop, claim, one_in, seed, calls) for loop, claim in claims]
+        return [replace(part, entering=boxes and boxes()) for part, boxes in parts]
     except (LookupError, TypeError, ValueError, ZeroDivisionError) as error:
         raise SolverError(f"the proof {path} is wrong: a claim is not one that `solver prove --out` writes") from error
 
 
-def _checked(loop: ClosedLoop, claim: dict[str, Any], one_in: int, seed: int) -> Checked:
+def _checked(
+    loop: ClosedLoop, claim: dict[str, Any], one_in: int, seed: int, calls: Calls
+) -> tuple[Checked, Callable[[], Entering] | None]:
+    """Result for the cells of a claim, and for its boxes once these are checked."""
     start, ends = time.process_time(), np.full(loop.d, 1.0 + 1e-9)
     wide = np.array(claim["spread"]) * np.abs(loop.nominal)
     root = np.concatenate([-ends, loop.nominal - wide]), np.concatenate([ends, loop.nominal + wide])
@@ -259,8 +273,8 @@ def _checked(loop: ClosedLoop, claim: dict[str, Any], one_in: int, seed: int) ->
     spent = time.process_time() - start
     boxes = None
     if "reach" in claim and not wrong:
-        boxes = entering(loop.proof, loop.equations, _folder(loop.proof) / CHECKPOINT, claim, one_in, seed)
-    return Checked(claim["spread"], len(marks), int(chosen.sum()), wrong, spent, boxes)
+        boxes = entering(loop.proof, loop.equations, _folder(loop.proof) / CHECKPOINT, claim, one_in, seed, calls)
+    return Checked(claim["spread"], len(marks), int(chosen.sum()), wrong, spent), boxes
 
 
 def _folder(proof: dict[str, Any]) -> Path:

@@ -7,7 +7,9 @@ whose image is not within earlier boxes is halved along every state and followed
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,11 +23,14 @@ from solver.proof.balls import Array, Mask
 from solver.proof.jets import Sloped
 from solver.proof.sampled_loop import SampledLoop
 
-BATCH = 400  # sets at once
-DEEPEST = 8  # halvings of a box: 1 of 14 000 boxes needs five
+BATCH = 4000  # sets at once
+DEEPEST = 8  # halvings of a box: none of 14 000 boxes needs more than two
 LATE = 1 << 30  # place in the order of a box that is not proven
 FINEST = 1 << 13  # boxes a state
 WIDEST = 0.25  # share of the domain beyond which an image is not followed
+
+#: A function and its arguments in some calls to their results, in order.
+Calls = Callable[[Callable[..., Any], list[tuple[Any, ...]]], Iterator[Any]]
 
 
 @dataclass(frozen=True)
@@ -39,27 +44,50 @@ class Entering:
     seconds: float
 
 
-@np.errstate(all="ignore")  # nothing is known of a wide set, and what is not finite is not shown
 def entering(
-    proof: dict[str, Any], equations: Equations, checkpoint: Path, claim: dict[str, Any], one_of: int, seed: int
-) -> Entering:
-    """Check of a random one of `one_of` boxes of a claim, or of all with 1.
+    proof: dict[str, Any],
+    equations: Equations,
+    checkpoint: Path,
+    claim: dict[str, Any],
+    one_of: int,
+    seed: int,
+    calls: Calls,
+) -> Callable[[], Entering]:
+    """Check of a random one of `one_of` boxes of a claim, or of all with 1, by a call for each slice.
 
-    Raises SolverError where a box is outside the domain, and for robots or networks that the check does not know.
+    It is the result of the function that is returned once all slices wait for their turn. Raises SolverError where a
+    box is outside the domain, and for robots or networks that the check does not know.
     """
-    start, generator = time.process_time(), np.random.default_rng(seed)
-    total = checked = 0
-    holds, common = True, None
-    for robots, groups in zip(slices(claim["spread"]), claim["reach"]["slices"], strict=True):
-        loop = SampledLoop(proof, equations, checkpoint, robots)
-        boxes = ClaimedBoxes(loop, claim["shape"], claim["reach"]["first"], groups)
-        chosen = generator.random(len(boxes.rows)) < 1 / one_of
-        rows = boxes.rows[chosen] if chosen.any() else boxes.rows[:1]
-        holds = holds and boxes.verify(rows)
-        total, checked = total + len(boxes.rows), checked + len(rows)
-        common = boxes.order < LATE if common is None else _both(common, boxes.order < LATE)
-    assert common is not None
-    return Entering(total, checked, holds, float(common.mean()), time.process_time() - start)
+    about, reach = {name: value for name, value in proof.items() if name != "claims"}, claim["reach"]
+    same = about, equations, checkpoint, claim["shape"], reach["first"], one_of, seed
+    parts = calls(_slice, [(*same, *each) for each in zip(slices(claim["spread"]), reach["slices"], strict=True)])
+
+    def collected() -> Entering:
+        total, checked, holds, proven, seconds = zip(*parts, strict=True)
+        return Entering(sum(total), sum(checked), all(holds), float(reduce(_both, proven).mean()), sum(seconds))
+
+    return collected
+
+
+@np.errstate(all="ignore")  # nothing is known of a wide set, and what is not finite is not shown
+def _slice(
+    about: dict[str, Any],
+    equations: Equations,
+    checkpoint: Path,
+    shape: list[list[float]],
+    first: int,
+    one_of: int,
+    seed: int,
+    robots: tuple[tuple[float, float], ...],
+    groups: list[list[int]],
+) -> tuple[int, int, bool, Mask, float]:
+    """Numbers of boxes of a slice and of the checked ones, whether these hold, which are proven, and the time."""
+    start = time.process_time()
+    boxes = ClaimedBoxes(SampledLoop(about, equations, checkpoint, robots), shape, first, groups)
+    chosen = np.random.default_rng(seed).random(len(boxes.rows)) < 1 / one_of
+    rows = boxes.rows[chosen] if chosen.any() else boxes.rows[:1]
+    holds = boxes.verify(rows)
+    return len(boxes.rows), len(rows), holds, boxes.order < LATE, time.process_time() - start
 
 
 def _both(a: Mask, b: Mask) -> Mask:
@@ -79,8 +107,7 @@ class ClaimedBoxes:
     def __init__(self, loop: SampledLoop, shape: list[list[float]], first: int, groups: list[list[int]]) -> None:
         n = len(loop.target)
         self.around, self.loop = loop.around, loop
-        self.lower = np.where(loop.around, -np.pi, loop.target - loop.bound)
-        self.upper = np.where(loop.around, np.pi, loop.target + loop.bound)
+        self.lower, self.upper = loop.lower, loop.upper
         parts = [(group[0], np.array(group[1:], np.int64).reshape(-1, n + 1)) for group in groups]
         finest = max([first, *(k for k, _ in parts)])
         for k, rows in [(first, np.zeros((0, n + 1), np.int64)), *parts]:
@@ -110,24 +137,18 @@ class ClaimedBoxes:
     def verify(self, rows: NDArray[np.int64]) -> bool:
         """Whether the images of some boxes lie within earlier ones."""
         rows = rows[np.argsort(rows[:, 2], kind="stable")]
-        width = (self.upper - self.lower) / rows[:, 1:2]
-        low = self.lower + rows[:, 3:] * width
-        waiting = [
-            (low[k : k + BATCH], width[k : k + BATCH], rows[k : k + BATCH], 0) for k in range(0, len(rows), BATCH)
-        ]
-        while waiting:
-            low, width, part, depth = waiting.pop()
-            left = np.flatnonzero(~self._entered(low, width, part))
-            if len(left) and depth == DEEPEST:
+        width, depth = (self.upper - self.lower) / rows[:, 1:2], np.zeros(len(rows), np.int64)
+        low, shifts = self.lower + rows[:, 3:] * width, list(product((0, 1), repeat=len(self.lower)))
+        while len(rows):
+            last = max(len(rows) - BATCH, 0)
+            left = last + np.flatnonzero(~self._entered(low[last:], width[last:], rows[last:]))
+            if (depth[left] == DEEPEST).any():
                 return False
-            halves = [low[left] + 0.5 * width[left] * shift for shift in product((0, 1), repeat=low.shape[1])]
-            if len(left):
-                whole, parts = np.concatenate(halves), np.concatenate([part[left]] * len(halves))
-                widths = np.concatenate([0.5 * width[left]] * len(halves))
-                cuts = range(0, len(whole), BATCH)
-                waiting += [
-                    (whole[k : k + BATCH], widths[k : k + BATCH], parts[k : k + BATCH], depth + 1) for k in cuts
-                ]
+            halves, parts = 0.5 * width[left], np.concatenate([np.arange(last), *[left] * len(shifts)])
+            low = np.concatenate([low[:last], *(low[left] + halves * shift for shift in shifts)])
+            width = np.concatenate([width[:last], *[halves] * len(shifts)])
+            rows, depth = rows[parts], depth[parts]
+            depth[last:] += 1
         return True
 
     def _entered(self, low: Array, width: Array, rows: NDArray[np.int64]) -> Mask:

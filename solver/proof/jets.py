@@ -1,16 +1,21 @@
-"""Power series whose coefficients are balls, and numbers of a set that are linear in symbols."""
+"""Power series whose coefficients are balls, numbers of a set that are linear in symbols, and tiles of a domain."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solver.proof.balls import FUNCTIONS, ROUNDING, SMALLEST, Array, Balls, Mask, reciprocal
+
+LEVELS = 4  # of tiles
+TOGETHER = 256  # tiles that are made at once
+BEYOND = 1e-6  # of a tile, by which it is wider than its place, so that boxes at its edge are in it
 
 
 @dataclass(frozen=True)
@@ -25,23 +30,24 @@ class Powers:
         every = [e for e in product(range(order + 1), repeat=variables) if sum(e) <= order]
         return cls(tuple(sorted(every, key=lambda e: (sum(e), *(-k for k in e)))))
 
-    @classmethod
-    def in_time(cls, variables: int, order: int) -> Powers:
-        """Powers of time, the last variable, up to `order`, alone and times one of the other variables."""
-        slopes = [(0,) * variables, *(tuple(int(i == j) for i in range(variables)) for j in range(variables))]
-        return cls(tuple((*slope, k) for k in range(order + 1) for slope in slopes))
+    @cache  # noqa: B019
+    def in_time(self, order: int) -> Powers:
+        """These, each times the powers of time up to `order`, which is another variable, the last one."""
+        return Powers(tuple((*e, k) for k in range(order + 1) for e in self.exponents))
 
     @cached_property
     def order(self) -> int:
         return max(sum(e) for e in self.exponents)
 
     @cached_property
-    def products(self) -> list[tuple[int, int, int]]:
-        """(i, j, k) where power i times power j is power k."""
-        place = {e: k for k, e in enumerate(self.exponents)}
+    def products(self) -> list[list[tuple[int, int, int]]]:
+        """(i, j, k) where power i times power j is power k: all, then those where i has order k or more and j one."""
+        place, orders = {e: k for k, e in enumerate(self.exponents)}, [sum(e) for e in self.exponents]
         pairs = product(enumerate(self.exponents), repeat=2)
-        found = [(i, j, tuple(a + b for a, b in zip(p, q, strict=True))) for (i, p), (j, q) in pairs]
-        return [(i, j, place[e]) for i, j, e in found if e in place]
+        sums = [(i, j, tuple(a + b for a, b in zip(p, q, strict=True))) for (i, p), (j, q) in pairs]
+        every = [(i, j, place[e]) for i, j, e in sums if e in place]
+        some = [[(i, j, k) for i, j, k in every if orders[i] >= least and orders[j]] for least in range(1, self.order)]
+        return [every, *some]
 
 
 class Jet:
@@ -77,11 +83,15 @@ class Jet:
         return Jet(self.powers, self.terms - other.terms)
 
     def __mul__(self, other: Jet) -> Jet:
+        return self.times(other, 0)
+
+    def times(self, other: Jet, least: int) -> Jet:
+        """The product; for least > 0, of series that begin with terms of this order and of order 1."""
         a, b = self.terms, other.terms
         shape = np.broadcast_shapes(a.middle.shape, b.middle.shape)
         middle, radius = np.zeros(shape), np.zeros(shape)
         size, loose, largest = np.abs(a.middle), b.radius + ROUNDING * np.abs(b.middle), b.size
-        for i, j, k in self.powers.products:
+        for i, j, k in self.powers.products[least]:
             middle[k] += a.middle[i] * b.middle[j]
             radius[k] += size[i] * loose[j] + a.radius[i] * largest[j]
         return Jet(self.powers, Balls(middle, radius * (1 + ROUNDING) + SMALLEST))
@@ -98,18 +108,21 @@ class Jet:
         """A function with this power series at the value."""
         middle, radius = self.terms.middle.copy(), self.terms.radius.copy()
         middle[0] = radius[0] = 0.0
-        moved = Jet(self.powers, Balls(middle, radius))
-        total = Jet.start(self.powers, coefficients[-1])
-        for value in reversed(coefficients[:-1]):
-            total = total * moved + Jet.start(self.powers, value)
+        moved = power = Jet(self.powers, Balls(middle, radius))
+        total = Jet.start(self.powers, coefficients[0])
+        for k, value in enumerate(coefficients[1:], 1):
+            total = total + Jet(self.powers, power.terms * value)
+            power = power.times(moved, k) if k < self.powers.order else power
         return total
 
     def narrowed(self, bend: list[Array]) -> Jet:
         """The series, over sets in the second half of the first axis, whose middles are those in its first half.
 
-        bend: half widths of the sets by each variable. A coefficient over a set differs from that at its middle by at
-        most the next higher ones over the set times the half widths.
+        bend: half widths of the sets by each variable; empty where there are points only. A coefficient over a set
+        differs from that at its middle by at most the next higher ones over the set times the half widths.
         """
+        if not bend:
+            return self
         half, place = len(bend[0]), {e: k for k, e in enumerate(self.powers.exponents)}
         middle, radius = self.terms.middle.copy(), self.terms.radius.copy()
         shape = (half, *(1,) * (middle.ndim - 2))
@@ -216,3 +229,57 @@ def _known(middle: Array, slopes: Array, rest: Array) -> Sloped:
     """The numbers, with an infinite rest where something is not finite."""
     good = np.isfinite(middle) & np.isfinite(slopes).all(0) & np.isfinite(rest)
     return Sloped(np.where(good, middle, 0.0), np.where(good, slopes, 0.0), np.where(good, rest, np.inf))
+
+
+class Tiles:
+    """Upper bounds (N, k) of numbers over sets, from those over tiles of a domain, which are made where first needed.
+
+    Tiles of level 0 are `count` parts of the domain a state. One of the next level is twice as wide, and has the
+    largest bounds of those in it. bounds: numbers (N, k) over tiles (n,) of N balls.
+    """
+
+    def __init__(
+        self,
+        bounds: Callable[[list[Balls]], Array],
+        numbers: int,
+        lower: Array,
+        upper: Array,
+        around: Mask,
+        count: int,
+    ) -> None:
+        self.bounds, self.lower, self.width, self.around = bounds, lower, (upper - lower) / count, around
+        self.margin, self.parts = np.where(around, 0, count // 4), count  # beyond the limits
+        shapes = [(count + 2 * self.margin) >> k for k in range(LEVELS)]
+        self.made = [np.full((*shape, numbers), np.nan) for shape in shapes]
+
+    def __call__(self, x: list[Sloped]) -> Array:
+        """Bounds over sets; infinite for a set that is too wide, or too far from the domain."""
+        pairs = list(zip(x, self.lower, self.width, strict=True))
+        at = np.stack([(number.middle - lower) / width for number, lower, width in pairs], 1)
+        size = np.stack([number.bend / width for number, _, width in pairs], 1) - 0.1 * BEYOND
+        left: Mask = np.all(np.isfinite(at + size), 1)
+        found = np.full((len(at), self.made[0].shape[-1]), np.inf)
+        for k in range(LEVELS):
+            first, last = (np.floor(np.where(left[:, None], end, 0.0) / 2**k) for end in (at - size, at + size))
+            last = np.maximum(first, last)
+            within = (first * 2**k >= -self.margin) & ((last + 1) * 2**k <= self.parts + self.margin) | self.around
+            rows = np.flatnonzero(left & (within & (last - first <= 1)).all(1))
+            corners = product(*np.stack([first[rows], last[rows]]).astype(np.int64).T.swapaxes(1, 2))
+            found[rows] = np.max([self._of(k, np.stack(corner, 1)) for corner in corners], 0)
+            left[rows] = False
+        return found
+
+    def _of(self, level: int, place: NDArray[np.int64]) -> Array:
+        """Bounds of the tiles (N, n) of a level."""
+        made, margin = self.made[level], self.margin >> level
+        place = np.where(self.around, place % (self.parts >> level), place)
+        new = np.unique(place[np.isnan(made[tuple((place + margin).T)][:, 0])], axis=0)
+        for part in np.array_split(new, len(new) // TOGETHER + 1) if len(new) else ():
+            if level:
+                sides = np.array(list(product((0, 1), repeat=part.shape[1])))
+                bounds = np.max([self._of(level - 1, 2 * part + side) for side in sides], 0)
+            else:
+                tiles, half = zip(self.lower, self.width, part.T, strict=True), np.full(len(part), 0.5 + BEYOND)
+                bounds = self.bounds([Balls(low + wide * (at + 0.5), wide * half) for low, wide, at in tiles])
+            made[tuple((part + margin).T)] = np.where(np.isfinite(bounds), bounds, np.inf)
+        return np.asarray(made[tuple((place + margin).T)])

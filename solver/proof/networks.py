@@ -1,7 +1,7 @@
 """Networks of a checkpoint, read without Torch, and the slopes of their V over sets of states.
 
-V is evaluated on power series of the states, whose coefficients are balls: at the middle of a set, and over the set,
-where the highest ones bound the remainder of Taylor's formula.
+V is evaluated on power series of the states, whose coefficients are balls: at the middle of a set, and over tiles of
+the domain, where the highest ones bound the remainder of Taylor's formula.
 """
 
 from __future__ import annotations
@@ -10,17 +10,21 @@ import io
 import pickle
 import zipfile
 from collections import OrderedDict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from solver.errors import SolverError
-from solver.proof.balls import ROUNDING, Array, Balls
-from solver.proof.jets import Jet, Powers, Sloped, sloped
+from solver.proof.balls import ROUNDING, Array, Balls, Mask
+from solver.proof.jets import Jet, Powers, Sloped, Tiles, sloped
 
 DIAGONAL = 1e-3  # smallest diagonal entry of the networks' L
 ORDER = 3  # of the power series
+TILES = 256  # parts of the domain, a state
+TOGETHER = 256  # sets at once
+EXTREMES = 0.0, *(sign * (share / 3) ** 0.5 for share in (1, 2) for sign in (-1, 1))  # of the factors of tanh's series
 
 
 class Reader(pickle.Unpickler):
@@ -54,7 +58,7 @@ def _tensor(values: Any, offset: int, shape: tuple[int, ...], strides: tuple[int
 class Networks:
     """dV/dx of the networks of a checkpoint: V = -mean |L(z)' y|^2 with the features z and the error y."""
 
-    def __init__(self, checkpoint: Path, target: Array) -> None:
+    def __init__(self, checkpoint: Path, target: Array, lower: Array, upper: Array, around: Mask) -> None:
         with zipfile.ZipFile(checkpoint) as stored:
             content = Reader(stored).load()
         arrays = (content["best"] or content)["ensemble"]
@@ -64,8 +68,12 @@ class Networks:
             raise SolverError("the proof is refused: the target is not that of the networks")
         if "polynomial" in arrays or len(self.angles) + len(self.others) != len(target):
             raise SolverError("the check knows no networks of rotations or of told parameters")
+        if not np.isin(np.flatnonzero(around), self.angles).all():
+            raise SolverError("the proof is refused: its angles are not those of the networks")
         at = [*np.sin(target[self.angles]), *np.cos(target[self.angles]), *target[self.others] * self.arrays["scale"]]
-        self.at_target, self.powers = np.array(at), Powers.up_to(len(target), ORDER)
+        self.at_target, self.powers = np.array(at), Powers.up_to(len(target), ORDER - 1)
+        self.highest = [e for e in Powers.up_to(len(target), ORDER).exponents if sum(e) == ORDER]
+        self.tiles = Tiles(self._third, len(self.highest), lower, upper, around, TILES)
         members = {name.split(".")[1] for name in arrays if name.startswith("members.")}
         self.members = [self._layers(f"members.{member}") for member in sorted(members)]
 
@@ -76,31 +84,33 @@ class Networks:
     def slopes(self, x: list[Sloped]) -> list[Sloped]:
         """dV/dx (n,) over sets of states, by Taylor's formula."""
         n, powers, found = len(x), self.powers, []
-        terms = self._value(x)
-        count = len(x[0].middle)
-        centre, over = terms[:, :count], terms[:, count:]
+        third, bend, count = self.tiles(x), [number.bend for number in x], len(x[0].middle)
+        cuts = [slice(k, k + TOGETHER) for k in range(0, max(count, 1), TOGETHER)]
+        parts = [self._value([Balls.of(number.middle[cut]) for number in x], powers, []) for cut in cuts]
+        V = Balls(*(np.concatenate([getattr(p, name) for p in parts], 1) for name in ("middle", "radius")))
         for i in range(n):
             place = [tuple(int(k == i) for k in range(n))]
             place += [tuple(int(k == i) + int(k == j) for k in range(n)) for j in range(n)]
-            first, *second = (centre[powers.exponents.index(e)] for e in place)
+            first, *second = (V[powers.exponents.index(e)] for e in place)
             second = [term * (2.0 if i == j else 1.0) for j, term in enumerate(second)]
             bent = np.zeros(count)
-            for k, exponents in enumerate(powers.exponents):
-                if sum(exponents) == ORDER and exponents[i]:
-                    size = exponents[i] * over[k].size
-                    for j, number in enumerate(x):
-                        size = size * number.bend ** (exponents[j] - (i == j))
-                    bent = bent + size * (1 + ROUNDING)
+            for exponents, size in zip(self.highest, third.T, strict=True):
+                if exponents[i]:
+                    ways = [width ** (exponents[j] - (i == j)) for j, width in enumerate(bend)]
+                    bent = bent + exponents[i] * size * np.prod(ways, 0) * (1 + ROUNDING)
             found.append(sloped(Balls(first.middle, first.radius + bent), list(zip(second, x, strict=True))))
         return found
 
-    def _value(self, x: list[Sloped]) -> Balls:
-        """Coefficients (k, 2 N) of V at the middles of sets, then over the sets."""
-        powers, bend = self.powers, [number.bend for number in x]
-        both = [
-            Balls(np.tile(number.middle, 2), np.append(np.zeros_like(w), w)) for number, w in zip(x, bend, strict=True)
-        ]
-        jets = [Jet.start(powers, value, i) for i, value in enumerate(both)]
+    def _third(self, x: list[Balls]) -> Array:
+        """Largest absolute values (N, k) of the coefficients of third order over sets."""
+        bend, powers = [number.radius for number in x], Powers.up_to(len(x), ORDER)
+        both = [Balls(np.tile(ball.middle, 2), np.append(0 * ball.radius, ball.radius)) for ball in x]
+        size: Array = self._value(both, powers, bend).size[-len(self.highest) :, len(bend[0]) :].T
+        return size
+
+    def _value(self, x: list[Balls], powers: Powers, bend: list[Array]) -> Balls:
+        """Coefficients (k, N) of V. bend: as `Jet.narrowed`."""
+        jets = [Jet.start(powers, value, i) for i, value in enumerate(x)]
         turned = [jets[i].function(kind) for kind in ("sin", "cos") for i in self.angles]
         scaled = [Jet(powers, jets[i].terms * float(s)) for i, s in zip(self.others, self.arrays["scale"], strict=True)]
         parts = [jet.terms for jet in (*turned, *scaled)]
@@ -115,9 +125,7 @@ class Networks:
 
     def _member(self, layers: list[tuple[Array, Array]], z: Jet, y: Jet, bend: list[Array]) -> Balls:
         """|L' y|^2 of one network."""
-        h, size = z, len(self.at_target)
-        for weight, bias in layers[:-1]:
-            h = _plus(Jet(z.powers, h.terms.to(weight)), bias).narrowed(bend).function("tanh").narrowed(bend)
+        h, size = _hidden(layers[:-1], z, bend), len(self.at_target)
         raw = _plus(Jet(z.powers, h.terms.to(layers[-1][0])), layers[-1][1]).narrowed(bend)
         rows, columns = np.tril_indices(size)
         total = None
@@ -136,6 +144,92 @@ class Networks:
             total = square if total is None else total + square
         assert total is not None
         return total.terms
+
+
+def _hidden(layers: list[tuple[Array, Array]], z: Jet, bend: list[Array]) -> Jet:
+    """Series of the last of some layers of tanh. bend: as `Jet.narrowed`.
+
+    Series at points have one radius for all numbers of a layer, the largest one.
+    """
+    count = z.terms.middle.shape[1] // (2 if bend else 1)
+    middle, loose = z.terms.middle[:, :count], z.terms.radius[:, :count].max(-1, keepdims=True)
+    over = z.terms[:, count:]
+    wide = np.abs(over.middle - middle) + over.radius if bend else None  # how far terms over sets are from `middle`
+    for weight, bias in layers:
+        size = np.abs(weight)
+        loose = (loose + ROUNDING * np.abs(middle).max(-1, keepdims=True)) * size.sum(0).max() * (1 + ROUNDING)
+        loose[0] += ROUNDING * (1 + np.abs(bias).max())
+        middle = middle @ weight
+        middle[0] += bias
+        if wide is not None:
+            wide = _narrowed(z.powers, middle, wide @ size, loose, bend)
+        middle, loose, wide = _bent(z.powers, middle, loose, wide)
+    if wide is None:
+        return Jet(z.powers, Balls(middle, loose + 0 * middle))
+    wide = _narrowed(z.powers, middle, wide, loose, bend)
+    return Jet(z.powers, Balls(np.concatenate([middle, middle], 1), np.concatenate([loose + 0 * middle, wide], 1)))
+
+
+def _narrowed(powers: Powers, middle: Array, wide: Array, loose: Array, bend: list[Array]) -> Array:
+    """`wide`, or less by the terms of the next higher order."""
+    found, place = wide * (1 + ROUNDING) + loose, {e: k for k, e in enumerate(powers.exponents)}
+    for k, exponents in reversed(list(enumerate(powers.exponents))):
+        if sum(exponents) < powers.order:
+            total = loose[k] + 0 * found[k]
+            for i, width in enumerate(bend):
+                higher = place[tuple(e + (i == j) for j, e in enumerate(exponents))]
+                total += (np.abs(middle[higher]) + found[higher]) * ((exponents[i] + 1) * width[:, None])
+            found[k] = np.minimum(found[k], total * (1 + ROUNDING))
+    return found
+
+
+def _factor(order: int, t: Array) -> Array:
+    """Coefficient of tanh's power series of order 1, 2 or 3, where it is t."""
+    slope: Array = 1.0 - t * t
+    return (slope, -t * slope, (t * t - 1 / 3) * slope)[order]
+
+
+def _bent(powers: Powers, a: Array, loose: Array, wide: Array | None) -> tuple[Array, Array, Array | None]:
+    """tanh of series a (k, N, r) up to `loose` (k, N, 1), and how far its terms over sets are from those at points.
+
+    wide: the same of a. tanh has the power series t, first, second, third, all of which and whose slopes are at most 1.
+    """
+    t = np.tanh(a[0])
+    first, second, third = (_factor(k, t) for k in range(3))
+    size = np.abs(a).max(-1, keepdims=True) + loose
+    sizes = [size, np.zeros_like(size), np.zeros_like(size)]
+    errors = [loose, np.zeros_like(size), np.zeros_like(size)]
+    square, cube = np.zeros_like(a), np.zeros_like(a)
+    for i, j, k in powers.products[1]:
+        square[k] += a[i] * a[j]
+        errors[1][k] += loose[i] * size[j] + size[i] * loose[j]
+        sizes[1][k] += size[i] * size[j]
+    cubes = powers.products[2] if powers.order > 2 else []
+    for i, j, k in cubes:
+        cube[k] += square[i] * a[j]
+        errors[2][k] += errors[1][i] * size[j] + sizes[1][i] * loose[j]
+        sizes[2][k] += sizes[1][i] * size[j]
+    found = first * a + second * square + third * cube
+    found[0] = t
+    error = sum(errors) + (2 * loose[0] + ROUNDING) * sum(sizes)  # slopes
+    error[0] = loose[0] + ROUNDING
+    if wide is None:
+        return found, error, None
+    ends = [np.tanh(a[0] + side * wide[0]) for side in (-1, 1)]
+    turn = [np.zeros_like(t)] * 3  # how far these factors are from those at the middles
+    for k, place in product(range(3), (*ends, *EXTREMES)):
+        x = np.clip(place, *ends)
+        turn[k] = np.maximum(turn[k], np.abs(_factor(k, x) - _factor(k, t)))
+    wides, every = [wide, np.zeros_like(a), np.zeros_like(a)], np.abs(a)
+    for i, j, k in powers.products[1]:
+        wides[1][k] += every[i] * wide[j] + wide[i] * (every[j] + wide[j])
+    for i, j, k in cubes:
+        wides[2][k] += np.abs(square[i]) * wide[j] + wides[1][i] * (every[j] + wide[j])
+    rest = np.zeros_like(a)
+    for way, apart, term, radius in zip((first, second, third), turn, (a, square, cube), wides, strict=True):
+        rest += np.abs(way) * radius + (apart + ROUNDING) * (np.abs(term) + radius)
+    rest[0] = np.maximum(ends[1] - t, t - ends[0])
+    return found, error, rest * (1 + ROUNDING) + error
 
 
 def _plus(jet: Jet, constant: Array) -> Jet:

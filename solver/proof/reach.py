@@ -22,7 +22,7 @@ import numpy as np
 from modelgen.arrays import Array
 from solver.errors import SolverError
 from solver.jobs import Announce
-from solver.jobs.engines import Here, results
+from solver.jobs.engines import Here
 from solver.proof import sha256, slices
 from solver.proof.affine import Linear, Mask, Numbers, parallelotope, rounding, upward
 from solver.proof.held_loop import HeldLoop
@@ -282,14 +282,15 @@ def reaching(
     generated: str | None = None,
     executor: Executor | None = None,
     announce: Announce = lambda _: None,
-) -> Callable[[], Reach]:
+    keep: Callable[[Callable[[], Reach]], None] = lambda _: None,
+) -> tuple[list[Future[Any]], Callable[[], Reach]]:
     """States that are proven to enter the basin {e: e' shape e <= 1} within `seconds` of processor time.
 
-    They are the result of the function that is returned once all searches wait for their turn.
+    Returns the searches of slices, which wait for their turn, and the states by those that are finished.
 
     spread: (p,) share by which parameters may differ. A robot's may change within a slice in every period. before: the
     claim of a search that goes on. executor: searches the slices, see `solver.jobs.engines.workers`; by default this
-    process. announce: receives a line for each slice.
+    process. announce: receives a line for each slice. keep: receives the states when a slice is finished.
 
     Raises SolverError for robots of other than two states and one input, and for a run that has changed.
     """
@@ -300,27 +301,28 @@ def reaching(
         raise SolverError("a state of this robot has no limit, so that its domain has no volume")
     parts, place = slices(spread), executor or Here()
     known = [[] for _ in parts] if before is None else before["slices"]
+    every, times = [[Found.of(group, n) for group in groups] for groups in known], [0.0] * len(parts)
     jobs: list[Future[tuple[list[Found], float, float]]] = []
-    which = run, generated, sha256(run_folder(run) / CHECKPOINT), loop.robot.program.digest
-    for robots, groups in zip(parts, known, strict=True):
-        found = [Found.of(group, n) for group in groups]
-        job = place.submit(searched, which, shape, robots, input_error, found, seconds / len(parts))
-        job.add_done_callback(partial(_told, announce, f"slice {len(jobs) + 1} of {len(parts)}"))
-        jobs.append(job)
 
-    def collected() -> Reach:
-        every, _, times = zip(*results(jobs), strict=True)
-        spent = sum(times) + (before["seconds"] if before else 0.0)
-        grid = in_all_slices(loop, shape, every)
+    def reached() -> Reach:
+        for k, job in enumerate(jobs):
+            if job.done() and not job.cancelled() and job.exception() is None:
+                every[k], _, times[k] = job.result()
+        spent, grid = sum(times) + (before["seconds"] if before else 0.0), in_all_slices(loop, shape, every)
         return Reach(grid.lower, grid.upper, grid.proven, spent, GRID, list(every))
 
-    return collected
+    def finished(name: str, job: Future[tuple[list[Found], float, float]]) -> None:
+        if not job.cancelled() and job.exception() is None:
+            _, share, spent = job.result()
+            announce(f"{name}: {100 * share:.3g} % of the domain in {spent:.0f} s")
+            keep(reached)
 
-
-def _told(announce: Announce, name: str, job: Future[tuple[list[Found], float, float]]) -> None:
-    if not job.cancelled() and job.exception() is None:
-        _, share, seconds = job.result()
-        announce(f"{name}: {100 * share:.3g} % of the domain in {seconds:.0f} s")
+    which = run, generated, sha256(run_folder(run) / CHECKPOINT), loop.robot.program.digest
+    for k, robots in enumerate(parts):
+        job = place.submit(searched, which, shape, robots, input_error, every[k], seconds / len(parts))
+        jobs.append(job)
+        job.add_done_callback(partial(finished, f"slice {k + 1} of {len(parts)}"))
+    return jobs, reached
 
 
 def _first(loop: HeldLoop, shape: Array) -> Grid:

@@ -1,13 +1,15 @@
 """The sampled closed loop everywhere, over many sets of states at once, for the independent check of boxes.
 
-The input u = u0 + d with d + u0 = grad g~(w - P d) is bounded by bisection, as the left side less the right side rises
-with d, and by the mean value theorem. A period of motion is a power series in time with the slopes of the flow, and
-with a remainder over an enclosure of the motion.
+The input u = u0 + d with d + u0 = grad g~(w - P d) is bounded by a guess and its residual, as the left side less the
+right side rises with d by at least 1, and by the mean value theorem. A period of motion is a power series in time at
+the middle of a set, with the slopes of the flow. Tiles of the domain bound its remainders, in time over an enclosure of
+the motion, and of second order in the states, the input and the parameters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,16 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import SolverError
-from solver.proof import Equations
+from solver.proof import Equations, sha256
 from solver.proof.balls import ROUNDING, Array, Balls, Mask, stacked
-from solver.proof.jets import Jet, Powers, Sloped, combined, hull, sloped
+from solver.proof.jets import Jet, Powers, Sloped, Tiles, combined, hull, sloped
 from solver.proof.networks import Networks
 
 SHORTEST = 0.02  # of the input limit: the shortest step at which the policy looks up V
-ORDER = 3  # of Taylor's formula in time
+ORDER = 4  # of Taylor's formula in time
 INFLATIONS = 6  # of the enclosure of the motion
-BISECTIONS = 50
-PIECES = 4  # of each parameter of a slice
+GUESSES = 10  # of an input
+BEYOND = 1e-9  # of a range, by which numbers in it may lie outside by rounding
+TILES = 16  # parts of the domain, a state
+PIECES = 3  # of each parameter of a slice
 TURN = Balls(np.array(2 * np.pi), np.array(1e-15))
 
 
@@ -43,18 +47,22 @@ class SampledLoop:
         self.trim, self.middle, self.limit, self.error = (
             float(proof[k][0]) for k in ("trim", "middle", "limit", "input_error")
         )
-        self.networks, n, p = Networks(checkpoint, self.target), len(self.target), len(self.nominal)
-        ticks, sides = (2 * np.arange(PIECES) + 1) / PIECES - 1, []
-        for value, (middle, half) in zip(self.nominal, robots, strict=True):
-            width = half / PIECES * (1 + 1e-9) * abs(value)
-            sides.append([(value * (middle + half * t), width) for t in (ticks if half else np.zeros(1))])
+        n, (self.lower, self.upper, self.around) = len(self.target), _domain(self.target, self.bound)
+        self.networks = _networks(checkpoint, proof["checkpoint"], tuple(self.target), tuple(self.bound))
+        self.robots = [
+            (value * middle, half * (1 + BEYOND) * abs(value))
+            for value, (middle, half) in zip(self.nominal, robots, strict=True)
+        ]
+        ticks = (2 * np.arange(PIECES) + 1) / PIECES - 1
+        sides = [[(a + b * t, b / PIECES * (1 + BEYOND)) for t in (ticks if b else [0.0])] for a, b in self.robots]
         self.pieces = list(product(*sides))
-        self.around = np.abs(self.bound - np.pi) < 1e-12
         widest = np.sqrt(self.level * np.diag(np.linalg.inv(self.P)))
         self.turned = 0.4 * (
             np.pi - float(np.max(widest[self.around], initial=0.0))
         )  # a wider set of angles might lie on both sides of the basin
-        self.plain, self.flow = Powers.in_time(n + 1 + p, 0), Powers.in_time(n + 1 + p, ORDER)
+        self.straight, self.curved = (Powers.up_to(n + 1 + len(self.robots), order) for order in (1, 2))
+        numbers = n * (len(self.straight.exponents) + len(self.curved.exponents) + 1)
+        self.tiles = Tiles(self._remainders, numbers, self.lower, self.upper, self.around, TILES)
         self.value_only, self.first = Powers.up_to(1, 0), Powers.up_to(1, 1)
         self.of_state = Powers.up_to(n, 1)
 
@@ -161,7 +169,7 @@ class SampledLoop:
         lower, upper = u.low - self.error, u.high + self.error
         lower, upper = (np.clip(end, self.middle - self.limit, self.middle + self.limit) for end in (lower, upper))
         box = Balls.between(lower, upper)
-        loose = ~(found.bend <= box.radius)
+        loose = ~(found.rest <= box.radius) | (np.abs(found.middle - self.middle) > self.limit)
         return Sloped(
             np.where(loose, box.middle, found.middle),
             np.where(loose, 0.0, found.slopes),
@@ -170,34 +178,47 @@ class SampledLoop:
 
     def _solved(self, w: Array, P: Array) -> Balls:
         """d with d + u0 = grad g~(w - P d), for exact w and P >= 0."""
-        side = np.array([1.0, -1.0]).reshape(2, *(1,) * w.ndim)  # from which d is bounded
-        both, steep = Balls.of(np.stack([w, w])), Balls.of(np.stack([P, P]))
-        sure, other = (
-            self.middle - sign * side * self.limit - self.trim + np.zeros((2, *w.shape)) for sign in (1.0, -1.0)
-        )
-        for _ in range(BISECTIONS):
-            d = 0.5 * (sure + other)
-            rest = Balls.of(d) + self.trim - self._conjugate(both - steep * d, self.value_only)[0]
-            good = np.where(side > 0, rest.high <= 0, rest.low >= 0)
-            sure, other = np.where(good, d, sure), np.where(good, other, d)
-        return Balls.between(*sure)
+        low, high = (self.middle + side * self.limit - self.trim + np.zeros_like(w) for side in (-1, 1))
+        d = 0.5 * (low + high)
+        for _ in range(GUESSES):
+            found = self._conjugate(Balls.of(w - P * d), self.first).middle
+            rest = d + self.trim - found[0]
+            low, high = np.where(rest < 0, d, low), np.where(rest > 0, d, high)
+            d = d - rest / (1 + P * found[1])
+            d = np.where((d >= low) & (d <= high), d, 0.5 * (low + high))
+        argument = Balls.of(w) - Balls.of(P) * d
+        rest = Balls.of(d) + self.trim - self._conjugate(argument, self.value_only)[0]
+        return Balls(d, rest.size)
 
     # -- the motion --------------------------------------------------------------------------------------------------
 
     def after(self, x: list[Sloped]) -> tuple[list[Sloped], Mask]:
         """The sets after a period, and whether (N,) the motion stays within the limits."""
-        u, inside, cases = self.inputs(x), np.ones(len(x[0].middle), bool), []
-        for theta in self.pieces:
-            numbers = [*x, u, *(Sloped(x[0].rest * 0 + v, u.slopes * 0, x[0].rest * 0 + s) for v, s in theta)]
-            centre, _ = self._moved([Balls.of(number.middle) for number in numbers])
-            over, within = self._moved([number.range for number in numbers])
-            pairs = zip(centre, over, strict=True)
-            cases.append(
-                [sloped(c.value, [(o.terms[1 + j], number) for j, number in enumerate(numbers)]) for c, o in pairs]
-            )
-            inside &= within
+        u, bounds, inside = self.inputs(x), np.split(self.tiles(x).T, len(x)), np.ones(len(x[0].middle), bool)
+        cases = [self._ends([*x, u, *(self._alike(u, *entry) for entry in theta)], bounds) for theta in self.pieces]
         ends = [hull([(inside, end) for end in same]) for same in zip(*cases, strict=True)]
+        for i in np.flatnonzero(~self.around):  # it is no farther from a chord of the motion than the last bound
+            e = np.maximum(*((number.range - float(self.target[i])).size for number in (x[i], ends[i])))
+            inside &= e + bounds[i][-1] <= self.bound[i]
         return ends, inside & np.isfinite([end.rest for end in ends]).all(0)
+
+    def _alike(self, like: Sloped, value: float, half: float) -> Sloped:
+        """A number of the same range in all sets."""
+        return Sloped(0 * like.middle + value, 0 * like.slopes, 0 * like.rest + half)
+
+    def _ends(self, numbers: list[Sloped], bounds: list[Array]) -> list[Sloped]:
+        """States after a period of states, the input and parameters."""
+        n, wide, bend = len(bounds), len(self.straight.exponents), [number.bend for number in numbers]
+        start = [Jet.start(self.straight, Balls.of(number.middle), i) for i, number in enumerate(numbers)]
+        pairs = [[i for i, k in enumerate(e) for _ in range(k)] for e in self.curved.exponents[wide:]]
+        ends = []
+        for series, bound in zip(self._series(start[:n], start[n:], ORDER - 1), bounds, strict=True):
+            high, low, second = np.split(bound[:-1], [wide, 2 * wide])
+            terms = self._ended(series) + Balls.between(-low, high)
+            bent = sum(size * bend[j] * bend[k] for size, (j, k) in zip(second, pairs, strict=True))
+            value = Balls(terms.middle[0], terms.radius[0] + bent * (1 + ROUNDING))
+            ends.append(sloped(value, [(terms[1 + j], number) for j, number in enumerate(numbers)]))
+        return ends
 
     def _rates(self, x: list[Jet], fixed: list[Jet]) -> list[Jet]:
         powers, shape = x[0].powers, x[0].value.middle
@@ -205,54 +226,59 @@ class SampledLoop:
         a, B = self.equations("affine_dynamics", known, lambda v: Jet.start(powers, Balls.of(np.full_like(shape, v))))
         return [a[i] + B[i] * fixed[0] for i in range(len(x))]
 
-    def _moved(self, values: list[Balls]) -> tuple[list[Jet], Mask]:
-        """States after a period with their slopes by all numbers, and whether (N,) they stay within the limits."""
-        n, T = len(self.target), self.step
-        start = [Jet.start(self.plain, value, i) for i, value in enumerate(values)]
-        x, fixed = start[:n], start[n:]
-        during, inside = x, np.zeros(len(values[0].middle), bool)
+    def _remainders(self, x: list[Balls]) -> Array:
+        """Bounds (N, k) over sets of states, any inputs and the robots of the slice, for each state after a period.
+
+        The last terms in time of its value and slopes, their least values with the other sign, its terms of second
+        order, and how far the motion is from its chord.
+        """
+        n, T, wide, some = len(x), self.step, len(self.straight.exponents), np.ones_like(x[0].middle)
+        u = [(self.middle, self.limit * (1 + BEYOND))]
+        values = [*x, *(Balls(middle * some, half * some) for middle, half in [*u, *self.robots])]
+        start = [Jet.start(self.curved, value, i) for i, value in enumerate(values)]
+        first, fixed = start[:n], start[n:]
+        during, known = self._during(first, fixed)
+        flow, over, found = self._series(first, fixed, ORDER - 1), self._series(during, fixed, ORDER), []
+        for a, b in zip(flow, over, strict=True):
+            last = b[ORDER] * T**ORDER
+            second, chord = (self._ended(a) + last)[wide:].size, b[2][:1].size * (T**2 / 4)
+            found += [last[:wide].high, -last[:wide].low, second, chord]
+        return np.where(known, np.concatenate(found), np.inf).T
+
+    def _during(self, x: list[Jet], fixed: list[Jet]) -> tuple[list[Jet], Mask]:
+        """An enclosure of the motion in a period, and whether (N,) it is one."""
+        during, known, whole = (
+            x,
+            np.zeros(len(x[0].value.middle), bool),
+            Balls.between(np.zeros(()), np.array(self.step)),
+        )
         for k in range(INFLATIONS):
+            rates = self._rates(during, fixed)
             moved = [
-                first + Jet(self.plain, rate.terms * Balls(np.array(T / 2), np.array(T / 2)))
-                for first, rate in zip(x, self._rates(during, fixed), strict=True)
+                (first + Jet(first.powers, rate.terms * whole)).terms for first, rate in zip(x, rates, strict=True)
             ]
             kept = [
-                (m.terms.low >= d.terms.low).all(0) & (m.terms.high <= d.terms.high).all(0)
+                (m.low >= d.terms.low).all(0) & (m.high <= d.terms.high).all(0)
                 for m, d in zip(moved, during, strict=True)
             ]
-            inside = np.all(kept, 0) & (k > 0)
-            if inside.all() or k == INFLATIONS - 1:
+            known = np.all(kept, 0) & (k > 0)
+            if known.all() or k == INFLATIONS - 1:
                 break
-            wider = [Balls(m.terms.middle, m.terms.radius * 1.05 + 1e-9 * (1 + m.terms.size)) for m in moved]
-            during = [
-                Jet(
-                    self.plain,
-                    Balls(np.where(inside, d.terms.middle, w.middle), np.where(inside, d.terms.radius, w.radius)),
-                )
+            wider = [Balls(m.middle, m.radius * 1.05 + 1e-9 * (1 + m.size)) for m in moved]
+            ways = [
+                Balls(np.where(known, d.terms.middle, w.middle), np.where(known, d.terms.radius, w.radius))
                 for d, w in zip(during, wider, strict=True)
             ]
-        for i in np.flatnonzero(~self.around):
-            e = during[i].value - float(self.target[i])
-            inside &= e.size <= self.bound[i]
-        first, over = self._series(x, fixed, ORDER - 1), self._series(during, fixed, ORDER)
-        width = len(self.plain.exponents)
-        ends = []
-        for a, b in zip(first, over, strict=True):
-            total = b.terms[ORDER * width : (ORDER + 1) * width] * T**ORDER
-            for k in range(ORDER):
-                total = total + a.terms[k * width : (k + 1) * width] * T**k
-            ends.append(Jet(self.plain, total))
-        return ends, inside
+            during = [Jet(first.powers, way) for first, way in zip(x, ways, strict=True)]
+        return during, known
 
-    def _series(self, x: list[Jet], fixed: list[Jet], order: int) -> list[Jet]:
-        """Power series in time of the motion from x."""
-        width = len(self.plain.exponents)
+    def _series(self, x: list[Jet], fixed: list[Jet], order: int) -> list[list[Balls]]:
+        """Power series in time of the motion from x: coefficients (k, N) of each power."""
+        flow, width = x[0].powers.in_time(order), len(x[0].powers.exponents)
 
         def lifted(jet: Jet) -> Jet:
-            zero = np.zeros((ORDER * width, *jet.value.middle.shape))
-            return Jet(
-                self.flow, Balls(*(np.concatenate([part, zero]) for part in (jet.terms.middle, jet.terms.radius)))
-            )
+            zero = np.zeros((order * width, *jet.value.middle.shape))
+            return Jet(flow, Balls(*(np.concatenate([p, zero]) for p in (jet.terms.middle, jet.terms.radius))))
 
         found, still = [lifted(jet) for jet in x], [lifted(jet) for jet in fixed]
         for k in range(order):
@@ -261,7 +287,28 @@ class SampledLoop:
                 now = rate.terms[k * width : (k + 1) * width] * (1 / (k + 1))
                 jet.terms.middle[(k + 1) * width : (k + 2) * width] = now.middle
                 jet.terms.radius[(k + 1) * width : (k + 2) * width] = now.radius
-        return found
+        return [[jet.terms[k * width : (k + 1) * width] for k in range(order + 1)] for jet in found]
+
+    def _ended(self, series: list[Balls]) -> Balls:
+        """A power series at the end of a period."""
+        total = series[0]
+        for k, terms in enumerate(series[1:], 1):
+            total = total + terms * self.step**k
+        return total
+
+
+def _domain(target: Array, bound: Array) -> tuple[Array, Array, Mask]:
+    """Ends (n,) of all angles and the states within the limits, and which are angles."""
+    around = np.abs(bound - np.pi) < 1e-12
+    return np.where(around, -np.pi, target - bound), np.where(around, np.pi, target + bound), around
+
+
+@lru_cache(1)
+def _networks(checkpoint: Path, digest: str, target: tuple[float, ...], bound: tuple[float, ...]) -> Networks:
+    """Networks of a checkpoint by its hash, which all slices of a process share with their tiles."""
+    if sha256(checkpoint) != digest:
+        raise SolverError(f"{checkpoint} has changed while it was checked; repeat this command")
+    return Networks(checkpoint, np.array(target), *_domain(np.array(target), np.array(bound)))
 
 
 def _share(number: Balls, least: float) -> Balls:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from flint import arb, arb_series
+from numpy.typing import NDArray
 
 from solver.proof.balls import FUNCTIONS, Balls
-from solver.proof.jets import Jet, Powers, Sloped, combined, hull, sloped
+from solver.proof.jets import Jet, Powers, Sloped, Tiles, combined, hull, sloped
 
 ORDER = 4
 WITHIN = {"sin": (-9, 9), "cos": (-9, 9), "exp": (-5, 5), "tanh": (-4, 4), "atan": (-9, 9), "log": (0.1, 9)}
@@ -105,3 +106,27 @@ def test_what_is_not_known_is_not_finite() -> None:
     assert kink.value.low[0] <= 0
     assert kink.value.high[0] >= 1
     assert np.isinf(kink.terms.radius[1:]).all()  # no curvature is known beyond a kink
+
+
+@pytest.mark.parametrize("width", [0.002, 0.05, 0.4, 3.0])
+def test_a_function_over_sets_is_below_the_bounds_of_their_tiles(width: float) -> None:
+    """sin(a) (b + 2), where a is an angle and b has a limit: sets at their edges and of any number of turns."""
+    generator, domain = np.random.default_rng(0), (np.array([-np.pi, -1.0]), np.array([np.pi, 1.0]))
+
+    def bounds(x: list[Balls]) -> NDArray[np.float64]:
+        wave = x[0].sine()
+        return np.stack([(wave * (x[1] + 2.0)).high, (-wave * (x[1] + 2.0)).high], 1)
+
+    tiles = Tiles(bounds, 2, *domain, np.array([True, False]), 64)
+    centre, half = generator.uniform(-1, 1, (200, 2)) * [9.0, 1.0], width * generator.uniform(0, 1, (200, 2))
+    centre[::2] = np.round(centre[::2] * 32) / 32  # edges of tiles
+    x = [Sloped(centre[:, i], np.zeros((1, 200)), half[:, i]) for i in range(2)]
+    found = tiles(x)
+    for _ in range(50):
+        a, b = (centre + half * generator.uniform(-1, 1, (200, 2)).round(1)).T
+        truth = np.sin(a) * (b + 2)
+        assert (found[:, 0] >= truth).all()
+        assert (found[:, 1] >= -truth).all()
+    assert np.isinf(found).any() or width < 3.0  # sets that no tile holds
+    if width < 0.1:
+        assert np.median(found[:, 0] - np.sin(centre[:, 0]) * (centre[:, 1] + 2)) < 0.5

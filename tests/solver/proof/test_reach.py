@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from modelgen.arrays import Array
 from solver.cli import main
 from solver.errors import SolverError
+from solver.jobs.engines import Here
 from solver.proof import SLICE, slices
 from solver.proof.affine import Linear, Mask
 from solver.proof.held_loop import HeldLoop
@@ -175,19 +178,45 @@ def test_no_image_is_known_where_the_networks_are_not(unknown: float, monkeypatc
     assert not sure.any()
 
 
+WAY = ["prove", "pendulum-rfvi", "--spread", "0.05", "--parameters", "mass", "--seconds", "10"]
+ONCE = ["--reach", "1e-9"]  # every slice follows its boxes for one period
+
+
+def slices_of(path: Path) -> list[list[list[int]]]:
+    found: list[list[list[int]]] = json.loads(path.read_text())["claims"][1]["reach"]["slices"]
+    return found
+
+
 @pytest.mark.slow
 def test_slices_are_searched_in_processes_and_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, more = str(tmp_path / "out.json"), str(tmp_path / "more.json")
-    way = ["prove", "pendulum-rfvi", "--spread", "0.05", "--parameters", "mass", "--seconds", "10", "--reach", "1"]
-    assert main([*way, "--jobs", "2", "--out", out]) == 0
-    assert main([*way, "--jobs", "1", "--out", more, "--resume", out]) == 0
-    text = capsys.readouterr().out
-    assert text.count("every trajectory enters that set") == 4
-    first, second = (json.loads(Path(path).read_text())["claims"][1]["reach"]["slices"] for path in (out, more))
-    assert len(first) == len(second) == 2
-    for before, after_it in zip(first, second, strict=True):
+    first, alone, two = (tmp_path / name for name in ("first.json", "alone.json", "two.json"))
+    assert main([*WAY, "--reach", "1", "--jobs", "2", "--out", str(first)]) == 0
+    for jobs, out in (("1", alone), ("2", two)):
+        assert main([*WAY, *ONCE, "--jobs", jobs, "--out", str(out), "--resume", str(first)]) == 0
+    assert capsys.readouterr().out.count("every trajectory enters that set") == 6
+    assert slices_of(alone) == slices_of(two)
+    assert len(slices_of(first)) == 2
+    for before, after_it in zip(slices_of(first), slices_of(two), strict=True):
         assert before == after_it[: len(before)]
         assert len(before) < len(after_it)
+
+
+@pytest.mark.slow
+def test_a_broken_search_keeps_finished_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken, whole, submit = tmp_path / "broken.json", tmp_path / "whole.json", Here.submit
+
+    def breaking(place: Here, call: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        if args[2] == slices([0.05, 0.0])[1]:
+            raise KeyboardInterrupt
+        return submit(place, call, *args)
+
+    monkeypatch.setattr(Here, "submit", breaking)
+    assert main([*WAY, *ONCE, "--jobs", "1", "--out", str(broken)]) == 130
+    monkeypatch.undo()
+    assert [len(groups) > 0 for groups in slices_of(broken)] == [True, False]
+    assert main([*WAY, *ONCE, "--jobs", "1", "--out", str(whole), "--resume", str(broken)]) == 0
+    assert all(slices_of(whole))
+    assert slices_of(whole)[0][: len(slices_of(broken)[0])] == slices_of(broken)[0]
 
 
 @pytest.mark.slow
