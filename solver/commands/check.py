@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,8 +28,8 @@ class Options:
     """Check a random one in so many cells and boxes. By default a tenth."""
     seed: Annotated[int, Range(0, SEEDS - 1)] = 0
     """Of this choice."""
-    jobs: Annotated[int, Range(1, MOST_JOBS)] = field(default_factory=lambda: os.cpu_count() or 1)
-    """Processes for boxes on this machine. The printed time is that of all of them."""
+    jobs: Annotated[int | None, Range(1, MOST_JOBS)] = None
+    """Processes for boxes on this machine, by default one a core. The printed time is that of all of them."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default the one of the training."""
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,8 +40,9 @@ class Options:
     """File of the proof as data, for `solver check` and --resume. --reach writes it after each slice of a spread."""
     resume: Annotated[Path | None, arg(metavar="FILE")] = None
     """File of --out with which --reach goes on. Its sets around the target are kept, and take no --seconds."""
-    jobs: Annotated[int, Range(1, MOST_JOBS)] = field(default_factory=lambda: os.cpu_count() or 1)
-    """Processes of --reach on this machine, for the slices of a spread. Processor time is that of all of them."""
+    jobs: Annotated[int | None, Range(1, MOST_JOBS)] = None
+    """Processes of --reach on this machine, for the slices of a spread; by default one a core. Processor time is that
+    of all of them."""
     json: bool = False
     """Print JSON instead of lines."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
@@ -56,6 +56,8 @@ def run(options: Options) -> int:
     from solver.proof.basin import prove_basin
 
     require_writable({"--out": options.out}, error=SolverError)
+    if options.jobs is not None and not options.reach:
+        raise SolverError(f"--jobs {options.jobs} is for --reach; give both, or leave it out")
     with workers(options.jobs if options.reach else 1) as executor:
         proof = prove_basin(
             options.run,
