@@ -188,17 +188,13 @@ def slices_of(path: Path) -> list[list[list[int]]]:
 
 
 @pytest.mark.slow
-def test_slices_are_searched_in_processes_and_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first, alone, two = (tmp_path / name for name in ("first.json", "alone.json", "two.json"))
-    assert main([*WAY, "--reach", "1", "--jobs", "2", "--out", str(first)]) == 0
-    for jobs, out in (("1", alone), ("2", two)):
-        assert main([*WAY, *ONCE, "--jobs", jobs, "--out", str(out), "--resume", str(first)]) == 0
-    assert capsys.readouterr().out.count("every trajectory enters that set") == 6
-    assert slices_of(alone) == slices_of(two)
-    assert len(slices_of(first)) == 2
-    for before, after_it in zip(slices_of(first), slices_of(two), strict=True):
-        assert before == after_it[: len(before)]
-        assert len(before) < len(after_it)
+def test_one_process_and_two_give_the_same_slices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = (tmp_path / f"{jobs}.json" for jobs in "12")
+    for jobs, out in (("1", one), ("2", two)):
+        assert main([*WAY, *ONCE, "--jobs", jobs, "--out", str(out)]) == 0
+    assert capsys.readouterr().out.count("every trajectory enters that set") == 4
+    assert slices_of(one) == slices_of(two)
+    assert [len(groups) > 0 for groups in slices_of(two)] == [True, True]
 
 
 @pytest.mark.slow
