@@ -28,8 +28,8 @@ class Options:
     """Check only the llvm kernel in double precision and the balance of power, at four points. This is no proof."""
     mjcf: Path | None = None
     """Description of the robot in MJCF, with --against. By default NAME.xml beside the model file."""
-    proof_seconds: Annotated[float, Range(0.001, 1e6)] = 30.0
-    """Limit of processor seconds for the proof of each quantity over the whole domain."""
+    proof_seconds: Annotated[float | None, Range(0.001, 1e6)] = None
+    """Limit of processor seconds for the proof of each quantity over the whole domain, by default 30."""
     generated: Annotated[Path | None, arg(metavar="DIR")] = None
     """Folder of artifacts. By default ./generated, then the one shipped with the package."""
 
@@ -42,14 +42,16 @@ def run(options: Options) -> int:
         raise ModelError("--mjcf belongs to one robot and engine: modelgen verify NAME --against mujoco --mjcf PATH.")
     if options.quick and options.against:
         raise ModelError("--quick is a shorter form of the proof by 50 digits; leave it out with --against.")
+    if options.proof_seconds is not None and (options.quick or options.against):
+        raise ModelError("--proof-seconds is for the proof, which --quick and --against leave out; give one of them.")
     if options.against:
         from modelgen.engines.comparison import verify_against
 
         verify = partial(verify_against, options.against, mjcf=options.mjcf, directory=options.generated)
     else:
-        from modelgen.verification import verify_artifact
+        from modelgen.verification import SECONDS, verify_artifact
 
-        seconds = options.proof_seconds
+        seconds = options.proof_seconds or SECONDS
         verify = partial(verify_artifact, directory=options.generated, briefly=options.quick, proof_seconds=seconds)
     code = 0
     for model in options.models:

@@ -11,6 +11,9 @@ from typing import Annotated
 from tyro.conf import arg
 
 from modelgen.commandline import Range
+from solver.errors import SolverError
+
+GUESSES = 24
 
 
 @dataclass(frozen=True)
@@ -20,8 +23,8 @@ class Options:
     ship: Annotated[Path | None, arg(metavar="RUN")] = None
     """For maintainers: evaluate this run, find its limit, and make it the shipped policy of its robot and algorithm.
     Only its weights and settings are written."""
-    guesses: Annotated[int, Range(0, 100_000)] = 24
-    """Random motions with which the search for the limit begins, as in `solver limit`."""
+    guesses: Annotated[int | None, Range(0, 100_000)] = None
+    """Random motions with which the search of --ship for the limit begins, by default 24, as in `solver limit`."""
     json: bool = False
     """Print JSON instead of a table."""
 
@@ -30,7 +33,10 @@ def run(options: Options) -> None:
     """Ship the run of --ship, then print."""
     from solver.runs.shipped import names, read_figures, table
 
-    shown = names() if options.ship is None else [_ship(options.ship, options.guesses)]
+    if options.ship is None and options.guesses is not None:
+        raise SolverError(f"--guesses {options.guesses} is for --ship; give both, or leave it out")
+    guesses = GUESSES if options.guesses is None else options.guesses
+    shown = names() if options.ship is None else [_ship(options.ship, guesses)]
     figures = {name: read_figures(name) for name in shown}
     if options.json:
         print(json.dumps({name: dataclasses.asdict(row) for name, row in figures.items()}, indent=2))

@@ -175,6 +175,8 @@ def test_a_wall_of_the_simulation_is_named(finished_run: Path, capsys: Capture) 
         (["train", "--resume", "nowhere"], "not a run folder"),
         (["evaluate", "nowhere"], "not a run folder"),
         (["plot", "nowhere"], "not a run folder"),
+        (["policies", "--guesses", "3"], "is for --ship"),
+        (["prove", "pendulum-rfvi", "--jobs", "2"], "is for --reach"),
     ],
 )
 def test_mistakes_exit_2_with_a_message(words: list[str], message: str, capsys: Capture) -> None:

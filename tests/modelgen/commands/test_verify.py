@@ -41,6 +41,7 @@ class TestVerify:
             assert main(["show", "crane"]) == 0
             assert "proof: this artifact has none" in capsys.readouterr().out
         assert "leave it out with --against" in mistake(capsys, "verify", "crane", "--quick", "--against", "mujoco")
+        assert "leave out" in mistake(capsys, "verify", "crane", "--quick", "--proof-seconds", "5")
 
     @pytest.mark.usefixtures("built")
     def test_quick_finds_a_wrong_kernel(
