@@ -182,23 +182,33 @@ WAY = ["prove", "pendulum-rfvi", "--spread", "0.05", "--parameters", "mass", "--
 ONCE = ["--reach", "1e-9"]  # every slice follows its boxes for one period
 
 
+@pytest.fixture(scope="module")
+def balls(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file of the sets around the target, whose sizes depend on the time that a search took."""
+    path = str(tmp_path_factory.mktemp("balls") / "proof.json")
+    assert main([*WAY, "--out", path]) == 0
+    return path
+
+
 def slices_of(path: Path) -> list[list[list[int]]]:
     found: list[list[list[int]]] = json.loads(path.read_text())["claims"][1]["reach"]["slices"]
     return found
 
 
 @pytest.mark.slow
-def test_one_process_and_two_give_the_same_slices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_process_and_two_give_the_same_slices(
+    balls: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     one, two = (tmp_path / f"{jobs}.json" for jobs in "12")
     for jobs, out in (("1", one), ("2", two)):
-        assert main([*WAY, *ONCE, "--jobs", jobs, "--out", str(out)]) == 0
+        assert main([*WAY, *ONCE, "--jobs", jobs, "--resume", balls, "--out", str(out)]) == 0
     assert capsys.readouterr().out.count("every trajectory enters that set") == 4
     assert slices_of(one) == slices_of(two)
     assert [len(groups) > 0 for groups in slices_of(two)] == [True, True]
 
 
 @pytest.mark.slow
-def test_a_broken_search_keeps_finished_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_search_keeps_finished_slices(balls: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken, whole, submit = tmp_path / "broken.json", tmp_path / "whole.json", Here.submit
 
     def breaking(place: Here, call: Callable[..., Any], /, *args: Any) -> Future[Any]:
@@ -207,7 +217,7 @@ def test_a_broken_search_keeps_finished_slices(tmp_path: Path, monkeypatch: pyte
         return submit(place, call, *args)
 
     monkeypatch.setattr(Here, "submit", breaking)
-    assert main([*WAY, *ONCE, "--jobs", "1", "--out", str(broken)]) == 130
+    assert main([*WAY, *ONCE, "--jobs", "1", "--resume", balls, "--out", str(broken)]) == 130
     monkeypatch.undo()
     assert [len(groups) > 0 for groups in slices_of(broken)] == [True, False]
     assert main([*WAY, *ONCE, "--jobs", "1", "--out", str(whole), "--resume", str(broken)]) == 0

@@ -233,7 +233,7 @@ def test_a_sweep_plans_what_its_trainings_train(tmp_path: Path) -> None:
     assert runs.run_key(planned.run) == runs.run_key(trained)
 
 
-def test_a_horizon_is_told_where_rollouts_last_so_long(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_horizon_is_told_where_it_is_not_that_of_the_task(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Problem, "_slowness", lambda *_: 2.0)
-    found = [solver.load(run).evaluate(episodes=2, seconds=seconds).horizon for seconds in (None, 0.2)]
-    assert found == [2.0, None]
+    found = [solver.load(run).evaluate(episodes=2, seconds=seconds).horizon for seconds in (None, 0.2, 1.0)]
+    assert found == [2.0, 0.2, None]
