@@ -233,6 +233,20 @@ def test_the_shares_of_wrong_robots_are_those_of_the_result_files() -> None:
     assert cells.table(shares) in (ROOT / "docs/results/robustness.md").read_text(encoding="utf-8")
 
 
+def test_the_points_of_wrong_parameters_are_those_of_the_result_files() -> None:
+    held: dict[str, int] = {}
+    points = 0
+    for path in (ROOT / "docs/results/fig-parameters-full").glob("*.json"):
+        for parameter in json.loads(path.read_text())["parameters"]:
+            points += len(parameter["axes"][0]["changes"])
+            for group in parameter["groups"]:
+                success = group["statistics"]["success_rate"]["value"]
+                held[group["label"]] = held.get(group["label"], 0) + sum(share >= 0.95 for share in success)
+    stated = "{rFVI} of {points} points have 95 % success with rFVI, {cFVI} with cFVI, {energy} with energy shaping"
+    numbers = held | {"points": points, "energy": held["Energy, LQR"]}
+    assert stated.format_map(numbers) in (ROOT / "docs/results/robustness.md").read_text()
+
+
 def test_every_command_of_the_readme_is_one_of_the_docs() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     reference = (ROOT / "docs" / "reference" / "command-lines.md").read_text(encoding="utf-8")

@@ -87,8 +87,8 @@ def prove_basin(
     time for one ball. input_error: bound of the error of the computed input, as a share of the input's
     range; it stands for the rounding of the exported policy. reach: processor time for the states from which every
     trajectory enters a ball (`solver.proof.reach`), none if 0. resume: file of an earlier proof, whose balls are kept
-    and whose boxes are added to. executor, announce: of `reaching`. keep: receives
-    the proof so far whenever a slice of robots is searched.
+    and whose boxes are added to. executor, announce: of `reaching`. keep: receives the proof so far whenever
+    a slice of robots is searched.
 
     Raises SolverError for a run without a value function or without a basin, where the linearised loop does not
     contract, for an unknown parameter, and for a file of another run, spread or error of the input.
