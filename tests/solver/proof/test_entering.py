@@ -121,6 +121,20 @@ def test_third_derivatives_at_points_are_below_the_bounds_of_a_tile() -> None:
         assert (most * (1 + 1e-9) >= np.abs(at.middle[-4:]).T).all()
 
 
+@pytest.mark.slow
+def test_inputs_lie_within_and_follow_their_states() -> None:
+    """A set whose input knew no slopes would grow in every period, so that true boxes would be refused."""
+    solution, generator, proof = load_solution(NAME), np.random.default_rng(0), proven()
+    about = proof | {"checkpoint": sha256(CHECKPOINT)}
+    loop = SampledLoop(about, _require_same(proof, None), CHECKPOINT, slices([0.0, 0.0])[0])
+    centre, half = states(generator, loop.bound), loop.bound / 512
+    t = generator.uniform(-1, 1, centre.shape)
+    u = loop.inputs(sets(centre, np.tile(half, (COUNT, 1))))
+    missed = np.abs(commanded(solution, centre + half * t)[:, 0] - u.middle - (u.slopes * t.T).sum(0))
+    assert (missed <= u.rest + 1e-4).all()  # the policy computes in float32
+    assert u.slopes.any(0).mean() > 0.7
+
+
 @pytest.mark.parametrize(("share", "spread"), [(1 / 512, 0.15), (1e-8, 0.0)])
 @pytest.mark.slow
 def test_trajectories_of_wrong_robots_lie_within_one_period(share: float, spread: float) -> None:
