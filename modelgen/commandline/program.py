@@ -242,10 +242,11 @@ def _interruptible(ctrl_c: CtrlC) -> Iterator[CtrlC]:
     """Raise KeyboardInterrupt at Ctrl-C, but not again within `PAUSE`; end the process before the command has begun.
 
     Torch aborts where an exception is raised during its import. Python drops one that is raised while a weak reference
-    dies or a library written in C looks at its arguments, so Ctrl-C presses itself again until it is heard. Nothing is
-    changed where SIGINT is not Python's own (tests, notebooks, nohup).
+    dies, with a traceback that is kept back here, or a library written in C looks at its arguments, so Ctrl-C presses
+    itself again until it is heard. Nothing is changed where SIGINT is not Python's own (tests, notebooks, nohup).
     """
     last, due, timer = float("-inf"), False, threading.Timer(PAUSE, _thread.interrupt_main)
+    report = sys.unraisablehook
 
     def again() -> None:
         nonlocal due
@@ -266,15 +267,21 @@ def _interruptible(ctrl_c: CtrlC) -> Iterator[CtrlC]:
         timer.start()
         raise KeyboardInterrupt
 
+    def dropped(error: sys.UnraisableHookArgs) -> None:
+        if not issubclass(error.exc_type, KeyboardInterrupt):
+            report(error)
+
     main_thread = threading.current_thread() is threading.main_thread()
     if not main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield ctrl_c
         return
+    sys.unraisablehook = dropped
     signal.signal(signal.SIGINT, handler)
     try:
         yield ctrl_c
     finally:
         timer.cancel()
+        sys.unraisablehook = report
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

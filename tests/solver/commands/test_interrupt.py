@@ -83,12 +83,24 @@ def test_other_commands_end_too(program: str, words: list[str], begun: str, tmp_
         assert check(path.parent.name, tmp_path / "out") == []
 
 
-def test_an_import_that_hides_it_is_ended(tmp_path: Path) -> None:
-    """Torch aborts, or goes on, where an exception is raised during its import."""
+@pytest.mark.parametrize(
+    ("at_import", "at_run"),
+    [
+        (
+            "begin(0)\nfor _ in range(50):\n    with contextlib.suppress(KeyboardInterrupt):\n        time.sleep(0.1)",
+            "pass",
+        ),
+        ("referent = set()\nreference = weakref.ref(referent, lambda _: begin(0.5))", "del m.referent; time.sleep(5)"),
+    ],
+    ids=["an import", "the end of a weak reference"],
+)
+def test_what_hides_it_is_ended(at_import: str, at_run: str, tmp_path: Path) -> None:
+    """Torch aborts, or goes on, where an exception is raised during its import; Python drops one and prints it."""
     mark, module = tmp_path / "begun", tmp_path / "hides_it.py"
     module.write_text(
-        f"import contextlib, pathlib, time\npathlib.Path({str(mark)!r}).touch()\n"
-        "for _ in range(50):\n    with contextlib.suppress(KeyboardInterrupt):\n        time.sleep(0.1)\n"
+        "import contextlib, dataclasses, pathlib, sys, time, weakref\nm = sys.modules[__name__]\n"
+        f"def begin(seconds):\n    pathlib.Path({str(mark)!r}).touch()\n    time.sleep(seconds)\n"
+        f"{at_import}\n@dataclasses.dataclass\nclass Options: ...\ndef run(options):\n    {at_run}\n"
     )
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from modelgen.commandline.program import *; "
