@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
 _DTYPES = ("float64", "float32")
 _MECHANICS = SIGNATURES.keys() - FUNCTIONS
+_OF_PARAMETERS = ("drawing", "_mechanics")  # what a robot keeps that was made with its nominal parameters
 #: NumPy arrays give NumPy arrays, and Torch tensors give Torch tensors. The backend jax gives JAX arrays.
 Array = TypeVar("Array", bound="NDArray[Any] | Tensor | JaxArray")
 
@@ -91,6 +91,11 @@ class CompiledRobot:
     def __repr__(self) -> str:
         return f"<modelgen robot {self.name}: {self.backend}, {self.dtype}, {self.hash[:12]}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What makes its kernels again: compiled functions are of one process."""
+        made_of = self._manifest, self.program, self.backend, self.dtype, self._parallel, self.folder, self._directory
+        return _made_again, (made_of, [parameter.value for parameter in self.metadata.parameters])
+
     def with_nominal(self, values: Sequence[float]) -> CompiledRobot:
         """The same robot with other nominal parameters (p,), identified ones for example; its hash stays.
 
@@ -103,9 +108,8 @@ class CompiledRobot:
         if len(given) != len(self.parameter_names):
             known = f"{len(self.parameter_names)}: {', '.join(self.parameter_names)}"
             raise ModelError(f"{len(given)} parameters were given, but `{self.name}` has {known}.")
-        robot = copy.copy(self)
-        robot.__dict__.pop("drawing", None)
-        robot.__dict__.pop("_mechanics", None)
+        robot = object.__new__(CompiledRobot)
+        robot.__dict__ |= {name: value for name, value in vars(self).items() if name not in _OF_PARAMETERS}
         robot.metadata = self.metadata.with_nominal(given)
         nominal = [parameter.value for parameter in robot.metadata.parameters]
         robot._kernels = self._kernels.with_nominal(nominal)
@@ -118,8 +122,8 @@ class CompiledRobot:
         Raises ModelError for an unknown backend or dtype.
         """
         _require_known(backend, dtype)
-        robot = CompiledRobot(self._manifest, self.program, backend, dtype, parallel, self.folder, self._directory)
-        return robot.with_nominal([parameter.value for parameter in self.metadata.parameters])
+        made_of = self._manifest, self.program, backend, dtype, parallel, self.folder, self._directory
+        return _made_again(made_of, [parameter.value for parameter in self.metadata.parameters])
 
     def affine_dynamics(
         self, x: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None
@@ -287,10 +291,6 @@ class CompiledRobot:
             )
         return getattr(self._kernels_of(function), method)(function)
 
-    def compiled(self, program: Program) -> Kernels:
-        """Kernels in double precision of another program: `kernels.evaluate(function, arguments, None)`."""
-        return _kernels(program, self.metadata, "llvm", "float64", False)
-
     @cached_property
     def drawing(self) -> Drawing:
         """The robot as line segments: `drawing.segments(x)`, and `drawing.view`, the rectangle that encloses them."""
@@ -316,6 +316,10 @@ class CompiledRobot:
         self, function: str, arguments: dict[str, Array | None], out: tuple[Array, ...] | None
     ) -> tuple[Array, ...]:
         return self._kernels_of(function).evaluate(function, arguments, out)
+
+
+def _made_again(made_of: tuple[Any, ...], nominal: Sequence[float]) -> CompiledRobot:
+    return CompiledRobot(*made_of).with_nominal(nominal)
 
 
 @checked(ModelError, "dtype")

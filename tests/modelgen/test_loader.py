@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +52,18 @@ def test_names_and_constants(artifacts: Path, backend: Any, dtype: str) -> None:
         assert str(constant.dtype).endswith(dtype)
     assert len(robot.hash) == 64
     assert "pendulum" in repr(robot)
+
+
+@pytest.mark.parametrize("backend", MODULES)
+def test_a_copy_and_a_pickle_have_the_parameters_and_the_kernels(artifacts: Path, backend: Any) -> None:
+    """Compiled functions cannot be pickled; the copies are made after the first call, which compiles."""
+    needs(backend)
+    robot = modelgen.load("pendulum", backend=backend, directory=artifacts).with_nominal([1.5, 0.7])
+    x, u = robot._kernels.constant([1.0, 2.0]), robot._kernels.constant([0.1])
+    expected = robot.dynamics(x, u)
+    for copied in (pickle.loads(pickle.dumps(robot)), copy.deepcopy(robot), copy.copy(robot)):
+        assert copied.nominal_parameters.tolist() == [1.5, 0.7]
+        assert copied.dynamics(x, u).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize(

@@ -128,13 +128,6 @@ def load(program: Program, robot: Metadata, dtype: str, parallel: bool) -> LlvmK
     return LlvmKernels(program, robot, dtype, parallel)
 
 
-class _Compiled(dict[tuple[str, bool], Callable[..., None]]):
-    """Compiled functions by name and by whether theta is shared. A pickled or deeply copied robot makes its own."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _Compiled, ()
-
-
 class LlvmKernels(HostKernels):
     """The functions over NumPy arrays, or over CPU Torch tensors whose memory is used as it is."""
 
@@ -146,7 +139,7 @@ class LlvmKernels(HostKernels):
         self._lanes = vectors.LANES[self._real]
         self._parallel = parallel
         self._operations = program.operations
-        self._compiled = _Compiled()
+        self._compiled: dict[tuple[str, bool], Callable[..., None]] = {}  # by name, and whether theta is shared
         stack = MOST_ON_STACK // (self._lanes * self._dtype.itemsize)
         #: Functions whose kernels would copy too much to the stack where there are fewer samples than lanes.
         self._large = {function.name for function in program.functions if len(function.roots) > stack}
