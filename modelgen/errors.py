@@ -110,7 +110,6 @@ _KINDS: dict[Any, tuple[Any, str]] = {
     Sequence: (Iterable, "a list"),
     Iterable: (Iterable, "a list"),
     Callable: (Callable, "a function"),
-    Literal: (str, "a text"),
 }
 
 
@@ -180,6 +179,8 @@ def _choices(hint: Any) -> tuple[Any, ...]:
 
 
 def _kind(hint: Any) -> tuple[Any, str]:
+    if get_origin(hint) is Literal:
+        return str, " or ".join(map(repr, get_args(hint)))
     kind = get_origin(hint) or hint
     return _KINDS.get(kind, (kind, f"a {getattr(kind, '__name__', kind)}"))
 
@@ -193,6 +194,8 @@ def _fits(value: object, hint: Any) -> bool:
     if len(choices := _choices(hint)) > 1:
         return any(_fits(value, each) for each in choices)
     kinds, inside = _kind(hint)[0], get_args(hint)
+    if get_origin(hint) is Literal:
+        return isinstance(value, type(inside[0])) and value in inside
     if hint is Any or not isinstance(kinds, type | tuple) or getattr(kinds, "_is_protocol", False):
         return True
     if getattr(value, "ndim", None) == 0 and (item := getattr(value, "item", None)) is not None:

@@ -119,7 +119,8 @@ def test_a_warning_is_given_at_the_line_of_the_user(tmp_path: Path) -> None:
         (("a",), {"changes": {"m": "heavy"}}, r"changes\['m'\] is 'heavy'; give a number"),
         (("a",), {"rate": "fast"}, "rate is 'fast'; give a number or None"),
         (("a",), {"report": 3}, "report is 3; give a function or None"),
-        (("a",), {"form": {}}, "form is {}; give a text"),
+        (("a",), {"form": {}}, "form is {}; give 'c' or 'js'"),
+        (("a",), {"form": "cc"}, "form is 'cc'; give 'c' or 'js'"),
     ],
 )
 def test_others_are_refused_by_name(arguments: Any, options: Any, words: str) -> None:
