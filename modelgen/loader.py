@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 _DTYPES = ("float64", "float32")
 _MECHANICS = SIGNATURES.keys() - FUNCTIONS
-_OF_PARAMETERS = ("drawing", "_mechanics")  # what a robot keeps that was made with its nominal parameters
 #: NumPy arrays give NumPy arrays, and Torch tensors give Torch tensors. The backend jax gives JAX arrays.
 Array = TypeVar("Array", bound="NDArray[Any] | Tensor | JaxArray")
 
@@ -73,28 +73,41 @@ class CompiledRobot:
         self.dtype = dtype
         self.folder = folder
         self.outdated = outdated(folder, manifest, directory)
-        self._kernels = kernels = _kernels(program, metadata, backend, dtype, parallel)
         self.state_names = tuple(state.name for state in metadata.states)
         self.input_names = tuple(entry.name for entry in metadata.inputs)
         self.parameter_names = tuple(parameter.name for parameter in metadata.parameters)
         self.declared_parameters = tuple(parameter.value for parameter in metadata.parameters)  # of the model file
-        self.nominal_parameters = kernels.constant(self.declared_parameters)
+        self._parallel = parallel
+        self._directory = directory  # where the functions of mechanics are looked for when one of them is called
+        self._make_kernels()
+
+    def _make_kernels(self) -> None:
+        """Make the kernels and the constants, which are arrays of the backend."""
+        metadata = self.metadata
+        self._kernels = kernels = _kernels(self.program, metadata, self.backend, self.dtype, self._parallel)
+        self.nominal_parameters = kernels.constant([parameter.value for parameter in metadata.parameters])
         bounds = [(parameter.lower, parameter.upper) for parameter in metadata.parameters]
         self.parameter_bounds = kernels.constant(bounds).reshape(-1, 2)
         self.state_limits = kernels.constant([state.limit for state in metadata.states])
         self.input_limits = kernels.constant([entry.limit for entry in metadata.inputs])  # half of their ranges
         self.input_middle = kernels.constant([entry.middle for entry in metadata.inputs])
         self.trim = kernels.constant([entry.trim for entry in metadata.inputs])  # u0, which holds the target
-        self._parallel = parallel
-        self._directory = directory  # where the functions of mechanics are looked for when one of them is called
 
     def __repr__(self) -> str:
         return f"<modelgen robot {self.name}: {self.backend}, {self.dtype}, {self.hash[:12]}>"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """What makes its kernels again: compiled functions are of one process."""
-        made_of = self._manifest, self.program, self.backend, self.dtype, self._parallel, self.folder, self._directory
-        return _made_again, (made_of, [parameter.value for parameter in self.metadata.parameters])
+    def __copy__(self) -> CompiledRobot:
+        robot = object.__new__(CompiledRobot)
+        robot.__dict__ |= vars(self)
+        return robot
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the kernels, which are made again: compiled functions are of one process."""
+        return {name: value for name, value in vars(self).items() if name not in ("_kernels", "_mechanics")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        self._make_kernels()
 
     def with_nominal(self, values: Sequence[float]) -> CompiledRobot:
         """The same robot with other nominal parameters (p,), identified ones for example; its hash stays.
@@ -108,8 +121,9 @@ class CompiledRobot:
         if len(given) != len(self.parameter_names):
             known = f"{len(self.parameter_names)}: {', '.join(self.parameter_names)}"
             raise ModelError(f"{len(given)} parameters were given, but `{self.name}` has {known}.")
-        robot = object.__new__(CompiledRobot)
-        robot.__dict__ |= {name: value for name, value in vars(self).items() if name not in _OF_PARAMETERS}
+        robot = copy.copy(self)
+        robot.__dict__.pop("drawing", None)
+        robot.__dict__.pop("_mechanics", None)
         robot.metadata = self.metadata.with_nominal(given)
         nominal = [parameter.value for parameter in robot.metadata.parameters]
         robot._kernels = self._kernels.with_nominal(nominal)
@@ -122,8 +136,8 @@ class CompiledRobot:
         Raises ModelError for an unknown backend or dtype.
         """
         _require_known(backend, dtype)
-        made_of = self._manifest, self.program, backend, dtype, parallel, self.folder, self._directory
-        return _made_again(made_of, [parameter.value for parameter in self.metadata.parameters])
+        robot = CompiledRobot(self._manifest, self.program, backend, dtype, parallel, self.folder, self._directory)
+        return robot.with_nominal([parameter.value for parameter in self.metadata.parameters])
 
     def affine_dynamics(
         self, x: Array, theta: Array | None = None, out: tuple[Array, ...] | None = None
@@ -316,10 +330,6 @@ class CompiledRobot:
         self, function: str, arguments: dict[str, Array | None], out: tuple[Array, ...] | None
     ) -> tuple[Array, ...]:
         return self._kernels_of(function).evaluate(function, arguments, out)
-
-
-def _made_again(made_of: tuple[Any, ...], nominal: Sequence[float]) -> CompiledRobot:
-    return CompiledRobot(*made_of).with_nominal(nominal)
 
 
 @checked(ModelError, "dtype")
