@@ -15,13 +15,13 @@ from itertools import accumulate
 from sympy import Expr, Matrix, S, zeros
 
 from modelgen.derivation.equations import Definition, EquationsOfMotion, used
-from modelgen.derivation.frames import Frame, Intermediates, frames_of, world_frames
+from modelgen.derivation.frames import Intermediates, frames_of, world_frames
 from modelgen.errors import ModelError
 from modelgen.program.differentiate import forward, reverse
 from modelgen.program.functions import SIGNATURES, Argument, Function, Output, Program
 from modelgen.program.graph import Graph, Node
 from modelgen.statement.bodies import Link
-from modelgen.statement.joints import BallAxes, Motion
+from modelgen.statement.joints import Motion
 from modelgen.statement.robot import Robot, fixed_values
 
 
@@ -35,7 +35,9 @@ def link_energies(
     kinetic = potential = S.Zero
     for frame, (rotation, origin) in zip(frames, world_frames(frames, names), strict=True):
         joints = list(moved_by[frame.parent]) if frame.parent is not None else []
-        for motion, rate in zip(frame.motions, _rates(frame), strict=True):
+        ball = frame.joint.ball if frame.joint else None
+        speeds = ball.spin if ball else [motion.speed for motion in frame.motions]  # by rates of coordinates
+        for motion, rate in zip(frame.motions, speeds, strict=True):
             axis = names.vector(f"{frame.name}_axis{motion.suffix}", rotation * motion.axis)
             joints.append((motion, rate, axis, origin))
         moved_by.append(joints)
@@ -52,12 +54,6 @@ def link_energies(
         kinetic += omega.dot(frame.inertia * omega) / 2
         potential += gravity * (frame.mass * origin[2] + (rotation * frame.first_moment)[2])
     return used(names.definitions, [kinetic, potential]), kinetic, potential
-
-
-def _rates(frame: Frame) -> list[Expr]:
-    """The speeds of a frame's joint by the rates of its coordinates."""
-    joint = frame.joint
-    return list(joint.ball.spin) if isinstance(joint, BallAxes) else [motion.speed for motion in frame.motions]
 
 
 @dataclass(frozen=True)

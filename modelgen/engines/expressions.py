@@ -16,7 +16,6 @@ from modelgen.derivation.description import metadata
 from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.engines.engine import Body, GeneralizedForces, Movement, Tree
 from modelgen.errors import ModelError
-from modelgen.statement.joints import BallAxes
 from modelgen.statement.robot import Robot, entries
 from modelgen.tangent import Tangent
 
@@ -88,7 +87,7 @@ class Expressions:
             movements = tuple(
                 Movement(
                     axis.name,
-                    "ball" if isinstance(axis, BallAxes) else "prismatic" if axis.kind == "prismatic" else "revolute",
+                    axis.kind,
                     np.array(axis.motions[0].axis, np.float64).ravel(),
                     tuple(coordinate.name for coordinate in axis.coordinates),
                     tuple(motion.speed.name for motion in axis.motions),
