@@ -27,7 +27,7 @@ from modelgen.proof import REFUTED, TimeLimits, derived_findings, guard_findings
 from modelgen.statement.robot import Robot
 from modelgen.verification.checks import LIMITS, PRECISIONS, Check, Points, counts, sample_points, table
 from modelgen.verification.kernels import POINTS, kernel_checks, power_balance
-from modelgen.verification.mechanics import mechanics_checks, routes_check
+from modelgen.verification.mechanics import mechanics_checks
 from modelgen.verification.reference import ExactReference, mechanics_quantities
 
 SAMPLES = 128
@@ -133,8 +133,6 @@ def verify(
     references = [(batch, _reference(robot, exact, batch, first)) for batch in (points, one_theta)]
     mechanics, kernels = mechanics_checks(robot, exact, points), []
     mechanics += domain_checks(robot, equations, proof_seconds)
-    if robot.links:
-        mechanics.append(routes_check(robot, exact, points))
     for backend in MODULES:
         if missing := missing_package(backend):
             mechanics.append(Check("kernels", backend, None, 0.0, f"{missing} is not installed"))

@@ -274,6 +274,16 @@ def slope(function: Callable[[Numbers], Numbers], point: Numbers, column: int) -
     return [difference(*pair) for pair in zip(function(ahead), function(behind), strict=True)]
 
 
+def along(function: Callable[..., Numbers], point: Numbers, rates: Numbers) -> Numbers:
+    """The rate of every value of a function whose first arguments change at these rates."""
+
+    def moved(time: Numbers) -> Numbers:
+        ahead = [value + time[0] * rate for value, rate in zip(point, rates, strict=False)]
+        return function(*ahead, *point[len(rates) :])
+
+    return slope(moved, [mpf(0)], 0)
+
+
 def value_slope_curvature(function: Callable[..., Numbers], at: mpf) -> tuple[mpf, mpf, mpf]:
     """Value, slope and curvature of a function of one number, by central differences."""
     step = mpf(STEP) * max(LEAST, abs(at))
