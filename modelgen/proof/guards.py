@@ -204,7 +204,7 @@ def nodes_of(expressions: Sequence[Expr], whole: Domain, definitions: Sequence[D
     closures = domain.loops
     z = tuple(symbol for closure in closures for symbol in closure.dependent)
     kinematics = [pair for closure in closures for pair in closure.kinematics]
-    known = {symbol for closure in closures for symbol, _ in (*closure.solution(), *closure.kinematics)}
+    known = {symbol for closure in closures for symbol, _ in (*closure.solution, *closure.kinematics)}
     others = [(symbol, value) for symbol, value in definitions if symbol not in known]
     implicit = {symbol: slopes for closure in closures for symbol, slopes in closure.implicit.items()}
     rates = [other.rate for closure in closures for other in closure.independent]

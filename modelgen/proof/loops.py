@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sympy import Matrix, Symbol
 
 from modelgen.arrays import Array
+from modelgen.derivation.equations import used
 from modelgen.derivation.frames import Intermediates
 from modelgen.derivation.loops import LoopGroup
 from modelgen.derivation.lowering import scalars
@@ -45,7 +46,7 @@ class EnclosedLoop:
 
     @cached_property
     def _solution(self) -> object:
-        return compiled_evaluator(self.closure.variables, Matrix(self.closure.dependent), self.closure.solution())
+        return compiled_evaluator(self.closure.variables, Matrix(self.closure.dependent), self.closure.solution)
 
     def values(self, points: Array) -> Array:
         """z (N, d) as the program computes it, at points (N, symbols)."""
@@ -56,7 +57,9 @@ class EnclosedLoop:
         """A graph with the inputs (w, z), and the nodes of the gap, J, G, dJ/dz and the slopes dz/dw, row by row."""
         closure, d = self.closure, len(self.closure.dependent)
         entries = [*closure.gap, *closure.J, *closure.G, *closure.slopes]
-        graph, inputs, nodes = scalars((*closure.variables, *closure.dependent), entries, closure.kinematics_of_slopes)
+        graph, inputs, nodes = scalars(
+            (*closure.variables, *closure.dependent), entries, used(closure.kinematics, closure.slopes)
+        )
         ends = np.cumsum([d, d * d, d * len(closure.variables), d * len(closure.variables)])
         groups = dict(zip(("gap", "J", "G", "slopes"), np.split(np.array(nodes), ends[:-1]), strict=True))
         made = {name: tuple(int(node) for node in group) for name, group in groups.items()}
