@@ -96,14 +96,12 @@ class MuJoCo:
 
     def mass_matrix(self, q: Array) -> Array:
         """M (N, n_v, n_v), including rotor inertias (armature)."""
-        size = len(self._speeds)
+        size, whole = len(self._speeds), np.empty((self._model.nv, self._model.nv))
         result = np.empty((len(q), size, size))
-        column = np.empty(size)
         for sample, position in enumerate(q):
             self._forward(position, np.zeros(size), np.zeros(len(self._rows)))
-            for j in range(size):
-                self._mujoco.mj_mulM(self._model, self._data, column, np.eye(size)[self._speeds[j]])
-                result[sample, :, j] = column[self._speeds] * self._unit
+            self._mujoco.mj_fullM(self._model, self._data, whole)
+            result[sample] = whole[np.ix_(self._speeds, self._speeds)] * self._unit
         return result
 
     def acceleration(self, x: Array, u: Array) -> Array:

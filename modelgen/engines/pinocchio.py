@@ -55,8 +55,8 @@ class Pinocchio:
         """M (N, n_v, n_v), including rotor inertias (armature)."""
         result = np.empty((len(q), len(self._order), len(self._order)))
         for sample, position in enumerate(q):
-            upper = self._pinocchio.crba(self._model, self._data, _sorted(position, self._places, self._model.nq))
-            result[sample] = _mirrored(upper)[np.ix_(self._order, self._order)]
+            whole = self._pinocchio.crba(self._model, self._data, _sorted(position, self._places, self._model.nq))
+            result[sample] = whole[np.ix_(self._order, self._order)]
         return result
 
     def acceleration(self, x: Array, u: Array) -> Array:
@@ -90,11 +90,6 @@ def _sorted(values: Array, order: list[int], size: int) -> Array:
     result = np.zeros(size)
     result[order] = values
     return result
-
-
-def _mirrored(upper: Array) -> Array:
-    triangle = np.triu(upper)
-    return np.asarray(triangle + np.triu(triangle, 1).T, np.float64)
 
 
 class ActuatorForces:
