@@ -9,8 +9,9 @@ T' (f - M gamma) (Featherstone, Rigid Body Dynamics Algorithms, 2008, section 8.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence, Set
 from dataclasses import replace
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,6 +25,8 @@ from modelgen.errors import ModelError, Place
 from modelgen.statement.joints import Coordinate
 from modelgen.statement.loops import Loop
 from modelgen.statement.robot import Robot, fixed_values
+
+T = TypeVar("T")
 
 
 class LoopGroup:
@@ -163,16 +166,19 @@ def _groups(robot: Robot) -> list[list[tuple[Loop, Matrix]]]:
     """The loops with their gaps, in groups without a dependent coordinate in common."""
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
     dependent = {joint.symbol for joint in robot.dependent}
-    groups: list[list[tuple[Loop, Matrix]]] = []
-    for loop in robot.loops:
-        gap = loop_gap(loop).xreplace(fixed)
-        mine = {*loop.dependent, *(gap.free_symbols & dependent)}
-        joined = [
-            group for group in groups if any(mine & {*other.dependent, *value.free_symbols} for other, value in group)
-        ]
-        groups = [group for group in groups if group not in joined]
-        groups.append([*(pair for group in joined for pair in group), (loop, gap)])
-    return groups
+    gaps = [(loop, loop_gap(loop).xreplace(fixed)) for loop in robot.loops]
+    return connected(((loop, gap), {*loop.dependent, *(gap.free_symbols & dependent)}) for loop, gap in gaps)
+
+
+def connected(items: Iterable[tuple[T, Set[Hashable]]]) -> list[list[T]]:
+    """Items in groups that share keys, directly or through others. items: pairs of an item and its keys."""
+    groups: list[tuple[set[Hashable], list[T]]] = []
+    for item, keys in items:
+        joined = [group for group in groups if group[0] & keys]
+        groups = [group for group in groups if not group[0] & keys]
+        together = [other for _, others in joined for other in others]
+        groups.append((set(keys).union(*(known for known, _ in joined)), [*together, item]))
+    return [together for _, together in groups]
 
 
 def leading(robot: Robot) -> dict[Symbol, set[Symbol]]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from sympy import Symbol, preorder_traversal
 
 from modelgen.derivation.frames import loop_gap
-from modelgen.derivation.loops import leading
+from modelgen.derivation.loops import connected, leading
 from modelgen.derivation.mechanics import MECHANICS
 from modelgen.errors import ModelError
 from modelgen.program.differentiate import FUNCTIONS
@@ -107,11 +107,8 @@ def _coupled(robot: Robot) -> list[set[Symbol]]:
 
 def _parts(coupled: Iterable[set[Symbol]], coordinates: Iterable[Symbol]) -> list[set[Symbol]]:
     """The coordinates in sets between which M, and therefore its inverse, has no entries."""
-    parts = [{coordinate} for coordinate in coordinates]
-    for group in coupled:
-        apart = [part for part in parts if not part & group]
-        parts = [*apart, set().union(*(part for part in parts if part & group))]
-    return parts
+    sets = [*({coordinate} for coordinate in coordinates), *coupled]
+    return [set().union(*together) for together in connected((each, each) for each in sets)]
 
 
 def _moving(robot: Robot) -> dict[str, set[Symbol]]:

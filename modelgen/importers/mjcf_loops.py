@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from modelgen.arrays import Array
+from modelgen.derivation.loops import connected
 from modelgen.errors import ModelError
 from modelgen.importers.mechanism import Closure, Joint, Mechanism
 from modelgen.importers.mjcf_tree import Compiled, MjcfTree, frame_at
@@ -187,18 +188,14 @@ class LoopReader:
         return result
 
     def _grouped(self) -> list[MjcfLoopGroup]:
-        groups: list[MjcfLoopGroup] = []
-        for loop in equalities(self._compiled):
-            path = self._path(loop)
-            if not path:
-                self._compiled.leave_out("loops between parts that do not move", loop.element)
-                continue
-            joined = [group for group in groups if set(group.joints) & set(path)]
-            groups = [group for group in groups if group not in joined]
-            loops = [each for group in joined for each in group.loops]
-            joints = sorted({*path, *(joint for group in joined for joint in group.joints)})
-            groups.append(MjcfLoopGroup([*loops, loop], joints, []))
-        return groups
+        paths = [(loop, self._path(loop)) for loop in equalities(self._compiled)]
+        for loop, _ in (pair for pair in paths if not pair[1]):
+            self._compiled.leave_out("loops between parts that do not move", loop.element)
+        together = connected(((loop, path), {*path}) for loop, path in paths if path)
+        return [
+            MjcfLoopGroup([loop for loop, _ in group], sorted({joint for _, path in group for joint in path}), [])
+            for group in together
+        ]
 
     def _begin(self, group: MjcfLoopGroup) -> None:
         """Find a closed posture and the joints that follow; leave out loops that others imply.

@@ -15,6 +15,7 @@ import numpy as np
 from sympy import Add, Expr, Float, Symbol
 
 from modelgen.arrays import Array
+from modelgen.derivation.loops import connected
 from modelgen.program.differentiate import forward
 from modelgen.proof.guards import Domain, Quantity, quantity_of
 from modelgen.proof.search import Boxes, Judge, Judgement, ProofProgress, positive, subdivide
@@ -60,16 +61,8 @@ def _at_target(part: Expr, whole: Domain, target: dict[Symbol, float]) -> Expr:
 
 def parts(cost: Expr, whole: Domain) -> list[Expr]:
     """The sums of the terms that share symbols, directly or through other terms. Constants are left out."""
-    groups: list[tuple[set[Symbol], list[Expr]]] = []
-    for term in Add.make_args(cost):
-        if not term.free_symbols:
-            continue
-        free = {*whole.of([term]).symbols}
-        sharing = [group for group in groups if group[0] & free]
-        symbols = free.union(*(group[0] for group in sharing))
-        terms = [shared for group in sharing for shared in group[1]]
-        groups = [group for group in groups if group not in sharing] + [(symbols, [*terms, term])]
-    return [Add(*terms) for _, terms in groups]
+    terms = [term for term in Add.make_args(cost) if term.free_symbols]
+    return [Add(*together) for together in connected((term, {*whole.of([term]).symbols}) for term in terms)]
 
 
 def _prove_part(part: Quantity, target: dict[Symbol, float], slack: float, seconds: float) -> ProofProgress:
