@@ -184,7 +184,7 @@ class Writer:
         written, name = self.written, self.names["joint", joint.name]
         endless = joint.reach > LARGEST.get(joint.type, 0.0)
         if endless and joint.type != "continuous":
-            written.endless.append(name)
+            written.guessed["endless"].append(name)
         rest = self.rest.get(joint.name, 0.0)
         away = f"({name}{offset(-rest)})" if rest else name
         if endless and joint.type != "prismatic":
@@ -204,7 +204,7 @@ class Writer:
         rate_limit = joint.velocity if known else RATES[joint.type]
         line = f'{name} = robot.{declared}("{name}", {span}, rate_limit={number(rate_limit)})'
         if not known:
-            written.guessed.append(name)
+            written.guessed["rates"].append(name)
             velocity = f"{joint.velocity:g}" if joint.velocity > 0 else "no velocity"
             line += f"  # a guess: the {self.format} has {velocity}"
         written.coordinates.append(line)
@@ -216,7 +216,7 @@ class Writer:
             for actuator in self.mechanism.actuators
             if [each for each, _ in actuator.along] == [joint.name]
         ):
-            written.strong.append(name)
+            written.guessed["strong"].append(name)
 
     def _add_losses(self, joint: Joint) -> None:
         """Write damping, dry friction and armature. The friction of a light link fades slowly."""
@@ -238,7 +238,7 @@ class Writer:
         """Write dry friction along a sum of joints."""
         smoothing, wide = self.mechanism.smoothing(along, friction)
         if wide:
-            self.written.smoothed.append(place)
+            self.written.guessed["friction"].append(place)
         note = "  # a guess: wide, because its link is light" if wide else ""
         self._force(f"dry_friction({place}, {force}, smoothing={smoothing:.3g}){note}")
 
@@ -265,7 +265,7 @@ class Writer:
         note = f"  # a guess: in the {self.format} the coupling is rigid"
         constant, *slopes = coupling.polynomial
         gap = mechanism.shift(coupling.first) - constant
-        self.written.coupled += [self.names["joint", name] for name, _ in coupling.first]
+        self.written.guessed["coupled"] += [self.names["joint", name] for name, _ in coupling.first]
         if not coupling.second or not slopes:
             self._force(f"spring({first}, {decimal(stiffness)}{rest_of(-gap)}){note}")
             self._force(f"damp({first}, {decimal(damping)})")
