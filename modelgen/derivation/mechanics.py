@@ -158,18 +158,13 @@ class Mechanics:
         return self.x.entries[: len(self.coordinate_rates)]
 
     @property
+    def size(self) -> int:
+        return len(self.force)
+
+    @property
     def velocities(self) -> tuple[Node, ...]:
         first = len(self.coordinate_rates)
-        return self.x.entries[first : first + len(self.force)]
-
-
-def _mass_matrix(of: Mechanics) -> tuple[Output, ...]:
-    rows = len(of.force)
-    return (Output("M", (rows, rows), of.mass_matrix),)
-
-
-def _bias(of: Mechanics) -> tuple[Output, ...]:
-    return (Output("bias", (len(of.force),), tuple(map(of.graph.negative, of.force))),)
+        return self.x.entries[first : first + self.size]
 
 
 def _gravity(of: Mechanics) -> tuple[Output, ...]:
@@ -180,23 +175,6 @@ def _gravity(of: Mechanics) -> tuple[Output, ...]:
     slopes = reverse(graph, {of.weight: graph.one}, q)
     columns = [forward(graph, of.coordinate_rates, velocity) for velocity in of.velocities]
     return (Output("gravity", (len(columns),), tuple(graph.dot(column, slopes) for column in columns)),)
-
-
-def _input_map(of: Mechanics) -> tuple[Output, ...]:
-    rows = len(of.force)
-    return (Output("S", (rows, len(of.input_map) // rows), of.input_map),)
-
-
-def _reaction(of: Mechanics) -> tuple[Output, ...]:
-    return (Output("R", (len(of.reaction),), of.reaction),) if of.reaction else ()
-
-
-def _kinetic_energy(of: Mechanics) -> tuple[Output, ...]:
-    return (Output("T", (), (of.kinetic,)),)
-
-
-def _potential_energy(of: Mechanics) -> tuple[Output, ...]:
-    return () if of.potential is None else (Output("U", (), (of.potential,)),)
 
 
 def _forward_kinematics(of: Mechanics) -> tuple[Output, ...]:
@@ -210,13 +188,13 @@ def _forward_kinematics(of: Mechanics) -> tuple[Output, ...]:
 
 #: The one table of these functions: name -> outputs, none where the robot does not state what they need.
 MECHANICS: dict[str, Callable[[Mechanics], tuple[Output, ...]]] = {
-    "mass_matrix": _mass_matrix,
-    "bias": _bias,
+    "mass_matrix": lambda of: (Output("M", (of.size, of.size), of.mass_matrix),),
+    "bias": lambda of: (Output("bias", (of.size,), tuple(map(of.graph.negative, of.force))),),
     "gravity": _gravity,
-    "input_map": _input_map,
-    "reaction": _reaction,
-    "kinetic_energy": _kinetic_energy,
-    "potential_energy": _potential_energy,
+    "input_map": lambda of: (Output("S", (of.size, len(of.input_map) // of.size), of.input_map),),
+    "reaction": lambda of: (Output("R", (len(of.reaction),), of.reaction),) if of.reaction else (),
+    "kinetic_energy": lambda of: (Output("T", (), (of.kinetic,)),),
+    "potential_energy": lambda of: () if of.potential is None else (Output("U", (), (of.potential,)),),
     "forward_kinematics": _forward_kinematics,
 }
 #: Names in emitted code that no state or parameter gets.

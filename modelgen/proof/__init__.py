@@ -49,11 +49,6 @@ class Subject:
         return search(self.quantity, seconds, zero=self.guard.zero, either=self.guard.either, slack=self.slack)
 
 
-def guard_subjects(robot: Robot, whole: Domain) -> list[Subject]:
-    """Divisors and arguments of roots, logarithms and inverse functions of the model file."""
-    return [Subject(guard, quantity_of(guard.expression, whole)) for guard in guards(robot)]
-
-
 def pivot_subjects(robot: Robot, equations: EquationsOfMotion, whole: Domain) -> list[Subject]:
     """The pivots of the mass matrix: the inertia along each coordinate when the earlier ones move freely."""
     matrix = equations.mass_matrix
@@ -155,8 +150,9 @@ class Finding:
 
 def guard_findings(robot: Robot, limits: TimeLimits) -> Iterator[Finding]:
     """Findings about divisors and arguments of roots, logarithms and inverse functions, in the order of the file."""
-    for subject in guard_subjects(robot, domain(robot)):
-        name = subject.guard.name
+    whole = domain(robot)
+    for guard in guards(robot):
+        name, subject = guard.name, Subject(guard, quantity_of(guard.expression, whole))
         if subject.evident():
             yield Finding(name, subject, None, IMMEDIATE)
             continue

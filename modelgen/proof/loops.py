@@ -9,7 +9,7 @@ with a bound L of Y d2gap/dz2 and kappa of 1 - Y J.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,12 +45,12 @@ class EnclosedLoop:
         return [self.symbols.index(symbol) for symbol in self.closure.variables]
 
     @cached_property
-    def _solution(self) -> object:
+    def _solution(self) -> Callable[[Array], Array]:
         return compiled_evaluator(self.closure.variables, Matrix(self.closure.dependent), self.closure.solution)
 
     def values(self, points: Array) -> Array:
         """z (N, d) as the program computes it, at points (N, symbols)."""
-        return self._solution(points[:, self.columns])[:, :, 0]  # type: ignore[operator,no-any-return]
+        return self._solution(points[:, self.columns])[:, :, 0]
 
     @cached_property
     def _nodes(self) -> tuple[Graph, tuple[Node, ...], dict[str, tuple[Node, ...]]]:
@@ -94,7 +94,7 @@ class EnclosedLoop:
         """z at the centres (N, d), radii (N, d) of Krawczyk's boxes, infinite where there is none, and Y (N, d, d)."""
         d, k = len(self.closure.dependent), len(self.closure.variables)
         centre, reach = (lower + upper) / 2, (upper - lower) / 2 * (1 + 1e-15)
-        z = self.values_at(centre)
+        z = self._solution(centre)[:, :, 0]
         sound = np.asarray(np.isfinite(z).all(axis=1))
         z = np.where(sound[:, None], z, 0.0)
         at = np.hstack([centre, z])
@@ -114,10 +114,6 @@ class EnclosedLoop:
             found = np.where(proven[:, None] & np.isinf(found), inside, found)
             radius = 1.2 * np.where(np.isfinite(inside), inside, radius)
         return z, found, Y
-
-    def values_at(self, w: Array) -> Array:
-        """z (N, d) as the program computes it, at variables (N, w)."""
-        return self._solution(w)[:, :, 0]  # type: ignore[operator,no-any-return]
 
     def closes(self, lower: Array, upper: Array) -> tuple[NDArray[np.bool_], Array]:
         """Whether the loop closes in boxes of the variables (N, w), and the doubt (N, w) along each of them."""
