@@ -40,9 +40,8 @@ class Subject:
 
     def evident(self) -> bool:
         """Whether one enclosure of the whole domain proves it, as for a sum of squares."""
-        lower, upper = self.quantity.domain.lower[None], self.quantity.domain.upper[None]
-        low, high = self.quantity.enclosure(lower, upper)
-        return bool(low[0] > 0 or (self.guard.zero and low[0] >= 0) or (self.guard.either and high[0] < 0))
+        low, high = self.quantity.range
+        return low > 0 or (self.guard.zero and low >= 0) or (self.guard.either and high < 0)
 
     def search(self, seconds: float) -> Minimum:
         """The smallest value found within `seconds` of processor time."""

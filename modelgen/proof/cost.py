@@ -44,9 +44,7 @@ def prove_cost(cost: Expr, whole: Domain, target: dict[Symbol, float], slack: fl
 
 def not_negative_at_target(cost: Expr, whole: Domain, target: dict[Symbol, float], slack: float) -> bool:
     """Whether one enclosure shows it, for all parameters. Then a complete `prove_cost` shows it on the whole domain."""
-    there = quantity_of(_at_target(cost, whole, target), whole)
-    low, _ = there.enclosure(there.domain.lower[None], there.domain.upper[None])
-    return bool(low[0] >= -slack)
+    return quantity_of(_at_target(cost, whole, target), whole).range[0] >= -slack
 
 
 def _at_target(part: Expr, whole: Domain, target: dict[Symbol, float]) -> Expr:
@@ -67,7 +65,7 @@ def parts(cost: Expr, whole: Domain) -> list[Expr]:
 
 def _prove_part(part: Quantity, target: dict[Symbol, float], slack: float, seconds: float) -> ProofProgress:
     domain = part.domain
-    if not domain.symbols or part.enclosure(domain.lower[None], domain.upper[None])[0][0] >= 0:
+    if not domain.symbols or part.range[0] >= 0:
         return ProofProgress(0.0, 0.0)
     states = [k for k, symbol in enumerate(domain.symbols) if symbol in target]
     angles = {symbol for value in domain.sphere.values() for symbol in value.free_symbols}  # singular at a target

@@ -266,6 +266,12 @@ class Quantity:
         low, high = self.within.bounds([self.node], lower, upper)
         return low[:, 0], high[:, 0]
 
+    @property
+    def range(self) -> tuple[float, float]:
+        """Bounds of the value by one enclosure of the whole domain."""
+        low, high = self.enclosure(self.domain.lower[None], self.domain.upper[None])
+        return float(low[0]), float(high[0])
+
     def slopes(self, lower: Array, upper: Array) -> Interval:
         """Bounds (N, d) of the gradient over boxes."""
         return self.within.bounds(self.gradient, lower, upper)

@@ -163,8 +163,7 @@ def monotone(robot: Robot, block: Block) -> list[Symbol]:
 
 def _never_negative(expression: Expr, robot: Robot, whole: Domain) -> bool:
     """Whether one enclosure shows it, as for a sum of squares times masses."""
-    inside = quantity_of(expression.xreplace(fixed_values(robot)), whole)
-    return bool(inside.enclosure(inside.domain.lower[None], inside.domain.upper[None])[0][0] >= 0)
+    return quantity_of(expression.xreplace(fixed_values(robot)), whole).range[0] >= 0
 
 
 def own_inertias(robot: Robot, whole: Domain) -> list[Block] | None:

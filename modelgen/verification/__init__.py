@@ -22,7 +22,7 @@ from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.loops import refined
 from modelgen.derivation.mechanics import MECHANICS
-from modelgen.errors import ArtifactError, ModelError, Place, checked
+from modelgen.errors import ArtifactError, ModelError, checked
 from modelgen.proof import REFUTED, TimeLimits, derived_findings, guard_findings
 from modelgen.statement.robot import Robot
 from modelgen.verification.checks import LIMITS, PRECISIONS, Check, Points, counts, sample_points, table
@@ -171,12 +171,8 @@ def domain_checks(robot: Robot, equations: EquationsOfMotion, seconds: float) ->
     Only a refuted quantity fails. seconds: for the proof of each quantity.
     """
     limits = TimeLimits(search=min(SEARCH, seconds), proof=seconds)
-    findings = [*guard_findings(robot, limits), *derived_findings(robot, equations, limits)]
-    return [
-        Check(finding.what, _line(finding.place), float(finding.status == REFUTED), 0.5, finding.note, finding.status)
-        for finding in findings
-    ]
-
-
-def _line(place: Place) -> str:
-    return f"{Path(place.file).name}:{place.line}"
+    checks = []
+    for found in (*guard_findings(robot, limits), *derived_findings(robot, equations, limits)):
+        line = f"{Path(found.place.file).name}:{found.place.line}"
+        checks.append(Check(found.what, line, float(found.status == REFUTED), 0.5, found.note, found.status))
+    return checks
