@@ -52,7 +52,7 @@ def mechanism(equations: EquationsOfMotion) -> EquationNodes:
         mass_matrix=tuple(column(mass[i, :]) for i in range(size)),
         force=column(force),
         input_columns=tuple(column(input_matrix[:, j]) for j in range(input_matrix.cols)),
-        state_cost=converter(cost),
+        state_cost=converter(cost[0, 0]),
         flow=column(flow),
         flow_columns=tuple(column(flow_matrix[:, j]) if flow.rows else () for j in range(input_matrix.cols)),
         **_input_costs(graph, converter, equations, names),
@@ -177,31 +177,25 @@ def _argument(graph: Graph, name: str, entries: Iterable[str]) -> Argument:
     return Argument(name, tuple(graph.input(entry) for entry in entries))
 
 
-def _share(
-    equations: EquationsOfMotion,
-) -> tuple[list[tuple[Symbol, Expr]], tuple[Matrix, Matrix, Matrix, Matrix, Expr, Matrix, Matrix]]:
+def _share(equations: EquationsOfMotion) -> tuple[list[Definition], list[Matrix]]:
     """Definitions of the common subexpressions of all expressions of the model, and the outputs in terms of them."""
     outputs = (
         equations.coordinate_rates,
         equations.mass_matrix.lower_triangular(),
         equations.force,
         equations.input_matrix,
-        sympy.Matrix([[equations.state_cost]]),
+        Matrix([[equations.state_cost]]),
         equations.flow,
         equations.flow_matrix,
     )
-    named = sympy.Matrix([expression for _, expression in equations.definitions])
-    shared, reduced = sympy.cse(
-        [named, *outputs], symbols=sympy.numbered_symbols("shared", cls=sympy.Dummy), order="canonical"
-    )
-    reduced_named, rates, mass, force, input_matrix, cost, flow, flow_matrix = reduced
-    definitions = [
-        (symbol, expression) for (symbol, _), expression in zip(equations.definitions, reduced_named, strict=True)
-    ]
-    return _in_order(shared + definitions), (rates, mass, force, input_matrix, cost[0, 0], flow, flow_matrix)
+    named = Matrix([expression for _, expression in equations.definitions])
+    names = sympy.numbered_symbols("shared", cls=sympy.Dummy)
+    shared, (reduced, *others) = sympy.cse([named, *outputs], symbols=names, order="canonical")
+    definitions = zip((symbol for symbol, _ in equations.definitions), reduced, strict=True)
+    return _in_order([*shared, *definitions]), others
 
 
-def _in_order(definitions: Sequence[tuple[Symbol, Expr]]) -> list[tuple[Symbol, Expr]]:
+def _in_order(definitions: Sequence[Definition]) -> list[Definition]:
     """The definitions, each after the ones that it uses. Shared subexpressions may use the user's names."""
     expressions = dict(definitions)
     ordered: dict[Symbol, Expr] = {}

@@ -95,7 +95,6 @@ class MuJoCo:
         model.opt.disableflags |= int(flags.mjDSBL_CONSTRAINT) | int(flags.mjDSBL_CLAMPCTRL)
 
     def mass_matrix(self, q: Array) -> Array:
-        """M (N, n_v, n_v), including rotor inertias (armature)."""
         size, whole = len(self._speeds), np.empty((self._model.nv, self._model.nv))
         result = np.empty((len(q), size, size))
         for sample, position in enumerate(q):
@@ -114,7 +113,6 @@ class MuJoCo:
         return result
 
     def derivative(self, x: Array, u: Array) -> tuple[Array, Array]:
-        """dvdot/de (N, n_v, 2 n_v) by finite differences, and their error."""
         return by_state(self.acceleration, x, u, self._tangent)
 
     def _forward(self, q: Array, v: Array, u: Array) -> None:

@@ -41,7 +41,6 @@ class Pinocchio:
         self._moving = self._order[: len(self._order) - ignored]
 
     def mass_matrix(self, q: Array) -> Array:
-        """M (N, n_v, n_v), including rotor inertias (armature)."""
         result = np.empty((len(q), len(self._order), len(self._order)))
         for sample, position in enumerate(q):
             whole = self._pinocchio.crba(self._model, self._data, _sorted(position, self._places, self._model.nq))
