@@ -96,11 +96,9 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
             )
     moved = [equations.force, equations.input_matrix, equations.state_cost]
     for row, state in enumerate(robot.internal):
-        others = [flow for other, flow in enumerate(equations.flow) if other != row]
-        others += [
-            entry for other in range(len(robot.internal)) if other != row for entry in equations.flow_matrix[other, :]
-        ]
-        if not any(state.symbol in term.free_symbols for term in (*moved, *others)):
+        others = equations.flow.row_join(equations.flow_matrix)
+        others.row_del(row)
+        if not any(state.symbol in term.free_symbols for term in (*moved, others)):
             raise ModelError(
                 f"the state `{state.symbol}` acts on nothing. Use it in a force, in another flow or in the state cost, "
                 "or remove the line that declares it.",
