@@ -42,10 +42,6 @@ NO_DRAWING = Sketch((), (), (), ())
 Tell = Callable[[str], None]
 
 
-def silent(_: str) -> None:
-    """Write nothing."""
-
-
 @dataclass
 class BuildReport:
     """Times and sizes of one build, stored in the artifact as build_report.json."""
@@ -58,7 +54,7 @@ class BuildReport:
     source_bytes: dict[str, int] = field(default_factory=dict)  # of the program, and of the files for its readers
     left_out: dict[str, str] = field(default_factory=dict)  # function of mechanics that the robot lacks -> reason
     warnings: list[str] = field(default_factory=list)  # about possible mistakes that do not stop the build
-    tell: Tell = silent  # gets the text of each stage: its name before the work, its seconds after it
+    tell: Tell = lambda _: None  # gets the text of each stage: its name before the work, its seconds after it
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -103,7 +99,7 @@ def build(
     directory: str | Path = "generated",
     functions: Collection[str] = FUNCTIONS,
     most_operations: int = MOST_OPERATIONS,
-    tell: Tell = silent,
+    tell: Tell = lambda _: None,
 ) -> Iterator[BuildReport]:
     """Build the named functions by one derivation: the artifact's, and those of mechanics in a folder inside it.
 

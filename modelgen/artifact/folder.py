@@ -32,7 +32,7 @@ SHIPPED = shipped("generated")
 
 def find(name: str | Path, directory: str | Path | None = None) -> Path:
     """The folder of the artifact NAME, given as NAME or NAME.py. Raises ArtifactError when it is missing."""
-    places, name = _places(directory), _text(name, "name")
+    places, name = _places(directory), os.fspath(name)
     if name.endswith(".py"):
         name = Path(name).stem
     short = name and Path(name).name == name and _fits(name)
@@ -56,7 +56,7 @@ def known(directory: str | Path | None = None) -> list[str]:
 def _places(directory: str | Path | None) -> list[Path]:
     if directory is None:
         return [Path("generated"), SHIPPED]
-    place = Path(_text(directory, "directory"))
+    place = Path(directory)
     if not all(map(_fits, place.parts)):
         raise ModelError(f"the directory {str(place)[:40]!r}... has a name of more than {LONGEST_NAME} bytes.")
     return [place]
@@ -65,13 +65,6 @@ def _places(directory: str | Path | None) -> list[Path]:
 def _fits(name: str) -> bool:
     """Whether every file system takes this name of a folder."""
     return len(name.encode("utf-8", "replace")) <= LONGEST_NAME
-
-
-def _text(value: object, what: str) -> str:
-    """A name or a path as text. Raises ModelError for anything else."""
-    if not isinstance(value, str | os.PathLike):
-        raise ModelError(f"the {what} is {value!r}; give text or a pathlib.Path, such as 'cartpole'.")
-    return os.fspath(value)
 
 
 def read(folder: Path) -> Manifest:

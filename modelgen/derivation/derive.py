@@ -85,20 +85,20 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
         velocities=tuple(state),
         inputs=tuple(u),
         parameters=tuple(parameter.symbol for parameter in robot.parameters if not parameter.fixed),
-        definitions=tuple((symbol, value.xreplace(fixed)) for symbol, value in named),
-        coordinate_rates=coordinate_rates.xreplace(fixed),
-        mass_matrix=mass_matrix.xreplace(fixed),
-        force=force.xreplace(fixed),
-        input_matrix=input_matrix.xreplace(fixed),
-        state_cost=task.state_cost.xreplace(robot.rates).xreplace(fixed),
+        definitions=named,
+        coordinate_rates=coordinate_rates,
+        mass_matrix=mass_matrix,
+        force=force,
+        input_matrix=input_matrix,
+        state_cost=task.state_cost.xreplace(robot.rates),
         input_costs=task.input_costs,
-        **_flows(robot, u, fixed),
+        **_flows(robot, u),
         implicit={z: slopes for closure in loops.closures(robot) for z, slopes in closure.implicit.items()},
-    )
+    ).xreplace(fixed)
     return with_trim(robot, without_ignored(robot, _commanded(robot, equations, fixed)))
 
 
-def _flows(robot: Robot, u: Sequence[Symbol], fixed: Mapping[Symbol, Expr]) -> dict[str, Any]:
+def _flows(robot: Robot, u: Sequence[Symbol]) -> dict[str, Any]:
     """The fields of the equations that hold the states of first order. Raises ModelError for one without a flow."""
     flows = {flow.state: flow for flow in robot.flows}
     for state in robot.internal:
@@ -111,8 +111,7 @@ def _flows(robot: Robot, u: Sequence[Symbol], fixed: Mapping[Symbol, Expr]) -> d
     drift, slopes = Matrix.zeros(len(z), 1), Matrix.zeros(len(z), len(u))
     for row, symbol in enumerate(z):
         drift[row], slopes[row, :] = affine(flows[symbol].rate, u, flows[symbol].place, f"flow of `{symbol}`")
-    known = {**fixed, **{symbol: value.xreplace(fixed) for symbol, value in robot.rates.items()}}
-    return {"internal": z, "flow": drift.xreplace(known), "flow_matrix": slopes.xreplace(known)}
+    return {"internal": z, "flow": drift.xreplace(robot.rates), "flow_matrix": slopes.xreplace(robot.rates)}
 
 
 def _commanded(robot: Robot, free: EquationsOfMotion, fixed: Mapping[Symbol, Expr]) -> EquationsOfMotion:

@@ -11,7 +11,7 @@ from sympy import Matrix, Symbol
 
 from modelgen.arrays import Array
 from modelgen.derivation.equations import Definition, EquationsOfMotion
-from modelgen.derivation.frames import loop_gap, sketch
+from modelgen.derivation.frames import sketch
 from modelgen.derivation.loops import definitions
 from modelgen.derivation.numeric import compiled_evaluator, samples
 from modelgen.derivation.trim import task_at_rest
@@ -96,25 +96,15 @@ def _check_used(robot: Robot, equations: EquationsOfMotion) -> None:
             )
     moved = [equations.force, equations.input_matrix, equations.state_cost]
     for row, state in enumerate(robot.internal):
-        others = [flow for other, flow in enumerate(equations.flow) if other != row]
-        others += [
-            entry for other in range(len(robot.internal)) if other != row for entry in equations.flow_matrix[other, :]
-        ]
-        if not any(state.symbol in term.free_symbols for term in (*moved, *others)):
+        others = equations.flow.row_join(equations.flow_matrix)
+        others.row_del(row)
+        if not any(state.symbol in term.free_symbols for term in (*moved, others)):
             raise ModelError(
                 f"the state `{state.symbol}` acts on nothing. Use it in a force, in another flow or in the state cost, "
                 "or remove the line that declares it.",
                 state.place,
             )
-    written = [energy.value for energy in (*robot.kinetic, *robot.potential)]
-    written += [load.force for load in robot.loads] + [load.displacement for load in robot.loads]
-    written += [robot.declared_task.state_cost]
-    written += [flow.rate for flow in robot.flows] + [each.acceleration for each in robot.commanded]
-    written += [term for link in robot.links for term in link.terms]
-    written += [rolling.rate for rolling in robot.rolls.values()]
-    written += [entry for loop in robot.loops for entry in loop_gap(loop)]
-    written += [robot.downward_acceleration] if robot.links else []
-    written += robot.system.terms if robot.system else ()
+    written = [each.value for each in model_expressions(robot)]
     effective = [equations.mass_matrix, equations.force, equations.input_matrix, equations.state_cost]
     effective += [equations.flow, equations.flow_matrix, *equations.coordinate_rates]
     effective += [value for _, value in equations.definitions]

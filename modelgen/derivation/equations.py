@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import comb, prod
 
 from sympy import Add, Expr, Matrix, Mul, S, Symbol, cos, default_sort_key, factor_terms, postorder_traversal, sin
@@ -29,6 +29,11 @@ class Free:
     force: Matrix  # (n_v, 1)
     input_matrix: Matrix  # (n_v, m)
     rows: tuple[int, ...]  # of v
+
+    def xreplace(self, known: Mapping[Symbol, Expr]) -> Free:
+        """The mechanism with expressions in place of symbols."""
+        names = "mass_matrix", "force", "input_matrix"
+        return replace(self, **{name: getattr(self, name).xreplace(known) for name in names})
 
 
 Followed = tuple[str, tuple[float, ...]]  # a parameter's name, and the slopes (n_z,) of z at the target by it
@@ -69,6 +74,20 @@ class EquationsOfMotion:
     def state(self) -> tuple[Symbol, ...]:
         """x = (q, v, z)."""
         return self.coordinates + self.velocities + self.internal
+
+    def xreplace(self, known: Mapping[Symbol, Expr]) -> EquationsOfMotion:
+        """The equations with expressions in place of symbols, along which nothing is differentiated any more."""
+        names = ("coordinate_rates", "mass_matrix", "force", "input_matrix", "state_cost", "flow", "flow_matrix")
+        return replace(
+            self,
+            **{name: getattr(self, name).xreplace(known) for name in names},
+            definitions=tuple((symbol, value.xreplace(known)) for symbol, value in self.definitions),
+            free=self.free and self.free.xreplace(known),
+            implicit={
+                z: tuple((symbol, slope.xreplace(known)) for symbol, slope in slopes if symbol not in known)
+                for z, slopes in self.implicit.items()
+            },
+        )
 
 
 def mechanism_of(equations: EquationsOfMotion) -> Free:

@@ -15,7 +15,7 @@ from modelgen.derivation.equations import Definition, used
 from modelgen.errors import ModelError, Place
 from modelgen.statement.bodies import Link
 from modelgen.statement.drawing import PlanePoint, projected
-from modelgen.statement.joints import BallAxes, JointAxis, Motion, turn
+from modelgen.statement.joints import Axes, Motion, turn
 from modelgen.statement.loops import Loop
 from modelgen.statement.robot import Robot, fixed_values
 
@@ -31,7 +31,7 @@ class Frame:
     parent: int | None  # index of the parent; None: the ground
     position: Matrix  # (3, 1), in the parent's frame, at coordinate 0
     rotation: Matrix  # (3, 3), to the parent's frame, at coordinate 0
-    joint: JointAxis | BallAxes | None
+    joint: Axes | None
     mass: Expr
     first_moment: Matrix  # (3, 1), mass * centre
     inertia: Matrix  # about the frame's origin
@@ -103,13 +103,13 @@ def placement(frame: Frame, names: Intermediates) -> tuple[Matrix, Matrix]:
     joint = frame.joint
     if joint is None:
         return frame.rotation, frame.position
-    if isinstance(joint, BallAxes):
-        return names.matrix(f"{frame.name}_rotation", frame.rotation * joint.ball.rotation), frame.position
-    q = joint.coordinate
+    if joint.kind == "ball":
+        return names.matrix(f"{frame.name}_rotation", joint.placed(frame.rotation, frame.position)[0]), frame.position
     if joint.kind == "prismatic":
-        return frame.rotation, names.vector(f"{frame.name}_position", frame.position + frame.rotation * joint.axis * q)
+        return frame.rotation, names.vector(f"{frame.name}_position", joint.placed(frame.rotation, frame.position)[1])
+    (q,), axis = joint.coordinates, joint.motions[0].axis
     cosine, sine = names.scalar(f"cos_{q}", cos(q)), names.scalar(f"sin_{q}", sin(q))
-    return names.matrix(f"{frame.name}_rotation", frame.rotation * turn(joint.axis, cosine, sine)), frame.position
+    return names.matrix(f"{frame.name}_rotation", frame.rotation * turn(axis, cosine, sine)), frame.position
 
 
 def world_frames(frames: Sequence[Frame], names: Intermediates) -> list[tuple[Matrix, Matrix]]:
@@ -185,10 +185,10 @@ def loop_gap(loop: Loop) -> Matrix:
     common = next((link for link in lines[0] if link in lines[1]), None)
     for link in lines[0] + lines[1]:
         between = link not in lines[0] or link not in lines[1]
-        ball = next((joint for joint in link.axes if isinstance(joint, BallAxes)), None)
+        ball = next((joint for joint in link.axes if joint.kind == "ball"), None)
         if between and ball:
             raise ModelError(
-                f"the loop passes the ball joint `{ball.ball.name}` of the link `{link.name}`. Make it of three "
+                f"the loop passes the ball joint `{ball.name}` of the link `{link.name}`. Make it of three "
                 "revolute joints, with links without mass in between.",
                 loop.place,
             )
@@ -224,12 +224,9 @@ def _ancestors(link: Link | None) -> list[Link]:
 def _carried(vector: Matrix, link: Link | None, until: Link | None, at: bool = True) -> Matrix:
     """A point (3, 1) of a link's frame in the frame of the link `until`, None for the ground. at=False: a direction."""
     while link is not None and link is not until:
-        for joint in (joint for joint in reversed(link.axes) if isinstance(joint, JointAxis)):
-            q = joint.coordinate
-            if joint.kind == "revolute":
-                vector = turn(joint.axis, cos(q), sin(q)) * vector
-            elif at:
-                vector = vector + joint.axis * q
+        for joint in (joint for joint in reversed(link.axes) if joint.kind != "ball"):
+            rotation, position = joint.placed(eye(3), zeros(3, 1))
+            vector = rotation * vector + (position if at else zeros(3, 1))
         vector = link.rotation * vector + (link.position if at else zeros(3, 1))
         link = link.parent
     return vector

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from sympy import Expr, Matrix, S, Symbol
@@ -83,33 +82,7 @@ def without_ignored(robot: Robot, equations: EquationsOfMotion) -> EquationsOfMo
                 "robot.ignore, or the dependence.",
                 next(joint.place for joint in robot.ignored if joint.symbol == symbol),
             )
-    zero = {joint.symbol: S.Zero for joint in robot.ignored}
-
-    def at_zero(matrix: Matrix) -> Matrix:
-        return matrix.xreplace(zero)
-
-    free = equations.free and replace(
-        equations.free,
-        mass_matrix=at_zero(equations.free.mass_matrix),
-        force=at_zero(equations.free.force),
-        input_matrix=at_zero(equations.free.input_matrix),
-    )
-    return replace(
-        equations,
-        definitions=tuple((symbol, value.xreplace(zero)) for symbol, value in equations.definitions),
-        coordinate_rates=at_zero(equations.coordinate_rates),
-        mass_matrix=at_zero(equations.mass_matrix),
-        force=at_zero(equations.force),
-        input_matrix=at_zero(equations.input_matrix),
-        state_cost=equations.state_cost.xreplace(zero),
-        flow=at_zero(equations.flow),
-        flow_matrix=at_zero(equations.flow_matrix),
-        free=free,
-        implicit={
-            z: tuple((symbol, slope.xreplace(zero)) for symbol, slope in slopes if symbol not in zero)
-            for z, slopes in equations.implicit.items()
-        },
-    )
+    return equations.xreplace({joint.symbol: S.Zero for joint in robot.ignored})
 
 
 def ignorable(robot: Robot, equations: EquationsOfMotion) -> str:

@@ -9,15 +9,15 @@ T' (f - M gamma) (Featherstone, Rigid Body Dynamics Algorithms, 2008, section 8.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Hashable, Iterable, Sequence, Set
+from dataclasses import replace
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from sympy import Expr, Float, Matrix, S, Symbol, eye, zeros
 
-from modelgen.derivation.equations import Definition, EquationsOfMotion, used
+from modelgen.derivation.equations import Definition, EquationsOfMotion
 from modelgen.derivation.frames import Intermediates, facing, loop_gap
 from modelgen.derivation.loop_guess import Guess, find_guess
 from modelgen.derivation.loop_solver import LoopSystem, independent_rows
@@ -26,48 +26,55 @@ from modelgen.statement.joints import Coordinate
 from modelgen.statement.loops import Loop
 from modelgen.statement.robot import Robot, fixed_values
 
+T = TypeVar("T")
 
-@dataclass(frozen=True)
+
 class LoopGroup:
     """Loops that are solved together, because they share dependent coordinates."""
 
-    dependent: tuple[Coordinate, ...]  # z (d,)
-    independent: tuple[Coordinate, ...]  # the coordinates among w
-    parameters: tuple[Symbol, ...]  # the parameters among w
-    gap: Matrix  # (d, 1)
-    guess: Guess
-    taken: frozenset[str]  # names that no definition gets
-    places: tuple[Place, ...]
-
-    @property
-    def variables(self) -> tuple[Symbol, ...]:
-        """w: coordinates, then parameters."""
-        return *self.independent, *self.parameters
+    def __init__(
+        self,
+        dependent: tuple[Coordinate, ...],
+        independent: tuple[Coordinate, ...],
+        parameters: tuple[Symbol, ...],
+        gap: Matrix,
+        guess: Guess,
+        taken: frozenset[str],
+        places: tuple[Place, ...],
+    ) -> None:
+        """dependent: z (d,). independent, parameters: of w. gap: (d, 1). taken: names that no definition gets."""
+        self.dependent, self.independent, self.parameters = dependent, independent, parameters
+        self.gap, self.guess, self.taken, self.places = gap, guess, taken, places
+        self.variables = (*independent, *parameters)  # w
+        self.J, self.G = gap.jacobian(dependent), gap.jacobian(self.variables)  # dgap/dz (d, d), dgap/dw
+        self.solution = self.solved()
+        names = Intermediates(taken | {symbol.name for symbol, _ in self.solution})
+        matrix = Orthogonalised(self.J, names, "loop")
+        self.squares = (
+            matrix.squares
+        )  # (d,) of the lengths of orthogonal columns of J; their product is its det squared
+        self.slopes = zeros(len(dependent), len(self.variables))  # dz/dw, symbols of `kinematics`
+        for j, variable in enumerate(self.variables):
+            for i, value in enumerate(matrix.solve(-self.G[:, j], f"by_{variable}")):
+                self.slopes[i, j] = names.scalar(f"{dependent[i]}_by_{variable}", value)
+        for i, symbol in enumerate(dependent):
+            rate = sum((self.slopes[i, j] * other.rate for j, other in enumerate(independent)), S.Zero)
+            names.definitions.append((symbol.rate, rate))
+        y = (*dependent, *independent)
+        rates = Matrix([symbol.rate for symbol in y])
+        bias = matrix.solve(-(gap.jacobian(y) * rates).jacobian(y) * rates, "bias")
+        #: The accelerations of z (d, 1) where those of w are zero, symbols of `kinematics`.
+        self.gamma = Matrix([names.scalar(f"loop_{s}_bias", value) for s, value in zip(dependent, bias, strict=True)])
+        #: Definitions of dz/dw, of the rates of z, and of gamma, in this order, from z, w and the rates of w.
+        self.kinematics: tuple[Definition, ...] = tuple(names.definitions)
 
     @property
     def determined(self) -> set[Symbol]:
         """z, and what its kinematics define: rates, slopes and intermediates."""
         return {*self.dependent, *(symbol for symbol, _ in self.kinematics)}
 
-    @cached_property
-    def J(self) -> Matrix:
-        """dgap/dz (d, d)."""
-        return self.gap.jacobian(self.dependent)
-
-    @cached_property
-    def G(self) -> Matrix:
-        """dgap/dw."""
-        return self.gap.jacobian(self.variables)
-
-    def solution(self, more: int = 0) -> tuple[Definition, ...]:
+    def solved(self, more: int = 0) -> tuple[Definition, ...]:
         """Definitions of z: the guess, and the steps of Newton's method that make it exact. more: further steps."""
-        return self._stepped(more) if more else self._solution
-
-    @cached_property
-    def _solution(self) -> tuple[Definition, ...]:
-        return self._stepped(0)
-
-    def _stepped(self, more: int) -> tuple[Definition, ...]:
         names = Intermediates(self.taken)
         z = [names.scalar(f"loop_{symbol}_guess", value) for symbol, value in self.guess.expressions(names)]
         steps = self.guess.steps + more
@@ -79,55 +86,11 @@ class LoopGroup:
                 z = [names.scalar(f"loop_{s}_step{number}", value) for s, value in zip(self.dependent, z, strict=True)]
         return *names.definitions, *zip(self.dependent, z, strict=True)
 
-    @cached_property
-    def _kinematics(self) -> tuple[tuple[Definition, ...], Matrix, Matrix, list[Expr]]:
-        """Definitions of slopes, rates and gamma from z, w and the rates of w; dz/dw; gamma (d, 1); `squares`."""
-        names = Intermediates(self.taken | {symbol.name for symbol, _ in self.solution()})
-        y = (*self.dependent, *self.independent)
-        rates = Matrix([symbol.rate for symbol in y])
-        second = (self.gap.jacobian(y) * rates).jacobian(y) * rates
-        matrix = Orthogonalised(self.J, names, "loop")
-        slopes = zeros(len(self.dependent), len(self.variables))
-        for j, variable in enumerate(self.variables):
-            for i, value in enumerate(matrix.solve(-self.G[:, j], f"by_{variable}")):
-                slopes[i, j] = names.scalar(f"{self.dependent[i]}_by_{variable}", value)
-        for i, symbol in enumerate(self.dependent):
-            rate = sum((slopes[i, j] * other.rate for j, other in enumerate(self.independent)), S.Zero)
-            names.definitions.append((symbol.rate, rate))
-        bias = matrix.solve(-second, "bias")
-        gamma = [names.scalar(f"loop_{s}_bias", value) for s, value in zip(self.dependent, bias, strict=True)]
-        return tuple(names.definitions), slopes, Matrix(gamma), matrix.squares
-
-    @property
-    def kinematics(self) -> tuple[Definition, ...]:
-        """Definitions of dz/dw, of the rates of z, and of gamma, in this order, from z."""
-        return self._kinematics[0]
-
-    @property
-    def kinematics_of_slopes(self) -> tuple[Definition, ...]:
-        """The definitions of `kinematics` that dz/dw needs."""
-        return used(self.kinematics, self.slopes)
-
-    @property
-    def slopes(self) -> Matrix:
-        """dz/dw (d, len(w)), symbols of `kinematics`."""
-        return self._kinematics[1]
-
-    @property
-    def gamma(self) -> Matrix:
-        """The accelerations of z (d, 1) where those of w are zero, symbols of `kinematics`."""
-        return self._kinematics[2]
-
-    @property
-    def squares(self) -> list[Expr]:
-        """The squared lengths (d,) of the orthogonal columns of J. Their product is the squared determinant."""
-        return self._kinematics[3]
-
     @property
     def implicit(self) -> dict[Symbol, tuple[tuple[Symbol, Expr], ...]]:
         """z -> pairs of a variable and the slope along it, by which z is differentiated."""
         return {
-            symbol: tuple((self.variables[j], self.slopes[i, j]) for j in range(len(self.variables)))
+            symbol: tuple(zip(self.variables, self.slopes.row(i), strict=True))
             for i, symbol in enumerate(self.dependent)
         }
 
@@ -181,7 +144,7 @@ def closures(robot: Robot) -> tuple[LoopGroup, ...]:
         groups = []
         for loops in _groups(robot):
             groups.append(_closure(robot, loops, taken))
-            made = (*groups[-1].solution(), *groups[-1].kinematics)
+            made = (*groups[-1].solution, *groups[-1].kinematics)
             taken |= {symbol.name for symbol, _ in made}
         _known[robot] = tuple(groups)
     return _known[robot]
@@ -189,7 +152,8 @@ def closures(robot: Robot) -> tuple[LoopGroup, ...]:
 
 def definitions(robot: Robot, more: int = 0) -> tuple[Definition, ...]:
     """Definitions of all dependent coordinates and rates. more: further steps of Newton's method."""
-    return tuple(pair for closure in closures(robot) for pair in (*closure.solution(more), *closure.kinematics))
+    solved = ((each.solved(more) if more else each.solution, each.kinematics) for each in closures(robot))
+    return tuple(pair for parts in solved for part in parts for pair in part)
 
 
 def refined(robot: Robot, equations: EquationsOfMotion) -> EquationsOfMotion:
@@ -202,16 +166,19 @@ def _groups(robot: Robot) -> list[list[tuple[Loop, Matrix]]]:
     """The loops with their gaps, in groups without a dependent coordinate in common."""
     fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
     dependent = {joint.symbol for joint in robot.dependent}
-    groups: list[list[tuple[Loop, Matrix]]] = []
-    for loop in robot.loops:
-        gap = loop_gap(loop).xreplace(fixed)
-        mine = {*loop.dependent, *(gap.free_symbols & dependent)}
-        joined = [
-            group for group in groups if any(mine & {*other.dependent, *value.free_symbols} for other, value in group)
-        ]
-        groups = [group for group in groups if group not in joined]
-        groups.append([*(pair for group in joined for pair in group), (loop, gap)])
-    return groups
+    gaps = [(loop, loop_gap(loop).xreplace(fixed)) for loop in robot.loops]
+    return connected(((loop, gap), {*loop.dependent, *(gap.free_symbols & dependent)}) for loop, gap in gaps)
+
+
+def connected(items: Iterable[tuple[T, Set[Hashable]]]) -> list[list[T]]:
+    """Items in groups that share keys, directly or through others. items: pairs of an item and its keys."""
+    groups: list[tuple[set[Hashable], list[T]]] = []
+    for item, keys in items:
+        joined = [group for group in groups if group[0] & keys]
+        groups = [group for group in groups if not group[0] & keys]
+        together = [other for _, others in joined for other in others]
+        groups.append((set(keys).union(*(known for known, _ in joined)), [*together, item]))
+    return [together for _, together in groups]
 
 
 def leading(robot: Robot) -> dict[Symbol, set[Symbol]]:

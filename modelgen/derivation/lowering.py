@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
 from typing import Any
 
 import sympy
 from sympy import Expr, Matrix, Symbol
 
-from modelgen.derivation.equations import Definition, EquationsOfMotion, Free, Slopes, mechanism_of, used
+from modelgen.derivation.equations import Definition, EquationsOfMotion, Slopes, mechanism_of, used
 from modelgen.derivation.frames import Sketch
 from modelgen.derivation.mechanics import OUTPUTS, Mechanics, MechanicsExpressions
 from modelgen.errors import ModelError
@@ -53,7 +52,7 @@ def mechanism(equations: EquationsOfMotion) -> EquationNodes:
         mass_matrix=tuple(column(mass[i, :]) for i in range(size)),
         force=column(force),
         input_columns=tuple(column(input_matrix[:, j]) for j in range(input_matrix.cols)),
-        state_cost=converter(cost),
+        state_cost=converter(cost[0, 0]),
         flow=column(flow),
         flow_columns=tuple(column(flow_matrix[:, j]) if flow.rows else () for j in range(input_matrix.cols)),
         **_input_costs(graph, converter, equations, names),
@@ -77,48 +76,38 @@ def _input_costs(
 
 def mechanics(equations: EquationsOfMotion, terms: MechanicsExpressions) -> Mechanics:
     """The quantities of mechanics in a separate graph. Raises ModelError as `scalars` does."""
-    free = mechanism_of(equations)
-    symbols = (*equations.parameters, *equations.state, *(equations.inputs if free.rows else ()))
-    none = [sympy.S.Zero]  # replaces an unknown energy
-    groups: list[Sequence[Expr]] = [
-        list(equations.coordinate_rates),
-        list(equations.mass_matrix),
-        list(equations.force),
-        list(equations.input_matrix),
-        [terms.kinetic],
-        none if terms.potential is None else [terms.potential],
-        none if terms.weight is None else [terms.weight],
-        [entry for position in terms.points.values() for entry in position],
-        [entry for row in free.rows for part in _rows(free) for entry in part[row, :]],
-    ]
-    flat, definitions = [entry for group in groups for entry in group], (*equations.definitions, *terms.definitions)
-    graph, inputs, entries = scalars(symbols, flat, definitions, OUTPUTS, equations.implicit)
-    ends = list(accumulate(map(len, groups)))
-    rates, mass, force, input_map, kinetic, potential, weight, points, driven = (
-        entries[end - len(group) : end] for group, end in zip(groups, ends, strict=True)
-    )
-    count = len(equations.parameters)
+    free, count = mechanism_of(equations), len(equations.parameters)
     last = count + len(equations.state)
+    symbols = (*equations.parameters, *equations.state, *(equations.inputs if free.rows else ()))
+    converter, inputs = _prepared(symbols, (*equations.definitions, *terms.definitions), OUTPUTS, equations.implicit)
+
+    def nodes(entries: Iterable[Expr]) -> tuple[Node, ...]:
+        return tuple(map(converter, entries))
+
     u = Argument("u", inputs[last:])
+    rates, mass, force = map(nodes, (equations.coordinate_rates, equations.mass_matrix, equations.force))
+    input_map = nodes(equations.input_matrix)
+    kinetic = converter(terms.kinetic)
+    potential, weight = (None if energy is None else converter(energy) for energy in (terms.potential, terms.weight))
+    points = nodes(entry for position in terms.points.values() for entry in position)
+    driven = [
+        tuple(nodes(part[row, :]) for part in (free.mass_matrix, free.force, free.input_matrix)) for row in free.rows
+    ]
     return Mechanics(
-        graph,
+        converter.graph,
         Argument("x", inputs[count:last]),
         Argument("theta", inputs[:count]),
         rates,
         mass,
         force,
         input_map,
-        kinetic[0],
-        None if terms.potential is None else potential[0],
-        None if terms.weight is None else weight[0],
+        kinetic,
+        potential,
+        weight,
         points,
         u,
-        _reactions(graph, mass, force, input_map, driven, u),
+        _reactions(converter.graph, mass, force, input_map, driven, u) if driven else (),
     )
-
-
-def _rows(free: Free) -> tuple[Matrix, Matrix, Matrix]:
-    return free.mass_matrix, free.force, free.input_matrix
 
 
 def _reactions(
@@ -126,19 +115,16 @@ def _reactions(
     mass: Sequence[Node],
     force: Sequence[Node],
     input_map: Sequence[Node],
-    driven: Sequence[Node],
+    driven: Sequence[tuple[tuple[Node, ...], ...]],
     u: Argument,
 ) -> tuple[Node, ...]:
     """The forces of the drives, row . vdot - force - inputs . u, from the rows `driven` of the mechanism."""
     size, m = len(force), len(u.entries)
     right = [graph.add(force[i], graph.dot(input_map[i * m : (i + 1) * m], u.entries)) for i in range(size)]
-    rows = [driven[first : first + size + 1 + m] for first in range(0, len(driven), size + 1 + m)]
-    if not rows:
-        return ()
     accelerations = graph.solve([mass[i * size : (i + 1) * size] for i in range(size)], right)
     return tuple(
-        graph.sub(graph.sub(graph.dot(row[:size], accelerations), row[size]), graph.dot(row[size + 1 :], u.entries))
-        for row in rows
+        graph.sub(graph.sub(graph.dot(row, accelerations), own), graph.dot(slopes, u.entries))
+        for row, (own,), slopes in driven
     )
 
 
@@ -169,42 +155,47 @@ def scalars(
     No input has a name in `taken`. implicit: as in `EquationsOfMotion`; all its slopes are defined. Raises ModelError
     for a function of SymPy that kernels cannot evaluate.
     """
+    converter, inputs = _prepared(symbols, definitions, taken, implicit or {})
+    return converter.graph, inputs, tuple(map(converter, expressions))
+
+
+def _prepared(
+    symbols: Sequence[Symbol],
+    definitions: Sequence[Definition],
+    taken: Iterable[str],
+    implicit: Mapping[Symbol, Slopes],
+) -> tuple[_Converter, tuple[Node, ...]]:
+    """A converter to a separate graph that knows symbols and definitions, and the nodes of the symbols."""
     graph = Graph()
     inputs = tuple(graph.input(name) for name in unique_names([symbol.name for symbol in symbols], taken))
     converter = _Converter(graph, dict(zip(symbols, inputs, strict=True)))
-    converter.define(definitions, implicit or {})
-    return graph, inputs, tuple(converter(expression) for expression in expressions)
+    converter.define(definitions, implicit)
+    return converter, inputs
 
 
 def _argument(graph: Graph, name: str, entries: Iterable[str]) -> Argument:
     return Argument(name, tuple(graph.input(entry) for entry in entries))
 
 
-def _share(
-    equations: EquationsOfMotion,
-) -> tuple[list[tuple[Symbol, Expr]], tuple[Matrix, Matrix, Matrix, Matrix, Expr, Matrix, Matrix]]:
+def _share(equations: EquationsOfMotion) -> tuple[list[Definition], list[Matrix]]:
     """Definitions of the common subexpressions of all expressions of the model, and the outputs in terms of them."""
     outputs = (
         equations.coordinate_rates,
         equations.mass_matrix.lower_triangular(),
         equations.force,
         equations.input_matrix,
-        sympy.Matrix([[equations.state_cost]]),
+        Matrix([[equations.state_cost]]),
         equations.flow,
         equations.flow_matrix,
     )
-    named = sympy.Matrix([expression for _, expression in equations.definitions])
-    shared, reduced = sympy.cse(
-        [named, *outputs], symbols=sympy.numbered_symbols("shared", cls=sympy.Dummy), order="canonical"
-    )
-    reduced_named, rates, mass, force, input_matrix, cost, flow, flow_matrix = reduced
-    definitions = [
-        (symbol, expression) for (symbol, _), expression in zip(equations.definitions, reduced_named, strict=True)
-    ]
-    return _in_order(shared + definitions), (rates, mass, force, input_matrix, cost[0, 0], flow, flow_matrix)
+    named = Matrix([expression for _, expression in equations.definitions])
+    names = sympy.numbered_symbols("shared", cls=sympy.Dummy)
+    shared, (reduced, *others) = sympy.cse([named, *outputs], symbols=names, order="canonical")
+    definitions = zip((symbol for symbol, _ in equations.definitions), reduced, strict=True)
+    return _in_order([*shared, *definitions]), others
 
 
-def _in_order(definitions: Sequence[tuple[Symbol, Expr]]) -> list[tuple[Symbol, Expr]]:
+def _in_order(definitions: Sequence[Definition]) -> list[Definition]:
     """The definitions, each after the ones that it uses. Shared subexpressions may use the user's names."""
     expressions = dict(definitions)
     ordered: dict[Symbol, Expr] = {}

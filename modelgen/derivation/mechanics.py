@@ -15,13 +15,13 @@ from itertools import accumulate
 from sympy import Expr, Matrix, S, zeros
 
 from modelgen.derivation.equations import Definition, EquationsOfMotion, used
-from modelgen.derivation.frames import Frame, Intermediates, frames_of, world_frames
+from modelgen.derivation.frames import Intermediates, frames_of, world_frames
 from modelgen.errors import ModelError
 from modelgen.program.differentiate import forward, reverse
 from modelgen.program.functions import SIGNATURES, Argument, Function, Output, Program
 from modelgen.program.graph import Graph, Node
 from modelgen.statement.bodies import Link
-from modelgen.statement.joints import BallAxes, Motion
+from modelgen.statement.joints import Motion
 from modelgen.statement.robot import Robot, fixed_values
 
 
@@ -35,7 +35,9 @@ def link_energies(
     kinetic = potential = S.Zero
     for frame, (rotation, origin) in zip(frames, world_frames(frames, names), strict=True):
         joints = list(moved_by[frame.parent]) if frame.parent is not None else []
-        for motion, rate in zip(frame.motions, _rates(frame), strict=True):
+        ball = frame.joint.ball if frame.joint else None
+        speeds = ball.spin if ball else [motion.speed for motion in frame.motions]  # by rates of coordinates
+        for motion, rate in zip(frame.motions, speeds, strict=True):
             axis = names.vector(f"{frame.name}_axis{motion.suffix}", rotation * motion.axis)
             joints.append((motion, rate, axis, origin))
         moved_by.append(joints)
@@ -52,12 +54,6 @@ def link_energies(
         kinetic += omega.dot(frame.inertia * omega) / 2
         potential += gravity * (frame.mass * origin[2] + (rotation * frame.first_moment)[2])
     return used(names.definitions, [kinetic, potential]), kinetic, potential
-
-
-def _rates(frame: Frame) -> list[Expr]:
-    """The speeds of a frame's joint by the rates of its coordinates."""
-    joint = frame.joint
-    return list(joint.ball.spin) if isinstance(joint, BallAxes) else [motion.speed for motion in frame.motions]
 
 
 @dataclass(frozen=True)
@@ -162,18 +158,13 @@ class Mechanics:
         return self.x.entries[: len(self.coordinate_rates)]
 
     @property
+    def size(self) -> int:
+        return len(self.force)
+
+    @property
     def velocities(self) -> tuple[Node, ...]:
         first = len(self.coordinate_rates)
-        return self.x.entries[first : first + len(self.force)]
-
-
-def _mass_matrix(of: Mechanics) -> tuple[Output, ...]:
-    rows = len(of.force)
-    return (Output("M", (rows, rows), of.mass_matrix),)
-
-
-def _bias(of: Mechanics) -> tuple[Output, ...]:
-    return (Output("bias", (len(of.force),), tuple(map(of.graph.negative, of.force))),)
+        return self.x.entries[first : first + self.size]
 
 
 def _gravity(of: Mechanics) -> tuple[Output, ...]:
@@ -184,23 +175,6 @@ def _gravity(of: Mechanics) -> tuple[Output, ...]:
     slopes = reverse(graph, {of.weight: graph.one}, q)
     columns = [forward(graph, of.coordinate_rates, velocity) for velocity in of.velocities]
     return (Output("gravity", (len(columns),), tuple(graph.dot(column, slopes) for column in columns)),)
-
-
-def _input_map(of: Mechanics) -> tuple[Output, ...]:
-    rows = len(of.force)
-    return (Output("S", (rows, len(of.input_map) // rows), of.input_map),)
-
-
-def _reaction(of: Mechanics) -> tuple[Output, ...]:
-    return (Output("R", (len(of.reaction),), of.reaction),) if of.reaction else ()
-
-
-def _kinetic_energy(of: Mechanics) -> tuple[Output, ...]:
-    return (Output("T", (), (of.kinetic,)),)
-
-
-def _potential_energy(of: Mechanics) -> tuple[Output, ...]:
-    return () if of.potential is None else (Output("U", (), (of.potential,)),)
 
 
 def _forward_kinematics(of: Mechanics) -> tuple[Output, ...]:
@@ -214,13 +188,13 @@ def _forward_kinematics(of: Mechanics) -> tuple[Output, ...]:
 
 #: The one table of these functions: name -> outputs, none where the robot does not state what they need.
 MECHANICS: dict[str, Callable[[Mechanics], tuple[Output, ...]]] = {
-    "mass_matrix": _mass_matrix,
-    "bias": _bias,
+    "mass_matrix": lambda of: (Output("M", (of.size, of.size), of.mass_matrix),),
+    "bias": lambda of: (Output("bias", (of.size,), tuple(map(of.graph.negative, of.force))),),
     "gravity": _gravity,
-    "input_map": _input_map,
-    "reaction": _reaction,
-    "kinetic_energy": _kinetic_energy,
-    "potential_energy": _potential_energy,
+    "input_map": lambda of: (Output("S", (of.size, len(of.input_map) // of.size), of.input_map),),
+    "reaction": lambda of: (Output("R", (len(of.reaction),), of.reaction),) if of.reaction else (),
+    "kinetic_energy": lambda of: (Output("T", (), (of.kinetic,)),),
+    "potential_energy": lambda of: () if of.potential is None else (Output("U", (), (of.potential,)),),
     "forward_kinematics": _forward_kinematics,
 }
 #: Names in emitted code that no state or parameter gets.

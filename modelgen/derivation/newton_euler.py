@@ -66,20 +66,16 @@ def _bias_forces(
     The ground accelerates upward by `gravity`, which replaces the weights. At the offset r from a frame's origin the
     acceleration is acceleration + gradient r, with gradient = skew(alpha) + omega omega' - |omega|^2 I.
     """
-    omegas: list[Matrix] = []
-    alphas: list[Matrix] = []
-    accelerations: list[Matrix] = []  # of the origins
-    gradients: list[Matrix] = []
-    forces: list[Matrix] = []
-    torques: list[Matrix] = []
+    motions: list[tuple[Matrix, Matrix, Matrix, Matrix]] = []  # omega, alpha, acceleration of the origin, gradient
+    forces, torques = list[Matrix](), list[Matrix]()
     for frame, (rotation, position) in zip(frames, placements, strict=True):
         at, p = frame.name, frame.parent
         if p is None:
             omega, alpha, acceleration = zeros(3, 1), zeros(3, 1), rotation.T * Matrix([0, 0, gravity])
         else:
-            omega = names.vector(f"{at}_carried", rotation.T * omegas[p])
-            alpha = rotation.T * alphas[p]
-            acceleration = rotation.T * (accelerations[p] + gradients[p] * position)
+            turning, spinning, carried, varying = motions[p]
+            omega, alpha = names.vector(f"{at}_carried", rotation.T * turning), rotation.T * spinning
+            acceleration = rotation.T * (carried + varying * position)
         if frame.joint:
             rate = frame.joint.rate
             if frame.joint.kind == "prismatic":
@@ -94,10 +90,7 @@ def _bias_forces(
         momentum = names.vector(f"{at}_momentum", frame.inertia * omega)
         forces.append(frame.mass * acceleration + gradient * frame.first_moment)
         torques.append(frame.inertia * alpha + omega.cross(momentum) + frame.first_moment.cross(acceleration))
-        omegas.append(omega)
-        alphas.append(alpha)
-        accelerations.append(acceleration)
-        gradients.append(gradient)
+        motions.append((omega, alpha, acceleration, gradient))
     return _passed_inward(frames, placements, forces, torques, names)
 
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from sympy import Symbol, preorder_traversal
 
 from modelgen.derivation.frames import loop_gap
-from modelgen.derivation.loops import leading
+from modelgen.derivation.loops import connected, leading
 from modelgen.derivation.mechanics import MECHANICS
 from modelgen.errors import ModelError
 from modelgen.program.differentiate import FUNCTIONS
 from modelgen.program.functions import MOST_OPERATIONS
-from modelgen.statement.joints import BallAxes, Coordinate
+from modelgen.statement.joints import Coordinate
 from modelgen.statement.loops import Loop
 from modelgen.statement.robot import Robot, entries
 
@@ -107,11 +107,8 @@ def _coupled(robot: Robot) -> list[set[Symbol]]:
 
 def _parts(coupled: Iterable[set[Symbol]], coordinates: Iterable[Symbol]) -> list[set[Symbol]]:
     """The coordinates in sets between which M, and therefore its inverse, has no entries."""
-    parts = [{coordinate} for coordinate in coordinates]
-    for group in coupled:
-        apart = [part for part in parts if not part & group]
-        parts = [*apart, set().union(*(part for part in parts if part & group))]
-    return parts
+    sets = [*({coordinate} for coordinate in coordinates), *coupled]
+    return [set().union(*together) for together in connected((each, each) for each in sets)]
 
 
 def _moving(robot: Robot) -> dict[str, set[Symbol]]:
@@ -119,7 +116,7 @@ def _moving(robot: Robot) -> dict[str, set[Symbol]]:
     moving: dict[str, set[Symbol]] = {}
     for link in robot.links:  # a parent comes before its links
         below = moving[link.parent.name] if link.parent else set()
-        moving[link.name] = below | {direction for axis in link.axes for direction in axis.along}
+        moving[link.name] = below | {motion.along for axis in link.axes for motion in axis.motions}
     return moving
 
 
@@ -135,9 +132,9 @@ def _uncoupled(robot: Robot, moving: set[Symbol]) -> list[set[Symbol]]:
     They are several for a body in space that carries nothing and whose centre of mass is its origin.
     """
     of = _moving(robot)
-    alone = [link for link in robot.links if {along for axis in link.axes for along in axis.along} & moving]
+    alone = [link for link in robot.links if {motion.along for axis in link.axes for motion in axis.motions} & moving]
     heavy = [link for link in robot.links if (link.mass, *link.inertia) != (0,) * 10 and of[link.name] & moving]
-    if len(alone) != 1 or heavy != alone or not any(isinstance(axis, BallAxes) for axis in alone[0].axes):
+    if len(alone) != 1 or heavy != alone or not any(axis.kind == "ball" for axis in alone[0].axes):
         return [moving]
     body = alone[0]
     turns = moving & set(robot.turns)

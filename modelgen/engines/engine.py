@@ -28,7 +28,9 @@ class Engine(Protocol):
     Derivatives by the state are along its tangent space e (nt,), in which a rotation has three entries.
     """
 
-    label: str  # name and version
+    @property
+    def label(self) -> str:
+        """Name and version."""
 
     def mass_matrix(self, q: Array) -> Array:
         """M (N, n_v, n_v) at the positions q (N, n_q)."""
@@ -50,27 +52,28 @@ class GeneralizedForces(Protocol):
         """Their derivative by the error of the state, (N, n_v, 2 n_v)."""
 
 
+@dataclass(frozen=True)
 class ForcedEngine:
     """A mechanism whose inputs are generalized forces (N, n_v), driven by the forces of a robot."""
 
-    def __init__(self, mechanism: Engine, forces: GeneralizedForces) -> None:
-        self.label = mechanism.label
-        self._mechanism = mechanism
-        self._forces = forces
+    mechanism: Engine
+    forces: GeneralizedForces
+
+    @property
+    def label(self) -> str:
+        return self.mechanism.label
 
     def mass_matrix(self, q: Array) -> Array:
-        """M (N, n_v, n_v)."""
-        return self._mechanism.mass_matrix(q)
+        return self.mechanism.mass_matrix(q)
 
     def acceleration(self, x: Array, u: Array) -> Array:
-        """vdot (N, n_v)."""
-        return self._mechanism.acceleration(x, self._forces.value(x, u))
+        return self.mechanism.acceleration(x, self.forces.value(x, u))
 
     def derivative(self, x: Array, u: Array) -> tuple[Array, Array]:
-        """dvdot/de (N, n_v, 2 n_v): the mechanism's at fixed forces, plus M^-1 times the slope of the forces."""
-        fixed, error = self._mechanism.derivative(x, self._forces.value(x, u))
-        slope = self._forces.slope(x, u)
-        matrix = self._mechanism.mass_matrix(x[:, : x.shape[1] - slope.shape[1]])
+        """The mechanism's at fixed forces, plus M^-1 times the slope of the forces."""
+        fixed, error = self.mechanism.derivative(x, self.forces.value(x, u))
+        slope = self.forces.slope(x, u)
+        matrix = self.mechanism.mass_matrix(x[:, : x.shape[1] - slope.shape[1]])
         return fixed + np.asarray(np.linalg.solve(matrix, slope), np.float64), error
 
 

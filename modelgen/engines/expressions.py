@@ -7,6 +7,7 @@ so that an engine made from this is an independent check.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from sympy import Expr, Matrix, S, Symbol, hessian
@@ -16,7 +17,6 @@ from modelgen.derivation.description import metadata
 from modelgen.derivation.numeric import numpy_evaluator
 from modelgen.engines.engine import Body, GeneralizedForces, Movement, Tree
 from modelgen.errors import ModelError
-from modelgen.statement.joints import BallAxes
 from modelgen.statement.robot import Robot, entries
 from modelgen.tangent import Tangent
 
@@ -88,7 +88,7 @@ class Expressions:
             movements = tuple(
                 Movement(
                     axis.name,
-                    "ball" if isinstance(axis, BallAxes) else "prismatic" if axis.kind == "prismatic" else "revolute",
+                    axis.kind,
                     np.array(axis.motions[0].axis, np.float64).ravel(),
                     tuple(coordinate.name for coordinate in axis.coordinates),
                     tuple(motion.speed.name for motion in axis.motions),
@@ -103,23 +103,22 @@ class Expressions:
 
     def forces(self, theta: Array) -> GeneralizedForces:
         """All forces except the weights, at the parameters theta (p,)."""
-        return _AppliedForces(self._value, self._slope, self._all(theta), self._tangent)
+        return _AppliedForces((self._value, self._slope), self._all(theta), self._tangent)
 
 
+@dataclass(frozen=True)
 class _AppliedForces:
     """The forces of the model file at one set of parameters."""
 
-    def __init__(
-        self, value: Callable[..., Array], slope: Callable[..., Array], parameters: Sequence[float], tangent: Tangent
-    ) -> None:
-        self._functions = value, slope
-        self._parameters, self._tangent = parameters, tangent
+    functions: tuple[Callable[..., Array], Callable[..., Array]]  # value and slope
+    parameters: Sequence[float]
+    tangent: Tangent
 
     def value(self, x: Array, u: Array) -> Array:
-        return self._evaluated(self._functions[0], x, u)[:, :, 0]
+        return self._evaluated(self.functions[0], x, u)[:, :, 0]
 
     def slope(self, x: Array, u: Array) -> Array:
-        return self._evaluated(self._functions[1], x, u) @ self._tangent.basis(x)
+        return self._evaluated(self.functions[1], x, u) @ self.tangent.basis(x)
 
     def _evaluated(self, function: Callable[..., Array], x: Array, u: Array) -> Array:
-        return function(*x.T, *u.T, *(np.full(len(x), value) for value in self._parameters))
+        return function(*x.T, *u.T, *(np.full(len(x), value) for value in self.parameters))

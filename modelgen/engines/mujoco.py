@@ -95,15 +95,12 @@ class MuJoCo:
         model.opt.disableflags |= int(flags.mjDSBL_CONSTRAINT) | int(flags.mjDSBL_CLAMPCTRL)
 
     def mass_matrix(self, q: Array) -> Array:
-        """M (N, n_v, n_v), including rotor inertias (armature)."""
-        size = len(self._speeds)
+        size, whole = len(self._speeds), np.empty((self._model.nv, self._model.nv))
         result = np.empty((len(q), size, size))
-        column = np.empty(size)
         for sample, position in enumerate(q):
             self._forward(position, np.zeros(size), np.zeros(len(self._rows)))
-            for j in range(size):
-                self._mujoco.mj_mulM(self._model, self._data, column, np.eye(size)[self._speeds[j]])
-                result[sample, :, j] = column[self._speeds] * self._unit
+            self._mujoco.mj_fullM(self._model, self._data, whole)
+            result[sample] = whole[np.ix_(self._speeds, self._speeds)] * self._unit
         return result
 
     def acceleration(self, x: Array, u: Array) -> Array:
@@ -116,7 +113,6 @@ class MuJoCo:
         return result
 
     def derivative(self, x: Array, u: Array) -> tuple[Array, Array]:
-        """dvdot/de (N, n_v, 2 n_v) by finite differences, and their error."""
         return by_state(self.acceleration, x, u, self._tangent)
 
     def _forward(self, q: Array, v: Array, u: Array) -> None:

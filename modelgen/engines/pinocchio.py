@@ -1,13 +1,12 @@
 """Pinocchio as an engine: a mechanism made from links, or a robot from an MJCF file.
 
-Pinocchio reads bodies, joints and rotor inertias of an MJCF file, but not the actuators. They are read here.
+Pinocchio reads bodies, joints and rotor inertias of an MJCF file, but not the actuators, which MuJoCo reads.
 """
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +14,9 @@ import numpy as np
 
 from modelgen.arrays import Array
 from modelgen.engines.engine import ForcedEngine, Tree, package
-from modelgen.engines.mujoco import matched
+from modelgen.engines.mujoco import matched, read
 from modelgen.errors import ModelError
 from modelgen.metadata import Metadata
-
-
-@dataclass(frozen=True)
-class JointActuator:
-    """An actuator on one joint: the force gear (gain * input + bias . (1, gear q, gear v))."""
-
-    joint: str
-    gear: float
-    gain: float
-    bias: tuple[float, float, float]
 
 
 class Pinocchio:
@@ -52,11 +41,10 @@ class Pinocchio:
         self._moving = self._order[: len(self._order) - ignored]
 
     def mass_matrix(self, q: Array) -> Array:
-        """M (N, n_v, n_v), including rotor inertias (armature)."""
         result = np.empty((len(q), len(self._order), len(self._order)))
         for sample, position in enumerate(q):
-            upper = self._pinocchio.crba(self._model, self._data, _sorted(position, self._places, self._model.nq))
-            result[sample] = _mirrored(upper)[np.ix_(self._order, self._order)]
+            whole = self._pinocchio.crba(self._model, self._data, _sorted(position, self._places, self._model.nq))
+            result[sample] = whole[np.ix_(self._order, self._order)]
         return result
 
     def acceleration(self, x: Array, u: Array) -> Array:
@@ -92,72 +80,62 @@ def _sorted(values: Array, order: list[int], size: int) -> Array:
     return result
 
 
-def _mirrored(upper: Array) -> Array:
-    triangle = np.triu(upper)
-    return np.asarray(triangle + np.triu(triangle, 1).T, np.float64)
+@dataclass(frozen=True)
+class AffineForces:
+    """Forces constant + slopes x + gains u on the joints."""
 
-
-class ActuatorForces:
-    """Forces of an MJCF file on the joints: damping and actuators, all affine in the state.
-
-    coordinates: number of the joints whose coordinates are in the state, the first ones.
-    """
-
-    def __init__(self, damping: Array, actuators: Sequence[tuple[int, JointActuator]], coordinates: int) -> None:
-        self._damping, self._coordinates = damping, coordinates
-        self._actuators = actuators
+    constant: Array  # (n_v,)
+    slopes: Array  # (n_v, n)
+    gains: Array  # (n_v, m)
 
     def value(self, x: Array, u: Array) -> Array:
-        """The forces (N, n_v)."""
-        v = x[:, self._coordinates :]
-        q = np.hstack([x[:, : self._coordinates], np.zeros((len(x), len(self._damping) - self._coordinates))])
-        force = -self._damping * v
-        for (row, actuator), value in zip(self._actuators, u.T, strict=True):
-            constant, by_q, by_v = actuator.bias
-            bias = constant + by_q * actuator.gear * q[:, row] + by_v * actuator.gear * v[:, row]
-            force[:, row] += actuator.gear * (actuator.gain * value + bias)
-        return force
+        return self.constant + x @ self.slopes.T + u @ self.gains.T
 
     def slope(self, x: Array, _u: Array) -> Array:
-        """The derivative by the state (N, n_v, n)."""
-        size = len(self._damping)
-        slope = np.hstack([np.zeros((size, size)), -np.diag(self._damping)])
-        for row, actuator in self._actuators:
-            _, by_q, by_v = actuator.bias
-            slope[row, row] += actuator.gear**2 * by_q
-            slope[row, size + row] += actuator.gear**2 * by_v
-        kept = np.delete(slope, np.arange(self._coordinates, size), axis=1)
-        return np.tile(kept, (len(x), 1, 1))
+        return np.tile(self.slopes, (len(x), 1, 1))
 
 
 def load(path: Path, metadata: Metadata) -> ForcedEngine:
-    """The robot of an MJCF file with one joint per body. Raises ModelError for elements that are not supported."""
+    """The robot of an MJCF file with one joint per body. Raises ModelError as `mujoco.read` does, and for others."""
     pinocchio = package("pinocchio")
+    _, compiled, joints, actuators = read(path, metadata)
     try:
-        root = ElementTree.parse(path).getroot()
         model = pinocchio.buildModelFromMJCF(str(path))
-    except (ValueError, OSError, RuntimeError, ElementTree.ParseError) as error:
+    except (ValueError, OSError, RuntimeError) as error:
         raise ModelError(f"Pinocchio cannot read {path}: {' '.join(str(error).split())}") from error
-    coordinates = (*metadata.coordinates, *metadata.ignored)
-    joints = [name for name in model.names if name != "universe"]
-    if any(name.startswith("Composite_") for name in joints):
+    if any(name.startswith("Composite_") for name in model.names):
         raise ModelError(
             f"a body of {path} has several joints; write one body per joint for Pinocchio, or use --against mujoco."
         )
-    matched(coordinates, joints, "joint", path)
-    if model.nq != len(coordinates) or model.nv != len(coordinates):
-        raise ModelError(f"{path} has a joint that is neither a hinge nor a slide; write it as a series of bodies.")
-    if root.find(".//include") is not None or root.find(".//default") is not None:
-        raise ModelError(f"{path} has <include> or <default>, which are not supported here; use --against mujoco.")
-    elements = root.findall("./actuator/*")
-    actuators = [_actuator(element, path) for element in elements]
-    names = [str(element.get("name")) for element in elements]
-    order = matched([entry.name for entry in metadata.inputs], names, "actuator", path)
-    order_v = [int(model.joints[model.getJointId(name)].idx_v) for name in coordinates]
-    mechanism = Pinocchio(pinocchio, model, coordinates, (order_v[: metadata.nq], order_v), len(metadata.ignored))
-    damping = np.asarray(model.damping)[order_v]
-    rows = [(coordinates.index(actuators[place].joint), actuators[place]) for place in order]
-    return ForcedEngine(mechanism, ActuatorForces(damping, rows, metadata.nq))
+    names = (*metadata.coordinates, *metadata.ignored)
+    matched(names, [name for name in model.names if name != "universe"], "joint", path)
+    order = [int(model.joints[model.getJointId(name)].idx_v) for name in names]
+    mechanism = Pinocchio(pinocchio, model, names, (order[: metadata.nq], order), len(metadata.ignored))
+    forces = _forces(compiled, joints, actuators, path, np.asarray(model.damping)[order])
+    kept = np.delete(forces.slopes, np.arange(metadata.nq, len(names)), axis=1)  # without ignored coordinates
+    return ForcedEngine(mechanism, replace(forces, slopes=kept))
+
+
+def _forces(compiled: Any, joints: Sequence[int], actuators: Sequence[int], path: Path, damping: Array) -> AffineForces:
+    """Damping and actuators on the joints, with slopes (n_v, 2 n_v) by all positions and velocities.
+
+    Raises ModelError for an actuator that is not on a joint, or has another gain or bias.
+    """
+    size, bias_of = len(joints), {0: 0.0, 1: 1.0}  # no bias, an affine one
+    constant, by_q, gains = np.zeros(size), np.zeros((size, size)), np.zeros((size, len(actuators)))
+    by_v = -np.diag(damping)
+    for column, actuator in enumerate(compiled.actuator(index) for index in actuators):
+        kinds = (int(actuator.trntype[0]), int(actuator.gaintype[0]), int(actuator.biastype[0]))
+        if kinds[:2] != (0, 0) or kinds[2] not in bias_of:
+            raise ModelError(
+                f"the actuator `{actuator.name}` of {path} is not supported here; only one on a joint is, with a fixed "
+                "gain and an affine bias. MuJoCo supports all: --against mujoco."
+            )
+        row, gear = joints.index(int(actuator.trnid[0])), float(actuator.gear[0])
+        by = bias_of[kinds[2]] * actuator.biasprm[:3] * [gear, gear**2, gear**2]
+        gains[row, column] = gear * actuator.gainprm[0]
+        constant[row], by_q[row, row], by_v[row, row] = np.add([constant[row], by_q[row, row], by_v[row, row]], by)
+    return AffineForces(constant, np.hstack([by_q, by_v]), gains)
 
 
 def build(tree: Tree) -> Pinocchio:
@@ -198,27 +176,3 @@ def _depth_first(tree: Tree, root: int | None) -> Iterator[int]:
         if body.parent == root:
             yield number
             yield from _depth_first(tree, number)
-
-
-def _actuator(element: ElementTree.Element, path: Path) -> JointActuator:
-    """A motor or general actuator on a joint. Raises ModelError for any other actuator."""
-    name, joint = element.get("name"), element.get("joint")
-    kinds = (element.get("gaintype", "fixed"), element.get("biastype", "none"), element.get("dyntype", "none"))
-    supported = ("fixed", "none", "none"), ("fixed", "affine", "none")
-    if element.tag not in ("motor", "general") or not joint or kinds not in supported:
-        raise ModelError(
-            f"the actuator `{name}` of {path} is not supported here; only a motor or general on a joint is, with a "
-            "fixed gain and an affine bias. MuJoCo supports all: --against mujoco."
-        )
-    bias = _numbers(element, "biasprm", (0.0, 0.0, 0.0)) if kinds[1] == "affine" else [0.0, 0.0, 0.0]
-    gain, gear = _numbers(element, "gainprm", (1.0,))[0], _numbers(element, "gear", (1.0,))[0]
-    return JointActuator(joint, gear, gain, (bias[0], bias[1], bias[2]))
-
-
-def _numbers(element: ElementTree.Element, attribute: str, default: Sequence[float]) -> list[float]:
-    """The numbers of an attribute, completed from `default`. Raises ModelError for other text."""
-    try:
-        given = [float(word) for word in element.get(attribute, "").split()]
-    except ValueError:
-        raise ModelError(f"the {attribute} of actuator `{element.get('name')}` is not a list of numbers.") from None
-    return [*given, *default[len(given) :]]

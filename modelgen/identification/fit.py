@@ -149,9 +149,8 @@ SHORT = 4  # the first fit's windows are this many times shorter: short motions 
 TOLERANCE = 1e-8  # of the loss; of half of a parameter's range
 EVALUATIONS = 60  # most of a search
 PULL = 1.0  # standard deviations for half of a range: as much as the declared bounds say, once for all samples
-EDGE = (
-    1e-4  # of half of a range: the search begins inside of the bounds by this much; nearer, a bound holds a parameter
-)
+#: Of half of a range: the search begins inside of the bounds by this much; nearer, a bound holds a parameter.
+EDGE = 1e-4
 FLOOR = 1e-9  # a sensor deviates by at least this share of the state's limit: noiseless data has no scale of its own
 MOST = 0.8  # of the residuals: their size gives the deviation
 REFITS = 3  # the deviations of the sensors are estimated from the residuals, and the residuals depend on them

@@ -57,10 +57,8 @@ class Forecasts:
 
     def largest(self) -> Array:
         """The largest error of every part of a forecast, (LEADS, N, n); NaN where nothing was measured."""
-        sizes = np.where(np.isnan(self.errors), -np.inf, np.abs(self.errors))
-        parts = [np.where((self.part == each)[..., None], sizes, -np.inf) for each in range(LEADS)]
-        sizes_of_parts = np.stack([each.max(axis=0, initial=-np.inf) for each in parts])
-        return np.where(np.isneginf(sizes_of_parts), np.nan, sizes_of_parts)
+        parts = (np.where((self.part == each)[..., None], np.abs(self.errors), np.nan) for each in range(LEADS))
+        return np.stack([np.fmax.reduce(each, axis=0, initial=np.nan) for each in parts])  # of numbers alone
 
     def scale(self, usual: Array) -> Array:
         """How many times wider than usual a band is, (K, N, n), by the usual spread (LEADS, n) of every part."""
@@ -211,13 +209,8 @@ def _by_block(found: Forecasts) -> tuple[Array, NDArray[np.intp]]:
     sizes = found.largest()
     places = np.stack([found.recording, np.floor(found.begin / AHEAD + 1e-6)], axis=1)
     kinds, owner = np.unique(places, axis=0, return_inverse=True)
-    sizes = np.where(np.isnan(sizes), -np.inf, sizes)
-    blocks = [sizes[:, owner.ravel() == each].max(axis=1) for each in range(int(owner.max(initial=-1)) + 1)]
-    recording = kinds[:, 0].astype(np.intp)
-    if not blocks:
-        return sizes, recording
-    found_blocks = np.stack(blocks, axis=1)
-    return np.where(np.isneginf(found_blocks), np.nan, found_blocks), recording
+    blocks = [np.fmax.reduce(sizes[:, owner.ravel() == each], axis=1) for each in range(len(kinds))]
+    return np.stack(blocks, axis=1) if blocks else sizes, kinds[:, 0].astype(np.intp)
 
 
 def rank(count: int, risk: float) -> int:

@@ -70,7 +70,8 @@ def cut(robot: CompiledRobot, recordings: Sequence[Recording], seconds: float, e
     count = robot.metadata.nq
     parts, owners = [], []
     for index, recording in enumerate(recordings):
-        chosen = [part for part in _parts(recording, seconds, every) if _enough(recording.states[part, :count])]
+        known = ~np.isnan(recording.states[:, :count])
+        chosen = [p for p in _parts(recording, seconds, every) if (known[p].sum(axis=0) >= SAMPLES).all()]
         if not chosen:
             raise ModelError(
                 f"{recording.path} has no stretch of {seconds:g} s without a gap and with at least {SAMPLES} rows in "
@@ -121,11 +122,6 @@ def _parts(recording: Recording, seconds: float, every: float | None) -> Iterato
                 yield slice(first, last)
             next_begin = time[first] + (every or seconds) * (1 - 1e-9)
             first = last if every is None else max(first + 1, int(np.searchsorted(time[:end], next_begin)))
-
-
-def _enough(positions: Array) -> bool:
-    """Whether every position (K, q) is measured in enough rows."""
-    return bool(((~np.isnan(positions)).sum(axis=0) >= SAMPLES).all())
 
 
 def _starts(robot: CompiledRobot, steps: Array, recorded: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 
 from modelgen.errors import ModelError, Place
 from modelgen.importers.mechanism import Mechanism
-from modelgen.importers.mjcf_forces import MjcfCommand, MjcfForces, read_forces
+from modelgen.importers.mjcf_forces import MjcfCommand, MjcfForces
 from modelgen.importers.mjcf_loops import LoopReader
 from modelgen.importers.mjcf_tree import Compiled, MjcfTree, compile_file
 from modelgen.importers.writer import Writer
@@ -76,7 +76,7 @@ def read(
     """A file as it is imported; the arguments are those of `model_file`."""
     compiled = compile_file(path)
     tree = MjcfTree(compiled, fixed, planar)
-    forces = read_forces(compiled, tree.moving, passive, command, warn)
+    forces = MjcfForces(compiled, tree.moving, passive, command, warn)
     pushes = [tree.push(name, actuator) for name, actuator in forces.at_sites.items()]
     mechanism = Mechanism(
         tree.links,

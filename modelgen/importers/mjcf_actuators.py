@@ -25,16 +25,18 @@ class ActuatorReader:
     """One actuator: the force gain * control + b0 + b1 * length + b2 * velocity, within limits."""
 
     def __init__(self, model: Any, index: int, name: str, length: Sum, lengths: tuple[float, float]) -> None:
-        self._model, self._index, self._name = model, index, name
+        self._model, self._own, self._name = model, model.actuator(index), name
         self._length, self._lengths = length, lengths
         self.guessed = False
-        self._gain = float(model.actuator_gainprm[index, 0])
-        bias = model.actuator_biasprm[index, :3] * bool(int(model.actuator_biastype[index]))
+        self._gain = float(self._own.gainprm[0])
+        bias = self._own.biasprm[:3] * bool(self._own.biastype[0])
         self._bias = (float(bias[0] + bias[1] * length.constant), float(bias[1]), float(bias[2]))
 
     def read(self, kept: bool) -> tuple[Actuator, bool]:
         """The actuator, and whether its input is its force. kept: the input is the command in any case."""
-        control, force = self._controls(), self._forces()
+        limited = bool(self._own.ctrllimited[0])
+        control: tuple[float, float] = tuple(self._own.ctrlrange) if limited else (-np.inf, np.inf)
+        force = self._forces()
         servo = any(self._bias)
         if servo and not kept and self._binds(control, force):
             return self._made(1.0, (0.0, 0.0, 0.0), force, self._unit("force")), True
@@ -49,29 +51,19 @@ class ActuatorReader:
     def _made(self, gain: float, bias: tuple[float, float, float], limits: tuple[float, float], unit: str) -> Actuator:
         return Actuator(self._name, self._length.along, gain, bias, float(limits[0]), float(limits[1]), unit)
 
-    def _controls(self) -> tuple[float, float]:
-        model, index = self._model, self._index
-        if not model.actuator_ctrllimited[index]:
-            return -np.inf, np.inf
-        lower, upper = model.actuator_ctrlrange[index]
-        return float(lower), float(upper)
-
     def _forces(self) -> tuple[float, float]:
         """The limits of the force, also those of the joint or tendon that it drives."""
-        model, index = self._model, self._index
-        lower, upper = -np.inf, np.inf
-        if model.actuator_forcelimited[index]:
-            lower, upper = model.actuator_forcerange[index]
-        if not self._length.along:
-            return float(lower), float(upper)
-        target = int(model.actuator_trnid[index, 0])
-        tendon = len(self._length.along) > 1 or model.actuator_trntype[index] == 3
-        limited = model.tendon_actfrclimited if tendon else model.jnt_actfrclimited
-        ranges = model.tendon_actfrcrange if tendon else model.jnt_actfrcrange
-        if limited[target]:
-            # MuJoCo limits the force of a joint behind the gear, and that of a tendon before it
-            ends = np.sort(ranges[target] / (1.0 if tendon else float(model.actuator_gear[index, 0])))
-            lower, upper = max(lower, ends[0]), min(upper, ends[1])
+        model, own = self._model, self._own
+        lower, upper = own.forcerange if own.forcelimited[0] else (-np.inf, np.inf)
+        if self._length.along:
+            target = int(own.trnid[0])
+            tendon = len(self._length.along) > 1 or own.trntype[0] == 3
+            limited = model.tendon_actfrclimited if tendon else model.jnt_actfrclimited
+            ranges = model.tendon_actfrcrange if tendon else model.jnt_actfrcrange
+            if limited[target]:
+                # MuJoCo limits the force of a joint behind the gear, and that of a tendon before it
+                ends = np.sort(ranges[target] / (1.0 if tendon else float(own.gear[0])))
+                lower, upper = max(lower, ends[0]), min(upper, ends[1])
         return float(lower), float(upper)
 
     def _binds(self, control: tuple[float, float], force: tuple[float, float]) -> bool:
@@ -105,25 +97,25 @@ class ActuatorReader:
         if by_velocity:
             reach = abs(by_velocity / self._gain * RATE * self._length.along[0][1])
             return -reach, reach
-        dof = int(self._model.jnt_dofadr[int(self._model.actuator_trnid[self._index, 0])])
+        dof = int(self._model.jnt_dofadr[int(self._own.trnid[0])])
         reach = float(self._model.dof_M0[dof]) * RATE / FASTEST / abs(self._gain * self._length.along[0][1])
         reach = float(f"{reach:.2g}")
         return -reach, reach
 
     def _unit(self, kind: str) -> str:
         """The unit of a command at one joint; a number without unit at several."""
-        model, index = self._model, self._index
+        own = self._own
         if not self._length.along:
-            return "N" if np.any(model.actuator_gear[index, :3]) else "N m"
-        slides = bool(model.jnt_type[int(model.actuator_trnid[index, 0])] == 2)
-        if model.actuator_trntype[index] == 3 or kind == "other":
+            return "N" if np.any(own.gear[:3]) else "N m"
+        if own.trntype[0] == 3 or kind == "other":
             return "1"
+        slides = bool(self._model.jnt_type[int(own.trnid[0])] == 2)
         turning = {"force": "N m", "position": "rad", "velocity": "rad/s"}
         sliding = {"force": "N", "position": "m", "velocity": "m/s"}
         return (sliding if slides else turning)[kind]
 
     def losses(self) -> list[Passive]:
         """Damping and inertia of the actuator itself."""
-        damping = float(self._model.actuator_damping[self._index])
-        armature = float(self._model.actuator_armature[self._index])
+        model, index = self._model, self._own.id
+        damping, armature = float(model.actuator_damping[index]), float(model.actuator_armature[index])
         return [Passive(self._length.along, damping=damping, armature=armature)] if damping or armature else []

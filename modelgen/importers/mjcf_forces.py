@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -33,44 +33,33 @@ class MjcfCommand:
     force: bool
 
 
-@dataclass
 class MjcfForces:
     """Actuators with the commands of their inputs, springs and dampers, couplings."""
 
-    actuators: list[Actuator] = field(default_factory=list)
-    commands: list[MjcfCommand] = field(default_factory=list)
-    at_sites: dict[str, int] = field(default_factory=dict)  # name of an actuator at a site -> its number
-    passive: list[Passive] = field(default_factory=list)
-    couplings: list[Coupling] = field(default_factory=list)
-    fastest: float = 0.0  # 1/s
-
-
-def read_forces(
-    compiled: Compiled,
-    moving: Mapping[int, str],
-    passive: Collection[str],
-    command: Collection[str],
-    warn: Callable[[str], None],
-) -> MjcfForces:
-    """The forces on the joints `moving` (number -> name). passive, command: patterns of joints and actuators."""
-    reader = _Reader(compiled, moving)
-    forces = MjcfForces()
-    reader.springs(forces)
-    reader.tendons(forces)
-    reader.equalities(forces)
-    reader.actuators(forces, passive, command, warn)
-    forces.fastest = reader.fastest(forces)
-    return forces
-
-
-class _Reader:
-    def __init__(self, compiled: Compiled, moving: Mapping[int, str]) -> None:
+    def __init__(
+        self,
+        compiled: Compiled,
+        moving: Mapping[int, str],
+        passive: Collection[str],
+        command: Collection[str],
+        warn: Callable[[str], None],
+    ) -> None:
+        """moving: joints by number. passive, command: patterns of joints and actuators."""
         self._compiled, self._model, self._moving = compiled, compiled.model, moving
-        enums = compiled.mujoco
         self._kinds = {
-            kind: {int(value): name for name, value in getattr(enums, kind).__members__.items()}
+            kind: {int(value): name for name, value in getattr(compiled.mujoco, kind).__members__.items()}
             for kind in ("mjtTrn", "mjtGain", "mjtBias", "mjtDyn", "mjtEq", "mjtWrap")
         }
+        self.actuators: list[Actuator] = []
+        self.commands: list[MjcfCommand] = []
+        self.at_sites: dict[str, int] = {}  # name of an actuator at a site -> its number
+        self.passive: list[Passive] = []
+        self.couplings: list[Coupling] = []
+        self._read_springs()
+        self._read_tendons()
+        self._read_equalities()
+        self._read_actuators(passive, command, warn)
+        self._note_shared_limits()
 
     def _is_off(self, actuator: int) -> bool:
         """Whether a flag of the file disables all actuators, or the group of this one."""
@@ -89,14 +78,13 @@ class _Reader:
         along = tuple((self._moving[joint], size) for joint, size in terms.items() if joint in self._moving and size)
         return Sum(along, held)
 
-    def springs(self, forces: MjcfForces) -> None:
-        """Springs of joints."""
+    def _read_springs(self) -> None:
         model = self._model
         for joint in self._moving:
             stiffness = float(model.jnt_stiffness[joint])
             if stiffness:
                 rest = float(model.qpos_spring[model.jnt_qposadr[joint]])
-                forces.passive.append(Passive(self._sum({joint: 1.0}).along, stiffness, rest))
+                self.passive.append(Passive(self._sum({joint: 1.0}).along, stiffness, rest))
 
     def _tendon(self, tendon: int) -> dict[int, float] | None:
         """The coefficients of the joints of a fixed tendon; None for a spatial tendon."""
@@ -109,7 +97,7 @@ class _Reader:
             terms[joint] = terms.get(joint, 0.0) + float(model.wrap_prm[wrap])
         return terms
 
-    def tendons(self, forces: MjcfForces) -> None:
+    def _read_tendons(self) -> None:
         """Springs, dampers, friction and inertia of fixed tendons."""
         model, compiled = self._model, self._compiled
         elements = {tendon.id: tendon for tendon in compiled.spec.tendons}
@@ -133,9 +121,9 @@ class _Reader:
                 armature=float(model.tendon_armature[tendon]),
             )
             if length.along and (stiffness or any(losses.values())):
-                forces.passive.append(Passive(length.along, stiffness, float(lower) - length.constant, **losses))
+                self.passive.append(Passive(length.along, stiffness, float(lower) - length.constant, **losses))
 
-    def equalities(self, forces: MjcfForces) -> None:
+    def _read_equalities(self) -> None:
         """Couplings of joints and of fixed tendons. `LoopReader` reads the loops."""
         model, compiled = self._model, self._compiled
         elements = {equality.id: equality for equality in compiled.spec.equalities}
@@ -152,7 +140,7 @@ class _Reader:
             if any(side is None for side in sides):
                 compiled.leave_out("equality constraints of spatial tendons", elements[index])
                 continue
-            self._couple(forces, sides, Polynomial(model.eq_data[index, :5]), elements[index])
+            self._couple(sides, Polynomial(model.eq_data[index, :5]), elements[index])
 
     def _side(self, kind: str, index: int) -> tuple[Sum, float] | None:
         """One side of an equality and its reference value; None for a spatial tendon."""
@@ -164,22 +152,20 @@ class _Reader:
         terms = self._tendon(index)
         return None if terms is None else (self._sum(terms), float(model.tendon_length0[index]))
 
-    def _couple(self, forces: MjcfForces, sides: list[Any], polynomial: Polynomial, element: Any) -> None:
+    def _couple(self, sides: list[Any], polynomial: Polynomial, element: Any) -> None:
         """Add first - first0 = polynomial(second - second0)."""
         (first, first_reference), (second, second_reference) = sides
         value = first_reference + polynomial(Polynomial([second.constant - second_reference, 1.0])) - first.constant
         coefficients = tuple(float(each) for each in np.trim_zeros(value.coef, "b"))
         if first.along and not second.along:
             constant = float(value(0.0))
-            forces.couplings.append(Coupling(first.along, (), (constant,)))
+            self.couplings.append(Coupling(first.along, (), (constant,)))
         elif first.along:
-            forces.couplings.append(Coupling(first.along, second.along, coefficients or (0.0,)))
+            self.couplings.append(Coupling(first.along, second.along, coefficients or (0.0,)))
         elif second.along:
             self._compiled.leave_out("equality constraints whose first joint is held", element)
 
-    def actuators(
-        self, forces: MjcfForces, passive: Collection[str], command: Collection[str], warn: Callable[[str], None]
-    ) -> None:
+    def _read_actuators(self, passive: Collection[str], command: Collection[str], warn: Callable[[str], None]) -> None:
         """Actuators with a plain gain and an affine bias. Others are left out."""
         compiled = self._compiled
         elements = {actuator.id: actuator for actuator in compiled.spec.actuators}
@@ -199,13 +185,13 @@ class _Reader:
             if length is None:
                 continue
             reader = ActuatorReader(self._model, index, name, length, self._lengths(length))
-            forces.passive += reader.losses()  # which stay where the actuator itself is off
+            self.passive += reader.losses()  # which stay where the actuator itself is off
             if np.any(self._model.actuator_dampingpoly[index]):
                 compiled.leave_out("dampers of actuators that are not linear", elements[index])
             if self._is_off(index) or not self._is_plain(index, elements[index]):
                 continue
             if not length.along:
-                forces.at_sites[name] = index
+                self.at_sites[name] = index
             if any(fnmatchcase(each, pattern) for pattern in passive for each in (name, *dict(length.along))):
                 continue
             self._note_lag(index, elements[index])
@@ -213,9 +199,8 @@ class _Reader:
             actuator, force = reader.read(kept)
             by_force += [name] * force
             unlimited += [name] * reader.guessed
-            forces.actuators.append(actuator)
-            forces.commands.append(MjcfCommand(index, force))
-        self._note_shared_limits(forces)
+            self.actuators.append(actuator)
+            self.commands.append(MjcfCommand(index, force))
         if by_force:
             warn(
                 f"{', '.join(by_force)}: servos whose force is limited (forcerange, actuatorfrcrange). Their input is "
@@ -225,22 +210,23 @@ class _Reader:
         if unlimited:
             warn(f"{', '.join(unlimited)}: neither control nor force has a limit; the one here is a guess. Correct it.")
 
-    def _note_shared_limits(self, forces: MjcfForces) -> None:
+    def _note_shared_limits(self) -> None:
         """Note the joints with a limit of the sum of what several actuators, or one at a tendon, do to them."""
-        kinds = [self._transmission_kind(command.actuator) == "mjTRN_TENDON" for command in forces.commands]
+        kinds = [self._transmission_kind(command.actuator) == "mjTRN_TENDON" for command in self.commands]
         elements = {joint.id: joint for joint in self._compiled.spec.joints}
         for joint, name in self._moving.items():
-            drives = zip(forces.actuators, kinds, strict=True)
+            drives = zip(self.actuators, kinds, strict=True)
             driven = [at_tendon for actuator, at_tendon in drives if name in dict(actuator.along)]
             if self._model.jnt_actfrclimited[joint] and (len(driven) > 1 or any(driven)):
                 what = "limits of what several actuators, or one at a tendon, do to a joint together (actuatorfrcrange)"
                 self._compiled.leave_out(what, elements[joint])
 
-    def fastest(self, forces: MjcfForces) -> float:
+    @property
+    def fastest(self) -> float:
         """The largest rate of a joint alone under its springs and dampers, 1/s, in the reference position."""
         model, stiffness, damping = self._model, dict[str, float](), dict[str, float]()
-        pulls = [(passive.along, passive.stiffness, passive.damping) for passive in forces.passive]
-        pulls += [(actuator.along, -actuator.bias[1], -actuator.bias[2]) for actuator in forces.actuators]
+        pulls = [(passive.along, passive.stiffness, passive.damping) for passive in self.passive]
+        pulls += [(actuator.along, -actuator.bias[1], -actuator.bias[2]) for actuator in self.actuators]
         for along, hard, lossy in pulls:
             for name, size in along:
                 stiffness[name] = stiffness.get(name, 0.0) + hard * size**2

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from modelgen.arrays import Array
+from modelgen.derivation.loops import connected
 from modelgen.errors import ModelError
 from modelgen.importers.mechanism import Closure, Joint, Mechanism
 from modelgen.importers.mjcf_tree import Compiled, MjcfTree, frame_at
@@ -70,44 +71,35 @@ class Kinematics:
         self._mujoco, self._model = compiled.mujoco, compiled.model
         self._data = self._mujoco.MjData(self._model)
 
-    def gap(self, loops: Sequence[Equality], qpos: Array, qvel: Array | None = None) -> tuple[Array, Array, Array]:
-        """The gap (rows,), its slopes (rows, nv), and the rate of the slopes times the speeds (rows,)."""
-        model, data, mujoco = self._model, self._data, self._mujoco
-        data.qpos[:], data.qvel[:] = qpos, 0.0 if qvel is None else qvel
-        mujoco.mj_kinematics(model, data)
-        mujoco.mj_comPos(model, data)
-        if qvel is not None:
-            mujoco.mj_comVel(model, data)
-        gaps, slopes, rates = [], [], []
+    def gap(self, loops: Sequence[Equality], qpos: Array) -> tuple[Array, Array]:
+        """The gap (rows,) and its slopes (rows, nv)."""
+        self._data.qpos[:] = qpos
+        self._mujoco.mj_kinematics(self._model, self._data)
+        self._mujoco.mj_comPos(self._model, self._data)
+        gaps, slopes = [], []
         for loop in loops:
-            made = [self._end(body, frame, qvel) for body, frame in zip(loop.bodies, loop.frames, strict=True)]
-            (first, by_first, rate_first), (second, by_second, rate_second) = made
+            made = [self._end(body, frame) for body, frame in zip(loop.bodies, loop.frames, strict=True)]
+            (first, by_first), (second, by_second) = made
             rows = slice(6 if loop.welded else 3)
             twist = np.cross(second[:3, :3].T, first[:3, :3].T).sum(axis=0) / 2
             gaps.append(np.concatenate([first[:3, 3] - second[:3, 3], twist])[rows])
             slopes.append((by_first - by_second)[rows])
-            rates.append((rate_first - rate_second)[rows])
-        return np.concatenate(gaps), np.vstack(slopes), np.concatenate(rates)
+        return np.concatenate(gaps), np.vstack(slopes)
 
-    def _end(self, body: int, frame: Array, qvel: Array | None) -> tuple[Array, Array, Array]:
-        """The frame (4, 4) of an end in the world, its slopes (6, nv), and their rate times the speeds (6,)."""
-        model, data, mujoco = self._model, self._data, self._mujoco
-        placed = np.eye(4)
+    def _end(self, body: int, frame: Array) -> tuple[Array, Array]:
+        """The frame (4, 4) of an end in the world, and its slopes (6, nv)."""
+        model, data, placed = self._model, self._data, np.eye(4)
         placed[:3, :3], placed[:3, 3] = data.xmat[body].reshape(3, 3), data.xpos[body]
-        placed = placed @ frame
-        slopes, rates = np.zeros((6, model.nv)), np.zeros((6, model.nv))
-        mujoco.mj_jac(model, data, slopes[:3], slopes[3:], placed[:3, 3], body)
-        if qvel is None:
-            return placed, slopes, np.zeros(6)
-        mujoco.mj_jacDot(model, data, rates[:3], rates[3:], placed[:3, 3], body)
-        return placed, slopes, rates @ qvel
+        placed, slopes = placed @ frame, np.zeros((6, model.nv))
+        self._mujoco.mj_jac(model, data, slopes[:3], slopes[3:], placed[:3, 3], body)
+        return placed, slopes
 
     def closed(self, loops: Sequence[Equality], joints: Sequence[int], qpos: Array) -> Array | None:
         """Positions with closed loops, where only `joints` have moved; None if Newton's method does not converge."""
         model, qpos = self._model, qpos.copy()
         at, dofs = model.jnt_qposadr[list(joints)], model.jnt_dofadr[list(joints)]
         for _ in range(12):
-            gap, slopes, _ = self.gap(loops, qpos)
+            gap, slopes = self.gap(loops, qpos)
             if np.abs(gap).max() < CLOSED:
                 # one more step leaves rounding errors only
                 qpos[at] -= np.linalg.lstsq(slopes[:, dofs], gap, rcond=1e-9)[0]
@@ -187,18 +179,14 @@ class LoopReader:
         return result
 
     def _grouped(self) -> list[MjcfLoopGroup]:
-        groups: list[MjcfLoopGroup] = []
-        for loop in equalities(self._compiled):
-            path = self._path(loop)
-            if not path:
-                self._compiled.leave_out("loops between parts that do not move", loop.element)
-                continue
-            joined = [group for group in groups if set(group.joints) & set(path)]
-            groups = [group for group in groups if group not in joined]
-            loops = [each for group in joined for each in group.loops]
-            joints = sorted({*path, *(joint for group in joined for joint in group.joints)})
-            groups.append(MjcfLoopGroup([*loops, loop], joints, []))
-        return groups
+        paths = [(loop, self._path(loop)) for loop in equalities(self._compiled)]
+        for loop, _ in (pair for pair in paths if not pair[1]):
+            self._compiled.leave_out("loops between parts that do not move", loop.element)
+        together = connected(((loop, path), {*path}) for loop, path in paths if path)
+        return [
+            MjcfLoopGroup([loop for loop, _ in group], sorted({joint for _, path in group for joint in path}), [])
+            for group in together
+        ]
 
     def _begin(self, group: MjcfLoopGroup) -> None:
         """Find a closed posture and the joints that follow; leave out loops that others imply.

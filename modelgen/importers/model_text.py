@@ -25,6 +25,31 @@ TOLERANCE = 0.3  # of the masses, which have none in a file
 EPSILON = 1e-12  # smaller differences are rounding errors of the imported file
 
 
+UNREACHED = 1000.0  # rad/s, m/s: what published files write where no limit is known; no joint reaches it
+GUESS = 10.0  # m, the limit of a prismatic joint if its own is too large
+TOO_STRONG = 100.0  # times the rate limit, reached within a control period: the effort is too strong to be simulated
+
+
+#: Messages about the guesses in the file, by kind.
+GUESSES = {
+    "rates": "the {format} has no velocity limit{unless} for {names}; the rate_limit in the file is a guess. Correct "
+    "it.",
+    "endless": "the limits of {names} are too large: revolute joints turn without end in the file, and others have a "
+    f"limit of {GUESS:g} m, which is a guess. Correct it.",
+    "ranges": "limits are symmetric in the file, and the task ends at zero; the {format} has {names}. Write the real "
+    "range with robot.end_stops(coordinate, (lower, upper), stiffness, width=...), and a target and a start within it.",
+    "middle": "zero does not lie in the middle half of some ranges; these coordinates are measured from the middle, "
+    "where the task ends unless a coupling moves it: {names}.",
+    "strong": f"the effort of {{names}} moves the load to {TOO_STRONG:g} times the rate limit or more within "
+    f"1/{CONTROL_RATE} s, which is too fast to be simulated. Correct the effort, or add the motor's inertia: "
+    "robot.rotor(coordinate, inertia, gear=...).",
+    "friction": "the dry friction of {names} is strong for light links; it fades over a wide range of rates in the "
+    "file, so that it can be simulated. Correct the friction or its smoothing, or add the motor's inertia.",
+    "coupled": "joints that follow others ({follow}): {names}; the stiffness and damping that couple them are guesses. "
+    "Correct them, or hold the joints with {hold}.",
+}
+
+
 @dataclass
 class ModelLines:
     """The lines of a model file by their part, and the names of coordinates with a guess."""
@@ -42,13 +67,8 @@ class ModelLines:
     kind: str = "LogCos"  # of the action cost
     weights: list[str] = field(default_factory=list)  # of the inputs in the action cost
     remarks: list[str] = field(default_factory=list)
-    ranges: list[str] = field(default_factory=list)  # of coordinates with asymmetric limits
-    middle: list[str] = field(default_factory=list)  # coordinates that are measured from the middle of their range
-    endless: list[str] = field(default_factory=list)  # coordinates with limits that are too large
-    guessed: list[str] = field(default_factory=list)  # coordinates without a limit of their rate
-    coupled: list[str] = field(default_factory=list)  # coordinates that follow another
-    smoothed: list[str] = field(default_factory=list)  # coordinates whose dry friction is smoothed widely
-    strong: list[str] = field(default_factory=list)  # coordinates whose effort is too strong to be simulated
+    #: What is guessed -> the coordinates of which it is; the keys are those of `GUESSES`.
+    guessed: dict[str, list[str]] = field(default_factory=lambda: {kind: [] for kind in GUESSES})
 
     def add_planar(self, name: str, joint: Joint) -> None:
         """Write two displacements and an angle, usually with guessed limits."""
@@ -95,9 +115,9 @@ class ModelLines:
                 f"{name} is measured from {joint.zero:.12g}, the middle of its range {lower:g} ... {upper:g}."
             )
             if not joint.centred:
-                self.middle.append(f"{name} from {joint.zero:g}")
+                self.guessed["middle"].append(f"{name} from {joint.zero:g}")
         elif abs(joint.lower + joint.upper) > EPSILON and not endless:
-            self.ranges.append(f"{name} from {joint.lower:g} to {joint.upper:g}")
+            self.guessed["ranges"].append(f"{name} from {joint.lower:g} to {joint.upper:g}")
             self.remarks.append(
                 f"{name} was limited to {joint.lower:g} ... {joint.upper:g}; limits are symmetric here."
             )
@@ -204,53 +224,14 @@ def model_file_text(source: str, name: str, written: ModelLines) -> str:
     return "\n".join(head) + body
 
 
-UNREACHED = 1000.0  # rad/s, m/s: what published files write where no limit is known; no joint reaches it
-GUESS = 10.0  # m, the limit of a prismatic joint if its own is too large
-TOO_STRONG = 100.0  # times the rate limit, reached within a control period: the effort is too strong to be simulated
-
-
 def guesses(written: ModelLines, format: str) -> Iterator[str]:
     """Messages about the guesses in the file. format: "URDF" or "MJCF"."""
-    if written.guessed:
-        reason = f", or one of {UNREACHED:g} or more," if format == "URDF" else ""
-        yield (
-            f"the {format} has no velocity limit{reason} for {', '.join(written.guessed)}; the "
-            "rate_limit in the file is a guess. Correct it."
-        )
-    if written.endless:
-        yield (
-            f"the limits of {', '.join(written.endless)} are too large: revolute joints turn without end in the "
-            f"file, and others have a limit of {GUESS:g} m, which is a guess. Correct it."
-        )
-    if written.ranges:
-        yield (
-            f"limits are symmetric in the file, and the task ends at zero; the {format} has "
-            f"{', '.join(written.ranges)}. Write the real range with robot.end_stops(coordinate, (lower, upper), "
-            "stiffness, width=...), and a target and a start within it."
-        )
-    if written.middle:
-        yield (
-            "zero does not lie in the middle half of some ranges; these coordinates are measured from the middle, "
-            f"where the task ends unless a coupling moves it: {', '.join(written.middle)}."
-        )
-    if written.strong:
-        yield (
-            f"the effort of {', '.join(written.strong)} moves the load to {TOO_STRONG:g} times the rate limit or "
-            f"more within 1/{CONTROL_RATE} s, which is too fast to be simulated. Correct the effort, or add the "
-            "motor's inertia: robot.rotor(coordinate, inertia, gear=...)."
-        )
-    if written.smoothed:
-        yield (
-            f"the dry friction of {', '.join(written.smoothed)} is strong for light links; it fades over a wide "
-            "range of rates in the file, so that it can be simulated. Correct the friction or its smoothing, or "
-            "add the motor's inertia."
-        )
-    if written.coupled:
-        follow, hold = ("<mimic>", "--fix mimic") if format == "URDF" else ("<equality>", "--fix")
-        yield (
-            f"joints that follow others ({follow}): {', '.join(written.coupled)}; the stiffness and damping that "
-            f"couple them are guesses. Correct them, or hold the joints with {hold}."
-        )
+    words = {"format": format, "unless": "", "follow": "<equality>", "hold": "--fix"}
+    if format == "URDF":
+        words |= {"unless": f", or one of {UNREACHED:g} or more,", "follow": "<mimic>", "hold": "--fix mimic"}
+    for kind, names in written.guessed.items():
+        if names:
+            yield GUESSES[kind].format(names=", ".join(names), **words)
 
 
 #: Names that mean something else in the written file.

@@ -14,6 +14,7 @@ from modelgen.importers.mechanism import (
     GROUND,
     IN_PLANE,
     PLANAR,
+    Actuator,
     Closure,
     Coupling,
     Joint,
@@ -95,15 +96,18 @@ class Writer:
                 written.add_rotations(self.names["joint", joint.name], joint)
             elif joint.type != "fixed":
                 self._add_coordinate(joint)
-                self._add_actuators(((joint.name, 1.0),))
+                for actuator in mechanism.actuators:
+                    if [each for each, _ in actuator.along] == [joint.name]:
+                        self._add_actuator(actuator)
                 self._add_losses(joint)
                 for coupling in mechanism.couplings:
                     if coupling.first[0][0] == joint.name and len(coupling.first) == 1:
                         self._add_coupling(coupling)
             body = None if joint.child in still else links[joint.child]
             self._add_link(joint.child, body, joint, joint.child in unmoved)
-        for along in dict.fromkeys(actuator.along for actuator in mechanism.actuators):
-            self._add_actuators(along, own=False)
+        sums = list(dict.fromkeys(actuator.along for actuator in mechanism.actuators if len(actuator.along) > 1))
+        for actuator in (each for along in sums for each in mechanism.actuators if each.along == along):
+            self._add_actuator(actuator)
         for passive in mechanism.passive:
             self._add_passive(passive)
         for coupling in mechanism.couplings:
@@ -128,31 +132,25 @@ class Writer:
                 "0.1" if self.format == "URDF" else f"{WEIGHT / ((upper - lower) / 2) ** 2:.2g}"
             )
 
-    def _add_actuators(self, along: Linear, own: bool = True) -> None:
-        """Write the forces of the actuators along a sum. own: the sum is one joint's, written with the joint."""
-        if not along or own != (len(along) == 1):
-            return
-        one = tuple((name, 1.0) for name, _ in along) if own else along
-        for actuator in self.mechanism.actuators:
-            if (not own and actuator.along != along) or (own and [name for name, _ in actuator.along] != [along[0][0]]):
-                continue
-            # along one joint, the coefficient of the joint is part of the gear
-            gear = actuator.along[0][1] if own else 1.0
-            place, shift = self._sum(one), self.mechanism.shift(one)
-            name = self.names["input", actuator.name]
-            constant, by_position, by_velocity = actuator.bias
-            gain, constant = gear * actuator.gain, gear * constant
-            stiffness, damping = -(gear**2) * by_position, -(gear**2) * by_velocity
-            pull = f"{decimal(gain)} * {name}"
-            if abs(gain) == 1 and not any(actuator.bias):  # of a servo, a number turns the unit of ctrl into a force's
-                pull = name if gain == 1 else f"-{name}"
-            self._force(f"apply({place}, {pull})")
-            if stiffness:
-                self._force(f"spring({place}, {decimal(stiffness)}{rest_of(constant / stiffness - shift)})")
-            elif constant:
-                self._force(f"apply({place}, {decimal(constant)})")
-            if damping:
-                self._force(f"damp({place}, {decimal(damping)})")
+    def _add_actuator(self, actuator: Actuator) -> None:
+        """Write the force of an actuator. Along one joint, the coefficient of the joint is part of the gear."""
+        along, gear = actuator.along, 1.0
+        if len(along) == 1:
+            along, gear = ((along[0][0], 1.0),), along[0][1]
+        place, shift, name = self._sum(along), self.mechanism.shift(along), self.names["input", actuator.name]
+        constant, by_position, by_velocity = actuator.bias
+        gain, constant = gear * actuator.gain, gear * constant
+        stiffness, damping = -(gear**2) * by_position, -(gear**2) * by_velocity
+        pull = f"{decimal(gain)} * {name}"
+        if abs(gain) == 1 and not any(actuator.bias):  # of a servo, a number turns the unit of ctrl into a force's
+            pull = name if gain == 1 else f"-{name}"
+        self._force(f"apply({place}, {pull})")
+        if stiffness:
+            self._force(f"spring({place}, {decimal(stiffness)}{rest_of(constant / stiffness - shift)})")
+        elif constant:
+            self._force(f"apply({place}, {decimal(constant)})")
+        if damping:
+            self._force(f"damp({place}, {decimal(damping)})")
 
     def _force(self, call: str) -> None:
         self.written.forces.append(f"robot.{call}")
@@ -184,7 +182,7 @@ class Writer:
         written, name = self.written, self.names["joint", joint.name]
         endless = joint.reach > LARGEST.get(joint.type, 0.0)
         if endless and joint.type != "continuous":
-            written.endless.append(name)
+            written.guessed["endless"].append(name)
         rest = self.rest.get(joint.name, 0.0)
         away = f"({name}{offset(-rest)})" if rest else name
         if endless and joint.type != "prismatic":
@@ -204,7 +202,7 @@ class Writer:
         rate_limit = joint.velocity if known else RATES[joint.type]
         line = f'{name} = robot.{declared}("{name}", {span}, rate_limit={number(rate_limit)})'
         if not known:
-            written.guessed.append(name)
+            written.guessed["rates"].append(name)
             velocity = f"{joint.velocity:g}" if joint.velocity > 0 else "no velocity"
             line += f"  # a guess: the {self.format} has {velocity}"
         written.coordinates.append(line)
@@ -216,7 +214,7 @@ class Writer:
             for actuator in self.mechanism.actuators
             if [each for each, _ in actuator.along] == [joint.name]
         ):
-            written.strong.append(name)
+            written.guessed["strong"].append(name)
 
     def _add_losses(self, joint: Joint) -> None:
         """Write damping, dry friction and armature. The friction of a light link fades slowly."""
@@ -238,7 +236,7 @@ class Writer:
         """Write dry friction along a sum of joints."""
         smoothing, wide = self.mechanism.smoothing(along, friction)
         if wide:
-            self.written.smoothed.append(place)
+            self.written.guessed["friction"].append(place)
         note = "  # a guess: wide, because its link is light" if wide else ""
         self._force(f"dry_friction({place}, {force}, smoothing={smoothing:.3g}){note}")
 
@@ -265,7 +263,7 @@ class Writer:
         note = f"  # a guess: in the {self.format} the coupling is rigid"
         constant, *slopes = coupling.polynomial
         gap = mechanism.shift(coupling.first) - constant
-        self.written.coupled += [self.names["joint", name] for name, _ in coupling.first]
+        self.written.guessed["coupled"] += [self.names["joint", name] for name, _ in coupling.first]
         if not coupling.second or not slopes:
             self._force(f"spring({first}, {decimal(stiffness)}{rest_of(-gap)}){note}")
             self._force(f"damp({first}, {decimal(damping)})")

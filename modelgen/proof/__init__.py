@@ -40,18 +40,12 @@ class Subject:
 
     def evident(self) -> bool:
         """Whether one enclosure of the whole domain proves it, as for a sum of squares."""
-        lower, upper = self.quantity.domain.lower[None], self.quantity.domain.upper[None]
-        low, high = self.quantity.enclosure(lower, upper)
-        return bool(low[0] > 0 or (self.guard.zero and low[0] >= 0) or (self.guard.either and high[0] < 0))
+        low, high = self.quantity.range
+        return low > 0 or (self.guard.zero and low >= 0) or (self.guard.either and high < 0)
 
     def search(self, seconds: float) -> Minimum:
         """The smallest value found within `seconds` of processor time."""
         return search(self.quantity, seconds, zero=self.guard.zero, either=self.guard.either, slack=self.slack)
-
-
-def guard_subjects(robot: Robot, whole: Domain) -> list[Subject]:
-    """Divisors and arguments of roots, logarithms and inverse functions of the model file."""
-    return [Subject(guard, quantity_of(guard.expression, whole)) for guard in guards(robot)]
 
 
 def pivot_subjects(robot: Robot, equations: EquationsOfMotion, whole: Domain) -> list[Subject]:
@@ -155,8 +149,9 @@ class Finding:
 
 def guard_findings(robot: Robot, limits: TimeLimits) -> Iterator[Finding]:
     """Findings about divisors and arguments of roots, logarithms and inverse functions, in the order of the file."""
-    for subject in guard_subjects(robot, domain(robot)):
-        name = subject.guard.name
+    whole = domain(robot)
+    for guard in guards(robot):
+        name, subject = guard.name, Subject(guard, quantity_of(guard.expression, whole))
         if subject.evident():
             yield Finding(name, subject, None, IMMEDIATE)
             continue

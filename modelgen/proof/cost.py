@@ -15,6 +15,7 @@ import numpy as np
 from sympy import Add, Expr, Float, Symbol
 
 from modelgen.arrays import Array
+from modelgen.derivation.loops import connected
 from modelgen.program.differentiate import forward
 from modelgen.proof.guards import Domain, Quantity, quantity_of
 from modelgen.proof.search import Boxes, Judge, Judgement, ProofProgress, positive, subdivide
@@ -43,9 +44,7 @@ def prove_cost(cost: Expr, whole: Domain, target: dict[Symbol, float], slack: fl
 
 def not_negative_at_target(cost: Expr, whole: Domain, target: dict[Symbol, float], slack: float) -> bool:
     """Whether one enclosure shows it, for all parameters. Then a complete `prove_cost` shows it on the whole domain."""
-    there = quantity_of(_at_target(cost, whole, target), whole)
-    low, _ = there.enclosure(there.domain.lower[None], there.domain.upper[None])
-    return bool(low[0] >= -slack)
+    return quantity_of(_at_target(cost, whole, target), whole).range[0] >= -slack
 
 
 def _at_target(part: Expr, whole: Domain, target: dict[Symbol, float]) -> Expr:
@@ -60,21 +59,13 @@ def _at_target(part: Expr, whole: Domain, target: dict[Symbol, float]) -> Expr:
 
 def parts(cost: Expr, whole: Domain) -> list[Expr]:
     """The sums of the terms that share symbols, directly or through other terms. Constants are left out."""
-    groups: list[tuple[set[Symbol], list[Expr]]] = []
-    for term in Add.make_args(cost):
-        if not term.free_symbols:
-            continue
-        free = {*whole.of([term]).symbols}
-        sharing = [group for group in groups if group[0] & free]
-        symbols = free.union(*(group[0] for group in sharing))
-        terms = [shared for group in sharing for shared in group[1]]
-        groups = [group for group in groups if group not in sharing] + [(symbols, [*terms, term])]
-    return [Add(*terms) for _, terms in groups]
+    terms = [term for term in Add.make_args(cost) if term.free_symbols]
+    return [Add(*together) for together in connected((term, {*whole.of([term]).symbols}) for term in terms)]
 
 
 def _prove_part(part: Quantity, target: dict[Symbol, float], slack: float, seconds: float) -> ProofProgress:
     domain = part.domain
-    if not domain.symbols or part.enclosure(domain.lower[None], domain.upper[None])[0][0] >= 0:
+    if not domain.symbols or part.range[0] >= 0:
         return ProofProgress(0.0, 0.0)
     states = [k for k, symbol in enumerate(domain.symbols) if symbol in target]
     angles = {symbol for value in domain.sphere.values() for symbol in value.free_symbols}  # singular at a target

@@ -204,7 +204,7 @@ def nodes_of(expressions: Sequence[Expr], whole: Domain, definitions: Sequence[D
     closures = domain.loops
     z = tuple(symbol for closure in closures for symbol in closure.dependent)
     kinematics = [pair for closure in closures for pair in closure.kinematics]
-    known = {symbol for closure in closures for symbol, _ in (*closure.solution(), *closure.kinematics)}
+    known = {symbol for closure in closures for symbol, _ in (*closure.solution, *closure.kinematics)}
     others = [(symbol, value) for symbol, value in definitions if symbol not in known]
     implicit = {symbol: slopes for closure in closures for symbol, slopes in closure.implicit.items()}
     rates = [other.rate for closure in closures for other in closure.independent]
@@ -265,6 +265,12 @@ class Quantity:
         """Bounds (N,) of the value over boxes with corners (N, d)."""
         low, high = self.within.bounds([self.node], lower, upper)
         return low[:, 0], high[:, 0]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Bounds of the value by one enclosure of the whole domain."""
+        low, high = self.enclosure(self.domain.lower[None], self.domain.upper[None])
+        return float(low[0]), float(high[0])
 
     def slopes(self, lower: Array, upper: Array) -> Interval:
         """Bounds (N, d) of the gradient over boxes."""

@@ -9,7 +9,7 @@ with a bound L of Y d2gap/dz2 and kappa of 1 - Y J.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sympy import Matrix, Symbol
 
 from modelgen.arrays import Array
+from modelgen.derivation.equations import used
 from modelgen.derivation.frames import Intermediates
 from modelgen.derivation.loops import LoopGroup
 from modelgen.derivation.lowering import scalars
@@ -44,19 +45,21 @@ class EnclosedLoop:
         return [self.symbols.index(symbol) for symbol in self.closure.variables]
 
     @cached_property
-    def _solution(self) -> object:
-        return compiled_evaluator(self.closure.variables, Matrix(self.closure.dependent), self.closure.solution())
+    def _solution(self) -> Callable[[Array], Array]:
+        return compiled_evaluator(self.closure.variables, Matrix(self.closure.dependent), self.closure.solution)
 
     def values(self, points: Array) -> Array:
         """z (N, d) as the program computes it, at points (N, symbols)."""
-        return self._solution(points[:, self.columns])[:, :, 0]  # type: ignore[operator,no-any-return]
+        return self._solution(points[:, self.columns])[:, :, 0]
 
     @cached_property
     def _nodes(self) -> tuple[Graph, tuple[Node, ...], dict[str, tuple[Node, ...]]]:
         """A graph with the inputs (w, z), and the nodes of the gap, J, G, dJ/dz and the slopes dz/dw, row by row."""
         closure, d = self.closure, len(self.closure.dependent)
         entries = [*closure.gap, *closure.J, *closure.G, *closure.slopes]
-        graph, inputs, nodes = scalars((*closure.variables, *closure.dependent), entries, closure.kinematics_of_slopes)
+        graph, inputs, nodes = scalars(
+            (*closure.variables, *closure.dependent), entries, used(closure.kinematics, closure.slopes)
+        )
         ends = np.cumsum([d, d * d, d * len(closure.variables), d * len(closure.variables)])
         groups = dict(zip(("gap", "J", "G", "slopes"), np.split(np.array(nodes), ends[:-1]), strict=True))
         made = {name: tuple(int(node) for node in group) for name, group in groups.items()}
@@ -91,7 +94,7 @@ class EnclosedLoop:
         """z at the centres (N, d), radii (N, d) of Krawczyk's boxes, infinite where there is none, and Y (N, d, d)."""
         d, k = len(self.closure.dependent), len(self.closure.variables)
         centre, reach = (lower + upper) / 2, (upper - lower) / 2 * (1 + 1e-15)
-        z = self.values_at(centre)
+        z = self._solution(centre)[:, :, 0]
         sound = np.asarray(np.isfinite(z).all(axis=1))
         z = np.where(sound[:, None], z, 0.0)
         at = np.hstack([centre, z])
@@ -111,10 +114,6 @@ class EnclosedLoop:
             found = np.where(proven[:, None] & np.isinf(found), inside, found)
             radius = 1.2 * np.where(np.isfinite(inside), inside, radius)
         return z, found, Y
-
-    def values_at(self, w: Array) -> Array:
-        """z (N, d) as the program computes it, at variables (N, w)."""
-        return self._solution(w)[:, :, 0]  # type: ignore[operator,no-any-return]
 
     def closes(self, lower: Array, upper: Array) -> tuple[NDArray[np.bool_], Array]:
         """Whether the loop closes in boxes of the variables (N, w), and the doubt (N, w) along each of them."""

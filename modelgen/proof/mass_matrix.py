@@ -26,7 +26,6 @@ from modelgen.program.differentiate import forward
 from modelgen.program.graph import Node
 from modelgen.proof.guards import Domain, Nodes, domain, nodes_of, quantity_of
 from modelgen.proof.search import Boxes, Judge, Judgement, ProofProgress, subdivide
-from modelgen.statement.joints import BallAxes
 from modelgen.statement.robot import Robot, fixed_values
 
 FLOATING = 4  # frames with a joint of a floating joint
@@ -164,8 +163,7 @@ def monotone(robot: Robot, block: Block) -> list[Symbol]:
 
 def _never_negative(expression: Expr, robot: Robot, whole: Domain) -> bool:
     """Whether one enclosure shows it, as for a sum of squares times masses."""
-    inside = quantity_of(expression.xreplace(fixed_values(robot)), whole)
-    return bool(inside.enclosure(inside.domain.lower[None], inside.domain.upper[None])[0][0] >= 0)
+    return quantity_of(expression.xreplace(fixed_values(robot)), whole).range[0] >= 0
 
 
 def own_inertias(robot: Robot, whole: Domain) -> list[Block] | None:
@@ -227,7 +225,8 @@ def _own_inertia(
         if parent is None or at == chain[-1]:
             break
         rotation, position = placement(frames[at], names)
-        if isinstance(frames[at].joint, BallAxes) and len(chain) == FLOATING:
+        joint = frames[at].joint
+        if joint and joint.ball and len(chain) == FLOATING:
             rotation = frames[at].rotation  # M of three displacements and three turns is as definite at any rotation
         turned, shift, at = rotation * turned, position + rotation * shift, parent
     m, h, I = link.mass, link.first_moment, link.inertia

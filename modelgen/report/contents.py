@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sympy import Add, Expr, Float, Matrix, Symbol
@@ -116,71 +116,59 @@ def letters(metadata: Metadata, equations: EquationsOfMotion) -> dict[Symbol, Le
 
 
 def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol, Letter]) -> Iterator[ReportTable]:
-    task = metadata.task
+    task, symbols = metadata.task, [names[symbol] for symbol in equations.state]
+    states = list(zip(symbols, metadata.states, strict=True))
     limits = {state.name: _within(state.limit, state.unit) for state in metadata.states}
-    yield ReportTable(
+    yield _table(
         ("", "coordinate", "limit", "limit of its rate", ""),
-        tuple(
+        (
             (
-                names[symbol],
+                letter,
                 state.name,
-                "turns without end" if state.continuous else _within(state.limit, state.unit),
+                "turns without end" if state.continuous else limits[state.name],
                 limits.get(rate, ""),
                 state.meaning,
             )
-            for symbol, state, rate in zip(
-                equations.coordinates, metadata.states, map(str, equations.coordinate_rates), strict=False
-            )
+            for (letter, state), rate in zip(states, map(str, equations.coordinate_rates), strict=False)
         ),
     )
-    yield ReportTable(
+    yield _table(
         ("", "state of first order", "limit", ""),
-        tuple(
-            (names[symbol], state.name, _within(state.limit, state.unit), state.meaning)
-            for symbol, state in zip(equations.state, metadata.states, strict=True)
-            if state.kind == "internal"
-        ),
+        ((letter, z.name, limits[z.name], z.meaning) for letter, z in states if z.kind == "internal"),
     )
-    yield ReportTable(
-        ("", "input", "limit", ""),
-        tuple(
-            (names[symbol], entry.name, _of_input(entry), entry.meaning)
-            for symbol, entry in zip(equations.inputs, metadata.inputs, strict=True)
-        ),
+    inputs = zip(equations.inputs, metadata.inputs, strict=True)
+    yield _table(
+        ("", "input", "limit", ""), ((names[u], entry.name, _of_input(entry), entry.meaning) for u, entry in inputs)
     )
-    yield ReportTable(
+    parameters = zip(equations.parameters, metadata.parameters, strict=True)
+    yield _table(
         ("", "parameter", "value", "bounds", ""),
-        tuple(
+        (
             (names[symbol], entry.name, _amount(entry), f"{entry.lower:g} to {entry.upper:g}", entry.meaning)
-            for symbol, entry in zip(equations.parameters, metadata.parameters, strict=True)
+            for symbol, entry in parameters
         ),
     )
-    starts = zip(equations.state, metadata.states, task.target, task.start_mean, task.start_deviation, strict=True)
-    yield ReportTable(
+    starts = zip(states, task.target, task.start_mean, task.start_deviation, strict=True)
+    yield _table(
         ("", "task", "target", "start"),
-        tuple(
-            (
-                names[symbol],
-                state.name,
-                Amount(f"{target:.5g}", state.unit),
-                Amount(f"{mean:.5g} ± {spread:.3g}", state.unit),
-            )
-            for symbol, state, target, mean, spread in starts
+        (
+            (letter, state.name, Amount(f"{target:.5g}", state.unit), Amount(f"{mean:.5g} ± {spread:.3g}", state.unit))
+            for (letter, state), target, mean, spread in starts
         ),
     )
     weights = ", ".join(f"{weight:g}" for weight in task.action_cost.weights)
-    yield ReportTable(
-        ("action cost", "horizon", "weight left there", "control rate", "simulation rate"),
-        (
-            (
-                f"{task.action_cost.name} ({weights})",
-                Amount(f"{task.horizon:g}", "s"),
-                f"{task.weight_at_horizon:g}",
-                Amount(f"{task.control_rate}", "Hz"),
-                Amount(f"{task.simulation_rate}", "Hz"),
-            ),
-        ),
+    numbers = (
+        f"{task.action_cost.name} ({weights})",
+        Amount(f"{task.horizon:g}", "s"),
+        f"{task.weight_at_horizon:g}",
+        Amount(f"{task.control_rate}", "Hz"),
+        Amount(f"{task.simulation_rate}", "Hz"),
     )
+    yield _table(("action cost", "horizon", "weight left there", "control rate", "simulation rate"), [numbers])
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[Cell, ...]]) -> ReportTable:
+    return ReportTable(head, tuple(rows))
 
 
 def _amount(parameter: Parameter) -> Amount:

@@ -171,14 +171,11 @@ def text(robot: CompiledRobot, result: Linearization) -> str:
     shown = [number for number, state in enumerate(robot.metadata.states) if state.kind != "velocity"]
     entries: list[State | Input] = [*(robot.metadata.states[number] for number in shown), *robot.metadata.inputs]
     for entry, value in zip(entries, [*result.state[shown], *result.input], strict=True):
+        middle, beyond = entry.middle if isinstance(entry, Input) else 0.0, ""
         turns = isinstance(entry, State) and entry.continuous
-        middle = entry.middle if isinstance(entry, Input) else 0.0
-        outside = not turns and abs(value - middle) > entry.limit * (1 + 1e-9)
-        beyond = (
-            f"   beyond its limit of {middle + math.copysign(entry.limit, value - middle) if middle else entry.limit:g}"
-            if outside
-            else ""
-        )
+        if not turns and abs(value - middle) > entry.limit * (1 + 1e-9):
+            limit = middle + math.copysign(entry.limit, value - middle) if middle else entry.limit
+            beyond = f"   beyond its limit of {limit:g}"
         lines.append(f"  {entry.name:<22}{value + 0.0:>12.6g} {entry.unit}{beyond}")
     lines += ["", *_table("A", states, states, result.A), "", *_table("B", states, inputs, result.B), ""]
     lines.append(f"controllable: {result.controllable} of {len(states)} states")

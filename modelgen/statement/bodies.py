@@ -13,7 +13,7 @@ from modelgen.errors import ModelError, Place, calling_place, mistake
 from modelgen.statement.checker import identifier, number
 from modelgen.statement.declared import Energy, Load
 from modelgen.statement.drawing import Line, rod
-from modelgen.statement.joints import AXES, JOINTS, Ball, BallAxes, Coordinate, Floating, JointAxis, Kind, turn
+from modelgen.statement.joints import AXES, JOINTS, Axes, Ball, Coordinate, Floating, Kind, of_ball, single, turn
 from modelgen.statement.terms import Terms
 
 
@@ -65,7 +65,7 @@ class Link:
     parent: Link | None  # None: the ground
     position: Matrix  # (3, 1), of the joint in the parent's frame
     rotation: Matrix  # (3, 3), from this frame to the parent's, with all coordinates at zero
-    axes: tuple[JointAxis | BallAxes, ...]  # from the parent outward; empty for a fixed link
+    axes: tuple[Axes, ...]  # from the parent outward; empty for a fixed link
     mass: Expr
     centre: Matrix  # (3, 1), of mass
     inertia: Matrix  # (3, 3), about the centre
@@ -125,8 +125,7 @@ def push(check: Terms, links: Sequence[Link], link: object, force: object, at: o
         poses = [(body.rotation, body.position), *[(eye(3), zeros(3, 1))] * (len(axes) - 1)]
         for axis, (rotation, position) in zip(reversed(axes), reversed(poses), strict=True):
             if axis:
-                for along, motion in zip(axis.along, axis.motions, strict=True):
-                    loads.append(Load(along, motion.axis.dot(t if motion.turns else f)))
+                loads += [Load(each.along, each.axis.dot(t if each.turns else f)) for each in axis.motions]
                 rotation, position = axis.placed(rotation, position)
             f = rotation * f
             t = rotation * t + position.cross(f)
@@ -146,9 +145,7 @@ def _require_link(link: object, links: Sequence[Link], what: str, write: str) ->
     )
 
 
-def _joint_axes(
-    name: str, joint: object, axis: Matrix, links: Sequence[Link], check: Terms
-) -> tuple[JointAxis | BallAxes, ...]:
+def _joint_axes(name: str, joint: object, axis: Matrix, links: Sequence[Link], check: Terms) -> tuple[Axes, ...]:
     """The axes of the coordinates that move a link. No other link may have the same coordinate."""
     if isinstance(joint, Ball):
         return _spatial(name, joint, links, check)
@@ -176,7 +173,7 @@ def _joint_axes(
     return JOINTS[kind]([coordinate for coordinate in coordinates if isinstance(coordinate, Coordinate)], axis)
 
 
-def _spatial(name: str, joint: Ball, links: Sequence[Link], check: Terms) -> tuple[JointAxis | BallAxes, ...]:
+def _spatial(name: str, joint: Ball, links: Sequence[Link], check: Terms) -> tuple[Axes, ...]:
     """The axes of a ball or floating joint."""
     if not any(joint is declared for declared in check.declared.balls):
         raise mistake(f"the joint `{joint.name}` of `{name}` belongs to another robot.")
@@ -184,7 +181,7 @@ def _spatial(name: str, joint: Ball, links: Sequence[Link], check: Terms) -> tup
     if mover:
         raise mistake(f"the joint `{joint.name}` moves the link `{mover}` already; `{name}` needs its own.")
     slides = zip(joint.position, "xyz", strict=True) if isinstance(joint, Floating) else ()
-    return (*(JointAxis(slide, "prismatic", Matrix(AXES[axis])) for slide, axis in slides), BallAxes(joint))
+    return (*(single(slide, "prismatic", Matrix(AXES[axis])) for slide, axis in slides), of_ball(joint))
 
 
 def _axis(axis: object, name: str) -> Matrix:

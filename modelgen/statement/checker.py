@@ -13,25 +13,9 @@ from sympy.core.sympify import SympifyError
 
 from modelgen.errors import ModelError, mistake, suggestion
 
+ALIKE = ("sin", "cos", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "log", "log1p", "sign", "atan2")
 #: Functions of SymPy, by class name -> operation of the program's graph.
-CALLS = {
-    "sin": "sin",
-    "cos": "cos",
-    "asin": "asin",
-    "acos": "acos",
-    "atan": "atan",
-    "sinh": "sinh",
-    "cosh": "cosh",
-    "tanh": "tanh",
-    "exp": "exp",
-    "log": "log",
-    "log1p": "log1p",
-    "Abs": "abs",
-    "sign": "sign",
-    "atan2": "atan2",
-    "Min": "minimum",
-    "Max": "maximum",
-}
+CALLS = {name: name for name in ALIKE} | {"Abs": "abs", "Min": "minimum", "Max": "maximum"}
 #: Functions that a model file may use, by SymPy's class names. tan becomes sin / cos.
 FUNCTIONS = frozenset({*CALLS, "tan"})
 KINKS = (Abs, sign, Max, Min, Heaviside)

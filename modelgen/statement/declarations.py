@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from math import pi
+from typing import Any, TypeVar
 
 from sympy import Symbol
 
@@ -25,6 +26,7 @@ from modelgen.statement.declared import DeclaredInput, DeclaredParameter, Declar
 from modelgen.statement.joints import LARGEST, LARGEST_RATE, RATE_UNITS, Ball, Coordinate, Floating, Joint, Kind, Speed
 from modelgen.units import parse
 
+B = TypeVar("B", bound=Ball)
 WEAKEST, STRONGEST = 1e-15, 1e15  # limits of inputs
 
 
@@ -107,8 +109,7 @@ class Declarations:
         The result has `rotation` (3 by 3), `rate` (the angular velocity), `turn` (along which torques act) and
         `away(target)`, a turn from a target whose square is a state cost.
         """
-        self.balls.append(Ball(*self._ball(name, limit, rate_limit, meaning)))
-        return self.balls[-1]
+        return self._ball(Ball, name, limit, rate_limit, meaning)
 
     def floating(
         self,
@@ -126,22 +127,16 @@ class Declarations:
         turn_limit, turn_rate_limit: limit and rate_limit of robot.ball. Each is one number or (x, y, z).
         The result has `position` and `velocity` besides what robot.ball gives.
         """
-        limits, rates = (
-            three(limit, f"limit of `{name}`", LARGEST_RATE),
-            three(rate_limit, f"rate_limit of `{name}`", LARGEST_RATE),
-        )
+        limits = three(limit, f"limit of `{name}`", LARGEST_RATE)
+        rates = three(rate_limit, f"rate_limit of `{name}`", LARGEST_RATE)
         position = tuple(
             self._joint(f"{name}_{axis}", "prismatic", reach, rate)
             for axis, reach, rate in zip("xyz", limits, rates, strict=True)
         )
-        made = Floating(*self._ball(name, turn_limit, turn_rate_limit, meaning), position=position)
-        self.balls.append(made)
-        return made
+        return self._ball(Floating, name, turn_limit, turn_rate_limit, meaning, position=position)
 
-    def _ball(
-        self, name: str, limit: float | None, rate_limit: object, meaning: str
-    ) -> tuple[str, tuple[Coordinate, ...], tuple[Coordinate, ...], float, tuple[float, ...], str]:
-        """The fields of a ball joint, whose quaternion, turns and rates are entered."""
+    def _ball(self, kind: type[B], name: str, limit: float | None, rate_limit: object, meaning: str, **more: Any) -> B:
+        """A ball joint, whose quaternion, turns and rates are entered. more: fields of `kind`."""
         identifier(name, "joint")
         text(meaning, f"meaning of `{name}`")
         self._enter(name, "joint", Symbol(name))
@@ -152,7 +147,9 @@ class Declarations:
             self._enter(turns[-1].name, "turn", turns[-1])
             self._enter(turns[-1].rate.name, "rate", turns[-1].rate)
         reach = pi if limit is None else limit_of(limit, f"limit of `{name}`", pi)
-        return name, quaternion, tuple(turns), reach, rates, meaning
+        made = kind(name, quaternion, tuple(turns), reach, rates, meaning, **more)
+        self.balls.append(made)
+        return made
 
     def _joint(
         self, name: str, kind: Kind, limit: float, rate_limit: float | None, continuous: bool = False, meaning: str = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Literal
 
 from sympy import Expr, Float, Matrix, Symbol, cos, eye, sin, sqrt, srepr, zeros
 
@@ -149,101 +149,60 @@ AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": 
 
 @dataclass(frozen=True)
 class Motion:
-    """One degree of freedom of a joint: a speed, along or about an axis of the link's frame."""
+    """One degree of freedom of a joint, along or about an axis of the link's frame."""
 
-    speed: Symbol
+    along: Coordinate  # the displacement along which a force acts
     turns: bool  # about the axis; False: along it
     axis: Matrix  # (3, 1), of length one
     suffix: str = ""  # of names that it gives
 
+    @property
+    def speed(self) -> Symbol:
+        """The rate of the displacement."""
+        return self.along.rate
+
 
 @dataclass(frozen=True)
-class JointAxis:
-    """One coordinate of a joint: a rotation about an axis of the link's frame, or a translation along it."""
+class Axes:
+    """What moves a link: a rotation about an axis of its frame, a translation along one, or any rotation of a ball."""
 
-    coordinate: Coordinate
-    kind: Kind
-    axis: Matrix  # (3, 1), of length one
-
-    @property
-    def name(self) -> str:
-        """The coordinate's name."""
-        return str(self.coordinate.name)
-
-    @property
-    def coordinates(self) -> tuple[Coordinate, ...]:
-        """The coordinate."""
-        return (self.coordinate,)
-
-    @property
-    def motions(self) -> tuple[Motion, ...]:
-        """Its one degree of freedom."""
-        return (Motion(self.coordinate.rate, self.kind == "revolute", self.axis),)
-
-    @property
-    def along(self) -> tuple[Coordinate, ...]:
-        """The displacement of each motion, along which a force acts."""
-        return (self.coordinate,)
+    name: str
+    kind: Literal["revolute", "prismatic", "ball"]
+    coordinates: tuple[Coordinate, ...]  # one, or a quaternion
+    motions: tuple[Motion, ...]
+    ball: Ball | None = None
 
     @property
     def rate(self) -> Matrix:
         """The velocity (3, 1), angular or linear, relative to the frame before it."""
-        return self.axis * self.coordinate.rate
+        return sum((motion.axis * motion.speed for motion in self.motions), zeros(3, 1))
 
     def placed(self, rotation: Matrix, position: Matrix) -> tuple[Matrix, Matrix]:
         """The pose of the moved frame, from that at coordinate 0."""
+        if self.ball:
+            return rotation * self.ball.rotation, position
+        (q,), axis = self.coordinates, self.motions[0].axis
         if self.kind == "prismatic":
-            return rotation, position + rotation * self.axis * self.coordinate
-        return rotation * turn(self.axis, cos(self.coordinate), sin(self.coordinate)), position
+            return rotation, position + rotation * axis * q
+        return rotation * turn(axis, cos(q), sin(q)), position
 
     def statement(self) -> list[str]:
         """The content as text, for the content hash."""
-        return [self.coordinate.name, self.kind, srepr(self.axis)]
+        return [self.name, self.kind, *(srepr(motion.axis) for motion in self.motions if not self.ball)]
 
 
-@dataclass(frozen=True)
-class BallAxes:
-    """A joint with three rotations."""
-
-    ball: Ball
-    kind: ClassVar[str] = "ball"
-
-    @property
-    def name(self) -> str:
-        """The joint's name."""
-        return self.ball.name
-
-    @property
-    def coordinates(self) -> tuple[Coordinate, ...]:
-        """The quaternion."""
-        return self.ball.quaternion
-
-    @property
-    def motions(self) -> tuple[Motion, ...]:
-        """Turns about the three axes of the link's frame."""
-        rates = zip(self.ball.rate, "xyz", strict=True)
-        return tuple(Motion(rate, True, Matrix(AXES[axis]), f"_{axis}") for rate, axis in rates)
-
-    @property
-    def along(self) -> tuple[Coordinate, ...]:
-        """The turns, along which torques act."""
-        return self.ball.turn
-
-    @property
-    def rate(self) -> Matrix:
-        """The angular velocity (3, 1) relative to the frame before it."""
-        return self.ball.rate
-
-    def placed(self, rotation: Matrix, position: Matrix) -> tuple[Matrix, Matrix]:
-        """The pose of the moved frame, from that of the joint."""
-        return rotation * self.ball.rotation, position
-
-    def statement(self) -> list[str]:
-        """The content as text, for the content hash."""
-        return [self.ball.name, self.kind]
+def single(coordinate: Coordinate, kind: Literal["revolute", "prismatic"], axis: Matrix) -> Axes:
+    """The axis (3, 1) of one coordinate."""
+    return Axes(str(coordinate.name), kind, (coordinate,), (Motion(coordinate, kind == "revolute", axis),))
 
 
-def _planar(coordinates: Sequence[Coordinate], axis: Matrix) -> tuple[JointAxis, ...]:
+def of_ball(ball: Ball) -> Axes:
+    """The three axes of a ball joint."""
+    motions = (Motion(turn, True, Matrix(AXES[axis]), f"_{axis}") for turn, axis in zip(ball.turn, "xyz", strict=True))
+    return Axes(ball.name, "ball", ball.quaternion, tuple(motions), ball)
+
+
+def _planar(coordinates: Sequence[Coordinate], axis: Matrix) -> tuple[Axes, ...]:
     """Forward, upward, then a rotation about the axis. With the axis y, this is the plane of (x, height)."""
     horizontal = (Matrix((1, 0, 0)), Matrix((0, 1, 0)))
     forward = next((direction for direction in horizontal if axis.dot(direction) == 0), None)
@@ -252,18 +211,14 @@ def _planar(coordinates: Sequence[Coordinate], axis: Matrix) -> tuple[JointAxis,
     upward = axis.cross(forward)
     upward = -upward if sum(upward) < 0 else upward
     first, second, angle = coordinates
-    return (
-        JointAxis(first, "prismatic", forward),
-        JointAxis(second, "prismatic", upward),
-        JointAxis(angle, "revolute", axis),
-    )
+    return single(first, "prismatic", forward), single(second, "prismatic", upward), single(angle, "revolute", axis)
 
 
 #: The kinds of a joint's coordinates -> a function that makes its axes. Add a kind of joint here.
-JOINTS: dict[tuple[Kind, ...], Callable[[Sequence[Coordinate], Matrix], tuple[JointAxis, ...]]] = {
+JOINTS: dict[tuple[Kind, ...], Callable[[Sequence[Coordinate], Matrix], tuple[Axes, ...]]] = {
     (): lambda _coordinates, _axis: (),
-    ("revolute",): lambda coordinates, axis: (JointAxis(coordinates[0], "revolute", axis),),
-    ("prismatic",): lambda coordinates, axis: (JointAxis(coordinates[0], "prismatic", axis),),
+    ("revolute",): lambda coordinates, axis: (single(coordinates[0], "revolute", axis),),
+    ("prismatic",): lambda coordinates, axis: (single(coordinates[0], "prismatic", axis),),
     ("prismatic", "prismatic", "revolute"): _planar,
 }
 

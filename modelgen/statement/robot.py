@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import pi
 from typing import Any, NoReturn
 
 from sympy import Basic, Expr, Float, MatrixBase, S, Symbol
@@ -13,12 +12,12 @@ from modelgen.errors import Place, calling_place, mistake, suggestion
 from modelgen.statement import bodies
 from modelgen.statement.action_costs import ActionCost
 from modelgen.statement.bodies import Link, Point, make_link, make_point
-from modelgen.statement.declared import DeclaredTask, Energy, Internal
+from modelgen.statement.declared import Energy, Internal
 from modelgen.statement.drawing import Line, shape_lines
 from modelgen.statement.forces import Forces
 from modelgen.statement.joints import Coordinate, Joint, Speed
 from modelgen.statement.loops import Loop, make_loop, roll
-from modelgen.statement.tasks import declared_action_cost, numeric_task, with_rotations
+from modelgen.statement.tasks import make_task
 
 
 class Robot(Forces):
@@ -261,30 +260,10 @@ class Robot(Forces):
         """
         self._check_complete()
         bodies.check_gravity(self.gravity_place, [*self.masses, *self.rods, *self.links])
-        cost = self._check.term(state_cost, "state cost", "qvz")
-        self._check.dimensions("state cost", bare=True).check_arguments(cost)
-        limits, internal = self.limits, {state.symbol.name for state in self.internal}
-        quaternions = {entry for ball in self.balls for entry in ball.quaternion}
-        weights, input_costs = declared_action_cost(action_cost, self.inputs)
-        target, start, free = with_rotations(self.balls, target, start, free)
-        numbers = numeric_task(
-            [symbol.name for symbol in limits],
-            list(limits.values()),
-            [pi if symbol in quaternions else limit for symbol, limit in limits.items()],
-            action_cost=weights,
-            target=target,
-            start=start,
-            horizon=horizon,
-            weight_at_horizon=weight_at_horizon,
-            control_rate=control_rate,
-            simulation_rate=simulation_rate,
-            free=free,
-            references=self.references,
-        )
-        self._check.values_of_states(target or {}, "target")
-        self._check.values_of_states(start, "start mean")
-        unstated, unstarted = (frozenset(internal - {*(stated or {})}) for stated in (target, start))
-        self.stated_task = DeclaredTask(cost, input_costs, numbers, unstated=unstated, unstarted=unstarted)
+        arguments = dict(state_cost=state_cost, action_cost=action_cost, start=start, target=target, free=free)
+        arguments |= dict(horizon=horizon, weight_at_horizon=weight_at_horizon)
+        arguments |= dict(control_rate=control_rate, simulation_rate=simulation_rate)
+        self.stated_task = make_task(self._check, self.limits, arguments)
 
 
 @dataclass(frozen=True)
@@ -322,7 +301,7 @@ def model_expressions(robot: Robot) -> Iterator[ModelExpression]:
     for rolling in robot.rolls.values():
         yield ModelExpression(rolling.rate, rolling.place, 2)
     for loop in robot.loops:
-        ends = [end.position for end in loop.ends if isinstance(end, Point) and not end.link]
+        ends = [end.position for end in loop.ends if isinstance(end, Point)]
         yield from (ModelExpression(position, loop.place, 2) for position in ends)
     if robot.gravity_place:
         yield ModelExpression(robot.downward_acceleration, robot.gravity_place, 1)

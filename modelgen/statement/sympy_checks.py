@@ -43,13 +43,8 @@ class Names:
 
     def moving(self, expression: Expr, what: str) -> Expr:
         """The same for an energy, a velocity or a load, with symbols for specified velocities, at zero positions."""
-        moving = {v: symbol for v, (symbol, _) in self.specified.items()}
-        place = dict.fromkeys(self._lower, S.Zero)
-        self.known |= moving
-        result = self(expression.xreplace({**place, **self.known}), what)
-        for v in moving:
-            del self.known[v]
-        return result
+        names = self.with_more({v: symbol for v, (symbol, _) in self.specified.items()})
+        return names(expression.xreplace({**dict.fromkeys(self._lower, S.Zero), **names.known}), what)
 
     def at_rest(self, expression: Expr) -> Expr:
         """The result of `moving` at zero specified velocities."""

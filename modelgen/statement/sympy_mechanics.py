@@ -78,7 +78,7 @@ def make_system(
                 raise mistake(f"{kind}={{{key}: ...}} is {value!r}, which is not one of the robot's {kind}.")
     terms = {key: check.term(value, f"replacement of {key}", "zu") for key, value in replaced.items()}
     chosen = {key: declared[value] for key, value in speeds.items()}
-    made = read_system(system, dict(coordinates), chosen, terms)
+    made = read_system(system, Names(dict(coordinates), terms), chosen)
     check.dimensions("kinetic energy of the system").check(made.kinetic, dimension("J"))
     check.dimensions("potential energy of the system").check(made.potential, dimension("J"))
     for load in made.loads:
@@ -96,21 +96,14 @@ def make_system(
     return made
 
 
-def read_system(
-    system: object,
-    coordinates: Mapping[Any, Coordinate],
-    speeds: Mapping[Any, Speed],
-    replaced: Mapping[Any, Expr],
-) -> MechanicalSystem:
-    """The system in the robot's symbols. `replaced` maps the system's parameters and inputs to expressions in them.
+def read_system(system: object, names: Names, speeds: Mapping[Any, Speed]) -> MechanicalSystem:
+    """The system in the robot's symbols.
 
     Raises ModelError for constraints, for symbols without a replacement, and where SymPy fails.
     """
     try:
         method = _formed(system)
-        if isinstance(method, KanesMethod):
-            return _kane(method, coordinates, speeds, replaced)
-        return _lagrange(method, coordinates, speeds, replaced)
+        return (_kane if isinstance(method, KanesMethod) else _lagrange)(method, names, speeds)
     except ModelError:
         raise
     except Exception as error:  # the algebra of SymPy may raise any exception
@@ -147,9 +140,7 @@ def _formed(system: object) -> Any:
     )
 
 
-def _kane(
-    method: Any, coordinates: Mapping[Any, Coordinate], speeds: Mapping[Any, Speed], replaced: Any
-) -> MechanicalSystem:
+def _kane(method: Any, names: Names, speeds: Mapping[Any, Speed]) -> MechanicalSystem:
     """Kane's equations of the independent speeds, with their kinematics qdot = G(q) v + drift solved and simplified."""
     q, u = list(method.q), list(method.u)
     free = len(u) - len(method._udep)
@@ -170,10 +161,8 @@ def _kane(
         method = KanesMethod(method._inertial, q, u[:free], kd_eqs=equations, **held)
         method.kanes_equations(bodies, loads)
     every = Matrix.eye(free).col_join(follow)  # all speeds by the independent ones
-    names = Names(coordinates, replaced)
-    v, own = assigned(
-        q, u[:free], (slopes * every).applyfunc(simplify) if follow.rows else slopes, drift, names, speeds
-    )
+    own_slopes = (slopes * every).applyfunc(simplify) if follow.rows else slopes
+    v, own = assigned(q, u[:free], own_slopes, drift, names, speeds)
     names.known |= dict(zip(u[:free], v, strict=True))
     states = [names.coordinates[coordinate] for coordinate in q]
     reduced = dict(zip(u[free:], follow * Matrix(u[:free]), strict=True))
@@ -210,23 +199,13 @@ def _in_rates(
     rest = Matrix([state.rate - names(drift[row], "kinematics") for state, row in zip(states, rows, strict=True)])
     solved = of_rows.applyfunc(lambda entry: names(entry, "kinematics")).inv(method="ADJ", try_block_diag=True) * rest
     by_rates = dict(zip(u, solved, strict=True))
-    known = names.with_more(by_rates)
-    turned = {coordinate.diff(TIME): known.coordinates[coordinate].rate for coordinate in q}
-    known.known |= turned
-
-    def written(expression: Expr, what: str) -> Expr:
-        return known.moving(expression, what)
-
-    return written
+    return names.with_more(by_rates | {q_i.diff(TIME): names.coordinates[q_i].rate for q_i in q}).moving
 
 
-def _lagrange(
-    method: Any, coordinates: Mapping[Any, Coordinate], speeds: Mapping[Any, Speed], replaced: Any
-) -> MechanicalSystem:
+def _lagrange(method: Any, names: Names, speeds: Mapping[Any, Speed]) -> MechanicalSystem:
     """Lagrange's equations, whose speeds are the rates of the coordinates."""
     q = list(method.q)
     qdot = [coordinate.diff(TIME) for coordinate in q]
-    names = Names(coordinates, replaced)
     v, own = assigned(q, qdot, Matrix.eye(len(q)), Matrix.zeros(len(q), 1), names, speeds)
     names.known |= dict(zip(qdot, v, strict=True))
     states = [names.coordinates[coordinate] for coordinate in q]
@@ -242,10 +221,7 @@ def _lagrange(
         method.forcing.applyfunc(lambda entry: names(entry, "forces")),
         energy - still,
         -still,
-        (
-            *_loads(method.loads or (), method.inertial, states, names.moving),
-            *_specified(moving, states, names),
-        ),
+        (*_loads(method.loads or (), method.inertial, states, names.moving), *_specified(moving, states, names)),
         warning=unseen_bodies(method),
     )
 

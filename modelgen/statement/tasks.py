@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from math import pi
 from typing import Any
 
 from sympy import Expr, Float, Symbol, tanh
@@ -12,8 +13,10 @@ from modelgen.errors import ModelError, mistake, suggestion
 from modelgen.metadata import NamedActionCost, Reference, Task
 from modelgen.statement.action_costs import ACTION_COSTS, ActionCost, InputCost, check_input_cost
 from modelgen.statement.checker import TIME, expression, number, positive
-from modelgen.statement.declared import DeclaredInput, DeclaredParameter
+from modelgen.statement.declarations import Declarations
+from modelgen.statement.declared import DeclaredInput, DeclaredParameter, DeclaredTask
 from modelgen.statement.joints import Ball, quaternion_of
+from modelgen.statement.terms import Terms
 
 FASTEST = 20_000  # Hz; no controller of a robot is faster
 FASTEST_SIMULATION = 1_000_000  # Hz
@@ -90,27 +93,21 @@ def _package_cost(kind: type[ActionCost], u: Symbol, limit: float, weight: float
     return cost
 
 
-def with_rotations(balls: Sequence[Ball], target: object, start: object, free: object) -> tuple[Any, Any, Any]:
+def with_rotations(
+    balls: Sequence[Ball], target: Mapping[str, object], start: Mapping[str, object], free: Sequence[str]
+) -> tuple[dict[str, object], dict[str, object], list[str]]:
     """Target, start and free states in which quaternions stand for the rotations of ball joints.
 
     Raises ModelError for a rotation that is not (roll, pitch, yaw), and for entries of quaternions written alone.
     """
-    if not balls:
-        return target, start, free
-    targets = dict(target) if isinstance(target, Mapping) else {} if target is None else target
-    starts = dict(start) if isinstance(start, Mapping) else start
-    names = list(free) if isinstance(free, Sequence) and not isinstance(free, str) else free
+    targets, starts, names = dict(target), dict(start), list(free)
     for ball in balls:
         entries = [entry.name for entry in ball.quaternion]
-        for mapping in (targets, starts):
-            wrong = next((name for name in entries if isinstance(mapping, Mapping) and name in mapping), None)
-            if wrong:
-                raise mistake(f"`{wrong}` has a value alone; write {ball.name}=... with (roll, pitch, yaw).")
-        goal = quaternion_of((0, 0, 0), "")
-        if isinstance(targets, dict):
-            goal = quaternion_of(targets.pop(ball.name, (0, 0, 0)), f"target of `{ball.name}`")
-            targets |= dict(zip(entries, goal, strict=True))
-        if isinstance(starts, dict) and ball.name in starts:
+        if wrong := next((name for name in entries if name in targets or name in starts), None):
+            raise mistake(f"`{wrong}` has a value alone; write {ball.name}=... with (roll, pitch, yaw).")
+        goal = quaternion_of(targets.pop(ball.name, (0, 0, 0)), f"target of `{ball.name}`")
+        targets |= dict(zip(entries, goal, strict=True))
+        if ball.name in starts:
             pair = starts.pop(ball.name)
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise mistake(
@@ -118,34 +115,48 @@ def with_rotations(balls: Sequence[Ball], target: object, start: object, free: o
                 )
             mean = quaternion_of(pair[0], f"start of `{ball.name}`")
             starts |= {name: (value, pair[1]) for name, value in zip(entries, mean, strict=True)}
-        if isinstance(names, list) and ball.name in names:
+        if ball.name in names:
             names[names.index(ball.name) : names.index(ball.name) + 1] = entries
     return targets, starts, names
 
 
-def numeric_task(
-    names: Sequence[str],
-    limits: Sequence[float],
-    spreads: Sequence[float],
-    *,
-    action_cost: NamedActionCost,
-    target: Mapping[str, object] | None,
-    start: Mapping[str, object],
-    horizon: object,
-    weight_at_horizon: object,
-    control_rate: object,
-    simulation_rate: object | None,
-    free: object,
-    references: Sequence[DeclaredParameter] = (),
-) -> Task:
-    """The numbers of the task. Raises ModelError unless they fit the robot's state names and limits.
+def make_task(check: Terms, limits: Mapping[Symbol, float], arguments: Mapping[str, Any]) -> DeclaredTask:
+    """The checked task. limits: of the states; `arguments` are those of `Robot.task`.
 
-    spreads: largest standard deviation of each start, its limit or pi for an entry of a quaternion.
-    references: with which targets and mean starts may move.
+    Raises ModelError for a cost that is not one, and for numbers that do not fit the robot's states and limits.
     """
-    targets = _checked_states({} if target is None else target, names, "target")
-    moving = [_affine(targets.get(name, 0), f"target of `{name}`", references) for name in names]
-    begins, deviations = _start(_checked_states(start, names, "start"), names, moving, references)
+    cost, declared = check.term(arguments["state_cost"], "state cost", "qvz"), check.declared
+    check.dimensions("state cost", bare=True).check_arguments(cost)
+    weights, input_costs = declared_action_cost(arguments["action_cost"], declared.inputs)
+    first, free = next(iter(limits)).name, arguments["free"]
+    target, start = {} if arguments["target"] is None else arguments["target"], arguments["start"]
+    for what, values in (("target", target), ("start", start)):
+        if not isinstance(values, Mapping):
+            raise mistake(f"{what} is {values!r}; write {what}=dict({first}=...).")
+    if isinstance(free, str) or not isinstance(free, Sequence):
+        raise mistake(f"free is {free!r}; write a list of names, such as free=[{first!r}].")
+    target, start, free = with_rotations(declared.balls, target, start, free)
+    numbers = _numeric_task(declared, limits, weights, {**arguments, "target": target, "start": start, "free": free})
+    check.values_of_states(target, "target")
+    check.values_of_states(start, "start mean")
+    internal = {state.symbol.name for state in declared.internal}
+    unstated, unstarted = (frozenset(internal - stated.keys()) for stated in (target, start))
+    return DeclaredTask(cost, input_costs, numbers, unstated=unstated, unstarted=unstarted)
+
+
+def _numeric_task(
+    declared: Declarations, bounds: Mapping[Symbol, float], action_cost: NamedActionCost, stated: Mapping[str, Any]
+) -> Task:
+    """The numbers of the task."""
+    names, limits, references = [symbol.name for symbol in bounds], list(bounds.values()), declared.references
+    quaternions = {entry for ball in declared.balls for entry in ball.quaternion}
+    spreads = [pi if symbol in quaternions else limit for symbol, limit in bounds.items()]  # largest deviations
+    for what in ("target", "start", "free"):
+        _require_states(stated[what], names, what)
+    moving = [_affine(stated["target"].get(name, 0), f"target of `{name}`", references) for name in names]
+    begins, deviations = _start(stated["start"], names, moving, references)
+    if set(stated["free"]) == set(names):
+        raise mistake("free contains every state, so that any motion would succeed. Leave one out.")
     goal, means = (tuple(value for value, _ in entries) for entries in (moving, begins))
     reach = [each.bounds[1] for each in references]
     spread = [(deviation, ()) for deviation in deviations]
@@ -158,14 +169,14 @@ def numeric_task(
                     f"the {what} of `{name}` is {value:g}{f' +- {away:g} by its references' if away else ''}, outside "
                     f"its limit of {limit:g}. Give a {what} within {limit:g} of zero, or widen the limit."
                 )
-    weight = number(weight_at_horizon, "weight_at_horizon")
+    weight = number(stated["weight_at_horizon"], "weight_at_horizon")
     if not 0 < weight < 1:
         raise mistake(
             f"weight_at_horizon is {weight:g}; it is the discount factor left at the horizon. "
             "Give a number between 0 and 1, both excluded, such as 0.65."
         )
-    control, simulation = _rates(control_rate, simulation_rate)
-    seconds = positive(horizon, "horizon")
+    control, simulation = _rates(stated["control_rate"], stated["simulation_rate"])
+    seconds = positive(stated["horizon"], "horizon")
     if seconds * control < 1:
         raise mistake(
             f"a horizon of {seconds:g} s is shorter than one control step at {control} Hz. "
@@ -185,7 +196,7 @@ def numeric_task(
         weight,
         control,
         simulation,
-        free=_free(free, names),
+        free=tuple(name for name in names if name in stated["free"]),
         references=tuple(
             Reference(
                 each.symbol.name,
@@ -225,24 +236,6 @@ def _affine(value: object, what: str, references: Sequence[DeclaredParameter]) -
         )
     at_zero = number(term.xreplace(dict.fromkeys(symbols, Float(0))), what)
     return at_zero, tuple(number(slope, what) for slope in slopes)
-
-
-def _free(free: object, names: Sequence[str]) -> tuple[str, ...]:
-    """The names of the states that may end anywhere, in the order of the states."""
-    if isinstance(free, str) or not isinstance(free, Sequence):
-        raise mistake(f"free is {free!r}; write a list of names, such as free=[{names[0]!r}].")
-    _require_states(free, names, "free")
-    if set(free) == set(names):
-        raise mistake("free contains every state, so that any motion would succeed. Leave one out.")
-    return tuple(name for name in names if name in free)
-
-
-def _checked_states(values: object, names: Sequence[str], what: str) -> Mapping[str, object]:
-    """The mapping. Raises ModelError for a key that is not the name of a state."""
-    if not isinstance(values, Mapping):
-        raise mistake(f"{what} is {values!r}; write {what}=dict({names[0]}=...).")
-    _require_states(values, names, what)
-    return values
 
 
 def _require_states(given: Iterable[object], names: Sequence[str], what: str) -> None:

@@ -34,25 +34,15 @@ class Found:
     sure: bool
 
 
+@dataclass(frozen=True)
 class Dimensions:
-    """Dimensions of the expressions in one place of a model file.
+    """Dimensions of the expressions in one place of a model file."""
 
-    units: the units of the symbols, as written. vouching: the symbols whose units are sure, of references and of
-    parameters and inputs with a unit. bare: whole numbers may have a unit too, as the weights of a cost have.
-    """
-
-    def __init__(
-        self,
-        units: Mapping[Symbol, str],
-        vouching: frozenset[Symbol],
-        what: str,
-        bare: bool = False,
-    ) -> None:
-        self.units = units
-        self.vouching = vouching
-        self.what = what
-        self.bare = bare
-        self._seen: dict[Expr, Found | None] = {}
+    units: Mapping[Symbol, str]  # of the symbols, as written
+    vouching: frozenset[Symbol]  # whose units are sure: references, and parameters and inputs with a unit
+    what: str
+    bare: bool = False  # whether whole numbers may have a unit too, as the weights of a cost have
+    _seen: dict[Expr, Found | None] = field(default_factory=dict)
 
     def of(self, expression: Expr) -> Found | None:
         """The dimension, or None where it is not known. Raises ModelError where terms or an argument do not fit."""

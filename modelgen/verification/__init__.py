@@ -22,12 +22,12 @@ from modelgen.derivation.domain_checks import check_domain
 from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.loops import refined
 from modelgen.derivation.mechanics import MECHANICS
-from modelgen.errors import ArtifactError, ModelError, Place, checked
+from modelgen.errors import ArtifactError, ModelError, checked
 from modelgen.proof import REFUTED, TimeLimits, derived_findings, guard_findings
 from modelgen.statement.robot import Robot
 from modelgen.verification.checks import LIMITS, PRECISIONS, Check, Points, counts, sample_points, table
 from modelgen.verification.kernels import POINTS, kernel_checks, power_balance
-from modelgen.verification.mechanics import mechanics_checks, routes_check
+from modelgen.verification.mechanics import mechanics_checks
 from modelgen.verification.reference import ExactReference, mechanics_quantities
 
 SAMPLES = 128
@@ -133,8 +133,6 @@ def verify(
     references = [(batch, _reference(robot, exact, batch, first)) for batch in (points, one_theta)]
     mechanics, kernels = mechanics_checks(robot, exact, points), []
     mechanics += domain_checks(robot, equations, proof_seconds)
-    if robot.links:
-        mechanics.append(routes_check(robot, exact, points))
     for backend in MODULES:
         if missing := missing_package(backend):
             mechanics.append(Check("kernels", backend, None, 0.0, f"{missing} is not installed"))
@@ -173,12 +171,8 @@ def domain_checks(robot: Robot, equations: EquationsOfMotion, seconds: float) ->
     Only a refuted quantity fails. seconds: for the proof of each quantity.
     """
     limits = TimeLimits(search=min(SEARCH, seconds), proof=seconds)
-    findings = [*guard_findings(robot, limits), *derived_findings(robot, equations, limits)]
-    return [
-        Check(finding.what, _line(finding.place), float(finding.status == REFUTED), 0.5, finding.note, finding.status)
-        for finding in findings
-    ]
-
-
-def _line(place: Place) -> str:
-    return f"{Path(place.file).name}:{place.line}"
+    checks = []
+    for found in (*guard_findings(robot, limits), *derived_findings(robot, equations, limits)):
+        line = f"{Path(found.place.file).name}:{found.place.line}"
+        checks.append(Check(found.what, line, float(found.status == REFUTED), 0.5, found.note, found.status))
+    return checks

@@ -90,7 +90,6 @@ class Points:
 
 def slopes_at_half(robot: Robot) -> Array:
     """dg/du (m,) of the action cost at half the limit: a typical size of w."""
-    assert robot.declared_task
     pairs = zip(robot.declared_task.input_costs, robot.inputs, strict=True)
     return np.array(
         [float(mpmath.diff(lambdify([cost.u], cost.cost, "mpmath"), declared.limit / 2)) for cost, declared in pairs]

@@ -27,7 +27,7 @@ from modelgen.program.functions import SIGNATURES
 from modelgen.proof.intervals import EXACT, enclosures
 from modelgen.statement.robot import Robot
 from modelgen.verification.checks import Check, Points, natural_scale, numbers, perturbed, sample_points
-from modelgen.verification.reference import DIGITS, Energies, exact, slope
+from modelgen.verification.reference import DIGITS, Energies, along, exact
 
 ZERO = 1e-25  # SI units; smaller than any quantity of a robot
 FLOOR = 1e-6  # smallest scale of an entry, as a share of the scale of its row and column
@@ -163,14 +163,9 @@ def power_balance(robot: Robot, equations: EquationsOfMotion, kernels: Any, coun
         if not np.isfinite([size, *rates]).all():
             return Check(WHAT, "llvm", np.nan, 1.0, NOTE, f"no finite value {_at(*point)}")
         with mpmath.workdps(DIGITS):
-            at = [mpf(float(value)) for part in point for value in part]
-
-            def moved(time: list[mpf], at: list[mpf] = at, rates: Array = rates) -> list[mpf]:
-                ahead = [value + time[0] * mpf(float(rate)) for value, rate in zip(at, rates, strict=False)]
-                return evaluate(*ahead, *at[len(rates) :])
-
-            change = slope(moved, [mpf(0)], 0)[0]
-            power = evaluate(*at)[1] + driven(at, [mpf(float(rate)) for rate in rates])
+            at, moving = ([mpf(float(value)) for value in values] for values in (np.concatenate(point), rates))
+            change = along(evaluate, at, moving)[0]
+            power = evaluate(*at)[1] + driven(at, moving)
             missing = float(abs(change - power))
         error = missing / size if size else float(missing > 0) * np.inf
         if error > worst:

@@ -1,30 +1,25 @@
-"""Comparison of the equations of motion with their energies, and with a second derivation."""
+"""Comparison of the equations of motion with their energies."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import replace
 
 import mpmath
 import numpy as np
 from mpmath import mpf
-from sympy import Expr, Symbol, preorder_traversal
+from sympy import Symbol
 
-from modelgen.derivation.derive import equations_of_motion
-from modelgen.derivation.equations import Definition, EquationsOfMotion, mechanism_of
-from modelgen.derivation.mechanics import link_energies
+from modelgen.derivation.equations import EquationsOfMotion, mechanism_of
 from modelgen.derivation.numeric import numpy_evaluator
-from modelgen.statement.declared import Energy
 from modelgen.statement.robot import Robot
 from modelgen.verification.checks import Check, Points
-from modelgen.verification.reference import DIGITS, ExactReference, Lagrangian, exact, slope
+from modelgen.verification.reference import DIGITS, ExactReference, Lagrangian, along, exact, slope
 
 EXACT = 1e-13  # limit of a comparison in 50 digits; the model's own numbers are doubles
 SYMMETRIC = 1e-14
 MECHANICS_SAMPLES = 24
 HIDDEN = "not for velocities that hide rolling; Kane's equations hold"
-LONGEST_EXPANDED = 400  # operations of an expanded kinetic energy; differentiating a longer one takes minutes
 
 
 def mechanics_checks(robot: Robot, equations: EquationsOfMotion, points: Points) -> list[Check]:
@@ -74,53 +69,6 @@ def _both(what: str, first: mpf, second: mpf) -> str:
     return f"{what}: {float(first):.12g} and {float(second):.12g}"
 
 
-def routes_check(robot: Robot, equations: EquationsOfMotion, points: Points) -> Check:
-    """Compare the accelerations by the recursion with those by Lagrange's equations, for a robot with links."""
-    what, other = "recursion and energies derive the same", by_energies(robot)
-    if other is None:
-        return Check(what, "50 digits", None, EXACT, "the energies are too long to be expanded")
-    routes = [ExactReference(route) for route in (equations, other)]
-    entries_of: list[list[list[mpf]]] = [[], []]
-    with mpmath.workdps(DIGITS):
-        for x, theta in list(zip(points.x, points.theta, strict=True))[:MECHANICS_SAMPLES]:
-            point = [mpf(float(value)) for value in (*x, *theta)]
-            for route, rows in zip(routes, entries_of, strict=True):
-                rows.append([entry for part in route.affine(point) for entry in part])
-        errors = []
-        for pair in zip(*entries_of, strict=True):
-            difference = [abs(a - b) for a, b in zip(*pair, strict=True)]
-            entry = difference.index(max(difference))
-            words = _both(f"entry {entry} of a and B", pair[0][entry], pair[1][entry])
-            errors.append((difference[entry] / max(map(abs, pair[1])), words))
-        symbols = [*equations.state, *equations.parameters]
-        at = [[*x, *theta] for x, theta in zip(points.x, points.theta, strict=True)]
-        return _check(what, "50 digits", _worst(errors, symbols, at))
-
-
-def by_energies(robot: Robot) -> EquationsOfMotion | None:
-    """The equations of motion by Lagrange's equations; None if the expanded kinetic energy is too long."""
-    definitions, *terms = link_energies(robot.links, robot.downward_acceleration, robot.symbols)
-    if _expanded_length(definitions, terms[0]) > LONGEST_EXPANDED:
-        return None
-    known: dict[Symbol, Expr] = {}
-    for symbol, value in definitions:
-        known[symbol] = value.xreplace(known)
-    kinetic, potential = (term.xreplace(known) for term in terms)
-    without_links = copy(robot)
-    without_links.links = []
-    without_links.kinetic = [*robot.kinetic, Energy(kinetic, place=robot.place)]
-    without_links.potential = [*robot.potential, Energy(potential, place=robot.place)]
-    return equations_of_motion(without_links)
-
-
-def _expanded_length(definitions: Sequence[Definition], expression: Expr) -> int:
-    """The number of operations of an expression after substitution of its definitions, computed without it."""
-    lengths: dict[Expr, int] = {}
-    for symbol, value in (*definitions, (None, expression)):
-        lengths[symbol] = int(value.count_ops()) + sum(lengths.get(node, 0) for node in preorder_traversal(value))
-    return lengths[None]
-
-
 def _momenta_residual(
     energies: Lagrangian, equations: EquationsOfMotion, few: Sequence[list[mpf]]
 ) -> list[tuple[mpf, str]]:
@@ -160,25 +108,18 @@ def _lagrange_residual(
     for point in few:
         a, B = reference.affine([*point[:n], *point[n + m :]])
         xdot = [a[i] + mpmath.fsum(B[i * m + j] * point[n + j] for j in range(m)) for i in range(n)]
-
-        def moved(time: list[mpf], point: list[mpf] = point, xdot: list[mpf] = xdot) -> list[mpf]:
-            ahead = [value + time[0] * rate for value, rate in zip(point, xdot, strict=False)]
-            return momenta(*ahead, *point[n:])
-
-        rates = slope(moved, [mpf(0)], 0)
+        rates = along(momenta, point, xdot)
         values = others(*point)
         inertial, forces = [rate - part for rate, part in zip(rates, values[:q], strict=True)], values[q:]
         size = max(abs(value) for value in (*rates, *values)) or mpf(1)
         names = energies.q
         if rows != q:
             columns = allowed(*point)
-
-            def along(forces: list[mpf], columns: list[mpf] = columns) -> list[mpf]:
-                return [
-                    mpmath.fsum(columns[k * rows + i] * force for k, force in enumerate(forces)) for i in range(rows)
-                ]
-
-            inertial, forces, names = along(inertial), along(forces), [*equations.velocities]
+            inertial, forces = (
+                [mpmath.fsum(columns[k * rows + i] * force for k, force in enumerate(each)) for i in range(rows)]
+                for each in (inertial, forces)
+            )
+            names = [*equations.velocities]
         judged = [i for i in range(len(names)) if names[i] not in commanded] or [0]
         i = max(judged, key=lambda i: abs(inertial[i] - forces[i]))
         words = _both(f"d/dt dL/dv - dL/dq along `{names[i]}` and force", inertial[i], forces[i])
@@ -203,12 +144,7 @@ def _skew_residual(
     )
     result = []
     for point in few:
-
-        def moved(time: list[mpf], point: list[mpf] = point) -> list[mpf]:
-            ahead = [point[i] + time[0] * point[q + i] for i in range(q)]
-            return matrix(*ahead, *point[q:])
-
-        mdot = slope(moved, [mpf(0)], 0)
+        mdot = along(matrix, point, point[q : 2 * q])
         columns = [slope(lambda at: inertial(*at), point, q + j) for j in range(rows)]
         difference = [[mdot[i * rows + j] - columns[j][i] for j in range(rows)] for i in range(rows)]
         size = max(map(abs, (*mdot, *(entry for column in columns for entry in column))))

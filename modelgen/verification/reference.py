@@ -6,7 +6,7 @@ digits, and derivatives are central differences, accurate to about 30 digits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import mpmath
@@ -274,6 +274,16 @@ def slope(function: Callable[[Numbers], Numbers], point: Numbers, column: int) -
     return [difference(*pair) for pair in zip(function(ahead), function(behind), strict=True)]
 
 
+def along(function: Callable[..., Numbers], point: Numbers, rates: Numbers) -> Numbers:
+    """The rate of every value of a function whose first arguments change at these rates."""
+
+    def moved(time: Numbers) -> Numbers:
+        ahead = [value + time[0] * rate for value, rate in zip(point, rates, strict=False)]
+        return function(*ahead, *point[len(rates) :])
+
+    return slope(moved, [mpf(0)], 0)
+
+
 def value_slope_curvature(function: Callable[..., Numbers], at: mpf) -> tuple[mpf, mpf, mpf]:
     """Value, slope and curvature of a function of one number, by central differences."""
     step = mpf(STEP) * max(LEAST, abs(at))
@@ -287,44 +297,35 @@ def mechanics_quantities(robot: Robot, equations: EquationsOfMotion, points: Poi
     Computed in 50 digits, with derivatives by central differences.
     """
     terms = mechanics_expressions(robot, equations)
-    arguments = [*equations.state, *equations.parameters]
-    definitions = (*equations.definitions, *terms.definitions)
-    q = range(len(equations.coordinates))
-
+    arguments, count = [*equations.state, *equations.parameters], len(equations.coordinates)
     known = terms.potential is not None and terms.weight is not None
     positions = [entry for position in terms.points.values() for entry in position]
-    rates = equations.coordinate_rates.jacobian(equations.velocities)  # G
-    groups: dict[str, Sequence[Expr]] = {
-        "M": list(equations.mass_matrix),
-        "force": list(equations.force),
-        "S": list(equations.input_matrix),
+    rates = equations.coordinate_rates.jacobian(equations.velocities).T  # G'
+    groups: dict[str, Iterable[Expr]] = {
+        "M": equations.mass_matrix,
+        "bias": -equations.force,
+        "S": equations.input_matrix,
         "T": [terms.kinetic],
         "positions": positions,
         "U": [terms.potential] if known else [],
         "weight": [terms.weight] if known else [],
-        "G": list(rates),
+        "G": rates,
     }
-    functions = {name: exact(arguments, entries, definitions) for name, entries in groups.items()}
+    definitions = (*equations.definitions, *terms.definitions)
+    functions = {name: exact(arguments, list(entries), definitions) for name, entries in groups.items()}
     reference, m = ExactReference(equations), len(equations.inputs)
-
-    def slopes(name: str, point: Numbers) -> list[Numbers]:
-        """The slopes along each coordinate."""
-        return [slope(lambda at: functions[name](*at), point, column) for column in q]
-
     rows: dict[str, list[Numbers]] = {}
     with mpmath.workdps(DIGITS):
         theta = np.broadcast_to(points.theta, (len(points.x), len(equations.parameters)))
         for sample, u in zip(np.hstack([points.x, theta]), points.u, strict=True):
             point = [mpf(float(value)) for value in sample]
-            values = {name: functions[name](*point) for name in groups}
-            moved = slopes("positions", point)
-            values["bias"] = [-entry for entry in values.pop("force")]
+            values = {name: function(*point) for name, function in functions.items()}
+            moved = [slope(lambda at: functions["positions"](*at), point, column) for column in range(count)]
             values["dp_dq"] = [column[i] for i in range(len(positions)) for column in moved]
-            G, weight = values.pop("G"), values.pop("weight")
-            if weight:
-                along = [entry for (entry,) in slopes("weight", point)]
-                columns = range(rates.cols)
-                values["gravity"] = [mpmath.fsum(G[i * rates.cols + j] * along[i] for i in q) for j in columns]
+            G = values.pop("G")
+            if values.pop("weight"):
+                columns = [G[j * count : (j + 1) * count] for j in range(rates.rows)]
+                values["gravity"] = [along(functions["weight"], point, column)[0] for column in columns]
             if reference.commanded:
                 reactions, at = reference.solved(point)[2], [mpf(1), *(mpf(float(value)) for value in u)]
                 values["R"] = [

@@ -227,7 +227,7 @@ def test_fuzz_a_wheel_is_ignored_where_nothing_depends_on_its_angle(seed: int, l
         return
     equations = equations_of_motion(robot)
     engine: Any = builder("mujoco", robot)(np.zeros(0))
-    engine._mechanism._data.qpos[-1] = 1.7  # the wheel's angle, which the state leaves out
+    engine.mechanism._data.qpos[-1] = 1.7  # the wheel's angle, which the state leaves out
     x, _ = samples(robot, 8, seed % 1000)
     u = np.random.default_rng(seed).uniform(-1, 1, (8, 1))
     parts = equations.mass_matrix.row_join(equations.force).row_join(equations.input_matrix)

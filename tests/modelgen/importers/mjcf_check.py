@@ -6,12 +6,16 @@ couplings, the smoothing of dry friction) acts there as an applied force.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from modelgen.arrays import Array
 from modelgen.importers.mechanism import BALL, FLOATING, IN_PLANE, PLANAR, Linear
 from modelgen.importers.mjcf import MjcfRobot
+from modelgen.importers.mjcf_loops import Equality
 
+STEP = 1e-5  # rad or m, of a difference
 HELD = ("jnt_actfrclimited", "tendon_actfrclimited", "actuator_forcelimited", "actuator_delay")  # switched off
 CURVED = tuple(
     f"{what}poly" for what in ("jnt_stiffness", "dof_damping", "tendon_stiffness", "tendon_damping", "actuator_damping")
@@ -123,9 +127,18 @@ class ImportedMjcf:
             slopes = loops.kinematics.gap(group.loops, qpos)[1] @ projection
             inverse = np.linalg.pinv(slopes[:, columns], rcond=1e-9)
             follow[columns] = -inverse @ slopes @ follow
-            rate = loops.kinematics.gap(group.loops, qpos, projection @ follow @ v)[2]
+            rate = self._rate(group.loops, qpos, projection @ follow @ v)
             drift[columns] = -inverse @ rate
         return follow, drift
+
+    def _rate(self, loops: Sequence[Equality], qpos: Array, qvel: Array) -> Array:
+        """The rate of the gaps' slopes times the speeds (rows,), by a central difference along the motion."""
+        step, sides = STEP / max(1.0, float(np.abs(qvel).max())), []
+        for sign in (1, -1):
+            moved = qpos.copy()
+            self._mujoco.mj_integratePos(self._model, moved, qvel, sign * step)
+            sides.append(self._robot.loops.kinematics.gap(loops, moved)[1] @ qvel)
+        return np.asarray((sides[0] - sides[1]) / (2 * step))
 
     def _place(self, leading: Array) -> tuple[Array, Array]:
         """Place the joints, and return their positions and the projection P (nv, n_v) to MuJoCo's velocities."""
