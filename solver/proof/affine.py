@@ -7,6 +7,7 @@ de Figueiredo, 1997). Without symbols it is an interval matrix with a midpoint a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -223,6 +224,12 @@ def chosen(first: Mask, a: Linear, b: Linear) -> Linear:
     return Linear(
         np.where(here, a.middle, b.middle), np.where(here, a.slopes, b.slopes), np.where(here, a.rest, b.rest)
     )
+
+
+def together(parts: Sequence[Linear]) -> Linear:
+    """Boxes of some numbers as one."""
+    middles, slopes, rests = zip(*((part.middle, part.slopes, part.rest) for part in parts), strict=True)
+    return Linear(np.concatenate(middles), np.concatenate(slopes, 1), np.concatenate(rests))
 
 
 def parallelotope(x: Linear) -> Linear:
