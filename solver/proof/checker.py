@@ -46,13 +46,6 @@ FIELDS = (
 )
 
 
-def around_target(loop: ClosedLoop, half: float = 0.05) -> tuple[Array, Array]:
-    """A small box (d + p,) about the target at the nominal parameters, by its ends."""
-    wide = np.concatenate([np.full(loop.d, half), np.zeros(loop.p)])
-    middle = np.concatenate([np.zeros(loop.d), loop.nominal])
-    return middle - wide, middle + wide
-
-
 def verify(loop: ClosedLoop, low: Array, high: Array, depth: int = DEEPEST) -> bool:
     """Whether the claim holds in boxes (N, d + p). A box that is not shown is halved `depth` times at most."""
     waiting = [(low, high, np.full(len(low), depth))]

@@ -29,7 +29,7 @@ class ClosedLoop:
         self.equations, self.proof = equations, proof
         self.rate, self.core = float(claim["rate"]), float(claim["core"])
         self.target, self.nominal, self.bound = (np.array(proof[k], float) for k in ("target", "parameters", "bound"))
-        self.n, self.m, self.p = len(self.target), len(proof["trim"]), len(self.nominal)
+        self.n, self.m = len(self.target), len(proof["trim"])
         self.step, self.seen = float(proof["period"]), [i for i, row in enumerate(proof["cost"]) if any(row)]
         turn = _completed(np.array(claim["basis"], float))
         self.d, self.r = len(self.seen), np.shape(claim["basis"])[1]

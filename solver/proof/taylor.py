@@ -117,6 +117,9 @@ class Model:
         size = (a0 + a1 + a2 + self.rest) * (b0 + b1 + b2 + other.rest)
         return self._made(terms, rest, size)
 
+    def __truediv__(self, other: Model) -> Model:
+        return self * other.through(_inverse)
+
     def through(self, coefficients: Callable[[Balls, int], list[Balls]]) -> Model:
         """A function by its power series at the middles, and by its third coefficient over the range."""
         c, bend = self.terms[0], self.bend
