@@ -1,6 +1,6 @@
 """Time per sample of the compiled functions of robots in every backend, beside CasADi alone and Pinocchio.
 
-    python benchmarks/kernels.py --json
+    python benchmarks/kernels.py
     python benchmarks/kernels.py --robots furuta chain3 arm7 --functions hamiltonian_gradient dynamics
 
 All candidates evaluate the same batch on the same number of threads. Their rounds are interleaved, so that a busy
@@ -52,8 +52,7 @@ class Result:
     backend: str
     dtype: str
     ns_per_sample: float
-    ratio_to_llvm: float = 1.0
-    ratio_to_numba: float = 1.0  # the old name of ratio_to_llvm, from when that backend was called numba
+    ratio_to_llvm: float
 
 
 def main() -> None:
@@ -64,33 +63,19 @@ def main() -> None:
     parser.add_argument("--functions", nargs="+", default=["hamiltonian_gradient"], choices=[*FUNCTIONS])
     parser.add_argument("--batch", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     options = parser.parse_args()
     results: list[Result] = []
     for name in options.robots:
         for function in options.functions:
             for dtype in ("float32", "float64"):
-                found = compare(name, function, dtype, options.batch, options.rounds)
-                results += found
-                if not options.json:
-                    print(*map(line, found), sep="\n", flush=True)
+                results += compare(name, function, dtype, options.batch, options.rounds)
     report = {
         "batch": options.batch,
         "threads": threads(),
         "gemm_gflops_fp32": gemm_gflops_fp32(),
         "results": [asdict(result) for result in results],
     }
-    if options.json:
-        print(json.dumps(report, indent=1))
-    else:
-        print(f"batch {options.batch}, {threads()} threads, {report['gemm_gflops_fp32']:.0f} GFLOP/s in fp32 products")
-
-
-def line(result: Result) -> str:
-    return (
-        f"{result.robot:12} {result.function:22} {result.dtype:8} {result.backend:32}"
-        f"{result.ns_per_sample:10.2f} ns/sample{result.ratio_to_llvm:9.1f}x"
-    )
+    print(json.dumps(report, indent=1))
 
 
 def compare(name: str, function: str, dtype: str, batch: int, rounds: int) -> list[Result]:
@@ -113,9 +98,8 @@ def compare(name: str, function: str, dtype: str, batch: int, rounds: int) -> li
     medians = {label: statistics.median(values) for label, values in seconds.items()}
     results = []
     for label, median in medians.items():
-        ratio = round(median / medians["llvm"], 2)
         used = dtype if label in BACKENDS else "float64"
-        results.append(Result(function, name, label, used, round(median * 1e9, 3), ratio, ratio))
+        results.append(Result(function, name, label, used, round(median * 1e9, 3), round(median / medians["llvm"], 2)))
     return results
 
 
