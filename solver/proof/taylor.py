@@ -58,10 +58,14 @@ class Model:
         return int((2.0 * len(self.terms)) ** 0.5) - 1 if len(self.terms) > 1 else 0
 
     @property
+    def slopes(self) -> Array:
+        """Slopes (k, N) by the symbols."""
+        return np.asarray(self.terms[1 : 1 + self.symbols])
+
+    @property
     def sizes(self) -> tuple[Array, Array]:
         """Sums (N,) of the sizes of the terms of first and of second order."""
-        k = self.symbols
-        return np.abs(self.terms[1 : 1 + k]).sum(0), np.abs(self.terms[1 + k :]).sum(0)
+        return np.abs(self.slopes).sum(0), np.abs(self.terms[1 + self.symbols :]).sum(0)
 
     @property
     def bend(self) -> Array:
