@@ -204,13 +204,6 @@ class Linear:
         wide = self.rest + rounding(np.abs(self.middle) + np.abs(self.slopes).sum(0), d + k)
         return Linear(both[0], both[1:], upward(wide @ np.abs(weight), k))
 
-    def joined(self, other: Linear) -> Linear:
-        """What holds both."""
-        middle, slopes = 0.5 * (self.middle + other.middle), 0.5 * (self.slopes + other.slopes)
-        apart = 0.5 * (np.abs(self.middle - other.middle) + np.abs(self.slopes - other.slopes).sum(0))
-        rest = np.maximum(self.rest, other.rest) + apart
-        return Linear(middle, slopes, rest + rounding(apart + np.abs(middle) + np.abs(slopes).sum(0), len(slopes) + 4))
-
     @property
     def ends(self) -> tuple[Array, Array]:
         bent = upward(self.bend, len(self.slopes) + 4)
