@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
 from operator import add
 from typing import TypeVar
 
@@ -62,12 +62,12 @@ class Model:
         """Slopes (k, N) by the symbols."""
         return np.asarray(self.terms[1 : 1 + self.symbols])
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[Array, Array]:
         """Sums (N,) of the sizes of the terms of first and of second order."""
         return np.abs(self.slopes).sum(0), np.abs(self.terms[1 + self.symbols :]).sum(0)
 
-    @property
+    @cached_property
     def bend(self) -> Array:
         """Largest distances (N,) from the middle."""
         first, second = self.sizes
