@@ -104,6 +104,11 @@ class Affine:
         rest = upward(self.rest * abs(factor) + rounding(self.largest * abs(factor)))
         return known(self.middle * factor, self.slopes * factor, rest)
 
+    def where(self, first: Mask, other: Affine) -> Affine:
+        """The matrices where first (N,) is set, and others elsewhere."""
+        pairs = zip((self.middle, self.slopes, self.rest), (other.middle, other.slopes, other.rest), strict=True)
+        return Affine(*(np.where(first.reshape(-1, *[1] * (a.ndim - 1)), a, b) for a, b in pairs))
+
     def widened(self, rest: Array) -> Affine:
         """The matrices with a larger rest."""
         return known(self.middle, self.slopes, upward(self.rest + rest))
