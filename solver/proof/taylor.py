@@ -282,18 +282,24 @@ class Dual:
         slopes = [either(a, b, False) if a or b else None for a, b in zip(self.slopes, other.slopes, strict=True)]
         return Dual(either(self.value, other.value, True), slopes)
 
+    def each(self, function: Callable[..., Series | None], *others: Dual) -> Dual:
+        """A linear function of some numbers: of their values, and of their slopes along each variable."""
+        value, *slopes = map(function, *([number.value, *number.slopes] for number in (self, *others)))
+        assert value is not None
+        return Dual(value, slopes)
+
     def __add__(self, other: Dual) -> Dual:
-        return Dual(self.value + other.value, [_plus(a, b) for a, b in zip(self.slopes, other.slopes, strict=True)])
+        return self.each(_plus, other)
 
     def __neg__(self) -> Dual:
-        return Dual(-self.value, [None if s is None else -s for s in self.slopes])
+        return self.each(lambda series: series and -series)
 
     def __sub__(self, other: Dual) -> Dual:
         return self + -other
 
     def times(self, factor: float) -> Dual:
         """The number times an exact one."""
-        return Dual(self.value.times(factor), [None if s is None else s.times(factor) for s in self.slopes])
+        return self.each(lambda series: series and series.times(factor))
 
     def __mul__(self, other: Dual) -> Dual:
         pairs = zip(self.slopes, other.slopes, strict=True)
