@@ -23,7 +23,6 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -64,18 +63,6 @@ FUNCTIONS = tuple(modelgen.load("pendulum", directory=artifact.SHIPPED).operatio
 BACKENDS = [name for name in MODULES if name != "js"]  # which is for checks
 
 
-@dataclass
-class Result:
-    """One candidate. ratio_to_llvm: how many times slower than the default backend it is."""
-
-    function: str
-    robot: str
-    backend: str
-    dtype: str
-    ns_per_sample: float
-    ratio_to_llvm: float
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
@@ -85,7 +72,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
-    results: list[Result] = []
+    results: list[dict[str, Any]] = []
     for name in options.robots:
         for function in options.functions:
             for dtype in ("float32", "float64"):
@@ -94,12 +81,12 @@ def main() -> None:
         "batch": options.batch,
         "threads": threads(),
         "gemm_gflops_fp32": gemm_gflops_fp32(),
-        "results": [asdict(result) for result in results],
+        "results": results,
     }
     print(json.dumps(report, indent=1))
 
 
-def compare(name: str, function: str, dtype: str, batch: int, rounds: int) -> list[Result]:
+def compare(name: str, function: str, dtype: str, batch: int, rounds: int) -> list[dict[str, Any]]:
     """All candidates for one function; those that are not backends compute in float64 whatever the dtype."""
     with tempfile.TemporaryDirectory() as folder:
         directory = None if (SHIPPED / f"{name}.py").exists() else folder
@@ -117,11 +104,17 @@ def compare(name: str, function: str, dtype: str, batch: int, rounds: int) -> li
             for label, measure in candidates.items():
                 seconds[label].append(measure())
     medians = {label: statistics.median(values) for label, values in seconds.items()}
-    results = []
-    for label, median in medians.items():
-        used = dtype if label in BACKENDS else "float64"
-        results.append(Result(function, name, label, used, round(median * 1e9, 3), round(median / medians["llvm"], 2)))
-    return results
+    return [
+        {
+            "function": function,
+            "robot": name,
+            "backend": label,
+            "dtype": dtype if label in BACKENDS else "float64",
+            "ns_per_sample": round(median * 1e9, 3),
+            "ratio_to_llvm": round(median / medians["llvm"], 2),
+        }
+        for label, median in medians.items()
+    ]
 
 
 def inputs(robot: CompiledRobot, batch: int) -> dict[str, Any]:
