@@ -25,7 +25,7 @@ from solver.problem.problem import Problem
 from solver.problem.robots import warn_of_rebuild
 from solver.runs import folder as files
 from solver.runs import shipped
-from solver.runs.folder import CHECKPOINT
+from solver.runs.folder import CHECKPOINT, METRICS
 from solver.runs.metrics import Report
 
 
@@ -252,7 +252,7 @@ def start(
 
 
 def resume(folder: Path, report: Report) -> None:
-    """Continue the run in a folder to its end, with its own settings; begin one that has no checkpoint yet.
+    """Continue the run in a folder to its end, with its own settings; begin one that has only its description.
 
     Raises SolverError if the folder holds no run, a damaged run or a run of another artifact, and if another process
     trains in it.
@@ -260,7 +260,7 @@ def resume(folder: Path, report: Report) -> None:
     training = kind_of(folder).training
     with files.owned(folder):
         run = training.read(folder)
-        if (folder / CHECKPOINT).exists():
+        if any((folder / name).exists() for name in (CHECKPOINT, METRICS)):  # a lost checkpoint is an error
             training.resume(folder, _watched(run, report))
         else:
             training.start(run, folder, _watched(run, report))

@@ -216,8 +216,11 @@ def test_training_from_python_is_training_from_the_command(
 
 
 @pytest.mark.slow
-def test_a_run_that_has_only_its_description_is_begun(finished_run: Path, run_copy: Path) -> None:
+def test_a_run_that_has_only_its_description_is_begun(finished_run: Path, run_copy: Path, capsys: Capture) -> None:
     (run_copy / CHECKPOINT).unlink()
+    assert main(["train", "--resume", str(run_copy)]) == 2  # its metrics say that it had one
+    assert CHECKPOINT in capsys.readouterr().err
+    (run_copy / METRICS).unlink()
     assert main(["train", "--resume", str(run_copy)]) == 0
     ours, theirs = (load_checkpoint(path, ["ensemble"])["ensemble"] for path in (run_copy, finished_run))
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
