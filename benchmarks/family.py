@@ -12,7 +12,9 @@ of the first run.
 from __future__ import annotations
 
 import argparse
+import csv
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import solver
@@ -28,6 +30,17 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 
 
+NAMES = {"cfvi": "cFVI", "rfvi": "rFVI"}  # of policies that are not told, in rows
+
+
+def keep(path: Path, robot: str, plant: str, policy: str, point: dict[str, float], found: dict[str, float]) -> None:
+    """Append a row to a file."""
+    factors = " ".join(f"{name}={factor:g}" for name, factor in point.items())
+    figures = f"{found['return_mean']:.2f}", f"{100 * found['success_rate']:g}"
+    with path.open("a", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerow([robot, plant, policy, factors, *figures])
+
+
 def main() -> None:
     """Print a table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -37,6 +50,7 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=["told"], help="of runs that are told parameters")
     parser.add_argument("--plant", choices=PLANTS, default="nominal", help="with an observer for all if harsh")
     parser.add_argument("--seconds", type=float, help="of a rollout, in place of the horizon of the first run")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="that gets a row for every cell")
     options = parser.parse_args()
     first = load_rollout_policy(options.runs[0]).problem
     names, factors = zip(*(word.split("=") for word in options.points), strict=True)
@@ -66,6 +80,10 @@ def main() -> None:
             totals[run, way][0] += found["success_rate"] / len(points)
             totals[run, way][1] += found["return_mean"] / len(points)
             cells.append(f"{found['return_mean']:.2f}, {100 * found['success_rate']:.0f} %")
+            if options.csv:
+                about = description_of(run)
+                who = way if about.told_among(named) else NAMES.get(about.settings.algorithm, run)
+                keep(options.csv, about.robot, options.plant, who, point, found)
         print("| " + " | ".join(cells) + " |", flush=True)
     means = [f"{mean:.2f}, {100 * success:.1f} %" for success, mean in totals.values()]
     print("| " + " | ".join(["mean", *[""] * (len(names) - 1), *means]) + " |")

@@ -1,6 +1,6 @@
 """Seconds, operations and memory from a model to compiled kernels: chains of links, an arm, the shipped robots.
 
-    python benchmarks/generate.py --json
+    python benchmarks/generate.py
     python benchmarks/generate.py --robots chain2 chain4 chain6 chain8 chain10 chain12
     python benchmarks/generate.py --robots panda leg --verify
 
@@ -168,7 +168,6 @@ def _verified(robot: Robot, folder: str) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--robots", nargs="+", default=names(), choices=names(), metavar="ROBOT")
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.add_argument("--verify", action="store_true", help="prove every artifact, too")
     parser.add_argument("--one", choices=names(), help=argparse.SUPPRESS)  # what each robot's own process is given
     options = parser.parse_args()
@@ -179,17 +178,9 @@ def main() -> None:
     for name in options.robots:
         command = [sys.executable, __file__, "--one", name, *(["--verify"] if options.verify else [])]
         result = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+        print(f"{name}: {result['seconds_total']} s", file=sys.stderr, flush=True)
         results.append(result)
-        if not options.json:
-            operations = result["operations"]
-            print(
-                f"{name:<20}{result['seconds_total']:8.2f} s, of which {result['compile_seconds']:.2f} s compiling"
-                f"{operations['hamiltonian_gradient']:>9} and {operations['jacobians']:>7} operations"
-                f"{result['peak_rss_mb']:>8.0f} MB",
-                flush=True,
-            )
-    if options.json:
-        print(json.dumps({"results": results}, indent=1))
+    print(json.dumps({"results": results}, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Rivals on a grid: processor seconds until hj_reachability and the grid oracle swing up the pendulum.
 
     pip install hj-reachability
-    python benchmarks/grids.py --json
+    python benchmarks/grids.py
 
 Both solve the Hamilton-Jacobi-Bellman equation of the same robot and task in pseudo-time, from V = 0. After every
 `--interval` seconds of it, the policy of V makes 100 rollouts from the task's starts, with an input that is held for a
@@ -116,7 +116,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--nodes", type=int, nargs="+", default=[51, 101], metavar="K", help="of each state")
     parser.add_argument("--interval", type=float, default=0.5, help="pseudo-time between two evaluations, in seconds")
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     options = parser.parse_args()
     problem = Problem(load_robot(ROBOT, "cpu", None))
     solvers = {"hj_reachability": rival, "grid oracle": oracle}
@@ -125,11 +124,7 @@ def main() -> None:
         for nodes in options.nodes
         for name, solver in solvers.items()
     ]
-    if options.json:
-        print(json.dumps({"gemm_gflops_fp32": gemm_gflops_fp32(), "results": results}, indent=1))
-        return
-    for row in results:
-        print("  ".join(f"{key} {value:.4g}" if isinstance(value, float) else str(value) for key, value in row.items()))
+    print(json.dumps({"gemm_gflops_fp32": gemm_gflops_fp32(), "results": results}, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Operations of the Hamiltonian gradient against the number of links of a planar chain, beside the naive route.
 
-    python benchmarks/growth.py --json
+    python benchmarks/growth.py
     python benchmarks/growth.py --figure docs/pictures/growth.png
 
 The naive route is what a computer algebra system does when it is asked: closed-form energies, Lagrange's equations,
@@ -24,11 +24,6 @@ from generate import chain
 from modelgen.derivation.derive import equations_of_motion
 from modelgen.derivation.lowering import mechanism
 from modelgen.program.differentiate import program
-
-
-def modelgen_operations(links: int) -> int:
-    """Of the Hamiltonian gradient as emitted."""
-    return program(mechanism(equations_of_motion(chain(links)))).operations["hamiltonian_gradient"]
 
 
 def naive(links: int) -> tuple[int, int]:
@@ -62,7 +57,8 @@ def measured(largest: int, seconds: float) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = []
     finished = True
     for links in range(1, largest + 1):
-        row: dict[str, Any] = {"links": links, "modelgen": modelgen_operations(links), "naive": None, "naive_cse": None}
+        emitted = program(mechanism(equations_of_motion(chain(links)))).operations["hamiltonian_gradient"]
+        row: dict[str, Any] = {"links": links, "modelgen": emitted, "naive": None, "naive_cse": None}
         if finished:
             command = [sys.executable, __file__, "--naive", str(links)]
             try:
@@ -105,7 +101,6 @@ def main() -> None:
     parser.add_argument("--links", type=int, default=10, help="of the longest chain")
     parser.add_argument("--seconds", type=float, default=120, help="for the naive route, a chain")
     parser.add_argument("--figure", type=Path, help="where to draw it")
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.add_argument("--naive", type=int, help=argparse.SUPPRESS)  # what each chain's own process is given
     options = parser.parse_args()
     if options.naive:
@@ -114,11 +109,7 @@ def main() -> None:
     results = measured(options.links, options.seconds)
     if options.figure:
         draw(results, options.figure)
-    if options.json:
-        print(json.dumps({"results": results}, indent=1))
-    else:
-        for row in results:
-            print(*(f"{key} {value}" for key, value in row.items()), sep="   ")
+    print(json.dumps({"results": results}, indent=1))
 
 
 if __name__ == "__main__":

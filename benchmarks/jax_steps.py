@@ -1,6 +1,6 @@
 """Time of a control period of the cart-pole for N robots: JAX beside llvm, Torch and MuJoCo XLA (MJX).
 
-    python benchmarks/jax_steps.py --json
+    python benchmarks/jax_steps.py
     pip install mujoco-mjx     # for its row; without it the row is left out
 
 Every candidate moves the states by one step of the classical Runge-Kutta method under another input each time, in
@@ -35,7 +35,6 @@ def main() -> None:
     parser.add_argument("--robots", type=int, nargs="+", default=[64, 4096], metavar="N", help="robots at once")
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     options = parser.parse_args()
     found = [compare(size, options.steps, options.rounds) for size in options.robots]
     report = {
@@ -44,14 +43,7 @@ def main() -> None:
         "gemm_gflops_fp32": gemm_gflops_fp32(),
         "results": found,
     }
-    if options.json:
-        print(json.dumps(report, indent=2))
-        return
-    for one in found:
-        for name, row in one["candidates"].items():
-            print(
-                f"{one['robots']:6d}  {name:6s} {row['ns_per_step']:10.1f} ns a step  {row['ratio_to_llvm']:6.2f}x llvm"
-            )
+    print(json.dumps(report, indent=2))
 
 
 def compare(size: int, steps: int, rounds: int) -> dict[str, Any]:

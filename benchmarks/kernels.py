@@ -1,59 +1,66 @@
 """Time per sample of the compiled functions of robots in every backend, beside CasADi alone and Pinocchio.
 
-    python benchmarks/kernels.py --json
+    python benchmarks/kernels.py
     python benchmarks/kernels.py --robots furuta chain3 arm7 --functions hamiltonian_gradient dynamics
 
 All candidates evaluate the same batch on the same number of threads. Their rounds are interleaved, so that a busy
 machine slows them alike; medians are reported, and ratios of one run are what to compare. llvm, numba, torch and casadi
-are modelgen's backends; Numba is left out where it would compile for minutes. `rivals.py` says how the others are
-called; Pinocchio gives derivatives with respect to the state alone and stands beside the Hamiltonian gradient of robots
-made of links or shipped with an MJCF file. Robots that are not shipped (chainN, arm7) are built in a temporary folder.
+are modelgen's backends; Numba is left out where it would compile for minutes. Pinocchio gives derivatives with respect
+to the state alone and stands beside the Hamiltonian gradient of robots made of links or shipped with an MJCF file.
+Robots that are not shipped (chainN, arm7) are built in a temporary folder.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
+import importlib.util
 import json
 import shutil
 import statistics
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from generate import names, stated
 from machine import gemm_gflops_fp32
-from rivals import casadi_c, casadi_map, pinocchio_derivatives, pinocchio_model
 
 import modelgen
 from modelgen.artifact import folder as artifact
 from modelgen.backends import MODULES
-from modelgen.backends.arrays import threads
+from modelgen.backends.arrays import run_chunks, threads
 from modelgen.builder import build_artifact
 from modelgen.derivation.model_file import SHIPPED
+from modelgen.engines.mujoco import ASSETS
 from modelgen.errors import ModelError
 from modelgen.loader import CompiledRobot
 from modelgen.program.functions import SIGNATURES
 
+Measure = Callable[[], float]  # seconds per sample
+FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
+
+#: Calls the function that CasADi generated for one sample after another, on rows of contiguous arrays.
+_DRIVER = """
+#include "function.c"
+#define COUNT {inputs}
+#define RESULTS {outputs}
+void rows(long first, long last, const double** inputs, const long* widths, double** results, const long* sizes) {{
+  const double* arg[{sz_arg}]; double* res[{sz_res}]; casadi_int iw[{sz_iw} + 1]; double w[{sz_w} + 1];
+  for (long i = first; i < last; ++i) {{
+    for (int k = 0; k < COUNT; ++k) arg[k] = inputs[k] + i * widths[k];
+    for (int k = 0; k < RESULTS; ++k) res[k] = results[k] + i * sizes[k];
+    {name}(arg, res, iw, w, 0);
+  }}
+}}
+"""
 FUNCTIONS = tuple(modelgen.load("pendulum", directory=artifact.SHIPPED).operations)
 BACKENDS = [name for name in MODULES if name != "js"]  # which is for checks
-
-
-@dataclass
-class Result:
-    """One candidate. ratio_to_llvm: how many times slower than the default backend it is."""
-
-    function: str
-    robot: str
-    backend: str
-    dtype: str
-    ns_per_sample: float
-    ratio_to_llvm: float = 1.0
-    ratio_to_numba: float = 1.0  # the old name of ratio_to_llvm, from when that backend was called numba
 
 
 def main() -> None:
@@ -64,36 +71,22 @@ def main() -> None:
     parser.add_argument("--functions", nargs="+", default=["hamiltonian_gradient"], choices=[*FUNCTIONS])
     parser.add_argument("--batch", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     options = parser.parse_args()
-    results: list[Result] = []
+    results: list[dict[str, Any]] = []
     for name in options.robots:
         for function in options.functions:
             for dtype in ("float32", "float64"):
-                found = compare(name, function, dtype, options.batch, options.rounds)
-                results += found
-                if not options.json:
-                    print(*map(line, found), sep="\n", flush=True)
+                results += compare(name, function, dtype, options.batch, options.rounds)
     report = {
         "batch": options.batch,
         "threads": threads(),
         "gemm_gflops_fp32": gemm_gflops_fp32(),
-        "results": [asdict(result) for result in results],
+        "results": results,
     }
-    if options.json:
-        print(json.dumps(report, indent=1))
-    else:
-        print(f"batch {options.batch}, {threads()} threads, {report['gemm_gflops_fp32']:.0f} GFLOP/s in fp32 products")
+    print(json.dumps(report, indent=1))
 
 
-def line(result: Result) -> str:
-    return (
-        f"{result.robot:12} {result.function:22} {result.dtype:8} {result.backend:32}"
-        f"{result.ns_per_sample:10.2f} ns/sample{result.ratio_to_llvm:9.1f}x"
-    )
-
-
-def compare(name: str, function: str, dtype: str, batch: int, rounds: int) -> list[Result]:
+def compare(name: str, function: str, dtype: str, batch: int, rounds: int) -> list[dict[str, Any]]:
     """All candidates for one function; those that are not backends compute in float64 whatever the dtype."""
     with tempfile.TemporaryDirectory() as folder:
         directory = None if (SHIPPED / f"{name}.py").exists() else folder
@@ -111,12 +104,17 @@ def compare(name: str, function: str, dtype: str, batch: int, rounds: int) -> li
             for label, measure in candidates.items():
                 seconds[label].append(measure())
     medians = {label: statistics.median(values) for label, values in seconds.items()}
-    results = []
-    for label, median in medians.items():
-        ratio = round(median / medians["llvm"], 2)
-        used = dtype if label in BACKENDS else "float64"
-        results.append(Result(function, name, label, used, round(median * 1e9, 3), ratio, ratio))
-    return results
+    return [
+        {
+            "function": function,
+            "robot": name,
+            "backend": label,
+            "dtype": dtype if label in BACKENDS else "float64",
+            "ns_per_sample": round(median * 1e9, 3),
+            "ratio_to_llvm": round(median / medians["llvm"], 2),
+        }
+        for label, median in medians.items()
+    ]
 
 
 def inputs(robot: CompiledRobot, batch: int) -> dict[str, Any]:
@@ -158,6 +156,105 @@ def kernel(robot: CompiledRobot, function: str, arrays: dict[str, Any], batch: i
 
     measure()
     return measure
+
+
+def casadi_map(function: Any, arrays: dict[str, Any], batch: int, count: int) -> Measure:
+    """`casadi.Function.map` over `count` threads, or serial."""
+    mapped = function.map(batch, "thread", count) if count > 1 else function.map(batch)
+    buffer, evaluate = mapped.buffer()
+    kept = _inputs(function, arrays) + _results(function, batch)
+    for index in range(function.n_in()):
+        buffer.set_arg(index, memoryview(kept[index].reshape(-1)))
+    for index in range(function.n_out()):
+        buffer.set_res(index, memoryview(kept[function.n_in() + index].reshape(-1)))
+
+    def measure(_keep: Any = (buffer, kept)) -> float:  # `evaluate` holds neither
+        start = time.perf_counter()
+        evaluate()
+        return (time.perf_counter() - start) / batch
+
+    measure()
+    return measure
+
+
+def casadi_c(function: Any, arrays: dict[str, Any], batch: int) -> Measure:
+    """The C that CasADi generates for one sample, compiled with -O3, in a loop over the rows on all threads."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        function.generate("function.c", {"with_header": False})
+        Path("function.c").rename(folder / "function.c")
+        sizes = {each: getattr(function, each)() for each in ("sz_arg", "sz_res", "sz_iw", "sz_w")}
+        text = _DRIVER.format(inputs=function.n_in(), outputs=function.n_out(), name=function.name(), **sizes)
+        (folder / "driver.c").write_text(text)
+        command = ["gcc", *FLAGS, "-o", str(folder / "driver.so"), str(folder / "driver.c"), "-lm"]
+        subprocess.run(command, check=True, cwd=folder)
+        rows = ctypes.CDLL(str(folder / "driver.so")).rows
+    rows.argtypes = [ctypes.c_long] * 2 + [ctypes.c_void_p] * 4
+    inputs, results = _inputs(function, arrays), _results(function, batch)
+    tables = [
+        np.array([array.ctypes.data for array in inputs]),
+        np.array([function.numel_in(k) for k in range(function.n_in())]),
+        np.array([array.ctypes.data for array in results]),
+        np.array([function.numel_out(k) for k in range(function.n_out())]),
+    ]
+    addresses = [table.ctypes.data for table in tables]
+
+    def measure(_keep: Any = (inputs, results, tables)) -> float:
+        start = time.perf_counter()
+        run_chunks(
+            lambda first, last: rows(first, last, *addresses), batch, 8 * function.n_instructions()
+        )  # scalar code
+        return (time.perf_counter() - start) / batch
+
+    measure()
+    return measure
+
+
+def pinocchio_model(robot: Any) -> Any:
+    """The same mechanism, from the robot's links or from its MJCF file; None without either or without Pinocchio."""
+    if not importlib.util.find_spec("pinocchio"):
+        return None
+    import pinocchio
+
+    from modelgen.engines.expressions import Expressions
+    from modelgen.engines.pinocchio import build
+
+    if robot.links:
+        nominal = np.array([constant.value for constant in robot.parameters if not constant.fixed])
+        return build(Expressions(robot).tree(nominal))._model
+    mjcf = ASSETS / f"{robot.name}.xml"
+    return pinocchio.buildModelFromMJCF(str(mjcf)) if mjcf.exists() else None
+
+
+def pinocchio_derivatives(model: Any, samples: int = 2_000) -> Measure:
+    """computeABADerivatives, called once a sample; the cost of a call that does next to nothing is taken off.
+
+    Pinocchio has no batch of them, so the time is divided by the number of threads, as if it scaled perfectly.
+    """
+    import pinocchio
+
+    data = model.createData()
+    rows = np.random.default_rng(0).uniform(-1, 1, (3, samples, model.nq))
+
+    def measure() -> float:
+        start = time.perf_counter()
+        for q, v, force in zip(*rows, strict=True):
+            pinocchio.computeABADerivatives(model, data, q, v, force)
+        middle = time.perf_counter()
+        for q, v, _ in zip(*rows, strict=True):
+            pinocchio.integrate(model, q, v)
+        call = time.perf_counter() - middle
+        return (middle - start - call) / (samples * threads())
+
+    return measure
+
+
+def _inputs(function: Any, arrays: dict[str, Any]) -> list[Any]:
+    return [np.ascontiguousarray(arrays[name], np.float64) for name in function.name_in()]
+
+
+def _results(function: Any, batch: int) -> list[Any]:
+    return [np.empty((batch, function.numel_out(index))) for index in range(function.n_out())]
 
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from simulated_logs import drawn, of_harsh
 
 import modelgen
@@ -41,8 +40,6 @@ from solver.cli import main as solver
 from solver.evaluation import evaluate
 from solver.runs.kinds import kind_in
 from solver.training.settings import make_settings
-
-Array = NDArray[np.float64]
 
 POLICIES = ("nominal", "hand", "learned")
 HAND = 0.15  # of every parameter

@@ -1,7 +1,7 @@
 """A predictive controller on the same model and the same V: what looking ahead in every control period is worth.
 
-python benchmarks/predictive.py cartpole-rfvi --episodes 299 --json
-python benchmarks/predictive.py pendulum-rfvi --nodes 32 --hold 8 --terminal none --set mass=1.3x --json
+python benchmarks/predictive.py cartpole-rfvi --episodes 299
+python benchmarks/predictive.py pendulum-rfvi --nodes 32 --hold 8 --terminal none --set mass=1.3x
 
 CasADi plans with the artifact's own functions: --nodes inputs, each held for --hold control periods, by direct multiple
 shooting over the Runge-Kutta method of the evaluation. The terminal cost is -V of the run, with the run's discount, or
@@ -193,14 +193,13 @@ def main() -> None:
     parser.add_argument("--guesses", type=int, default=16, help="guesses of the first plan of a rollout")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="changed parameters of the plant")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     options = parser.parse_args()
     torch.set_num_threads(1)
     solution = load_solution(options.run)
     plant = Nominal(solution.problem, changed_parameters(solution.problem, read_changes(options.set)))
     act = Predictive(solution, options.nodes, options.hold, options.terminal, options.solver, options.guesses)
     starts = sample_starts(solution.problem, options.episodes, options.seed)
-    report: dict[str, Any] = {name: value for name, value in vars(options).items() if name != "json"}
+    report: dict[str, Any] = {**vars(options)}
     again = np.array(act.cost_to_go.map(len(starts))(starts.double().numpy().T)).ravel()
     report["value_error"] = float(np.abs(again + solution.value(starts)[0].double().numpy()).max())
     report |= _outcome(_played(solution, act, starts, plant))
@@ -209,7 +208,7 @@ def main() -> None:
     report["ms_99_percent"] = float(np.quantile(milliseconds, 0.99))
     report |= {"unsolved": act.unsolved / len(act.seconds), "gemm_gflops_fp32": gemm_gflops_fp32()}
     report["policy"] = _outcome(rollouts(solution.problem, solution.controller(), starts, plant))
-    print(json.dumps(report, indent=1) if options.json else report)
+    print(json.dumps(report, indent=1))
 
 
 def _played(solution: Solution, act: Predictive, starts: Tensor, plant: Nominal) -> Rollouts:

@@ -252,6 +252,12 @@ def train(
     return Run(new.folder)
 
 
+def _give(checks: Preflight) -> None:
+    """Give the warnings of some checks with `warnings`."""
+    for text in checks.warnings:
+        warn(text)
+
+
 @dataclass(frozen=True)
 class NewTraining:
     """A training that is planned and has not begun."""
@@ -262,18 +268,10 @@ class NewTraining:
     robot: CompiledRobot  # with float32 kernels on the CPU and the parameters of the training
     check: Callable[[], Preflight]  # of value iteration: raises SolverError for a training that must fail
 
-    def start(self, report: Report, overwrite: bool = False, say: Callable[[Preflight], None] | None = None) -> None:
-        """Check and train. say: gets what the checks found; without it, their warnings are given with `warnings`."""
-
-        def before() -> None:
-            checks = self.check()
-            if say is not None:
-                say(checks)
-                return
-            for text in checks.warnings:
-                warn(text)
-
-        start(self.kind, self.description, self.folder, report, overwrite, before, self.robot)
+    def start(self, report: Report, overwrite: bool = False, say: Callable[[Preflight], None] = _give) -> None:
+        """Check and train. say: gets what the checks found."""
+        run, before = self.description, lambda: say(self.check())
+        start(self.kind, run, self.folder, report, overwrite, before, self.robot)
 
 
 def new_training(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
@@ -41,10 +41,20 @@ Values = tuple[tuple[str, float], ...]  # of told parameters, by name
 
 
 class Tellable:
-    """A function of a run that a call can tell parameters: `told` are their names."""
+    """A function of states of a run that a call can tell parameters: `told` are their names."""
 
-    def __init__(self, label: str, told: tuple[str, ...], tell: Callable[[Values], Any] | None) -> None:
-        self.label, self.told, self._tell = label, told, tell
+    def __init__(
+        self,
+        robot: CompiledRobot,
+        label: str,
+        in_jax: InJax | None,
+        told: tuple[str, ...],
+        tell: Callable[[Values], Any] | None,
+    ) -> None:
+        # in_jax: makes its form in JAX. tell: makes that of some values of `told`. Each is None where it has none.
+        self.robot, self.label, self.told, self.state_names = robot, label, told, robot.state_names
+        self._in_jax, self._read = in_jax, _States(robot.metadata)
+        self._tell = None if tell is None else lru_cache(MOST_TOLD)(tell)
 
     def _told_that(self, told: Mapping[str, float]) -> Any:
         """The function of the robot with some values of told parameters."""
@@ -74,13 +84,9 @@ class Policy(Tellable):
         origin: Origin | None = None,
         gain: MakeGain | None = None,
     ) -> None:
-        # in_jax: makes its form in JAX. tell: the policy of some values of `told`. origin: arguments of `load_policy`
-        # that give it again. gain: makes its derivative. Each is None where it has none.
-        self.origin, self._make_gain = origin, gain
-        super().__init__(label, told, tell)
-        self._act, self.robot, self._in_jax = act, robot, in_jax
-        self.state_names, self.input_names = robot.state_names, robot.input_names
-        self._read = _States(robot.metadata)
+        # origin: arguments of `load_policy` that give it again. gain: makes its derivative. None where it has none.
+        super().__init__(robot, label, in_jax, told, tell)
+        self._act, self.origin, self._make_gain, self.input_names = act, origin, gain, robot.input_names
         self.control_rate = robot.metadata.task.control_rate  # Hz
         self.limits = np.asarray(robot.input_limits, np.float64)  # (m,) half of their ranges
 
@@ -147,9 +153,8 @@ class Value(Tellable):
         told: tuple[str, ...] = (),
         tell: Callable[[Values], Value] | None = None,
     ) -> None:
-        super().__init__(label, told, tell)
-        self._value, self.robot, self.state_names, self._in_jax = value, robot, robot.state_names, in_jax
-        self._read = _States(robot.metadata)
+        super().__init__(robot, label, in_jax, told, tell)
+        self._value = value
 
     def __repr__(self) -> str:
         return f"<value function of {self.label}: ({', '.join((*self.state_names, *self.told))})>"
@@ -263,17 +268,12 @@ def _told_policy(family: Solution, origin: Origin) -> Policy:
     folder, generated, periods, told = origin
     solution = family.told_that(told)
 
-    @lru_cache(MOST_TOLD)
     def tell(values: Values) -> Policy:
         return _told_policy(family, (folder, generated, periods, {**told, **dict(values)}))
 
-    @cache
-    def gain() -> SmoothPolicy:
-        return SmoothPolicy(solution)
-
     robot = solution.problem.robot
     names = solution.run.told_among(robot.parameter_names)
-    act, in_jax = solution.controller(), _forms_in_jax(solution)
+    act, in_jax, gain = solution.controller(), _forms_in_jax(solution), cache(partial(SmoothPolicy, solution))
     return Policy(act, robot, solution.label, in_jax, names, tell, origin, gain)
 
 
@@ -294,7 +294,6 @@ def _told_value(family: Solution, told: Mapping[str, Change]) -> Value:
     """Value function of a solution that is told some values."""
     solution = family.told_that(told)
 
-    @lru_cache(MOST_TOLD)
     def tell(values: Values) -> Value:
         return _told_value(family, {**told, **dict(values)})
 

@@ -223,7 +223,7 @@ def test_every_number_of_the_readme_is_one_of_a_result_file() -> None:
 
 
 def test_the_shares_of_wrong_robots_are_those_of_the_result_files() -> None:
-    """The page has the table of `benchmarks/cells.py figure`, of the rows in cells.json and of families."""
+    """The page has the table of `benchmarks/cells.py`, of the rows in cells.csv."""
     spec = importlib.util.spec_from_file_location("cells", ROOT / "benchmarks" / "cells.py")
     assert spec is not None
     assert spec.loader is not None

@@ -31,13 +31,13 @@ def run(options: Options) -> int:
     from solver.lab.sweeps import lines, read, rows, save
     from solver.runs.kinds import holds_run
 
-    sweep = read(options.specification, options.generated, options.threads)
+    trainings = read(options.specification, options.generated, options.threads)
     parent = options.out or Path("runs") / f"sweep-{options.specification.stem}"
     if not options.resume and parent.is_dir() and any(map(holds_run, parent.iterdir())):
         raise SolverError(
             f"{parent} already holds runs. Continue them with --resume, or name another folder with --out."
         )
-    runs = run_plan(sweep, parent, **options.ways)
+    runs = run_plan(trainings, parent, **options.ways)
     results = rows(runs)
     save(parent / "sweep.json", results)
     for line in lines(results):

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from modelgen.loader import CompiledRobot
 from solver.game.policies import CONTRACTIONS, NEWTON_STEPS, SHORTEST, SMALL
 from solver.problem.domain import farthest
 from solver.training.solution import Solution
@@ -34,7 +33,8 @@ def emit(solution: Solution, label: str) -> str:
     return "\n".join(
         [
             f"// Made by `solver export`; not to be edited. {robot.name}: policy(x, u) fills the input of one state.",
-            *_constants(robot),
+            f"export const facts = {as_json(asdict(robot.metadata))};",
+            f"export const nominal = {as_json([parameter.value for parameter in robot.metadata.parameters])};",
             f"export const label = {as_json(label)};",
             source,
             engine(),
@@ -44,13 +44,6 @@ def emit(solution: Solution, label: str) -> str:
             f"export {{ {', '.join(names)} }};\n",
         ]
     )
-
-
-def _constants(robot: CompiledRobot) -> list[str]:
-    return [
-        f"export const facts = {as_json(asdict(robot.metadata))};",
-        f"export const nominal = {as_json([parameter.value for parameter in robot.metadata.parameters])};",
-    ]
 
 
 def engine() -> str:

@@ -195,11 +195,6 @@ def _shaped(x: OnnxTensor, label: str, shape: Sequence[int]) -> OnnxTensor:
     return OnnxTensor.of(x.graph, label, torch.empty(*shape, device="meta"))
 
 
-def _sizes(shape: Sequence[int]) -> list[int]:
-    """A shape of ONNX, with -1 for N."""
-    return [-1 if size == BATCH else size for size in shape]
-
-
 def _filled(x: Any, value: float, shape: Sequence[int] | None = None) -> OnnxTensor:
     """A number in every entry, with the shape of x or with another one with N in front."""
     graph, real = x.graph, np.float64 if _is_double(x) else np.float32
@@ -286,7 +281,8 @@ def _transposed(x: OnnxTensor) -> OnnxTensor:
 
 def _reshaped(x: OnnxTensor, *shape: Any) -> OnnxTensor:
     like = _like(x).reshape(*shape)
-    return OnnxTensor.of(x.graph, x.graph.apply("Reshape", x, _sizes(like.shape)), like)
+    sizes = [-1 if size == BATCH else size for size in like.shape]
+    return OnnxTensor.of(x.graph, x.graph.apply("Reshape", x, sizes), like)
 
 
 def _expanded(x: Any, *shape: Any) -> Any:
@@ -338,10 +334,6 @@ def _solve(a: Any, b: OnnxTensor) -> Any:
     return type("Solution", (), {"result": torch.stack(x, 1)[..., None]})
 
 
-def _same(x: Any, *_: Any, **__: Any) -> Any:
-    return x
-
-
 def _converted(x: OnnxTensor, like: Any) -> OnnxTensor:
     """x with the type of a tensor, or with the type `like`."""
     dtype = like.dtype if isinstance(like, Tensor) else like
@@ -387,5 +379,5 @@ RULES: dict[str, Callable[..., Any]] = {
     "empty_like": lambda x: _filled(x, 0.0), "full_like": lambda x, value: _filled(x, float(value)),
     "new_empty": lambda x, *shape: _filled(x, 0.0, shape), "new_zeros": lambda x, *shape: _filled(x, 0.0, shape),
     "to": _converted, "double": lambda x: _converted(x, torch.float64), "float": lambda x: _converted(x, torch.float32),
-    **dict.fromkeys(("contiguous", "clone", "detach"), _same),
+    **dict.fromkeys(("contiguous", "clone", "detach"), lambda x, *_, **__: x),
 }  # fmt: skip

@@ -15,10 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from modelgen.artifact.folder import find, read
 from solver.errors import SolverError
 from solver.jobs.engines import THREAD_VARIABLES, JobEngine, require_versions
-from solver.runs.folder import CHECKPOINT
 
 SOLVER = (
     "import sys; from solver.jobs.engines import end_with_parent; end_with_parent(); "
@@ -36,20 +34,11 @@ Announce = Callable[[str], None]
 class Job:
     """One run to train, on any machine that shares its folder."""
 
-    folder: Path
-    command: str  # of `solver`, which starts and resumes the run
-    words: tuple[str, ...]  # arguments of the command that start the run
+    folder: Path  # with the description of the run and its artifact
+    command: str  # of `solver`, which begins and resumes the run
     threads: int
-    robot: str
-    artifact_hash: str
-    generated: str | None
     versions: Mapping[str, str]  # of the submitting machine
     program: tuple[str, ...] = ()  # in place of `solver`, for tests
-
-    def arguments(self) -> list[str]:
-        """Arguments of `solver` that start the run, or resume it if it has a checkpoint."""
-        has_begun = (self.folder / CHECKPOINT).exists()
-        return [self.command, *(("--resume", str(self.folder)) if has_begun else self.words)]
 
 
 @dataclass(frozen=True)
@@ -100,13 +89,13 @@ def _ended(future: Future[int], job: Job) -> EndedJob:
 
 
 def perform(job: Job, wanted: Callable[[], bool]) -> int:
-    """Train or resume the run in a separate process, with its output in the folder's log. Returns the exit code.
+    """Train the run in a separate process, with its output in the folder's log. Returns the exit code.
 
     The log stays locked while the process lives. A second copy of a job waits for the first and continues from its
-    checkpoint. A job stops when it is no longer `wanted`. Raises SolverError if versions or artifact differ from the
-    submitting machine's, and if the folder is not there.
+    checkpoint. A job stops when it is no longer `wanted`. Raises SolverError if versions differ from the submitting
+    machine's, and if the folder is not there.
     """
-    _require_same(job)
+    require_versions(job.versions)
     _wait(job.folder.is_dir, wanted, SLOW_FOLDER)
     try:
         log = (job.folder / LOG).open("ab")
@@ -121,7 +110,7 @@ def perform(job: Job, wanted: Callable[[], bool]) -> int:
 
 
 def _run(job: Job, log: BinaryIO, wanted: Callable[[], bool]) -> int:
-    arguments = job.arguments()
+    arguments = [job.command, "--resume", str(job.folder)]
     log.write(f"\n$ solver {shlex.join(arguments)}\n".encode())
     log.flush()
     program = job.program or (sys.executable, "-c", SOLVER)
@@ -151,14 +140,3 @@ def _wait(condition: Callable[[], bool], wanted: Callable[[], bool], seconds: fl
     end = time.monotonic() + seconds
     while not condition() and wanted() and time.monotonic() < end:
         time.sleep(PAUSE)
-
-
-def _require_same(job: Job) -> None:
-    """Raises SolverError unless this machine has the versions and the artifact of the submitting machine."""
-    require_versions(job.versions)
-    artifact_hash = read(find(job.robot, job.generated)).hash
-    if artifact_hash != job.artifact_hash:
-        raise SolverError(
-            f"the worker on {socket.gethostname()} has artifact {artifact_hash[:12]} of {job.robot} in place of "
-            f"{job.artifact_hash[:12]}; copy generated/ there, or give --generated a folder that all machines share"
-        )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, product
 from pathlib import Path
 from statistics import mean
@@ -34,16 +33,8 @@ ELSEWHERE = {
 MOST_RUNS = 10_000
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """All runs of a sweep, seed by seed and then in the order of the file."""
-
-    trainings: tuple[PlannedRun, ...]
-    generated: str | None
-
-
-def read(path: Path, generated: str | None = None, threads: int = 1) -> Sweep:
-    """Sweep in a file. threads: of every run whose settings give no threads.
+def read(path: Path, generated: str | None = None, threads: int = 1) -> tuple[PlannedRun, ...]:
+    """Runs of a file, seed by seed and then in its order. threads: of every run whose settings give no threads.
 
     Raises SolverError with file and key for a file that is not TOML, for unknown keys, robots and settings, and for an
     entry that is repeated.
@@ -65,11 +56,8 @@ def read(path: Path, generated: str | None = None, threads: int = 1) -> Sweep:
         raise table.mistake("settings", "is empty; write for example [settings.usual]")
     if len(seeds) * len(robots) * len(names) > MOST_RUNS:
         raise SolverError(f"{path} has more than {MOST_RUNS} runs; split it")
-    made = [
-        _training(settings, seed, robot, name, generated, threads)
-        for seed, robot, name in product(seeds, robots, names)
-    ]
-    return Sweep(tuple(made), generated)
+    every = product(seeds, robots, names)
+    return tuple(_training(settings, seed, robot, name, generated, threads) for seed, robot, name in every)
 
 
 def _training(settings: TomlTable, seed: int, robot: str, name: str, generated: str | None, threads: int) -> PlannedRun:

@@ -52,11 +52,13 @@ def require_controllable(robot: CompiledRobot, identified: IdentifiedSet) -> Non
             changed = robot.with_nominal((nominal + change).tolist())
             reason = _obstacle(linearize(changed, changed.metadata))
             if reason:
+                there = zip(robot.parameter_names, nominal + change, strict=True)
+                values = ", ".join(f"{name} {value:.4g}" for name, value in there)
                 raise SolverError(
                     f"{robot.name} cannot be controlled on the whole set in {identified.source}. At its end with "
-                    f"{in_words(robot.parameter_names, change, nominal)} "
-                    f"({_listed(robot, nominal + change)}), {reason}. Record motion that excites this direction, "
-                    "narrow the bounds in the model file, or use a part of the set: --adversaries parameters=0.5."
+                    f"{in_words(robot.parameter_names, change, nominal)} ({values}), {reason}. Record motion that "
+                    "excites this direction, narrow the bounds in the model file, or use a part of the set: "
+                    "--adversaries parameters=0.5."
                 )
 
 
@@ -77,10 +79,6 @@ def weak_corners(robot: CompiledRobot, given: tuple[Given, ...]) -> list[str]:
             where = ", ".join(f"{entry.name} {value:.4g}" for entry, value in zip(given, corner, strict=True))
             return [f"at the corner of --given with {where}, {reason}. Make a range smaller, or widen the limits."]
     return []
-
-
-def _listed(robot: CompiledRobot, theta: Array) -> str:
-    return ", ".join(f"{name} {value:.4g}" for name, value in zip(robot.parameter_names, theta, strict=True))
 
 
 def _obstacle(local: Linearization) -> str:
@@ -288,7 +286,8 @@ def preview(robot: CompiledRobot, seconds: float) -> Preview:
     for guess in (straight(program, start), *chain(*zip(random, swings, strict=False)), *random[len(PUMPS) :]):
         motion = program.solve(start, guess)
         if motion is not None and (result.best is None or motion.reward > result.best.reward):
-            at_target = _arrives(problem, motion.x.repeat(hold, axis=0))
+            x = problem.confine(torch.tensor(motion.x.repeat(hold, axis=0), dtype=torch.float32))
+            at_target = bool(succeeded(problem, x[:, None])[0])
             result = replace(result, best=motion, at_target=at_target)
         over = time.process_time() - begun
         if over > seconds or (result.at_target and result.is_useful):
@@ -324,11 +323,6 @@ def _half_input(problem: Problem) -> torch.Tensor:
     """Inputs (1, m) half of the way from the trim to the limits that are farther from it."""
     far = torch.where(problem.input_middle >= problem.trim, problem.upper_input, problem.lower_input)
     return (problem.trim + 0.5 * (far - problem.trim))[None]
-
-
-def _arrives(problem: Problem, x: Array) -> bool:
-    """Whether a motion x (K, n), one state a control period, is a success."""
-    return bool(succeeded(problem, problem.confine(torch.tensor(x, dtype=torch.float32))[:, None])[0])
 
 
 def previewed(robot: CompiledRobot, seconds: float) -> tuple[str, list[str]]:

@@ -7,6 +7,7 @@ de Figueiredo, 1997). Without symbols it is an interval matrix with a midpoint a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,6 +103,11 @@ class Affine:
         """The matrices times a number."""
         rest = upward(self.rest * abs(factor) + rounding(self.largest * abs(factor)))
         return known(self.middle * factor, self.slopes * factor, rest)
+
+    def where(self, first: Mask, other: Affine) -> Affine:
+        """The matrices where first (N,) is set, and others elsewhere."""
+        pairs = zip((self.middle, self.slopes, self.rest), (other.middle, other.slopes, other.rest), strict=True)
+        return Affine(*(np.where(first.reshape(-1, *[1] * (a.ndim - 1)), a, b) for a, b in pairs))
 
     def widened(self, rest: Array) -> Affine:
         """The matrices with a larger rest."""
@@ -203,13 +209,6 @@ class Linear:
         wide = self.rest + rounding(np.abs(self.middle) + np.abs(self.slopes).sum(0), d + k)
         return Linear(both[0], both[1:], upward(wide @ np.abs(weight), k))
 
-    def joined(self, other: Linear) -> Linear:
-        """What holds both."""
-        middle, slopes = 0.5 * (self.middle + other.middle), 0.5 * (self.slopes + other.slopes)
-        apart = 0.5 * (np.abs(self.middle - other.middle) + np.abs(self.slopes - other.slopes).sum(0))
-        rest = np.maximum(self.rest, other.rest) + apart
-        return Linear(middle, slopes, rest + rounding(apart + np.abs(middle) + np.abs(slopes).sum(0), len(slopes) + 4))
-
     @property
     def ends(self) -> tuple[Array, Array]:
         bent = upward(self.bend, len(self.slopes) + 4)
@@ -223,6 +222,12 @@ def chosen(first: Mask, a: Linear, b: Linear) -> Linear:
     return Linear(
         np.where(here, a.middle, b.middle), np.where(here, a.slopes, b.slopes), np.where(here, a.rest, b.rest)
     )
+
+
+def together(parts: Sequence[Linear]) -> Linear:
+    """Boxes of some numbers as one."""
+    middles, slopes, rests = zip(*((part.middle, part.slopes, part.rest) for part in parts), strict=True)
+    return Linear(np.concatenate(middles), np.concatenate(slopes, 1), np.concatenate(rests))
 
 
 def parallelotope(x: Linear) -> Linear:

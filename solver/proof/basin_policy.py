@@ -13,7 +13,7 @@ import numpy as np
 from solver.proof import Equations
 from solver.proof.balls import ROUNDING, Array, Balls, Mask, stacked
 from solver.proof.jets import Jet, Powers
-from solver.proof.taylor import Dual, Model, Series, present, summed
+from solver.proof.taylor import Dual, Model, present, summed
 
 NEWTON = 60  # steps to the input
 SHORTEST = 0.02  # of the input limit: the shortest step at which the policy looks up V
@@ -42,26 +42,20 @@ class BasinPolicy:
         d = self._answer([entry.value.first for entry in w], [[entry.value.first for entry in row] for row in H])
         inside = self._looks_inside(_matrix([w])[0], _matrix(H), middle, half)
         argument = [_less(w[a].value.first, [H[a][b].value.first for b in range(m)], d) for a in range(m)]
-        S = [Series([slope]) for slope in self._conjugates(argument)[1]]
-        one, held = Series([Model.of(np.ones(len(middle)))]), [Series([entry]) for entry in d]
+        S, one = self._conjugates(argument)[1], Model.of(np.ones(len(middle)))
+        matrix = [[S[a] * H[a][b].value.first for b in range(m)] for a in range(m)]
+        for a in range(m):
+            matrix[a][a] = matrix[a][a] + one
         columns = []  # u' of (1 + S H) u' = S (w' - H' d)
         for j in range(k):
-            right = []
-            for a in range(m):
-                moved = Series([present(w[a].slopes[j], len(middle))])
-                for b in range(m):
-                    moved = moved - Series([present(H[a][b].slopes[j], len(middle))]) * held[b]
-                right.append(S[a] * moved)
-            matrix = [
-                [S[a] * H[a][b].value + one if a == b else S[a] * H[a][b].value for b in range(m)] for a in range(m)
-            ]
-            columns.append(_eliminated(matrix, right))
+            tilts = [[present(entry.slopes[j], len(middle)) for entry in (w[a], *H[a])] for a in range(m)]
+            columns.append(_eliminated(matrix, [S[a] * _less(tilts[a][0], tilts[a][1:], d) for a in range(m)]))
         u = []
         for a in range(m):
             symbols = max(number.symbols for number in numbers)
             error = [np.full(len(middle), self.error[a] * (k == symbols - m + a)) for k in range(symbols)]
             value = d[a] + Model.linear(np.full(len(middle), self.trim[a]), error)
-            u.append(Dual(Series([value]), [column[a] for column in columns]))
+            u.append(Dual.of(value, [column[a] for column in columns]))
         return x, u, inside
 
     def _argument(self, v: list[Model], slopes: bool) -> tuple[list[Dual], list[Dual], list[list[Dual]]]:
@@ -197,7 +191,7 @@ def _less(w: Model, row: list[Model], d: list[Model]) -> Model:
     return w
 
 
-def _eliminated(matrix: list[list[Series]], right: list[Series]) -> list[Series]:
+def _eliminated(matrix: list[list[Model]], right: list[Model]) -> list[Model]:
     """The solution of a linear system by elimination."""
     matrix, right, m = [list(row) for row in matrix], list(right), len(right)
     for k in range(m):

@@ -152,7 +152,8 @@ class BasinSearch:
                 f"the linearised closed loop of a robot within the spread has an eigenvalue of size {largest:.6g}: it "
                 "is unstable, so that nothing can be proven. Give a smaller --spread"
             )
-        self.second = _lyapunov(self.linear, self.P)
+        form = solve_discrete_lyapunov(self.linear.T, self.P)  # shrinks by e' P e in every period
+        self.second = 0.5 * (form + form.T)
         if spread.any():
             self.second = _common(self.loops, self.second)
         self.second *= np.trace(np.linalg.solve(self.second, self.P)) / d
@@ -317,12 +318,6 @@ class BasinSearch:
         shape[np.ix_(seen, seen)] = forth.T @ forth
         volume = float(np.exp(self.volume + len(seen) * np.log(radius)))
         return Ball(shape, rate, core, volume, cells, seconds, radius * self.back, self.frame.basis, tree)
-
-
-def _lyapunov(linear: Array, P: Array) -> Array:
-    """The quadratic form that the linearised loop shrinks by e' P e in every period."""
-    S = solve_discrete_lyapunov(linear.T, P)
-    return np.asarray(0.5 * (S + S.T))
 
 
 def _common(loops: Array, start: Array) -> Array:

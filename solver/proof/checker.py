@@ -46,13 +46,6 @@ FIELDS = (
 )
 
 
-def around_target(loop: ClosedLoop, half: float = 0.05) -> tuple[Array, Array]:
-    """A small box (d + p,) about the target at the nominal parameters, by its ends."""
-    wide = np.concatenate([np.full(loop.d, half), np.zeros(loop.p)])
-    middle = np.concatenate([np.zeros(loop.d), loop.nominal])
-    return middle - wide, middle + wide
-
-
 def verify(loop: ClosedLoop, low: Array, high: Array, depth: int = DEEPEST) -> bool:
     """Whether the claim holds in boxes (N, d + p). A box that is not shown is halved `depth` times at most."""
     waiting = [(low, high, np.full(len(low), depth))]
@@ -109,7 +102,8 @@ def _contracts(loop: ClosedLoop, low: Array, high: Array) -> tuple[Mask, Mask, N
     pushed = np.sqrt(sum(entry.range.size**2 for entry in still)) * (1 + 1e-12)
     square = [[summed([row[i] * row[j] for row in slopes]) for j in range(d)] for i in range(d)]
     middle = np.moveaxis(_stacked(square, lambda number: number.terms[:1])[:, :, 0], 2, 0)
-    linear, bent, rest = (_stacked(square, part) for part in (_linear, _bent, _rest))
+    linear, bent = _stacked(square, lambda number: number.slopes), _stacked(square, _bent)
+    rest = _stacked(square, lambda number: (number.sizes[1] + number.rest)[None])
     finite = np.asarray(np.isfinite(middle).all((1, 2)) & np.isfinite(rest).all((0, 1, 2)))
     sizes = np.linalg.norm(np.nan_to_num(np.moveaxis(linear, (2, 3), (0, 1))), 2, (2, 3))  # (k, N) of the symbols
     largest = np.linalg.eigvalsh(np.where(finite[:, None, None], middle, 0.0))[:, -1]
@@ -128,21 +122,11 @@ def _stacked(square: list[list[Model]], part: Callable[[Model], Array]) -> Array
     return np.array([[part(entry) for entry in row] for row in square])
 
 
-def _linear(number: Model) -> Array:
-    """Slopes (k, N) of a number."""
-    slopes: Array = number.terms[1 : 1 + number.symbols]
-    return slopes
-
-
 def _bent(number: Model) -> Array:
     """Sizes (k, N) of the terms of second order with each symbol."""
     k = number.symbols
     (first, second), terms = np.triu_indices(k), np.abs(number.terms[1 + k :])
     return np.stack([terms[(first == j) | (second == j)].sum(0) for j in range(k)])
-
-
-def _rest(number: Model) -> Array:
-    return np.asarray(number.sizes[1] + number.rest)[None]
 
 
 def _squares(numbers: list[Model]) -> Model:
@@ -153,7 +137,7 @@ def _most(number: Model) -> Array:
     """Largest values (N,): those of a t + q t^2 for each symbol, and the sizes of all other terms."""
     k = number.symbols
     first, second = np.triu_indices(k)
-    a, terms = np.abs(number.terms[1 : 1 + k]), number.terms[1 + k :]
+    a, terms = np.abs(number.slopes), number.terms[1 + k :]
     q = terms[first == second]
     bent = np.where(a < -2 * q, a * a / np.maximum(-4 * q, SMALLEST), a + q)
     size = np.abs(number.terms[0]) + number.bend
@@ -166,7 +150,7 @@ def _influences(number: Model) -> Array:
     """How much (k, N) each symbol moves a number; the rest grows with the terms of second order."""
     bent = _bent(number)
     share = bent / np.maximum(bent.sum(0), SMALLEST)
-    return np.asarray(np.nan_to_num(np.abs(_linear(number)) + bent + share * number.rest))
+    return np.asarray(np.nan_to_num(np.abs(number.slopes) + bent + share * number.rest))
 
 
 def _nearest(low: Array, high: Array, d: int) -> Array:

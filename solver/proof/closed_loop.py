@@ -7,6 +7,7 @@ of y in the claim's basis and its complement.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ class ClosedLoop:
         self.equations, self.proof = equations, proof
         self.rate, self.core = float(claim["rate"]), float(claim["core"])
         self.target, self.nominal, self.bound = (np.array(proof[k], float) for k in ("target", "parameters", "bound"))
-        self.n, self.m, self.p = len(self.target), len(proof["trim"]), len(self.nominal)
+        self.n, self.m = len(self.target), len(proof["trim"])
         self.step, self.seen = float(proof["period"]), [i for i, row in enumerate(proof["cost"]) if any(row)]
         turn = _completed(np.array(claim["basis"], float))
         self.d, self.r = len(self.seen), np.shape(claim["basis"])[1]
@@ -89,20 +90,14 @@ class ClosedLoop:
                 break
             wide = [_inflated(entry, wide[i], known) if i in self.seen else entry for i, entry in enumerate(found)]
         start, over = self._series(x, u, theta, ORDER - 1), self._series(wide, u, theta, ORDER)
-        ends = []
-        for first, rest in zip(start, over, strict=True):
-            slopes = [_end(a, b, self.step) for a, b in zip(first.slopes, rest.slopes, strict=True)]
-            value = _end(first.value, rest.value, self.step)
-            assert value is not None
-            ends.append(Dual(value, slopes))
+        ends = [first.each(partial(_end, self.step), rest) for first, rest in zip(start, over, strict=True)]
         return ends, wide, known
 
     def _rates(self, x: list[Dual], u: list[Dual], theta: list[Dual], length: int) -> list[Dual]:
         count, k, still = len(x[0].value.first.rest), len(x[0].slopes), [None] * (length - 1)
 
         def lifted(entry: Dual) -> Dual:
-            rows = [None if s is None else Series([s.first, *still]) for s in entry.slopes]
-            return Dual(Series([entry.value.first, *still]), rows)
+            return entry.each(lambda series: series and Series([series.first, *still]))
 
         a, B = self.equations(
             "affine_dynamics", {"x": x, "theta": [lifted(e) for e in theta]}, lambda v: Dual.exact(v, count, k, length)
@@ -157,8 +152,7 @@ def _shifted(start: Dual, rate: Dual, during: Balls) -> Dual:
         parts = [*([a.first] if a else []), *([b.first.within(during)] if b else [])]
         return Series([summed(parts)]) if parts else None
 
-    slopes = [later(a, b) for a, b in zip(start.slopes, rate.slopes, strict=True)]
-    return Dual(Series([start.value.first + rate.value.first.within(during)]), slopes)
+    return start.each(later, rate)
 
 
 def _inflated(entry: Dual, old: Dual, known: Mask) -> Dual:
@@ -171,10 +165,7 @@ def _inflated(entry: Dual, old: Dual, known: Mask) -> Dual:
             return Model(new.terms, rest)
         return Model(np.where(known, before.terms, _padded(new, before)), np.where(known, before.rest, rest))
 
-    pairs = zip(entry.slopes, old.slopes, strict=True)
-    count = len(known)
-    slopes = [Series([wider(a.first, present(b, count))]) if a else None for a, b in pairs]
-    return Dual(Series([wider(entry.value.first, old.value.first)]), slopes)
+    return entry.each(lambda a, b: a and Series([wider(a.first, present(b, len(known)))]), old)
 
 
 def _padded(model: Model, like: Model) -> Array:
@@ -191,7 +182,7 @@ def _contains(outer: Dual, inner: Dual) -> Mask:
     return found
 
 
-def _end(values: Series | None, rest: Series | None, step: float) -> Series | None:
+def _end(step: float, values: Series | None, rest: Series | None) -> Series | None:
     """A power series at the end of a period, with the last term of another one."""
     terms = [(k, entry) for k, entry in enumerate(values.terms) if entry] if values else []
     if rest and (last := rest.terms[ORDER]) is not None:

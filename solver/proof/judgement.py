@@ -74,12 +74,7 @@ def judge(loop: HeldLoop, frame: Frame, cells: Cells, radius: float, rate: float
     after = unit + period.change
     square = after.mT @ after  # |y|^2 becomes y' square y
     small = period.known & (square.largest.max((1, 2)) < HUGE)
-    square = Affine(
-        *(
-            np.where(small.reshape(-1, *[1] * (part.ndim - 1)), part, 0.0)
-            for part in (square.middle, square.slopes, square.rest)
-        )
-    )
+    square = square.where(small, Affine.exact(np.zeros_like(square.middle), square.symbols))
     rest = square.rest
     allowed = max(1.0 - rate, 0.0) ** 2 - 1e-12
     middle = 0.5 * (square.middle + np.swapaxes(square.middle, 1, 2)) - allowed * np.eye(d)

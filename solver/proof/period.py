@@ -249,7 +249,7 @@ def _straight(
         base.middle[..., loop.bent] = J
         base.slopes[..., loop.bent], base.rest[..., loop.bent] = 0.0, 0.0
         narrow = forth @ base @ to + rho @ row
-        found.append(_either(narrow.rest.sum((1, 2)) < loose.rest.sum((1, 2)), narrow, loose))
+        found.append(narrow.where(narrow.rest.sum((1, 2)) < loose.rest.sum((1, 2)), loose))
     return found[0], found[1]
 
 
@@ -268,13 +268,3 @@ def _series(loop: HeldLoop, turning: Affine, rates: Affine, first: Affine, push:
     total = total.widened(np.broadcast_to(rest[:, None], total.rest.shape))
     gone = np.minimum((gone + more[:, None]) * (1 + 1e-12), 1e100)  # where nothing is known
     return total, np.linalg.norm(gone, axis=1) * (1 + 1e-12)
-
-
-def _either(first: Mask, a: Affine, b: Affine) -> Affine:
-    """a where first (N,) is set, else b."""
-    here = first[:, None, None]
-    return Affine(
-        np.where(here, a.middle, b.middle),
-        np.where(here[..., None], a.slopes, b.slopes),
-        np.where(here, a.rest, b.rest),
-    )

@@ -281,10 +281,6 @@ def _logarithm(m: Array, bend: Array, plus: float) -> Derivatives:
     return value, 1 / x, -1 / x**2, 2 / _above(x, bend) ** 3
 
 
-def _root(m: Array, bend: Array) -> Derivatives:
-    return np.sqrt(m), 0.5 * m**-0.5, -0.25 * m**-1.5, 0.375 * _above(m, bend) ** -2.5
-
-
 def _hyperbolic_tangent(m: Array, bend: Array) -> Derivatives:
     t = np.tanh(m)
     with np.errstate(over="ignore"):
@@ -296,10 +292,6 @@ def _arcsine(m: Array, bend: Array) -> Derivatives:
     g = 1 / np.sqrt(1 - m * m)
     least = _above(1 - np.abs(m), bend)
     return np.arcsin(m), g, m * g**3, 3 / (least * (2 - least)) ** 2.5
-
-
-def _hyperbolic(m: Array, bend: Array) -> Derivatives:
-    return np.sinh(m), np.cosh(m), np.sinh(m), np.cosh(np.abs(m) + bend)
 
 
 def _arccosine(m: Array, bend: Array) -> Derivatives:
@@ -314,12 +306,12 @@ FUNCTIONS: dict[str, Callable[[Array, Array], Derivatives]] = {
     "exp": lambda m, bend: (np.exp(m), np.exp(m), np.exp(m), np.exp(m + bend)),
     "log": lambda m, bend: _logarithm(m, bend, 0.0),
     "log1p": lambda m, bend: _logarithm(m, bend, 1.0),
-    "sqrt": _root,
+    "sqrt": lambda m, bend: (np.sqrt(m), 0.5 * m**-0.5, -0.25 * m**-1.5, 0.375 * _above(m, bend) ** -2.5),
     "tanh": _hyperbolic_tangent,  # its fourth derivative is below 4.1
     "atan": lambda m, _: (np.arctan(m), 1 / (1 + m * m), -2 * m / (1 + m * m) ** 2, np.full_like(m, 2.0)),
     "asin": _arcsine,
     "acos": _arccosine,
-    "sinh": _hyperbolic,
+    "sinh": lambda m, bend: (np.sinh(m), np.cosh(m), np.sinh(m), np.cosh(np.abs(m) + bend)),
     "cosh": lambda m, bend: (np.cosh(m), np.sinh(m), np.cosh(m), np.sinh(np.abs(m) + bend)),
     "inverse": lambda m, bend: (1 / m, -1 / m**2, 2 / m**3, 6 / _above(np.abs(m), bend) ** 4),
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import maximum_filter1d
 
 from modelgen.arrays import Array
 from solver.errors import SolverError
 from solver.jobs import Announce
 from solver.jobs.engines import Here
 from solver.proof import sha256, slices
-from solver.proof.affine import Linear, Mask, Numbers, parallelotope, rounding, upward
+from solver.proof.affine import Linear, Mask, Numbers, parallelotope, rounding, together, upward
 from solver.proof.held_loop import HeldLoop
 from solver.proof.motion import HeldPolicy, Images, Step
 from solver.proof.quadratic import compiled
@@ -39,6 +40,7 @@ SIZES = GRID, 2 * GRID, FINEST
 PERIODS = 24  # after which a box waits for its halves
 NEAR = 3  # boxes from a proven one beyond which a box is not followed yet
 WAYS = 16  # images of a box beyond which it does so, too
+IMAGE = np.dtype([(name, np.int64) for name in ("box", "parent", "age", "open")] + [("proven", np.bool_)])
 WIDEST = 0.25  # half width of an image, by the domain's, beyond which it is not followed
 
 
@@ -128,10 +130,7 @@ class Grid:
         """Boxes (k, .., k) that are not more than NEAR boxes from a proven one."""
         found = self.proven
         for axis, around in enumerate(self.around):
-            room = [(NEAR * (a == axis), NEAR * (a == axis)) for a in range(self.n)]
-            wide = np.pad(found, room, "wrap" if around else "constant")
-            parts = np.lib.stride_tricks.sliding_window_view(wide, 2 * NEAR + 1, axis)
-            found = np.asarray(parts.any(-1))
+            found = maximum_filter1d(found, 2 * NEAR + 1, axis, mode="wrap" if around else "constant")
         return found
 
     def touching(self, spans: Numbers) -> Mask:
@@ -184,91 +183,79 @@ class Found:
 class Search:
     """Backward fixed point on one grid.
 
-    An image of a box becomes several where the policy has several ways. The box is proven when each of them is within
-    proven boxes, now or in an earlier period.
+    The images of a box are a tree, in which a box is the first image of itself. An image has an image after a period
+    for each way of the policy. It is proven when it lies within proven boxes, or when all its images are proven.
     """
 
     def __init__(self, step: Callable[[Linear], list[Images]], grid: Grid) -> None:
         self.step, self.grid = step, grid
         self.found: list[Found] = []
         self.at = np.argwhere(~grid.proven)
-        count = len(self.at)
-        self.open, self.periods = (
-            np.ones(count, np.int64),
-            np.zeros(count, np.int64),
-        )  # images, and most periods, of a box
-        self.box, self.image = np.arange(count), grid.boxes(self.at)  # of every image
-        self.age, self.ended, self.lost = np.zeros(count, np.int64), np.zeros(count, bool), np.zeros(count, bool)
-        self.rows, self.spans = np.zeros(0, np.int64), np.zeros((0, 2, grid.n), np.int64)  # images in each period
+        self.periods = np.zeros(len(self.at), np.int64)  # most periods of a box
+        self.images = np.zeros(len(self.at), IMAGE)  # of all boxes, which come first
+        self.images["box"] = self.images["parent"] = np.arange(len(self.at))
+        self.waiting, self.sets = np.arange(len(self.at)), grid.boxes(self.at)  # images that are not followed yet
+        self.rows, self.spans = np.zeros(0, np.int64), np.zeros((0, 2, grid.n), np.int64)  # those that may be proven
 
     def round(self) -> int:
         """Follow every image of an open box that touches the proven set by one period. Gives their number."""
-        going = ~self.ended & ~self.lost & (self.open[self.box] > 0) & (self.open[self.box] <= WAYS)
-        rows = np.flatnonzero(going & (self.age < PERIODS))
-        new, old = rows[self.age[rows] == 0], rows[self.age[rows] > 0]
-        new = new[self.grid.near()[tuple(self.at[self.box[new]].T)]]
-        rows = np.concatenate([new, old[self.grid.touching(self.grid.span(self.image.rows(old)))]])
-        moved, born = [(self.rows, self.spans)], list[tuple[Numbers, Linear]]()
+        box, age = (self.images[name][self.waiting] for name in ("box", "age"))
+        going = (np.bincount(box, minlength=len(self.at))[box] <= WAYS) & (age < PERIODS)
+        new, old = np.flatnonzero(going & (age == 0)), np.flatnonzero(going & (age > 0))
+        going[new] = self.grid.near()[tuple(self.at[box[new]].T)]
+        going[old] = self.grid.touching(self.grid.span(self.sets.rows(old)))
+        rows, parents, sets = self.waiting[going], [self.rows[:0]], [self.sets.rows(~going)]
+        moved = self.sets.rows(going)
         for first in range(0, len(rows), BATCH):
-            self._follow(rows[first : first + BATCH], moved, born)
-        self.rows, self.spans = (np.concatenate(parts) for parts in zip(*moved, strict=True))
-        self._enter(born)
+            batch = slice(first, first + BATCH)
+            for at, found in self._followed(rows[batch], moved.rows(batch)):
+                parents.append(at)
+                sets.append(found)
+        self.waiting, self.sets = self.waiting[~going], together(sets)
+        self._enter(np.concatenate(parents))
         return len(rows)
 
-    def _follow(self, rows: Numbers, moved: list[tuple[Numbers, Numbers]], born: list[tuple[Numbers, Linear]]) -> None:
-        """Move some images by a period; those with several ways end, and others are born of them (`_enter`)."""
+    def _followed(self, rows: Numbers, x: Linear) -> Iterator[tuple[Numbers, Linear]]:
+        """Known images of some images after a period, with the numbers of these."""
         wide = WIDEST * 0.5 * (self.grid.upper - self.grid.lower)
-        images = self.step(self.image.rows(rows))
-        ways = np.bincount(np.concatenate([rows[:0], *(at for at, _, _ in images)]), minlength=len(rows))
-        self.lost[rows[ways == 0]] = True
-        self.ended[rows[ways > 1]] = True
-        np.add.at(self.open, self.box[rows[ways > 1]], ways[ways > 1] - 1)
-        for at, x, known in images:
-            known = known & (x.bend < wide).all(1)
-            self.lost[rows[at[~known]]] = True
-            at, x = at[known], parallelotope(x.rows(known))
-            np.maximum.at(self.periods, self.box[rows[at]], self.age[rows[at]] + 1)
-            for alone in (True, False):
-                here = (ways[at] == 1) == alone
-                leaf, y = rows[at[here]], x.rows(here)
-                if alone:
-                    self.image.put(leaf, y)
-                    self.age[leaf] += 1
-                else:
-                    first = len(self.box) + sum(len(parents) for parents, _ in born)
-                    born.append((leaf, y))
-                    leaf = first + np.arange(len(leaf))
-                moved.append((leaf, self.grid.span(y)))
+        for at, found, known in self.step(x):
+            self.images["open"][rows[at]] += 1
+            known = known & (found.bend < wide).all(1)
+            yield rows[at[known]], parallelotope(found.rows(known))
 
-    def _enter(self, born: list[tuple[Numbers, Linear]]) -> None:
-        """Append images that were born of others: numbers (K,) of these, and the images."""
-        if not born:
-            return
-        parents, old = np.concatenate([parents for parents, _ in born]), self.image
-        self.box, none = np.concatenate([self.box, self.box[parents]]), np.zeros(len(parents), bool)
-        self.age = np.concatenate([self.age, self.age[parents] + 1])
-        self.ended, self.lost = np.concatenate([self.ended, none]), np.concatenate([self.lost, none])
-        images = [old, *(image for _, image in born)]
-        self.image = Linear(
-            np.concatenate([image.middle for image in images]),
-            np.concatenate([image.slopes for image in images], 1),
-            np.concatenate([image.rest for image in images]),
-        )
+    def _enter(self, parents: Numbers) -> None:
+        """Append the images of others, by the numbers of these; their sets are the last ones."""
+        born, rows = np.zeros(len(parents), IMAGE), len(self.images) + np.arange(len(parents))
+        born["parent"], born["box"], born["age"] = parents, self.images["box"][parents], self.images["age"][parents] + 1
+        np.maximum.at(self.periods, born["box"], born["age"])
+        spans = self.grid.span(self.sets.rows(slice(len(self.waiting), None)))
+        self.images, self.waiting = np.append(self.images, born), np.append(self.waiting, rows)
+        self.rows, self.spans = np.append(self.rows, rows), np.concatenate([self.spans, spans])
 
     def sweep(self) -> None:
         """Enter the boxes whose images are proven, until there are no more."""
         while (inside := self.grid.inside(self.spans)).any():
-            leaves = np.unique(self.rows[inside])
-            leaves = leaves[~self.ended[leaves]]
-            self.ended[leaves] = True
-            np.subtract.at(self.open, self.box[leaves], 1)
-            boxes = np.unique(self.box[leaves])
-            found = boxes[self.open[boxes] == 0]
-            self.grid.proven[tuple(self.at[found].T)] = True
-            if len(found):
-                self.found.append(Found(self.grid.k, self.at[found], self.periods[found]))
-            left = ~self.ended[self.rows] & (self.open[self.box[self.rows]] > 0)
+            proven = self.rows[inside]
+            while len(proven):
+                self.images["proven"][proven] = True
+                found = proven[proven < len(self.at)]
+                self.grid.proven[tuple(self.at[found].T)] = True
+                if len(found):
+                    self.found.append(Found(self.grid.k, self.at[found], self.periods[found]))
+                parents = self.images["parent"][proven[proven >= len(self.at)]]
+                np.subtract.at(self.images["open"], parents, 1)
+                parents = np.unique(parents)
+                proven = parents[(self.images["open"][parents] == 0) & ~self.images["proven"][parents]]
+            left = self._open(self.rows)
             self.rows, self.spans = self.rows[left], self.spans[left]
+        left = self._open(self.waiting)
+        self.waiting, self.sets = self.waiting[left], self.sets.rows(left)
+
+    def _open(self, rows: Numbers) -> Mask:
+        """Which images are not proven, nor are their box and what they are images of."""
+        places = rows, self.images["box"][rows], self.images["parent"][rows]
+        closed: Mask = np.any([self.images["proven"][at] for at in places], 0)
+        return ~closed
 
 
 def reaching(

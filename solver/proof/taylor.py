@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
 from operator import add
 from typing import TypeVar
 
@@ -58,12 +58,16 @@ class Model:
         return int((2.0 * len(self.terms)) ** 0.5) - 1 if len(self.terms) > 1 else 0
 
     @property
+    def slopes(self) -> Array:
+        """Slopes (k, N) by the symbols."""
+        return np.asarray(self.terms[1 : 1 + self.symbols])
+
+    @cached_property
     def sizes(self) -> tuple[Array, Array]:
         """Sums (N,) of the sizes of the terms of first and of second order."""
-        k = self.symbols
-        return np.abs(self.terms[1 : 1 + k]).sum(0), np.abs(self.terms[1 + k :]).sum(0)
+        return np.abs(self.slopes).sum(0), np.abs(self.terms[1 + self.symbols :]).sum(0)
 
-    @property
+    @cached_property
     def bend(self) -> Array:
         """Largest distances (N,) from the middle."""
         first, second = self.sizes
@@ -116,6 +120,9 @@ class Model:
             terms[1 + k :] += a[1 + i] * b[1 + j] + apart * (a[1 + j] * b[1 + i])
         size = (a0 + a1 + a2 + self.rest) * (b0 + b1 + b2 + other.rest)
         return self._made(terms, rest, size)
+
+    def __truediv__(self, other: Model) -> Model:
+        return self * other.through(_inverse)
 
     def through(self, coefficients: Callable[[Balls, int], list[Balls]]) -> Model:
         """A function by its power series at the middles, and by its third coefficient over the range."""
@@ -275,18 +282,24 @@ class Dual:
         slopes = [either(a, b, False) if a or b else None for a, b in zip(self.slopes, other.slopes, strict=True)]
         return Dual(either(self.value, other.value, True), slopes)
 
+    def each(self, function: Callable[..., Series | None], *others: Dual) -> Dual:
+        """A linear function of some numbers: of their values, and of their slopes along each variable."""
+        value, *slopes = map(function, *([number.value, *number.slopes] for number in (self, *others)))
+        assert value is not None
+        return Dual(value, slopes)
+
     def __add__(self, other: Dual) -> Dual:
-        return Dual(self.value + other.value, [_plus(a, b) for a, b in zip(self.slopes, other.slopes, strict=True)])
+        return self.each(_plus, other)
 
     def __neg__(self) -> Dual:
-        return Dual(-self.value, [None if s is None else -s for s in self.slopes])
+        return self.each(lambda series: series and -series)
 
     def __sub__(self, other: Dual) -> Dual:
         return self + -other
 
     def times(self, factor: float) -> Dual:
         """The number times an exact one."""
-        return Dual(self.value.times(factor), [None if s is None else s.times(factor) for s in self.slopes])
+        return self.each(lambda series: series and series.times(factor))
 
     def __mul__(self, other: Dual) -> Dual:
         pairs = zip(self.slopes, other.slopes, strict=True)

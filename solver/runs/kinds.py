@@ -25,7 +25,7 @@ from solver.problem.problem import Problem
 from solver.problem.robots import warn_of_rebuild
 from solver.runs import folder as files
 from solver.runs import shipped
-from solver.runs.folder import CHECKPOINT
+from solver.runs.folder import CHECKPOINT, METRICS
 from solver.runs.metrics import Report
 
 
@@ -156,7 +156,8 @@ class Kind:
 
     def done(self, folder: Path) -> int:
         """Progress of the training in a folder, in units of the counter. Raises SolverError for damage."""
-        return int(files.load_checkpoint(folder, keys=(self.counter,))[self.counter])
+        begun = (folder / CHECKPOINT).exists()
+        return int(files.load_checkpoint(folder, keys=(self.counter,))[self.counter]) if begun else 0
 
 
 #: The table of kinds. To add one, write its module and a line here.
@@ -251,14 +252,18 @@ def start(
 
 
 def resume(folder: Path, report: Report) -> None:
-    """Continue the run in a folder to its end, with its own settings.
+    """Continue the run in a folder to its end, with its own settings; begin one that has only its description.
 
     Raises SolverError if the folder holds no run, a damaged run or a run of another artifact, and if another process
     trains in it.
     """
-    kind = kind_of(folder)
+    training = kind_of(folder).training
     with files.owned(folder):
-        kind.training.resume(folder, _watched(kind.training.read(folder), report))
+        run = training.read(folder)
+        if any((folder / name).exists() for name in (CHECKPOINT, METRICS)):  # a lost checkpoint is an error
+            training.resume(folder, _watched(run, report))
+        else:
+            training.start(run, folder, _watched(run, report))
 
 
 def _watched(run: Description, report: Report) -> Report:

@@ -1,8 +1,8 @@
 """Cost of a distilled policy and of the observer on a Cortex-M4F: upper bounds, computed from numbers of operations.
 
 The constants are bounds on single precision code of `arm-none-eabi-gcc` with newlib's libm: -O2 for the policy, -O3 for
-the observer, whose loops it unrolls. `benchmarks/board.py` counts the instructions on an emulated board;
-docs/how-to/export-to-c.md compares both. The bound decides, because it needs no emulator and holds at all states.
+the observer, whose loops it unrolls. `board` counts the instructions on an emulated board. The bound decides, because
+it needs no emulator and holds at all states.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ class Everything:
                 write_report(plan, Runs({t: folders[t] for t in runs}, 0, ()), self.out, command, announce)
             self._keep(plan, {t: folders[t] for t in runs})
 
-        return train(replace(plan, trainings=tuple(chain.from_iterable(rows.values()))), finished=finished)
+        return train([*chain.from_iterable(rows.values())], finished=finished)
 
     def _keep(self, plan: Plan, folders: Mapping[PlannedRun, Path]) -> None:
         """Write `made.json` with the rows of some runs."""

@@ -126,19 +126,17 @@ def _ablation(shares: tuple[float, ...]) -> tuple[Method, ...]:
 
 def methods(experiment: ExperimentName, budget: Budget) -> tuple[Method, ...]:
     """Rows or curves of an experiment, in order."""
-    if experiment == "fig-value":
-        return USUAL
-    if experiment == "fig-parameters":
-        return USUAL + CLASSICAL
-    if experiment == "fig-learning":
-        return USUAL + RTDPS
-    if experiment == "gallery":
-        return GALLERY
-    if experiment in ("fig-robustness", "certificates"):
-        return USUAL + (_baselines(("angle",)) if budget.baselines else ())
-    if experiment == "fig-ablation":
-        return _ablation(budget.shares)
-    return USUAL + RTDPS + (*_baselines(("gaussian", "angle")), *CLASSICAL) if budget.baselines else USUAL + RTDPS
+    few, all_starts = (_baselines(starts) if budget.baselines else () for starts in (("angle",), ("gaussian", "angle")))
+    return {
+        "table1": USUAL + RTDPS + ((*all_starts, *CLASSICAL) if budget.baselines else ()),
+        "fig-value": USUAL,
+        "fig-learning": USUAL + RTDPS,
+        "fig-robustness": USUAL + few,
+        "fig-ablation": _ablation(budget.shares),
+        "fig-parameters": USUAL + CLASSICAL,
+        "gallery": GALLERY,
+        "certificates": USUAL + few,
+    }[experiment]
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,9 @@ BY_RUN: dict[str, type[PageByRun]] = {"gallery": Gallery, "certificates": Certif
 class Train(Protocol):
     """`solver.lab.reproduction.runs.run_plan` with the options of a command."""
 
-    def __call__(self, plan: Plan, *, finished: Callable[[PlannedRun, Path], None] = lambda *_: None) -> Runs: ...
+    def __call__(
+        self, trainings: Sequence[PlannedRun], *, finished: Callable[[PlannedRun, Path], None] = lambda *_: None
+    ) -> Runs: ...
 
 
 def reproduce(
@@ -209,6 +211,6 @@ def reproduce(
     """
     if plan.experiment in BY_RUN:
         page = BY_RUN[plan.experiment](plan, out, command, announce)
-        return train(plan, finished=page.add), page.write()
-    runs = train(plan)
+        return train(plan.trainings, finished=page.add), page.write()
+    runs = train(plan.trainings)
     return runs, write_report(plan, runs, out, command, announce)

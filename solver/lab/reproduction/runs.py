@@ -15,34 +15,21 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
 
+from modelgen.artifact.folder import find
 from solver.errors import SolverError
 from solver.jobs import LOG, Announce, Job, run_all
 from solver.jobs.engines import engine, versions
 from solver.lab.reproduction.experiments import PlannedRun
 from solver.preflight import preflight
 from solver.problem.robots import load_robot
-from solver.runs import shipped
+from solver.runs import artifact, shipped
 from solver.runs.folder import CHECKPOINT
 from solver.runs.kinds import KINDS, Description, comparable, holds_run, kind_of
 from solver.training.solution import RunDescription
 
 LOCK = ".reproduce.lock"
 FIGURES = ("return_mean", "success_rate")  # of the kept policy of a run
-TRAIN = "train"  # the command whose runs have checks before a training
-
-
-class PlannedRuns(Protocol):
-    """Runs to train: a plan of the reproduction, or a sweep."""
-
-    @property
-    def trainings(self) -> tuple[PlannedRun, ...]:
-        """All runs."""
-
-    @property
-    def generated(self) -> str | None:
-        """Folder of their artifacts, if the user named one."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +56,7 @@ class Runs:
 
 
 def run_plan(
-    plan: PlannedRuns,
+    trainings: Sequence[PlannedRun],
     parent: Path,
     jobs: int | None,
     announce: Announce,
@@ -81,7 +68,7 @@ def run_plan(
     preview: float = 20.0,
     unheld_target: bool = False,
 ) -> Runs:
-    """Finish every run of the plan, at most `jobs` at a time. A failure does not stop the other runs.
+    """Finish some runs, of a plan or a sweep, at most `jobs` at a time. A failure does not stop the other runs.
 
     train: False starts nothing, and so needs no other call to end. command: program in place of `solver`, for tests.
     finished: called with every finished run; reused runs come first. cluster: address of a Dask scheduler whose workers
@@ -95,7 +82,7 @@ def run_plan(
     todo: dict[Path, PlannedRun] = {}
     with _locked(parent) if train else nullcontext():
         reused = {**finished_runs(parent), **ready}
-        for training in plan.trainings:
+        for training in trainings:
             key = run_key(training.run)
             folder = reused.get(key) or _folder(parent, training, key)
             folders[training] = folder
@@ -106,15 +93,13 @@ def run_plan(
             if folder not in todo:
                 finished(training, folder)
         started = dict(todo) if train else {}
-        generated = plan.generated
-        if cluster is not None and generated is not None:
-            generated = str(Path(generated).absolute())
-        fresh = [training for folder, training in started.items() if not (folder / CHECKPOINT).exists()]
-        pending = [
-            _job(training, folder, generated, tuple(command), unheld_target) for folder, training in started.items()
-        ]
+        fresh = {folder: t for folder, t in started.items() if not (folder / CHECKPOINT).exists()}
+        pending = [Job(folder, t.kind.command, t.threads, versions(), tuple(command)) for folder, t in started.items()]
         with engine(jobs, cluster if pending else None) as place:
-            _check(fresh, generated, announce, preview, unheld_target)
+            _check([*fresh.values()], announce, preview, unheld_target)
+            for folder, training in fresh.items():
+                artifact.keep(find(training.robot, training.run.generated), folder)
+                artifact.save(folder, training.run)
             ended = run_all(pending, place, announce, lambda job: finished(started[job.folder], job.folder))
     missing = {folder for folder in todo if folder not in ended or ended[folder].code != 0}
     failures = tuple(
@@ -124,9 +109,7 @@ def run_plan(
     return Runs(complete, len(started) - len(failures), failures)
 
 
-def _check(
-    trainings: Sequence[PlannedRun], generated: str | None, announce: Announce, preview: float, unheld_target: bool
-) -> None:
+def _check(trainings: Sequence[PlannedRun], announce: Announce, preview: float, unheld_target: bool) -> None:
     """Checks of all robots with all their settings, once for all seeds; the preview, once for a robot.
 
     A baseline has none: `solver baseline` trains without.
@@ -139,7 +122,7 @@ def _check(
             continue
         first = all(robot != training.robot for robot, _ in checked)
         checked.add(identity)
-        robot = load_robot(run.robot, "cpu", generated)
+        robot = load_robot(run.robot, "cpu", run.generated)
         result = preflight(robot, run, preview if first else 0.0, unheld_target)
         for text in (*result.lines, *(f"warning: {each}" for each in result.warnings)):
             if (training.robot, text) not in said:
@@ -185,8 +168,7 @@ def _read(folder: Path) -> tuple[str, bool]:
     """Key of the run in a folder, and whether it is finished. Raises SolverError if it cannot be read."""
     kind = kind_of(folder)
     run = kind.training.read(folder)
-    has_begun = (folder / CHECKPOINT).exists()
-    return run_key(run), has_begun and kind.done(folder) >= run.length
+    return run_key(run), kind.done(folder) >= run.length
 
 
 def finished_runs(parent: Path) -> dict[str, Path]:
@@ -227,40 +209,3 @@ def _locked(parent: Path) -> Iterator[None]:
                 f"another `solver` process trains its runs in {parent}; wait for it, or name another folder"
             ) from error
         yield
-
-
-def _job(
-    training: PlannedRun, folder: Path, generated: str | None, program: tuple[str, ...], unheld_target: bool
-) -> Job:
-    """Job of a planned run, for any machine. The search of its preview is not done again."""
-    run, command = training.run, training.kind.command
-    words = tuple(_words(training, folder, generated))
-    if command == TRAIN:
-        words += ("--preview", "0", *(["--unheld-target"] if unheld_target else []))
-    robot = (run.robot, run.artifact_hash, generated)
-    return Job(folder, command, words, training.threads, *robot, versions(), program)
-
-
-def _words(training: PlannedRun, folder: Path, generated: str | None) -> list[str]:
-    """Arguments of the command that starts a run: everything that differs from the command's defaults."""
-    run = training.run
-    words = [run.robot, "--out", str(folder), "--algorithm", run.settings.algorithm]
-    words += [] if generated is None else ["--generated", generated]
-    own: dict[str, Any] = {}
-    if isinstance(run, RunDescription):
-        told = (each for each in run.given if each.name not in run.references)  # which the command itself tells
-        ranges = tuple(f"{each.name}={each.lower!r}:{each.upper!r}" for each in told)
-        own = {"preset": run.preset} | ({"given": ranges} if ranges else {})
-        own |= {"start_from": run.warm_from} if run.warm_from else {}
-    settings = vars(run.settings).items()
-    changed = {name: value for name, value in settings if value != getattr(training.usual, name)}
-    changed.pop("algorithm", None)
-    for name, value in {**own, **changed}.items():
-        flag = name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(f"--{flag}" if value else f"--no-{flag}")
-        elif isinstance(value, dict):
-            words += [f"--{flag}", *(f"{key}={number}" for key, number in value.items())]
-        else:
-            words += [f"--{flag}", *map(str, value if isinstance(value, tuple) else (value,))]
-    return words

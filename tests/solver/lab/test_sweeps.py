@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from modelgen.commandline.options import read as options_of
 from solver.cli import main
-from solver.commands import train
-from solver.commands.changes import read_given
-from solver.interface import new_training
-from solver.lab.reproduction.runs import Runs, _words, run_key
+from solver.lab.reproduction.runs import Runs, run_key, run_plan
 from solver.lab.sweeps import read, rows
 from solver.problem.context import Given
 from solver.runs.folder import METRICS
-from solver.training.solution import RunDescription
+from solver.training.solution import RunDescription, load_run
 from tests.solver.jobs.test_cluster import SPEC
 from tests.solver.lab.reproduction.small_plans import train_here
 
@@ -29,9 +26,7 @@ def test_sweep_has_all_robots_with_all_settings_and_seeds(tmp_path: Path) -> Non
         'robots = ["pendulum", "cartpole"]\nseeds = [3, 4]\n[settings.a]\nwidth = 8\nthreads = 2\n'
         '[settings.b]\nalgorithm = "sac"\nrandomize = true\n'
     )
-    planned = [
-        (t.seed, t.robot, t.method, t.kind.command, t.threads) for t in read(tmp_path / "s.toml", threads=5).trainings
-    ]
+    planned = [(t.seed, t.robot, t.method, t.kind.command, t.threads) for t in read(tmp_path / "s.toml", threads=5)]
     assert planned == [
         (seed, robot, *rest)
         for seed in (3, 4)
@@ -40,7 +35,7 @@ def test_sweep_has_all_robots_with_all_settings_and_seeds(tmp_path: Path) -> Non
     ]
 
 
-def test_command_of_a_run_trains_what_its_table_says(
+def test_description_of_a_run_is_what_its_table_says(
     finished_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Told parameters, and the run that it begins with, too; for a worker in another folder."""
@@ -49,13 +44,13 @@ def test_command_of_a_run_trains_what_its_table_says(
     text += "iterations = 100\n[settings.c]\ngiven = {mass = [0.6, 1.2]}\n"
     (tmp_path / "s.toml").write_text(text)
     monkeypatch.chdir(finished_run.parent)
-    family, warm, narrow = read(tmp_path / "s.toml").trainings
+    family, warm, narrow = read(tmp_path / "s.toml")
     monkeypatch.chdir(tmp_path)
-    for planned in (family, warm, narrow):
-        options = options_of("solver train", train, _words(planned, tmp_path, None))
-        choices = {name: getattr(options, name) for name in ("algorithm", "preset", "start_from")}
-        made = new_training(options.robot, given=read_given(options.given), **choices, **vars(options.settings))
-        assert run_key(made.description) == run_key(planned.run)
+    planned = family, warm, narrow
+    nothing = run_plan(planned, tmp_path, 1, lambda _: None, command=(sys.executable, "-c", ""), preview=0.0)
+    described = [load_run(nothing.folders[training]) for training in planned]
+    assert [*map(run_key, described)] == [run_key(training.run) for training in planned]
+    assert [run.warm_from for run in described] == ["", str(finished_run), ""]
     assert isinstance(family.run, RunDescription)
     assert family.run.told_names == ("mass",)
     assert isinstance(narrow.run, RunDescription)
@@ -64,7 +59,7 @@ def test_command_of_a_run_trains_what_its_table_says(
 
 def test_row_of_a_run_has_the_figures_of_its_kept_policy(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text('robots = ["pendulum"]\n')
-    (planned,) = read(tmp_path / "s.toml").trainings
+    (planned,) = read(tmp_path / "s.toml")
     logged = [
         {"iteration": k, "kept": kept, "return_mean": -k, "success_rate": success}
         for k, kept, success in ((4, 5, 0.2), (9, 10, 0.9), (14, 10, 0.1))
@@ -113,7 +108,7 @@ def test_mistake_in_a_sweep_file_names_file_and_key(text: str, message: str, tmp
 def test_finished_runs_of_a_sweep_need_resume_and_stay(short: str, tmp_path: Path, capsys: Capture) -> None:
     path, out = tmp_path / "s.toml", tmp_path / "runs"
     path.write_text(SPEC.replace("= 24", "= 2"))
-    train_here(read(path, short), out)  # type: ignore[arg-type]
+    train_here(read(path, short), out)
     sweep = ["sweep", str(path), "--out", str(out), "--generated", short]
     before = {file: file.stat().st_mtime_ns for file in out.rglob("*.pt")}
     assert main(sweep) == 2

@@ -103,6 +103,25 @@ def test_a_box_with_two_images_is_proven_if_both_are(other: float, all_arrive: b
     assert not found[radius > (1.0 if all_arrive else 0.2)].any()
 
 
+def test_a_set_within_proven_boxes_counts_though_it_has_several_images_itself() -> None:
+    """The box at 2.5 goes to 1.9 and 0.9, the one at 3.5 to 2.1 and then both to 1.5 and to 7.5; 0 to 2 is proven."""
+
+    def step(x: Linear) -> list[Images]:
+        at = x.middle[:, 0].round(1)
+        goal = np.select([at == 2.5, at == 3.5, at == 1.9, at == 2.1], [1.9, 2.1, 0.9, 1.5], 7.5)
+        both = np.flatnonzero(at == 2.1)
+        moved = x.plus((goal - at)[:, None]), x.rows(both).plus(5.4)
+        return [
+            (rows, one, np.ones(len(rows), bool)) for rows, one in zip((np.arange(len(at)), both), moved, strict=True)
+        ]
+
+    grid = Grid(np.zeros(1), np.full(1, 8.0), np.zeros(1, bool), np.arange(8) < 2)
+    search = Search(step, grid)
+    while search.round():
+        search.sweep()
+    assert grid.proven.tolist() == [True] * 4 + [False] * 4
+
+
 @given(spread=st.lists(st.floats(0.0, 0.5), min_size=1, max_size=2), seed=st.integers(0, 1000))
 def test_every_robot_of_a_spread_is_in_a_narrow_slice(spread: list[float], seed: int) -> None:
     middle, half = np.moveaxis(np.array(slices(spread)), 2, 0)  # (slices, parameters)

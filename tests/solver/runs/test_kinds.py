@@ -23,7 +23,7 @@ from solver.problem.parameters import Change
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
-from solver.runs.folder import METRICS, load_checkpoint, load_description, save_checkpoint, save_description
+from solver.runs.folder import CHECKPOINT, METRICS, load_checkpoint, load_description, save_checkpoint, save_description
 from solver.runs.kinds import (
     KINDS,
     Description,
@@ -213,6 +213,20 @@ def test_training_from_python_is_training_from_the_command(
     solver.resume(folder)  # a finished run has nothing left to do
     assert len(read_metrics(folder)) == 2
     capsys.readouterr()
+
+
+@pytest.mark.slow
+def test_a_run_that_has_only_its_description_is_begun(finished_run: Path, run_copy: Path, capsys: Capture) -> None:
+    (run_copy / CHECKPOINT).unlink()
+    assert main(["train", "--resume", str(run_copy)]) == 2  # its metrics say that it had one
+    assert CHECKPOINT in capsys.readouterr().err
+    (run_copy / METRICS).unlink()
+    assert main(["train", "--resume", str(run_copy)]) == 0
+    ours, theirs = (load_checkpoint(path, ["ensemble"])["ensemble"] for path in (run_copy, finished_run))
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    assert [row["iteration"] for row in read_metrics(run_copy)] == [
+        row["iteration"] for row in read_metrics(finished_run)
+    ]
 
 
 @pytest.mark.slow

@@ -226,9 +226,7 @@ def test_figures_are_of_the_goal_that_is_set(run: Path, tmp_path: Path, monkeypa
 def test_a_sweep_plans_what_its_trainings_train(tmp_path: Path) -> None:
     generated = str(slide().folder.parent)
     (tmp_path / "sweep.toml").write_text('robots = ["slide"]\nseeds = [0]\n[settings.usual]\nalgorithm = "cfvi"\n')
-    (planned,) = read_sweep(tmp_path / "sweep.toml", generated, 1).trainings
-    job = runs._job(planned, tmp_path / "run", generated, (), False)
-    assert "--given" not in job.words
+    (planned,) = read_sweep(tmp_path / "sweep.toml", generated, 1)
     _, trained = plan("slide", generated, algorithm="cfvi", threads=1)
     assert runs.run_key(planned.run) == runs.run_key(trained)
 

@@ -25,7 +25,7 @@ def trained(short: str, made_once: Callable[..., Path]) -> Path:
 
     def make(parent: Path) -> None:
         with chdir(Path(short).parent):
-            train_here(make_plan("table1", "small", choice()), parent)
+            train_here(make_plan("table1", "small", choice()).trainings, parent)
 
     return made_once("reproduce", make)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from solver.lab.reproduction.experiments import BUDGETS, Choice, Plan
+from solver.lab.reproduction.experiments import BUDGETS, Choice, PlannedRun
 from solver.lab.reproduction.runs import _folder, run_key
 from solver.training.settings import Settings
 
@@ -27,9 +28,9 @@ def choice(seeds: tuple[int, ...] = (0, 1), overrides: dict[str, Any] | None = N
     return Choice(seeds=seeds, overrides=own, budget=SMALL, **more)
 
 
-def train_here(plan: Plan, parent: Path) -> None:
+def train_here(trainings: Sequence[PlannedRun], parent: Path) -> None:
     """Train what is missing in this process, where starting costs nothing."""
-    for training in plan.trainings:
+    for training in trainings:
         folder = _folder(parent, training, run_key(training.run))
         if not folder.exists():
             training.kind.training.start(training.run, folder, quiet)

@@ -39,7 +39,7 @@ def test_rows_equal_certificates_of_the_runs(tmp_path: Path, capsys: Capture, mo
     monkeypatch.setattr(by_run, "specifications", shorter)
     plan = make_plan("certificates", "small", small())
     runs, out = tmp_path / "runs", tmp_path / "out"
-    train_here(plan, runs)
+    train_here(plan.trainings, runs)
     options = Options("certificates", robots=["pendulum"], seeds=[0], methods=["cFVI"], runs=runs, out=out, jobs=1)
     assert carry_out(options, small()) == 0
     capsys.readouterr()

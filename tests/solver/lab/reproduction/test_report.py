@@ -204,13 +204,13 @@ def test_finished_runs_are_reported_while_others_train(copied: Path) -> None:
     with (copied / LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(SolverError, match="wait for it"):
-            run_plan(plan, copied, 1, quiet)
-        assert len(run_plan(plan, copied, 1, quiet, train=False).folders) == len(plan.trainings)
+            run_plan(plan.trainings, copied, 1, quiet)
+        assert len(run_plan(plan.trainings, copied, 1, quiet, train=False).folders) == len(plan.trainings)
 
 
 def test_legend_fits_a_narrow_figure(trained: Path) -> None:
     plan = make_plan("fig-learning", "small", choice())
-    figure = learning_figure(plan, run_plan(plan, trained, 1, quiet, train=False))
+    figure = learning_figure(plan, run_plan(plan.trainings, trained, 1, quiet, train=False))
     figure.draw_without_rendering()
     (legend,) = figure.legends
     assert len(legend.get_texts()) == 6  # four methods, and two lines of the paper's
@@ -220,7 +220,7 @@ def test_legend_fits_a_narrow_figure(trained: Path) -> None:
 
 
 def test_ablation_draws_its_figure_and_reuses_equal_runs(copied: Path, tmp_path: Path) -> None:
-    train_here(make_plan("fig-ablation", "small", choice(seeds=(0,))), copied)
+    train_here(make_plan("fig-ablation", "small", choice(seeds=(0,))).trainings, copied)
     carry_out(Options("fig-ablation", runs=copied, out=tmp_path, jobs=2, seeds=[0]), choice(seeds=(0,)))
     text = (tmp_path / "paper.md").read_text()
     assert (tmp_path / "fig-ablation-small.png").stat().st_size > 20_000

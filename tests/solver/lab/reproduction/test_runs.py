@@ -60,7 +60,7 @@ def all_runs(parent: Path) -> list[Any]:
 
 def test_second_call_trains_nothing(copied: Path) -> None:
     before = state(copied)
-    runs = run_plan(make_plan("table1", "small", choice()), copied, 2, quiet, command=NEVER)
+    runs = run_plan(make_plan("table1", "small", choice()).trainings, copied, 2, quiet, command=NEVER)
     assert (runs.trained, runs.failures, len(runs.folders)) == (0, (), 8)
     assert state(copied) == before
 
@@ -68,9 +68,9 @@ def test_second_call_trains_nothing(copied: Path) -> None:
 def test_another_experiment_reuses_shared_runs(copied: Path) -> None:
     for experiment, shared in (("fig-learning", 8), ("fig-value", 2), ("fig-robustness", 4)):
         plan = make_plan(experiment, "small", choice())  # type: ignore[arg-type]
-        assert len(run_plan(plan, copied, 1, quiet, command=NEVER).folders) == shared
+        assert len(run_plan(plan.trainings, copied, 1, quiet, command=NEVER).folders) == shared
     plan = make_plan("fig-ablation", "small", choice())
-    runs = run_plan(plan, copied, 1, quiet, train=False)
+    runs = run_plan(plan.trainings, copied, 1, quiet, train=False)
     missing = {training.method for training in plan.trainings} - {training.method for training in runs.folders}
     # The preset has states from rollouts, and so shares nothing with DP, nor its bare rollouts with RTDP at once.
     at_once = {f"{source}, full adversary at once, {share}" for source in ("DP", "RTDP") for share in (0, 1)}
@@ -80,20 +80,20 @@ def test_another_experiment_reuses_shared_runs(copied: Path) -> None:
 def test_runs_are_reused_with_other_threads_and_from_other_folders(copied: Path) -> None:
     for k, path in enumerate(sorted(path.parent for path in copied.glob(f"*/{RUN}"))):
         path.rename(copied / f"mine{k}")
-    runs = run_plan(make_plan("table1", "small", choice(threads=2)), copied, 1, quiet, command=NEVER)
+    runs = run_plan(make_plan("table1", "small", choice(threads=2)).trainings, copied, 1, quiet, command=NEVER)
     assert sorted(path.name for path in runs.folders.values()) == [f"mine{k}" for k in range(8)]
 
 
 def test_cfvi_runs_are_reused_with_other_adversary_settings(copied: Path) -> None:
     plan = make_plan("fig-value", "small", choice(overrides={"modulation": "wiener"}))
-    runs = run_plan(plan, copied, 1, quiet, train=False)
+    runs = run_plan(plan.trainings, copied, 1, quiet, train=False)
     assert {training.method for training in runs.folders} == {"cFVI"}
 
 
 def test_shipped_policies_are_reused_for_default_settings(tmp_path: Path) -> None:
     """Not for RTDP, which has settings of its own, nor for another seed."""
     plan = make_plan("table1", "small", Choice(robots=("pendulum", "furuta", "reaction_wheel"), seeds=(0, 7)))
-    runs = run_plan(plan, tmp_path, 1, quiet, train=False, ready=shipped_runs(plan.trainings))
+    runs = run_plan(plan.trainings, tmp_path, 1, quiet, train=False, ready=shipped_runs(plan.trainings))
     found = {(training.robot, training.method, training.seed, path.name) for training, path in runs.folders.items()}
     robots = ("pendulum", "furuta", "reaction_wheel")
     assert found == {(robot, m, 0, f"{robot}-{m.lower()}") for robot in robots for m in ("cFVI", "rFVI")}
@@ -108,17 +108,17 @@ def test_another_artifact_gets_another_folder(copied: Path) -> None:
             for training in plan.trainings
         ),
     )
-    assert not run_plan(changed, copied, 1, quiet, train=False).folders
+    assert not run_plan(changed.trainings, copied, 1, quiet, train=False).folders
 
 
 def test_edited_run_is_an_error(copied: Path) -> None:
     plan = make_plan("fig-value", "small", choice())
-    folder = next(iter(run_plan(plan, copied, 1, quiet, train=False).folders.values()))
+    folder = next(iter(run_plan(plan.trainings, copied, 1, quiet, train=False).folders.values()))
     content = json.loads((folder / RUN).read_text())
     content["settings"]["epochs"] = 2
     (folder / RUN).write_text(json.dumps(content))
     with pytest.raises(SolverError, match=re.escape(str(folder)) + ".*edited or copied"):
-        run_plan(plan, copied, 1, quiet, command=NEVER)
+        run_plan(plan.trainings, copied, 1, quiet, command=NEVER)
 
 
 def test_failed_training_does_not_stop_the_others(copied: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -127,13 +127,13 @@ def test_failed_training_does_not_stop_the_others(copied: Path, tmp_path: Path, 
     one = (
         sys.executable,
         "-c",
-        "import shutil, sys\nif 'cfvi' in sys.argv: sys.exit('cannot')\n"
-        "folder = sys.argv[sys.argv.index('--out') + 1]\n"
-        f"shutil.copytree({str(tmp_path / 'trained')!r} + folder[len({str(copied)!r}):], folder, dirs_exist_ok=True)",
+        "import shutil, sys\nfolder = sys.argv[-1]\nif 'cfvi' in folder: sys.exit('cannot')\n"
+        f"shutil.copytree({str(tmp_path / 'trained')!r} + folder[len({str(copied)!r}):], folder, "
+        "ignore=shutil.ignore_patterns('artifact'), dirs_exist_ok=True)",
     )
     plan = make_plan("fig-value", "small", choice(seeds=(0,), overrides={"width": 9}))
-    train_here(plan, tmp_path / "trained")
-    runs = run_plan(plan, copied, 1, quiet, command=one, preview=0.0)
+    train_here(plan.trainings, tmp_path / "trained")
+    runs = run_plan(plan.trainings, copied, 1, quiet, command=one, preview=0.0)
     assert [failure.training.method for failure in runs.failures] == ["cFVI"]
     assert runs.failures[0].code == 1
     assert "cannot" in runs.failures[0].log.read_text()
@@ -167,14 +167,14 @@ def test_baseline_is_trained_and_reused(tmp_path: Path) -> None:
     plan = make_plan("table1", "small", mine)
     words = tmp_path / "words.json"  # of the command that would train, which this process does
     tell = (sys.executable, "-c", f"import json, sys; json.dump(sys.argv[1:], open({str(words)!r}, 'w'))")
-    runs = run_plan(plan, tmp_path / "runs", 1, quiet, command=tell)
+    runs = run_plan(plan.trainings, tmp_path / "runs", 1, quiet, command=tell)
     assert (runs.trained, runs.failures) == (1, ())
     assert main(json.loads(words.read_text())) == 0
     carry_out(Options("table1", runs=tmp_path / "runs", out=tmp_path, report_only=True), mine)
     text = (tmp_path / "paper.md").read_text()
     assert "SAC: 240 actions of 25 control periods on pendulum, **shorter than the 200,000" in text
     assert re.search(r"\| SAC-N UDR \| -[\d.]+[^|]* \| -[\d.]+[^|]* \| -32.9 \|", text)
-    assert run_plan(plan, tmp_path / "runs", 1, quiet, command=NEVER).trained == 0
+    assert run_plan(plan.trainings, tmp_path / "runs", 1, quiet, command=NEVER).trained == 0
 
 
 def test_trainings_share_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ def test_trainings_share_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert chosen[0].threads == 2
     plan = make_plan("fig-value", "small", choice(seeds=(0,), threads=2, overrides={"threads": 2}))
     script = "import os; print(*(v for k, v in os.environ.items() if k.endswith('_NUM_THREADS'))); raise SystemExit(9)"
-    runs = run_plan(plan, tmp_path, 1, quiet, command=(sys.executable, "-c", script))
+    runs = run_plan(plan.trainings, tmp_path, 1, quiet, command=(sys.executable, "-c", script))
     assert [failure.log.read_text().split()[-4:] for failure in runs.failures] == [["2"] * 4] * 2
 
 
@@ -195,11 +195,11 @@ def test_second_call_in_the_same_folder_is_an_error(tmp_path: Path) -> None:
 
     def meanwhile(_: str) -> None:
         with pytest.raises(SolverError, match=f"in {tmp_path}"):
-            run_plan(plan, tmp_path, 1, quiet)
+            run_plan(plan.trainings, tmp_path, 1, quiet)
         raise KeyError
 
     with pytest.raises(KeyError):
-        run_plan(plan, tmp_path, 1, meanwhile, command=NEVER)
+        run_plan(plan.trainings, tmp_path, 1, meanwhile, command=NEVER)
 
 
 @pytest.mark.usefixtures("heeds_ctrl_c")
@@ -215,6 +215,6 @@ def test_interrupted_call_ends_its_trainings(tmp_path: Path) -> None:
             threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     with pytest.raises(KeyboardInterrupt):
-        run_plan(plan, tmp_path, 1, interrupt, command=sleeper)
+        run_plan(plan.trainings, tmp_path, 1, interrupt, command=sleeper)
     assert announced[-1] == "2 trainings, 1 at a time"
-    assert not run_plan(plan, tmp_path, 1, quiet, train=False).folders
+    assert not run_plan(plan.trainings, tmp_path, 1, quiet, train=False).folders

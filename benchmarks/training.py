@@ -1,7 +1,7 @@
-"""Training on a GPU beside the CPU: the policies, seconds, memory, share of the product bound, and what failed.
+"""Training on the CPU and on a GPU: the policies, seconds, memory, share of the product bound, and what failed.
 
-    python benchmarks/gpu.py --json                                  # pendulum, cart-pole and planar quadrotor
-    python benchmarks/gpu.py --robots pendulum --devices cpu --iterations 4 --json
+    python benchmarks/training.py    # pendulum, cart-pole and planar quadrotor
+    python benchmarks/training.py --robots pendulum --devices cpu --preset paper --iterations 3
 
 Each robot is trained once a device with the same seed, and both policies are evaluated on the CPU from the same starts.
 `networks.py` has the product bound.
@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import statistics
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from solver.runs.metrics import read_metrics
 from solver.streams import EVALUATION_SEED
 from solver.training import lifecycle as training
 from solver.training.schedule import Schedule
-from solver.training.settings import Settings
+from solver.training.settings import PRESETS, Settings
 from solver.training.solution import make_ensemble
 from solver.value.frozen import FrozenValue
 
@@ -45,11 +46,12 @@ def main() -> None:
     parser.add_argument("--robots", nargs="+", default=list(ROBOTS))
     parser.add_argument("--devices", nargs="+", default=["cpu", "cuda"], choices=["cpu", "cuda"])
     parser.add_argument("--algorithm", default="cfvi", choices=["rfvi", "cfvi"])
+    parser.add_argument("--preset", default="fast", choices=[*PRESETS])
     parser.add_argument("--iterations", type=int, help="by default the preset's")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     options = parser.parse_args()
-    changes = {"threads": options.threads} | ({"iterations": options.iterations} if options.iterations else {})
+    changes: dict[str, Any] = {"preset": options.preset, "threads": options.threads}
+    changes |= {"iterations": options.iterations} if options.iterations else {}
     report: dict[str, Any] = {"torch": torch.__version__, "threads": options.threads, "runs": []}
     report["gpu"] = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     for robot in options.robots:
@@ -60,10 +62,8 @@ def main() -> None:
             except Exception as error:
                 about["failed"] = f"{type(error).__name__}: {error}"
             report["runs"].append(about)
-            if not options.json:
-                print(", ".join(f"{name} {value}" for name, value in about.items()), flush=True)
-    if options.json:
-        print(json.dumps(report, indent=1))
+            print(f"{robot} on {device}: {about.get('failed', 'trained')}", file=sys.stderr, flush=True)
+    print(json.dumps(report, indent=1))
 
 
 def trained(name: str, algorithm: str, device: str, changes: dict[str, Any]) -> dict[str, Any]:
