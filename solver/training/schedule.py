@@ -187,17 +187,18 @@ def improves(before: Tensor, now: Tensor, tolerance: float) -> bool:
 class Convergence:
     """Ends the phases before the last one: the task is solved, and the policy improves no more.
 
-    A policy is compared with the best that solved the task before. One evaluation without a gain says little: the next
-    V may be worse on its way to a better one. A tolerance of 0 switches the observer off.
+    A policy is compared with the best that solved the task before. One evaluation without a gain says little. A policy
+    that is clearly worse than the best says nothing: V still moves, and the best was a lucky one. A tolerance of 0
+    switches the observer off.
     """
 
     schedule: Schedule
     selection: Selection
     tolerance: float  # smallest gain that counts, as a share of the return
     solved: float = 0.98  # least success rate of an evaluation that counts
-    patience: int = 2  # evaluations of a phase in a row without a gain that end it
+    patience: int = 2  # evaluations of a phase since the last gain, as good as the best, that end it
     wait: float = 0.5  # most added iterations, as a share of the iterations in the settings
-    flat: int = 0  # evaluations in a row without a gain so far
+    flat: int = 0  # such evaluations so far
     best: Tensor | None = None  # (K,) returns of the best policy that solved the task, from the starts of evaluations
 
     def observe(self, iteration: Iteration, row: dict[str, float]) -> None:  # noqa: ARG002
@@ -225,7 +226,10 @@ class Convergence:
     def _compare(self) -> None:
         """Compare the policy of an evaluation that solves the task with the best, and keep the better one."""
         now, before = self.selection.returns, self.best
-        self.flat = 0 if before is None or improves(before, now, self.tolerance) else self.flat + 1
+        if before is None or improves(before, now, self.tolerance):
+            self.flat = 0
+        elif not improves(now, before, self.tolerance):
+            self.flat += 1
         if before is None or float((now - before).nanmean()) > 0.0:
             self.best = now
 
