@@ -100,8 +100,9 @@ class Settings:
     episodes: Count = 64
     """Rollouts of an evaluation on the nominal robot."""
     convergence: NotNegative = 0.0
-    """Smallest gain of the mean return, as a share of it, for which a training that solves its task stays in a phase
-    before the last. 0: it skips no phase, waits for no evaluation and polishes no V."""
+    """Smallest difference of the mean return, as a share of it, between two policies of which one is better: a training
+    that solves its task leaves a phase before the last after two that are neither better nor worse than the best. 0: it
+    skips no phase, waits for no evaluation and polishes no V."""
     device: Device = "cpu"
     """Device of Torch: the CPU, or a GPU with CUDA."""
     threads: Annotated[int, Range(1, MOST_THREADS)] = field(default_factory=lambda: os.cpu_count() or 1)
