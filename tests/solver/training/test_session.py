@@ -205,7 +205,8 @@ def test_metrics_are_one_row_an_iteration(finished_run: Path) -> None:
 
 
 def converging(monkeypatch: pytest.MonkeyPatch, better: list[bool]) -> None:
-    """Evaluations that solve the task, and whether the second and the next improve on those before."""
+    """Evaluations that solve the task. better: answers on whether a policy improves on another: one for a gain, and two
+    for policies that are equally good."""
     outcomes, real = iter(better), vars(selection)["summary"]
     monkeypatch.setattr(selection, "summary", lambda result: real(result) | {"success_rate": 1.0})
     monkeypatch.setattr(schedule, "improves", lambda *_: next(outcomes))
@@ -215,7 +216,7 @@ def test_a_converged_training_leaves_iterations_out_after_an_interruption_too(
     train_tiny: TrainTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between two evaluations without a gain."""
-    converging(monkeypatch, [True, False, False])
+    converging(monkeypatch, [True, *[False] * 4])
 
     def interrupt(row: dict[str, float]) -> None:
         if row["iteration"] == 2:
