@@ -1,18 +1,21 @@
-"""Rivals that learn from transitions: SAC of rltools, and SAC with a history of observations, on the pendulum.
+"""Rivals that learn from transitions, on the pendulum: SAC of rltools, SAC with a history of observations, M2TD3.
 
     pip install rltools mkl mkl-include
     python benchmarks/learners.py rltools --seed 0
     python benchmarks/learners.py history --randomize 0.3 --seed 0
+    python benchmarks/learners.py m2td3 --randomize 0.5 --seed 0
     python benchmarks/learners.py RUN
 
 `rltools` is SAC in C++, compiled for the environment (BLAS of MKL), with its own settings but for the discount.
 `history` is SAC of `solver baseline` whose networks see the last observations and actions: with --randomize a policy
-may find out the parameters from them. RUN is a folder of `solver train pendulum`.
+may find out the parameters from them. `m2td3` plays against the worst mass within --randomize (`m2td3.py`). RUN is a
+folder of `solver train pendulum`.
 
-Both learn with the starts, the hold, the largest input and the number of actions of `solver baseline`. They are judged
+All learn with the starts, the hold, the largest input and the number of actions of `solver baseline`. They are judged
 by 100 rollouts from the task's starts; an action is held as in training. The row has the processor seconds of learning,
 simulation included and evaluations not, to 95 and 99 % of the way from the idle robot's return to the best return of
-the run, and return and success of that policy with every mass. In a RUN they are seconds of one thread.
+the run, and return and success of that policy with every mass. The best return is that of the nominal robot, of M2TD3
+that of the worst mass. In a RUN they are seconds of one thread.
 """
 
 from __future__ import annotations
@@ -31,6 +34,8 @@ import numpy as np
 import torch
 from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
+from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from torch import Tensor
 
 from solver.gym.environment import EnvironmentOptions, RobotEnv, RobotVectorEnv
@@ -56,6 +61,7 @@ from solver.streams import EVALUATION_SEED
 ROBOT, ROLLOUTS = "pendulum", 100
 MASSES = (0.7, 1.0, 1.3, 1.5)
 DEPTH = 5  # observations of a history
+EXPLORATION = 0.2  # deviation of M2TD3's actions
 Array = NDArray[Any]
 Act = Callable[[Array], Array]  # from observations (N, k) to actions (N, 1) in [-1, 1]
 Progress = Iterator[tuple[float, Act]]  # processor seconds so far, and the policy
@@ -121,14 +127,54 @@ def history(s: BaselineSettings, hold: int) -> Progress:
         ent_coef=f"auto_{TEMPERATURE}",
         target_entropy=s.entropy,
     )
-    model.loss_scale, spent = s.loss_scale, 0.0
+    model.loss_scale = s.loss_scale
+    for spent in learned_by(model, s, seconds):
+        yield spent, lambda seen: model.predict(seen, deterministic=True)[0]
+
+
+def m2td3(s: BaselineSettings, hold: int) -> Progress:
+    """M2TD3 against the masses within `s.randomize_share`, with networks, buffer and schedules of `solver baseline`."""
+    from m2td3 import M2TD3, Hostile, Policy
+
+    box = {"mass": tuple(Relative(1.0 + sign * s.randomize_share) for sign in (-1.0, 1.0))}
+    robots = Hostile(ROBOT, s.environments, start=s.start, target_share=s.target_share, hold=hold, given=box)
+    scale, seconds = feature_scales(robots.problem, s.position_scale, s.rate_scale), robots.episodes.seconds
+    model = M2TD3(
+        Policy,
+        Environments(robots, s.input_share),
+        learning_rate=s.learning_rate,
+        batch_size=s.minibatch,
+        gamma=discount(s, seconds),
+        seed=s.seed,
+        device="cpu",
+        buffer_size=s.steps,
+        learning_starts=s.environments * robots.episodes.length,
+        gradient_steps=max(1, s.environments // 2),
+        train_freq=1,
+        tau=0.01,
+        action_noise=NormalActionNoise(np.zeros(1), np.full(1, EXPLORATION)),
+        policy_kwargs={
+            "told": 1,
+            "net_arch": [s.width] * s.layers,
+            "features_extractor_class": Scaled,
+            "features_extractor_kwargs": {"scale": [*scale, 1.0]},
+        },
+    )
+    robots.adversary = model
+    for spent in learned_by(model, s, seconds):
+        yield spent, lambda seen: model.predict(np.pad(seen, ((0, 0), (0, 1))), deterministic=True)[0]
+
+
+def learned_by(model: OffPolicyAlgorithm, s: BaselineSettings, seconds: float) -> Iterator[float]:
+    """Processor seconds so far of a model of Stable-Baselines3, whose action takes `seconds`, at every evaluation."""
+    spent = 0.0
     while model.num_timesteps < s.steps:
         begin = time.process_time()
         renew_logger(model)
         follow_schedules(model, s, seconds)
         model.learn(min(s.evaluate_every, s.steps - model.num_timesteps), log_interval=2**62, reset_num_timesteps=False)
         spent += time.process_time() - begin
-        yield spent, lambda seen: model.predict(seen, deterministic=True)[0]
+        yield spent
 
 
 class Smaller(RobotEnv):
@@ -183,8 +229,8 @@ class Held:
         return self.u, self.problem.action_cost.cost(self.u)
 
 
-def learned(problem: Problem, progress: Progress, share: float, hold: int, depth: int) -> dict[str, Any]:
-    """Row of a rival: see the module's text."""
+def learned(problem: Problem, progress: Progress, share: float, hold: int, depth: int, robust: bool) -> dict[str, Any]:
+    """Row of a rival: see the module's text. robust: whether the worst mass counts."""
     starts = sample_starts(problem, ROLLOUTS, EVALUATION_SEED)
     rows: list[tuple[float, float]] = []
     masses: dict[str, Any] = {}
@@ -195,7 +241,7 @@ def learned(problem: Problem, progress: Progress, share: float, hold: int, depth
         return found["return_mean"], found["success_rate"]
 
     for seconds, act in progress:
-        found, success = judged(act, 1.0)
+        found, success = min(judged(act, factor) for factor in (MASSES if robust else (1.0,)))
         if not rows or found > max(rows)[0]:
             masses = {f"x{factor:g}": judged(act, factor) for factor in MASSES}
         rows.append((found, seconds))
@@ -230,7 +276,7 @@ def reached(problem: Problem, rows: list[tuple[float, float]]) -> dict[str, Any]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("learner", help="rltools, history, or the folder of a run of `solver train pendulum`")
+    parser.add_argument("learner", help="rltools, history, m2td3, or the folder of a run of `solver train pendulum`")
     parser.add_argument("--actions", type=int, default=200_000, help="of a rival")
     parser.add_argument("--every", type=int, default=10_000, help="actions between two evaluations")
     parser.add_argument("--randomize", type=float, metavar="SHARE", help="every episode has other parameters")
@@ -241,6 +287,7 @@ def main() -> None:
     rivals: dict[str, tuple[Callable[[BaselineSettings, int], Progress], int]] = {
         "rltools": (rltools, 1),
         "history": (history, DEPTH),
+        "m2td3": (m2td3, 1),
     }
     if options.learner not in rivals:
         print(json.dumps(trained(problem, Path(options.learner))))
@@ -250,7 +297,7 @@ def main() -> None:
         "sac", steps=options.actions, evaluate_every=options.every, seed=options.seed, **changes
     )
     (learner, depth), hold = rivals[options.learner], usual_hold(robot)
-    row = learned(problem, learner(settings, hold), settings.input_share, hold, depth)
+    row = learned(problem, learner(settings, hold), settings.input_share, hold, depth, learner is m2td3)
     print(json.dumps({"learner": options.learner, "seed": options.seed, "randomize": options.randomize} | row))
 
 

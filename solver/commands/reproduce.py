@@ -46,9 +46,9 @@ class Options(ManyTrainings):
     """With `all`: keep the rows whose artifact, settings and code are those of today."""
     dry_run: bool = False
     """With `all`: show the rows that would be made, why, and the estimated hours. Make none."""
-    unchanged: bool = False
-    """With --resume: declare that results do not depend on how today's code differs from that of the rows, as after a
-    refactoring whose trainings are bit-identical."""
+    unchanged: Annotated[str, arg(metavar="HASH")] = ""
+    """With --resume: declare that the rows with this hash of the code, which `made.json` has, are those of today's code
+    too, as after a refactoring whose trainings are bit-identical."""
     report_only: bool = False
     """Train nothing, and report what is finished."""
     shipped: bool = False
@@ -104,7 +104,7 @@ def make_all(options: Options, choice: Choice, plans: Sequence[Plan] | None = No
     require_writable({"--out": options.out / "made.json"}, error=SolverError)
     every = Everything(options.out, choice, options.robots, options.methods, plans)
     if options.unchanged:
-        print(f"{every.declare_unchanged(options.runs)} rows have the code of today")
+        print(f"{every.declare_unchanged(options.unchanged, options.runs)} rows have the code of today")
     if options.dry_run:
         print(*every.lines(options.runs, not options.resume), sep="\n")
         return 0

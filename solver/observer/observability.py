@@ -16,7 +16,7 @@ from torch import Tensor
 
 from modelgen.errors import suggestion
 from solver.errors import SolverError
-from solver.observer.observer import Observer, Sensing, make_sensing, transition, usual_counts
+from solver.observer.observer import Observer, Sensing, Transition, make_sensing, transition, usual_counts
 from solver.problem.integrator import integrate_period
 from solver.problem.problem import Problem
 
@@ -91,21 +91,26 @@ def remaining_error(problem: Problem, estimated: tuple[int, ...]) -> Tensor:
 def _after_motion(problem: Problem, sensing: Sensing, estimated: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Covariances (ROLLOUTS, e, e) of the estimated parameters after a motion of SECONDS, and variances (e,) before.
 
-    The motion starts at random states, and the inputs are random. The robot is the nominal one without delay, whose
-    observer has exact measurements and the variances of `sensing`.
+    The motion starts at random states, and the inputs are random. The robot is the nominal one without delay. The
+    covariances are those of the observer with the variances of `sensing`, linearised about the motion.
     """
     generator = torch.Generator(device=problem.device).manual_seed(SEED)
     x = 0.5 * problem.split(problem.sample_domain(ROLLOUTS, generator))[0]
     observer = Observer(problem, replace(sensing, delay=0), estimated)
-    first = problem.geometry.size + len(problem.input_limits)
-    for k in range(max(2, round(SECONDS / problem.control_step))):
+    first, states, inputs = problem.geometry.size + len(problem.input_limits), [x], list[Tensor]()
+    for k in range(max(2, round(SECONDS / problem.control_step)) - 1):
         if k % HELD == 0:
             share = torch.rand(ROLLOUTS, len(problem.input_limits), generator=generator, device=problem.device)
             u = problem.input_of(2.0 * share - 1.0)
-        observer.estimate(x[:, : sensing.entries])
-        observer.sent(u)
-        x = integrate_period(problem, x, u).x
-    return observer.covariance[:, first:, first:], observer.unknown[first:]
+        inputs.append(u)
+        states.append(integrate_period(problem, states[-1], u).x)
+    # The filter's own states would differ from these by its small errors; of these one call takes all periods.
+    motion = transition(observer.problem, torch.cat(states[:-1]), torch.cat(inputs))
+    covariance = observer.unknown.diag().repeat(ROLLOUTS, 1, 1)
+    for x, *parts in zip(states[1:], *(torch.split(part, ROLLOUTS) for part in motion), strict=True):
+        predicted = observer.predicted(covariance, Transition(*parts))
+        covariance = observer.correction(predicted, x, x[:, : sensing.entries])[1]
+    return covariance[:, first:, first:], observer.unknown[first:]
 
 
 def _effects(problem: Problem) -> Tensor:

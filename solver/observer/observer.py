@@ -217,18 +217,11 @@ class Observer:
         """
         period = transition(self.problem, about, u + self.disturbance, self.parameters)
         n, count = self.problem.geometry.size, len(self.largest)
-        slopes = torch.eye(len(self.added), dtype=torch.float64, device=x.device).repeat(len(x), 1, 1)
-        slopes[:, :n] = torch.cat([period.by_state, period.by_input, period.by_parameter[:, :, self.estimated]], 2)
-        by_errors, added = period.by_parameter * self.errors, self.added.repeat(len(x), 1)
-        # A walk between reflecting bounds: at the variance of a uniform distribution, it adds nothing.
-        share = self.covariance.diagonal(dim1=1, dim2=2)[:, n:] / self.unknown[n:]
-        added[:, n:] *= (1.0 - share).clamp_min(0.0)
-        covariance = slopes @ self.covariance @ slopes.mT + added.diag_embed()
-        covariance[:, :n, :n] += by_errors @ by_errors.mT
+        covariance = self.predicted(self.covariance, period)
         geometry = self.problem.geometry
         apart = x - about if not geometry.rotations else geometry.error(x, about)
         predicted = geometry.moved(period.x, torch.einsum("bij,bj->bi", period.by_state, apart))
-        correction, self.covariance = self._correction(covariance, predicted, y)
+        correction, self.covariance = self.correction(covariance, predicted, y)
         self.x = self.problem.confine(geometry.moved(predicted, correction[:, :n].to(x.dtype)))
         found = self.disturbance + correction[:, n : n + count].to(x.dtype)
         self.disturbance = torch.clamp(found, -self.largest, self.largest)
@@ -237,7 +230,20 @@ class Observer:
             self.parameters = torch.clamp(self.parameters, *self.problem.theta_bounds.T)
         return self.x
 
-    def _correction(self, covariance: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def predicted(self, covariance: Tensor, period: Transition) -> Tensor:
+        """Covariance of the errors a control period later, before the measurement at its end."""
+        n, size = period.by_state.shape[1], len(period.x)
+        slopes = torch.eye(len(self.added), dtype=torch.float64, device=period.x.device).repeat(size, 1, 1)
+        slopes[:, :n] = torch.cat([period.by_state, period.by_input, period.by_parameter[:, :, self.estimated]], 2)
+        by_errors, added = period.by_parameter * self.errors, self.added.repeat(size, 1)
+        # A walk between reflecting bounds: at the variance of a uniform distribution, it adds nothing.
+        share = covariance.diagonal(dim1=1, dim2=2)[:, n:] / self.unknown[n:]
+        added[:, n:] *= (1.0 - share).clamp_min(0.0)
+        covariance = slopes @ covariance @ slopes.mT + added.diag_embed()
+        covariance[:, :n, :n] += by_errors @ by_errors.mT
+        return covariance
+
+    def correction(self, covariance: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Correction (N, nt + m + e) of the prediction x (N, n) and of the slow states by y (N, k), and the covariance.
 
         The entries of y are used one after the other, because their errors are independent.

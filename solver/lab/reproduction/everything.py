@@ -213,17 +213,21 @@ class Everything:
             self.made[key] = Made(*key, *origin, hours, *figures, machine(), commit())
         self._write()
 
-    def declare_unchanged(self, parent: Path) -> int:
-        """Give all rows, and the finished runs, the hash of today's code. Returns how many rows had another one."""
-        old = {row.code for row in self.made.values()} - {code_hash()}
-        changed = [key for key, row in self.made.items() if row.code in old]
-        for key in changed:
+    def declare_unchanged(self, old: str, parent: Path) -> int:
+        """Give the rows and the finished runs of the code with the hash `old` that of today's; returns their number.
+
+        Raises SolverError if no row has it.
+        """
+        rows = [key for key, row in self.made.items() if row.code == old]
+        if not rows:
+            known = ", ".join(sorted({row.code for row in self.made.values()}))
+            raise SolverError(f"--unchanged {old}: no row of {self.file} has this hash; they have {known or 'none'}")
+        for key in rows:
             self.made[key] = replace(self.made[key], code=code_hash())
-        for name in sorted(old):
-            if (parent / name).is_dir() and not (parent / code_hash()).exists():
-                (parent / name).rename(parent / code_hash())
+        if (parent / old).is_dir() and not (parent / code_hash()).exists():
+            (parent / old).rename(parent / code_hash())
         self._write()
-        return len(changed)
+        return len(rows)
 
     def _write(self) -> None:
         rows = [dataclasses.asdict(self.made[key]) for key in sorted(self.made)]
