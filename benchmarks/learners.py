@@ -34,7 +34,7 @@ import numpy as np
 import torch
 from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
-from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.noise import OrnsteinUhlenbeckActionNoise
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from torch import Tensor
 
@@ -59,9 +59,9 @@ from solver.problem.robots import load_robot
 from solver.streams import EVALUATION_SEED
 
 ROBOT, ROLLOUTS = "pendulum", 100
-MASSES = (0.7, 1.0, 1.3, 1.5)
+MASSES = (0.7, 1.0, 1.3, 1.4, 1.5)
 DEPTH = 5  # observations of a history
-EXPLORATION = 0.2  # deviation of M2TD3's actions
+EXPLORATION = 0.3  # deviation of M2TD3's actions, as of DDPG in `solver baseline`
 Array = NDArray[Any]
 Act = Callable[[Array], Array]  # from observations (N, k) to actions (N, 1) in [-1, 1]
 Progress = Iterator[tuple[float, Act]]  # processor seconds so far, and the policy
@@ -152,7 +152,7 @@ def m2td3(s: BaselineSettings, hold: int) -> Progress:
         gradient_steps=max(1, s.environments // 2),
         train_freq=1,
         tau=0.01,
-        action_noise=NormalActionNoise(np.zeros(1), np.full(1, EXPLORATION)),
+        action_noise=OrnsteinUhlenbeckActionNoise(np.zeros(1), np.full(1, EXPLORATION), theta=2.0, dt=seconds),
         policy_kwargs={
             "told": 1,
             "net_arch": [s.width] * s.layers,
@@ -229,7 +229,9 @@ class Held:
         return self.u, self.problem.action_cost.cost(self.u)
 
 
-def learned(problem: Problem, progress: Progress, share: float, hold: int, depth: int, robust: bool) -> dict[str, Any]:
+def learned(
+    problem: Problem, progress: Progress, share: float, hold: int, depth: int, robust: bool = False
+) -> dict[str, Any]:
     """Row of a rival: see the module's text. robust: whether the worst mass counts."""
     starts = sample_starts(problem, ROLLOUTS, EVALUATION_SEED)
     rows: list[tuple[float, float]] = []
