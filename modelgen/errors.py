@@ -138,8 +138,9 @@ def checked(error: type[Exception], *but: str) -> Callable[[Callable[P, R]], Cal
             try:
                 bound = form.bind(*arguments, **options)
             except TypeError as mistake:  # which does not name the function
-                names = ", ".join(form.parameters)
-                raise TypeError(f"{function.__name__}: {mistake}; its arguments are {names}") from None
+                what = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+                names = ", ".join(name for name in form.parameters if name != "self")
+                raise TypeError(f"{what}: {mistake}; its arguments are {names}") from None
             given = bound.arguments
             for name in filter(given.__contains__, named):
                 choices = _choices(hint(name))
@@ -167,7 +168,7 @@ def _plain(value: Any, choices: tuple[Any, ...]) -> Any:
 
 
 def _misfit(name: str, value: object, choices: tuple[Any, ...]) -> str:
-    """What is wrong with an argument that is of none of some types, or with the entry of a mapping."""
+    """What is wrong with an argument that is of none of some types, or with an entry of a mapping or a list."""
     if (mapping := _mapping(choices)) is not None and isinstance(value, Mapping):
         of_keys, of_entries = get_args(mapping)
         for key, entry in value.items():
@@ -175,6 +176,10 @@ def _misfit(name: str, value: object, choices: tuple[Any, ...]) -> str:
                 return _misfit(f"a key of {name}", key, _choices(of_keys))
             if not _fits(entry, of_entries):
                 return _misfit(f"{name}[{key!r}]", entry, _choices(of_entries))
+    inside = next((get_args(each) for each in choices if get_origin(each) in (Sequence, Iterable)), ())
+    if inside and isinstance(value, list | tuple):
+        i = next(i for i, entry in enumerate(value) if not _fits(entry, inside[0]))
+        return _misfit(f"{name}[{i}]", value[i], _choices(inside[0]))
     kinds = dict.fromkeys(_kind(each)[1] for each in choices)
     return f"{name} is {abridged(repr(value))}; give {' or '.join(kinds)}"
 
@@ -193,7 +198,8 @@ def _kind(hint: Any) -> tuple[Any, str]:
     if get_origin(hint) is Literal:
         return str, " or ".join(map(repr, get_args(hint)))
     kind = get_origin(hint) or hint
-    return _KINDS.get(kind, (kind, f"a {getattr(kind, '__name__', kind)}"))
+    name = str(getattr(kind, "__name__", kind))
+    return _KINDS.get(kind, (kind, f"{'an' if name[0] in 'AEIO' else 'a'} {name}"))
 
 
 def _fits(value: object, hint: Any) -> bool:

@@ -98,6 +98,9 @@ def test_a_wrong_call_names_the_function_and_its_arguments() -> None:
     call: Any = used
     with pytest.raises(TypeError, match=r"used: missing a required argument: 'path'; its arguments are path, names"):
         call()
+    call = solver.Run
+    with pytest.raises(TypeError, match=r"Run: missing a required argument: 'folder'; its arguments are folder, gen"):
+        call()
 
 
 def test_a_warning_is_given_at_the_line_of_the_user(tmp_path: Path) -> None:
@@ -114,7 +117,7 @@ def test_a_warning_is_given_at_the_line_of_the_user(tmp_path: Path) -> None:
     ("arguments", "options", "words"),
     [
         ((3,), {}, "path is 3; give a text or a path"),
-        (("a", [3]), {}, r"names is \[3\]; give a list"),
+        (("a", [3]), {}, r"names\[0\] is 3; give a text"),
         (("a", {"b": 2}), {}, r"names is {'b': 2}; give a list"),
         (("a", [], "b"), {}, "more is 'b'; give a whole number"),
         (("a",), {"changes": {1: 0.5}}, "a key of changes is 1; give a text"),
