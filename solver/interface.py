@@ -20,10 +20,18 @@ from solver.evaluation import Evaluation, evaluate
 from solver.plants import PlantName
 from solver.policy import Policy, Value, load_policy, load_value
 from solver.preflight import Preflight, preflight
-from solver.problem.parameters import Change, GivenRanges, names_in
+from solver.problem.parameters import Change, GivenRanges
 from solver.problem.robots import load_robot
 from solver.runs.artifact import ARTIFACT
-from solver.runs.kinds import Description, Kind, kind_of, kind_that_trains, start, warn_unfinished
+from solver.runs.kinds import (
+    Description,
+    Kind,
+    kind_of,
+    kind_that_trains,
+    names_to_estimate,
+    start,
+    warn_unfinished,
+)
 from solver.runs.kinds import resume as resume_run
 from solver.runs.metrics import Pace, Report, pace, read_metrics
 from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
@@ -182,15 +190,16 @@ class Run:
 
         directory: for "onnx", "js" or "fmu" alone also the file itself, such as "policy.onnx". observer: with "c" and
         "fmu", the observer too. fmi: version of an FMU, 2 or 3. estimate: parameters that the observer in "c"
-        estimates. told: parameters that the policy is told, where its training gave some: the files hold the policy of
-        this robot. Without, the files of a family are told them when they are used. Raises SolverError for an unknown
-        format, a file where a folder is needed, and a parameter that the policy cannot be told.
+        estimates, as in `load_controller`. told: parameters that the policy is told, where its training gave some: the
+        files hold the policy of this robot. Without, the files of a family are told them when they are used. Raises
+        SolverError for an unknown format, a file where a folder is needed, and a parameter that the policy cannot be
+        told.
         """
         from solver.export import places, policy_files, require_formats
         from solver.runs.folder import write_bytes
         from solver.training.solution import load_solution
 
-        estimate = names_in(estimate)
+        estimate = names_to_estimate(self.name, estimate)
         require_formats(formats, observer, estimate)
         warn_unfinished(self.name)
         solution = load_solution(self.name, self.generated, told=told, contexts=not told)

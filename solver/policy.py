@@ -19,7 +19,7 @@ from modelgen.loader import CompiledRobot
 from modelgen.metadata import Metadata
 from solver.errors import SolverError
 from solver.plants.outcome import Controller
-from solver.problem.domain import farthest, numbers_in, require_states
+from solver.problem.domain import by_name, farthest, numbers_in, require_states
 from solver.problem.geometry import TURN, Geometry
 from solver.problem.parameters import Change, is_number, require_told_names
 from solver.runs import kinds
@@ -56,7 +56,7 @@ class Tellable:
         # that give it again. Each is None where it has none.
         self.robot, self.label, self.told, self.state_names = robot, label, told, robot.state_names
         self.origin = origin
-        self._in_jax, self._read = in_jax, _States(robot.metadata)
+        self._in_jax, self._read = in_jax, _States(robot.metadata, told)
         self._tell = None if tell is None else lru_cache(MOST_TOLD)(tell)
 
     def __reduce__(self) -> Any:
@@ -68,14 +68,17 @@ class Tellable:
             return load_value, (folder, generated, dict(told))
         return load_policy, (folder, generated, periods, dict(told))
 
-    def _told_that(self, told: Mapping[str, float]) -> Any:
+    def _told_that(self, told: Mapping[str, Any]) -> Any:
         """The function of the robot with some values of told parameters."""
         require_told_names(self.label, self.told, told)
-        for name, value in told.items():
+        values = {}
+        for name, given in told.items():
+            value = given.item() if getattr(given, "ndim", None) == 0 else given  # of NumPy, Torch or JAX
             if not is_number(value) or not math.isfinite(value):
-                raise SolverError(f"{name} is {value!r}; give one finite number, in SI units")
+                raise SolverError(f"{name} is {given!r}; give one finite number, in SI units")
+            values[name] = float(value)
         assert self._tell is not None
-        return self._tell(tuple(sorted((name, float(value)) for name, value in told.items())))
+        return self._tell(tuple(sorted(values.items())))
 
 
 class Policy(Tellable):
@@ -220,15 +223,18 @@ def _forms_in_jax(solution: Solution) -> InJax:
 class _States:
     """Reads states of a robot from arrays."""
 
-    def __init__(self, robot: Metadata) -> None:
+    def __init__(self, robot: Metadata, told: tuple[str, ...]) -> None:
+        self._told = told  # parameters, which are no states
         self.names, self._geometry = tuple(state.name for state in robot.states), Geometry.of(robot)
         self._farthest = np.array(farthest(robot))
 
     def __call__(self, x: ArrayLike) -> tuple[torch.Tensor, bool]:
         """States (N, n) as a tensor, with quaternions of length one, and whether they were one state (n,).
 
-        A quaternion of zero is NaN. Raises SolverError for another shape.
+        A quaternion of zero is NaN. Raises SolverError for another shape, and for a told parameter among names.
         """
+        if lost := [name for name in self._told if name in by_name(x)]:
+            raise SolverError(f"x has {lost[0]}, which is no state; give it beside x, as in policy(x, {lost[0]}=0.1)")
         exact = numbers_in(x.detach() if isinstance(x, torch.Tensor) else x, self.names).astype(np.float64)
         require_states(exact.shape, self.names)
         near = np.where(np.isfinite(exact), np.clip(exact, -self._farthest, self._farthest), np.nan)
