@@ -102,6 +102,7 @@ R = TypeVar("R")
 _KINDS: dict[Any, tuple[Any, str]] = {
     str: (str, "a text"),
     Path: (PathLike, "a path"),
+    PathLike: (PathLike, "a path"),
     bool: ((bool, Integral), "True or False"),
     int: (Integral, "a whole number"),
     float: (Real, "a number"),
@@ -116,8 +117,8 @@ _KINDS: dict[Any, tuple[Any, str]] = {
 def checked(error: type[Exception], *but: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator of public functions, which raise `error` for an argument that is not of its annotated type.
 
-    A path in place of a text is taken as its text, and a number of NumPy, Torch or JAX as Python's. but: arguments that
-    the function checks, and knows better what to give.
+    A path in place of a text is taken as its text, and a number of NumPy, Torch or JAX as Python's, also in a mapping.
+    but: arguments that the function checks, and knows better what to give.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -137,8 +138,9 @@ def checked(error: type[Exception], *but: str) -> Callable[[Callable[P, R]], Cal
             try:
                 bound = form.bind(*arguments, **options)
             except TypeError as mistake:  # which does not name the function
-                names = ", ".join(form.parameters)
-                raise TypeError(f"{function.__name__}: {mistake}; its arguments are {names}") from None
+                what = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+                names = ", ".join(name for name in form.parameters if name != "self")
+                raise TypeError(f"{what}: {mistake}; its arguments are {names}") from None
             given = bound.arguments
             for name in filter(given.__contains__, named):
                 choices = _choices(hint(name))
@@ -158,19 +160,33 @@ def _plain(value: Any, choices: tuple[Any, ...]) -> Any:
     if isinstance(value, PathLike) and str in choices:
         kept = type(value) in choices or (Path in choices and isinstance(value, Path))
         return value if kept else fspath(value)
+    if isinstance(value, Mapping) and (mapping := _mapping(choices)) is not None:
+        inside = _choices(get_args(mapping)[1])
+        return {key: _plain(entry, inside) for key, entry in value.items()}
     number = getattr(value, "ndim", None) == 0 and any(kind in choices for kind in (int, float, bool))
     return value.item() if number else value
 
 
 def _misfit(name: str, value: object, choices: tuple[Any, ...]) -> str:
-    """What is wrong with an argument that is of none of some types, or with the entry of a mapping."""
-    mapping = next((each for each in choices if get_origin(each) is Mapping), None)
-    if mapping is not None and isinstance(value, Mapping):
-        of_entries = get_args(mapping)[1]
-        key = next(key for key, entry in value.items() if not _fits(entry, of_entries))
-        return _misfit(f"{name}[{key!r}]", value[key], _choices(of_entries))
+    """What is wrong with an argument that is of none of some types, or with an entry of a mapping or a list."""
+    if (mapping := _mapping(choices)) is not None and isinstance(value, Mapping):
+        of_keys, of_entries = get_args(mapping)
+        for key, entry in value.items():
+            if not _fits(key, of_keys):
+                return _misfit(f"a key of {name}", key, _choices(of_keys))
+            if not _fits(entry, of_entries):
+                return _misfit(f"{name}[{key!r}]", entry, _choices(of_entries))
+    inside = next((get_args(each) for each in choices if get_origin(each) in (Sequence, Iterable)), ())
+    if inside and isinstance(value, list | tuple):
+        i = next(i for i, entry in enumerate(value) if not _fits(entry, inside[0]))
+        return _misfit(f"{name}[{i}]", value[i], _choices(inside[0]))
     kinds = dict.fromkeys(_kind(each)[1] for each in choices)
     return f"{name} is {abridged(repr(value))}; give {' or '.join(kinds)}"
+
+
+def _mapping(choices: tuple[Any, ...]) -> Any:
+    """The first of some types that is a mapping; None if there is none."""
+    return next((each for each in choices if get_origin(each) is Mapping), None)
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:
@@ -182,7 +198,8 @@ def _kind(hint: Any) -> tuple[Any, str]:
     if get_origin(hint) is Literal:
         return str, " or ".join(map(repr, get_args(hint)))
     kind = get_origin(hint) or hint
-    return _KINDS.get(kind, (kind, f"a {getattr(kind, '__name__', kind)}"))
+    name = str(getattr(kind, "__name__", kind))
+    return _KINDS.get(kind, (kind, f"{'an' if name[0] in 'AEIO' else 'a'} {name}"))
 
 
 def _fits(value: object, hint: Any) -> bool:
@@ -200,10 +217,10 @@ def _fits(value: object, hint: Any) -> bool:
         return True
     if getattr(value, "ndim", None) == 0 and (item := getattr(value, "item", None)) is not None:
         value = item()
-    if not isinstance(value, kinds):
-        return False
+    if not isinstance(value, kinds) or (get_origin(hint) is Sequence and isinstance(value, Mapping)):
+        return False  # the values of a mapping would be lost in a list of its keys
     if isinstance(value, Mapping) and len(inside) == 2:
-        return all(_fits(each, inside[1]) for each in value.values())
+        return all(_fits(key, inside[0]) and _fits(each, inside[1]) for key, each in value.items())
     return not isinstance(value, list | tuple) or len(inside) != 1 or all(_fits(each, inside[0]) for each in value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from os import PathLike, fspath
 from types import MappingProxyType
 
 import numpy as np
@@ -44,7 +44,7 @@ class PositionController:
             self._observer.know(known)
         theta = problem.theta if known is None else known
         self._parameters = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
-        self._names = problem.robot.state_names[: sensing.entries]
+        self._names, self._measured = problem.robot.state_names[: sensing.entries], False
 
     def __repr__(self) -> str:
         robot = self._problem.robot
@@ -54,9 +54,10 @@ class PositionController:
     def reset(self) -> None:
         """Forget all measurements and inputs. Call it before the robot starts again."""
         self._observer.reset()
+        self._measured = False
 
-    def __call__(self, measured: ArrayLike) -> NDArray[np.float32]:
-        """Input (m,) for the current measurement in SI units: positions (q,), or positions and rates (n,).
+    def __call__(self, measured: ArrayLike | Mapping[str, float]) -> NDArray[np.float32]:
+        """Input (m,) for the current measurement in SI units: positions (q,), or positions and rates (n,), or by name.
 
         Raises SolverError for another shape, for numbers that are not finite, and for a quaternion that is zero.
         """
@@ -70,6 +71,7 @@ class PositionController:
             if not np.linalg.norm(array[rotation.quaternion]) > NO_ROTATION:
                 raise SolverError(f"the measured quaternion of `{rotation.name}` is zero, which is no rotation")
         x, theta = self._observer.estimate(torch.from_numpy(array)[None]), self._observer.parameters
+        self._measured = True
         rows = self._problem.told(self._observer.upright(x), self._problem.theta if theta is None else theta)
         u = self._observer.compensate(self._act(rows)[0])
         self._observer.sent(u)
@@ -80,8 +82,11 @@ class PositionController:
     def normalised_innovation(self) -> float:
         """Squared normalised innovation of the last measurement.
 
-        Its mean is the number of measured values if the model is right, and larger if not.
+        Its mean is the number of measured values if the model is right, and larger if not. Raises SolverError before
+        the first measurement.
         """
+        if not self._measured:
+            raise SolverError("there is no measurement since the start or `reset`; call the controller with one first")
         return float(self._observer.normalised_innovation[0])
 
     @property
@@ -98,7 +103,7 @@ class PositionController:
 
 @checked(SolverError)
 def load_controller(
-    folder: str | Path,
+    folder: str | PathLike[str],
     generated: str | None = None,
     reaction_periods: float | None = None,
     *,
@@ -121,6 +126,7 @@ def load_controller(
     Raises the errors of `load_policy`, and SolverError for an unknown name, a number out of range, or a parameter that
     the measurements do not show.
     """
+    folder = fspath(folder)
     estimate, known = names_to_estimate(folder, estimate), None
     if estimate:
         problem, act, _ = load_rollout_policy(folder, generated, reaction_periods, contexts=True)

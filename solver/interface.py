@@ -11,6 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from modelgen.errors import abridged, checked, warn, worded
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
@@ -18,10 +20,18 @@ from solver.evaluation import Evaluation, evaluate
 from solver.plants import PlantName
 from solver.policy import Policy, Value, load_policy, load_value
 from solver.preflight import Preflight, preflight
-from solver.problem.parameters import Change, GivenRanges, names_in
+from solver.problem.parameters import Change, GivenRanges
 from solver.problem.robots import load_robot
 from solver.runs.artifact import ARTIFACT
-from solver.runs.kinds import Description, Kind, kind_of, kind_that_trains, start, warn_unfinished
+from solver.runs.kinds import (
+    Description,
+    Kind,
+    kind_of,
+    kind_that_trains,
+    names_to_estimate,
+    start,
+    warn_unfinished,
+)
 from solver.runs.kinds import resume as resume_run
 from solver.runs.metrics import Pace, Report, pace, read_metrics
 from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
@@ -36,7 +46,7 @@ if TYPE_CHECKING:
     from solver.oracles.limit import Limit
 
 Format = Literal["c", "onnx", "js", "fmu"]
-Callback = Callable[[dict[str, float]], bool | None]
+Callback = Callable[[dict[str, float]], bool | np.bool_ | None]
 #: Choices of value iteration alone, and what they are where nothing is chosen.
 PLANNED = {"adversaries": None, "identified": None, "given": (), "start_from": None, "preset": "fast"}
 
@@ -45,12 +55,13 @@ class Run:
     """A training in a run folder, or a policy that ships with the package."""
 
     @checked(SolverError)
-    def __init__(self, folder: str | Path, generated: str | None = None) -> None:
+    def __init__(self, folder: str | PathLike[str], generated: str | None = None) -> None:
         """Open a folder, or a shipped policy by its name. generated: folder of artifacts if it has moved.
 
         Raises SolverError for a folder without a run and for a damaged description.
         """
-        self.name, self.folder, self.generated = str(folder), run_folder(folder), generated
+        self.name = fspath(folder)
+        self.folder, self.generated = run_folder(self.name), generated
         self._kind = kind_of(self.folder)
         self.description: Description = self._kind.training.read(self.folder)
 
@@ -179,15 +190,16 @@ class Run:
 
         directory: for "onnx", "js" or "fmu" alone also the file itself, such as "policy.onnx". observer: with "c" and
         "fmu", the observer too. fmi: version of an FMU, 2 or 3. estimate: parameters that the observer in "c"
-        estimates. told: parameters that the policy is told, where its training gave some: the files hold the policy of
-        this robot. Without, the files of a family are told them when they are used. Raises SolverError for an unknown
-        format, a file where a folder is needed, and a parameter that the policy cannot be told.
+        estimates, as in `load_controller`. told: parameters that the policy is told, where its training gave some: the
+        files hold the policy of this robot. Without, the files of a family are told them when they are used. Raises
+        SolverError for an unknown format, a file where a folder is needed, and a parameter that the policy cannot be
+        told.
         """
         from solver.export import places, policy_files, require_formats
         from solver.runs.folder import write_bytes
         from solver.training.solution import load_solution
 
-        estimate = names_in(estimate)
+        estimate = names_to_estimate(self.name, estimate)
         require_formats(formats, observer, estimate)
         warn_unfinished(self.name)
         solution = load_solution(self.name, self.generated, told=told, contexts=not told)
@@ -200,7 +212,7 @@ class Run:
 
 @checked(SolverError, "adversaries", "robot")
 def train(
-    robot: str | CompiledRobot,
+    robot: str | Path | CompiledRobot,
     *,
     algorithm: str = "rfvi",
     adversaries: Adversaries | None = None,
@@ -210,7 +222,7 @@ def train(
     generated: str | None = None,
     identified: str | Path | None = None,
     given: GivenRanges = (),
-    start_from: str | Path | None = None,
+    start_from: str | PathLike[str] | None = None,
     preview: float = 20.0,
     unheld_target: bool = False,
     callback: Callback = lambda _: None,
@@ -275,7 +287,7 @@ class NewTraining:
 
 
 def new_training(
-    robot: str | CompiledRobot,
+    robot: str | Path | CompiledRobot,
     *,
     algorithm: str = "rfvi",
     out: str | Path | None = None,
@@ -324,7 +336,8 @@ def stoppable(callback: Callback) -> Iterator[Report]:
     """A report of a training that leaves the block when the callback returns True."""
 
     def report(row: dict[str, float]) -> None:
-        if callback(row) is True:
+        stop = callback(row)
+        if isinstance(stop, bool | np.bool_) and stop:
             raise _Stop
 
     with suppress(_Stop):
@@ -332,11 +345,12 @@ def stoppable(callback: Callback) -> Iterator[Report]:
 
 
 @checked(SolverError)
-def resume(folder: str | Path, callback: Callback = lambda _: None) -> Run:
+def resume(folder: str | PathLike[str], callback: Callback = lambda _: None) -> Run:
     """Continue the run in a folder to its end, with its own settings. callback: as in `train`.
 
     Raises SolverError if the folder holds no run, or one that is damaged or of another artifact.
     """
+    folder = fspath(folder)
     require_no_shipped(folder)
     with stoppable(callback) as report:
         resume_run(Path(folder), report)
@@ -371,6 +385,6 @@ def page(*runs: str | Path | Run, out: str | Path) -> Path:
 
 
 @checked(SolverError)
-def load(run: str | Path, generated: str | None = None) -> Run:
+def load(run: str | PathLike[str], generated: str | None = None) -> Run:
     """The run in a folder, or a shipped policy by its name, for example `solver.load("pendulum-rfvi")`."""
     return Run(run, generated)

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
-from pathlib import Path
+from os import PathLike, fspath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
@@ -19,7 +19,7 @@ from modelgen.loader import CompiledRobot
 from modelgen.metadata import Metadata
 from solver.errors import SolverError
 from solver.plants.outcome import Controller
-from solver.problem.domain import farthest, numbers_in, require_states
+from solver.problem.domain import by_name, farthest, numbers_in, require_states
 from solver.problem.geometry import TURN, Geometry
 from solver.problem.parameters import Change, is_number, require_told_names
 from solver.runs import kinds
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 NO_ROTATION = 0.5  # a quaternion that is shorter is none
 MOST_TOLD = 64  # combinations of told values whose policies are kept in memory
 InJax = Callable[[str], "JaxSolution"]  # from float32 or float64 to functions of JAX
-Origin = tuple[str | Path, str | None, float | None, Mapping[str, Change]]
+Origin = tuple[str, str | None, float | None, Mapping[str, Change]]
 Values = tuple[tuple[str, float], ...]  # of told parameters, by name
 
 
@@ -50,20 +50,35 @@ class Tellable:
         in_jax: InJax | None,
         told: tuple[str, ...],
         tell: Callable[[Values], Any] | None,
+        origin: Origin | None,
     ) -> None:
-        # in_jax: makes its form in JAX. tell: makes that of some values of `told`. Each is None where it has none.
+        # in_jax: makes its form in JAX. tell: makes that of some values of `told`. origin: arguments of `load_policy`
+        # that give it again. Each is None where it has none.
         self.robot, self.label, self.told, self.state_names = robot, label, told, robot.state_names
-        self._in_jax, self._read = in_jax, _States(robot.metadata)
+        self.origin = origin
+        self._in_jax, self._read = in_jax, _States(robot.metadata, told)
         self._tell = None if tell is None else lru_cache(MOST_TOLD)(tell)
 
-    def _told_that(self, told: Mapping[str, float]) -> Any:
+    def __reduce__(self) -> Any:
+        """It is loaded again, for example in another process."""
+        if self.origin is None:
+            raise SolverError(f"{self.label} has no run folder, so it cannot be pickled or copied")
+        folder, generated, periods, told = self.origin
+        if isinstance(self, Value):
+            return load_value, (folder, generated, dict(told))
+        return load_policy, (folder, generated, periods, dict(told))
+
+    def _told_that(self, told: Mapping[str, Any]) -> Any:
         """The function of the robot with some values of told parameters."""
         require_told_names(self.label, self.told, told)
-        for name, value in told.items():
+        values = {}
+        for name, given in told.items():
+            value = given.item() if getattr(given, "ndim", None) == 0 else given  # of NumPy, Torch or JAX
             if not is_number(value) or not math.isfinite(value):
-                raise SolverError(f"{name} is {value!r}; give one finite number, in SI units")
+                raise SolverError(f"{name} is {given!r}; give one finite number, in SI units")
+            values[name] = float(value)
         assert self._tell is not None
-        return self._tell(tuple(sorted((name, float(value)) for name, value in told.items())))
+        return self._tell(tuple(sorted(values.items())))
 
 
 class Policy(Tellable):
@@ -84,18 +99,11 @@ class Policy(Tellable):
         origin: Origin | None = None,
         gain: MakeGain | None = None,
     ) -> None:
-        # origin: arguments of `load_policy` that give it again. gain: makes its derivative. None where it has none.
-        super().__init__(robot, label, in_jax, told, tell)
-        self._act, self.origin, self._make_gain, self.input_names = act, origin, gain, robot.input_names
+        # gain: makes its derivative, None where it has none.
+        super().__init__(robot, label, in_jax, told, tell, origin)
+        self._act, self._make_gain, self.input_names = act, gain, robot.input_names
         self.control_rate = robot.metadata.task.control_rate  # Hz
         self.limits = np.asarray(robot.input_limits, np.float64)  # (m,) half of their ranges
-
-    def __reduce__(self) -> Any:
-        """The policy is loaded again, for example in another process."""
-        if self.origin is None:
-            raise SolverError(f"{self.label} has no run folder, so it cannot be pickled or copied")
-        *place, told = self.origin
-        return load_policy, (*place, dict(told))
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{entry.name} {entry.range} {entry.unit}" for entry in self.robot.metadata.inputs)
@@ -152,8 +160,9 @@ class Value(Tellable):
         in_jax: InJax | None = None,
         told: tuple[str, ...] = (),
         tell: Callable[[Values], Value] | None = None,
+        origin: Origin | None = None,
     ) -> None:
-        super().__init__(robot, label, in_jax, told, tell)
+        super().__init__(robot, label, in_jax, told, tell, origin)
         self._value = value
 
     def __repr__(self) -> str:
@@ -214,15 +223,18 @@ def _forms_in_jax(solution: Solution) -> InJax:
 class _States:
     """Reads states of a robot from arrays."""
 
-    def __init__(self, robot: Metadata) -> None:
+    def __init__(self, robot: Metadata, told: tuple[str, ...]) -> None:
+        self._told = told  # parameters, which are no states
         self.names, self._geometry = tuple(state.name for state in robot.states), Geometry.of(robot)
         self._farthest = np.array(farthest(robot))
 
     def __call__(self, x: ArrayLike) -> tuple[torch.Tensor, bool]:
         """States (N, n) as a tensor, with quaternions of length one, and whether they were one state (n,).
 
-        A quaternion of zero is NaN. Raises SolverError for another shape.
+        A quaternion of zero is NaN. Raises SolverError for another shape, and for a told parameter among names.
         """
+        if lost := [name for name in self._told if name in by_name(x)]:
+            raise SolverError(f"x has {lost[0]}, which is no state; give it beside x, as in policy(x, {lost[0]}=0.1)")
         exact = numbers_in(x.detach() if isinstance(x, torch.Tensor) else x, self.names).astype(np.float64)
         require_states(exact.shape, self.names)
         near = np.where(np.isfinite(exact), np.clip(exact, -self._farthest, self._farthest), np.nan)
@@ -242,7 +254,7 @@ def turned(exact: NDArray[np.float64], geometry: Geometry) -> NDArray[np.float64
 
 @checked(SolverError)
 def load_policy(
-    folder: str | Path,
+    folder: str | PathLike[str],
     generated: str | None = None,
     reaction_periods: float | None = None,
     told: Mapping[str, Change] = MappingProxyType({}),
@@ -255,6 +267,7 @@ def load_policy(
     Raises SolverError for a folder without a run, a damaged checkpoint, another artifact, for `reaction_periods` of a
     run without a value function, and for a parameter that the policy cannot be told.
     """
+    folder = fspath(folder)
     origin = folder, generated, reaction_periods, told
     if kinds.kind_of(run_folder(folder)).command != "train":
         problem, act, label = kinds.load_rollout_policy(folder, generated, reaction_periods, told)
@@ -279,23 +292,25 @@ def _told_policy(family: Solution, origin: Origin) -> Policy:
 
 @checked(SolverError)
 def load_value(
-    folder: str | Path, generated: str | None = None, told: Mapping[str, Change] = MappingProxyType({})
+    folder: str | PathLike[str], generated: str | None = None, told: Mapping[str, Change] = MappingProxyType({})
 ) -> Value:
     """Value function of a run: `value(x)` gives V (N,) and dV/dx (N, n).
 
     folder, generated, told: as in `load_policy`. Raises SolverError for a folder without a run, a damaged checkpoint,
     another artifact, a baseline, which has no value function, and a parameter that V cannot be told.
     """
+    folder = fspath(folder)
     require_told_names(folder, description_of(folder).told_names, told)
-    return _told_value(load_solution(folder, generated, contexts=True), told)
+    return _told_value(load_solution(folder, generated, contexts=True), (folder, generated, None, told))
 
 
-def _told_value(family: Solution, told: Mapping[str, Change]) -> Value:
-    """Value function of a solution that is told some values."""
+def _told_value(family: Solution, origin: Origin) -> Value:
+    """Value function of a solution that is told the values at the end of its origin."""
+    folder, generated, periods, told = origin
     solution = family.told_that(told)
 
     def tell(values: Values) -> Value:
-        return _told_value(family, {**told, **dict(values)})
+        return _told_value(family, (folder, generated, periods, {**told, **dict(values)}))
 
     run, robot = solution.run, solution.problem.robot
-    return Value(solution.value, robot, run.label, _forms_in_jax(solution), run.told_names, tell)
+    return Value(solution.value, robot, run.label, _forms_in_jax(solution), run.told_names, tell, origin)

@@ -32,6 +32,16 @@ from modelgen.statement.checker import repaired
 from modelgen.statement.robot import Robot
 
 LATE = ("time_constant", "lag", "delay", "tau", "seconds")  # names that people give to a lag
+#: Remedies by a part of Python's message about a usual mistake.
+REMEDIES = {
+    "Cannot convert expression to float|loop of ufunc": "Import sin, cos, sqrt and similar from sympy, not from math "
+    "or numpy",
+    r"for \^: ": "Write ** for a power",
+    "truth value of Relational": "A file is read once, without numbers: write Max, Abs or tanh in place of a condition",
+    "'(Symbol|Coordinate)' object is not callable": "It is a symbol: leave out the brackets, as in angle.rate",
+    "'(Symbol|Coordinate)' object has no attribute": "The velocity of a coordinate is coordinate.rate",
+    "name '\\w+_rate' is not defined": "The velocity of a coordinate is coordinate.rate",
+}
 VARIABLE = "MODELGEN_LOAD_SECONDS"
 SECONDS = 120.0  # of processor time
 PATIENCE = 5  # limit on the pauses of the watching thread, as a multiple of the limit on processor time
@@ -243,8 +253,7 @@ def _executed(code: object, path: Path) -> dict[str, object]:
         words = " ".join(traceback.format_exception_only(error)[-1].split())
         line = f", in `{frames[-1].line}`" if frames and frames[-1].line else ""
         hint = f": {TOO_DEEP}" if isinstance(error, RecursionError) else _call(error)
-        if any(part in str(error) for part in ("Cannot convert expression to float", "loop of ufunc")):
-            hint = ". Import sin, cos, sqrt and similar from sympy, not from math or numpy"
+        hint = next((f". {remedy}" for part, remedy in REMEDIES.items() if re.search(part, str(error))), hint)
         raise ModelError(f"{words}{line}{hint}", place) from error
     return vars(module)
 

@@ -48,7 +48,7 @@ class Misfit:
 
 
 def misfit(parts: Sequence[tuple[Windows, Array]], deviations: Array) -> Misfit:
-    """Compare residuals (K, N, n), in units of `deviations` (n,), with their changes from sample to sample.
+    """Compare residuals (K, N, n), in units of `deviations` (n,), with their changes from measurement to measurement.
 
     The noise is independent, so that half of a change's mean square is its variance; the error of a model is smooth and
     cancels. Counts of an encoder are not independent: the noise is at least that of rounding to the smallest change
@@ -57,13 +57,13 @@ def misfit(parts: Sequence[tuple[Windows, Array]], deviations: Array) -> Misfit:
     n = len(deviations)
     count, total, change, pairs, least = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.full(n, np.inf)
     for windows, residuals in parts:
-        known = ~np.isnan(windows.measured)
-        both = known[1:] & known[:-1]
+        known, changes = ~np.isnan(windows.measured), windows.changes
+        both, jumps = ~np.isnan(changes), np.diff(np.take_along_axis(residuals, windows.order, axis=0), axis=0)
         count += known.sum(axis=(0, 1))
         total += loss(residuals).sum(axis=(0, 1), where=known)
         pairs += both.sum(axis=(0, 1))
-        change += loss(np.diff(residuals, axis=0) / np.sqrt(2)).sum(axis=(0, 1), where=both)
-        steps = np.abs(windows.changes) / deviations
+        change += loss(jumps / np.sqrt(2)).sum(axis=(0, 1), where=both)
+        steps = np.abs(changes) / deviations
         least = np.minimum(least, np.min(steps, axis=(0, 1), where=both & (steps > 1e-6), initial=np.inf))
     rounding = np.where(np.isfinite(least), least, 0.0) ** 2 / 12
     noise = np.maximum(change / np.maximum(pairs, 1), np.minimum(rounding, 1.0))
@@ -163,11 +163,11 @@ def _typical(values: Array, covariance: Array) -> Array:
 
 def _repeatability(windows: Windows, fit: Fit) -> Array:
     """From the differences of neighbouring residuals, in which the model's slow errors cancel, (n,)."""
-    known = ~np.isnan(windows.measured)
-    both, jumps = known[1:] & known[:-1], np.diff(fit.settled.residuals, axis=0)
+    both, residuals = ~np.isnan(windows.changes), fit.settled.residuals
+    jumps = np.diff(np.take_along_axis(residuals, windows.order, axis=0), axis=0)
     sizes = [
         np.quantile(np.abs(jumps[..., i][both[..., i]]), LEVEL) / np.sqrt(2) if both[..., i].any() else np.nan
-        for i in range(known.shape[2])
+        for i in range(both.shape[2])
     ]
     return np.array(sizes) * fit.deviations
 

@@ -56,10 +56,17 @@ class Windows:
         )
 
     @property
+    def order(self) -> NDArray[np.intp]:
+        """Samples (K, N, nt) with a measurement, in the order of time, and then those without."""
+        return np.argsort(np.isnan(self.measured), axis=0, kind="stable")
+
+    @property
     def changes(self) -> Array:
-        """Changes of what is measured from sample to sample, (K - 1, N, nt)."""
-        result = np.diff(self.measured, axis=0)
+        """Changes from measurement to measurement, (K - 1, N, nt); NaN after the last one."""
+        order = self.order
+        result = np.diff(np.take_along_axis(self.measured, order, axis=0), axis=0)
         for places, q in self.attitudes:
+            q = np.take_along_axis(q, order[..., [places.start]], axis=0)
             result[..., places] += turn_between(q[:-1], q[1:])[0]
         return result
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import mpmath
-from sympy import Basic, Expr, Matrix, S, cos, eye, sin, srepr, zeros
+from sympy import Basic, Expr, Matrix, MatrixBase, S, cos, eye, sin, srepr, zeros
 
 from modelgen.errors import ModelError, Place, calling_place, mistake
 from modelgen.statement.checker import identifier, number
@@ -48,7 +48,7 @@ def _moving_mass(
     check: Terms, mass: object, position: object, gravity: Expr
 ) -> tuple[Energy, Energy, Expr, list[Expr]]:
     """The kinetic energy and the weight's energy of a mass, the mass, and its position."""
-    if not isinstance(position, tuple | list | Matrix) or len(position) not in (2, 3):
+    if not isinstance(position, tuple | list | MatrixBase) or len(position) not in (2, 3):
         raise mistake(f"the position is {position!r}; write (x, height) or (x, y, height), the height last.")
     kilograms = check.never_negative(mass, "mass", "q", "kg")
     centre = [check.smooth(component, "position", "q", "m") for component in position]
@@ -187,7 +187,7 @@ def _spatial(name: str, joint: Ball, links: Sequence[Link], check: Terms) -> tup
 def _axis(axis: object, name: str) -> Matrix:
     if isinstance(axis, str) and axis in AXES:
         return Matrix(AXES[axis])
-    if isinstance(axis, str) or not isinstance(axis, tuple | list | Matrix) or len(axis) != 3:
+    if isinstance(axis, str) or not isinstance(axis, tuple | list | MatrixBase) or len(axis) != 3:
         raise mistake(f"the axis of `{name}` is {axis!r}; write one of {', '.join(AXES)} or (x, y, z).")
     values = [number(component, f"axis of `{name}`") for component in axis]
     length = sum(component**2 for component in values) ** 0.5
@@ -198,7 +198,7 @@ def _axis(axis: object, name: str) -> Matrix:
 
 
 def _vector(value: object, what: str, unit: str, check: Terms, may_contain: str = "") -> Matrix:
-    if not isinstance(value, tuple | list | Matrix) or len(value) != 3:
+    if not isinstance(value, tuple | list | MatrixBase) or len(value) != 3:
         raise mistake(f"the {what} is {value!r}; write three components, (x, y, z).")
     return Matrix([check.term(component, what, may_contain, unit) for component in value])
 
@@ -255,7 +255,7 @@ def make_point(
         raise mistake(f"there is a point or link named `{named}` already; give this point another name.")
     if on is not None:
         _require_link(on, links, f"the point `{named}` stands on", "on=LINK, or leave it out for the world frame")
-    if not isinstance(position, tuple | list | Matrix) or len(position) not in ((3,) if on is not None else (2, 3)):
+    if not isinstance(position, tuple | list | MatrixBase) or len(position) not in ((3,) if on is not None else (2, 3)):
         wanted = "(x, y, z) in the link's frame" if on is not None else "(x, height) or (x, y, height)"
         raise mistake(f"the position of `{named}` is {position!r}; write {wanted}.")
     may_contain = "" if on is not None else "q"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import pi
 from typing import Any, TypeVar
 
-from sympy import Symbol
+from sympy import ImmutableMatrix, Symbol
 
 from modelgen.errors import ModelError, calling_place, mistake
 from modelgen.metadata import RATE, TIME
@@ -129,11 +129,11 @@ class Declarations:
         """
         limits = three(limit, f"limit of `{name}`", LARGEST_RATE)
         rates = three(rate_limit, f"rate_limit of `{name}`", LARGEST_RATE)
-        position = tuple(
+        position = [
             self._joint(f"{name}_{axis}", "prismatic", reach, rate)
             for axis, reach, rate in zip("xyz", limits, rates, strict=True)
-        )
-        return self._ball(Floating, name, turn_limit, turn_rate_limit, meaning, position=position)
+        ]
+        return self._ball(Floating, name, turn_limit, turn_rate_limit, meaning, position=ImmutableMatrix(position))
 
     def _ball(self, kind: type[B], name: str, limit: float | None, rate_limit: object, meaning: str, **more: Any) -> B:
         """A ball joint, whose quaternion, turns and rates are entered. more: fields of `kind`."""

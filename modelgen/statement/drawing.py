@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sympy import Expr, Integer, Matrix, Rational, cos, pi, sin, sqrt
+from sympy import Expr, Integer, MatrixBase, Rational, cos, pi, sin, sqrt
 
 from modelgen.errors import mistake, suggestion
 from modelgen.statement.checker import shown
@@ -76,7 +76,7 @@ def _parts(value: Any, what: str, form: str) -> tuple[Any, Any, Any]:
 
 
 def _point(value: Any, term: Term) -> PlanePoint:
-    if not isinstance(value, tuple | list | Matrix) or len(value) not in (2, 3):
+    if not isinstance(value, tuple | list | MatrixBase) or len(value) not in (2, 3):
         raise mistake(f"the point is {value!r}; write (x, height) or (x, y, height), the height last.")
     return projected([term(component, "point of a drawing") for component in value])
 

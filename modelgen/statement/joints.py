@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sympy import Expr, Float, Matrix, Symbol, cos, eye, sin, sqrt, srepr, zeros
+from sympy import Expr, Float, ImmutableMatrix, Matrix, Symbol, cos, eye, sin, sqrt, srepr, zeros
 
 from modelgen.errors import Place, calling_place, mistake
 from modelgen.metadata import RATE
@@ -121,7 +121,7 @@ class Ball:
 class Floating(Ball):
     """A joint without restriction: three displacements along the axes of the frame before it, and a rotation."""
 
-    position: tuple[Coordinate, ...] = ()  # (3,)
+    position: ImmutableMatrix = field(default_factory=ImmutableMatrix)  # (3, 1) of coordinates
 
     @property
     def velocity(self) -> Matrix:

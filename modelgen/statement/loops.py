@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sympy import Matrix, S, expand
+from sympy import MatrixBase, S, expand
 
 from modelgen.errors import ModelError, Place, abridged, calling_place, mistake
 from modelgen.statement.bodies import Link, Point, make_point
@@ -100,7 +100,7 @@ def _end(check: Terms, points: Sequence[Point], links: Sequence[Link], end: obje
     for other in known:
         if end is other or end == other.name:
             return other
-    if isinstance(end, tuple | list | Matrix):
+    if isinstance(end, tuple | list | MatrixBase):
         return make_point(check, (), (), f"{which}_end_of_the_loop", end, None)
     raise mistake(
         f"the {which} end of the loop is {end!r}; write a position (x, height) or (x, y, height), the return value of "

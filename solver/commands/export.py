@@ -61,7 +61,7 @@ def run(options: Options) -> None:
     from solver.errors import SolverError
     from solver.export import FORMATS, policy_files, require_formats
     from solver.runs.folder import write_bytes
-    from solver.runs.kinds import warn_unfinished
+    from solver.runs.kinds import names_to_estimate, warn_unfinished
     from solver.training.solution import load_solution
 
     places = {name: path for name in FORMATS if (path := getattr(options, name)) is not None}
@@ -77,18 +77,14 @@ def run(options: Options) -> None:
     written = {f"--{name}": path / "policy.c" if name == "c" else path for name, path in places.items()}
     require_writable(written, error=SolverError)
     warn_unfinished(options.run)
-    told = read_changes(options.told)
+    told, estimate = read_changes(options.told), names_to_estimate(options.run, options.estimate)
     solution = load_solution(options.run, options.generated, options.reaction_periods, told, contexts=not told)
     sources = None
     if options.budget is not None:
         from solver.export.distilled import export
 
         words = options.budget, options.max_loss, options.seed
-        sources = export(
-            solution, solution.label, *words, report=print, observer=options.observer, estimate=options.estimate
-        )
-    for path, content in policy_files(
-        solution, places, options.observer, options.fmi, options.estimate, sources
-    ).items():
+        sources = export(solution, solution.label, *words, report=print, observer=options.observer, estimate=estimate)
+    for path, content in policy_files(solution, places, options.observer, options.fmi, estimate, sources).items():
         write_bytes(path, content)
         print(path)

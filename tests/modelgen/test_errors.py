@@ -67,9 +67,10 @@ def test_what_numpy_makes_an_array_of_passes(x: Any) -> None:
 
 @pytest.mark.parametrize("number", [np.float32(0.5), np.array(0.5), torch.tensor(0.5), 1, np.int64(1), np.True_])
 def test_a_number_of_an_array_is_a_number(number: Any) -> None:
-    rate = used("a", [], rate=number, changes={"m": number}, length=number)[4]
-    assert rate == number
-    assert type(rate) in (float, int, bool)  # such as a JSON file takes
+    result: Any = used("a", [], rate=number, changes={"m": number}, length=number)
+    for rate in (result[4], result[3]["m"]):
+        assert rate == number
+        assert type(rate) in (float, int, bool)  # such as a JSON file takes
     wrong: Any = np.array("fast")
     with pytest.raises(SolverError, match="rate is"):
         used("a", rate=wrong)
@@ -97,6 +98,9 @@ def test_a_wrong_call_names_the_function_and_its_arguments() -> None:
     call: Any = used
     with pytest.raises(TypeError, match=r"used: missing a required argument: 'path'; its arguments are path, names"):
         call()
+    call = solver.Run
+    with pytest.raises(TypeError, match=r"Run: missing a required argument: 'folder'; its arguments are folder, gen"):
+        call()
 
 
 def test_a_warning_is_given_at_the_line_of_the_user(tmp_path: Path) -> None:
@@ -113,8 +117,10 @@ def test_a_warning_is_given_at_the_line_of_the_user(tmp_path: Path) -> None:
     ("arguments", "options", "words"),
     [
         ((3,), {}, "path is 3; give a text or a path"),
-        (("a", [3]), {}, r"names is \[3\]; give a list"),
+        (("a", [3]), {}, r"names\[0\] is 3; give a text"),
+        (("a", {"b": 2}), {}, r"names is {'b': 2}; give a list"),
         (("a", [], "b"), {}, "more is 'b'; give a whole number"),
+        (("a",), {"changes": {1: 0.5}}, "a key of changes is 1; give a text"),
         (("a",), {"changes": [1]}, r"changes is \[1\]; give a mapping"),
         (("a",), {"changes": {"m": "heavy"}}, r"changes\['m'\] is 'heavy'; give a number"),
         (("a",), {"rate": "fast"}, "rate is 'fast'; give a number or None"),

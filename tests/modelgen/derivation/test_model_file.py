@@ -101,6 +101,21 @@ class TestExecuting:
         written(folder, MODEL.replace("robot.point_mass(mass, (s, 0))", f"import {module}\n{module}.sin(s)"))
         rejects(f"`{module}.sin(s)`", "from sympy")
 
+    @pytest.mark.parametrize(
+        ("line", "remedy"),
+        [
+            ("robot.spring(s, 2.0 * s^2)", r"Write \*\*"),
+            ("robot.damp(s, 1.0 if s > 0 else 2.0)", "write Max"),
+            ("robot.apply(s, -s.rate())", "leave out the brackets"),
+            ("robot.apply(s, -s.velocity)", r"coordinate\.rate"),
+            ("robot.apply(s, -s_rate)", r"coordinate\.rate"),
+        ],
+    )
+    def test_a_usual_mistake_of_python_has_a_remedy(self, folder: Path, line: str, remedy: str) -> None:
+        written(folder, MODEL.replace("robot.point_mass(mass, (s, 0))", line))
+        with pytest.raises(ModelError, match=rf"models/slider\.py:6: .*{remedy}"):
+            modelfile.load("slider")
+
     def test_a_model_file_may_define_dataclasses(self, folder: Path) -> None:
         text = "from __future__ import annotations\nfrom dataclasses import dataclass\n"
         written(folder, f"{text}@dataclass\nclass Rail:\n    length: float\n" + MODEL)

@@ -75,8 +75,14 @@ def test_dry_friction_that_the_model_lacks_widens_the_set_until_it_holds_the_tru
         assert word in first
 
 
-def test_a_right_model_keeps_the_width_of_its_set(pendulum: CompiledRobot, tmp_path: Path) -> None:
-    found = identify(Model(pendulum), recordings(pendulum, tmp_path, TRUTH, 3, NOISE), 0.5, silent)
+@pytest.mark.parametrize("every", [1, 2])
+def test_a_right_model_keeps_the_width_of_its_set(pendulum: CompiledRobot, tmp_path: Path, every: int) -> None:
+    """Also where a sensor is slower than the inputs, so that no two neighbouring rows have a measurement."""
+    logs = recordings(pendulum, tmp_path, TRUTH, 3, NOISE)
+    for log in logs:
+        log.states[np.arange(len(log.time)) % every > 0] = np.nan
+    found = identify(Model(pendulum), logs, 0.5, silent)
+    assert found.radii.observation[0] == pytest.approx(2 * NOISE, rel=0.2)
     assert found.misfit.excess == 0.0
     assert found.widened == pytest.approx(1.0)
     assert found.misfit.ratio[0] == pytest.approx(1.0, abs=0.1)

@@ -190,3 +190,12 @@ def test_both_quaternions_of_a_rotation_are_the_same_pose(more: Callable[[Robot,
 def test_forces_by_the_rotation_matrix_pass() -> None:
     robot = satellite(lambda robot, joint: robot.potential_energy(1.0 * joint.rotation[2, 2]))
     check_domain(robot, equations_of_motion(robot))
+
+
+def test_displacements_of_a_floating_joint_are_a_vector() -> None:
+    robot = Robot("body")
+    base = robot.floating("base", limit=3, rate_limit=6, turn_rate_limit=6)
+    assert base.position.dot(base.velocity) == sum(entry * entry.rate for entry in base.position)
+    robot.point_mass(2.0, base.position)
+    robot.point("tip", base.position + base.rotation[:, 2])
+    assert robot.masses == [list(base.position)]

@@ -46,11 +46,17 @@ def test_controller_called_step_by_step_equals_the_observed_rollout(finished_run
 
 def test_innovation_is_larger_for_a_coarse_encoder_and_a_pushed_robot(finished_run: Path) -> None:
     """A coarse encoder is trusted less; a robot that is pushed by hand raises the innovation."""
-    fine, coarse = (solver.load_controller(finished_run, counts={"angle": each}) for each in (1e-5, 0.2))
+    of_numpy: Any = np.float32(0.2)
+    fine, coarse = (solver.load_controller(finished_run, counts={"angle": each}) for each in (1e-5, of_numpy))
     for controller in (fine, coarse):
+        with pytest.raises(SolverError, match="no measurement"):
+            _ = controller.normalised_innovation
         for angle in (2.0, 2.0, 2.0, 2.0, 2.1):
             controller([angle])
     assert fine.normalised_innovation > 100.0 * coarse.normalised_innovation
+    fine.reset()
+    with pytest.raises(SolverError, match="no measurement"):
+        _ = fine.normalised_innovation
 
 
 def test_measured_rates_enter_the_observer(finished_run: Path) -> None:

@@ -115,17 +115,18 @@ def test_a_run_its_policy_and_its_robot_go_to_other_processes(finished_run: Path
     for copied in (pickle.loads(pickle.dumps(run)), copy.deepcopy(run)):
         assert np.array_equal(copied.policy(x), u)
     assert np.array_equal(pickle.loads(pickle.dumps(run.policy))(x), u)
+    assert pickle.loads(pickle.dumps(run.value))(x)[0] == run.value(x)[0]
     assert np.array_equal(pickle.loads(pickle.dumps(run.robot)).dynamics(x, np.array([0.1])), xdot)
     assert np.array_equal(pickle.loads(pickle.dumps(motion)).x, motion.x)
 
 
 def test_a_run_stands_for_its_folder(finished_run: Path) -> None:
     run = solver.load(finished_run)
-    assert solver.load(run).folder == run.folder  # type: ignore[arg-type]
-    controller = solver.load_controller(run)  # type: ignore[arg-type]
+    assert solver.load(run).folder == run.folder
+    controller = solver.load_controller(run)
     assert controller([0.5]).shape == (1,)
     assert repr(controller) == "<controller of pendulum: (angle) -> torque, 25 Hz>"
-    assert np.array_equal(solver.load_policy(run)([0.5, 1.0]), run.policy([0.5, 1.0]))  # type: ignore[arg-type]
+    assert np.array_equal(solver.load_policy(run)([0.5, 1.0]), run.policy([0.5, 1.0]))
 
 
 def test_a_robot_that_is_not_compiled_is_no_robot_to_train() -> None:

@@ -172,21 +172,22 @@ def test_export_without_a_format_is_an_error(finished_run: Path, capsys: pytest.
 
 
 @pytest.mark.slow
-def test_onnx_policy_runs_in_the_gymnasium_environment(finished_run: Path, tmp_path: Path) -> None:
-    """The loop of docs/how-to/export-to-onnx.md, beside the run's own policy in the same environment."""
-    pytest.importorskip("gymnasium")
-    import solver.gym
-
-    policy, own = exported(finished_run, tmp_path), solver.load_policy(finished_run)
-    (limit,) = json.loads(policy.get_modelmeta().custom_metadata_map["inputs"])
-
-    def total(act: Callable[[Array], Array]) -> float:
-        env = solver.gym.RobotEnv("pendulum", observation="state", seconds=0.2)
-        x, _ = env.reset(seed=0)
-        rewards, over = 0.0, False
-        while not over:
-            x, reward, _, over, _ = env.step(act(x[None])[0] / limit["limit"])
-            rewards += reward
-        return rewards
-
-    assert total(lambda x: policy.run(["u"], {"x": x})[0]) == pytest.approx(total(own), rel=1e-4)
+def test_the_pages_loop_plays_a_robot_whose_inputs_are_not_about_zero(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Beside the run's own policy in the same environment, with actions in SI units."""
+    gymnasium = pytest.importorskip("gymnasium")
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "export-to-onnx.md"
+    monkeypatch.chdir(tmp_path)
+    run = solver.load("planar_quadrotor-rfvi")
+    run.export("policy.onnx", "onnx")
+    exec(page.read_text(encoding="utf-8").split("```python\nimport json")[1].split("```")[0], {"json": json})
+    found = float(capsys.readouterr().out)
+    robot = gymnasium.make("robust-value-iteration/planar_quadrotor-v0", observation="state")
+    env = gymnasium.wrappers.RescaleAction(robot, 0.0, 4.7)
+    x, _ = env.reset(seed=0)
+    total, over = 0.0, False
+    while not over:
+        x, reward, _, over, _ = env.step(run.policy(x))
+        total += reward
+    assert found == pytest.approx(total, rel=1e-3)

@@ -182,7 +182,7 @@ def test_in_an_fmu(pendulum: Path, version: int, words: tuple[str, ...], tmp_pat
 def test_an_observer_in_c_estimates_what_a_family_is_told(pendulum: Path, tmp_path: Path, capsys: Any) -> None:
     """It compiles without a warning; the estimates go into the context, and only beyond its ranges shift the input."""
     words = ["export", str(pendulum), "--c", str(tmp_path), "--observer", "--estimate"]
-    assert main([*words, "mass"]) == 0
+    assert main([*words, "told"]) == 0
     for file in ("pendulum_observer.c", "pendulum_policy.c"):
         subprocess.run([str(COMPILER), *STRICT, "-c", str(tmp_path / file), "-o", str(tmp_path / "out.o")], check=True)
     assert "pendulum_observer_know" in (tmp_path / "pendulum_observer.h").read_text()

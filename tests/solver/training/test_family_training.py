@@ -102,7 +102,8 @@ def test_the_policy_of_told_values_is_the_networks_at_this_context(family: Path)
         return act(torch.cat([torch.from_numpy(x), c.expand(3, -1)], 1))[0]
 
     np.testing.assert_allclose(policy(x), expected(1.0, 1.0), rtol=1e-3, atol=1e-4)
-    np.testing.assert_allclose(policy(x, mass=0.6), expected(0.6, 1.0), rtol=1e-3, atol=1e-4)
+    for mass in (0.6, np.array(0.6), torch.tensor(0.6)):
+        np.testing.assert_allclose(policy(x, mass=mass), expected(0.6, 1.0), rtol=1e-3, atol=1e-4)  # type: ignore[arg-type]
     np.testing.assert_allclose(policy(x, length=0.9, mass=1.4), expected(1.4, 0.9), rtol=1e-3, atol=1e-4)
     assert np.abs(policy(x, mass=0.6) - policy(x, mass=1.4)).max() > 1e-3
     assert policy.told == ("mass", "length")
@@ -122,6 +123,14 @@ def test_wrong_values_are_refused(family: Path, told: dict[str, Any], message: s
     with pytest.raises(SolverError) as refusal:
         solver.load(family).policy([0.1, 0.0], **told)
     assert message in str(refusal.value)
+
+
+def test_a_told_parameter_among_the_states_is_refused(family: Path) -> None:
+    """It would be lost without a word."""
+    run, x = solver.load(family), {"angle": 0.1, "angle_rate": 0.0, "mass": 1.2}
+    for function in (run.policy, run.value):
+        with pytest.raises(SolverError, match=r"x has mass.*policy\(x, mass="):
+            function(x)
 
 
 def test_a_policy_without_told_parameters_refuses_them() -> None:

@@ -12,12 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 import solver
 from solver.cli import main
 from solver.errors import SolverError
+from solver.interface import Callback
 from solver.runs.folder import CHECKPOINT, METRICS, save_checkpoint
 from solver.runs.metrics import MetricsLog, read_metrics
 from solver.training import lifecycle, schedule, selection
@@ -58,11 +60,11 @@ def test_a_callback_stops_a_training_that_resume_continues(short: str, tmp_path:
     settings = {**TINY, "iterations": 4, "convergence": 0}
     rows: list[float] = []
 
-    def stop(row: dict[str, float]) -> bool:
+    def stop(row: dict[str, float]) -> np.bool_:
         rows.append(row["iteration"])
-        return row["iteration"] == 1
+        return np.float64(row["iteration"]) == 1
 
-    def train(folder: str, callback: Callable[[dict[str, float]], bool | None]) -> solver.Run:
+    def train(folder: str, callback: Callback) -> solver.Run:
         out = tmp_path / folder
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
