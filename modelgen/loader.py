@@ -357,7 +357,7 @@ def _require_known(backend: str, dtype: str) -> None:
     if backend not in MODULES:
         known = ", ".join(MODULES)
         raise ModelError(f"There is no backend {backend!r}.{suggestion(str(backend), MODULES)} Backends: {known}.")
-    if dtype not in _DTYPES:
+    if not isinstance(dtype, str) or dtype not in _DTYPES:  # a dtype of NumPy equals its name
         raise ModelError(f"There is no dtype {dtype!r}.{suggestion(str(dtype), _DTYPES)} Use float64 or float32.")
 
 

@@ -19,6 +19,8 @@ import torch
 from torch import Tensor
 
 from modelgen.arrays import CORNERS
+from modelgen.errors import checked
+from solver.errors import SolverError
 from solver.game.adversaries import Adversary, Disturbed, Hamiltonian, Modulation
 from solver.problem.action_cost import TensorActionCost
 from solver.problem.integrator import integrate_period, steps_for
@@ -87,9 +89,10 @@ class Game:
 
     limit_cost: cost per second while a state is held at its limit, as a multiple of the state cost with all states at
     their limits. The distance by which a limit clips a state costs too, see ABSORBED. Otherwise the limit of a rate
-    would act as a free brake: it stops a fast link within milliseconds.
+    would act as a free brake: it stops a fast link within milliseconds. Raises SolverError for other arguments.
     """
 
+    @checked(SolverError)
     def __init__(self, problem: Problem, adversaries: Sequence[Adversary] = (), limit_cost: float = 0.0) -> None:
         self.problem, self.limit_share = problem, limit_cost
         self.limit_cost = limit_cost and limit_cost * float(problem.state_cost(problem.corner))  # per second

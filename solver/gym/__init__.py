@@ -32,9 +32,12 @@ NAMESPACE = "robust-value-iteration"
 def register(directory: str | Path | None = None) -> list[str]:
     """Ids of the robots of a folder of artifacts, after registration with Gymnasium.
 
-    Without a folder, these are the robots of ./generated and the shipped ones. A registered id is replaced.
+    Without a folder, these are the robots of ./generated and the shipped ones. A registered id is replaced. Raises
+    SolverError for a folder without artifacts.
     """
-    return _register(known(directory), None if directory is None else str(directory))
+    if not (names := known(directory)):
+        raise SolverError(f"there is no artifact in {directory}; write one with `modelgen build`, or name its folder")
+    return _register(names, None if directory is None else str(directory))
 
 
 def _register(names: list[str], generated: str | None) -> list[str]:

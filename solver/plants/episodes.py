@@ -111,11 +111,12 @@ class Episodes:
         """
         if (self.taken < 0).any():
             raise SolverError("no episode has started; call reset before step")
-        problem, shape = self.problem, (len(self.x), len(self.problem.input_limits))
+        problem, names = self.problem, self.problem.robot.input_names
         share = np.asarray(action, dtype=np.float32)
-        if share.shape != shape or not np.isfinite(share).all():
+        if share.shape != (len(self.x), len(names)) or not np.isfinite(share).all():
             raise SolverError(
-                f"actions must be finite numbers of shape {shape}, from -1 (lower limit of an input) to 1 (upper limit)"
+                f"the action of a robot is an array ({len(names)},) of finite numbers, from -1 (lower limit of an "
+                f"input) to 1 (upper limit): {', '.join(names)}"
             )
         u = problem.input_of(torch.from_numpy(share.clip(-1.0, 1.0)))
         theta = self.theta if self.randomize > 0.0 or problem.context is not None else None

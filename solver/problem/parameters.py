@@ -34,6 +34,11 @@ class Relative:
     factor: float = 1.0
     added: float = 0.0
 
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not is_number(value):
+                raise SolverError(f"{name} of solver.Relative is {value!r}; give a number")
+
     def __str__(self) -> str:
         return f"+{self.added:.9g}" if self.added else f"{self.factor:.9g}x"
 

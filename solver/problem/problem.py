@@ -13,7 +13,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from modelgen.errors import abridged, checked
 from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
 from solver.problem.action_cost import TensorActionCost
 from solver.problem.context import Context, Given
 from solver.problem.domain import Domain, wrap_in_place
@@ -48,9 +50,11 @@ class Problem(Domain):
     `theta` (p,) nominal parameters, `theta_bounds` (p, 2). `targets` has the targets of other references.
     Times: `control_step` in seconds, `substeps` integration steps in a control period. `discount_rate` is rho in 1/s,
     from the task's weight at its horizon: exp(-rho horizon) = weight_at_horizon. `horizon` is the length of a rollout
-    in seconds: the task's, and in a family that of its slowest robot (`_slowness`).
+    in seconds: the task's, and in a family that of its slowest robot (`_slowness`). Raises SolverError for another
+    robot, device or scheme.
     """
 
+    @checked(SolverError, "robot")
     def __init__(
         self,
         robot: CompiledRobot,
@@ -59,6 +63,11 @@ class Problem(Domain):
         identified: IdentifiedSet | None = None,
         given: tuple[Given, ...] = (),
     ) -> None:
+        if not hasattr(robot, "metadata"):
+            raise SolverError(
+                f"robot is {abridged(repr(robot))}; give a compiled one, such as "
+                "modelgen.load('pendulum', dtype='float32')"
+            )
         super().__init__(robot, device)
         task = robot.metadata.task
         self.robot, self.device, self.scheme = robot, device, SCHEMES[scheme]

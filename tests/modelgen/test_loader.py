@@ -74,6 +74,7 @@ def test_a_copy_and_a_pickle_have_the_parameters_and_the_kernels(artifacts: Path
         ({"name": "pendulum", "dtype": "float46"}, "Did you mean `float64`"),
         ({"name": None}, "name is None; give a text or a path"),
         ({"name": "pendulum", "dtype": np.float64}, "no dtype.*Use float64 or float32"),
+        ({"name": "pendulum", "dtype": np.dtype("float64")}, "no dtype.*Use float64 or float32"),
     ],
 )
 def test_unknown_names_get_a_suggestion(artifacts: Path, arguments: dict[str, Any], words: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from modelgen.artifact.folder import SHIPPED, known
+from solver.errors import SolverError
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -50,6 +51,11 @@ def test_register_replaces_an_id_by_the_robot_of_another_folder(tmp_path: Path) 
     finally:
         register()
     assert gymnasium.make(PENDULUM).unwrapped.problem.robot.folder != tmp_path / "pendulum"
+
+
+def test_a_folder_without_artifacts_has_no_robot_to_register(tmp_path: Path) -> None:
+    with pytest.raises(SolverError, match="no artifact"):
+        register(tmp_path)
 
 
 def test_make_vec_makes_the_vector_environment() -> None:

@@ -68,6 +68,8 @@ def test_change_that_cannot_be_read_is_an_error(load: Load, change: str, message
 def test_change_from_python_that_is_no_number_is_an_error(load: Load) -> None:
     with pytest.raises(SolverError, match=r"solver\.Relative"):
         changed_parameters(Problem(load("pendulum")), {"mass": "1.3x"})  # type: ignore[dict-item]
+    with pytest.raises(SolverError, match=r"factor .*'1\.3'"):
+        Relative("1.3")  # type: ignore[arg-type]
 
 
 NUMBERS = st.floats().map(str) | st.text(max_size=8)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+import solver
 from modelgen.loader import CompiledRobot
+from solver.errors import SolverError
 from solver.problem.problem import Problem
 from tests.closeness import assert_close
 
@@ -79,3 +82,16 @@ def test_time_steps_and_discount_follow_from_the_task(load: Load) -> None:
     authors = problem.integrated_by("euler")
     assert (authors.control_step, authors.substeps) == (pytest.approx(0.008), 4)  # at 500 Hz
     assert problem.discount(625) == pytest.approx(0.65)  # the weight at the horizon of 5 s
+
+
+def test_a_name_is_no_robot_and_a_robot_no_problem(load: Load) -> None:
+    robot: Any = load("pendulum")
+    name: Any = "pendulum"
+    for words, call in (
+        (r"robot is 'pendulum'.*modelgen\.load", lambda: solver.Problem(name)),
+        ("scheme is 'rk5'; give 'rk4'", lambda: solver.Problem(robot, scheme="rk5")),  # type: ignore[arg-type]
+        ("give a Problem", lambda: solver.Game(robot)),
+        (r"adversaries\[0\] is 0\.3", lambda: solver.Game(Problem(robot), [0.3])),  # type: ignore[list-item]
+    ):
+        with pytest.raises(SolverError, match=words):
+            call()
