@@ -3,13 +3,13 @@
     pip install rltools mkl mkl-include
     python benchmarks/learners.py rltools --seed 0
     python benchmarks/learners.py history --randomize 0.3 --seed 0
-    python benchmarks/learners.py m2td3 --randomize 0.5 --seed 0
+    python benchmarks/learners.py m2td3 --randomize 0.3 --seed 0
     python benchmarks/learners.py RUN
 
 `rltools` is SAC in C++, compiled for the environment (BLAS of MKL), with its own settings but for the discount.
 `history` is SAC of `solver baseline` whose networks see the last observations and actions: with --randomize a policy
-may find out the parameters from them. `m2td3` plays against the worst mass within --randomize (`m2td3.py`). RUN is a
-folder of `solver train pendulum`.
+may find out the parameters from them. `m2td3` plays against the worst mass within --randomize, by default
+15 % (`m2td3.py`). RUN is a folder of `solver train pendulum`.
 
 All learn with the starts, the hold, the largest input and the number of actions of `solver baseline`. They are judged
 by 100 rollouts from the task's starts; an action is held as in training. The row has the processor seconds of learning,
