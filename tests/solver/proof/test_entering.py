@@ -45,9 +45,10 @@ def proven(spread: float = 0.0) -> dict[str, Any]:
     ball, shares = (proof.wrong, proof.spread) if spread else (proof.nominal, proof.spread)
     assert ball is not None
     loop, found = HeldLoop(solution), []
+    policy = HeldPolicy(solution, loop)
     upper = np.array([np.pi, loop.bound[1]])
     for robots in slices(shares):
-        step = Step(HeldPolicy(solution, loop), robots, 1e-5 * float(loop.limit[0]))
+        step = Step(policy, robots, 1e-5 * float(loop.limit[0]))
         start = within(-upper, upper, loop.target, ball.shape, GRID)
         search = Search(step, Grid(-upper, upper, np.array([True, False]), start))
         for _ in range(1 if spread else 2):
@@ -177,7 +178,7 @@ def test_wrong_robots_are_checked_slice_by_slice(tmp_path: Path) -> None:
     proof, path = copy.deepcopy(proven(0.05)), tmp_path / "proof.json"
     reach = proof["claims"][0]["reach"]
     write(path, proof)
-    (shown,) = check(path, seed=1)
+    (shown,) = check(path, 100, seed=1)
     assert shown.holds
     assert shown.entering is not None
     assert shown.entering.boxes == sum((len(group) - 1) // 3 for found in reach["slices"] for group in found)
