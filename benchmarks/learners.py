@@ -101,34 +101,37 @@ class History(RobotVectorEnv):
         return self.past, reward, terminated, ended, infos
 
 
+def usual_options(s: BaselineSettings, robots: RobotVectorEnv, scale: list[float]) -> dict[str, Any]:
+    """Options of an algorithm of Stable-Baselines3 as in `solver baseline`. scale: of the observations."""
+    return {
+        "env": Environments(robots, s.input_share),
+        "learning_rate": s.learning_rate,
+        "batch_size": s.minibatch,
+        "gamma": discount(s, robots.episodes.seconds),
+        "seed": s.seed,
+        "device": "cpu",
+        "buffer_size": s.steps,
+        "learning_starts": s.environments * robots.episodes.length,
+        "train_freq": 1,
+        "gradient_steps": max(1, s.environments // 2),
+        "tau": 0.01,
+        "policy_kwargs": {
+            "net_arch": [s.width] * s.layers,
+            "features_extractor_class": Scaled,
+            "features_extractor_kwargs": {"scale": scale},
+        },
+    }
+
+
 def history(s: BaselineSettings, hold: int) -> Progress:
     """SAC of `solver baseline` with histories."""
     share = s.randomize_share if s.randomize else 0.0
     robots = History(DEPTH, s.environments, start=s.start, target_share=s.target_share, randomize=share, hold=hold)
     scale = [*feature_scales(robots.problem, s.position_scale, s.rate_scale), s.input_share]
-    seconds = robots.episodes.seconds
-    model = CompiledSAC(
-        "MlpPolicy",
-        Environments(robots, s.input_share),
-        learning_rate=s.learning_rate,
-        batch_size=s.minibatch,
-        gamma=discount(s, seconds),
-        seed=s.seed,
-        device="cpu",
-        buffer_size=s.steps,
-        learning_starts=s.environments * robots.episodes.length,
-        gradient_steps=max(1, s.environments // 2),
-        tau=0.01,
-        policy_kwargs={
-            "net_arch": [s.width] * s.layers,
-            "features_extractor_class": Scaled,
-            "features_extractor_kwargs": {"scale": (scale * DEPTH)[:-1]},
-        },
-        ent_coef=f"auto_{TEMPERATURE}",
-        target_entropy=s.entropy,
-    )
+    usual = usual_options(s, robots, (scale * DEPTH)[:-1])
+    model = CompiledSAC("MlpPolicy", **usual, ent_coef=f"auto_{TEMPERATURE}", target_entropy=s.entropy)
     model.loss_scale = s.loss_scale
-    for spent in learned_by(model, s, seconds):
+    for spent in learned_by(model, s, robots.episodes.seconds):
         yield spent, lambda seen: model.predict(seen, deterministic=True)[0]
 
 
@@ -139,27 +142,10 @@ def m2td3(s: BaselineSettings, hold: int) -> Progress:
     box = {"mass": tuple(Relative(1.0 + sign * s.randomize_share) for sign in (-1.0, 1.0))}
     robots = Hostile(ROBOT, s.environments, start=s.start, target_share=s.target_share, hold=hold, given=box)
     scale, seconds = feature_scales(robots.problem, s.position_scale, s.rate_scale), robots.episodes.seconds
-    model = M2TD3(
-        Policy,
-        Environments(robots, s.input_share),
-        learning_rate=s.learning_rate,
-        batch_size=s.minibatch,
-        gamma=discount(s, seconds),
-        seed=s.seed,
-        device="cpu",
-        buffer_size=s.steps,
-        learning_starts=s.environments * robots.episodes.length,
-        gradient_steps=max(1, s.environments // 2),
-        train_freq=1,
-        tau=0.01,
-        action_noise=OrnsteinUhlenbeckActionNoise(np.zeros(1), np.full(1, EXPLORATION), theta=2.0, dt=seconds),
-        policy_kwargs={
-            "told": 1,
-            "net_arch": [s.width] * s.layers,
-            "features_extractor_class": Scaled,
-            "features_extractor_kwargs": {"scale": [*scale, 1.0]},
-        },
-    )
+    usual = usual_options(s, robots, [*scale, 1.0])
+    usual["policy_kwargs"]["told"] = 1
+    noise = OrnsteinUhlenbeckActionNoise(np.zeros(1), np.full(1, EXPLORATION), theta=2.0, dt=seconds)
+    model = M2TD3(Policy, **usual, action_noise=noise)
     robots.adversary = model
     for spent in learned_by(model, s, seconds):
         yield spent, lambda seen: model.predict(np.pad(seen, ((0, 0), (0, 1))), deterministic=True)[0]

@@ -17,7 +17,7 @@ from stable_baselines3.td3.policies import Actor, TD3Policy
 from torch import Tensor
 
 from solver.gym.environment import RobotVectorEnv
-from solver.lab.baselines.stable_baselines import CompiledOffPolicy, Scaled, _linear
+from solver.lab.baselines.stable_baselines import CompiledOffPolicy, Scaled
 
 CANDIDATES, NEAR, RARE = 5, 0.1, 0.05  # refreshed where two are nearer (of 2), or one is chosen more rarely
 FORGET = 1e-3  # of how often a candidate was the worst, at each choice
@@ -77,14 +77,11 @@ class M2TD3(CompiledOffPolicy, TD3):
 
     def _setup_model(self) -> None:
         super()._setup_model()
+        self.actor_target.load_state_dict(self.actor.state_dict())
         assert isinstance(self.policy, Policy)
         self.candidates = torch.nn.Parameter(2.0 * torch.rand(CANDIDATES, self.policy.told) - 1.0)
         self.worst = torch.full((CANDIDATES,), 1.0 / CANDIDATES)  # how often each was the worst
         self.descent = torch.optim.Adam([self.candidates], lr=self.lr_schedule(1))
-
-    def _followers(self) -> dict[str, Any]:
-        """Target networks."""
-        return {**super()._followers(), "actor": _linear(self.actor_target)}
 
     def drawn(self, count: int) -> Tensor:
         """Parameters (count, told) in [-1, 1] of new episodes."""

@@ -59,14 +59,13 @@ class Tellable:
         self._in_jax, self._read = in_jax, _States(robot.metadata, told)
         self._tell = None if tell is None else lru_cache(MOST_TOLD)(tell)
 
-    def __reduce__(self) -> Any:
-        """It is loaded again, for example in another process."""
+    @property
+    def _stored(self) -> tuple[str, str | None, float | None, dict[str, Change]]:
+        """The origin. It is loaded from there where it is pickled or copied, for example for another process."""
         if self.origin is None:
             raise SolverError(f"{self.label} has no run folder, so it cannot be pickled or copied")
         folder, generated, periods, told = self.origin
-        if isinstance(self, Value):
-            return load_value, (folder, generated, dict(told))
-        return load_policy, (folder, generated, periods, dict(told))
+        return folder, generated, periods, dict(told)
 
     def _told_that(self, told: Mapping[str, Any]) -> Any:
         """The function of the robot with some values of told parameters."""
@@ -104,6 +103,9 @@ class Policy(Tellable):
         self._act, self._make_gain, self.input_names = act, gain, robot.input_names
         self.control_rate = robot.metadata.task.control_rate  # Hz
         self.limits = np.asarray(robot.input_limits, np.float64)  # (m,) half of their ranges
+
+    def __reduce__(self) -> Any:
+        return load_policy, self._stored
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{entry.name} {entry.range} {entry.unit}" for entry in self.robot.metadata.inputs)
@@ -164,6 +166,10 @@ class Value(Tellable):
     ) -> None:
         super().__init__(robot, label, in_jax, told, tell, origin)
         self._value = value
+
+    def __reduce__(self) -> Any:
+        folder, generated, _, told = self._stored
+        return load_value, (folder, generated, told)
 
     def __repr__(self) -> str:
         return f"<value function of {self.label}: ({', '.join((*self.state_names, *self.told))})>"

@@ -58,7 +58,7 @@ def misfit(parts: Sequence[tuple[Windows, Array]], deviations: Array) -> Misfit:
     count, total, change, pairs, least = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.full(n, np.inf)
     for windows, residuals in parts:
         known, changes = ~np.isnan(windows.measured), windows.changes
-        both, jumps = ~np.isnan(changes), np.diff(np.take_along_axis(residuals, windows.order, axis=0), axis=0)
+        both, jumps = ~np.isnan(changes), windows.differences(residuals)
         count += known.sum(axis=(0, 1))
         total += loss(residuals).sum(axis=(0, 1), where=known)
         pairs += both.sum(axis=(0, 1))
@@ -163,8 +163,7 @@ def _typical(values: Array, covariance: Array) -> Array:
 
 def _repeatability(windows: Windows, fit: Fit) -> Array:
     """From the differences of neighbouring residuals, in which the model's slow errors cancel, (n,)."""
-    both, residuals = ~np.isnan(windows.changes), fit.settled.residuals
-    jumps = np.diff(np.take_along_axis(residuals, windows.order, axis=0), axis=0)
+    both, jumps = ~np.isnan(windows.changes), windows.differences(fit.settled.residuals)
     sizes = [
         np.quantile(np.abs(jumps[..., i][both[..., i]]), LEVEL) / np.sqrt(2) if both[..., i].any() else np.nan
         for i in range(both.shape[2])

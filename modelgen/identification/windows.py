@@ -60,11 +60,16 @@ class Windows:
         """Samples (K, N, nt) with a measurement, in the order of time, and then those without."""
         return np.argsort(np.isnan(self.measured), axis=0, kind="stable")
 
+    def differences(self, values: Array) -> Array:
+        """Differences (K - 1, N, nt) of values (K, N, nt) from measurement to measurement, without meaning after the
+        last one."""
+        result: Array = np.diff(np.take_along_axis(values, self.order, axis=0), axis=0)
+        return result
+
     @property
     def changes(self) -> Array:
         """Changes from measurement to measurement, (K - 1, N, nt); NaN after the last one."""
-        order = self.order
-        result = np.diff(np.take_along_axis(self.measured, order, axis=0), axis=0)
+        order, result = self.order, self.differences(self.measured)
         for places, q in self.attitudes:
             q = np.take_along_axis(q, order[..., [places.start]], axis=0)
             result[..., places] += turn_between(q[:-1], q[1:])[0]
