@@ -23,7 +23,7 @@ from modelgen.derivation.equations import EquationsOfMotion
 from modelgen.derivation.frames import Sketch, sketch
 from modelgen.derivation.ignored import ignorable
 from modelgen.derivation.integration import NO_LINES, Lines, check_regular, integration_steps
-from modelgen.derivation.mechanics import MECHANICS, UNSTATED, mechanics_expressions, point_hashes
+from modelgen.derivation.mechanics import MECHANICS, mechanics_expressions, point_hashes, unstated
 from modelgen.derivation.mechanics import program as mechanics_program
 from modelgen.derivation.size import refuse_too_large, size
 from modelgen.derivation.trim import unheld
@@ -138,9 +138,8 @@ def _build_mechanics(
     with report.stage("mechanics"):
         program = mechanics_program(lowering.mechanics(equations, mechanics_expressions(robot, equations)), functions)
     report.operations = program.operations
-    report.left_out = {
-        name: UNSTATED[name] for name in MECHANICS if name in functions and name not in report.operations
-    }
+    missing = (name for name in MECHANICS if name in functions and name not in report.operations)
+    report.left_out = {name: unstated(name, robot.kinematic) for name in missing}
     manifest, files = _files(program, metadata, model_hash, report)
     artifact.write(folder, MechanicsManifest(**vars(manifest), points=point_hashes(robot)), files, report.written())
     return report

@@ -202,6 +202,11 @@ class Metadata:
         )
 
     @property
+    def kinematic(self) -> bool:
+        """Whether inputs command velocities: no speed is a state."""
+        return not self.nv
+
+    @property
     def rolls(self) -> bool:
         """Whether there are fewer speeds than ways in which the pose differs, because wheels roll without slip."""
         return self.nv - len(self.ignored) < self.pose
@@ -213,8 +218,10 @@ class Metadata:
 
     @property
     def held(self) -> list[int]:
-        """The entries of x whose rates a trim makes zero at the target: speeds that the task does not declare free."""
-        first = len(self.coordinates)
+        """The entries of x whose rates a trim makes zero at the target, unless the task declares them free.
+
+        Speeds and states of first order; the coordinates too, where there is no speed (`kinematic`)."""
+        first = 0 if self.kinematic else self.nq
         return [i for i, state in enumerate(self.states[first:], first) if state.name not in self.task.free]
 
     @property
@@ -235,9 +242,13 @@ class Metadata:
         return names.index(name) if name in self.speeds else None
 
     def partner(self, coordinate: int) -> int:
-        """The index in x of the rate of the coordinate with this index, or of the first velocity if it has none."""
+        """The index in x of the rate of the coordinate with this index, or of the first velocity if it has none.
+
+        Of a kinematic robot, the index of the next state.
+        """
         rate = self.rate(self.states[coordinate].name)
-        return self.nq if rate is None else rate
+        other = (coordinate + 1) % len(self.states) if self.kinematic else self.nq
+        return other if rate is None else rate
 
     @property
     def turning(self) -> frozenset[int]:

@@ -15,7 +15,7 @@ from modelgen.derivation.newton_euler import lagrange, newton_euler
 from modelgen.derivation.trim import with_trim
 from modelgen.errors import ModelError, Place, abridged
 from modelgen.statement.declared import Load
-from modelgen.statement.robot import Robot
+from modelgen.statement.robot import Robot, model_expressions
 
 if TYPE_CHECKING:
     from modelgen.statement.sympy_mechanics import MechanicalSystem
@@ -31,6 +31,9 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     a robot without a task.
     """
     task = robot.declared_task
+    fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
+    if robot.kinematic:
+        return with_trim(robot, _kinematic(robot).xreplace(fixed))
     q = [joint.symbol for joint in (*robot.independent, *robot.dependent)]
     state = [speed.symbol for speed in robot.velocities]
     v = loops.unreduced_speeds(robot)
@@ -79,7 +82,6 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
         force, input_matrix = force.xreplace(robot.rates), input_matrix.xreplace(robot.rates)
         mass_matrix, force, input_matrix = rolled(independent.jacobian(state), drift, mass_matrix, force, input_matrix)
         named = tuple((symbol, value.xreplace(robot.rates)) for symbol, value in named)
-    fixed = {parameter.symbol: Float(parameter.value) for parameter in robot.parameters if parameter.fixed}
     equations = EquationsOfMotion(
         coordinates=tuple(q[: len(robot.joints)]),
         velocities=tuple(state),
@@ -98,16 +100,62 @@ def equations_of_motion(robot: Robot) -> EquationsOfMotion:
     return with_trim(robot, without_ignored(robot, _commanded(robot, equations, fixed)))
 
 
+def _kinematic(robot: Robot) -> EquationsOfMotion:
+    """The equations of a robot whose inputs command velocities: its coordinates are states of first order, too.
+
+    Raises ModelError for a coordinate without a flow, and for what has mass or acts on it.
+    """
+    bodies = robot.ignored, robot.kinetic, robot.potential, robot.links, robot.balls, robot.loops
+    forces = robot.loads, robot.commanded, robot.rolls.values(), robot.speeds, [robot.system] if robot.system else []
+    stated: list[Any] = [line for lines in (*bodies, *forces) for line in lines]
+    if stated:
+        place: Place = stated[0].place
+        raise ModelError(
+            "robot.flow gives the rates of the coordinates, so that forces and masses change nothing. Remove this "
+            "line, or write forces in place of robot.flow.",
+            place,
+        )
+    rates = {joint.symbol.rate: joint.symbol for joint in robot.joints}
+    for written in model_expressions(robot):
+        if named := sorted(written.value.free_symbols & rates.keys(), key=str):
+            q = rates[named[0]]
+            raise ModelError(f"`{q}.rate` is no state: robot.flow({q}, ...) gives it. Write that.", written.place)
+    if len(robot.limits) < 2:
+        raise ModelError(
+            "the robot has one state, and needs two: add a coordinate, or u = robot.lag(u, ...).", robot.joints[0].place
+        )
+    u = [declared.symbol for declared in robot.inputs]
+    task, none = robot.declared_task, Matrix.zeros(0, 1)
+    return EquationsOfMotion(
+        coordinates=(),
+        velocities=(),
+        inputs=tuple(u),
+        parameters=tuple(parameter.symbol for parameter in robot.parameters if not parameter.fixed),
+        definitions=(),
+        coordinate_rates=none,
+        mass_matrix=Matrix.zeros(0, 0),
+        force=none,
+        input_matrix=Matrix.zeros(0, len(u)),
+        state_cost=task.state_cost,
+        input_costs=task.input_costs,
+        **_flows(robot, u),
+    )
+
+
 def _flows(robot: Robot, u: Sequence[Symbol]) -> dict[str, Any]:
-    """The fields of the equations that hold the states of first order. Raises ModelError for one without a flow."""
+    """The fields of the equations that hold the states of first order, among them the coordinates of a kinematic robot.
+
+    Raises ModelError for one without a flow.
+    """
     flows = {flow.state: flow for flow in robot.flows}
-    for state in robot.internal:
+    states = [*(robot.joints if robot.kinematic else ()), *robot.internal]
+    for state in states:
         if state.symbol not in flows:
             raise ModelError(
                 f"the state `{state.symbol}` has no flow. Write robot.flow({state.symbol}, rate), its rate of change.",
                 state.place,
             )
-    z = tuple(state.symbol for state in robot.internal)
+    z = tuple(state.symbol for state in states)
     drift, slopes = Matrix.zeros(len(z), 1), Matrix.zeros(len(z), len(u))
     for row, symbol in enumerate(z):
         drift[row], slopes[row, :] = affine(flows[symbol].rate, u, flows[symbol].place, f"flow of `{symbol}`")

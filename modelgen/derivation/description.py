@@ -94,7 +94,7 @@ def content_hash(robot: Robot) -> str:
         content["gravity"] = srepr(robot.downward_acceleration)
     if robot.commanded:
         content["commanded"] = [[each.coordinate.name, srepr(each.acceleration)] for each in robot.commanded]
-    if robot.internal:
+    if robot.flows:
         content["flows"] = [[flow.state.name, srepr(flow.rate)] for flow in robot.flows]
         task, internal = robot.declared_task, {state.symbol.name for state in robot.internal}
         stated = [sorted(internal - task.unstated), sorted(internal - task.unstarted)]

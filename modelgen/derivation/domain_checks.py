@@ -46,7 +46,8 @@ def check_domain(robot: Robot, equations: EquationsOfMotion) -> None:
         *(("the flow", flow, equations.internal) for flow in flows),
     ):
         _check_finite(what, batch, symbols, sampled, robot)
-    _check_positive_definite(mass_matrix, rows, [speed.place for speed in robot.velocities], sampled)
+    if rows:
+        _check_positive_definite(mass_matrix, rows, [speed.place for speed in robot.velocities], sampled)
     _check_periodic(robot, functions, sampled)
     _check_cost(robot, equations, sampled)
     _check_points(robot, sampled)

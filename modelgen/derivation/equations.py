@@ -44,6 +44,9 @@ class EquationsOfMotion:
     """qdot = coordinate_rates(q, v; theta),  M(q; theta) vdot = force(x; theta) + input_matrix(x; theta) u,
     zdot = flow(x; theta) + flow_matrix(x; theta) u, with the state x = (q, v, z).
 
+    A kinematic robot, whose inputs command velocities, has its coordinates in `internal`, before its other states of
+    first order: q and v are empty here.
+
     The expressions contain the symbols below and the left-hand sides of `definitions`, which are evaluated first, in
     order. The recursive derivation names its intermediates there; Lagrange's equations have none. A symbol of
     `implicit` is the result of an iteration that its definition unrolls: derivatives use its slopes instead.

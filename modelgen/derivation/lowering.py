@@ -107,6 +107,7 @@ def mechanics(equations: EquationsOfMotion, terms: MechanicsExpressions) -> Mech
         points,
         u,
         _reactions(converter.graph, mass, force, input_map, driven, u) if driven else (),
+        terms.places,
     )
 
 

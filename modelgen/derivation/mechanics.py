@@ -69,6 +69,7 @@ class MechanicsExpressions:
     potential: Expr | None  # J
     weight: Expr | None  # J, the potential energy without springs and couplings
     points: Mapping[str, Matrix]  # name -> position in the world (3, 1), m: origins of the links, then named points
+    places: int  # number of the coordinates, the first entries of the state
 
 
 def mechanics_expressions(robot: Robot, equations: EquationsOfMotion) -> MechanicsExpressions:
@@ -95,6 +96,7 @@ def mechanics_expressions(robot: Robot, equations: EquationsOfMotion) -> Mechani
         potential=final(weight + elastic) if known else None,
         weight=final(weight) if known else None,
         points={name: final(position) for name, position in points.items()},
+        places=len(robot.joints),
     )
 
 
@@ -152,10 +154,11 @@ class Mechanics:
     points: tuple[Node, ...]  # (k 3), row by row
     u: Argument  # (m,) where accelerations are commanded, otherwise empty
     reaction: tuple[Node, ...]  # (k,) the forces of the drives that command accelerations
+    places: int  # n_q, also of a kinematic robot, which has no v
 
     @property
     def coordinates(self) -> tuple[Node, ...]:
-        return self.x.entries[: len(self.coordinate_rates)]
+        return self.x.entries[: self.places]
 
     @property
     def size(self) -> int:
@@ -163,8 +166,7 @@ class Mechanics:
 
     @property
     def velocities(self) -> tuple[Node, ...]:
-        first = len(self.coordinate_rates)
-        return self.x.entries[first : first + self.size]
+        return self.x.entries[self.places : self.places + self.size]
 
 
 def _gravity(of: Mechanics) -> tuple[Output, ...]:
@@ -204,8 +206,7 @@ _WEIGHTS = (
     "the weights of a system of SymPy's without a potential energy are among its loads, and are not known apart. Give "
     "it as a LagrangesMethod whose Lagrangian holds the potential energy"
 )
-#: Why a robot may not have a function.
-UNSTATED = {
+_UNSTATED = {
     "reaction": "no acceleration is commanded. Write robot.accelerate(coordinate, command) in the model file",
     "gravity": _WEIGHTS,
     "potential_energy": _WEIGHTS,
@@ -213,17 +214,24 @@ UNSTATED = {
 }
 
 
+def unstated(name: str, kinematic: bool) -> str:
+    """Why a robot, perhaps a kinematic one, does not have the function of this name."""
+    if kinematic and name != "forward_kinematics":
+        return "robot.flow gives the rates of its coordinates, so that it has no masses and no forces"
+    return _UNSTATED[name]
+
+
 def program(mechanics: Mechanics, names: Collection[str]) -> Program:
     """The named functions of state and parameters. If all are named, the ones that the robot has.
 
-    Raises ModelError for a named function that the robot does not have.
+    Raises ModelError for a named function that the robot does not have. A kinematic robot has points only.
     """
     functions = []
     for name in (name for name in MECHANICS if name in names):
-        outputs = MECHANICS[name](mechanics)
+        outputs = MECHANICS[name](mechanics) if mechanics.size or name == "forward_kinematics" else ()
         if outputs:
             with_input = (mechanics.u,) if "u" in SIGNATURES[name][0] else ()
             functions.append(Function(name, (mechanics.x, *with_input, mechanics.theta), outputs))
         elif not MECHANICS.keys() <= set(names):
-            raise ModelError(f"there is no `{name}` of this robot: {UNSTATED[name]}.")
+            raise ModelError(f"there is no `{name}` of this robot: {unstated(name, not mechanics.size)}.")
     return Program(mechanics.graph, tuple(functions))

@@ -17,8 +17,7 @@ from modelgen.arrays import Array
 from modelgen.derivation.equations import EquationsOfMotion, Followed
 from modelgen.errors import ModelError
 from modelgen.metadata import Reference, Task
-from modelgen.statement.declared import Internal
-from modelgen.statement.joints import Speed
+from modelgen.statement.joints import UNITS
 from modelgen.statement.robot import Robot
 
 REST = 1e-6  # of a speed's limit per second: a smaller drift counts as rest
@@ -219,13 +218,15 @@ def task_at_rest(robot: Robot, rest: Sequence[float], followed: Sequence[Followe
     numbers = declared.numbers
     target, mean = list(numbers.target), list(numbers.start_mean)
     first = len(target) - len(robot.internal)
-    for place, (state, value) in enumerate(zip(robot.internal, rest, strict=False), start=first):
+    at_rest = rest[len(rest) - len(robot.internal) :]  # those of a kinematic robot begin with its coordinates
+    for place, (state, value) in enumerate(zip(robot.internal, at_rest, strict=False), start=first):
         target[place] = value
         if state.symbol.name in declared.unstarted:
             mean[place] = value
     begins = [float(state.symbol.name in declared.unstarted) for state in robot.internal]
     moved = []
-    for name, slopes in followed:
+    for name, of_rest in followed:
+        slopes = of_rest[len(of_rest) - len(robot.internal) :]
         starts = [begun * slope for begun, slope in zip(begins, slopes, strict=True)]
         moved.append(Reference(name, (*[0.0] * first, *slopes), (*[0.0] * first, *starts)))
     return replace(numbers, target=tuple(target), start_mean=tuple(mean), followed=tuple(moved))
@@ -233,18 +234,21 @@ def task_at_rest(robot: Robot, rest: Sequence[float], followed: Sequence[Followe
 
 def unheld(robot: Robot, equations: EquationsOfMotion) -> str:
     """The coordinate that moves at the target under every input within the limits, and how fast; empty if none does."""
-    moving: list[Speed | Internal] = [*robot.velocities, *robot.internal]
-    share = np.abs(equations.unheld) / [state.limit for state in moving]
+    moving = equations.velocities + equations.internal
+    share = np.abs(equations.unheld) / [robot.limits[symbol] for symbol in moving]
     worst = int(share.argmax())
     if share[worst] <= REST:
         return ""
-    speed = moving[worst]
+    name = moving[worst].name
+    units = {joint.symbol.name: UNITS[joint.kind] for joint in robot.joints}
+    units |= {speed.symbol.name: speed.unit for speed in robot.velocities}
+    units |= {state.symbol.name: state.unit for state in robot.internal}
     ranges = ", ".join(
         f"`{declared.symbol}` {declared.range[0]:g} to {declared.range[1]:g} {declared.unit}"
         for declared in robot.inputs
     )
     return (
         f"{robot.declared_task.place}: no input within the limits ({ranges}) holds the target: "
-        f"`{speed.symbol}` changes there by at least {equations.unheld[worst]:.3g} {speed.unit} per second. Choose "
-        f"another target=..., widen the limits, or write free=['{speed.symbol}'] if its final value does not matter."
+        f"`{name}` changes there by at least {equations.unheld[worst]:.3g} {units[name]} per second. Choose "
+        f"another target=..., widen the limits, or write free=['{name}'] if its final value does not matter."
     )

@@ -190,7 +190,8 @@ def loop_findings(robot: Robot, limits: TimeLimits) -> Iterator[Finding]:
 def derived_findings(robot: Robot, equations: EquationsOfMotion, limits: TimeLimits) -> Iterator[Finding]:
     """Findings about closed loops, the mass matrix and the state cost."""
     yield from loop_findings(robot, limits)
-    yield _mass_matrix(robot, equations, limits)
+    if equations.velocities:
+        yield _mass_matrix(robot, equations, limits)
     yield _cost(robot, equations, limits)
 
 

@@ -75,6 +75,7 @@ class Contents:
     name: str
     description: str
     tables: tuple[ReportTable, ...]
+    has_masses: bool  # otherwise inputs command velocities
     rates_are_speeds: bool  # v = dq/dt; otherwise dq/dt = G(q) v
     motion: tuple[Formula, ...]  # definitions, dq/dt, and the nonzero entries of M (upper triangle), f and B
     state_cost: Formula
@@ -88,6 +89,7 @@ def contents(metadata: Metadata, equations: EquationsOfMotion) -> Contents:
         metadata.name,
         metadata.description,
         tuple(table for table in _tables(metadata, equations, names) if table.rows),
+        bool(equations.velocities),
         list(equations.coordinate_rates) == list(equations.velocities),
         tuple(_motion(equations, names)),
         Formula(Letter("q", "c"), equations.state_cost),
@@ -98,7 +100,8 @@ def contents(metadata: Metadata, equations: EquationsOfMotion) -> Contents:
 def letters(metadata: Metadata, equations: EquationsOfMotion) -> dict[Symbol, Letter]:
     """A letter for every symbol, chosen by its unit, with a number if several symbols share it."""
     turns = [state.unit == "rad" for state in metadata.states]
-    bases = {symbol: "varphi" if turn else "s" for symbol, turn in zip(equations.coordinates, turns, strict=False)}
+    q, z = equations.state[: metadata.nq], equations.state[metadata.velocities.stop :]
+    bases = {symbol: "varphi" if turn else "s" for symbol, turn in zip(q, turns, strict=False)}
     inputs = zip(equations.inputs, metadata.inputs, strict=True)
     bases |= {symbol: INPUT_LETTERS.get(entry.unit, "u") for symbol, entry in inputs}
     parameters = zip(equations.parameters, metadata.parameters, strict=True)
@@ -111,7 +114,7 @@ def letters(metadata: Metadata, equations: EquationsOfMotion) -> dict[Symbol, Le
     owners = {rate: symbol for symbol, rate in zip(equations.coordinates, equations.coordinate_rates, strict=True)}
     for place, speed in enumerate(equations.velocities, start=1):
         names[speed] = replace(names[owners[speed]], dotted=True) if speed in owners else Letter("w", str(place))
-    names |= {symbol: Letter("z", str(place)) for place, symbol in enumerate(equations.internal, start=1)}
+    names |= {symbol: Letter("z", str(place)) for place, symbol in enumerate(z, start=1)}
     return names
 
 
@@ -119,6 +122,7 @@ def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol
     task, symbols = metadata.task, [names[symbol] for symbol in equations.state]
     states = list(zip(symbols, metadata.states, strict=True))
     limits = {state.name: _within(state.limit, state.unit) for state in metadata.states}
+    rates = [*map(str, equations.coordinate_rates)] or [""] * metadata.nq  # of a kinematic robot, no rate has a limit
     yield _table(
         ("", "coordinate", "limit", "limit of its rate", ""),
         (
@@ -129,7 +133,7 @@ def _tables(metadata: Metadata, equations: EquationsOfMotion, names: dict[Symbol
                 limits.get(rate, ""),
                 state.meaning,
             )
-            for (letter, state), rate in zip(states, map(str, equations.coordinate_rates), strict=False)
+            for (letter, state), rate in zip(states, rates, strict=False)
         ),
     )
     yield _table(
@@ -236,7 +240,8 @@ def latex(contents: Contents) -> str:
     parts = [PREAMBLE + rf"\section*{{{_escaped(contents.name)}}}", _escaped(contents.description), ""]
     parts += [line for table in contents.tables for line in _tabular(table)]
     speeds = r"$v = \dot q$" if contents.rates_are_speeds else r"$\dot q = G(q)\,v$"
-    parts += [rf"Equations of motion: $M(q)\,\dot v = f(q, v) + B(q)\,u$ with {speeds} and"]
+    form = rf": $M(q)\,\dot v = f(q, v) + B(q)\,u$ with {speeds} and" if contents.has_masses else ""
+    parts += [f"Equations of motion{form}"]
     motion = " \\\\\n".join(_formula(formula, names) for formula in contents.motion)
     parts += [r"\begin{align*}", motion, r"\end{align*}"]
     parts += ["State cost:", r"\begin{align*}", _formula(contents.state_cost, names), r"\end{align*}"]

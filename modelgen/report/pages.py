@@ -49,12 +49,13 @@ def document(contents: Contents, drawn: Sequence[Any] = ()) -> str:
     drawn: drawings (k, 2, 2) on top of each other; the last one is strong, the others are faint.
     """
     speeds = "<mi>v</mi>" if contents.rates_are_speeds else "<mi>G</mi><mo>(</mo><mi>q</mi><mo>)</mo><mi>v</mi>"
+    form = f"<p>{_math(MOTION)} with {_math('<mover><mi>q</mi><mo>˙</mo></mover><mo>=</mo>' + speeds)} and</p>"
     parts = [
         f"<p>{escape(contents.description)}</p>",
         picture(drawn) if any(len(drawing) for drawing in drawn) else "",
         *map(_table, contents.tables),
         "<h2>Equations of motion</h2>",
-        f"<p>{_math(MOTION)} with {_math('<mover><mi>q</mi><mo>˙</mo></mover><mo>=</mo>' + speeds)} and</p>",
+        form if contents.has_masses else "",
         _formulas(contents.motion, contents.letters),
         "<h2>State cost</h2>",
         _formulas([contents.state_cost], contents.letters),

@@ -236,6 +236,8 @@ class Declarations:
 
         None in `own`: the rate follows from the other speeds, as those of `rolls` do.
         """
+        if self.kinematic:
+            return ()
         result: list[Speed] = []
         turning = {ball.quaternion[0]: ball.speeds for ball in self.balls}
         for joint in self.independent:
@@ -264,6 +266,12 @@ class Declarations:
                     speed.place,
                 )
         return tuple(result)
+
+    @property
+    def kinematic(self) -> bool:
+        """Whether robot.flow gives the rates of coordinates, so that the state is (q, z) and nothing has mass."""
+        moved = {flow.state for flow in self.flows}
+        return any(joint.symbol in moved for joint in self.joints)
 
     @property
     def turns(self) -> list[Coordinate]:

@@ -31,7 +31,7 @@ class Internal(Declared):
 
 @dataclass(frozen=True)
 class Flow(Declared):
-    """The rate of change of an internal state, affine in the inputs."""
+    """The rate of change of a state of first order or of a coordinate, affine in the inputs."""
 
     state: Symbol
     rate: Expr

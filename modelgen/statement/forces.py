@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from sympy import Abs, Expr, Max, Symbol, exp, log, sqrt, tanh
 
-from modelgen.errors import mistake
+from modelgen.errors import ModelError, mistake
 from modelgen.statement.checker import shown
 from modelgen.statement.declarations import Declarations
 from modelgen.statement.declared import Commanded, Energy, Flow, Load
+from modelgen.statement.joints import UNITS
 from modelgen.statement.terms import Terms, Varying, per
 from modelgen.units import Dimension, dimension, divided
 
@@ -189,21 +190,31 @@ class Forces(Declarations):
         self._add_geared(along, shaft_torque, ratio, gear_efficiency, rotor_inertia)
 
     def flow(self, state: object, rate: object) -> None:
-        """Set the rate of change of a state of first order, in its unit per second; affine in the inputs."""
-        declared = next((declared for declared in self.internal if declared.symbol == state), None)
-        if declared is None:
-            names = ", ".join(f"`{known.symbol}`" for known in self.internal) or "none"
+        """Set the rate of change of a state of first order, in its unit per second; affine in the inputs.
+
+        Of a coordinate: a velocity that the inputs command, as of a car whose speed and steering are inputs. Then every
+        coordinate has a flow, and the robot neither masses nor forces.
+        """
+        joints = {joint.symbol: joint for joint in self.joints if joint.kind != "quaternion"}
+        units = {joint.symbol: UNITS[joint.kind] for joint in joints.values()}
+        units |= {declared.symbol: declared.unit for declared in self.internal}
+        symbol = next((symbol for symbol in units if symbol == state), None)
+        if symbol is None:
+            names = ", ".join(f"`{known}`" for known in units) or "none"
             raise mistake(
-                f"robot.flow is called for {shown(state)}, which is not a state of first order of this robot; it has "
-                f'{names}. Write current = robot.state("current", limit=..., unit="A") first. A coordinate moves by '
-                "forces: robot.apply(coordinate, force)."
+                f"robot.flow is called for {shown(state)}, which is neither a state of first order nor a coordinate of "
+                f'this robot; it has {names}. Write current = robot.state("current", limit=..., unit="A") first.'
             )
-        earlier = next((flow for flow in self.flows if flow.state == declared.symbol), None)
+        earlier = next((flow for flow in self.flows if flow.state == symbol), None)
         if earlier:
-            raise mistake(f"the flow of `{declared.symbol}` is set twice, first at {earlier.place}; write one sum.")
-        unit = divided(dimension(declared.unit), dimension("s")) if declared.unit else None
-        flow = self._check.term(rate, f"flow of `{declared.symbol}`", "qvzu", unit)
-        self.flows.append(Flow(declared.symbol, flow))
+            raise mistake(f"the flow of `{symbol}` is set twice, first at {earlier.place}; write one sum.")
+        if symbol in joints and joints[symbol].rate_limit is not None:
+            raise ModelError(
+                f"the coordinate `{symbol}` has a rate_limit, but robot.flow gives its rate. Leave rate_limit out.",
+                joints[symbol].place,
+            )
+        unit = divided(dimension(units[symbol]), dimension("s")) if units[symbol] else None
+        self.flows.append(Flow(symbol, self._check.term(rate, f"flow of `{symbol}`", "qvzu", unit)))
 
     def lag(self, command: object, *, seconds: object, name: str | None = None) -> Symbol:
         """Let an input follow its command with a time constant (s): d state/dt = (command - state) / seconds.

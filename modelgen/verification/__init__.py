@@ -131,7 +131,7 @@ def verify(
     one_theta = replace(points, theta=points.theta[0])
     first, exact = load(robot.name, backend="llvm", directory=directory), refined(robot, equations)
     references = [(batch, _reference(robot, exact, batch, first)) for batch in (points, one_theta)]
-    mechanics, kernels = mechanics_checks(robot, exact, points), []
+    mechanics, kernels = mechanics_checks(robot, exact, points) if exact.velocities else [], []
     mechanics += domain_checks(robot, equations, proof_seconds)
     for backend in MODULES:
         if missing := missing_package(backend):
@@ -162,7 +162,8 @@ def _reference(robot: Robot, equations: EquationsOfMotion, points: Points, compi
 
 
 def _power(robot: Robot, equations: EquationsOfMotion, compiled: Any, count: int = POINTS) -> list[Check]:
-    return [power_balance(robot, equations, compiled, count)] if "dynamics" in compiled.functions else []
+    checked = equations.velocities and "dynamics" in compiled.functions
+    return [power_balance(robot, equations, compiled, count)] if checked else []
 
 
 def domain_checks(robot: Robot, equations: EquationsOfMotion, seconds: float) -> list[Check]:

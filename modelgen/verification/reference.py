@@ -138,7 +138,7 @@ class ExactReference:
             matrix[row, place], matrix[place, row] = -1, 1
             for j in range(1 + m):
                 right[place, j] = rest.pop(0)
-        solved = mpmath.inverse(matrix) * right
+        solved = mpmath.inverse(matrix) * right if size else right
         flows = rest
         a = [*rates, *(solved[i, 0] for i in range(rows)), *flows[:: 1 + m]]
         B = [mpf(0)] * (positions * m) + [solved[i, 1 + j] for i in range(rows) for j in range(m)]
@@ -297,10 +297,11 @@ def mechanics_quantities(robot: Robot, equations: EquationsOfMotion, points: Poi
     Computed in 50 digits, with derivatives by central differences.
     """
     terms = mechanics_expressions(robot, equations)
-    arguments, count = [*equations.state, *equations.parameters], len(equations.coordinates)
+    arguments, count = [*equations.state, *equations.parameters], terms.places
     known = terms.potential is not None and terms.weight is not None
     positions = [entry for position in terms.points.values() for entry in position]
-    rates = equations.coordinate_rates.jacobian(equations.velocities).T  # G'
+    v = equations.velocities
+    rates = equations.coordinate_rates.jacobian(v).T if v else Matrix.zeros(0, count)  # G'
     groups: dict[str, Iterable[Expr]] = {
         "M": equations.mass_matrix,
         "bias": -equations.force,

@@ -79,8 +79,9 @@ def run(options: Options) -> int:
         return 0 if proof.holds else FAILED
     print(f"{proof.label}, {proof.robot}, basin around the target")
     print(f"{'nominal':<12}{_text(proof.nominal, proof.state_names, proof.period)}")
-    wrong = proof.reason or _text(proof.wrong, proof.state_names, proof.period)
-    print(f"{within(proof.spread):<12}{wrong}")
+    if any(proof.spread):
+        wrong = proof.reason or _text(proof.wrong, proof.state_names, proof.period)
+        print(f"{within(proof.spread):<12}{wrong}")
     for name, reach in zip(("nominal", within(proof.spread)), proof.reached, strict=True):
         if reach is not None:
             print(

@@ -131,7 +131,7 @@ class Sensors:
     def read(self, x: Tensor) -> Tensor:
         """Measured states (N, n) at the true states x (N, n), one control period after the last reading."""
         positions, rates = self._measure(x)
-        if self.count is not None:
+        if self.count is not None and not self.problem.robot.metadata.kinematic:
             moved = self.problem.difference(positions, self.measured) / self.period
             size = moved.shape[1]
             filtered = self.kept * self.rates[:, :size] + (1.0 - self.kept) * moved
@@ -248,10 +248,9 @@ class Harsh:
         #: Integration steps in a control period with friction or backlash: at least those of the simulation rate.
         self.smooth_steps = steps_for(problem, theta)  # without them
         self.steps = max(self.smooth_steps, task.simulation_rate // task.control_rate)
+        wrong = "commands a velocity" if metadata.kinematic else "does not drive exactly one coordinate"
         across = [
-            f"{entry.name} of {problem.robot.name} does not drive exactly one coordinate"
-            for entry in metadata.inputs
-            if entry.coordinate is None
+            f"{entry.name} of {problem.robot.name} {wrong}" for entry in metadata.inputs if entry.coordinate is None
         ]
         if metadata.internal:
             control_matrix = problem.robot.affine_dynamics(problem.target[None])[1][0]
@@ -274,7 +273,8 @@ class Harsh:
         metadata = self.problem.robot.metadata
         driven = (entry.coordinate for entry in metadata.inputs)
         unrated = next((name for name in driven if name is not None and metadata.rate(name) is None), None)
-        for effect, other in (("encoder", metadata.unrated), ("stiction", unrated)):
+        unfiltered = None if metadata.kinematic else metadata.unrated
+        for effect, other in (("encoder", unfiltered), ("stiction", unrated)):
             if other is not None and getattr(self.harshness, effect):
                 raise SolverError(
                     f"the rate of {other} is not an entry of the state of {self.problem.robot.name}, so {effect} "

@@ -140,18 +140,21 @@ class Problem(Domain):
 
         From rest, an acceleration a moves a coordinate by d in sqrt(2 d/a). So the time grows with the square root of
         a(nominal)/a(c), where a is what all inputs give a velocity at the target, each with its smaller room between
-        trim and limits. The corners of the told ranges count, and the velocity that loses most.
+        trim and limits. The corners of the told ranges count, and the velocity that loses most. Where inputs command
+        velocities, the time grows with the ratio of these itself.
         """
+        metadata = self.robot.metadata
+        moved, power = (slice(metadata.nq), 1.0) if metadata.kinematic else (metadata.velocities, 0.5)
         corners, columns = context.corners(), list(context.references)
         corners[:, columns] = context.of(self.theta)[columns]
         theta = torch.cat([self.theta[None], context.replaced(self.theta, corners)])
         trim = self.trim_of(theta) if self.moving_trim else self.trim.expand(len(theta), -1)
         room = torch.minimum(self.upper_input - trim, trim - self.lower_input).clamp_min(0.0)
-        B = self.robot.affine_dynamics(self.targets_of(theta), theta)[1][:, self.robot.metadata.velocities]
-        nominal, *others = (B.abs() @ room[..., None])[..., 0].unbind(0)  # (nv,) accelerations
+        B = self.robot.affine_dynamics(self.targets_of(theta), theta)[1][:, moved]
+        nominal, *others = (B.abs() @ room[..., None])[..., 0].unbind(0)  # accelerations or velocities
         driven = nominal > 0.0
         least = torch.stack([nominal, *others])[:, driven] / nominal[driven]
-        return float(least.clamp_min(SLOWEST**-2).rsqrt().amax()) if bool(driven.any()) else 1.0
+        return float(least.pow(-power).amax().clamp_max(SLOWEST)) if bool(driven.any()) else 1.0
 
     def cost_at(self, rows: Tensor) -> TensorActionCost:
         """Action cost at the rows (N, n + k), measured from the trims of their contexts."""

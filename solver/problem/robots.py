@@ -39,7 +39,7 @@ def load_robot(name: str, device: str, generated: str | None, nominal: Sequence[
 def largest_rates(robot: CompiledRobot) -> NDArray[np.float64]:
     """Largest |dq/dt| that the limits of the velocities v allow, over POSES random coordinates in the domain.
 
-    One for every coordinate, three for a quaternion.
+    One for every coordinate, three for a quaternion. Of a kinematic robot, those that the limits of the inputs allow.
     dq/dt = G(q) v. If the velocities are the rates of the coordinates, G is the identity and the result is their
     limits. A quaternion has the limits of its angular velocity. The kernels of `robot` must compute on the CPU.
     """
@@ -47,6 +47,11 @@ def largest_rates(robot: CompiledRobot) -> NDArray[np.float64]:
     count, v, limits = metadata.nq, metadata.velocities, np.array([state.limit for state in metadata.states])
     poses = np.random.default_rng(0).uniform(-1.0, 1.0, (POSES, len(limits))) * limits
     x = torch.from_numpy(poses).to(getattr(torch, robot.dtype))
+    if metadata.kinematic:
+        a, B = (np.asarray(part, np.float64)[:, :count] for part in robot.affine_dynamics(x))
+        middle, half = (np.array([getattr(entry, name) for entry in metadata.inputs]) for name in ("middle", "limit"))
+        fastest: NDArray[np.float64] = (np.abs(a + B @ middle) + np.abs(B) @ half).max(0)
+        return fastest
     kinematics = np.abs(np.asarray(robot.jacobians(x)[2], np.float64)[:, :count, v])
     rates: NDArray[np.float64] = (kinematics @ limits[v]).max(0)
     parts, first = [], 0

@@ -202,7 +202,7 @@ class Step:
             raise SolverError(f"{loop.robot.name} has {len(loop.trim)} inputs; --reach proves robots of one input")
         loop.require_without("abs", "minimum", "maximum", found="Taylor's formula knows no kinks, as of Abs and Max")
         self.loop, self.policy, self.input_error = loop, policy, input_error
-        middle, half = np.array(robots).T
+        middle, half = np.reshape(robots, (-1, 2)).T
         self.robot, self.spread = middle * loop.nominal, half * (1 + 1e-9) * np.abs(loop.nominal)
         self.n, graph = len(loop.target), Graph()
         self.graph, x, theta = graph, inputs_of(graph, self.n, "x"), inputs_of(graph, len(robots), "p")

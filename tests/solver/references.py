@@ -1,4 +1,4 @@
-"""Two small robots with references: one that is alike everywhere, and one whose target needs another input."""
+"""Small robots with references, a motor, a limited rotation, and one whose inputs command velocities."""
 
 from __future__ import annotations
 
@@ -138,5 +138,28 @@ def windy_crane() -> CompiledRobot:
         horizon=5,
         weight_at_horizon=0.5,
         control_rate=50,
+    )
+    return modelgen.compile(robot, dtype="float32")
+
+
+@cache
+def unicycle() -> CompiledRobot:
+    """Wheels whose speed and turning are the inputs: a robot without a speed in its state. `kept` of the speed acts."""
+    robot = Robot("unicycle")
+    x, y = robot.prismatic("x", limit=3), robot.prismatic("y", limit=3)
+    yaw = robot.revolute("yaw", continuous=True)
+    speed, turn = robot.input("speed", 1.0, "m/s"), robot.input("turn", 2.0, "rad/s")
+    kept = robot.parameter("kept", 1.0, "1", tolerance=0.5)
+    robot.flow(x, kept * speed * cos(yaw))
+    robot.flow(y, kept * speed * sin(yaw))
+    robot.flow(yaw, turn)
+    robot.draw(line=[(x, y), (x + 0.3 * cos(yaw), y + 0.3 * sin(yaw))])
+    robot.task(
+        state_cost=x**2 + 4 * y**2 + 1 - cos(yaw),
+        action_cost=Quadratic(0.1),
+        start=dict(x=(-2, 0.2), y=(1, 0.3), yaw=(0, 1)),
+        horizon=6,
+        weight_at_horizon=0.6,
+        control_rate=20,
     )
     return modelgen.compile(robot, dtype="float32")

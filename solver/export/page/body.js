@@ -1,5 +1,7 @@
 // What there is to see of the robot: its points in the picture, its shapes, what stands still, where the inputs act.
-const nv = facts.states.filter((state) => state.kind === "velocity").length;
+const speeding = facts.states.some((state) => state.kind === "velocity");
+// A push changes nv states from pushedFrom on: the speeds, or the coordinates where the inputs command the speeds.
+const pushedFrom = speeding ? q : 0, nv = speeding ? facts.states.filter((state) => state.kind === "velocity").length : q;
 const orbit = { yaw: -0.5, pitch: 0.35 }; // of the camera about a body in space (rad)
 const solid = bodyInSpace();
 
@@ -64,6 +66,7 @@ function spacePoints(x, body = solid) {
 
 // The rates of the coordinates at given speeds.
 function along(x, speeds) {
+  if (!speeding) return Float64Array.from(speeds);
   const moving = Float64Array.from(x), rates = new Float64Array(n);
   for (let j = 0; j < nv; j++) moving[q + j] = speeds[j];
   robot.dynamics(moving, facts.inputs.map((input) => input.trim), conditions.theta, rates);
@@ -164,7 +167,7 @@ function acting(x, input, B) {
     const r = [here[end][0] - pivot[0], here[end][1] - pivot[1]];
     return { pivot, from: Math.atan2(r[1], r[0]), sense: Math.sign(r[0] * moved[end][1] - r[1] * moved[end][0]) };
   }
-  const k = facts.inputs.indexOf(input), column = Array.from({ length: nv }, (_, i) => B[(q + i) * m + k]), step = 1e-5;
+  const k = facts.inputs.indexOf(input), column = Array.from({ length: nv }, (_, i) => B[(pushedFrom + i) * m + k]), step = 1e-5;
   const y = Float64Array.from(x), rates = along(x, column), size = Math.max(...column.map(Math.abs), 1e-9);
   for (let i = 0; i < q; i++) y[i] += (step / size) * rates[i];
   const of = solid ? spacePoints : planePoints, here = of(x), there = of(y);

@@ -145,7 +145,7 @@ const heavy = (toldMass ?? (kilograms < 0 ? context[0] : null))?.place ?? Math.m
 const story = [{ name: "Push it", words: "It stands at its target and was pushed. Drag the robot to push it yourself, or press ← and →.", begin() {
   start = [...target];
   const speeds = new Array(nv).fill(0);
-  speeds[Math.min(solid ? 0 : main, nv - 1)] = 0.3 * facts.states[q + Math.min(solid ? 0 : main, nv - 1)].limit;
+  speeds[Math.min(solid ? 0 : main, nv - 1)] = 0.3 * facts.states[pushedFrom + Math.min(solid ? 0 : main, nv - 1)].limit;
   pushes = [{ at: Math.round(0.5 * facts.task.control_rate), speeds, done: false }];
 } }];
 if (facts.parameters.length) {
@@ -199,7 +199,7 @@ addEventListener("keydown", (event) => {
   if (event.key === " ") pause();
   else if (event.key === "r") reset();
   else if (event.key === "s") $("step").click();
-  else if (sign) push(Array.from({ length: nv }, (_, j) => (j === joint ? 0.1 * sign * facts.states[q + j].limit : 0)));
+  else if (sign) push(Array.from({ length: nv }, (_, j) => (j === joint ? 0.1 * sign * facts.states[pushedFrom + j].limit : 0)));
   else return;
   event.preventDefault();
 });

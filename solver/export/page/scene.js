@@ -132,11 +132,12 @@ function place({ index, now }) {
   refresh();
 }
 // A push gives the point the speed of the arrow, an arrow's length in 0.2 s; every run gets the same change of speeds.
+// A robot without speeds is moved by the arrow itself.
 function released(pane) {
   if (pane.grip?.goal && families) maps();
   else if (pane.grip && !pane.grip.orbits && drag === "push") {
-    const x = pane.simulation.x, { index, now } = pane.grip, at = pointsAt(x)[index];
-    push(speedsFor(x, index, [(now[0] - at[0]) / 0.2, (now[1] - at[1]) / 0.2]));
+    const x = pane.simulation.x, { index, now } = pane.grip, at = pointsAt(x)[index], seconds = speeding ? 0.2 : 1;
+    push(speedsFor(x, index, [(now[0] - at[0]) / seconds, (now[1] - at[1]) / seconds]));
   }
   pane.grip = null;
 }
@@ -150,7 +151,7 @@ function push(speeds) {
 function give(made) {
   made.done = true;
   for (const { simulation } of panes) {
-    made.speeds.forEach((change, j) => { simulation.x[q + j] += change; });
+    made.speeds.forEach((change, j) => { simulation.x[pushedFrom + j] += change; });
     simulation.confine(simulation.x);
   }
 }

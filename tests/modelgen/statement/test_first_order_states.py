@@ -177,7 +177,7 @@ class TestRefusals:
         robot, angle, torque, tau = self.robot()
         z = robot.state("z", limit=1, unit="N m")
         rejects("flow of `z`", "torque", action=lambda: robot.flow(z, torque))
-        rejects("not a state of first order", "`z`", action=lambda: robot.flow(angle, torque / tau))
+        rejects("neither a state of first order", "`z`", action=lambda: robot.flow(torque, torque / tau))
         robot.flow(z, (torque - z) / tau)
         rejects("flow of `z` is set twice", action=lambda: robot.flow(z, (torque - z) / tau))
         rejects("the name `z` is used twice", action=lambda: robot.state("z", limit=1, unit="A"))

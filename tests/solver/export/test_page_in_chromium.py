@@ -13,6 +13,7 @@ import pytest
 from solver.cli import main
 from solver.export.page_export import emit
 from solver.problem.context import Given
+from tests.solver.references import unicycle
 from tests.solver.small_trainings import untrained_family
 
 pytestmark = pytest.mark.slow
@@ -260,6 +261,24 @@ def test_a_story_is_told_and_the_robot_stays_in_its_picture(page: Any) -> None:
     page.select_option("#knows", "nominal")
     page.evaluate("draw()")
     assert page.locator(".finds:visible").count() == 0
+
+
+def test_a_push_moves_a_robot_without_speeds(opened: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(emit([untrained_family(robot=unicycle())]))
+    page = opened(tmp_path / "page.html", viewport={"width": 1000, "height": 1000})
+    page.click("#pause")
+    page.locator("#story button").first.click()
+    page.evaluate("pause(true)")
+    page.evaluate("reset()")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("[...panes[0].simulation.x]") == pytest.approx([0.3, 0.0, 0.0])
+    drag(page, 0.1, 0.05)
+    moved = page.evaluate("[...panes[0].simulation.x]")
+    assert moved[0] > 0.4
+    assert moved[1] > 0.01
+    page.select_option("#drag", "place")
+    drag(page, -0.1, 0.0)
+    assert page.evaluate("start[0]") < moved[0] - 0.05
 
 
 @pytest.mark.parametrize(
