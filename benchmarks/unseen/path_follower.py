@@ -1,8 +1,8 @@
-"""Car that follows a circle of 10 m at 2 m/s, of the verified controllers by Shi and others (arXiv 2506.01356)."""
+"""Car that follows a circle of 10 m at 2 m/s, of the verified controllers by Li and others (arXiv 2506.01356)."""
 
 from sympy import cos, sin
 
-from modelgen import LogCos, Robot
+from modelgen import Quadratic, Robot
 
 robot = Robot("path_follower", "A car that follows a circle of 10 m at 2 m/s")
 
@@ -17,8 +17,8 @@ robot.draw(line=[(0, away), (0.6 * cos(yaw), away + 0.6 * sin(yaw))])
 
 robot.task(
     state_cost=0.1 * away**2 + (2 * sin(yaw / 2)) ** 2,
-    action_cost=LogCos(0.2),
-    start=dict(away=(0, 3), yaw=(0, 1)),
+    action_cost=Quadratic(3),
+    start=dict(away=(0, 2), yaw=(0, 1)),
     horizon=10,
     weight_at_horizon=0.5,
     control_rate=20,

@@ -1,8 +1,8 @@
-"""Pendulum whose torque is 2 % above gravity's, of the verified controllers by Shi and others (arXiv 2506.01356)."""
+"""Pendulum whose torque is 2 % above gravity's, of the verified controllers by Li and others (arXiv 2506.01356)."""
 
 from sympy import cos, sin
 
-from modelgen import LogCos, Robot
+from modelgen import Quadratic, Robot
 
 robot = Robot("rod_on_motor", "A pendulum whose motor just holds it")
 
@@ -16,7 +16,7 @@ robot.apply(angle, torque)
 
 robot.task(
     state_cost=(2 * sin(angle / 2)) ** 2 + 0.002 * angle.rate**2,
-    action_cost=LogCos(0.2),
+    action_cost=Quadratic(0.5),
     start=dict(angle=(3.1, 0.5), angle_rate=(0, 15)),
     horizon=5,
     weight_at_horizon=0.5,
