@@ -24,7 +24,7 @@ from solver.proof.jets import Jet, Powers, Sloped, Tiles, combined, hull, sloped
 from solver.proof.networks import Networks
 
 SHORTEST = 0.02  # of the input limit: the shortest step at which the policy looks up V
-ORDER = 4  # of Taylor's formula in time
+ORDER = 5  # of Taylor's formula in time
 INFLATIONS = 6  # of the enclosure of the motion
 GUESSES = 10  # of an input
 BEYOND = 1e-9  # of a range, by which numbers in it may lie outside by rounding
