@@ -220,7 +220,8 @@ class Metadata:
     def held(self) -> list[int]:
         """The entries of x whose rates a trim makes zero at the target, unless the task declares them free.
 
-        Speeds and states of first order; the coordinates too, where there is no speed (`kinematic`)."""
+        Speeds and states of first order; the coordinates too, where there is no speed (`kinematic`).
+        """
         first = 0 if self.kinematic else self.nq
         return [i for i, state in enumerate(self.states[first:], first) if state.name not in self.task.free]
 

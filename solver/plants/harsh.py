@@ -299,6 +299,19 @@ class Harsh:
         return _HarshSimulation(self, x)
 
 
+def possible_effects(problem: Problem) -> tuple[str, ...]:
+    """Effects that can be computed for a robot: without stiction where an input drives several coordinates."""
+
+    def possible(effect: str) -> bool:
+        try:
+            Harsh(problem, harshness([effect]))
+        except SolverError:
+            return False
+        return True
+
+    return tuple(filter(possible, EFFECTS))
+
+
 class _HarshSimulation:
     def __init__(self, plant: Harsh, x: Tensor) -> None:
         problem = plant.problem

@@ -30,6 +30,7 @@ from solver.errors import SolverError
 from solver.export.c_folder import TEMPLATES
 from solver.export.distilled.cost import Cost
 from solver.plants import make_plant
+from solver.plants.harsh import possible_effects
 from solver.plants.outcome import rollouts, sample_starts
 from solver.problem.problem import Problem
 from solver.training.solution import Solution
@@ -94,7 +95,7 @@ def count_period(solution: Solution, folder: Path, number: int, estimate: Sequen
     problem, task = solution.problem, solution.problem.robot.metadata.task
     starts = sample_starts(problem, math.ceil(number / (problem.horizon * task.control_rate)), 0)
     starts = problem.told(problem.split(starts)[0], problem.theta)
-    plant = make_plant("harsh", problem, problem.split(starts)[1], seed=0)
+    plant = make_plant("harsh", problem, problem.split(starts)[1], possible_effects(problem), seed=0)
     x = rollouts(problem, solution.controller(), starts, plant, observed=True, estimate=estimate).x
     every = x[:, :, : problem.robot.metadata.nq].transpose(0, 1).flatten(0, 1)
     positions = every[:number].numpy()

@@ -23,6 +23,7 @@ from solver.export.distilled.network import GainPolynomial, SmallNetwork, argume
 from solver.fvi.states import Mixture, StateSource
 from solver.game.game import ClosedFormPolicy
 from solver.plants import make_plant
+from solver.plants.harsh import possible_effects
 from solver.plants.outcome import Controller, rollouts, sample_starts, summary
 from solver.problem.parameters import left_all_bounds
 from solver.problem.problem import Problem
@@ -170,7 +171,7 @@ def compare(
     estimate: Sequence[str] = (),
     episodes: int = Effort.episodes,
 ) -> list[DistillationLoss]:
-    """Comparisons on the nominal robot, with changed parameters, and on the harsh plant.
+    """Comparisons on the nominal robot, with changed parameters, and on the harsh plant with the effects it can have.
 
     Changed parameters are drawn for every rollout within CHANGE of their nominal values. observed: both policies get
     the states of the observer on the harsh plant. estimate: parameters that it estimates. episodes: rollouts on
@@ -186,7 +187,7 @@ def compare(
     plants = {
         "nominal": make_plant("nominal", problem, theta),
         f"parameters +-{100 * CHANGE:.0f} %": make_plant("nominal", problem, changed),
-        HARSH: make_plant("harsh", problem, theta, seed=EVALUATION_SEED),
+        HARSH: make_plant("harsh", problem, theta, possible_effects(problem), EVALUATION_SEED),
     }
     for name, plant in plants.items():
         through = observed and name == HARSH

@@ -21,10 +21,11 @@ from solver.export.c_folder import kernels
 from solver.export.distilled import board
 from solver.export.distilled.cost import WIDTHS, cost, observer_cost, read_budget, widest
 from solver.export.distilled.network import SmallNetwork, argument_scale, controller, emit
-from solver.export.distilled.regression import DistillationLoss, Effort, distil, require_small_loss
+from solver.export.distilled.regression import DistillationLoss, Effort, compare, distil, require_small_loss
 from solver.game.policies import Hold
 from solver.observer.observability import estimated_parameters
 from solver.observer.observer import make_sensing, usual_counts
+from solver.plants.harsh import possible_effects
 from solver.problem.problem import Problem
 from solver.training.solution import Solution, load_solution
 from tests.solver.export.test_c_export import COMPILER, STRICT, needs_compiler
@@ -344,3 +345,14 @@ def test_the_header_states_what_is_counted(finished_run: Path, tmp_path: Path, m
 def test_a_budget_without_c_is_refused(finished_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(finished_run), "--onnx", "x.onnx", "--budget", "500us@168MHz"]) == 2
     assert "--c DIR" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_robot_without_stiction_is_compared_with_the_effects_that_it_can_have() -> None:
+    """Each input of the quadrotor drives several coordinates, so that its stiction is not known."""
+    solution = load_solution("planar_quadrotor-rfvi")
+    assert possible_effects(solution.problem) == ("delay", "saturation", "backlash", "encoder", "noise")
+    solution.problem.horizon, act = 0.3, solution.controller()
+    *_, harsh = compare(solution.problem, act, act, observed=True, episodes=2)
+    assert harsh.plant == "harsh, observer"
+    assert harsh.own == harsh.distilled
