@@ -157,7 +157,8 @@ def test_trajectories_of_wrong_robots_lie_within_one_period(share: float, spread
     for i, end in enumerate(ends):
         missed = np.abs(truth[:, i] - end.middle - (end.slopes[:2] * t.T).sum(0))
         assert (missed <= end.rest + 1e-7)[inside].all()  # the policy computes its input in float32
-    assert np.median(ends[1].rest[inside]) < (0.0042 if spread else 2e-6)  # 0.0055 without pieces of the slice
+    # 0.0055 without pieces of the slice; 4e-7 with four terms of the motion in time
+    assert np.median(ends[1].rest[inside]) < (0.0042 if spread else 1e-7)
 
 
 @pytest.mark.slow
