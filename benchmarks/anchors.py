@@ -4,7 +4,7 @@ python benchmarks/anchors.py CLONE > docs/results/data/anchors.json
 
 CLONE: https://github.com/Verified-Intelligence/Two-Stage_Neural_Controller_Training. A set is {W < level} of the stored
 Lyapunov function W, in the box of its verification, with the angle modulo a turn: a state counts if one of its angles
-does. The levels are those of the authors' example (0.99, at most what can be verified) and of their program (0.95).
+does. The levels are those of the authors' program (0.95) and of their example (0.99).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +29,8 @@ SYSTEMS = {
 }
 
 
-def lyapunov(checkpoint: Path, x: NDArray[np.float64]) -> NDArray[np.float64]:
+def lyapunov(stored: Mapping[str, torch.Tensor], x: NDArray[np.float64]) -> NDArray[np.float64]:
     """W (N,) of states (N, 2): layers with tanh between them, and a sigmoid."""
-    stored = torch.load(checkpoint, weights_only=True, map_location="cpu")["state_dict"]
     weights = [name for name in stored if name.startswith("lyapunov.layers") and name.endswith("weight")]
     value = torch.from_numpy(x).float()
     for name in weights:
@@ -43,12 +43,12 @@ def areas(checkpoint: Path, angle: float, other: float, column: int) -> list[flo
     """Area of the set of each level, in rad times the unit of the other state."""
     turned = (np.arange(GRID[0]) + 0.5) / GRID[0] * 2 * math.pi - math.pi
     grid = np.stack(np.meshgrid(turned, np.linspace(-other, other, GRID[1]), indexing="ij"), -1).reshape(-1, 2)
-    least = np.full(len(grid), np.inf)
+    stored = torch.load(checkpoint, weights_only=True, map_location="cpu")["state_dict"]
+    least, columns = np.full(len(grid), np.inf), [column, 1 - column]
     for turn in range(-TURNS, TURNS + 1):
         x = grid + np.array([2 * math.pi * turn, 0.0])
         inside = np.abs(x[:, 0]) <= angle
-        columns = [column, 1 - column]
-        least[inside] = np.minimum(least[inside], lyapunov(checkpoint, x[inside][:, columns]))
+        least[inside] = np.minimum(least[inside], lyapunov(stored, x[inside][:, columns]))
     return [float((least < level).mean() * 4 * math.pi * other) for level in LEVELS]
 
 

@@ -70,7 +70,7 @@ class EquationsOfMotion:
     trim: tuple[float, ...] = ()  # (m,) the input that holds the target; () counts as zero
     implicit: Mapping[Symbol, Slopes] = field(default_factory=dict)  # a defined symbol -> its slopes, for derivatives
     unheld: tuple[float, ...] = ()  # (n_v + n_z,) the drift at the target that no input within the limits cancels
-    rest: tuple[float, ...] = ()  # (n_z,) z at the target
+    rest: tuple[float, ...] = ()  # z at the target, without the coordinates of a kinematic robot
     followed: tuple[Followed, ...] = ()  # parameters with which `rest` moves
 
     @property

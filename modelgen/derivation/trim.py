@@ -182,8 +182,9 @@ def with_trim(robot: Robot, equations: EquationsOfMotion) -> EquationsOfMotion:
             )
         costs.append(measured)
     held = tuple(float(u0) for u0 in trim.u)
-    left, rest = tuple(trim.left.tolist()), tuple(trim.rest.tolist())
-    followed = _followed(robot, equations, trim.rest)
+    own = slice(len(equations.internal) - len(robot.internal), None)  # without coordinates, of a kinematic robot
+    left, rest = tuple(trim.left.tolist()), tuple(trim.rest[own].tolist())
+    followed = tuple((name, slopes[own]) for name, slopes in _followed(robot, equations, trim.rest))
     return replace(equations, input_costs=tuple(costs), trim=held, unheld=left, rest=rest, followed=followed)
 
 
@@ -218,15 +219,13 @@ def task_at_rest(robot: Robot, rest: Sequence[float], followed: Sequence[Followe
     numbers = declared.numbers
     target, mean = list(numbers.target), list(numbers.start_mean)
     first = len(target) - len(robot.internal)
-    at_rest = rest[len(rest) - len(robot.internal) :]  # those of a kinematic robot begin with its coordinates
-    for place, (state, value) in enumerate(zip(robot.internal, at_rest, strict=False), start=first):
+    for place, (state, value) in enumerate(zip(robot.internal, rest, strict=False), start=first):
         target[place] = value
         if state.symbol.name in declared.unstarted:
             mean[place] = value
     begins = [float(state.symbol.name in declared.unstarted) for state in robot.internal]
     moved = []
-    for name, of_rest in followed:
-        slopes = of_rest[len(of_rest) - len(robot.internal) :]
+    for name, slopes in followed:
         starts = [begun * slope for begun, slope in zip(begins, slopes, strict=True)]
         moved.append(Reference(name, (*[0.0] * first, *slopes), (*[0.0] * first, *starts)))
     return replace(numbers, target=tuple(target), start_mean=tuple(mean), followed=tuple(moved))
