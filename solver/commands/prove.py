@@ -15,6 +15,8 @@ from solver.commands import FAILED, MOST_JOBS, announce
 from solver.errors import SolverError
 
 if TYPE_CHECKING:
+    from modelgen.arrays import Array
+    from solver.proof.basin import BasinProof
     from solver.proof.basin_search import Ball
 
 
@@ -36,10 +38,15 @@ class Options:
     reach: Annotated[float, Range(0.0, 86400.0)] = 0.0
     """Processor time for each set of states that is proven to enter the basin, for robots of two states and one input.
     No such set if 0."""
+    level_set: Annotated[float, Range(0.0, 86400.0)] = 0.0
+    """Processor time for the largest level set of V from which every trajectory is proven to enter the basin, for
+    robots of one input. No such set if 0."""
     out: Annotated[Path | None, arg(metavar="FILE")] = None
-    """File of the proof as data, for `solver check` and --resume. --reach writes it after each slice of a spread."""
+    """File of the proof as data, for `solver check` and --resume. --reach writes it after each slice of a spread,
+    --level-set every minute."""
     resume: Annotated[Path | None, arg(metavar="FILE")] = None
-    """File of --out with which --reach goes on. Its sets around the target are kept, and take no --seconds."""
+    """File of --out with which --reach and --level-set go on. Its sets around the target are kept, and take no
+    --seconds."""
     jobs: Annotated[int | None, Range(1, MOST_JOBS)] = None
     """Processes of --reach on this machine, for the slices of a spread; by default one a core. Processor time is that
     of all of them."""
@@ -66,6 +73,7 @@ def run(options: Options) -> int:
             options.input_error,
             options.generated,
             options.reach,
+            options.level_set,
             options.resume,
             options.parameters,
             executor,
@@ -88,11 +96,22 @@ def run(options: Options) -> int:
                 f"{name:<12}from {100 * reach.share:.3g} % of the states within the limits, every trajectory enters "
                 f"that set ({len(reach.proven)} boxes a state, {reach.seconds:.1f} s)"
             )
+    for name, level in zip(("nominal", within(proof.spread)), proof.levels, strict=True):
+        if level is not None:
+            print(
+                f"{name:<12}from V >= {-level.level:.4g} within the limits, every trajectory enters that set: about "
+                f"{level.share:.3g} of the basin's volume, errors up to {_widths(proof, level.half_widths)} (both "
+                f"sampled; {level.cells} cells, {level.seconds:.1f} s)"
+            )
     print(
         f"{'assumed':<12}the equations of the model, the exact state at every control period of {1e3 * proof.period:g} "
         f"ms, and an input whose error is at most {', '.join(f'{error:.2g}' for error in proof.input_error)}"
     )
     return 0 if proof.holds else FAILED
+
+
+def _widths(proof: BasinProof, widths: Array) -> str:
+    return ", ".join(f"{name} {width:.3g}" for name, width in zip(proof.state_names, widths, strict=True))
 
 
 def _text(ball: Ball | None, names: tuple[str, ...], period: float) -> str:

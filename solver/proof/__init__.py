@@ -11,6 +11,11 @@ groups of boxes of each of `slices` of its robots. They name boxes of grids of k
 states within the limits. The images of a group's boxes, after one of their periods, lie within earlier groups, or
 within boxes of the first grid that are in the set.
 
+A claim may have "level_set": {"level": c, "half": [n], "back": [n][n], "tree": [..], "seconds": ..}. V is that of
+the networks, e = back y. From each state within the limits with V >= -c and |y| <= half that is not in the claim's set,
+V rises in a period, and the next state is within the limits and |y| <= half, too. HELD cells are those in which V
+rises. Every other one is beyond a limit, or in the claim's set, or has a lower V.
+
 A claim's set is {|y| <= 1} with e = back y, of which shape = back^-T back^-1 is the quadratic form. Cells are boxes of
 (basis' y, parameters). The first one holds the whole set. The tree names the cells in the order of a walk that takes
 lower halves first: the number of the side that is halved, HELD for a proven cell, EMPTY for one outside the set.
@@ -62,6 +67,27 @@ class Tree:
 
     def __init__(self) -> None:
         self.sides, self.lower = [EMPTY], [0]
+
+    @classmethod
+    def grown(
+        cls, sides: Sequence[int], low: NDArray[np.float64], high: NDArray[np.float64]
+    ) -> tuple[Tree, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """The tree of a walk, and its cells that are EMPTY: their numbers (N,), and their lower and upper ends (N, k).
+
+        low, high: (k,) of the first cell.
+        """
+        tree, waiting, found = cls(), [(0, low, high)], []
+        for side in sides:
+            node, low, high = waiting.pop()
+            if side == EMPTY:
+                found.append((node, low, high))
+            halves = tree.decide(np.array([node]), np.array([side])).tolist()
+            if halves:
+                middle, below, above = 0.5 * (low[side] + high[side]), high.copy(), low.copy()
+                below[side] = above[side] = middle
+                waiting += [(halves[1], above, high), (halves[0], low, below)]
+        nodes, lows, highs = zip(*found, strict=True)
+        return tree, np.array(nodes), np.array(lows), np.array(highs)
 
     def decide(self, nodes: NDArray[np.int64], sides: NDArray[np.int64]) -> NDArray[np.int64]:
         """Enter the sides (N,) of cells, HELD or EMPTY. Gives the numbers of the halves, the lower ones first."""

@@ -19,10 +19,13 @@ from solver.problem.parameters import Relative, changed_parameters
 from solver.proof import read, sha256, within, write
 from solver.proof.basin_search import Ball, BasinSearch
 from solver.proof.held_loop import HeldLoop
+from solver.proof.level_set import LevelSet, proven_level
 from solver.proof.reach import Reach, reaching
 from solver.runs.folder import CHECKPOINT
 from solver.runs.shipped import run_folder
 from solver.training.solution import load_solution
+
+BEYOND = "reach", "level_set"  # parts of a claim about states outside its set
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class BasinProof:
     about: dict[str, Any]  # the loop, as in `solver.proof`
     reason: str | None = None  # why there is no set for the spread, where it is known
     reached: tuple[Reach | None, Reach | None] = (None, None)  # what is proven to enter `nominal`, and `wrong`
+    levels: tuple[LevelSet | None, LevelSet | None] = (None, None)  # level sets of V that are
 
     @property
     def holds(self) -> bool:
@@ -51,18 +55,20 @@ class BasinProof:
         balls = {
             name: None if (ball := getattr(self, name)) is None else ball.to_json() for name in ("nominal", "wrong")
         }
-        reached = [None if reach is None else reach.to_json() for reach in self.reached]
+        reached, levels = (
+            [None if part is None else part.to_json() for part in parts] for parts in (self.reached, self.levels)
+        )
         kept = {name: value for name, value in vars(self).items() if name != "about"}
-        return kept | balls | {"reached": reached, "holds": self.holds}
+        return kept | balls | {"reached": reached, "levels": levels, "holds": self.holds}
 
     def write(self, path: Path) -> None:
         """Write the proof as data. Raises SolverError where nothing is proven or the file cannot be written."""
-        sets = zip(((0.0,) * len(self.spread), self.spread), (self.nominal, self.wrong), self.reached, strict=True)
-        claims = [
-            ball.claim(spread) | ({} if reach is None else {"reach": reach.claim()})
-            for k, (spread, ball, reach) in enumerate(sets)
-            if ball is not None and (k == 0 or any(spread))
-        ]
+        spreads, balls = ((0.0,) * len(self.spread), self.spread), (self.nominal, self.wrong)
+        claims = []
+        for k, (spread, ball, *more) in enumerate(zip(spreads, balls, self.reached, self.levels, strict=True)):
+            if ball is not None and (k == 0 or any(spread)):
+                parts = {name: part.claim() for name, part in zip(BEYOND, more, strict=True) if part is not None}
+                claims.append(ball.claim(spread) | parts)
         if not claims:
             raise SolverError(f"nothing is proven of {self.label}, so that {path} is not written")
         write(path, self.about | {"claims": claims})
@@ -75,6 +81,7 @@ def prove_basin(
     input_error: float = 1e-5,
     generated: str | None = None,
     reach: float = 0.0,
+    level_set: float = 0.0,
     resume: Path | None = None,
     parameters: Sequence[str] = (),
     executor: Executor | None = None,
@@ -86,15 +93,16 @@ def prove_basin(
     spread: share by which `parameters`, all if it is empty, may differ from their nominal values. seconds: processor
     time for one ball. input_error: bound of the error of the computed input, as a share of the input's
     range; it stands for the rounding of the exported policy. reach: processor time for the states from which every
-    trajectory enters a ball (`solver.proof.reach`), none if 0. resume: file of an earlier proof, whose balls are kept
-    and whose boxes are added to. executor, announce: of `reaching`. keep: receives the proof so far whenever
-    a slice of robots is searched.
+    trajectory enters a ball (`solver.proof.reach`), none if 0. level_set: processor time for a level set of V from
+    which every one does (`solver.proof.level_set`), none if 0. resume: file of an earlier proof, whose balls are kept
+    and whose boxes and cells are added to. executor, announce: of `reaching`. keep: receives the proof so far from time
+    to time.
 
     Raises SolverError for a run without a value function or without a basin, where the linearised loop does not
     contract, for an unknown parameter, and for a file of another run, spread or error of the input.
     """
-    if resume is not None and not reach:
-        raise SolverError("only a search outside the basin goes on: give --reach with --resume")
+    if resume is not None and not (reach or level_set):
+        raise SolverError("only a search outside the basin goes on: give --reach or --level-set with --resume")
     solution = load_solution(run, generated)
     turning = solution.problem.geometry.rotations
     if turning:
@@ -111,41 +119,58 @@ def prove_basin(
     balls, before, reason = (
         _balls(loop, errors, box, seconds) if resume is None else _stored(resume, about, loop, shares)
     )
+    lost = {
+        name for name, time in zip(BEYOND, (reach, level_set), strict=True) for c in before if name in c and not time
+    }
+    if lost:
+        what = " and ".join(f"--{name.replace('_', '-')}" for name in sorted(lost))
+        raise SolverError(f"{resume} has a part of {what}, which would be lost; give {what}, too")
     reached: list[Callable[[], Reach | None]] = [lambda: None, lambda: None]
+    levels: list[LevelSet | None] = [None, None]
     jobs: list[Future[Any]] = []
 
     def proof() -> BasinProof:
-        return BasinProof(*known, balls[0], tuple(shares), balls[1], about, reason, (reached[0](), reached[1]()))
+        parts = (reached[0](), reached[1]()), (levels[0], levels[1])
+        return BasinProof(*known, balls[0], tuple(shares), balls[1], about, reason, *parts)
 
     def kept(k: int, found: Callable[[], Reach]) -> None:
         reached[k] = found
         keep(proof())
 
-    for k in range(2 if reach else 0):
-        if (ball := balls[k]) is not None and (k == 0 or box.any()):
-            way = ([k * share for share in shares], float(errors[0]), reach, before[k], generated, executor, announce)
-            searches, reached[k] = reaching(run, loop, ball.shape, *way, partial(kept, k))
-            jobs += searches
+    def raised(k: int, found: LevelSet) -> None:
+        levels[k] = found
+        keep(proof())
+
+    claimed = [
+        (k, ball, [k * share for share in shares]) for k, ball in enumerate(balls) if ball and (k == 0 or box.any())
+    ]
+    for k, ball, wrong in claimed if reach else ():
+        way = wrong, float(errors[0]), reach, before[k].get("reach"), generated, executor, announce
+        searches, reached[k] = reaching(run, loop, ball.shape, *way, partial(kept, k))
+        jobs += searches
+    for k, ball, wrong in claimed if level_set else ():
+        goal = ball.shape, wrong, float(errors[0]), level_set, before[k].get("level_set"), announce
+        levels[k] = proven_level(solution, loop, *goal, partial(raised, k))
     list(results(jobs))
     return proof()
 
 
 def _balls(
     loop: HeldLoop, errors: Array, spread: Array, seconds: float
-) -> tuple[list[Ball | None], list[dict[str, Any] | None], str | None]:
+) -> tuple[list[Ball | None], list[dict[str, Any]], str | None]:
     """Balls of the nominal robot and of the spread, no claims of a search before, and why there is no second ball."""
     search = BasinSearch(loop, errors)
     nominal = search.largest(np.zeros_like(loop.nominal), seconds)
     try:
         wrong = nominal if nominal is None or not spread.any() else search.largest(spread, seconds)
     except SolverError as error:
-        return [nominal, None], [None, None], str(error)
-    return [nominal, wrong], [None, None], None
+        return [nominal, None], [{}, {}], str(error)
+    return [nominal, wrong], [{}, {}], None
 
 
 def _stored(
     path: Path, about: dict[str, Any], loop: HeldLoop, spread: list[float]
-) -> tuple[list[Ball | None], list[dict[str, Any] | None], str | None]:
+) -> tuple[list[Ball | None], list[dict[str, Any]], str | None]:
     """The same of a file. Raises SolverError for one of another run, spread or error of the input."""
     content = read(path, [*about, "claims"])
     other = [name for name in about if content[name] != about[name]]
@@ -159,7 +184,7 @@ def _stored(
         balls = [None if claim is None else Ball.of_claim(claim, loop) for claim in both]
     except (LookupError, TypeError, ValueError) as error:
         raise SolverError(f"the proof {path} is wrong: a claim is not one that `solver prove --out` writes") from error
-    return balls, [None if claim is None else claim.get("reach") for claim in both], None
+    return balls, [claim or {} for claim in both], None
 
 
 def _about(run: str | Path, loop: HeldLoop, input_error: Array) -> dict[str, Any]:

@@ -228,15 +228,20 @@ class Step:
     @np.errstate(all="ignore")  # nothing is known of a wide box, and what is not finite is not shown
     def __call__(self, x: Linear) -> list[Images]:
         """The boxes after a period, for each way of the policy."""
-        return [(at, *self._moved(x.rows(at), u)) for at, u in self.policy.ways(x)]
+        images = []
+        for at, u in self.policy.ways(x):
+            found, inside = self.moved(x.rows(at), Linear(u.middle, u.slopes, u.rest + self.input_error))
+            folded = found.rest + np.abs(found.slopes[len(x.slopes) :]).sum(0)
+            images.append((at, Linear(found.middle, found.slopes[: len(x.slopes)], folded), inside))
+        return images
 
-    def _moved(self, x: Linear, u: Linear) -> tuple[Linear, Mask]:
-        """x after a period with u held, and whether (N,) that is known. Parameters with a spread have a symbol each."""
+    def moved(self, x: Linear, u: Linear) -> tuple[Linear, Mask]:
+        """x after a period with u held, and whether (N,) that is known. Parameters with a spread add a symbol each."""
         d, varied = len(x.slopes), np.flatnonzero(self.spread)
         symbols, count = d + len(varied), len(x.middle)
         none = np.zeros((len(varied), count, 1))
         of_x = Quadratic.of(Linear(x.middle, np.concatenate([x.slopes, none.repeat(self.n, 2)]), x.rest))
-        of_u = Quadratic.of(Linear(u.middle, np.concatenate([u.slopes, none]), u.rest + self.input_error))
+        of_u = Quadratic.of(Linear(u.middle, np.concatenate([u.slopes, none]), u.rest))
         width = {int(k): {d + j: np.full(count, self.spread[k])} for j, k in enumerate(varied)}
         theta = [
             Quadratic.box(np.full(count, value), width.get(k, {}), rounding(np.abs(value)), symbols)
@@ -261,6 +266,5 @@ class Step:
                 break
         e = upward(np.abs(during.middle - self.loop.target) + during.bend, len(during.terms))
         found = (end + beyond).linear
-        image = Linear(found.middle, found.slopes[:d], found.rest + np.abs(found.slopes[d:]).sum(0))
         limited: Mask = np.all((e <= self.loop.bound) | self.loop.around, 1)
-        return image, inside & limited & np.isfinite(image.bend).all(1)
+        return found, inside & limited & np.isfinite(found.bend).all(1)

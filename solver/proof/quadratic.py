@@ -162,6 +162,13 @@ class Quadratic:
         return middle
 
     @property
+    def whole(self) -> Quadratic:
+        """These numbers, as `Noisy` has them without noise symbols;"""
+        return self
+
+    opened = whole  # and with them
+
+    @property
     def linear(self) -> Linear:
         """The same numbers, with the terms of second order in the rest."""
         return Linear(self.middle, self.terms[1 : 1 + self.symbols], self.rest + self.parts[1])
@@ -258,6 +265,17 @@ class Quadratic:
         whole = (self.terms.reshape(-1, k) @ weight).reshape(rows, count, -1)
         wide = self.rest + rounding(self.size, rows + k)
         return Quadratic(whole, upward(wide @ np.abs(weight), k))
+
+
+def least(number: Quadratic) -> Array:
+    """Lower bounds (N, k): those of a t + q t^2 for each symbol, and the sizes of all other terms."""
+    d = number.symbols
+    first, second = np.triu_indices(d)
+    a, others = np.abs(number.terms[1 : 1 + d]), number.terms[1 + d :]
+    q = others[first == second]
+    bent = np.where(a < 2 * q, -a * a / np.maximum(4 * q, TINY), q - a)
+    found = number.middle + bent.sum(0) - np.abs(others[first != second]).sum(0) - number.rest
+    return np.asarray(found - rounding(number.size + number.rest, len(number.terms) + 8))
 
 
 def beside(parts: list[Quadratic]) -> Quadratic:

@@ -10,25 +10,31 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
 
 import numpy as np
 
 from modelgen.arrays import Array
 from solver.proof.affine import Linear, Mask, Numbers, rounding, upward
 from solver.proof.held_loop import HeldLoop
+from solver.proof.noise import Noisy
 from solver.proof.quadratic import FUNCTIONS, Quadratic, beside
 from solver.training.solution import Solution
 from solver.value.network import DIAGONAL_FLOOR
 
+PATCHED = 2  # states of robots whose dV/dx is looked up in patches
 CELLS = 1024  # cells a state, of which patches are made
 LEVELS = 4  # of patches: 2, 4, 8 and 16 cells wide
+TOGETHER = 64  # boxes of more states
 MARGIN = 256  # cells beyond a limit
 BLOCK = 16  # cells a state that are made at once, always the same ones, so that no result depends on the order
 NARROW = 0.3  # of a cell: a wider box has no smaller rest without its patch
 SPARE = 1e-5  # of the basin's level, within which the policy may take a state for one on the other side of its edge
 
 
-def _tanh(a: Quadratic) -> tuple[Quadratic, Quadratic]:
+def _tanh(a: Any) -> tuple[Any, Any]:
     """tanh and its slope, whose third derivative is at most 4.1 and whose fourth one is at most 16."""
     t, slope, second, _ = FUNCTIONS["tanh"](a.middle, a.bend)
     third, fourth = -2 * slope * (1 - 3 * t * t), 8 * t * slope * (2 - 3 * t * t)
@@ -70,7 +76,9 @@ class Slope:
             for member in ensemble.factors
         ]
         self.target, self.cost, self.level, self.around = loop.target, loop.cost, loop.level, loop.around
-        self.patches = Patches(self.model, loop.around, *loop.domain)
+        # cells of more states would fill the memory; without their patches, rests must be symbols
+        self.patches = Patches(self.model, loop.around, *loop.domain) if len(self.target) == PATCHED else None
+        self.number: Callable[[Quadratic], Any] = Noisy.of if self.patches is None else lambda known: known
 
     def __call__(self, x: Linear, B: Array, enough: Array) -> Branches:
         """Both of its formulas over boxes, where B (N, n) is near x."""
@@ -89,6 +97,8 @@ class Slope:
 
     def networks(self, x: Linear, B: Array, enough: Array) -> Linear:
         """dV/dx (N, n) of the networks: by patches, unless a rest in w = B' dV/dx above `enough` (N,) may be less."""
+        if self.patches is None:
+            return by_parts(self.model, x).linear
         found, rest = self.patches(x)
         direct = ~((np.abs(B) * rest).sum(1) <= enough) & (x.bend <= NARROW * self.patches.width).all(1)
         if direct.any():
@@ -97,6 +107,34 @@ class Slope:
 
     def model(self, x: Linear) -> Quadratic:
         """The same numbers without patches."""
+        sine, cosine, z, straight, shrinking = self._features(x)
+        y = straight * shrinking
+        adjoints = [self._adjoints(weights, biases, z, y) for weights, biases in self.members]
+        total_z, total_y = (reduce(add, parts) for parts in zip(*adjoints, strict=True))
+        count, k = len(self.at_target), len(self.angles)
+        along = (total_y * y).to(np.full((count, count), self.bend))
+        dz = total_z + ((total_y - along * y) * shrinking).to(self.metric.T)
+        dz = dz.times(-2.0 / len(self.members))
+        turned = dz[slice(0, k)] * cosine - dz[slice(k, 2 * k)] * sine
+        found = beside([turned, dz[slice(2 * k, count)].times(self.scale)])
+        return found[np.argsort(np.concatenate([self.angles, self.others]))]
+
+    def value(self, x: Linear) -> Quadratic:
+        """V (N, 1) of the networks."""
+        return by_parts(self._value, x)
+
+    def _value(self, x: Linear) -> Quadratic:
+        _, _, z, straight, shrinking = self._features(x)
+        y, ones = straight * shrinking, np.full((len(self.at_target), 1), -1.0 / len(self.members))
+        squares: list[Quadratic] = []
+        for weights, biases in self.members:
+            entries, _ = self._entries(self._hidden(weights, biases, z)[0].to(weights[-1]).plus(biases[-1]))
+            column = (entries * self.number(y[self.rows])).opened.to(np.eye(len(ones))[self.columns])
+            squares.append((column * column).to(ones).whole)
+        return reduce(add, squares)
+
+    def _features(self, x: Linear) -> tuple[Quadratic, ...]:
+        """Sines and cosines of the angles, z, W' (z - z(target)), and the factor that makes an error y of it."""
         of_x, count = Quadratic.of(x), len(self.at_target)
         sine, cosine = (of_x[self.angles].function(kind) for kind in ("sin", "cos"))
         z = beside([sine, cosine, of_x[self.others].times(self.scale)])
@@ -104,38 +142,45 @@ class Slope:
         q = (straight * straight).to(np.ones((count, 1))).times(self.bend)
         base, least = 1.0 + q.middle, np.maximum(1.0 + q.middle - q.bend, 1.0)  # 1/sqrt(1 + q/c)
         shrinking = q.through(base**-0.5, -0.5 * base**-1.5, 0.75 * base**-2.5, 1.875 * least**-3.5)[[0] * count]
-        y = straight * shrinking
-        members = [self._member(weights, biases, z, y) for weights, biases in self.members]
-        total_z, total_y = members[0]
-        for of_z, of_y in members[1:]:
-            total_z, total_y = total_z + of_z, total_y + of_y
-        along = (total_y * y).to(np.full((count, count), self.bend))
-        dz = total_z + ((total_y - along * y) * shrinking).to(self.metric.T)
-        dz, k = dz.times(-2.0 / len(self.members)), len(self.angles)
-        turned = dz[slice(0, k)] * cosine - dz[slice(k, 2 * k)] * sine
-        found = beside([turned, dz[slice(2 * k, count)].times(self.scale)])
-        return found[np.argsort(np.concatenate([self.angles, self.others]))]
+        return sine, cosine, z, straight, shrinking
 
-    def _member(
+    def _hidden(self, weights: list[Array], biases: list[Array], z: Quadratic) -> tuple[Any, list[Any]]:
+        """The last hidden layer of a network, and the slopes of all."""
+        h, steep = self.number(z), []
+        for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
+            h, slope = _tanh(h.to(weight).plus(bias))
+            h = h.opened
+            steep.append(slope)
+        return h, steep
+
+    def _entries(self, raw: Any) -> tuple[Any, Any]:
+        """Entries of L from the outputs of a network, and their slopes by these: softplus on the diagonal."""
+        m, D = raw.middle, self.diagonal
+        sigmoid = 1 / (1 + np.exp(-m))
+        bell, value = sigmoid * (1 - sigmoid), np.where(D, np.logaddexp(0, m) + DIAGONAL_FLOOR, m)
+        first, second = np.where(D, sigmoid, 1.0), np.where(D, bell, 0.0)
+        entries = raw.through(value, first, second, np.where(D, 0.0963, 0.0)).opened
+        return entries, raw.through(first, second, np.where(D, bell * (1 - 2 * sigmoid), 0.0), np.where(D, 0.126, 0.0))
+
+    def _adjoints(
         self, weights: list[Array], biases: list[Array], z: Quadratic, y: Quadratic
     ) -> tuple[Quadratic, Quadratic]:
         """Adjoints of z and of y in half of |y' L|^2 from one network of the ensemble."""
-        h, steep, D, unit = z, [], self.diagonal, np.eye(len(self.at_target))
-        for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
-            h, slope = _tanh(h.to(weight).plus(bias))
-            steep.append(slope)
-        raw = h.to(weights[-1]).plus(biases[-1])
-        m, sigmoid = raw.middle, 1 / (1 + np.exp(-raw.middle))  # softplus on the diagonal
-        bell, value = sigmoid * (1 - sigmoid), np.where(D, np.logaddexp(0, m) + DIAGONAL_FLOOR, m)
-        first, second = np.where(D, sigmoid, 1.0), np.where(D, bell, 0.0)
-        entries = raw.through(value, first, second, np.where(D, 0.0963, 0.0))
-        factor = y[self.rows]
-        outer = (entries * factor).to(unit[self.columns])[self.columns]
-        slope = raw.through(first, second, np.where(D, bell * (1 - 2 * sigmoid), 0.0), np.where(D, 0.126, 0.0))
-        adjoint = outer * factor * slope
+        h, steep = self._hidden(weights, biases, z)
+        entries, slope = self._entries(h.to(weights[-1]).plus(biases[-1]))
+        factor, unit = self.number(y[self.rows]), np.eye(len(self.at_target))
+        outer = (entries * factor).opened.to(unit[self.columns])[self.columns]
+        adjoint = ((outer * factor).opened * slope).opened
         for weight, at in zip(reversed(weights[1:]), reversed(steep), strict=True):
-            adjoint = adjoint.to(weight.T) * at
-        return adjoint.to(weights[0].T), (outer * entries).to(unit[self.rows])
+            adjoint = (adjoint.to(weight.T) * at).opened
+        return adjoint.to(weights[0].T).whole, (outer * entries).opened.to(unit[self.rows]).whole
+
+
+def by_parts(function: Callable[[Linear], Quadratic], x: Linear) -> Quadratic:
+    """A function of some boxes at a time, whose noise symbols need much memory."""
+    rows = [slice(k, k + TOGETHER) for k in range(0, max(len(x.middle), 1), TOGETHER)]
+    parts = [function(x.rows(part)) for part in rows]
+    return Quadratic(np.concatenate([p.terms for p in parts], 1), np.concatenate([p.rest for p in parts]))
 
 
 class Patches:

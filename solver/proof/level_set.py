@@ -1,0 +1,287 @@
+"""Level sets {V >= -c} from which every trajectory of the sampled closed loop enters the proven basin.
+
+V is that of the networks everywhere. The set is cut to the limits of the states and to a box of y, where e = back y is
+the error. If V rises in a period from every state of the set outside the ellipsoid, and the state stays within both, no
+trajectory leaves the set. V rises by a least amount, that of the cell where it is least, so that every trajectory is in
+the ellipsoid after a finite number of periods.
+
+The open cell with the highest V is decided or halved first. All cells that are left have a lower V, so that the search
+has a level at any time.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from modelgen.arrays import Array
+from solver.errors import SolverError
+from solver.jobs import Announce
+from solver.proof import EMPTY, HELD, Tree
+from solver.proof.affine import Linear, Mask, Numbers, rounding
+from solver.proof.held_loop import HeldLoop
+from solver.proof.motion import HeldPolicy, Step
+from solver.proof.quadratic import Quadratic, least
+from solver.training.solution import Solution
+
+BATCH = 512  # cells at once
+SAMPLES = 512  # states that show where V falls,
+SMALL = 1e-6  # as cells of this half width of y,
+WIDER = 1.5  # in boxes that grow by this factor
+REACHED = 0.8  # of a box, which holds the set if no sample of it is farther out
+MARGIN = 1.1  # of the box by the samples
+VOLUMES = 1 << 17  # samples of the volume
+REPORTS = 60.0  # s between lines
+LOOSE = 0.05  # of V, beyond which its rest hides the rise in a period
+NARROWEST = 1e-4  # half width of y below which a cell stays open
+SAME = 0.01  # of the level, by which an open cell may exceed a state from which V falls when the search ends
+
+
+@dataclass(frozen=True)
+class LevelSet:
+    """Result: {V >= -level} within the limits and |y| <= half."""
+
+    level: float
+    half: Array  # (n,)
+    back: Array  # (n, n): e = back y
+    share: float  # volume of the set and the ellipsoid, by that of the basin; sampled
+    half_widths: Array  # (n,) largest errors of these samples, in SI units
+    cells: int  # in which V rises
+    seconds: float  # processor time
+    tree: list[int]  # of the cells, as in `solver.proof`
+
+    def to_json(self) -> dict[str, Any]:
+        kept = {name: getattr(self, name) for name in ("level", "share", "cells", "seconds")}
+        return kept | {name: getattr(self, name).tolist() for name in ("half", "back", "half_widths")}
+
+    def claim(self) -> dict[str, Any]:
+        """The set as a part of a file (`solver.proof`)."""
+        arrays = {name: getattr(self, name).tolist() for name in ("half", "back")}
+        return {"level": self.level} | arrays | {"tree": self.tree, "seconds": self.seconds}
+
+
+def proven_level(
+    solution: Solution,
+    loop: HeldLoop,
+    shape: Array,
+    spread: Sequence[float],
+    input_error: float,
+    seconds: float,
+    before: dict[str, Any] | None = None,
+    announce: Announce = lambda _: None,
+    keep: Callable[[LevelSet], None] = lambda _: None,
+) -> LevelSet | None:
+    """The largest level set that is proven within `seconds` of processor time to enter {e: e' shape e <= 1}, or None.
+
+    spread: (p,) share by which parameters may differ, in every period. before: the claim of a search that goes on.
+    announce: receives a line from time to time. keep: receives the set then.
+
+    Raises SolverError for robots of more than one input, and where V does not see every motion.
+    """
+    if len(loop.seen) < len(loop.target):
+        raise SolverError(f"V of {solution.label} does not see every state, so that its level sets have no bounds")
+    policy, robots = HeldPolicy(solution, loop), [(1.0, share) for share in spread]
+    step = Step(policy, robots, input_error)
+    back: Array = np.linalg.cholesky(np.linalg.inv(loop.cost / loop.level))
+    spent = 0.0 if before is None else float(before["seconds"])
+    start, sides = time.process_time(), (EMPTY,) if before is None else before["tree"]
+    half: Array = (
+        _box(Rise(step, shape, back, np.full(len(back), np.inf))) if before is None else np.array(before["half"])
+    )
+    search, sampled = LevelSearch(Rise(step, shape, back, half), sides), _Samples(solution, loop, shape, back, half)
+
+    def found() -> LevelSet | None:
+        if search.level <= 0:
+            return None
+        used = spent + time.process_time() - start
+        return LevelSet(search.level, half, back, *sampled(search.level), search.held, used, search.tree.walk())
+
+    more = True
+    while more and (left := seconds + start - time.process_time()) > 0:
+        more = search.run(min(left, REPORTS))
+        if (known := found()) is not None:
+            announce(f"V above {-known.level:.4g}: {known.share:.3g} of the basin's volume, {known.cells} cells")
+            keep(known)
+    return found()
+
+
+def _box(rise: Rise) -> Array:
+    """Half widths (n,) of y of a box that holds the level set above all sampled states from which V falls."""
+    random, n, scale, highest = np.random.default_rng(0), len(rise.back), 1.0, -np.inf
+    limits = (np.abs(rise.forward) @ rise.loop.bound).max()  # of y within the limits
+    while True:
+        y = scale * (2 * random.random((SAMPLES, n)) - 1)
+        y = y[(np.abs(y @ rise.back.T) <= rise.loop.bound).all(1)]
+        small = np.full_like(y, SMALL)
+        V, (_, most, _) = rise.value(y, small).middle[:, 0], rise(y, small)
+        outside = ~rise.idle(y, small)
+        highest = max(highest, float(V[(most < 0) & outside].max(initial=-np.inf)))
+        far = np.abs(y[highest < V]).max(0, initial=1.0)
+        if far.max() < REACHED * scale or scale > limits:
+            return np.asarray(np.minimum(MARGIN * far, limits))
+        scale *= WIDER
+
+
+class _Samples:
+    """Samples of level sets of V with the ellipsoid: their volume by the basin's, and their largest errors (n,)."""
+
+    def __init__(self, solution: Solution, loop: HeldLoop, shape: Array, back: Array, half: Array) -> None:
+        networks, n = copy.deepcopy(solution.ensemble), len(half)
+        networks.basin_level.zero_()
+        y = half * (2 * np.random.default_rng(0).random((VOLUMES, n)) - 1)
+        e = self.errors = y @ back.T
+        self.inside = np.einsum("ni,ij,nj->n", e, shape, e) < 1
+        with torch.no_grad():
+            V = networks(torch.as_tensor(loop.target + e, dtype=torch.float32)).numpy()
+        self.V = np.where((np.abs(e) <= loop.bound).all(1), V, -np.inf)
+        self.whole = float(np.prod(2 * half)) / (math.pi ** (n / 2) / math.gamma(n / 2 + 1))
+
+    def __call__(self, level: float) -> tuple[float, Array]:
+        found: Mask = self.inside | (-level <= self.V)
+        return float(found.mean()) * self.whole, np.abs(self.errors[found]).max(0, initial=0.0)
+
+
+def opened(u: Linear) -> Linear:
+    """Numbers (N, 1) whose rest is a symbol."""
+    return Linear(u.middle, np.concatenate([u.slopes, u.rest[None, ...]]), np.zeros_like(u.rest))
+
+
+class Rise:
+    """How much V rises in a period, over cells of y.
+
+    shape: (n, n) of the ellipsoid in which it need not. back: e = back y. half: (n,) of the box that no image leaves.
+    """
+
+    def __init__(self, step: Step, shape: Array, back: Array, half: Array) -> None:
+        self.step, self.back, self.half, self.loop = step, back, half, step.loop
+        self.slope, self.shape = step.policy.slope, shape
+        self.forward: Array = np.linalg.inv(back)
+        self.corners = np.array(list(itertools.product((-1.0, 1.0), repeat=len(back))))
+        self.symbols = 1 + int(np.count_nonzero(step.spread))  # of the input and the parameters
+
+    def states(self, y: Array, half: Array, symbols: int = 0) -> Linear:
+        """Cells (N, n) of y, with a number of further symbols, as sets of states."""
+        slopes = np.concatenate([np.moveaxis(half[:, :, None] * self.back.T, 1, 0), np.zeros((symbols, *y.shape))])
+        e = y @ self.back.T
+        size = (np.abs(y) + half) @ np.abs(self.back.T) + np.abs(self.loop.target)
+        return Linear(self.loop.target + e, slopes, rounding(size, 2 * len(self.back) + 8))
+
+    def value(self, y: Array, half: Array) -> Quadratic:
+        """V (N, 1)."""
+        return self.slope.value(self.states(y, half))
+
+    def idle(self, y: Array, half: Array) -> Mask:
+        """Cells that are beyond the limits, or in the ellipsoid."""
+        x = self.states(y, half)
+        beyond = (np.abs(x.middle - self.loop.target) - x.bend > self.loop.bound).any(1)
+        e = (y[:, None] + half[:, None] * self.corners) @ self.back.T
+        inside = (np.einsum("nci,ij,ncj->nc", e, self.shape, e) < 1 - 1e-9).all(1)
+        return np.asarray(beyond | inside)
+
+    @np.errstate(all="ignore")  # nothing is known of a wide cell, and what is not finite is not shown
+    def __call__(self, y: Array, half: Array) -> tuple[Array, Array, Array]:
+        """Lower and upper bounds (N,) of the rise, and how much (N, n) each side counts.
+
+        Lower bounds are not a number where a state may leave the limits or the box, or where nothing is known.
+        """
+        x, n = self.states(y, half, self.symbols), len(self.back)
+        before, low, high = self.slope.value(x), np.full(len(y), np.inf), np.full(len(y), np.inf)
+        counts, seen = np.zeros(y.shape), np.zeros(len(y), bool)
+        for at, u in self.step.policy.ways(self.states(y, half)):
+            input_of = opened(Linear(u.middle, u.slopes, u.rest + self.step.input_error))
+            end, known = self.step.moved(self.states(y[at], half[at], 1), input_of)
+            image = end.plus(-self.loop.target).to(self.forward.T)
+            known &= (np.abs(image.middle) + image.bend <= self.half * (1 - 1e-9)).all(1)
+            rise = self.slope.value(end) - Quadratic(before.terms[:, at], before.rest[at])
+            bound = np.where(known, least(rise)[:, 0], np.nan)
+            low[at], high[at] = np.minimum(low[at], bound), np.fmin(high[at], -least(rise.times(-1.0))[:, 0])
+            counts[at], seen[at] = np.fmax(counts[at], _influences(rise, n)), True
+        return np.where(seen, low, np.nan), high, counts
+
+
+def _influences(rise: Quadratic, n: int) -> Array:
+    """How much (N, n) each of the first symbols moves a number; the rest grows with the terms of second order."""
+    d, (first, second) = rise.symbols, np.triu_indices(rise.symbols)
+    terms, bent = np.abs(rise.terms[..., 0]), np.abs(rise.terms[1 + rise.symbols :, :, 0])
+    parts = np.stack([bent[(first == k) | (second == k)].sum(0) for k in range(d)])
+    share = parts / np.maximum(parts.sum(0), 1e-300)
+    return np.asarray(np.nan_to_num((terms[1 : 1 + n] + parts[:n] + share[:n] * rise.rest[:, 0]).T))
+
+
+class LevelSearch:
+    """Search for the highest level."""
+
+    def __init__(self, rise: Rise, sides: Sequence[int] = (EMPTY,)) -> None:
+        """sides: tree of an earlier search, whose held cells are kept."""
+        self.rise, self.floor = rise, -np.inf  # a V from which V falls
+        self.tree, nodes, low, high = Tree.grown(sides, -rise.half, rise.half)
+        self.held = sum(side == HELD for side in sides)
+        self.nodes, self.y, self.half = nodes, 0.5 * (low + high), 0.5 * (high - low)
+        self.top, self.valued = np.zeros(len(nodes)), np.zeros(len(nodes), bool)  # bounds of V, whether it is enclosed
+
+    @property
+    def level(self) -> float:
+        """The level that is proven; negative where none is."""
+        return -float(self.top.max(initial=-np.inf)) * (1 - 1e-9)
+
+    def run(self, seconds: float) -> bool:
+        """Search for some time. Gives whether more time may raise the level."""
+        start = time.process_time()
+        while len(self.top) and time.process_time() - start < seconds:
+            size = min(BATCH, len(self.top))
+            chosen = np.argpartition(-self.top, size - 1)[:size]
+            best = chosen[self.top[chosen].argmax()]
+            stuck = self.half[best].max() < NARROWEST or self.top[best] < self.floor * (1 - SAME)
+            if self.valued[best] and stuck:
+                return False
+            new = chosen[~self.valued[chosen]]
+            if len(new):
+                self._enclose(new)
+            else:
+                self._decide(chosen[self.half[chosen].max(1) >= NARROWEST])
+        return len(self.top) > 0
+
+    @np.errstate(all="ignore")  # nothing is known of a wide cell
+    def _enclose(self, at: Numbers) -> None:
+        """Bound V in some cells, drop those that are idle, and halve those in which its rest is too large."""
+        idle = self.rise.idle(self.y[at], self.half[at])
+        value = self.rise.value(self.y[at], self.half[at])
+        most = -least(value.times(-1.0))[:, 0]
+        self.top[at] = np.fmin(self.top[at], np.where(np.isfinite(most), most, 0.0))
+        self.valued[at] = True
+        loose = ~idle & ~(value.rest[:, 0] < LOOSE * np.abs(value.middle[:, 0]))
+        counts = _influences(value, self.y.shape[1])[loose]
+        self._enter(at[loose | idle], at[loose], counts)
+
+    def _enter(self, closed: Numbers, halved: Numbers, counts: Array) -> None:
+        """Halve some of the cells that are not open any more, along the sides that count most."""
+        y, half, top = self.y[halved], self.half[halved], self.top[halved]
+        rows, move = np.arange(len(y)), np.zeros_like(y)
+        side = np.where(counts.max(1, initial=0) > 0, counts.argmax(1), half.argmax(1))
+        half[rows, side] *= 0.5
+        move[rows, side] = half[rows, side]
+        new = self.tree.decide(self.nodes[halved], side)
+        left = np.delete(np.arange(len(self.top)), closed)
+        self.nodes, self.y = np.append(self.nodes[left], new), np.concatenate([self.y[left], y - move, y + move])
+        self.half, self.top = (
+            np.concatenate([part[left], of, of]) for part, of in ((self.half, half), (self.top, top))
+        )
+        self.valued = np.append(self.valued[left], np.zeros(len(new), bool))
+
+    def _decide(self, at: Numbers) -> None:
+        """Hold some cells, or halve them."""
+        low, most, counts = self.rise(self.y[at], self.half[at])
+        held, falls = low > 0, at[most < 0]
+        if len(falls):
+            self.floor = max(self.floor, float(least(self.rise.value(self.y[falls], self.half[falls])).max()))
+        self.tree.decide(self.nodes[at[held]], np.full(held.sum(), HELD))
+        self.held += int(held.sum())
+        self._enter(at, at[~held], counts[~held])
