@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from modelgen.arrays import Array
+from modelgen.arrays import Array, runge_kutta_step
 from solver.errors import SolverError
 from solver.jobs import Announce
 from solver.proof import EMPTY, HELD, Tree
@@ -33,9 +33,9 @@ from solver.proof.quadratic import Quadratic, least
 from solver.training.solution import Solution
 
 BATCH = 512  # cells at once
-SAMPLES = 512  # states that show where V falls,
-SMALL = 1e-6  # as cells of this half width of y,
+SAMPLES = 1 << 14  # states that show where V falls,
 WIDER = 1.5  # in boxes that grow by this factor
+SUBSTEPS = 4  # of Runge and Kutta in their period
 REACHED = 0.8  # of a box, which holds the set if no sample of it is farther out
 MARGIN = 1.1  # of the box by the samples
 VOLUMES = 1 << 17  # samples of the volume
@@ -93,16 +93,17 @@ def proven_level(
     back: Array = np.linalg.cholesky(np.linalg.inv(loop.cost / loop.level))
     spent = 0.0 if before is None else float(before["seconds"])
     start, sides = time.process_time(), (EMPTY,) if before is None else before["tree"]
-    half: Array = (
-        _box(Rise(step, shape, back, np.full(len(back), np.inf))) if before is None else np.array(before["half"])
-    )
-    search, sampled = LevelSearch(Rise(step, shape, back, half), sides), _Samples(solution, loop, shape, back, half)
+    samples = Samples(solution, loop, shape, back)
+    half = samples.box() if before is None else np.array(before["half"])
+    search = LevelSearch(Rise(step, shape, back, half), sides)
 
     def found() -> LevelSet | None:
         if search.level <= 0:
             return None
         used = spent + time.process_time() - start
-        return LevelSet(search.level, half, back, *sampled(search.level), search.held, used, search.tree.walk())
+        return LevelSet(
+            search.level, half, back, *samples.level_set(search.level, half), search.held, used, search.tree.walk()
+        )
 
     more = True
     while more and (left := seconds + start - time.process_time()) > 0:
@@ -113,40 +114,54 @@ def proven_level(
     return found()
 
 
-def _box(rise: Rise) -> Array:
-    """Half widths (n,) of y of a box that holds the level set above all sampled states from which V falls."""
-    random, n, scale, highest = np.random.default_rng(0), len(rise.back), 1.0, -np.inf
-    limits = (np.abs(rise.forward) @ rise.loop.bound).max()  # of y within the limits
-    while True:
-        y = scale * (2 * random.random((SAMPLES, n)) - 1)
-        y = y[(np.abs(y @ rise.back.T) <= rise.loop.bound).all(1)]
-        small = np.full_like(y, SMALL)
-        V, (_, most, _) = rise.value(y, small).middle[:, 0], rise(y, small)
-        outside = ~rise.idle(y, small)
-        highest = max(highest, float(V[(most < 0) & outside].max(initial=-np.inf)))
-        far = np.abs(y[highest < V]).max(0, initial=1.0)
-        if far.max() < REACHED * scale or scale > limits:
-            return np.asarray(np.minimum(MARGIN * far, limits))
-        scale *= WIDER
+class Samples:
+    """States of the loop, as floats: how V of the networks changes in a period, and volumes of its level sets."""
 
+    def __init__(self, solution: Solution, loop: HeldLoop, shape: Array, back: Array) -> None:
+        self.loop, self.shape, self.back = loop, shape, back
+        self.networks, self.act = copy.deepcopy(solution.ensemble), solution.controller()
+        self.networks.basin_level.zero_()
+        self.robot = loop.robot.with_kernels()
 
-class _Samples:
-    """Samples of level sets of V with the ellipsoid: their volume by the basin's, and their largest errors (n,)."""
+    def box(self) -> Array:
+        """Half widths (n,) of y of a box that holds the level set above all samples outside the ellipsoid that fall."""
+        random, n, scale, highest = np.random.default_rng(0), len(self.back), 1.0, -np.inf
+        limits = (np.abs(np.linalg.inv(self.back)) @ self.loop.bound).max()  # of y within the limits
+        while True:
+            y = scale * (2 * random.random((SAMPLES, n)) - 1)
+            V, inside = self._values(y)
+            y, V, inside = y[-np.inf < V], V[-np.inf < V], inside[-np.inf < V]
+            falls = ~inside & ~(self._values(self._after(y))[0] > V)
+            highest = max(highest, float(V[falls].max(initial=-np.inf)))
+            far = np.abs(y[highest < V]).max(0, initial=1.0)
+            if far.max() < REACHED * scale or scale > limits:
+                return np.asarray(np.minimum(MARGIN * far, limits))
+            scale *= WIDER
 
-    def __init__(self, solution: Solution, loop: HeldLoop, shape: Array, back: Array, half: Array) -> None:
-        networks, n = copy.deepcopy(solution.ensemble), len(half)
-        networks.basin_level.zero_()
-        y = half * (2 * np.random.default_rng(0).random((VOLUMES, n)) - 1)
-        e = self.errors = y @ back.T
-        self.inside = np.einsum("ni,ij,nj->n", e, shape, e) < 1
-        with torch.no_grad():
-            V = networks(torch.as_tensor(loop.target + e, dtype=torch.float32)).numpy()
-        self.V = np.where((np.abs(e) <= loop.bound).all(1), V, -np.inf)
-        self.whole = float(np.prod(2 * half)) / (math.pi ** (n / 2) / math.gamma(n / 2 + 1))
+    def level_set(self, level: float, half: Array) -> tuple[float, Array]:
+        """Volume of the set with the ellipsoid by that of the basin, and its largest errors (n,)."""
+        y = half * (2 * np.random.default_rng(0).random((VOLUMES, len(half))) - 1)
+        V, inside = self._values(y)
+        found: Mask = inside | (-level <= V)
+        basin = math.pi ** (len(half) / 2) / math.gamma(len(half) / 2 + 1)
+        return float(found.mean() * np.prod(2 * half)) / basin, np.abs((y @ self.back.T)[found]).max(0, initial=0.0)
 
-    def __call__(self, level: float) -> tuple[float, Array]:
-        found: Mask = self.inside | (-level <= self.V)
-        return float(found.mean()) * self.whole, np.abs(self.errors[found]).max(0, initial=0.0)
+    @torch.no_grad()
+    def _values(self, y: Array) -> tuple[Array, Mask]:
+        """V (N,), -inf beyond the limits, and which states are in the ellipsoid."""
+        e = y @ self.back.T
+        V = self.networks(torch.as_tensor(self.loop.target + e, dtype=torch.float32)).numpy()
+        within = (np.abs(e) <= self.loop.bound) | self.loop.around
+        return np.where(within.all(1), V, -np.inf), np.einsum("ni,ij,nj->n", e, self.shape, e) < 1
+
+    @torch.no_grad()
+    def _after(self, y: Array) -> Array:
+        """y (N, n) after a period."""
+        x = self.loop.target + y @ self.back.T
+        u, h = self.act(torch.as_tensor(x, dtype=torch.float32))[0].double().numpy(), self.loop.step / SUBSTEPS
+        for _ in range(SUBSTEPS):
+            x = runge_kutta_step(lambda x, _: self.robot.dynamics(x, u), x, 0.0, h)
+        return np.asarray(np.linalg.solve(self.back, (x - self.loop.target).T).T)
 
 
 def opened(u: Linear) -> Linear:
@@ -163,7 +178,7 @@ class Rise:
     def __init__(self, step: Step, shape: Array, back: Array, half: Array) -> None:
         self.step, self.back, self.half, self.loop = step, back, half, step.loop
         self.slope, self.shape = step.policy.slope, shape
-        self.forward: Array = np.linalg.inv(back)
+        self.forward = np.asarray(np.linalg.inv(back), np.float64)
         self.corners = np.array(list(itertools.product((-1.0, 1.0), repeat=len(back))))
         self.symbols = 1 + int(np.count_nonzero(step.spread))  # of the input and the parameters
 

@@ -54,6 +54,16 @@ def _with_a_symbol(x: Linear) -> Linear:
     return Linear(x.middle, np.concatenate([x.slopes, np.zeros_like(x.rest)[None]]), x.rest)
 
 
+def _within(x: Linear, least: Array, most: Array) -> Linear:
+    """The same numbers, which are surely between others: an interval where that is smaller."""
+    low, high = x.ends
+    low, high = np.maximum(low, least), np.minimum(high, most)
+    half = np.maximum(0.5 * (high - low), 0.0)
+    flat, middle = half < x.rest, 0.5 * (low + high)
+    rest = np.where(flat, upward(half + rounding(np.abs(middle))), x.rest)
+    return Linear(np.where(flat, middle, x.middle), np.where(flat, 0.0, x.slopes), rest)
+
+
 class HeldPolicy:
     """The input (N, 1) of the policy over boxes, for robots of one input."""
 
@@ -64,9 +74,9 @@ class HeldPolicy:
         everywhere = np.array([[-FAR]]), np.array([[FAR]])
         self.steepest = float(loop.conjugate(*everywhere)[3][0, 0])  # slope of grad g~
 
-    def _slope(self, x: Linear, B: Array) -> Branches:
-        """dV/dx over boxes, with a rest that is a small share of the box after a period."""
-        pushed = np.maximum(np.abs(B) * self.steepest * self.loop.step, TINY)
+    def _slope(self, x: Linear, B: Linear) -> Branches:
+        """w over boxes, with a rest that is a small share of the box after a period."""
+        pushed = np.maximum(np.abs(B.middle) * self.steepest * self.loop.step, TINY)
         return self.slope(x, B, LOOSE * (x.bend / pushed).min(1))
 
     def control(self, x: Linear) -> Linear:
@@ -95,12 +105,12 @@ class HeldPolicy:
         number is not known, every way is possible: comparisons are those that no unknown number passes.
         """
         B = self.control(x)
-        here = self._slope(x, B.middle)
-        for k, (gradient, can) in enumerate(here.each):
+        here = self._slope(x, B)
+        for k, (along, can) in enumerate(here.each):
             if not can.any():
                 continue
             at = np.flatnonzero(can)
-            w = (B.rows(at) * gradient.rows(at)).to(np.ones((B.middle.shape[1], 1)))
+            w = along.rows(at)
             closed = self.conjugate(w)[0].plus(-self.trim)
             low, high = (end[:, 0] for end in closed.ends)
             sides = ((1.0, ~(high < 0)), (-1.0, ~(low > 0))) if self.loop.hold else ((0.0, ~(low > high)),)
@@ -108,18 +118,8 @@ class HeldPolicy:
                 if may.any():
                     parts = (x.rows(at[may]), w.rows(may), B.rows(at[may]), closed.rows(may), here.share.rows(at[may]))
                     for rows, d in self._one_side(k, sign, *parts) if sign else [(may, closed)]:
-                        yield at[may][rows], self._clipped(d.plus(self.trim))
-
-    def _clipped(self, u: Linear) -> Linear:
-        low, high = u.ends
-        a, b = self.loop.middle - self.loop.limit, self.loop.middle + self.loop.limit
-        inside = np.maximum(low, a), np.minimum(high, b)
-        half = 0.5 * (inside[1] - inside[0])
-        flat = half < u.rest
-        middle = np.where(flat, 0.5 * (inside[0] + inside[1]), u.middle)
-        return Linear(
-            middle, np.where(flat, 0.0, u.slopes), np.where(flat, upward(half + rounding(np.abs(middle))), u.rest)
-        )
+                        lowest, highest = self.loop.middle - self.loop.limit, self.loop.middle + self.loop.limit
+                        yield at[may][rows], _within(d.plus(self.trim), lowest, highest)
 
     def _one_side(
         self, k: int, sign: float, x: Linear, w: Linear, B: Linear, closed: Linear, share: Linear
@@ -129,30 +129,31 @@ class HeldPolicy:
         k: formula of dV/dx at x, 0 the form, 1 the networks. For each of both after the step: boxes that may use it.
         """
         shortest, hold = SHORTEST * self.limit, self.loop.hold
-        low, high = closed.ends
-        size_low = np.clip(sign * np.where(sign > 0, low, high), shortest, None)
-        size_high = np.clip(sign * np.where(sign > 0, high, low), shortest, None)
+        low, high = closed.ends if sign > 0 else tuple(-end for end in reversed(closed.ends))
+        size_low, size_high = np.maximum(low, shortest), np.maximum(high, shortest)
         steady = closed.times(sign)
         flat = Linear(
             0.5 * (size_low + size_high), 0 * closed.slopes, upward(0.5 * (size_high - size_low) + rounding(size_high))
         )
-        longer = (np.minimum(sign * low, sign * high) > shortest)[:, 0]
+        longer = (low > shortest)[:, 0]
         size = chosen(longer, steady, flat)
         n = B.middle.shape[1]
         step = Linear(np.repeat(size.middle, n, 1), np.repeat(size.slopes, n, 2), np.repeat(size.rest, n, 1))
         moved = x + (B * step).times(sign * hold)
         largest = np.arange(n) == moved.rest.argmax(1)[:, None]  # the largest rest becomes a symbol of its own
         own = np.concatenate([moved.slopes, np.where(largest, moved.rest, 0.0)[None]])
-        there = self._slope(Linear(moved.middle, own, np.where(largest, 0.0, moved.rest)), B.middle)
-        low, high = (end[:, 0] for end in (there.share - _with_a_symbol(share)).ends)
-        leaves = (~(high < -2 * SPARE), ~(low > 2 * SPARE))[k]  # the basin, or its outside
-        B = _with_a_symbol(B)
-        for j, (gradient, may) in enumerate(there.each):
+        there = self._slope(Linear(moved.middle, own, np.where(largest, 0.0, moved.rest)), _with_a_symbol(B))
+        closer, farther = (end[:, 0] for end in (there.share - _with_a_symbol(share)).ends)
+        leaves = (~(farther < -2 * SPARE), ~(closer > 2 * SPARE))[k]  # the basin, or its outside
+        most = np.maximum(high, 0.0)  # of d, which has the sign of the closed form and is not larger, as w falls
+        ends = (0.0 * most, most) if sign > 0 else (-most, 0.0 * most)
+        for j, (w_there, may) in enumerate(there.each):
             rows = may & leaves if j != k else may
             if rows.any():
-                along = (B.rows(rows) * gradient.rows(rows)).to(np.ones((n, 1)))
+                along = w_there.rows(rows)
                 w_moved = Linear(along.middle, along.slopes[:-1], along.rest + np.abs(along.slopes[-1]))
-                yield rows, self._answer(w.rows(rows), w_moved, size.rows(rows), sign)
+                d = self._answer(w.rows(rows), w_moved, size.rows(rows), sign)
+                yield rows, _within(d, *(end[rows] for end in ends))
 
     def _answer(self, w: Linear, w_moved: Linear, size: Linear, sign: float) -> Linear:
         """d (N, 1) of a side, by w at the state and at the moved one, and the size of the step."""

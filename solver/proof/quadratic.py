@@ -29,6 +29,7 @@ def compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
         return numba.njit(nogil=True)(loop)
 
 
+Derivatives = tuple[Array, Array, Array, Array]  # a value and the next three
 BLOCK = 64  # numbers that are read row by row while they are in the processor's cache
 
 
@@ -170,8 +171,12 @@ class Quadratic:
 
     @property
     def linear(self) -> Linear:
-        """The same numbers, with the terms of second order in the rest."""
-        return Linear(self.middle, self.terms[1 : 1 + self.symbols], self.rest + self.parts[1])
+        """The same numbers, with the terms of second order in the rest. A square is between 0 and 1."""
+        d, (first, second) = self.symbols, np.triu_indices(self.symbols)
+        squares = self.terms[1 + d :][first == second]
+        half, size = 0.5 * squares.sum(0), 0.5 * np.abs(squares).sum(0)
+        rest = self.rest + upward(self.parts[1] - size, d + 2) + rounding(np.abs(self.middle) + size, d + 2)
+        return Linear(self.middle + half, self.terms[1 : 1 + d], rest)
 
     def mean(self, place: int) -> Quadratic:
         """The mean over one symbol, on which the numbers do not depend then."""
@@ -244,6 +249,11 @@ class Quadratic:
         parts = value, slope, second, np.broadcast_to(third, value.shape)
         return self._made(_series, *(part.ravel() for part in parts))
 
+    def cubic(self, derivatives: Derivatives, third: float, fourth: float) -> Quadratic:
+        """A function with its value and three derivatives at the middle, and the largest third and fourth ones."""
+        value, slope, second, at_middle = derivatives
+        return self.through(value, slope, second, np.minimum(third, np.abs(at_middle) + fourth * self.bend))
+
     def function(self, kind: str) -> Quadratic:
         """A function of FUNCTIONS."""
         return self.through(*FUNCTIONS[kind](self.middle, self.bend))
@@ -282,9 +292,6 @@ def beside(parts: list[Quadratic]) -> Quadratic:
     """Numbers of the same symbols as one."""
     terms, rests = ([getattr(part, name) for part in parts] for name in ("terms", "rest"))
     return Quadratic(np.concatenate(terms, -1), np.concatenate(rests, -1))
-
-
-Derivatives = tuple[Array, Array, Array, Array]
 
 
 def _above(m: Array, bend: Array, least: float = 0.0) -> Array:

@@ -19,8 +19,8 @@ import numpy as np
 from modelgen.arrays import Array
 from solver.proof.affine import Linear, Mask, Numbers, rounding, upward
 from solver.proof.held_loop import HeldLoop
-from solver.proof.noise import Noisy
 from solver.proof.quadratic import FUNCTIONS, Quadratic, beside
+from solver.proof.rests import Noisy
 from solver.training.solution import Solution
 from solver.value.network import DIAGONAL_FLOOR
 
@@ -38,12 +38,12 @@ def _tanh(a: Any) -> tuple[Any, Any]:
     """tanh and its slope, whose third derivative is at most 4.1 and whose fourth one is at most 16."""
     t, slope, second, _ = FUNCTIONS["tanh"](a.middle, a.bend)
     third, fourth = -2 * slope * (1 - 3 * t * t), 8 * t * slope * (2 - 3 * t * t)
-    return a.function("tanh"), a.through(slope, second, third, np.minimum(4.1, np.abs(fourth) + 16 * a.bend))
+    return a.cubic((t, slope, second, third), 2.0, 4.1), a.cubic((slope, second, third, fourth), 4.1, 16.0)
 
 
 @dataclass(frozen=True)
 class Branches:
-    """dV/dx (N, n) over boxes, of the form within the basin and of the networks outside it."""
+    """w = B' dV/dx (N, 1) over boxes, of the form within the basin and of the networks outside it."""
 
     form: Linear
     networks: Linear
@@ -80,44 +80,54 @@ class Slope:
         self.patches = Patches(self.model, loop.around, *loop.domain) if len(self.target) == PATCHED else None
         self.number: Callable[[Quadratic], Any] = Noisy.of if self.patches is None else lambda known: known
 
-    def __call__(self, x: Linear, B: Array, enough: Array) -> Branches:
-        """Both of its formulas over boxes, where B (N, n) is near x."""
+    def __call__(self, x: Linear, B: Linear, enough: Array) -> Branches:
+        """Both of its formulas over boxes, where B (N, n) is that of states near x, with the same symbols."""
         e = x.plus(-self.target)
         turns = np.where(self.around, np.round(e.middle / (2 * np.pi)), 0.0) * (2 * np.pi)
         e = e.plus(-turns)
         pe = e.to(self.cost)
         share = (e * pe).to(np.full((len(self.target), 1), 1.0 / self.level))
         low, high = (end[:, 0] for end in share.ends)
-        form = pe.times(-2.0)
+        form = (B * pe.times(-2.0)).to(np.ones((len(self.target), 1)))
         out = ~(high < 1.0 - SPARE)
         net = Linear(form.middle.copy(), form.slopes.copy(), form.rest.copy())
         if out.any():
-            net.put(out, self.networks(x.rows(out), B[out], enough[out]))
+            net.put(out, self.networks(x.rows(out), B.rows(out), enough[out]))
         return Branches(form, net, ~(low > 1.0 + SPARE), out, share)
 
-    def networks(self, x: Linear, B: Array, enough: Array) -> Linear:
-        """dV/dx (N, n) of the networks: by patches, unless a rest in w = B' dV/dx above `enough` (N,) may be less."""
+    def networks(self, x: Linear, B: Linear, enough: Array) -> Linear:
+        """w = B' dV/dx (N, 1) of the networks.
+
+        For two states dV/dx is that of patches, unless a rest in w above `enough` (N,) may be less.
+        """
+        ones = np.ones((len(self.target), 1))
         if self.patches is None:
-            return by_parts(self.model, x).linear
+            return by_parts(lambda x, B: (self._gradient(x) * Noisy.of(Quadratic.of(B))).to(ones).whole, x, B).linear
         found, rest = self.patches(x)
-        direct = ~((np.abs(B) * rest).sum(1) <= enough) & (x.bend <= NARROW * self.patches.width).all(1)
+        direct = ~((np.abs(B.middle) * rest).sum(1) <= enough) & (x.bend <= NARROW * self.patches.width).all(1)
         if direct.any():
             found.put(direct, self.model(x.rows(direct)).linear)
-        return found
+        return (B * found).to(ones)
 
     def model(self, x: Linear) -> Quadratic:
-        """The same numbers without patches."""
-        sine, cosine, z, straight, shrinking = self._features(x)
-        y = straight * shrinking
+        """dV/dx (N, n) of the networks without patches."""
+        found: Quadratic = self._gradient(x).whole
+        return found
+
+    def _gradient(self, x: Linear) -> Any:
+        """The same, `Quadratic` or `Noisy`."""
+        known = self._features(x)
+        _, _, z, straight, shrinking = known
+        y, count, k = straight * shrinking, len(self.at_target), len(self.angles)
         adjoints = [self._adjoints(weights, biases, z, y) for weights, biases in self.members]
         total_z, total_y = (reduce(add, parts) for parts in zip(*adjoints, strict=True))
-        count, k = len(self.at_target), len(self.angles)
+        sine, cosine, _, _, shrinking = (self.number(part) for part in known)
+        y = self.number(y)
         along = (total_y * y).to(np.full((count, count), self.bend))
         dz = total_z + ((total_y - along * y) * shrinking).to(self.metric.T)
-        dz = dz.times(-2.0 / len(self.members))
+        dz, place = dz.times(-2.0 / len(self.members)), np.eye(len(self.target))
         turned = dz[slice(0, k)] * cosine - dz[slice(k, 2 * k)] * sine
-        found = beside([turned, dz[slice(2 * k, count)].times(self.scale)])
-        return found[np.argsort(np.concatenate([self.angles, self.others]))]
+        return turned.to(place[self.angles]) + dz[slice(2 * k, count)].times(self.scale).to(place[self.others])
 
     def value(self, x: Linear) -> Quadratic:
         """V (N, 1) of the networks."""
@@ -128,8 +138,8 @@ class Slope:
         y, ones = straight * shrinking, np.full((len(self.at_target), 1), -1.0 / len(self.members))
         squares: list[Quadratic] = []
         for weights, biases in self.members:
-            entries, _ = self._entries(self._hidden(weights, biases, z)[0].to(weights[-1]).plus(biases[-1]))
-            column = (entries * self.number(y[self.rows])).opened.to(np.eye(len(ones))[self.columns])
+            entries, _ = self._entries(self._hidden(weights, biases, Noisy.of(z))[0].to(weights[-1]).plus(biases[-1]))
+            column = (entries * Noisy.of(y[self.rows])).opened.to(np.eye(len(ones))[self.columns])
             squares.append((column * column).to(ones).whole)
         return reduce(add, squares)
 
@@ -144,9 +154,9 @@ class Slope:
         shrinking = q.through(base**-0.5, -0.5 * base**-1.5, 0.75 * base**-2.5, 1.875 * least**-3.5)[[0] * count]
         return sine, cosine, z, straight, shrinking
 
-    def _hidden(self, weights: list[Array], biases: list[Array], z: Quadratic) -> tuple[Any, list[Any]]:
+    def _hidden(self, weights: list[Array], biases: list[Array], z: Any) -> tuple[Any, list[Any]]:
         """The last hidden layer of a network, and the slopes of all."""
-        h, steep = self.number(z), []
+        h, steep = z, []
         for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
             h, slope = _tanh(h.to(weight).plus(bias))
             h = h.opened
@@ -162,24 +172,22 @@ class Slope:
         entries = raw.through(value, first, second, np.where(D, 0.0963, 0.0)).opened
         return entries, raw.through(first, second, np.where(D, bell * (1 - 2 * sigmoid), 0.0), np.where(D, 0.126, 0.0))
 
-    def _adjoints(
-        self, weights: list[Array], biases: list[Array], z: Quadratic, y: Quadratic
-    ) -> tuple[Quadratic, Quadratic]:
+    def _adjoints(self, weights: list[Array], biases: list[Array], z: Quadratic, y: Quadratic) -> tuple[Any, Any]:
         """Adjoints of z and of y in half of |y' L|^2 from one network of the ensemble."""
-        h, steep = self._hidden(weights, biases, z)
+        h, steep = self._hidden(weights, biases, self.number(z))
         entries, slope = self._entries(h.to(weights[-1]).plus(biases[-1]))
         factor, unit = self.number(y[self.rows]), np.eye(len(self.at_target))
         outer = (entries * factor).opened.to(unit[self.columns])[self.columns]
         adjoint = ((outer * factor).opened * slope).opened
         for weight, at in zip(reversed(weights[1:]), reversed(steep), strict=True):
             adjoint = (adjoint.to(weight.T) * at).opened
-        return adjoint.to(weights[0].T).whole, (outer * entries).opened.to(unit[self.rows]).whole
+        return adjoint.to(weights[0].T), (outer * entries).opened.to(unit[self.rows])
 
 
-def by_parts(function: Callable[[Linear], Quadratic], x: Linear) -> Quadratic:
+def by_parts(function: Callable[..., Quadratic], *arguments: Linear) -> Quadratic:
     """A function of some boxes at a time, whose noise symbols need much memory."""
-    rows = [slice(k, k + TOGETHER) for k in range(0, max(len(x.middle), 1), TOGETHER)]
-    parts = [function(x.rows(part)) for part in rows]
+    rows = [slice(k, k + TOGETHER) for k in range(0, max(len(arguments[0].middle), 1), TOGETHER)]
+    parts = [function(*(x.rows(part) for x in arguments)) for part in rows]
     return Quadratic(np.concatenate([p.terms for p in parts], 1), np.concatenate([p.rest for p in parts]))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from modelgen.arrays import Array
 from solver.proof.affine import UNIT, rounding, upward
-from solver.proof.quadratic import FUNCTIONS, Quadratic
+from solver.proof.quadratic import Derivatives, Quadratic
 
 _number = itertools.count()  # of a block of noise symbols
 NOTHING = 1e-200  # a smaller rest is no symbol
@@ -97,9 +97,17 @@ class Noisy:
         noise = {k: slope * block for k, block in self.noise.items()}
         return Noisy(found, noise)._less(np.abs(slope) * self.spread)
 
-    def function(self, kind: str) -> Noisy:
-        """A function of `quadratic.FUNCTIONS`."""
-        return self.through(*FUNCTIONS[kind](self.middle, self.bend))
+    def cubic(self, derivatives: Derivatives, third: float, fourth: float) -> Noisy:
+        """A function with its value and three derivatives at the middle, and the largest third and fourth ones.
+
+        With c the third one, c t^3 / 6 is c b^2 t / 8 up to c b^3 / 24 where |t| <= b.
+        """
+        (value, slope, second, c), b = derivatives, self.bend
+        rest = 0.25 * np.abs(c) + 0.25 * fourth * b
+        better = rest < third
+        return self.through(
+            value, slope + np.where(better, 0.125 * c * b * b, 0.0), second, np.where(better, rest, third)
+        )
 
     def plus(self, values: Array | float) -> Noisy:
         """The numbers plus exact ones."""
