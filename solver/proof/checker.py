@@ -32,6 +32,7 @@ from solver.proof import EMPTY, HELD, Equations, leaves, read, sha256
 from solver.proof.balls import SMALLEST, Array, Mask
 from solver.proof.closed_loop import ClosedLoop, numbers_of
 from solver.proof.entering import Calls, Entering, entering
+from solver.proof.level_check import LevelChecked, level_check
 from solver.proof.taylor import Model, bent_by, influences, most, summed
 
 CHECKPOINT = "checkpoint.pt"
@@ -157,11 +158,13 @@ class Checked:
     wrong: int  # cells that could not be shown
     seconds: float
     entering: Entering | None = None  # what is known of boxes that enter the set, if the claim has some
+    level_set: LevelChecked | None = None  # the same of its level set
 
     @property
     def holds(self) -> bool:
         """Whether all checked cells and boxes hold."""
-        return self.wrong == 0 and (self.entering is None or self.entering.holds)
+        parts = self.entering is None or self.entering.holds, self.level_set is None or self.level_set.wrong == 0
+        return self.wrong == 0 and all(parts)
 
 
 def check(
@@ -204,10 +207,12 @@ def _checked(
         if wrong:
             break
     spent = time.process_time() - start
-    boxes = None
+    boxes, level_set, same = None, None, (loop.proof, loop.equations, _folder(loop.proof) / CHECKPOINT, claim)
     if "reach" in claim and not wrong:
-        boxes = entering(loop.proof, loop.equations, _folder(loop.proof) / CHECKPOINT, claim, one_in, seed, calls)
-    return Checked(claim["spread"], len(marks), int(chosen.sum()), wrong, spent), boxes
+        boxes = entering(*same, one_in, seed, calls)
+    if "level_set" in claim and not wrong:
+        level_set = level_check(*same, one_in, seed)
+    return Checked(claim["spread"], len(marks), int(chosen.sum()), wrong, spent, level_set=level_set), boxes
 
 
 def _folder(proof: dict[str, Any]) -> Path:

@@ -157,7 +157,8 @@ class LevelSet:
     def _outside(self, e: list[Model]) -> Mask:
         """Whether (N,) all states are outside of the domain."""
         ranges = [number.range for number in e]
-        return np.any([(r.low > b) | (r.high < -b) for r, b in zip(ranges, self.bound, strict=True)], 0)
+        beyond = [(r.low > b) | (r.high < -b) for r, b in zip(ranges, self.bound, strict=True)]
+        return np.asarray(np.any(beyond, 0))
 
     def _in_ellipsoid(self, low: Array, high: Array) -> Mask:
         """Whether (N,) all corners are in the ellipsoid, which is convex."""

@@ -112,7 +112,7 @@ class Noisy:
         On [-b, b], h^3 is within b^3 / 4 of 3 b^2 h / 4.
         """
         (c0, c1, c2, c3), fourth = curve
-        (first, second, loud), b, k = self.sizes, self.bend, self.symbols
+        first, b, k = self.sizes[0], self.bend, self.symbols
         slope = c1 + 0.75 * c3 * b**2
         terms = slope * self.terms
         terms[0] = c0
