@@ -11,10 +11,10 @@ groups of boxes of each of `slices` of its robots. They name boxes of grids of k
 states within the limits. The images of a group's boxes, after one of their periods, lie within earlier groups, or
 within boxes of the first grid that are in the set.
 
-A claim may have "level_set": {"level": c, "half": [n], "back": [n][n], "tree": [..], "seconds": ..}, of the networks' V.
-Its cells are those of y with e = back y, and the first one is |y_i| <= half_i. In a HELD one V grows in one period from
-all states, which stay within the limits and end in the first cell. One that is EMPTY is beyond the limits or the level,
-or within the claim's set. So every trajectory from {V >= -c} in the first cell and the limits enters the claim's set.
+A claim may have "level_set": {"level": c, "half": [n], "back": [n][n], "tree": [..], "seconds": ..}: every trajectory
+from {V >= -c}, V of the networks, in the first cell |y_i| <= half_i with e = back y and within the limits, enters the
+claim's set. In a HELD cell V grows in one period from all states, which stay within the limits and end in the first
+cell. One that is EMPTY is beyond the limits or the level, or in the claim's set.
 
 A claim's set is {|y| <= 1} with e = back y, of which shape = back^-T back^-1 is the quadratic form. Cells are boxes of
 (basis' y, parameters). The first one holds the whole set. The tree names the cells in the order of a walk that takes
