@@ -91,12 +91,12 @@ class LevelSet:
             raise SolverError("the proof is wrong: its level set has no level, or is of no robots")
 
     def holds(self, low: Array, high: Array, held: Mask) -> Mask:
-        """Whether (N,) the claim is shown in cells (N, n), by halving each one `DEEPEST` times at most.
+        """Whether (N,) the claim is shown in cells (N, n), until one is not, by halving each `DEEPEST` times at most.
 
         held: cells in which V may grow; the others have to be outside the set, or in the ellipsoid.
         """
         at, left, fine = np.arange(len(low)), np.full(len(low), DEEPEST), np.ones(len(low), bool)
-        while len(low):
+        while len(low) and fine.all():
             first = max(len(low) - BATCH, 0)
             shown, side = self.shown(low[first:], high[first:], held[at[first:]])
             rows = first + np.flatnonzero(~shown)
@@ -108,20 +108,18 @@ class LevelSet:
                 np.concatenate(p) for p in ((low[:first], low[rows], above), (high[:first], below, high[rows]))
             )
             at, left = (np.concatenate([p[:first], p[rows] - k, p[rows] - k]) for k, p in enumerate((at, left)))
-            kept = fine[at]
-            low, high, at, left = low[kept], high[kept], at[kept], left[kept]
         return fine
 
     @np.errstate(all="ignore")  # nothing is known of a wide cell, and what is not finite is not shown
     def shown(self, low: Array, high: Array, held: Mask) -> tuple[Mask, NDArray[np.int64]]:
         """Whether the claim holds in cells (N, n), and the side to halve where it does not."""
-        e = self._errors(low, high)
+        e = self.errors(low, high)
         shown, side = self._outside(e) | self._in_ellipsoid(low, high), (high - low).argmax(1)
         rows = np.flatnonzero(~shown)
         if not len(rows):
             return shown, side
-        x = self._states([number.rows(rows) for number in e])
-        b = self._control(x)
+        x = self.states([number.rows(rows) for number in e])
+        b = self.control(x)
         value, w = self.value(x, b, self.symbols)
         shown[rows] = most(value) < -self.level
         side[rows] = self._worst(value, side[rows])
@@ -138,7 +136,8 @@ class LevelSet:
         sides = influences(number)[: len(self.half)].argmax(0)
         return np.where(np.isfinite(number.bend), sides, other)
 
-    def _errors(self, low: Array, high: Array) -> list[Model]:
+    def errors(self, low: Array, high: Array) -> list[Model]:
+        """Errors (n,) of cells (N, n)."""
         middle, half, n = 0.5 * (low + high), 0.5 * (high - low) * (1 + 1e-12), len(self.half)
         none = np.zeros(len(low))
         y = [
@@ -151,7 +150,8 @@ class LevelSet:
         ]
         return [summed([y[j].times(self.back[i, j]) for j in range(n)]) for i in range(n)]
 
-    def _states(self, e: list[Model]) -> list[Model]:
+    def states(self, e: list[Model]) -> list[Model]:
+        """States (n,) of these errors."""
         return [number + Model.of(np.full(len(number.rest), self.target[i])) for i, number in enumerate(e)]
 
     def _outside(self, e: list[Model]) -> Mask:
@@ -168,7 +168,7 @@ class LevelSet:
 
     # -- the policy --------------------------------------------------------------------------------------------------
 
-    def _control(self, x: list[Model]) -> list[Model]:
+    def control(self, x: list[Model]) -> list[Model]:
         """B (n,) at the nominal parameters."""
         count = len(x[0].rest)
         known = {
@@ -229,7 +229,7 @@ class LevelSet:
         """How much V falls in a period, and whether (N,) the motion stays in the domain and ends in the root cell."""
         count, n = len(value.rest), len(x)
         u = Dual.of(self.inputs(x, b, net), [])
-        end, during, known = self.loop.moved([Dual.of(number, []) for number in x], [u], self._parameters(count))
+        end, during, known = self.loop.moved([Dual.of(number, []) for number in x], [u], self.parameters(count))
         ends = [entry.value.first for entry in end]
         e = [number - Model.of(np.full(count, self.target[i])) for i, number in enumerate(ends)]
         for i in range(n):
@@ -240,7 +240,8 @@ class LevelSet:
         fallen = value - later
         return fallen, known & np.isfinite(fallen.bend)
 
-    def _parameters(self, count: int) -> list[Dual]:
+    def parameters(self, count: int) -> list[Dual]:
+        """Parameters (p,) of the claim's robots."""
         found = []
         for i, (value, share) in enumerate(zip(self.loop.nominal, self.spread, strict=True)):
             sides = len(self.half) + np.flatnonzero(self.wide == i)
