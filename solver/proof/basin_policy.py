@@ -113,7 +113,9 @@ class BasinPolicy:
         far = ends[0] - _product(ranges, clipped)
         anywhere = Balls.between(np.minimum(far.low, ends[1].low), np.maximum(far.high, ends[1].high))
         steepest = self._conjugate(anywhere)[1].high.max(0)
-        wide = sizes + steepest * np.linalg.norm(_product(ranges, Balls(np.zeros_like(sizes), sizes)).size, axis=0)
+        wide = sizes
+        if m > 1:
+            wide = sizes + steepest * np.linalg.norm(_product(ranges, Balls(np.zeros_like(sizes), sizes)).size, axis=0)
         between = ends[1] + _product(ranges, Balls(np.zeros_like(wide), wide))
         slopes = self._conjugate(between)[1]
         matrix = Balls(slopes.middle[:, None], slopes.radius[:, None]) * ranges

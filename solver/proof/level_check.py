@@ -203,12 +203,11 @@ class LevelSet:
             rows = np.flatnonzero(~(sign * closed.terms[0] + closed.bend < 0))
             some, way = ([number.rows(rows) for number in part] for part in (x, b))
             cases.append((rows, self._answer(w.rows(rows), closed.rows(rows).times(sign), some, way, sign)))
-        u = joined(cases, len(w.rest), self.symbols)
-        loose = ~(u.rest <= self.limit)
-        terms, rest = np.where(loose, 0.0, u.terms), np.where(loose, self.limit, u.rest)
-        terms[0] = np.where(loose, self.middle, u.terms[0])
-        terms[self.symbols] = (rest + self.error) * (1 + ROUNDING) + ROUNDING * np.abs(terms[0])  # the last symbol
-        return Model(terms, np.zeros_like(rest))
+        whole = np.full(len(w.rest), self.limit)
+        u = bounded(joined(cases, len(w.rest), self.symbols), self.middle + 0 * whole, whole)
+        terms = u.terms.copy()
+        terms[self.symbols] = (u.rest + self.error) * (1 + ROUNDING) + ROUNDING * np.abs(terms[0])  # the last symbol
+        return Model(terms, np.zeros_like(u.rest))
 
     def _answer(self, w: Model, closed: Model, x: list[Model], b: list[Model], sign: float) -> Model:
         """The input where the closed form, less the trim and times the sign, is not below 0."""
@@ -221,6 +220,8 @@ class LevelSet:
         drop = (w - self._slope(moved, b, far)).times(sign)
         share = size.through(lambda a, order: inverse(a.within(0.99 * SHORTEST * self.limit, np.inf), order))
         (d,) = self.loop.policy.answer([w], [[larger(drop * share, 0.0)]])
+        half = 0.5 * np.maximum(closed.range.high, 0.0)  # d is between 0 and the closed form, as P >= 0
+        d = bounded(d, sign * half, half * (1 + ROUNDING))
         return d + Model.of(np.full(len(w.rest), self.trim))
 
     # -- one period --------------------------------------------------------------------------------------------------
@@ -248,6 +249,14 @@ class LevelSet:
             slopes = [np.full(count, abs(value) * share * (1 + 1e-12) * (k in sides)) for k in range(self.symbols)]
             found.append(Dual.of(Model.linear(np.full(count, value), slopes), []))
         return found
+
+
+def bounded(number: Model, middle: Array, radius: Array) -> Model:
+    """Numbers, or only the interval (N,) that holds them where their rest is wider."""
+    loose = ~(number.rest <= radius)
+    terms = np.where(loose, 0.0, number.terms)
+    terms[0] = np.where(loose, middle, number.terms[0])
+    return Model(terms, np.where(loose, radius * (1 + ROUNDING) + ROUNDING * np.abs(middle), number.rest))
 
 
 def larger(number: Model, least: float) -> Model:

@@ -141,7 +141,8 @@ def test_sampled_values_lie_within(side: float) -> None:
         assert np.median(falls.rest) < 4e-4
 
 
-def test_cells_are_shown_where_v_grows_and_nowhere_else() -> None:
+def test_cells_are_shown_where_v_grows_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solver.proof.level_check.DEEPEST", 2)
     proof = copy.deepcopy(claimed())
     proof["claims"][0]["level_set"] |= {"level": 50.0, "half": [6.0, 6.0]}
     y, found = np.random.default_rng(0).uniform(-3, 3, (60, 2)), loaded(proof)
