@@ -90,7 +90,7 @@ class BasinPolicy:
         """d (m,) with d + u0 = grad g~(w - H d).
 
         For a guess s, d = s - (1 + S H)^-1 R with R = s - grad g~(w - H s) + u0 and S between both arguments. The norm
-        of d - s is at most that of R and the largest slope times that of H R.
+        of d - s is at most that of R and the largest slope times that of H R; of one input, with H >= 0, that of R.
         """
         m, count, k = self.m, len(w[0].rest), max(entry.symbols for entry in w)
         ranges = stacked([stacked([entry.range for entry in row]) for row in H])

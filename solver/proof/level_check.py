@@ -87,7 +87,7 @@ class LevelSet:
         known = self.half.shape == (n,) and self.back.shape == (n, n) and self.shape.shape == (n, n)
         if not known or not np.isfinite(self.back).all() or not (np.isfinite(self.half) & (self.half > 0)).all():
             raise SolverError("the proof is wrong: the cells of its level set have no size")
-        if not 0 < self.level < np.inf or self.spread.shape != self.loop.nominal.shape or (self.spread < 0).any():
+        if not 0 < self.level < np.inf or self.spread.shape != self.loop.nominal.shape or not (self.spread >= 0).all():
             raise SolverError("the proof is wrong: its level set has no level, or is of no robots")
 
     def holds(self, low: Array, high: Array, held: Mask) -> Mask:
