@@ -58,4 +58,10 @@ def run(options: Options) -> int:
                 f"{'':<12}{100 * boxes.share:.3g} % of the domain {answer} "
                 f"({boxes.checked} of {boxes.boxes} boxes, {boxes.seconds:.1f} s)"
             )
+        if level_set := result.level_set:
+            answer = "does NOT surely enter the set: a cell is not shown" if level_set.wrong else "enters the set"
+            print(
+                f"{'':<12}a level set of V {answer} "
+                f"({level_set.checked} of {level_set.cells} cells, {level_set.seconds:.1f} s)"
+            )
     return 0 if all(result.holds for result in found) else FAILED

@@ -112,6 +112,32 @@ class Tree:
         return found
 
 
+def leaves(
+    tree: Sequence[int], low: NDArray[np.float64], high: NDArray[np.float64], r: int, d: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """The cells of a tree in a box (k,): both ends (N, k), and marks (N,).
+
+    The sides of the file are r of the first d coordinates, then the parameters.
+    """
+    waiting, places, found = [(low, high)], iter(tree), []
+    while waiting:
+        low, high = waiting.pop()
+        mark = next(places, None)
+        if type(mark) is not int or mark >= len(low) - d + r or mark < EMPTY:
+            raise SolverError("the proof is wrong: its tree of cells is not complete")
+        if mark < 0:
+            found.append((low, high, mark))
+        else:
+            side = mark if mark < r else mark + d - r
+            middle, below, above = (low[side] + high[side]) / 2, high.copy(), low.copy()
+            below[side] = above[side] = middle
+            waiting += [(above, high), (low, below)]
+    if next(places, None) is not None:
+        raise SolverError("the proof is wrong: its tree has cells that no other one contains")
+    lows, highs, marks = zip(*found, strict=True)
+    return np.array(lows), np.array(highs), np.array(marks)
+
+
 def sha256(path: Path) -> str:
     """Hash of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

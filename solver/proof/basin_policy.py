@@ -39,10 +39,10 @@ class BasinPolicy:
         """States, inputs, and whether (N,) the policy looks up V in the basin only. It knows the nominal parameters."""
         m, k = self.m, self.d if slopes else 0
         x, w, H = self._argument(numbers[: self.d], slopes)
-        d = self._answer([entry.value.first for entry in w], [[entry.value.first for entry in row] for row in H])
+        d = self.answer([entry.value.first for entry in w], [[entry.value.first for entry in row] for row in H])
         inside = self._looks_inside(_matrix([w])[0], _matrix(H), middle, half)
         argument = [_less(w[a].value.first, [H[a][b].value.first for b in range(m)], d) for a in range(m)]
-        S, one = self._conjugates(argument)[1], Model.of(np.ones(len(middle)))
+        S, one = self.conjugates(argument)[1], Model.of(np.ones(len(middle)))
         matrix = [[S[a] * H[a][b].value.first for b in range(m)] for a in range(m)]
         for a in range(m):
             matrix[a][a] = matrix[a][a] + one
@@ -86,11 +86,11 @@ class BasinPolicy:
         ]
         return x, w, H
 
-    def _answer(self, w: list[Model], H: list[list[Model]]) -> list[Model]:
+    def answer(self, w: list[Model], H: list[list[Model]]) -> list[Model]:
         """d (m,) with d + u0 = grad g~(w - H d).
 
         For a guess s, d = s - (1 + S H)^-1 R with R = s - grad g~(w - H s) + u0 and S between both arguments. The norm
-        of d - s is at most that of R and the largest slope times that of H R.
+        of d - s is at most that of R and the largest slope times that of H R; of one input, with H >= 0, that of R.
         """
         m, count, k = self.m, len(w[0].rest), max(entry.symbols for entry in w)
         ranges = stacked([stacked([entry.range for entry in row]) for row in H])
@@ -104,7 +104,7 @@ class BasinPolicy:
         tilt = np.einsum("nab,bkn->akn", C, S[:, None] * (W - np.einsum("abkn,bn->akn", T, start)))[:, 1:]
         guess = [Model.linear(start[a], list(tilt[a])) for a in range(m)]
         near = [_less(w[a], H[a], guess) for a in range(m)]
-        at, _ = self._conjugates(near)
+        at, _ = self.conjugates(near)
         missed = [guess[a] - at[a] + Model.of(np.full(count, self.trim[a])) for a in range(m)]
         sizes = np.stack([np.abs(entry.terms[0]) + entry.bend for entry in missed])
         clipped = Balls.between(*(self.middle + sign * self.limit - self.trim for sign in (-1.0, 1.0)))
@@ -113,7 +113,9 @@ class BasinPolicy:
         far = ends[0] - _product(ranges, clipped)
         anywhere = Balls.between(np.minimum(far.low, ends[1].low), np.maximum(far.high, ends[1].high))
         steepest = self._conjugate(anywhere)[1].high.max(0)
-        wide = sizes + steepest * np.linalg.norm(_product(ranges, Balls(np.zeros_like(sizes), sizes)).size, axis=0)
+        wide = sizes
+        if m > 1:
+            wide = sizes + steepest * np.linalg.norm(_product(ranges, Balls(np.zeros_like(sizes), sizes)).size, axis=0)
         between = ends[1] + _product(ranges, Balls(np.zeros_like(wide), wide))
         slopes = self._conjugate(between)[1]
         matrix = Balls(slopes.middle[:, None], slopes.radius[:, None]) * ranges
@@ -128,7 +130,7 @@ class BasinPolicy:
             found.append(Model(total.terms, total.rest + rest[a]))
         return found
 
-    def _conjugates(self, w: list[Model]) -> tuple[list[Model], list[Model]]:
+    def conjugates(self, w: list[Model]) -> tuple[list[Model], list[Model]]:
         """grad g~ (m,) and its slopes (m,) at w."""
         count, m = len(w[0].rest), self.m
         one = Model.of(np.ones(count))

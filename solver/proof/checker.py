@@ -18,7 +18,7 @@ import math
 import struct
 import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import starmap
 from pathlib import Path
@@ -28,11 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solver.errors import SolverError
-from solver.proof import EMPTY, HELD, Equations, read, sha256
+from solver.proof import EMPTY, HELD, Equations, leaves, read, sha256
 from solver.proof.balls import SMALLEST, Array, Mask
 from solver.proof.closed_loop import ClosedLoop, numbers_of
 from solver.proof.entering import Calls, Entering, entering
-from solver.proof.taylor import Model, summed
+from solver.proof.level_check import LevelChecked, level_check
+from solver.proof.taylor import Model, bent_by, influences, most, summed
 
 CHECKPOINT = "checkpoint.pt"
 SHIPPED = Path(__file__).resolve().parents[1] / "shipped"
@@ -77,9 +78,9 @@ def _shown(loop: ClosedLoop, low: Array, high: Array) -> tuple[Mask, NDArray[np.
     end, _, known = loop.after(low, high, False)
     growth = _squares(end) - _squares(numbers_of(low, high, loop.m)[:d]).times(shrinks**2)
     distance = np.sqrt((_nearest(low, high, d) ** 2).sum(1)) * (1 - 1e-12)
-    shown = known & (_most(growth) <= 2 * shrinks * loop.rate * loop.core * distance)
+    shown = known & (most(growth) <= 2 * shrinks * loop.rate * loop.core * distance)
     relative = width / np.where(np.arange(width.shape[1]) < d, 1.0, np.abs(0.25 * np.append(np.ones(d), loop.nominal)))
-    side = np.where(known, wide[_influences(growth)[: len(wide)].argmax(0)], relative.argmax(1))
+    side = np.where(known, wide[influences(growth)[: len(wide)].argmax(0)], relative.argmax(1))
     near = np.flatnonzero(~shown & (distance <= 2 * width[:, :d].max(1)))
     if len(near):
         shown[near], inside, other = _contracts(loop, low[near], high[near])
@@ -102,7 +103,7 @@ def _contracts(loop: ClosedLoop, low: Array, high: Array) -> tuple[Mask, Mask, N
     pushed = np.sqrt(sum(entry.range.size**2 for entry in still)) * (1 + 1e-12)
     square = [[summed([row[i] * row[j] for row in slopes]) for j in range(d)] for i in range(d)]
     middle = np.moveaxis(_stacked(square, lambda number: number.terms[:1])[:, :, 0], 2, 0)
-    linear, bent = _stacked(square, lambda number: number.slopes), _stacked(square, _bent)
+    linear, bent = _stacked(square, lambda number: number.slopes), _stacked(square, bent_by)
     rest = _stacked(square, lambda number: (number.sizes[1] + number.rest)[None])
     finite = np.asarray(np.isfinite(middle).all((1, 2)) & np.isfinite(rest).all((0, 1, 2)))
     sizes = np.linalg.norm(np.nan_to_num(np.moveaxis(linear, (2, 3), (0, 1))), 2, (2, 3))  # (k, N) of the symbols
@@ -122,35 +123,8 @@ def _stacked(square: list[list[Model]], part: Callable[[Model], Array]) -> Array
     return np.array([[part(entry) for entry in row] for row in square])
 
 
-def _bent(number: Model) -> Array:
-    """Sizes (k, N) of the terms of second order with each symbol."""
-    k = number.symbols
-    (first, second), terms = np.triu_indices(k), np.abs(number.terms[1 + k :])
-    return np.stack([terms[(first == j) | (second == j)].sum(0) for j in range(k)])
-
-
 def _squares(numbers: list[Model]) -> Model:
     return summed([number * number for number in numbers])
-
-
-def _most(number: Model) -> Array:
-    """Largest values (N,): those of a t + q t^2 for each symbol, and the sizes of all other terms."""
-    k = number.symbols
-    first, second = np.triu_indices(k)
-    a, terms = np.abs(number.slopes), number.terms[1 + k :]
-    q = terms[first == second]
-    bent = np.where(a < -2 * q, a * a / np.maximum(-4 * q, SMALLEST), a + q)
-    size = np.abs(number.terms[0]) + number.bend
-    return np.asarray(
-        number.terms[0] + bent.sum(0) + np.abs(terms[first != second]).sum(0) + number.rest + 1e-13 * size
-    )
-
-
-def _influences(number: Model) -> Array:
-    """How much (k, N) each symbol moves a number; the rest grows with the terms of second order."""
-    bent = _bent(number)
-    share = bent / np.maximum(bent.sum(0), SMALLEST)
-    return np.asarray(np.nan_to_num(np.abs(number.slopes) + bent + share * number.rest))
 
 
 def _nearest(low: Array, high: Array, d: int) -> Array:
@@ -174,30 +148,6 @@ def _outside(low: Array, high: Array) -> Mask:
     return np.asarray((nearest**2).sum(1) > 1 + 1e-12)
 
 
-def leaves(tree: Sequence[int], low: Array, high: Array, r: int, d: int) -> tuple[Array, Array, NDArray[np.int64]]:
-    """The cells of a tree in a box (k,): both ends (N, k), and marks (N,).
-
-    The sides of the file are r of the first d coordinates, then the parameters.
-    """
-    waiting, places, found = [(low, high)], iter(tree), []
-    while waiting:
-        low, high = waiting.pop()
-        mark = next(places, None)
-        if mark is None or mark >= len(low) - d + r or mark < EMPTY:
-            raise SolverError("the proof is wrong: its tree of cells is not complete")
-        if mark < 0:
-            found.append((low, high, mark))
-        else:
-            side = mark if mark < r else mark + d - r
-            middle, below, above = (low[side] + high[side]) / 2, high.copy(), low.copy()
-            below[side] = above[side] = middle
-            waiting += [(above, high), (low, below)]
-    if next(places, None) is not None:
-        raise SolverError("the proof is wrong: its tree has cells that no other one contains")
-    lows, highs, marks = zip(*found, strict=True)
-    return np.array(lows), np.array(highs), np.array(marks)
-
-
 @dataclass(frozen=True)
 class Checked:
     """Result for one claim."""
@@ -208,11 +158,13 @@ class Checked:
     wrong: int  # cells that could not be shown
     seconds: float
     entering: Entering | None = None  # what is known of boxes that enter the set, if the claim has some
+    level_set: LevelChecked | None = None  # the same of its level set
 
     @property
     def holds(self) -> bool:
         """Whether all checked cells and boxes hold."""
-        return self.wrong == 0 and (self.entering is None or self.entering.holds)
+        parts = self.entering is None or self.entering.holds, self.level_set is None or self.level_set.wrong == 0
+        return self.wrong == 0 and all(parts)
 
 
 def check(
@@ -255,10 +207,12 @@ def _checked(
         if wrong:
             break
     spent = time.process_time() - start
-    boxes = None
+    boxes, level_set, same = None, None, (loop.proof, loop.equations, _folder(loop.proof) / CHECKPOINT, claim)
     if "reach" in claim and not wrong:
-        boxes = entering(loop.proof, loop.equations, _folder(loop.proof) / CHECKPOINT, claim, one_in, seed, calls)
-    return Checked(claim["spread"], len(marks), int(chosen.sum()), wrong, spent), boxes
+        boxes = entering(*same, one_in, seed, calls)
+    if "level_set" in claim and not wrong:
+        level_set = level_check(*same, one_in, seed)
+    return Checked(claim["spread"], len(marks), int(chosen.sum()), wrong, spent, level_set=level_set), boxes
 
 
 def _folder(proof: dict[str, Any]) -> Path:

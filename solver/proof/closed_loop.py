@@ -35,7 +35,7 @@ class ClosedLoop:
         turn = _completed(np.array(claim["basis"], float))
         self.d, self.r = len(self.seen), np.shape(claim["basis"])[1]
         self.back = np.array(claim["back"], float)[self.seen] @ turn  # (d, d): seen errors from v
-        self.forth = _inverse(self.back)
+        self.forth = inverse_of(self.back)
         if not np.abs(turn.T @ turn - np.eye(self.d)).max() < 1e-9:
             raise SolverError("the proof is wrong: its basis is not orthonormal")
         self.policy = BasinPolicy(proof, equations, self.back)
@@ -63,21 +63,21 @@ class ClosedLoop:
         along, u, inside = self.policy(numbers, middle[:, : self.d], half[:, : self.d], slopes)
         still = [None] * (self.d if slopes else 0)
         theta = [Dual.of(number, still) for number in numbers[self.d :]]
-        end, reached, known = self._moved(along, u, theta)
+        end, reached, known = self.moved(along, u, theta)
         known = known & inside
         target = [Dual.exact(value, len(low), len(still)) for value in self.target]
         for i in self.seen:
             known &= (reached[i] - target[i]).value.first.range.size < self.bound[i]
         errors = [end[i] - target[i] for i in self.seen]
-        values = [_combined(self.forth, row, [e.value.first for e in errors]) for row in range(self.d)]
+        values = [combined(self.forth, row, [e.value.first for e in errors]) for row in range(self.d)]
         moved = [
-            [_combined(self.forth, row, [present(e.slopes[c], len(low)) for e in errors]) for c in range(len(still))]
+            [combined(self.forth, row, [present(e.slopes[c], len(low)) for e in errors]) for c in range(len(still))]
             for row in range(self.d)
         ]
         finite = [np.isfinite(value.bend) for value in [*values, *(entry for row in moved for entry in row)]]
         return values, moved, known & np.all(finite, 0)
 
-    def _moved(self, x: list[Dual], u: list[Dual], theta: list[Dual]) -> tuple[list[Dual], list[Dual], Mask]:
+    def moved(self, x: list[Dual], u: list[Dual], theta: list[Dual]) -> tuple[list[Dual], list[Dual], Mask]:
         """x after a period, an enclosure of the motion, and whether (N,) it is one."""
         count, during = len(x[0].value.first.rest), Balls(np.array(0.5 * self.step), np.array(0.5 * self.step))
         wide, known = x, np.zeros(count, bool)
@@ -130,12 +130,12 @@ def numbers_of(low: Array, high: Array, more: int) -> list[Model]:
     ]
 
 
-def _combined(matrix: Balls, row: int, numbers: list[Model]) -> Model:
+def combined(matrix: Balls, row: int, numbers: list[Model]) -> Model:
     """A row of a matrix times numbers."""
     return summed([number.within(matrix[row, j]) for j, number in enumerate(numbers)])
 
 
-def _inverse(matrix: Array) -> Balls:
+def inverse_of(matrix: Array) -> Balls:
     """The inverse of a matrix. With C near it and E = C matrix - 1, it is C - E C + ..."""
     C = np.linalg.inv(matrix)
     E = np.abs(C @ matrix - np.eye(len(C))) + ROUNDING * (np.abs(C) @ np.abs(matrix))

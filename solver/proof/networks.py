@@ -10,6 +10,7 @@ import io
 import pickle
 import zipfile
 from collections import OrderedDict
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -73,9 +74,14 @@ class Networks:
         at = [*np.sin(target[self.angles]), *np.cos(target[self.angles]), *target[self.others] * self.arrays["scale"]]
         self.at_target, self.powers = np.array(at), Powers.up_to(len(target), ORDER - 1)
         self.highest = [e for e in Powers.up_to(len(target), ORDER).exponents if sum(e) == ORDER]
-        self.tiles = Tiles(self._third, len(self.highest), lower, upper, around, TILES)
+        self.domain = lower, upper, around
         members = {name.split(".")[1] for name in arrays if name.startswith("members.")}
         self.members = [self._layers(f"members.{member}") for member in sorted(members)]
+
+    @cached_property
+    def tiles(self) -> Tiles:
+        """Bounds of the highest terms. They are made where first needed: in many states they would not fit."""
+        return Tiles(self._third, len(self.highest), *self.domain, TILES)
 
     def _layers(self, member: str) -> list[tuple[Array, Array]]:
         count = sum(name.startswith(f"{member}.weights.") for name in self.arrays)

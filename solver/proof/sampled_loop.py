@@ -47,8 +47,8 @@ class SampledLoop:
         self.trim, self.middle, self.limit, self.error = (
             float(proof[k][0]) for k in ("trim", "middle", "limit", "input_error")
         )
-        n, (self.lower, self.upper, self.around) = len(self.target), _domain(self.target, self.bound)
-        self.networks = _networks(checkpoint, proof["checkpoint"], tuple(self.target), tuple(self.bound))
+        n, (self.lower, self.upper, self.around) = len(self.target), domain_of(self.target, self.bound)
+        self.networks = stored_networks(checkpoint, proof["checkpoint"], tuple(self.target), tuple(self.bound))
         self.robots = [
             (value * middle, half * (1 + BEYOND) * abs(value))
             for value, (middle, half) in zip(self.nominal, robots, strict=True)
@@ -297,18 +297,18 @@ class SampledLoop:
         return total
 
 
-def _domain(target: Array, bound: Array) -> tuple[Array, Array, Mask]:
+def domain_of(target: Array, bound: Array) -> tuple[Array, Array, Mask]:
     """Ends (n,) of all angles and the states within the limits, and which are angles."""
     around = np.abs(bound - np.pi) < 1e-12
     return np.where(around, -np.pi, target - bound), np.where(around, np.pi, target + bound), around
 
 
 @lru_cache(1)
-def _networks(checkpoint: Path, digest: str, target: tuple[float, ...], bound: tuple[float, ...]) -> Networks:
+def stored_networks(checkpoint: Path, digest: str, target: tuple[float, ...], bound: tuple[float, ...]) -> Networks:
     """Networks of a checkpoint by its hash, which all slices of a process share with their tiles."""
     if sha256(checkpoint) != digest:
         raise SolverError(f"{checkpoint} has changed while it was checked; repeat this command")
-    return Networks(checkpoint, np.array(target), *_domain(np.array(target), np.array(bound)))
+    return Networks(checkpoint, np.array(target), *domain_of(np.array(target), np.array(bound)))
 
 
 def _share(number: Balls, least: float) -> Balls:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, reduce
 from operator import add
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from solver.proof.balls import FUNCTIONS, ROUNDING, SMALLEST, Array, Balls, Mask
 
 
 @cache
-def _pairs(symbols: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Mask]:
+def pairs(symbols: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Mask]:
     """Symbols i <= j of each term of second order, and whether (p, 1) they are two."""
     first, second = np.triu_indices(symbols)
     return first, second, np.asarray(first != second)[:, None]
@@ -115,14 +115,14 @@ class Model:
         terms = b[0] * a
         if len(b) > 1:
             k = self.symbols
-            i, j, apart = _pairs(k)
+            i, j, apart = pairs(k)
             terms[1:] += a[0] * b[1:]
             terms[1 + k :] += a[1 + i] * b[1 + j] + apart * (a[1 + j] * b[1 + i])
         size = (a0 + a1 + a2 + self.rest) * (b0 + b1 + b2 + other.rest)
         return self._made(terms, rest, size)
 
     def __truediv__(self, other: Model) -> Model:
-        return self * other.through(_inverse)
+        return self * other.through(inverse)
 
     def through(self, coefficients: Callable[[Balls, int], list[Balls]]) -> Model:
         """A function by its power series at the middles, and by its third coefficient over the range."""
@@ -135,6 +135,10 @@ class Model:
         wide = at[1].radius * bend + at[2].radius * bend**2 + third * bend**3
         return Model(total.terms, total.rest + wide * (1 + ROUNDING))
 
+    def rows(self, at: Any) -> Model:
+        """Some of the numbers."""
+        return Model(self.terms[:, at], self.rest[at])
+
     def contains(self, other: Model) -> Mask:
         """Whether (N,) the numbers hold those of another model for all values of the symbols."""
         small, large = sorted((self.terms, other.terms), key=len)
@@ -144,7 +148,35 @@ class Model:
         return found
 
 
-def _inverse(a: Balls, order: int) -> list[Balls]:
+def most(number: Model) -> Array:
+    """Largest values (N,): those of a t + q t^2 for each symbol, and the sizes of all other terms."""
+    k = number.symbols
+    first, second = np.triu_indices(k)
+    a, terms = np.abs(number.slopes), number.terms[1 + k :]
+    q = terms[first == second]
+    bent = np.where(a < -2 * q, a * a / np.maximum(-4 * q, SMALLEST), a + q)
+    size = np.abs(number.terms[0]) + number.bend
+    return np.asarray(
+        number.terms[0] + bent.sum(0) + np.abs(terms[first != second]).sum(0) + number.rest + 1e-13 * size
+    )
+
+
+def bent_by(number: Model) -> Array:
+    """Sizes (k, N) of the terms of second order with each symbol."""
+    k = number.symbols
+    (first, second), terms = np.triu_indices(k), np.abs(number.terms[1 + k :])
+    return np.stack([terms[(first == j) | (second == j)].sum(0) for j in range(k)])
+
+
+def influences(number: Model) -> Array:
+    """How much (k, N) each symbol moves a number; the rest grows with the terms of second order."""
+    bent = bent_by(number)
+    share = bent / np.maximum(bent.sum(0), SMALLEST)
+    return np.asarray(np.nan_to_num(np.abs(number.slopes) + bent + share * number.rest))
+
+
+def inverse(a: Balls, order: int) -> list[Balls]:
+    """Coefficients of the power series of 1 over numbers, up to an order."""
     return reciprocal([a, Balls.of(np.ones_like(a.middle))], order)
 
 
@@ -182,7 +214,7 @@ class Series:
 
     def inverse(self) -> Series:
         """1 over the series."""
-        first = self.first.through(_inverse)
+        first = self.first.through(inverse)
         found: list[Model | None] = [first]
         for k in range(1, len(self.terms)):
             rest = _convolved(self.terms[1:], found, k - 1)
