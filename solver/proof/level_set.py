@@ -34,6 +34,7 @@ from solver.training.solution import Solution
 
 BATCH = 512  # cells at once
 SAMPLES = 1 << 14  # states that show where V falls,
+CELL, SIDE = 3e-3, 0.15  # s for a cell of that side, at least: what a search may prove
 WIDER = 1.5  # in boxes that grow by this factor
 SUBSTEPS = 4  # of Runge and Kutta in their period
 REACHED = 0.8  # of a box, which holds the set if no sample of it is farther out
@@ -88,13 +89,13 @@ def proven_level(
     """
     if len(loop.seen) < len(loop.target):
         raise SolverError(f"V of {solution.label} does not see every state, so that its level sets have no bounds")
-    policy, robots = HeldPolicy(solution, loop), [(1.0, share) for share in spread]
+    policy, robots = HeldPolicy(solution, loop, patched=False), [(1.0, share) for share in spread]
     step = Step(policy, robots, input_error)
     back: Array = np.linalg.cholesky(np.linalg.inv(loop.cost / loop.level))
     spent = 0.0 if before is None else float(before["seconds"])
     start, sides = time.process_time(), (EMPTY,) if before is None else before["tree"]
     samples = Samples(solution, loop, shape, back)
-    half = samples.box() if before is None else np.array(before["half"])
+    half = samples.box(seconds) if before is None else np.array(before["half"])
     search = LevelSearch(Rise(step, shape, back, half), sides)
 
     def found() -> LevelSet | None:
@@ -123,8 +124,11 @@ class Samples:
         self.networks.basin_level.zero_()
         self.robot = loop.robot.with_kernels()
 
-    def box(self) -> Array:
-        """Half widths (n,) of y of a box that holds the level set above all samples outside the ellipsoid that fall."""
+    def box(self, seconds: float) -> Array:
+        """Half widths (n,) of y of a box that holds the level set above all samples outside the ellipsoid that fall.
+
+        A set that is too large for a search of some time is cut to a higher level: all of the box is searched.
+        """
         random, n, scale, highest = np.random.default_rng(0), len(self.back), 1.0, -np.inf
         limits = (np.abs(np.linalg.inv(self.back)) @ self.loop.bound).max()  # of y within the limits
         while True:
@@ -132,7 +136,9 @@ class Samples:
             V, inside = self._values(y)
             y, V, inside = y[-np.inf < V], V[-np.inf < V], inside[-np.inf < V]
             falls = ~inside & ~(self._values(self._after(y))[0] > V)
-            highest = max(highest, float(V[falls].max(initial=-np.inf)))
+            most = int(seconds / CELL * SIDE**n / (2 * scale) ** n * SAMPLES)
+            best = np.sort(V)[::-1][most : most + 1]
+            highest = max(highest, float(V[falls].max(initial=-np.inf)), float(best.max(initial=-np.inf)))
             far = np.abs(y[highest < V]).max(0, initial=1.0)
             if far.max() < REACHED * scale or scale > limits:
                 return np.asarray(np.minimum(MARGIN * far, limits))
@@ -208,16 +214,17 @@ class Rise:
         Lower bounds are not a number where a state may leave the limits or the box, or where nothing is known.
         """
         x, n = self.states(y, half, self.symbols), len(self.back)
-        before, low, high = self.slope.value(x), np.full(len(y), np.inf), np.full(len(y), np.inf)
+        before, low, high = self.slope.value(x), np.full(len(y), np.inf), np.full(len(y), -np.inf)
         counts, seen = np.zeros(y.shape), np.zeros(len(y), bool)
         for at, u in self.step.policy.ways(self.states(y, half)):
             input_of = opened(Linear(u.middle, u.slopes, u.rest + self.step.input_error))
             end, known = self.step.moved(self.states(y[at], half[at], 1), input_of)
-            image = end.plus(-self.loop.target).to(self.forward.T)
-            known &= (np.abs(image.middle) + image.bend <= self.half * (1 - 1e-9)).all(1)
+            error = end.plus(-self.loop.target)
+            for number, most in ((error, self.loop.bound), (error.to(self.forward.T), self.half)):
+                known &= (np.abs(number.middle) + number.bend <= most * (1 - 1e-9)).all(1)
             rise = self.slope.value(end) - Quadratic(before.terms[:, at], before.rest[at])
             bound = np.where(known, least(rise)[:, 0], np.nan)
-            low[at], high[at] = np.minimum(low[at], bound), np.fmin(high[at], -least(rise.times(-1.0))[:, 0])
+            low[at], high[at] = np.minimum(low[at], bound), np.maximum(high[at], -least(rise.times(-1.0))[:, 0])
             counts[at], seen[at] = np.fmax(counts[at], _influences(rise, n)), True
         return np.where(seen, low, np.nan), high, counts
 

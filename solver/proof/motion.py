@@ -65,10 +65,16 @@ def _within(x: Linear, least: Array, most: Array) -> Linear:
 
 
 class HeldPolicy:
-    """The input (N, 1) of the policy over boxes, for robots of one input."""
+    """The input (N, 1) of the policy over boxes, for robots of one input. patched: as `Slope`.
 
-    def __init__(self, solution: Solution, loop: HeldLoop) -> None:
-        self.loop, self.slope = loop, Slope(solution, loop)
+    Raises SolverError for others.
+    """
+
+    def __init__(self, solution: Solution, loop: HeldLoop, patched: bool) -> None:
+        if len(loop.trim) != 1:
+            name = loop.robot.name
+            raise SolverError(f"{name} has {len(loop.trim)} inputs; --reach and --level-set prove robots of one input")
+        self.loop, self.slope = loop, Slope(solution, loop, patched)
         self.kernels = loop.robot.with_kernels()
         self.limit, self.trim = float(loop.limit[0]), float(loop.trim[0])
         everywhere = np.array([[-FAR]]), np.array([[FAR]])
@@ -199,8 +205,6 @@ class Step:
 
     def __init__(self, policy: HeldPolicy, robots: Sequence[tuple[float, float]], input_error: float) -> None:
         loop = policy.loop
-        if len(loop.trim) != 1:
-            raise SolverError(f"{loop.robot.name} has {len(loop.trim)} inputs; --reach proves robots of one input")
         loop.require_without("abs", "minimum", "maximum", found="Taylor's formula knows no kinks, as of Abs and Max")
         self.loop, self.policy, self.input_error = loop, policy, input_error
         middle, half = np.reshape(robots, (-1, 2)).T

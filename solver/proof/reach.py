@@ -333,7 +333,7 @@ def _policy(run: str | Path, generated: str | None, checkpoint: str, program: st
     loop = HeldLoop(solution)
     if (sha256(run_folder(run) / CHECKPOINT), loop.robot.program.digest) != (checkpoint, program):
         raise SolverError(f"{run} has changed while it was searched; repeat this command")
-    return HeldPolicy(solution, loop)
+    return HeldPolicy(solution, loop, patched=True)
 
 
 def searched(

@@ -1,30 +1,30 @@
 """dV/dx of a run over boxes of states, by the form within the basin and by V's networks outside it.
 
 A box c + R t, |t_k| <= 1, goes forward through the networks and backward to dV/dx, where terms of second order are
-kept, so that the rest is of third order in the width of the box. Small cells go once, and patches of them serve all
-boxes.
+kept, so that the rest is of third order in the width of the box. A rest says nothing of its sign: layer by layer, those
+of all neurons would count by the absolute values of the weights. Two ways lead out of this. Small cells go once, and
+patches of them serve all boxes, which are many and small. Or rests are noise symbols (Stolfi and de Figueiredo, 1997),
+which pass through the product of the matrices, for few and wide boxes.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
 import numpy as np
 
 from modelgen.arrays import Array
-from solver.proof.affine import Linear, Mask, Numbers, rounding, upward
+from solver.proof.affine import UNIT, Linear, Mask, Numbers, rounding, upward
 from solver.proof.held_loop import HeldLoop
-from solver.proof.quadratic import FUNCTIONS, Quadratic, beside
-from solver.proof.rests import Noisy
+from solver.proof.quadratic import FUNCTIONS, Derivatives, Quadratic, beside
 from solver.training.solution import Solution
 from solver.value.network import DIAGONAL_FLOOR
 
-PATCHED = 2  # states of robots whose dV/dx is looked up in patches
 CELLS = 1024  # cells a state, of which patches are made
 LEVELS = 4  # of patches: 2, 4, 8 and 16 cells wide
 TOGETHER = 64  # boxes of more states
@@ -32,6 +32,120 @@ MARGIN = 256  # cells beyond a limit
 BLOCK = 16  # cells a state that are made at once, always the same ones, so that no result depends on the order
 NARROW = 0.3  # of a cell: a wider box has no smaller rest without its patch
 SPARE = 1e-5  # of the basin's level, within which the policy may take a state for one on the other side of its edge
+NOTHING = 1e-200  # a smaller rest is no symbol
+
+_number = itertools.count()  # of a block of noise symbols
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """Numbers (N, k) of second order in the symbols of a set, and linear in noise symbols.
+
+    known: the part of second order, whose rest belongs to no symbol yet. noise: coefficients (m, N, k) of blocks of
+    symbols by number.
+    """
+
+    known: Quadratic
+    noise: Mapping[int, Array]
+
+    @classmethod
+    def of(cls, known: Quadratic) -> Noisy:
+        """Numbers whose rests are symbols."""
+        return cls(known, {}).opened
+
+    @cached_property
+    def spread(self) -> Array:
+        """Largest size (N, k) of the noise."""
+        total = np.zeros_like(self.known.rest)
+        for block in self.noise.values():
+            total += upward(np.abs(block).sum(0), len(block))
+        return upward(total, len(self.noise) + 1)
+
+    @cached_property
+    def whole(self) -> Quadratic:
+        """The same numbers, with the noise in the rest."""
+        return Quadratic(self.known.terms, self.known.rest + self.spread)
+
+    @property
+    def middle(self) -> Array:
+        """Middles (N, k)."""
+        return self.known.middle
+
+    @property
+    def bend(self) -> Array:
+        """Largest distance (N, k) from the middle."""
+        return self.whole.bend
+
+    @property
+    def opened(self) -> Noisy:
+        """The same numbers, whose rests are new symbols."""
+        rest = self.known.rest
+        if not (rest > NOTHING).any():
+            return self
+        block = np.zeros((rest.shape[1], *rest.shape))
+        block[range(len(block)), :, range(len(block))] = rest.T
+        bare = Quadratic(self.known.terms, np.zeros_like(rest))
+        return Noisy(bare, {**self.noise, next(_number): block})
+
+    def __getitem__(self, columns: Any) -> Noisy:
+        return Noisy(self.known[columns], {k: block[..., columns] for k, block in self.noise.items()})
+
+    def __add__(self, other: Noisy) -> Noisy:
+        size, noise = self.spread + other.spread, dict(self.noise)
+        for k, block in other.noise.items():
+            noise[k] = noise[k] + block if k in noise else block
+        return Noisy(self.known + other.known, noise)._widened(rounding(size))
+
+    def __sub__(self, other: Noisy) -> Noisy:
+        return self + other.times(-1.0)
+
+    def __mul__(self, other: Noisy) -> Noisy:
+        a, b = self.middle, other.middle
+        product, noise = self.whole * other.whole, {k: block * b for k, block in self.noise.items()}
+        for k, block in other.noise.items():
+            noise[k] = noise[k] + block * a if k in noise else block * a
+        return Noisy(product, noise)._less(np.abs(a) * other.spread + np.abs(b) * self.spread)
+
+    def through(self, value: Array, slope: Array, second: Array, third: Array | float) -> Noisy:
+        """A function with these derivatives at the middle, and at most this third one in the set."""
+        found = self.whole.through(value, slope, second, third)
+        noise = {k: slope * block for k, block in self.noise.items()}
+        return Noisy(found, noise)._less(np.abs(slope) * self.spread)
+
+    def cubic(self, derivatives: Derivatives, third: float, fourth: float) -> Noisy:
+        """A function with its value and three derivatives at the middle, and the largest third and fourth ones.
+
+        With c the third one, c t^3 / 6 is c b^2 t / 8 up to c b^3 / 24 where |t| <= b.
+        """
+        (value, slope, second, c), b = derivatives, self.bend
+        rest = 0.25 * np.abs(c) + 0.25 * fourth * b
+        better = rest < third
+        return self.through(
+            value, slope + np.where(better, 0.125 * c * b * b, 0.0), second, np.where(better, rest, third)
+        )
+
+    def plus(self, values: Array | float) -> Noisy:
+        """The numbers plus exact ones."""
+        return Noisy(self.known.plus(values), self.noise)
+
+    def times(self, factor: Array | float) -> Noisy:
+        """The numbers times exact ones."""
+        found = Noisy(self.known.times(factor), {k: block * factor for k, block in self.noise.items()})
+        return found._widened(rounding(np.abs(factor) * self.spread))
+
+    def to(self, weight: Array) -> Noisy:
+        """The numbers times a matrix (k, j)."""
+        size, k = np.abs(weight), len(weight)
+        noise = {at: (block.reshape(-1, k) @ weight).reshape(*block.shape[:-1], -1) for at, block in self.noise.items()}
+        return Noisy(self.known.to(weight), noise)._widened(rounding(self.spread @ size, k + 4))
+
+    def _widened(self, rest: Array) -> Noisy:
+        return Noisy(Quadratic(self.known.terms, self.known.rest + rest), self.noise)
+
+    def _less(self, counted: Array) -> Noisy:
+        """The numbers without what the noise symbols have already, of the rest."""
+        rest = np.maximum(self.known.rest - counted * (1 - 16 * UNIT), 0.0)
+        return Noisy(Quadratic(self.known.terms, rest), self.noise)
 
 
 def _tanh(a: Any) -> tuple[Any, Any]:
@@ -58,9 +172,12 @@ class Branches:
 
 
 class Slope:
-    """dV/dx of a run over boxes."""
+    """dV/dx of a run over boxes.
 
-    def __init__(self, solution: Solution, loop: HeldLoop) -> None:
+    patched: whether many small boxes of two states look it up in patches; cells of more states would fill the memory.
+    """
+
+    def __init__(self, solution: Solution, loop: HeldLoop, patched: bool) -> None:
         ensemble = solution.ensemble
         f = self.features = ensemble.features
         self.angles, self.others = f.angles.numpy(), f.others.numpy()
@@ -76,8 +193,7 @@ class Slope:
             for member in ensemble.factors
         ]
         self.target, self.cost, self.level, self.around = loop.target, loop.cost, loop.level, loop.around
-        # cells of more states would fill the memory; without their patches, rests must be symbols
-        self.patches = Patches(self.model, loop.around, *loop.domain) if len(self.target) == PATCHED else None
+        self.patches = Patches(self.model, loop.around, *loop.domain) if patched else None
         self.number: Callable[[Quadratic], Any] = Noisy.of if self.patches is None else lambda known: known
 
     def __call__(self, x: Linear, B: Linear, enough: Array) -> Branches:
@@ -98,7 +214,7 @@ class Slope:
     def networks(self, x: Linear, B: Linear, enough: Array) -> Linear:
         """w = B' dV/dx (N, 1) of the networks.
 
-        For two states dV/dx is that of patches, unless a rest in w above `enough` (N,) may be less.
+        By patches, unless a rest in w above `enough` (N,) may be less.
         """
         ones = np.ones((len(self.target), 1))
         if self.patches is None:

@@ -45,7 +45,7 @@ def proven(spread: float = 0.0) -> dict[str, Any]:
     ball, shares = (proof.wrong, proof.spread) if spread else (proof.nominal, proof.spread)
     assert ball is not None
     loop, found = HeldLoop(solution), []
-    policy = HeldPolicy(solution, loop)
+    policy = HeldPolicy(solution, loop, patched=True)
     upper = np.array([np.pi, loop.bound[1]])
     for robots in slices(shares):
         step = Step(policy, robots, 1e-5 * float(loop.limit[0]))

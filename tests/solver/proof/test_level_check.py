@@ -169,7 +169,9 @@ def test_cells_are_shown_where_v_grows_and_nowhere_else(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("function", [tanh, softplus, shorter, sine(0.0)])
 def test_functions_and_products_hold_their_values(function: Any) -> None:
     generator, symbols = np.random.default_rng(0), 2
-    exact = {tanh: np.tanh, softplus: lambda a: np.logaddexp(0, a), shorter: lambda a: a**-0.5}.get(function, np.sin)
+    exact: Any = {tanh: np.tanh, softplus: lambda a: np.logaddexp(0, a), shorter: lambda a: a**-0.5}.get(
+        function, np.sin
+    )
     for width in (1e-3, 0.05, 0.4):
         terms = width * generator.uniform(-1, 1, (6, 50, 3))
         terms[0] = np.abs(generator.normal(2.0, 1.0, (50, 3))) + 1 + 12 * width

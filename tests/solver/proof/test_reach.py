@@ -37,7 +37,7 @@ def test_trajectories_of_wrong_robots_lie_within_one_period(share: float) -> Non
     solution, generator = load_solution("pendulum-rfvi"), np.random.default_rng(0)
     loop = HeldLoop(solution)
     robot, robots = solution.problem.robot.with_kernels(), slices([0.15, 0.15])[-1]  # the farthest ones
-    step = Step(HeldPolicy(solution, loop), robots, 1e-5 * float(loop.limit[0]))
+    step = Step(HeldPolicy(solution, loop, patched=True), robots, 1e-5 * float(loop.limit[0]))
     centre = generator.uniform(-1, 1, (COUNT, 2)) * loop.bound * 0.95
     centre[::4] *= 0.1
     form, level = solution.ensemble.basin.cost.double().numpy(), float(solution.ensemble.basin.level)
@@ -188,7 +188,7 @@ def test_no_image_is_known_where_the_networks_are_not(unknown: float, monkeypatc
     monkeypatch.setattr(
         Slope, "networks", lambda _, x, *__: Linear(0 * x.middle, 0 * x.slopes, np.full_like(x.rest, unknown))
     )
-    step = Step(HeldPolicy(solution, loop), [(1.0, 0.0)] * 2, 0.0)
+    step = Step(HeldPolicy(solution, loop, patched=True), [(1.0, 0.0)] * 2, 0.0)
     edge = np.random.default_rng(0).normal(size=(COUNT, 2))
     edge *= np.sqrt(loop.level / np.einsum("ni,ij,nj->n", edge, loop.cost, edge))[:, None]
     sure = np.ones(COUNT, bool)
