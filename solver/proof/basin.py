@@ -20,6 +20,7 @@ from solver.proof import read, sha256, within, write
 from solver.proof.basin_search import Ball, BasinSearch
 from solver.proof.held_loop import HeldLoop
 from solver.proof.level_set import LevelSet, proven_level
+from solver.proof.motion import require_one_input
 from solver.proof.reach import Reach, reaching
 from solver.runs.folder import CHECKPOINT
 from solver.runs.shipped import run_folder
@@ -111,6 +112,8 @@ def prove_basin(
             f"lengths can be proven. `solver certify {run}` bounds how often the policy fails, by rollouts"
         )
     loop = HeldLoop(solution)
+    if reach or level_set:
+        require_one_input(loop)
     robot, errors = solution.problem.robot, input_error * loop.limit
     changed_parameters(solution.problem, dict.fromkeys(parameters, Relative(1 + spread)))
     shares = [spread * (not parameters or name in parameters) for name in robot.parameter_names]

@@ -34,7 +34,7 @@ from solver.training.solution import Solution
 
 BATCH = 512  # cells at once
 SAMPLES = 1 << 14  # states that show where V falls,
-CELL, SIDE = 3e-3, 0.15  # s for a cell of that side, at least: what a search may prove
+CELL, SIDE = 8e-3, 0.15  # s for a cell of that side, which tell how large a set may be proven
 WIDER = 1.5  # in boxes that grow by this factor
 SUBSTEPS = 4  # of Runge and Kutta in their period
 REACHED = 0.8  # of a box, which holds the set if no sample of it is farther out

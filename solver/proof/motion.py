@@ -64,6 +64,13 @@ def _within(x: Linear, least: Array, most: Array) -> Linear:
     return Linear(np.where(flat, middle, x.middle), np.where(flat, 0.0, x.slopes), rest)
 
 
+def require_one_input(loop: HeldLoop) -> None:
+    """Raises SolverError for robots of more inputs, whose policies are not followed outside the basin."""
+    if len(loop.trim) != 1:
+        name = loop.robot.name
+        raise SolverError(f"{name} has {len(loop.trim)} inputs; --reach and --level-set prove robots of one input")
+
+
 class HeldPolicy:
     """The input (N, 1) of the policy over boxes, for robots of one input. patched: as `Slope`.
 
@@ -71,9 +78,7 @@ class HeldPolicy:
     """
 
     def __init__(self, solution: Solution, loop: HeldLoop, patched: bool) -> None:
-        if len(loop.trim) != 1:
-            name = loop.robot.name
-            raise SolverError(f"{name} has {len(loop.trim)} inputs; --reach and --level-set prove robots of one input")
+        require_one_input(loop)
         self.loop, self.slope = loop, Slope(solution, loop, patched)
         self.kernels = loop.robot.with_kernels()
         self.limit, self.trim = float(loop.limit[0]), float(loop.trim[0])

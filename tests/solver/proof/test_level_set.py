@@ -74,6 +74,7 @@ def test_the_rise_of_a_wrong_robot_lies_within_its_bounds(name: str, half: float
     assert np.median(width / np.abs(rises[known])) < 3.0
 
 
+@pytest.mark.slow
 def test_rests_that_are_symbols_are_smaller_and_hold_v_and_its_slope() -> None:
     _, rise, samples = loaded("cartpole-rfvi")
     y, sides, at = cells(4, 0.05)
@@ -114,6 +115,7 @@ def test_noise_cancels_where_the_same_rest_is_subtracted() -> None:
     assert (product.middle - product.bend <= 0.25).all()
 
 
+@pytest.mark.slow
 def test_the_least_value_of_a_polynomial_is_that_of_a_fine_grid() -> None:
     generator = np.random.default_rng(0)
     number = Quadratic(generator.normal(size=(6, 50, 1)), np.full((50, 1), 0.1))
@@ -133,12 +135,13 @@ class Opposite(HeldPolicy):
             yield at, -u
 
 
+@pytest.mark.slow
 def test_no_level_is_proven_of_a_policy_that_pushes_the_wrong_way() -> None:
     solution, rise, samples = loaded("pendulum-rfvi")
     loop = rise.loop
     step = Step(Opposite(solution, loop, patched=False), [(1.0, 0.0)] * len(loop.nominal), 0.0)
     search = LevelSearch(Rise(step, rise.shape, rise.back, np.full(2, 1.5)))
-    search.run(6.0)
+    search.run(3.0)
     y = np.random.default_rng(0).uniform(-1.5, 1.5, (4000, 2))
     V, inside = samples._values(y)
     assert not ((-search.level <= V) & ~inside & (V < -0.02)).any()  # what is claimed is in the ellipsoid
@@ -147,7 +150,7 @@ def test_no_level_is_proven_of_a_policy_that_pushes_the_wrong_way() -> None:
 @pytest.mark.slow
 def test_a_level_set_is_proven_checked_and_goes_on(tmp_path: Path) -> None:
     path, more = tmp_path / "proof.json", tmp_path / "more.json"
-    first = prove_basin("pendulum-rfvi", spread=0.0, seconds=2.0, level_set=15.0)
+    first = prove_basin("pendulum-rfvi", spread=0.0, seconds=2.0, level_set=5.0)
     first.write(path)
     found = first.levels[0]
     assert found is not None
@@ -163,7 +166,7 @@ def test_a_level_set_is_proven_checked_and_goes_on(tmp_path: Path) -> None:
     e = y @ found.back.T
     assert len(y) > 100
     assert (np.einsum("ni,ij,nj->n", e, first.nominal.shape, e) < 1).all()
-    arguments = ["pendulum-rfvi", "--spread", "0", "--level-set", "10", "--resume", str(path), "--out", str(more)]
+    arguments = ["pendulum-rfvi", "--spread", "0", "--level-set", "3", "--resume", str(path), "--out", str(more)]
     assert main(["prove", *arguments]) == 0
     claim = json.loads(more.read_text())["claims"][0]["level_set"]
     assert claim["level"] > found.level
@@ -181,6 +184,7 @@ def test_a_tree_that_is_grown_again_is_the_same() -> None:
     np.testing.assert_array_equal(high, [[0.0, 2.0], [1.0, 2.0]])
 
 
+@pytest.mark.slow
 def test_a_part_that_would_be_lost_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "proof.json"
     proof = prove_basin("pendulum-rfvi", spread=0.0, seconds=1.0)

@@ -186,7 +186,7 @@ def test_no_image_is_known_where_the_networks_are_not(unknown: float, monkeypatc
     solution = load_solution("pendulum-rfvi")
     loop = HeldLoop(solution)
     monkeypatch.setattr(
-        Slope, "networks", lambda _, x, *__: Linear(0 * x.middle, 0 * x.slopes, np.full_like(x.rest, unknown))
+        Slope, "networks", lambda _, x, *__: Linear(0 * x.middle, 0 * x.slopes, np.full_like(x.rest, unknown))[[0]]
     )
     step = Step(HeldPolicy(solution, loop, patched=True), [(1.0, 0.0)] * 2, 0.0)
     edge = np.random.default_rng(0).normal(size=(COUNT, 2))
