@@ -181,7 +181,7 @@ def test_there_is_no_patch_of_a_wide_box_or_far_beyond_a_limit() -> None:
 
 @pytest.mark.parametrize("unknown", [np.inf, np.nan])
 @pytest.mark.slow
-def test_no_image_is_known_where_the_networks_are_not(unknown: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_known_where_the_networks_are_not(unknown: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the edge of the basin, where the image by the form alone would be narrow."""
     solution = load_solution("pendulum-rfvi")
     loop = HeldLoop(solution)
@@ -191,10 +191,20 @@ def test_no_image_is_known_where_the_networks_are_not(unknown: float, monkeypatc
     step = Step(HeldPolicy(solution, loop, patched=True), [(1.0, 0.0)] * 2, 0.0)
     edge = np.random.default_rng(0).normal(size=(COUNT, 2))
     edge *= np.sqrt(loop.level / np.einsum("ni,ij,nj->n", edge, loop.cost, edge))[:, None]
-    sure = np.ones(COUNT, bool)
-    for at, _, known in step(Linear(edge, 1e-3 * np.ones((1, COUNT, 2)), np.zeros((COUNT, 2)))):
-        sure[at] &= known
-    assert not sure.any()
+    box = Linear(edge, 1e-3 * np.ones((1, COUNT, 2)), np.zeros((COUNT, 2)))
+    if np.isnan(unknown):
+        sure = np.ones(COUNT, bool)
+        for at, _, known in step(box):
+            sure[at] &= known
+        assert not sure.any()
+    else:  # w may be any number, and the input any one within its limits
+        ends = np.zeros((2, COUNT))
+        with np.errstate(all="ignore"):
+            for at, u in step.policy.ways(box):
+                ends[0][at] = np.minimum(ends[0][at], u.ends[0][:, 0])
+                ends[1][at] = np.maximum(ends[1][at], u.ends[1][:, 0])
+        assert (ends[0] <= -loop.limit[0]).all()
+        assert (ends[1] >= loop.limit[0]).all()
 
 
 WAY = ["prove", "pendulum-rfvi", "--spread", "0.05", "--parameters", "mass", "--seconds", "10"]
