@@ -97,7 +97,9 @@ def run(options: Options) -> int:
                 f"that set ({len(reach.proven)} boxes a state, {reach.seconds:.1f} s)"
             )
     for name, level in zip(("nominal", within(proof.spread)), proof.levels, strict=True):
-        if level is not None:
+        if level is None and options.level_set and (name == "nominal" or any(proof.spread)):
+            print(f"{name:<12}no level set is proven within the time")
+        elif level is not None:
             print(
                 f"{name:<12}from V >= {-level.level:.4g} within the limits, every trajectory enters that set: about "
                 f"{level.share:.3g} of the basin's volume, errors up to {_widths(proof, level.half_widths)} (both "

@@ -32,7 +32,7 @@ from solver.proof.motion import HeldPolicy, Step
 from solver.proof.quadratic import Quadratic, least
 from solver.training.solution import Solution
 
-BATCH = 512  # cells at once
+BATCH = 256  # cells at once
 SAMPLES = 1 << 14  # states that show where V falls,
 CELL, SIDE = 8e-3, 0.15  # s for a cell of that side, which tell how large a set may be proven
 WIDER = 1.5  # in boxes that grow by this factor
@@ -51,10 +51,10 @@ class LevelSet:
     """Result: {V >= -level} within the limits and |y| <= half."""
 
     level: float
-    half: Array  # (n,)
-    back: Array  # (n, n): e = back y
     share: float  # volume of the set and the ellipsoid, by that of the basin; sampled
     half_widths: Array  # (n,) largest errors of these samples, in SI units
+    half: Array  # (n,)
+    back: Array  # (n, n): e = back y
     cells: int  # in which V rises
     seconds: float  # processor time
     tree: list[int]  # of the cells, as in `solver.proof`
@@ -102,9 +102,7 @@ def proven_level(
         if search.level <= 0:
             return None
         used = spent + time.process_time() - start
-        return LevelSet(
-            search.level, half, back, *samples.level_set(search.level, half), search.held, used, search.tree.walk()
-        )
+        return LevelSet(*samples.level_set(search.level, half), half, back, search.held, used, search.tree.walk())
 
     more = True
     while more and (left := seconds + start - time.process_time()) > 0:
@@ -144,13 +142,15 @@ class Samples:
                 return np.asarray(np.minimum(MARGIN * far, limits))
             scale *= WIDER
 
-    def level_set(self, level: float, half: Array) -> tuple[float, Array]:
-        """Volume of the set with the ellipsoid by that of the basin, and its largest errors (n,)."""
+    def level_set(self, level: float, half: Array) -> tuple[float, float, Array]:
+        """The level, or that of the lowest sample; the volume with the ellipsoid, by the basin's; largest errors (n,)."""
         y = half * (2 * np.random.default_rng(0).random((VOLUMES, len(half))) - 1)
         V, inside = self._values(y)
         found: Mask = inside | (-level <= V)
         basin = math.pi ** (len(half) / 2) / math.gamma(len(half) / 2 + 1)
-        return float(found.mean() * np.prod(2 * half)) / basin, np.abs((y @ self.back.T)[found]).max(0, initial=0.0)
+        share = float(found.mean() * np.prod(2 * half)) / basin
+        widest = np.abs((y @ self.back.T)[found]).max(0, initial=0.0)
+        return min(level, -float(V[-np.inf < V].min())), share, widest
 
     @torch.no_grad()
     def _values(self, y: Array) -> tuple[Array, Mask]:

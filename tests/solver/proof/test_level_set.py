@@ -185,6 +185,19 @@ def test_a_tree_that_is_grown_again_is_the_same() -> None:
 
 
 @pytest.mark.slow
+def test_a_box_that_is_proven_as_a_whole_has_a_finite_level() -> None:
+    _, rise, samples = loaded("pendulum-rfvi")
+    half = np.full(2, 0.8)  # beyond the ellipsoid, and within the basin
+    search = LevelSearch(Rise(rise.step, rise.shape, rise.back, half))
+    assert not search.run(60.0)
+    assert search.held > 0
+    level, share, widths = samples.level_set(search.level, half)
+    assert 0.1 < level < 2.0
+    assert share == pytest.approx(1.6**2 / np.pi)
+    assert widths == pytest.approx(np.abs(rise.back) @ half, rel=0.05)
+
+
+@pytest.mark.slow
 def test_a_part_that_would_be_lost_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "proof.json"
     proof = prove_basin("pendulum-rfvi", spread=0.0, seconds=1.0)
