@@ -143,7 +143,7 @@ class Samples:
             scale *= WIDER
 
     def level_set(self, level: float, half: Array) -> tuple[float, float, Array]:
-        """The level, or that of the lowest sample; the volume with the ellipsoid, by the basin's; largest errors (n,)."""
+        """The level, or the lowest sample's; the volume with the ellipsoid, by the basin's; largest errors (n,)."""
         y = half * (2 * np.random.default_rng(0).random((VOLUMES, len(half))) - 1)
         V, inside = self._values(y)
         found: Mask = inside | (-level <= V)
