@@ -48,8 +48,8 @@ class Options:
     """File of --out with which --reach and --level-set go on. Its sets around the target are kept, and take no
     --seconds."""
     jobs: Annotated[int | None, Range(1, MOST_JOBS)] = None
-    """Processes of --reach on this machine, for the slices of a spread; by default one a core. Processor time is that
-    of all of them."""
+    """Processes of --reach and --level-set on this machine, by default one a core. Processor time is that of all of
+    them."""
     json: bool = False
     """Print JSON instead of lines."""
     generated: Annotated[str | None, arg(metavar="DIR")] = None
@@ -63,9 +63,10 @@ def run(options: Options) -> int:
     from solver.proof.basin import prove_basin
 
     require_writable({"--out": options.out}, error=SolverError)
-    if options.jobs is not None and not options.reach:
-        raise SolverError(f"--jobs {options.jobs} is for --reach; give both, or leave it out")
-    with workers(options.jobs if options.reach else 1) as executor:
+    beyond = bool(options.reach or options.level_set)
+    if options.jobs is not None and not beyond:
+        raise SolverError(f"--jobs {options.jobs} is for --reach and --level-set; give one of them, or leave it out")
+    with workers(options.jobs if beyond else 1) as executor:
         proof = prove_basin(
             options.run,
             options.spread,
@@ -96,8 +97,9 @@ def run(options: Options) -> int:
                 f"{name:<12}from {100 * reach.share:.3g} % of the states within the limits, every trajectory enters "
                 f"that set ({len(reach.proven)} boxes a state, {reach.seconds:.1f} s)"
             )
-    for name, level in zip(("nominal", within(proof.spread)), proof.levels, strict=True):
-        if level is None and options.level_set and (name == "nominal" or any(proof.spread)):
+    for k, level in enumerate(proof.levels):
+        name = within([k * share for share in proof.spread])
+        if level is None and options.level_set and (k == 0 or any(proof.spread)):
             print(f"{name:<12}no level set is proven within the time")
         elif level is not None:
             print(

@@ -152,8 +152,8 @@ def prove_basin(
         searches, reached[k] = reaching(run, loop, ball.shape, *way, partial(kept, k))
         jobs += searches
     for k, ball, wrong in claimed if level_set else ():
-        goal = ball.shape, wrong, float(errors[0]), level_set, before[k].get("level_set"), announce
-        levels[k] = proven_level(solution, loop, *goal, partial(raised, k))
+        way = wrong, float(errors[0]), level_set, before[k].get("level_set"), generated, executor, announce
+        levels[k] = proven_level(run, solution, loop, ball.shape, *way, partial(raised, k))
     list(results(jobs))
     return proof()
 

@@ -16,7 +16,10 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,14 +28,15 @@ import torch
 from modelgen.arrays import Array, runge_kutta_step
 from solver.errors import SolverError
 from solver.jobs import Announce
+from solver.jobs.engines import Here, results
 from solver.proof import EMPTY, HELD, Tree
 from solver.proof.affine import Linear, Mask, Numbers, rounding
 from solver.proof.held_loop import HeldLoop
-from solver.proof.motion import HeldPolicy, Step
+from solver.proof.motion import Step, hashes, policy_of
 from solver.proof.quadratic import Quadratic, least
 from solver.training.solution import Solution
 
-BATCH = 256  # cells at once
+BATCH, PART = 256, 64  # cells at once, and in a process
 SAMPLES = 1 << 14  # states that show where V falls,
 CELL, SIDE = 8e-3, 0.15  # s for a cell of that side, which tell how large a set may be proven
 WIDER = 1.5  # in boxes that grow by this factor
@@ -70,6 +74,7 @@ class LevelSet:
 
 
 def proven_level(
+    run: str | Path,
     solution: Solution,
     loop: HeldLoop,
     shape: Array,
@@ -77,40 +82,87 @@ def proven_level(
     input_error: float,
     seconds: float,
     before: dict[str, Any] | None = None,
+    generated: str | None = None,
+    executor: Executor | None = None,
     announce: Announce = lambda _: None,
     keep: Callable[[LevelSet], None] = lambda _: None,
 ) -> LevelSet | None:
     """The largest level set that is proven within `seconds` of processor time to enter {e: e' shape e <= 1}, or None.
 
     spread: (p,) share by which parameters may differ, in every period. before: the claim of a search that goes on.
-    announce: receives a line from time to time. keep: receives the set then.
+    executor: encloses the cells, see `solver.jobs.engines.workers`; by default this process. announce: receives a line
+    from time to time. keep: receives the set then.
 
-    Raises SolverError for robots of more than one input, and where V does not see every motion.
+    Raises SolverError for robots of more than one input, where V does not see every motion, and for a run that has
+    changed.
     """
     if len(loop.seen) < len(loop.target):
         raise SolverError(f"V of {solution.label} does not see every state, so that its level sets have no bounds")
-    policy, robots = HeldPolicy(solution, loop, patched=False), [(1.0, share) for share in spread]
-    step = Step(policy, robots, input_error)
     back: Array = np.linalg.cholesky(np.linalg.inv(loop.cost / loop.level))
-    spent = 0.0 if before is None else float(before["seconds"])
-    start, sides = time.process_time(), (EMPTY,) if before is None else before["tree"]
     samples = Samples(solution, loop, shape, back)
     half = samples.box(seconds) if before is None else np.array(before["half"])
-    search = LevelSearch(Rise(step, shape, back, half), sides)
+    arrays = tuple(tuple(array.ravel().tolist()) for array in (shape, back, half))
+    cells = Cells(executor or Here(), (run, generated, *hashes(run, loop), tuple(spread), input_error, arrays))
+    search, spent = LevelSearch(cells), 0.0
+    if before is not None:
+        search, spent = LevelSearch(cells, before["tree"], before["level"]), float(before["seconds"])
 
     def found() -> LevelSet | None:
         if search.level <= 0:
             return None
-        used = spent + time.process_time() - start
-        return LevelSet(*samples.level_set(search.level, half), half, back, search.held, used, search.tree.walk())
+        level = samples.level_set(search.level, half)
+        return LevelSet(*level, half, back, search.held, spent + cells.seconds, search.tree.walk())
 
     more = True
-    while more and (left := seconds + start - time.process_time()) > 0:
+    while more and (left := seconds - cells.seconds) > 0:
         more = search.run(min(left, REPORTS))
         if (known := found()) is not None:
             announce(f"V above {-known.level:.4g}: {known.share:.3g} of the basin's volume, {known.cells} cells")
             keep(known)
     return found()
+
+
+#: Run, its artifacts and hashes, spread and error of the input, and `Rise`'s shape, back and half as rows.
+About = tuple[str | Path, str | None, str, str, tuple[float, ...], float, tuple[tuple[float, ...], ...]]
+
+
+@lru_cache(1)
+def _rise(about: About) -> Rise:
+    """The rise of a process."""
+    *which, spread, input_error, arrays = about
+    step = Step(policy_of(*which, patched=False), [(1.0, share) for share in spread], input_error)
+    shape, back, half = (np.array(array) for array in arrays)
+    n = len(half)
+    return Rise(step, shape.reshape(n, n), back.reshape(n, n), half)
+
+
+def _of_cells(about: About, what: str, y: Array, half: Array) -> tuple[tuple[Any, ...], float]:
+    """What `Rise` says of cells, and the time."""
+    rise = _rise(about)
+    start = rise.seconds
+    return getattr(rise, what)(y, half), rise.seconds - start
+
+
+class Cells:
+    """`Rise` by the processes of an executor."""
+
+    def __init__(self, place: Executor, about: About) -> None:
+        self.place, self.about, self.half, self.seconds = place, about, np.array(about[-1][-1]), 0.0
+
+    def enclosed(self, y: Array, half: Array) -> tuple[Any, ...]:
+        """As `Rise.enclosed`."""
+        return self._of("enclosed", y, half)
+
+    def rises(self, y: Array, half: Array) -> tuple[Any, ...]:
+        """As `Rise.rises`."""
+        return self._of("rises", y, half)
+
+    def _of(self, what: str, y: Array, half: Array) -> tuple[Any, ...]:
+        cuts = [slice(k, k + PART) for k in range(0, len(y), PART)]
+        jobs = [self.place.submit(_of_cells, self.about, what, y[cut], half[cut]) for cut in cuts]
+        parts, seconds = zip(*results(jobs), strict=True)
+        self.seconds += sum(seconds)
+        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
 
 class Samples:
@@ -207,11 +259,27 @@ class Rise:
         inside = (np.einsum("nci,ij,ncj->nc", e, self.shape, e) < 1 - 1e-9).all(1)
         return np.asarray(beyond | inside)
 
-    @np.errstate(all="ignore")  # nothing is known of a wide cell, and what is not finite is not shown
-    def __call__(self, y: Array, half: Array) -> tuple[Array, Array, Array]:
-        """Lower and upper bounds (N,) of the rise, and how much (N, n) each side counts.
+    @property
+    def seconds(self) -> float:
+        """Processor time of this process."""
+        return time.process_time()
 
-        Lower bounds are not a number where a state may leave the limits or the box, or where nothing is known.
+    @np.errstate(all="ignore")  # nothing is known of a wide cell
+    def enclosed(self, y: Array, half: Array) -> tuple[Any, ...]:
+        """Upper bounds (N,) of V, which cells are idle, which are too wide to be shown, and how much each side counts.
+
+        Bounds are at most 0, as V is.
+        """
+        value, idle = self.value(y, half), self.idle(y, half)
+        most = -least(value.times(-1.0))[:, 0]
+        loose = ~(value.rest[:, 0] < LOOSE * np.abs(value.middle[:, 0]))
+        return np.where(most < 0, most, 0.0), idle, loose & ~idle, _influences(value, len(self.back))
+
+    @np.errstate(all="ignore")  # nothing is known of a wide cell, and what is not finite is not shown
+    def rises(self, y: Array, half: Array) -> tuple[Any, ...]:
+        """Lower and upper bounds (N,) of the rise, lower ones of V, and how much (N, n) each side counts.
+
+        Those of the rise are not a number where a state may leave the limits or the box, or where nothing is known.
         """
         x, n = self.states(y, half, self.symbols), len(self.back)
         before, low, high = self.slope.value(x), np.full(len(y), np.inf), np.full(len(y), -np.inf)
@@ -226,7 +294,7 @@ class Rise:
             bound = np.where(known, least(rise)[:, 0], np.nan)
             low[at], high[at] = np.minimum(low[at], bound), np.maximum(high[at], -least(rise.times(-1.0))[:, 0])
             counts[at], seen[at] = np.fmax(counts[at], _influences(rise, n)), True
-        return np.where(seen, low, np.nan), high, counts
+        return np.where(seen, low, np.nan), high, least(before)[:, 0], counts
 
 
 def _influences(rise: Quadratic, n: int) -> Array:
@@ -241,13 +309,13 @@ def _influences(rise: Quadratic, n: int) -> Array:
 class LevelSearch:
     """Search for the highest level."""
 
-    def __init__(self, rise: Rise, sides: Sequence[int] = (EMPTY,)) -> None:
-        """sides: tree of an earlier search, whose held cells are kept."""
+    def __init__(self, rise: Rise | Cells, sides: Sequence[int] = (EMPTY,), level: float = 0.0) -> None:
+        """sides, level: tree and level of an earlier search, whose held cells are kept. The others are enclosed again."""
         self.rise, self.floor = rise, -np.inf  # a V from which V falls
         self.tree, nodes, low, high = Tree.grown(sides, -rise.half, rise.half)
         self.held = sum(side == HELD for side in sides)
         self.nodes, self.y, self.half = nodes, 0.5 * (low + high), 0.5 * (high - low)
-        self.top, self.valued = np.zeros(len(nodes)), np.zeros(len(nodes), bool)  # bounds of V, whether it is enclosed
+        self.top, self.valued = np.full(len(nodes), -level), np.zeros(len(nodes), bool)  # bound of V, is V enclosed
 
     @property
     def level(self) -> float:
@@ -256,8 +324,8 @@ class LevelSearch:
 
     def run(self, seconds: float) -> bool:
         """Search for some time. Gives whether more time may raise the level."""
-        start = time.process_time()
-        while len(self.top) and time.process_time() - start < seconds:
+        start = self.rise.seconds
+        while len(self.top) and self.rise.seconds - start < seconds:
             size = min(BATCH, len(self.top))
             chosen = np.argpartition(-self.top, size - 1)[:size]
             best = chosen[self.top[chosen].argmax()]
@@ -271,17 +339,11 @@ class LevelSearch:
                 self._decide(chosen[self.half[chosen].max(1) >= NARROWEST])
         return len(self.top) > 0
 
-    @np.errstate(all="ignore")  # nothing is known of a wide cell
     def _enclose(self, at: Numbers) -> None:
-        """Bound V in some cells, drop those that are idle, and halve those in which its rest is too large."""
-        idle = self.rise.idle(self.y[at], self.half[at])
-        value = self.rise.value(self.y[at], self.half[at])
-        most = -least(value.times(-1.0))[:, 0]
-        self.top[at] = np.fmin(self.top[at], np.where(np.isfinite(most), most, 0.0))
-        self.valued[at] = True
-        loose = ~idle & ~(value.rest[:, 0] < LOOSE * np.abs(value.middle[:, 0]))
-        counts = _influences(value, self.y.shape[1])[loose]
-        self._enter(at[loose | idle], at[loose], counts)
+        """Bound V in some cells, drop those that are idle, and halve those that are too wide."""
+        most, idle, loose, counts = self.rise.enclosed(self.y[at], self.half[at])
+        self.top[at], self.valued[at] = np.minimum(self.top[at], most), True
+        self._enter(at[loose | idle], at[loose], counts[loose])
 
     def _enter(self, closed: Numbers, halved: Numbers, counts: Array) -> None:
         """Halve some of the cells that are not open any more, along the sides that count most."""
@@ -300,10 +362,9 @@ class LevelSearch:
 
     def _decide(self, at: Numbers) -> None:
         """Hold some cells, or halve them."""
-        low, most, counts = self.rise(self.y[at], self.half[at])
-        held, falls = low > 0, at[most < 0]
-        if len(falls):
-            self.floor = max(self.floor, float(least(self.rise.value(self.y[falls], self.half[falls])).max()))
+        low, most, lowest, counts = self.rise.rises(self.y[at], self.half[at])
+        held, falls = low > 0, most < 0
+        self.floor = max(self.floor, float(lowest[falls].max(initial=-np.inf)))
         self.tree.decide(self.nodes[at[held]], np.full(held.sum(), HELD))
         self.held += int(held.sum())
         self._enter(at, at[~held], counts[~held])

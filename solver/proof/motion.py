@@ -13,6 +13,8 @@ any of their slice, other ones in every period.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -21,11 +23,14 @@ from modelgen.program.differentiate import forward
 from modelgen.program.graph import Graph, Node
 from solver.errors import SolverError
 from solver.game.policies import SHORTEST
+from solver.proof import sha256
 from solver.proof.affine import TINY, Linear, Mask, Numbers, chosen, rounding, upward
 from solver.proof.held_loop import HeldLoop, inputs_of
 from solver.proof.quadratic import Quadratic, evaluate
 from solver.proof.slope import SPARE, Branches, Slope
-from solver.training.solution import Solution
+from solver.runs.folder import CHECKPOINT
+from solver.runs.shipped import run_folder
+from solver.training.solution import Solution, load_solution
 
 BISECTIONS = 45  # of the input at the middle of a box
 LOOSE = 0.03  # of a box, by which the rest of a patch may move it in a period
@@ -200,6 +205,24 @@ class HeldPolicy:
             above = d > self.kernels.optimal_input(w - P * d) - self.trim
             low, high = np.where(above, low, d), np.where(above, d, high)
         return 0.5 * (low + high)
+
+
+def hashes(run: str | Path, loop: HeldLoop) -> tuple[str, str]:
+    """Of the run's checkpoint and of its robot's program."""
+    return sha256(run_folder(run) / CHECKPOINT), loop.robot.program.digest
+
+
+@lru_cache(1)
+def policy_of(run: str | Path, generated: str | None, checkpoint: str, program: str, patched: bool) -> HeldPolicy:
+    """The policy of a run with these hashes, which all searches of a process share with its patches.
+
+    Raises SolverError for a run that has changed.
+    """
+    solution = load_solution(run, generated)
+    loop = HeldLoop(solution)
+    if hashes(run, loop) != (checkpoint, program):
+        raise SolverError(f"{run} has changed while it was searched; repeat this command")
+    return HeldPolicy(solution, loop, patched)
 
 
 class Step:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +24,11 @@ from modelgen.arrays import Array
 from solver.errors import SolverError
 from solver.jobs import Announce
 from solver.jobs.engines import Here
-from solver.proof import sha256, slices
+from solver.proof import slices
 from solver.proof.affine import Linear, Mask, Numbers, parallelotope, rounding, together, upward
 from solver.proof.held_loop import HeldLoop
-from solver.proof.motion import HeldPolicy, Images, Step
+from solver.proof.motion import Images, Step, hashes, policy_of
 from solver.proof.quadratic import compiled
-from solver.runs.folder import CHECKPOINT
-from solver.runs.shipped import run_folder
-from solver.training.solution import load_solution
 
 BATCH = 1200  # boxes at once
 GRID = 512  # boxes a state in the first grid
@@ -304,7 +301,7 @@ def reaching(
             announce(f"{name}: {100 * share:.3g} % of the domain in {spent:.0f} s")
             keep(reached)
 
-    which = run, generated, sha256(run_folder(run) / CHECKPOINT), loop.robot.program.digest
+    which = run, generated, *hashes(run, loop)
     for k, robots in enumerate(parts):
         job = place.submit(searched, which, shape, robots, input_error, every[k], seconds / len(parts))
         jobs.append(job)
@@ -326,16 +323,6 @@ def in_all_slices(loop: HeldLoop, shape: Array, every: Sequence[Sequence[Found]]
     return Grid(*loop.domain, loop.around, proven)
 
 
-@lru_cache(1)
-def _policy(run: str | Path, generated: str | None, checkpoint: str, program: str) -> HeldPolicy:
-    """The policy of a run by its hashes, which all slices of a process share with its patches."""
-    solution = load_solution(run, generated)
-    loop = HeldLoop(solution)
-    if (sha256(run_folder(run) / CHECKPOINT), loop.robot.program.digest) != (checkpoint, program):
-        raise SolverError(f"{run} has changed while it was searched; repeat this command")
-    return HeldPolicy(solution, loop, patched=True)
-
-
 def searched(
     which: tuple[str | Path, str | None, str, str],
     shape: Array,
@@ -346,7 +333,7 @@ def searched(
 ) -> tuple[list[Found], float, float]:
     """Boxes of a slice of robots that are proven in `seconds`, those of `found` first; their share, and the time."""
     start = time.process_time()
-    policy = _policy(*which)
+    policy = policy_of(*which, patched=True)
     step, grid = Step(policy, robots, input_error), _first(policy.loop, shape).with_boxes(found)
     found = list(found)
     while True:
