@@ -310,7 +310,7 @@ class LevelSearch:
     """Search for the highest level."""
 
     def __init__(self, rise: Rise | Cells, sides: Sequence[int] = (EMPTY,), level: float = 0.0) -> None:
-        """sides, level: tree and level of an earlier search, whose held cells are kept. The others are enclosed again."""
+        """sides, level: of an earlier search, whose held cells are kept, and the others enclosed again."""
         self.rise, self.floor = rise, -np.inf  # a V from which V falls
         self.tree, nodes, low, high = Tree.grown(sides, -rise.half, rise.half)
         self.held = sum(side == HELD for side in sides)
