@@ -36,7 +36,7 @@ from solver.proof.motion import Step, hashes, policy_of
 from solver.proof.quadratic import Quadratic, least
 from solver.training.solution import Solution
 
-BATCH, PART = 256, 64  # cells at once, and in a process
+BATCH, PART = 512, 256  # cells at once, and in a process
 SAMPLES = 1 << 14  # states that show where V falls,
 CELL, SIDE = 8e-3, 0.15  # s for a cell of that side, which tell how large a set may be proven
 WIDER = 1.5  # in boxes that grow by this factor
@@ -45,8 +45,9 @@ REACHED = 0.8  # of a box, which holds the set if no sample of it is farther out
 MARGIN = 1.1  # of the box by the samples
 VOLUMES = 1 << 17  # samples of the volume
 REPORTS = 60.0  # s between lines
-LOOSE = 0.05  # of V, beyond which its rest hides the rise in a period
+LOOSE = 0.02  # of V, beyond which its rest hides the rise in a period
 NARROWEST = 1e-4  # half width of y below which a cell stays open
+UNKNOWN, TIGHT = -2, -1  # cells whose V is not enclosed yet, and cells to decide
 SAME = 0.01  # of the level, by which an open cell may exceed a state from which V falls when the search ends
 
 
@@ -315,7 +316,8 @@ class LevelSearch:
         self.tree, nodes, low, high = Tree.grown(sides, -rise.half, rise.half)
         self.held = sum(side == HELD for side in sides)
         self.nodes, self.y, self.half = nodes, 0.5 * (low + high), 0.5 * (high - low)
-        self.top, self.valued = np.full(len(nodes), -level), np.zeros(len(nodes), bool)  # bound of V, is V enclosed
+        self.top = np.full(len(nodes), -level)  # upper bounds of V
+        self.side = np.full(len(nodes), UNKNOWN)  # to halve, where V is too loose to show that it rises
 
     @property
     def level(self) -> float:
@@ -330,26 +332,32 @@ class LevelSearch:
             chosen = np.argpartition(-self.top, size - 1)[:size]
             best = chosen[self.top[chosen].argmax()]
             stuck = self.half[best].max() < NARROWEST or self.top[best] < self.floor * (1 - SAME)
-            if self.valued[best] and stuck:
+            if self.side[best] != UNKNOWN and stuck:
                 return False
-            new = chosen[~self.valued[chosen]]
+            new, loose = chosen[self.side[chosen] == UNKNOWN], chosen[self.side[chosen] >= 0]
             if len(new):
                 self._enclose(new)
+            elif len(loose):
+                self._enter(loose, loose, self.side[loose])
             else:
                 self._decide(chosen[self.half[chosen].max(1) >= NARROWEST])
         return len(self.top) > 0
 
     def _enclose(self, at: Numbers) -> None:
-        """Bound V in some cells, drop those that are idle, and halve those that are too wide."""
+        """Bound V in some cells, and drop those that are idle."""
         most, idle, loose, counts = self.rise.enclosed(self.y[at], self.half[at])
-        self.top[at], self.valued[at] = np.minimum(self.top[at], most), True
-        self._enter(at[loose | idle], at[loose], counts[loose])
+        self.top[at], self.side[at] = np.minimum(self.top[at], most), np.where(loose, self._widest(at, counts), TIGHT)
+        self._enter(at[idle], at[:0], at[:0])
 
-    def _enter(self, closed: Numbers, halved: Numbers, counts: Array) -> None:
-        """Halve some of the cells that are not open any more, along the sides that count most."""
+    def _widest(self, at: Numbers, counts: Array) -> Numbers:
+        """The sides of cells that count most."""
+        found: Numbers = np.where(counts.max(1, initial=0) > 0, counts.argmax(1), self.half[at].argmax(1))
+        return found
+
+    def _enter(self, closed: Numbers, halved: Numbers, side: Numbers) -> None:
+        """Halve some of the cells that are not open any more, along their sides."""
         y, half, top = self.y[halved], self.half[halved], self.top[halved]
         rows, move = np.arange(len(y)), np.zeros_like(y)
-        side = np.where(counts.max(1, initial=0) > 0, counts.argmax(1), half.argmax(1))
         half[rows, side] *= 0.5
         move[rows, side] = half[rows, side]
         new = self.tree.decide(self.nodes[halved], side)
@@ -358,7 +366,7 @@ class LevelSearch:
         self.half, self.top = (
             np.concatenate([part[left], of, of]) for part, of in ((self.half, half), (self.top, top))
         )
-        self.valued = np.append(self.valued[left], np.zeros(len(new), bool))
+        self.side = np.append(self.side[left], np.full(len(new), UNKNOWN))
 
     def _decide(self, at: Numbers) -> None:
         """Hold some cells, or halve them."""
@@ -367,4 +375,4 @@ class LevelSearch:
         self.floor = max(self.floor, float(lowest[falls].max(initial=-np.inf)))
         self.tree.decide(self.nodes[at[held]], np.full(held.sum(), HELD))
         self.held += int(held.sum())
-        self._enter(at, at[~held], counts[~held])
+        self._enter(at, at[~held], self._widest(at, counts)[~held])
