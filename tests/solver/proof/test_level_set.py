@@ -166,11 +166,12 @@ def test_a_level_set_is_proven_checked_and_goes_on(tmp_path: Path) -> None:
     e = y @ found.back.T
     assert len(y) > 100
     assert (np.einsum("ni,ij,nj->n", e, first.nominal.shape, e) < 1).all()
-    arguments = ["pendulum-rfvi", "--spread", "0", "--level-set", "3", "--resume", str(path), "--out", str(more)]
-    assert main(["prove", *arguments]) == 0
+    arguments = ["pendulum-rfvi", "--spread", "0", "--level-set", "3", "--jobs", "2", "--resume", str(path)]
+    assert main(["prove", *arguments, "--out", str(more)]) == 0
     claim = json.loads(more.read_text())["claims"][0]["level_set"]
     assert claim["level"] > found.level * (1 - 1e-6)
     assert len(claim["tree"]) >= len(found.tree)
+    assert all(part.holds for part in check(more, one_in=40))
     assert claim["tree"].count(HELD) >= found.cells
 
 
