@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -21,7 +21,7 @@ from solver.errors import SolverError
 from solver.proof import HELD, Equations, leaves
 from solver.proof.balls import ROUNDING, SMALLEST, Array, Mask
 from solver.proof.closed_loop import ClosedLoop, combined, inverse_of
-from solver.proof.noise import Value, joined
+from solver.proof.noise import Value
 from solver.proof.sampled_loop import SHORTEST, domain_of, stored_networks
 from solver.proof.taylor import Dual, Model, influences, inverse, most, summed
 
@@ -126,9 +126,7 @@ class LevelSet:
         left = np.flatnonzero(~shown[rows] & held[rows])
         if len(left):
             rows, x, b = rows[left], [number.rows(left) for number in x], [number.rows(left) for number in b]
-            falls, known = self.falls(x, b, value.rows(left), w.rows(left))
-            shown[rows] = known & (most(falls) < 0)
-            side[rows] = self._worst(falls, side[rows])
+            shown[rows], side[rows] = self.falls(x, b, value.rows(left), w.rows(left))
         return shown, side
 
     def _worst(self, number: Model, other: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -189,48 +187,85 @@ class LevelSet:
         w = Model(w.terms, np.where(narrow, w.rest, np.inf))  # else it may be near the target after a turn
         return ~(q.high < self.basin - spare) | ~narrow, ~(q.low > self.basin + spare) | ~narrow, w
 
-    def _slope(self, x: list[Model], b: list[Model], far: Callable[[NDArray[np.int64]], Model]) -> Model:
-        """w = b' dV/dx. far: that of the networks, in some of the sets."""
+    def _slopes(
+        self, x: list[Model], b: list[Model], far: Callable[[NDArray[np.int64]], Model]
+    ) -> list[tuple[NDArray[np.int64], Model]]:
+        """w = b' dV/dx of the networks and of the form, each in the sets (by number) in which it may be V.
+
+        far: that of the networks, in some of the sets.
+        """
         net, form, near = self._near(x, b)
         rows, close = np.flatnonzero(net), np.flatnonzero(form)
-        return joined([(rows, far(rows)), (close, near.rows(close))], len(net), self.symbols)
+        return [(rows, far(rows)), (close, near.rows(close))]
 
-    def inputs(self, x: list[Model], b: list[Model], net: Model) -> Model:
-        """The input. net: slope of the networks along B."""
-        w, cases = self._slope(x, b, net.rows), []
-        closed = self.loop.policy.conjugates([w])[0][0] - Model.of(np.full(len(w.rest), self.trim))
-        for sign in (1.0, -1.0):
-            rows = np.flatnonzero(~(sign * closed.terms[0] + closed.bend < 0))
-            some, way = ([number.rows(rows) for number in part] for part in (x, b))
-            cases.append((rows, self._answer(w.rows(rows), closed.rows(rows).times(sign), some, way, sign)))
-        whole = np.full(len(w.rest), self.limit)
-        u = bounded(joined(cases, len(w.rest), self.symbols), self.middle + 0 * whole, whole)
-        terms = u.terms.copy()
-        terms[self.symbols] = (u.rest + self.error) * (1 + ROUNDING) + ROUNDING * np.abs(terms[0])  # the last symbol
+    def inputs(self, x: list[Model], b: list[Model], net: Model) -> Iterator[tuple[NDArray[np.int64], Model]]:
+        """Inputs of some of the sets by number: for each formula of V at the state, side of the trim, and formula after
+        the step. At the basin's edge V is steeper on one side, so that one input for all of them would be too wide.
+
+        net: slope of the networks along B.
+        """
+        for at, w in self._slopes(x, b, net.rows):
+            closed = self.loop.policy.conjugates([w])[0][0] - Model.of(np.full(len(w.rest), self.trim))
+            for sign in (1.0, -1.0):
+                some = np.flatnonzero(~(sign * closed.terms[0] + closed.bend < 0))
+                rows = at[some]
+                states, way = ([number.rows(rows) for number in part] for part in (x, b))
+                for here, u in self._answers(w.rows(some), closed.rows(some).times(sign), states, way, sign):
+                    limited = bounded(u, np.full(len(here), self.middle), np.full(len(here), self.limit))
+                    yield rows[here], self._with_error(limited)
+
+    def _with_error(self, u: Model) -> Model:
+        """An input whose rest and error are the last symbol."""
+        terms = np.zeros((1 + self.symbols + self.symbols * (self.symbols + 1) // 2, len(u.rest)))
+        terms[: len(u.terms)] = u.terms
+        terms[self.symbols] = (u.rest + self.error) * (1 + ROUNDING) + ROUNDING * np.abs(terms[0])
         return Model(terms, np.zeros_like(u.rest))
 
-    def _answer(self, w: Model, closed: Model, x: list[Model], b: list[Model], sign: float) -> Model:
-        """The input where the closed form, less the trim and times the sign, is not below 0."""
+    def _answers(
+        self, w: Model, closed: Model, x: list[Model], b: list[Model], sign: float
+    ) -> Iterator[tuple[NDArray[np.int64], Model]]:
+        """Inputs of some sets where the closed form, less the trim and times the sign, is not below 0."""
         size = larger(closed, SHORTEST * self.limit)
         moved = [number + (way * size).times(sign * self.hold) for number, way in zip(x, b, strict=True)]
+        share = size.through(lambda a, order: inverse(a.within(0.99 * SHORTEST * self.limit, np.inf), order))
+        half = 0.5 * np.maximum(closed.range.high, 0.0)  # d is between 0 and the closed form, as P >= 0
 
         def far(rows: NDArray[np.int64]) -> Model:
             return self.value([e.rows(rows) for e in moved], [e.rows(rows) for e in b], self.symbols)[1]
 
-        drop = (w - self._slope(moved, b, far)).times(sign)
-        share = size.through(lambda a, order: inverse(a.within(0.99 * SHORTEST * self.limit, np.inf), order))
-        (d,) = self.loop.policy.answer([w], [[larger(drop * share, 0.0)]])
-        half = 0.5 * np.maximum(closed.range.high, 0.0)  # d is between 0 and the closed form, as P >= 0
-        d = bounded(d, sign * half, half * (1 + ROUNDING))
-        return d + Model.of(np.full(len(w.rest), self.trim))
+        for rows, beyond in self._slopes(moved, b, far):
+            drop = (w.rows(rows) - beyond).times(sign)
+            (d,) = self.loop.policy.answer([w.rows(rows)], [[larger(drop * share.rows(rows), 0.0)]])
+            d = bounded(d, sign * half[rows], half[rows] * (1 + ROUNDING))
+            yield rows, d + Model.of(np.full(len(rows), self.trim))
 
     # -- one period --------------------------------------------------------------------------------------------------
 
-    def falls(self, x: list[Model], b: list[Model], value: Model, net: Model) -> tuple[Model, Mask]:
-        """How much V falls in a period, and whether (N,) the motion stays in the domain and ends in the root cell."""
+    def falls(self, x: list[Model], b: list[Model], value: Model, net: Model) -> tuple[Mask, NDArray[np.int64]]:
+        """Whether (N,) V grows in a period, and the motion stays in the domain and ends in the root cell.
+
+        Also the side of the cell that counts most. net: slope of the networks along B.
+        """
+        shown, seen = np.ones(len(value.rest), bool), np.zeros(len(value.rest), bool)
+        side, worst = np.zeros(len(shown), np.int64), np.full(len(shown), -np.inf)
+        for rows, u in self.inputs(x, b, net):
+            if not len(rows):
+                continue
+            fallen, known = self._fallen([number.rows(rows) for number in x], u, value.rows(rows))
+            highest = np.where(np.isfinite(fallen.bend), most(fallen), np.inf)
+            shown[rows] &= known & (highest < 0)
+            seen[rows] = True
+            worse = rows[highest > worst[rows]]
+            side[worse] = influences(fallen)[: len(self.half)].argmax(0)[highest > worst[rows]]
+            worst[rows] = np.maximum(worst[rows], highest)
+        return shown & seen, side
+
+    def _fallen(self, x: list[Model], u: Model, value: Model) -> tuple[Model, Mask]:
+        """How much V falls in a period with an input, and whether (N,) the motion stays where it has to."""
         count, n = len(value.rest), len(x)
-        u = Dual.of(self.inputs(x, b, net), [])
-        end, during, known = self.loop.moved([Dual.of(number, []) for number in x], [u], self.parameters(count))
+        end, during, known = self.loop.moved(
+            [Dual.of(number, []) for number in x], [Dual.of(u, [])], self.parameters(count)
+        )
         ends = [entry.value.first for entry in end]
         e = [number - Model.of(np.full(count, self.target[i])) for i, number in enumerate(ends)]
         for i in range(n):

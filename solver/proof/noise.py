@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from solver.proof.balls import ROUNDING, SMALLEST, Array
 from solver.proof.networks import DIAGONAL, Networks
@@ -242,19 +241,3 @@ class Value:
         entries = turned.to(self.diagonal, DIAGONAL * np.diag(self.diagonal)) + raw.to(np.eye(size) - self.diagonal)
         parts = (entries * y.to(self.of_row)).to(self.to_column)
         return (parts * parts).to(np.ones((len(self.to_column[0]), 1)))
-
-
-def joined(cases: Sequence[tuple[NDArray[np.int64], Model]], count: int, symbols: int) -> Model:
-    """What holds `count` numbers of all cases, each of which is for some rows; any number where there is none."""
-    shape, times = (1 + symbols + symbols * (symbols + 1) // 2, count), np.zeros(count)
-    terms, rest = np.zeros(shape), np.zeros(count)
-    for rows, case in cases:
-        terms[: len(case.terms), rows] += case.terms
-        times[rows] += 1
-    terms /= np.maximum(times, 1)
-    for rows, case in cases:
-        apart = -terms[:, rows]
-        apart[: len(case.terms)] += case.terms
-        wide = np.abs(apart).sum(0) + case.rest + ROUNDING * np.abs(terms[:, rows]).sum(0)
-        rest[rows] = np.maximum(rest[rows], wide * (1 + ROUNDING))
-    return Model(terms, np.where(times > 0, rest, np.inf))

@@ -121,24 +121,38 @@ def test_sampled_values_lie_within(side: float) -> None:
     x = found.states(found.errors(middle - side / 2, middle + side / 2))
     b = found.control(x)
     value, w = found.value(x, b, found.symbols)
-    u, (falls, _) = found.inputs(x, b, w), found.falls(x, b, value, w)
-    end, _, moved = found.loop.moved([Dual.of(e, []) for e in x], [Dual.of(u, [])], found.parameters(COUNT))
     t[..., :2] = generator.uniform(-1, 1, (TIMES, COUNT, 2))
-    V, steep, answer, after, later = sampled(found, (middle + side / 2 * t[..., :2]).reshape(-1, 2))
-    open_u = u.terms * (np.arange(len(u.terms)) != found.symbols)[:, None]  # without the symbol of what it leaves open
-    missed = answer.reshape(TIMES, COUNT) - polynomial(Model(open_u, u.rest), t)
-    assert (np.abs(missed) <= u.terms[found.symbols]).all()
-    t[..., -1] = missed / u.terms[found.symbols]
-    truths = [(V, value, 1e-6), (steep, w, 1e-4), (V - later, falls, 1e-6)]  # its features are rounded to float32
-    truths += [(after[:, i], entry.value.first, 1e-9) for i, entry in enumerate(end)]
-    for truth, model, spare in truths:
-        missed = np.abs(truth.reshape(TIMES, COUNT) - polynomial(model, t))
-        assert (missed <= model.rest + spare)[:, np.isfinite(model.bend)].all()
-    assert moved.all()
+    V, steep, answer, after, later = (
+        part.reshape(TIMES, COUNT, *part.shape[1:])
+        for part in sampled(found, (middle + side / 2 * t[..., :2]).reshape(-1, 2))
+    )
+    for truth, model, spare in ((V, value, 1e-6), (steep, w, 1e-4)):  # its features are rounded to float32
+        assert (np.abs(truth - polynomial(model, t)) <= model.rest + spare)[:, np.isfinite(model.bend)].all()
+    answered, rests = np.zeros((TIMES, COUNT), bool), []
+    for rows, u in found.inputs(x, b, w):
+        states, s = [e.rows(rows) for e in x], t[:, rows]
+        end, _, moved = found.loop.moved(
+            [Dual.of(e, []) for e in states], [Dual.of(u, [])], found.parameters(len(rows))
+        )
+        falls, _ = found._fallen(states, u, value.rows(rows))
+        open_u = u.terms * (np.arange(len(u.terms)) != found.symbols)[:, None]  # without the symbol of what is open
+        missed = answer[:, rows] - polynomial(Model(open_u, u.rest), s)
+        here = np.abs(missed) <= u.terms[found.symbols]  # else the policy has another way there
+        s[..., -1] = np.where(here, missed / u.terms[found.symbols], 0.0)
+        for truth, model, spare in [
+            ((V - later)[:, rows], falls, 1e-6),
+            *((after[:, rows, i], entry.value.first, 1e-9) for i, entry in enumerate(end)),
+        ]:
+            fine = np.abs(truth - polynomial(model, s)) <= model.rest + spare
+            assert (fine | ~here)[:, np.isfinite(model.bend)].all()
+        answered[:, rows] |= here
+        rests += falls.rest.tolist()
+        assert moved.all()
+    assert answered.all()
     if side < 0.1:
         assert np.median(value.rest) < 2e-4
         assert np.median(w.rest) < 2e-3
-        assert np.median(falls.rest) < 4e-4
+        assert np.median(rests) < 4e-4
 
 
 def test_cells_are_shown_where_v_grows_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,9 +261,10 @@ def test_a_file_with_a_level_set_is_checked(tmp_path: Path, capsys: pytest.Captu
     write(path, proof)
     main(["check", str(path), "--jobs", "1"])
     assert "a level set of V" in capsys.readouterr().out
-    level_set |= {"level": 50.0}
+    empty = [EMPTY if side == HELD else side for side in level_set["tree"]]
+    level_set |= {"level": 50.0, "half": [3.0, 3.0], "tree": empty}
     write(path, proof)
-    assert main(["check", str(path), "--jobs", "1"]) == 1
+    assert main(["check", str(path), "--all", "--jobs", "1"]) == 1
     assert "does NOT surely enter the set: a cell is not shown" in capsys.readouterr().out
     del level_set["half"]
     write(path, proof)
