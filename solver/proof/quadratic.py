@@ -272,7 +272,7 @@ class Quadratic:
     def to(self, weight: Array) -> Quadratic:
         """The numbers times a matrix (k, j)."""
         rows, count, k = self.terms.shape
-        whole = (self.terms.reshape(-1, k) @ weight).reshape(rows, count, -1)
+        whole = (self.terms.reshape(rows * count, k) @ weight).reshape(rows, count, weight.shape[1])
         wide = self.rest + rounding(self.size, rows + k)
         return Quadratic(whole, upward(wide @ np.abs(weight), k))
 

@@ -136,7 +136,7 @@ class Noisy:
     def to(self, weight: Array) -> Noisy:
         """The numbers times a matrix (k, j)."""
         size, k = np.abs(weight), len(weight)
-        noise = {at: (block.reshape(-1, k) @ weight).reshape(*block.shape[:-1], -1) for at, block in self.noise.items()}
+        noise = {at: block @ weight for at, block in self.noise.items()}
         return Noisy(self.known.to(weight), noise)._widened(rounding(self.spread @ size, k + 4))
 
     def _widened(self, rest: Array) -> Noisy:
