@@ -251,7 +251,7 @@ class LevelSet:
         for rows, u in self.inputs(x, b, net):
             if not len(rows):
                 continue
-            fallen, known = self._fallen([number.rows(rows) for number in x], u, value.rows(rows))
+            fallen, known = self.fallen([number.rows(rows) for number in x], u, value.rows(rows))
             highest = np.where(np.isfinite(fallen.bend), most(fallen), np.inf)
             shown[rows] &= known & (highest < 0)
             seen[rows] = True
@@ -260,7 +260,7 @@ class LevelSet:
             worst[rows] = np.maximum(worst[rows], highest)
         return shown & seen, side
 
-    def _fallen(self, x: list[Model], u: Model, value: Model) -> tuple[Model, Mask]:
+    def fallen(self, x: list[Model], u: Model, value: Model) -> tuple[Model, Mask]:
         """How much V falls in a period with an input, and whether (N,) the motion stays where it has to."""
         count, n = len(value.rest), len(x)
         end, during, known = self.loop.moved(

@@ -184,9 +184,9 @@ class Samples:
         limits = (np.abs(np.linalg.inv(self.back)) @ self.loop.bound).max()  # of y within the limits
         while True:
             y = scale * (2 * random.random((SAMPLES, n)) - 1)
-            V, inside = self._values(y)
+            V, inside = self.values(y)
             y, V, inside = y[-np.inf < V], V[-np.inf < V], inside[-np.inf < V]
-            falls = ~inside & ~(self._values(self._after(y))[0] > V)
+            falls = ~inside & ~(self.values(self.after(y))[0] > V)
             most = int(seconds / CELL * SIDE**n / (2 * scale) ** n * SAMPLES)
             best = np.sort(V)[::-1][most : most + 1]
             highest = max(highest, float(V[falls].max(initial=-np.inf)), float(best.max(initial=-np.inf)))
@@ -198,7 +198,7 @@ class Samples:
     def level_set(self, level: float, half: Array) -> tuple[float, float, Array]:
         """The level, or the lowest sample's; the volume with the ellipsoid, by the basin's; largest errors (n,)."""
         y = half * (2 * np.random.default_rng(0).random((VOLUMES, len(half))) - 1)
-        V, inside = self._values(y)
+        V, inside = self.values(y)
         found: Mask = inside | (-level <= V)
         basin = math.pi ** (len(half) / 2) / math.gamma(len(half) / 2 + 1)
         share = float(found.mean() * np.prod(2 * half)) / basin
@@ -206,7 +206,7 @@ class Samples:
         return min(level, -float(V[-np.inf < V].min())), share, widest
 
     @torch.no_grad()
-    def _values(self, y: Array) -> tuple[Array, Mask]:
+    def values(self, y: Array) -> tuple[Array, Mask]:
         """V (N,), -inf beyond the limits, and which states are in the ellipsoid."""
         e = y @ self.back.T
         V = self.networks(torch.as_tensor(self.loop.target + e, dtype=torch.float32)).numpy()
@@ -214,7 +214,7 @@ class Samples:
         return np.where(within.all(1), V, -np.inf), np.einsum("ni,ij,nj->n", e, self.shape, e) < 1
 
     @torch.no_grad()
-    def _after(self, y: Array) -> Array:
+    def after(self, y: Array) -> Array:
         """y (N, n) after a period."""
         x = self.loop.target + y @ self.back.T
         u, h = self.act(torch.as_tensor(x, dtype=torch.float32))[0].double().numpy(), self.loop.step / SUBSTEPS

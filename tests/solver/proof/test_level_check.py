@@ -134,7 +134,7 @@ def test_sampled_values_lie_within(side: float) -> None:
         end, _, moved = found.loop.moved(
             [Dual.of(e, []) for e in states], [Dual.of(u, [])], found.parameters(len(rows))
         )
-        falls, _ = found._fallen(states, u, value.rows(rows))
+        falls, _ = found.fallen(states, u, value.rows(rows))
         open_u = u.terms * (np.arange(len(u.terms)) != found.symbols)[:, None]  # without the symbol of what is open
         missed = answer[:, rows] - polynomial(Model(open_u, u.rest), s)
         here = np.abs(missed) <= u.terms[found.symbols]  # else the policy has another way there

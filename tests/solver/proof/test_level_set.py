@@ -143,7 +143,7 @@ def test_no_level_is_proven_of_a_policy_that_pushes_the_wrong_way() -> None:
     search = LevelSearch(Rise(step, rise.shape, rise.back, np.full(2, 1.5)))
     search.run(3.0)
     y = np.random.default_rng(0).uniform(-1.5, 1.5, (4000, 2))
-    V, inside = samples._values(y)
+    V, inside = samples.values(y)
     assert not ((-search.level <= V) & ~inside & (V < -0.02)).any()  # what is claimed is in the ellipsoid
 
 
@@ -159,10 +159,10 @@ def test_a_level_set_is_proven_checked_and_goes_on(tmp_path: Path) -> None:
     assert all(part.holds for part in check(path, one_in=20))
     _, _, samples = loaded("pendulum-rfvi")
     y = np.random.default_rng(1).uniform(-1, 1, (20000, 2)) * found.half
-    V, _ = samples._values(y)
+    V, _ = samples.values(y)
     y = y[-found.level <= V]
     for _ in range(400):  # 3.2 s
-        y = samples._after(y)
+        y = samples.after(y)
     e = y @ found.back.T
     assert len(y) > 100
     assert (np.einsum("ni,ij,nj->n", e, first.nominal.shape, e) < 1).all()
