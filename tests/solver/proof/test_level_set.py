@@ -22,7 +22,7 @@ from solver.proof.held_loop import HeldLoop
 from solver.proof.level_set import LevelSearch, Rise, Samples
 from solver.proof.motion import HeldPolicy, Step
 from solver.proof.quadratic import Quadratic, least
-from solver.proof.slope import Noisy
+from solver.proof.slope import Noisy, _tanh
 from solver.training.solution import Solution, load_solution
 from tests.solver.proof.test_held_loop import after, commanded
 
@@ -113,6 +113,24 @@ def test_noise_cancels_where_the_same_rest_is_subtracted() -> None:
     assert (whole - other).spread == pytest.approx(1.0)  # other rests are other symbols
     product = (whole * other).whole
     assert (product.middle - product.bend <= 0.25).all()
+
+
+@pytest.mark.parametrize("width", [0.05, 0.3, 1.0])
+def test_functions_of_noisy_numbers_hold_their_values(width: float) -> None:
+    """Over the symbol of the set, at both ends of the noise."""
+    terms, t = np.zeros((3, 41, 1)), np.linspace(-1, 1, 101)
+    terms[0, :, 0], terms[1] = np.linspace(-3, 3, 41), width
+    number = Noisy.of(Quadratic(terms, np.full((41, 1), 0.5 * width)))
+    (name,) = number.noise
+    powers = np.stack([np.ones_like(t), t, t * t])
+    functions: list[Any] = [np.tanh, lambda a: np.cosh(a) ** -2.0]
+    for found, exact in zip(_tanh(number), functions, strict=True):
+        for noise in (-1.0, 0.0, 1.0):
+            a = terms[0] + width * t + 0.5 * width * noise
+            at = np.einsum("kt,kn->nt", powers, found.known.terms[..., 0]) + noise * found.noise[name][0]
+            assert (np.abs(exact(a) - at) <= found.known.rest + 1e-12).all()
+        if width == 0.05:
+            assert found.known.rest.max() < 2e-3
 
 
 @pytest.mark.slow
