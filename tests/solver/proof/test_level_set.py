@@ -130,7 +130,7 @@ def test_functions_of_noisy_numbers_hold_their_values(width: float) -> None:
             at = np.einsum("kt,kn->nt", powers, found.known.terms[..., 0]) + noise * found.noise[name][0]
             assert (np.abs(exact(a) - at) <= found.known.rest + 1e-12).all()
         if width == 0.05:
-            assert found.known.rest.max() < 2e-3
+            assert found.known.rest.max() < 5e-3
 
 
 @pytest.mark.slow
