@@ -16,7 +16,6 @@ from solver.errors import SolverError
 
 if TYPE_CHECKING:
     from modelgen.arrays import Array
-    from solver.proof.basin import BasinProof
     from solver.proof.basin_search import Ball
 
 
@@ -104,8 +103,9 @@ def run(options: Options) -> int:
         elif level is not None:
             print(
                 f"{name:<12}from V >= {-level.level:.4g} within the limits, every trajectory enters that set: about "
-                f"{level.share:.3g} of the basin's volume, errors up to {_widths(proof, level.half_widths)} (both "
-                f"sampled; {level.cells} cells, {level.seconds:.1f} s)"
+                f"{level.share:.3g} of the basin's volume, errors up to "
+                f"{_widths(proof.state_names, level.half_widths)} (both sampled; {level.cells} cells, "
+                f"{level.seconds:.1f} s)"
             )
     print(
         f"{'assumed':<12}the equations of the model, the exact state at every control period of {1e3 * proof.period:g} "
@@ -114,17 +114,16 @@ def run(options: Options) -> int:
     return 0 if proof.holds else FAILED
 
 
-def _widths(proof: BasinProof, widths: Array) -> str:
-    return ", ".join(f"{name} {width:.3g}" for name, width in zip(proof.state_names, widths, strict=True))
+def _widths(names: tuple[str, ...], widths: Array) -> str:
+    return ", ".join(f"{name} {width:.3g}" for name, width in zip(names, widths, strict=True))
 
 
 def _text(ball: Ball | None, names: tuple[str, ...], period: float) -> str:
     if ball is None:
         return "nothing proven within the time"
-    widths = ", ".join(f"{name} {width:.3g}" for name, width in zip(names, ball.half_widths, strict=True))
     shrinking = 100 * ball.rate / period
     return (
-        f"proven, {100 * ball.share:.3g} % of the basin's volume, errors up to {widths}\n"
+        f"proven, {100 * ball.share:.3g} % of the basin's volume, errors up to {_widths(names, ball.half_widths)}\n"
         f"{'':<12}the distance from the target shrinks by {shrinking:.3g} % a second or more, down to {ball.core:g} of "
         f"the set's size ({ball.cells} cells, {ball.seconds:.1f} s)"
     )

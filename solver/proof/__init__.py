@@ -69,25 +69,15 @@ class Tree:
         self.sides, self.lower = [EMPTY], [0]
 
     @classmethod
-    def grown(
-        cls, sides: Sequence[int], low: NDArray[np.float64], high: NDArray[np.float64]
-    ) -> tuple[Tree, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """The tree of a walk, and its cells that are EMPTY: their numbers (N,), and their lower and upper ends (N, k).
-
-        low, high: (k,) of the first cell.
-        """
-        tree, waiting, found = cls(), [(0, low, high)], []
+    def grown(cls, sides: Sequence[int]) -> tuple[Tree, NDArray[np.int64]]:
+        """The tree of a walk that is complete (`leaves`), and the numbers (N,) of its EMPTY cells, in this order."""
+        tree, waiting, found = cls(), [0], []
         for side in sides:
-            node, low, high = waiting.pop()
+            node = waiting.pop()
+            waiting += tree.decide(np.array([node]), np.array([side])).tolist()[::-1]
             if side == EMPTY:
-                found.append((node, low, high))
-            halves = tree.decide(np.array([node]), np.array([side])).tolist()
-            if halves:
-                middle, below, above = 0.5 * (low[side] + high[side]), high.copy(), low.copy()
-                below[side] = above[side] = middle
-                waiting += [(halves[1], above, high), (halves[0], low, below)]
-        nodes, lows, highs = zip(*found, strict=True)
-        return tree, np.array(nodes), np.array(lows), np.array(highs)
+                found.append(node)
+        return tree, np.array(found, np.int64)
 
     def decide(self, nodes: NDArray[np.int64], sides: NDArray[np.int64]) -> NDArray[np.int64]:
         """Enter the sides (N,) of cells, HELD or EMPTY. Gives the numbers of the halves, the lower ones first."""

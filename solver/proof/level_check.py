@@ -126,7 +126,7 @@ class LevelSet:
         left = np.flatnonzero(~shown[rows] & held[rows])
         if len(left):
             rows, x, b = rows[left], [number.rows(left) for number in x], [number.rows(left) for number in b]
-            shown[rows], side[rows] = self.falls(x, b, value.rows(left), w.rows(left))
+            shown[rows], side[rows] = self.grows(x, b, value.rows(left), w.rows(left))
         return shown, side
 
     def _worst(self, number: Model, other: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -241,7 +241,7 @@ class LevelSet:
 
     # -- one period --------------------------------------------------------------------------------------------------
 
-    def falls(self, x: list[Model], b: list[Model], value: Model, net: Model) -> tuple[Mask, NDArray[np.int64]]:
+    def grows(self, x: list[Model], b: list[Model], value: Model, net: Model) -> tuple[Mask, NDArray[np.int64]]:
         """Whether (N,) V grows in a period, and the motion stays in the domain and ends in the root cell.
 
         Also the side of the cell that counts most. net: slope of the networks along B.

@@ -29,8 +29,8 @@ from modelgen.arrays import Array, runge_kutta_step
 from solver.errors import SolverError
 from solver.jobs import Announce
 from solver.jobs.engines import Here, results
-from solver.proof import EMPTY, HELD, Tree
-from solver.proof.affine import Linear, Mask, Numbers, rounding
+from solver.proof import EMPTY, HELD, Tree, leaves
+from solver.proof.affine import TINY, Linear, Mask, Numbers, rounding
 from solver.proof.held_loop import HeldLoop
 from solver.proof.motion import Step, hashes, policy_of
 from solver.proof.quadratic import Quadratic, least
@@ -303,7 +303,7 @@ def _influences(rise: Quadratic, n: int) -> Array:
     d, (first, second) = rise.symbols, np.triu_indices(rise.symbols)
     terms, bent = np.abs(rise.terms[..., 0]), np.abs(rise.terms[1 + rise.symbols :, :, 0])
     parts = np.stack([bent[(first == k) | (second == k)].sum(0) for k in range(d)])
-    share = parts / np.maximum(parts.sum(0), 1e-300)
+    share = parts / np.maximum(parts.sum(0), TINY)
     return np.asarray(np.nan_to_num((terms[1 : 1 + n] + parts[:n] + share[:n] * rise.rest[:, 0]).T))
 
 
@@ -313,7 +313,9 @@ class LevelSearch:
     def __init__(self, rise: Rise | Cells, sides: Sequence[int] = (EMPTY,), level: float = 0.0) -> None:
         """sides, level: of an earlier search, whose held cells are kept, and the others enclosed again."""
         self.rise, self.floor = rise, -np.inf  # a V from which V falls
-        self.tree, nodes, low, high = Tree.grown(sides, -rise.half, rise.half)
+        self.tree, nodes = Tree.grown(sides)
+        low, high, marks = leaves(sides, -rise.half, rise.half, len(rise.half), len(rise.half))
+        low, high = low[marks == EMPTY], high[marks == EMPTY]
         self.held = sum(side == HELD for side in sides)
         self.nodes, self.y, self.half = nodes, 0.5 * (low + high), 0.5 * (high - low)
         self.top = np.full(len(nodes), -level)  # upper bounds of V

@@ -164,10 +164,13 @@ class Quadratic:
 
     @property
     def whole(self) -> Quadratic:
-        """These numbers, as `Noisy` has them without noise symbols;"""
+        """These numbers. Those of `slope.Noisy` are some without noise symbols."""
         return self
 
-    opened = whole  # and with them
+    @property
+    def opened(self) -> Quadratic:
+        """These numbers. Those of `slope.Noisy` are some whose rests are symbols."""
+        return self
 
     @property
     def linear(self) -> Linear:
@@ -175,7 +178,9 @@ class Quadratic:
         d, (first, second) = self.symbols, np.triu_indices(self.symbols)
         squares = self.terms[1 + d :][first == second]
         half, size = 0.5 * squares.sum(0), 0.5 * np.abs(squares).sum(0)
-        rest = self.rest + upward(self.parts[1] - size, d + 2) + rounding(np.abs(self.middle) + size, d + 2)
+        # the sum of all terms is at least twice `size`, so that the difference loses no digits
+        rest = self.rest + upward(self.parts[1] - size, 2 * len(self.terms))
+        rest = rest + rounding(np.abs(self.middle) + size, d + 2)
         return Linear(self.middle + half, self.terms[1 : 1 + d], rest)
 
     def mean(self, place: int) -> Quadratic:

@@ -197,11 +197,11 @@ def test_a_tree_that_is_grown_again_is_the_same() -> None:
     tree = Tree()
     halves = tree.decide(np.array([0]), np.array([1]))
     others = tree.decide(halves, np.array([HELD, 0]))
-    again, nodes, low, high = Tree.grown(tree.walk(), np.array([-1.0, -2.0]), np.array([1.0, 2.0]))
+    again, nodes = Tree.grown(tree.walk())
     assert again.walk() == tree.walk() == [1, HELD, 0, EMPTY, EMPTY]
     assert len(others) == len(nodes) == 2
-    np.testing.assert_array_equal(low, [[-1.0, 0.0], [0.0, 0.0]])
-    np.testing.assert_array_equal(high, [[0.0, 2.0], [1.0, 2.0]])
+    again.decide(nodes[:1], np.array([1]))
+    assert again.walk() == [1, HELD, 0, 1, EMPTY, EMPTY, EMPTY]
 
 
 @pytest.mark.slow
@@ -215,6 +215,24 @@ def test_a_box_that_is_proven_as_a_whole_has_a_finite_level() -> None:
     assert 0.1 < level < 2.0
     assert share == pytest.approx(1.6**2 / np.pi)
     assert widths == pytest.approx(np.abs(rise.back) @ half, rel=0.05)
+
+
+@pytest.mark.slow
+def test_a_search_goes_on_from_its_cells_and_level() -> None:
+    _, rise, _ = loaded("pendulum-rfvi")
+    whole = Rise(rise.step, rise.shape, rise.back, np.full(2, 1.2))
+    first = LevelSearch(whole)
+    for _ in range(20):  # a search ends after the batch in which its time does
+        first.run(0.1)
+        if first.held:
+            break
+    assert first.level > 0
+    going = LevelSearch(whole, first.tree.walk(), first.level)
+    assert going.level == pytest.approx(first.level)
+    assert going.held == first.held
+    going.run(4.0)
+    assert going.held > first.held
+    assert going.level > 1.01 * first.level
 
 
 @pytest.mark.slow
