@@ -158,7 +158,8 @@ def checked(error: type[Exception], *but: str) -> Callable[[Callable[P, R]], Cal
 def _plain(value: Any, choices: tuple[Any, ...]) -> Any:
     """An argument as a function with these types uses it."""
     if isinstance(value, PathLike) and str in choices:
-        kept = type(value) in choices or (Path in choices and isinstance(value, Path))
+        kinds = tuple(get_origin(kind) or kind for kind in choices)
+        kept = PathLike in kinds or (Path in kinds and isinstance(value, Path))
         return value if kept else fspath(value)
     if isinstance(value, Mapping) and (mapping := _mapping(choices)) is not None:
         inside = _choices(get_args(mapping)[1])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
-from os import PathLike, fspath
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from os import PathLike
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,12 +23,14 @@ from solver.problem.domain import numbers_in
 from solver.problem.parameters import Change, changed_parameters, require_told_names
 from solver.problem.problem import Problem
 from solver.runs.kinds import description_of, load_rollout_policy, names_to_estimate
+from solver.runs.shipped import named
 
 
 class PositionController:
     """Policy of a run with an observer. A call maps measured positions, and rates if measured, to the input.
 
-    A call is one control period. The observer assumes that every returned input is sent to the robot.
+    A call is one control period. The observer assumes that every returned input is sent to the robot. A copy and a
+    pickle begin as after `reset`.
     """
 
     def __init__(
@@ -35,16 +39,21 @@ class PositionController:
         act: Controller,
         sensing: Sensing,
         longest_delay: int | None,
+        again: Callable[[], PositionController],
         estimate: Sequence[str] = (),
         known: torch.Tensor | None = None,
     ) -> None:
-        self._act, self._problem = act, problem
+        # again: loads the same controller.
+        self._act, self._problem, self._again = act, problem, again
         self._observer = make_observer(problem, sensing, longest_delay, estimate)
         if known is not None:
             self._observer.know(known)
         theta = problem.theta if known is None else known
         self._parameters = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
         self._names, self._measured = problem.robot.state_names[: sensing.entries], False
+
+    def __reduce__(self) -> Any:
+        return self._again, ()
 
     def __repr__(self) -> str:
         robot = self._problem.robot
@@ -126,7 +135,7 @@ def load_controller(
     Raises the errors of `load_policy`, and SolverError for an unknown name, a number out of range, or a parameter that
     the measurements do not show.
     """
-    folder = fspath(folder)
+    folder, generated = named(folder, generated)
     estimate, known = names_to_estimate(folder, estimate), None
     if estimate:
         problem, act, _ = load_rollout_policy(folder, generated, reaction_periods, contexts=True)
@@ -153,7 +162,15 @@ def load_controller(
         raise SolverError("delay and longest_delay are both given; give delay if it is known, or else longest_delay")
     longest = None if longest_delay is None else _periods("longest_delay", longest_delay)
     sensing = make_sensing(problem, steps, delay=_periods("delay", delay), rates=noise)
-    return PositionController(problem, act, sensing, longest, estimate, known)
+    options: dict[str, Any] = {
+        "counts": counts,
+        "delay": delay,
+        "longest_delay": longest_delay,
+        "rates": rates,
+        "estimate": estimate,
+    }
+    again = partial(load_controller, folder, generated, reaction_periods, **options, told=dict(told))
+    return PositionController(problem, act, sensing, longest, again, estimate, known)
 
 
 def _require(argument: str, given: Mapping[str, float], names: tuple[str, ...], what: str) -> None:

@@ -34,7 +34,7 @@ from solver.runs.kinds import (
 )
 from solver.runs.kinds import resume as resume_run
 from solver.runs.metrics import Pace, Report, pace, read_metrics
-from solver.runs.shipped import is_shipped, require_no_shipped, run_folder
+from solver.runs.shipped import is_shipped, named, require_no_shipped, run_folder
 from solver.training.lifecycle import Adversaries, plan
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ class Run:
 
         Raises SolverError for a folder without a run and for a damaged description.
         """
-        self.name = fspath(folder)
-        self.folder, self.generated = run_folder(self.name), generated
+        self.name, self.generated = named(folder, generated)
+        self.folder = run_folder(self.name)
         self._kind = kind_of(self.folder)
         self.description: Description = self._kind.training.read(self.folder)
 

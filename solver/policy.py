@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
-from os import PathLike, fspath
+from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
@@ -24,7 +24,7 @@ from solver.problem.geometry import TURN, Geometry
 from solver.problem.parameters import Change, is_number, require_told_names
 from solver.runs import kinds
 from solver.runs.kinds import description_of
-from solver.runs.shipped import run_folder
+from solver.runs.shipped import named, run_folder
 from solver.training.gain import MakeGain, SmoothPolicy, differentiable
 from solver.training.solution import Solution, load_solution
 from solver.value.frozen import FrozenValue
@@ -273,7 +273,7 @@ def load_policy(
     Raises SolverError for a folder without a run, a damaged checkpoint, another artifact, for `reaction_periods` of a
     run without a value function, and for a parameter that the policy cannot be told.
     """
-    folder = fspath(folder)
+    folder, generated = named(folder, generated)
     origin = folder, generated, reaction_periods, told
     if kinds.kind_of(run_folder(folder)).command != "train":
         problem, act, label = kinds.load_rollout_policy(folder, generated, reaction_periods, told)
@@ -305,7 +305,7 @@ def load_value(
     folder, generated, told: as in `load_policy`. Raises SolverError for a folder without a run, a damaged checkpoint,
     another artifact, a baseline, which has no value function, and a parameter that V cannot be told.
     """
-    folder = fspath(folder)
+    folder, generated = named(folder, generated)
     require_told_names(folder, description_of(folder).told_names, told)
     return _told_value(load_solution(folder, generated, contexts=True), (folder, generated, None, told))
 

@@ -9,6 +9,7 @@ import os
 import platform
 import subprocess
 from dataclasses import dataclass
+from os import PathLike, fspath
 from pathlib import Path
 
 from solver.errors import SolverError
@@ -46,6 +47,11 @@ def run_folder(run: str | Path) -> Path:
     """Folder of a run, from a path or the name of a shipped policy. An existing path has priority."""
     path = Path(run)
     return FOLDER / path if is_shipped(path) else path
+
+
+def named(run: str | PathLike[str], generated: str | None) -> tuple[str, str | None]:
+    """Name of a run and its folder of artifacts, by default that with which a `solver.Run` was opened."""
+    return fspath(run), generated or getattr(run, "generated", None)
 
 
 def is_shipped(run: str | Path) -> bool:

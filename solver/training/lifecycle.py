@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -68,7 +69,7 @@ def describe(
     adversaries: Adversaries | None = None,
     identified: IdentifiedSet | None = None,
     given: GivenRanges = (),
-    start_from: str | Path | None = None,
+    start_from: str | PathLike[str] | None = None,
     **settings: Any,
 ) -> RunDescription:
     """Description of a new run of a robot with the nominal parameters of the training.
@@ -96,7 +97,7 @@ def describe(
         )
     if radius := chosen.adversaries.get(ToldAdversary.name):
         ToldAdversary(radius).admissible_set(Problem(robot, given=told), radius)  # its error comes before the training
-    begin, references = str(start_from or ""), robot.metadata.references
+    begin, references = fspath(start_from or ""), robot.metadata.references
     return RunDescription(robot.name, robot.hash, generated, chosen, preset, begin, identified, told, references)
 
 

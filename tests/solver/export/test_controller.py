@@ -98,7 +98,7 @@ def test_wrong_argument_is_an_error_with_its_name(
 
 def test_a_measurement_that_is_no_rotation_is_named(load: Callable[[str], CompiledRobot]) -> None:
     problem = Problem(load("satellite"))
-    controller = PositionController(problem, lambda x: (x[:, 4:], x[:, 0]), make_sensing(problem), None)
+    controller = PositionController(problem, lambda x: (x[:, 4:], x[:, 0]), make_sensing(problem), None, pytest.fail)
     assert controller([0.6, 0.0, -0.8, 0.0]).shape == (3,)
     for measured, said in (
         ([0.0] * 4, "quaternion of `attitude` is zero"),

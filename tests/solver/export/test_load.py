@@ -120,6 +120,27 @@ def test_a_run_its_policy_and_its_robot_go_to_other_processes(finished_run: Path
     assert np.array_equal(pickle.loads(pickle.dumps(motion)).x, motion.x)
 
 
+def test_a_copied_controller_begins_anew(finished_run: Path) -> None:
+    """It keeps its delay and its encoder, and forgets what was measured."""
+    controller = solver.load_controller(finished_run, counts={"angle": 0.01}, delay=2)
+    first, later = controller([0.5]), [controller([angle]) for angle in (0.6, 0.8)]
+    for copied in (pickle.loads(pickle.dumps(controller)), copy.deepcopy(controller)):
+        assert copied.delay == 2
+        assert np.array_equal(copied([0.5]), first)
+        assert all(np.array_equal(copied([angle]), u) for angle, u in zip((0.6, 0.8), later, strict=True))
+
+
+def test_a_run_brings_its_folder_of_artifacts(run_copy: Path, tmp_path: Path) -> None:
+    """A function that takes a run looks where the run was opened, unless it is told another folder."""
+    (tmp_path / "empty").mkdir()
+    lost = solver.Run(run_copy, generated=str(tmp_path / "empty"))
+    for load in (solver.load_policy, solver.load_value, solver.load_controller):
+        with pytest.raises(ModelError, match="'pendulum'"):
+            load(lost)
+        load(lost, generated=lost.description.generated)
+    assert solver.load(lost).generated == lost.generated
+
+
 def test_a_run_stands_for_its_folder(finished_run: Path) -> None:
     run = solver.load(finished_run)
     assert solver.load(run).folder == run.folder
