@@ -116,7 +116,7 @@ def summary(sets: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def model_set(robot: CompiledRobot, options: argparse.Namespace, seed: int) -> dict[str, Any]:
-    """Whether the set holds the truth, and its half widths beside the oracle's."""
+    """Whether the set holds the truth, and its half widths compared with the oracle's."""
     random = np.random.default_rng(seed)
     truth = drawn(robot, random)
     logs = of_model(robot, truth, options.recordings, options.seconds, options.delay, random)
@@ -130,7 +130,7 @@ def model_set(robot: CompiledRobot, options: argparse.Namespace, seed: int) -> d
 
 
 def harsh_set(robot: CompiledRobot, options: argparse.Namespace, seed: int) -> dict[str, Any]:
-    """Whether the set holds the truth, and its half widths beside the true values and the declared half ranges."""
+    """Whether the set holds the truth, its half widths, the true values and the declared half ranges."""
     random = np.random.default_rng(seed)
     truth, periods = drawn(robot, random), int(random.integers(1, 4))
     logs = of_harsh(robot, truth, options.recordings + options.unseen, options.seconds, periods, seed)

@@ -1,4 +1,4 @@
-"""Operations of the Hamiltonian gradient against the number of links of a planar chain, beside the naive route.
+"""Operations of the Hamiltonian gradient against the number of links of a planar chain, compared with the naive route.
 
     python benchmarks/growth.py
     python benchmarks/growth.py --figure docs/pictures/growth.png

@@ -1,4 +1,4 @@
-"""Time of a control period of the cart-pole for N robots: JAX beside llvm, Torch and MuJoCo XLA (MJX).
+"""Time of a control period of the cart-pole for N robots: JAX, llvm, Torch and MuJoCo XLA (MJX).
 
     python benchmarks/jax_steps.py
     pip install mujoco-mjx     # for its row; without it the row is left out

@@ -1,4 +1,4 @@
-"""Time per sample of the compiled functions of robots in every backend, beside CasADi alone and Pinocchio.
+"""Time per sample of the compiled functions of robots in every backend, compared with CasADi alone and Pinocchio.
 
     python benchmarks/kernels.py
     python benchmarks/kernels.py --robots furuta chain3 arm7 --functions hamiltonian_gradient dynamics

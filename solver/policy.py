@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from solver.jax.solution import JaxSolution
 
 
-NO_ROTATION = 0.5  # a quaternion that is shorter is none
+NO_ROTATION = 0.5  # a shorter quaternion is no rotation
 MOST_TOLD = 64  # combinations of told values whose policies are kept in memory
 InJax = Callable[[str], "JaxSolution"]  # from float32 or float64 to functions of JAX
 Origin = tuple[str, str | None, float | None, Mapping[str, Change]]

@@ -136,7 +136,7 @@ def push(check: Terms, links: Sequence[Link], link: object, force: object, at: o
 
 
 def _require_link(link: object, links: Sequence[Link], what: str, write: str) -> Link:
-    """The link. Raises ModelError for what is none of `links`."""
+    """The link. Raises ModelError for anything else than one of `links`."""
     if isinstance(link, Link) and any(link is own for own in links):
         return link
     raise mistake(

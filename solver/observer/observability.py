@@ -116,7 +116,7 @@ def _after_motion(problem: Problem, sensing: Sensing, estimated: Sequence[int]) 
 def _effects(problem: Problem) -> Tensor:
     """Largest changes (p,) of the state after a control period by the bounds of each parameter, at random states.
 
-    Shares of the limits of the states' errors. A change within the rounding of float32 is none.
+    Shares of the limits of the states' errors. Changes within the rounding of float32 count as zero.
     """
     generator = torch.Generator(device=problem.device).manual_seed(SEED)
     x, _ = problem.split(problem.sample_domain(64, generator))

@@ -20,7 +20,7 @@ REDUNDANT = 1e-3  # of the largest singular value: smaller ones are directions i
 #: Of the slopes of all accelerations: smaller ones that no input balances are rounding of single precision. The rank of
 #: the inputs does not tell: an acceleration without an input may have no slope, as that of a trolley on a level rail.
 ROUNDING = 1e-5
-UPRIGHT = 1e-3  # of the state limits: a smaller lean is none
+UPRIGHT = 1e-3  # of the state limits: a smaller lean counts as upright
 
 
 def shift(problem: Problem, theta: Tensor, apart: Tensor | None = None) -> Tensor:

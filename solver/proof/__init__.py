@@ -145,7 +145,7 @@ def write(path: Path, proof: dict[str, Any]) -> None:
 
 
 def read(path: Path, fields: Sequence[str]) -> dict[str, Any]:
-    """The content of a proof. Raises SolverError for a file that is none, or that lacks one of the fields."""
+    """The content of a proof. Raises SolverError for another file, and for one that lacks a field."""
     try:
         content = json.loads(text := path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -216,7 +216,7 @@ def _checked(
 
 
 def _folder(proof: dict[str, Any]) -> Path:
-    """Run folder of a proof. Raises SolverError where there is none."""
+    """Run folder of a proof. Raises SolverError if the folder does not exist."""
     folder = Path(proof["policy"])
     folder = folder if folder.exists() else SHIPPED / folder
     if not (folder / "run.json").is_file():

@@ -44,7 +44,7 @@ def level_check(
 ) -> LevelChecked:
     """Result for a random one of `one_in` cells of the level set of a claim, or for all with 1.
 
-    Raises SolverError for a set that is none, and for robots or networks that the check does not know.
+    Raises SolverError for an ill-formed set, and for robots or networks that the check does not know.
     """
     start, found = time.process_time(), LevelSet(proof, equations, checkpoint, claim)
     n, half = len(found.half), found.half
@@ -81,7 +81,7 @@ class LevelSet:
         self.symbols = n + len(self.wide) + 1  # of the sides, of parameters, and of the input
 
     def _require(self, n: int) -> None:
-        """Raises SolverError for a set that is none."""
+        """Raises SolverError for an ill-formed set."""
         if self.loop.m != 1 or len(self.loop.seen) < n or not self.loop.policy.hold or not self.loop.policy.level > 0:
             raise SolverError("the check of level sets knows robots of one input that is held, with a full basin")
         known = self.half.shape == (n,) and self.back.shape == (n, n) and self.shape.shape == (n, n)

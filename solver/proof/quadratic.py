@@ -398,7 +398,7 @@ def _result(kind: str, a: Quadratic, b: Quadratic | None = None) -> Quadratic:
     return {"add": a.__add__, "sub": a.__sub__, "mul": a.__mul__}[kind](b)
 
 
-@np.errstate(all="ignore")  # a number that leaves the domain of an operation is none, and its rest is unknown
+@np.errstate(all="ignore")  # a number outside the domain of an operation gives NaN, and its rest is unknown
 def evaluate(
     graph: Graph, roots: Sequence[Node], inputs: Mapping[Node, Quadratic], count: int, symbols: int
 ) -> Quadratic:

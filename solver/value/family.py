@@ -122,8 +122,9 @@ def terms(c: Tensor, degrees: Tensor) -> Tensor:
 
 
 def crossing(coefficients: Tensor, degrees: Tensor) -> Array | None:
-    """A context (k,) where the polynomial with the coefficients (b,) of `terms` is not positive, or could not be shown
-    to be. None: there is none.
+    """A context (k,) where the polynomial with the coefficients (b,) of `terms` is not positive, or None.
+
+    A context where it cannot be shown to be positive counts as one where it is not.
 
     Bernstein coefficients of a polynomial on a box bound it, and those of the corners are its values there. A box
     whose bound is not positive is halved. The error of a bound falls with the square of the width. Positive means more
