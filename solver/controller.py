@@ -149,18 +149,10 @@ def load_controller(
     _require("counts", counts or {}, names, "the positive step of the encoder")
     for name, step in (counts or {}).items():
         steps[names.index(name)] = step
-    noise = None
-    if rates is not None:
-        names = problem.robot.state_names[problem.robot.metadata.nq :]
-        _require("rates", rates, names, "the positive standard deviation of its noise")
-        if set(rates) != set(names):
-            raise SolverError(
-                f"rates has {', '.join(rates) or 'no name'}; give the standard deviations of {', '.join(names)}"
-            )
-        noise = steps.new_tensor([rates[name] for name in names])
     if longest_delay is not None and delay != 0:
         raise SolverError("delay and longest_delay are both given; give delay if it is known, or else longest_delay")
     longest = None if longest_delay is None else _periods("longest_delay", longest_delay)
+    noise = None if rates is None else steps.new_tensor(_deviations(problem, rates))
     sensing = make_sensing(problem, steps, delay=_periods("delay", delay), rates=noise)
     options: dict[str, Any] = {
         "counts": counts,
@@ -171,6 +163,17 @@ def load_controller(
     }
     again = partial(load_controller, folder, generated, reaction_periods, **options, told=dict(told))
     return PositionController(problem, act, sensing, longest, again, estimate, known)
+
+
+def _deviations(problem: Problem, rates: Mapping[str, float]) -> list[float]:
+    """Standard deviations of measured rates. Raises SolverError unless all rates, and no others, are named."""
+    names = problem.robot.state_names[problem.robot.metadata.nq :]
+    _require("rates", rates, names, "the positive standard deviation of its noise")
+    if set(rates) != set(names):
+        raise SolverError(
+            f"rates has {', '.join(rates) or 'no name'}; give the standard deviations of {', '.join(names)}"
+        )
+    return [rates[name] for name in names]
 
 
 def _require(argument: str, given: Mapping[str, float], names: tuple[str, ...], what: str) -> None:

@@ -24,7 +24,7 @@ from solver.proof.motion import require_one_input
 from solver.proof.reach import Reach, reaching
 from solver.runs.folder import CHECKPOINT
 from solver.runs.shipped import run_folder
-from solver.training.solution import load_solution
+from solver.training.solution import Solution, load_solution
 
 BEYOND = "reach", "level_set"  # parts of a claim about states outside its set
 
@@ -104,16 +104,7 @@ def prove_basin(
     """
     if resume is not None and not (reach or level_set):
         raise SolverError("only a search outside the basin goes on: give --reach or --level-set with --resume")
-    solution = load_solution(run, generated)
-    turning = solution.problem.geometry.rotations
-    if turning:
-        raise SolverError(
-            f"the joint {turning[0].name} of {solution.problem.robot.name} is a rotation; only robots of angles and "
-            f"lengths can be proven. `solver certify {run}` bounds how often the policy fails, by rollouts"
-        )
-    loop = HeldLoop(solution)
-    if reach or level_set:
-        require_one_input(loop)
+    solution, loop = _loop(run, generated, bool(reach or level_set))
     robot, errors = solution.problem.robot, input_error * loop.limit
     changed_parameters(solution.problem, dict.fromkeys(parameters, Relative(1 + spread)))
     shares = [spread * (not parameters or name in parameters) for name in robot.parameter_names]
@@ -122,12 +113,7 @@ def prove_basin(
     balls, before, reason = (
         _balls(loop, errors, box, seconds) if resume is None else _stored(resume, about, loop, shares)
     )
-    lost = {
-        name for name, time in zip(BEYOND, (reach, level_set), strict=True) for c in before if name in c and not time
-    }
-    if lost:
-        what = " and ".join(f"--{name.replace('_', '-')}" for name in sorted(lost))
-        raise SolverError(f"{resume} has a part of {what}, which would be lost; give {what}, too")
+    _require_kept(resume, before, (reach, level_set))
     reached: list[Callable[[], Reach | None]] = [lambda: None, lambda: None]
     levels: list[LevelSet | None] = [None, None]
     jobs: list[Future[Any]] = []
@@ -156,6 +142,29 @@ def prove_basin(
         levels[k] = proven_level(run, solution, loop, ball.shape, *way, partial(raised, k))
     list(results(jobs))
     return proof()
+
+
+def _loop(run: str | Path, generated: str | None, beyond: bool) -> tuple[Solution, HeldLoop]:
+    """Solution and closed loop of a run. Raises SolverError if no ball, or nothing `beyond` it, can be proven."""
+    solution = load_solution(run, generated)
+    turning = solution.problem.geometry.rotations
+    if turning:
+        raise SolverError(
+            f"the joint {turning[0].name} of {solution.problem.robot.name} is a rotation; only robots of angles and "
+            f"lengths can be proven. `solver certify {run}` bounds how often the policy fails, by rollouts"
+        )
+    loop = HeldLoop(solution)
+    if beyond:
+        require_one_input(loop)
+    return solution, loop
+
+
+def _require_kept(path: Path | None, claims: Sequence[dict[str, Any]], times: Sequence[float]) -> None:
+    """Raises SolverError if claims of a file have a part outside their balls to which no time is given."""
+    lost = {name for name, time in zip(BEYOND, times, strict=True) for claim in claims if name in claim and not time}
+    if lost:
+        what = " and ".join(f"--{name.replace('_', '-')}" for name in sorted(lost))
+        raise SolverError(f"{path} has a part of {what}, which would be lost; give {what}, too")
 
 
 def _balls(
