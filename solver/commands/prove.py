@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from tyro.conf import Positional, arg
 
@@ -13,10 +13,6 @@ from modelgen.commandline import Range
 from modelgen.files import require_writable
 from solver.commands import FAILED, MOST_JOBS, announce
 from solver.errors import SolverError
-
-if TYPE_CHECKING:
-    from modelgen.arrays import Array
-    from solver.proof.basin_search import Ball
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,6 @@ class Options:
 def run(options: Options) -> int:
     """Prove and print."""
     from solver.jobs.engines import workers
-    from solver.proof import within
     from solver.proof.basin import prove_basin
 
     require_writable({"--out": options.out}, error=SolverError)
@@ -85,45 +80,5 @@ def run(options: Options) -> int:
     if options.json:
         print(json.dumps(proof.to_json(), indent=2, allow_nan=False))
         return 0 if proof.holds else FAILED
-    print(f"{proof.label}, {proof.robot}, basin around the target")
-    print(f"{'nominal':<12}{_text(proof.nominal, proof.state_names, proof.period)}")
-    if any(proof.spread):
-        wrong = proof.reason or _text(proof.wrong, proof.state_names, proof.period)
-        print(f"{within(proof.spread):<12}{wrong}")
-    for name, reach in zip(("nominal", within(proof.spread)), proof.reached, strict=True):
-        if reach is not None:
-            print(
-                f"{name:<12}from {100 * reach.share:.3g} % of the states within the limits, every trajectory enters "
-                f"that set ({len(reach.proven)} boxes a state, {reach.seconds:.1f} s)"
-            )
-    for k, level in enumerate(proof.levels):
-        name = within([k * share for share in proof.spread])
-        if level is None and options.level_set and (k == 0 or any(proof.spread)):
-            print(f"{name:<12}no level set is proven within the time")
-        elif level is not None:
-            print(
-                f"{name:<12}from V >= {-level.level:.4g} within the limits, every trajectory enters that set: about "
-                f"{level.share:.3g} of the basin's volume, errors up to "
-                f"{_widths(proof.state_names, level.half_widths)} (both sampled; {level.cells} cells, "
-                f"{level.seconds:.1f} s)"
-            )
-    print(
-        f"{'assumed':<12}the equations of the model, the exact state at every control period of {1e3 * proof.period:g} "
-        f"ms, and an input whose error is at most {', '.join(f'{error:.2g}' for error in proof.input_error)}"
-    )
+    print(proof.text(bool(options.level_set)))
     return 0 if proof.holds else FAILED
-
-
-def _widths(names: tuple[str, ...], widths: Array) -> str:
-    return ", ".join(f"{name} {width:.3g}" for name, width in zip(names, widths, strict=True))
-
-
-def _text(ball: Ball | None, names: tuple[str, ...], period: float) -> str:
-    if ball is None:
-        return "nothing proven within the time"
-    shrinking = 100 * ball.rate / period
-    return (
-        f"proven, {100 * ball.share:.3g} % of the basin's volume, errors up to {_widths(names, ball.half_widths)}\n"
-        f"{'':<12}the distance from the target shrinks by {shrinking:.3g} % a second or more, down to {ball.core:g} of "
-        f"the set's size ({ball.cells} cells, {ball.seconds:.1f} s)"
-    )

@@ -62,6 +62,50 @@ class BasinProof:
         kept = {name: value for name, value in vars(self).items() if name != "about"}
         return kept | balls | {"reached": reached, "levels": levels, "holds": self.holds}
 
+    def text(self, level_sets: bool) -> str:
+        """Lines of `solver prove`. level_sets: whether level sets were searched for."""
+        about = [f"{self.label}, {self.robot}, basin around the target"]
+        names, claims = ("nominal", within(self.spread)), 1 + any(self.spread)
+        balls = self.nominal, self.wrong
+        for name, ball, reason in list(zip(names, balls, (None, self.reason), strict=True))[:claims]:
+            about.append(f"{name:<12}{reason or self._of_ball(ball)}")
+        for name, reach in zip(names, self.reached, strict=True):
+            if reach is not None:
+                about.append(
+                    f"{name:<12}from {100 * reach.share:.3g} % of the states within the limits, every trajectory "
+                    f"enters that set ({len(reach.proven)} boxes a state, {reach.seconds:.1f} s)"
+                )
+        for name, level in list(zip(names, self.levels, strict=True))[: claims if level_sets else 0]:
+            about.append(f"{name:<12}{self._of_level_set(level)}")
+        errors = ", ".join(f"{error:.2g}" for error in self.input_error)
+        about.append(
+            f"{'assumed':<12}the equations of the model, the exact state at every control period of "
+            f"{1e3 * self.period:g} ms, and an input whose error is at most {errors}"
+        )
+        return "\n".join(about)
+
+    def _of_ball(self, ball: Ball | None) -> str:
+        if ball is None:
+            return "nothing proven within the time"
+        shrinking, widths = 100 * ball.rate / self.period, self._widths(ball.half_widths)
+        return (
+            f"proven, {100 * ball.share:.3g} % of the basin's volume, errors up to {widths}\n"
+            f"{'':<12}the distance from the target shrinks by {shrinking:.3g} % a second or more, down to "
+            f"{ball.core:g} of the set's size ({ball.cells} cells, {ball.seconds:.1f} s)"
+        )
+
+    def _of_level_set(self, level: LevelSet | None) -> str:
+        if level is None:
+            return "no level set is proven within the time"
+        return (
+            f"from V >= {-level.level:.4g} within the limits, every trajectory enters that set: about "
+            f"{level.share:.3g} of the basin's volume, errors up to {self._widths(level.half_widths)} (both sampled; "
+            f"{level.cells} cells, {level.seconds:.1f} s)"
+        )
+
+    def _widths(self, widths: Array) -> str:
+        return ", ".join(f"{name} {width:.3g}" for name, width in zip(self.state_names, widths, strict=True))
+
     def write(self, path: Path) -> None:
         """Write the proof as data. Raises SolverError where nothing is proven or the file cannot be written."""
         spreads, balls = ((0.0,) * len(self.spread), self.spread), (self.nominal, self.wrong)
