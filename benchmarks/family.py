@@ -60,9 +60,7 @@ def main() -> None:
         bounded = [one.name for one in first.robot.metadata.parameters if one.lower < one.upper]
         named = tuple(name for name in bounded if name not in first.robot.metadata.references)
     columns = [
-        (run, way)
-        for run in options.runs
-        for way in (options.ways if description_of(run).told_among(named) else ["blind"])
+        (run, way) for run in options.runs for way in (options.ways if description_of(run).told_among(named) else [""])
     ]
     heads = [f"{run} {way}" if description_of(run).told_among(named) else run for run, way in columns]
     print("| " + " | ".join([*names, *heads]) + " |\n|" + "---|" * (len(names) + len(columns)))
@@ -75,8 +73,15 @@ def main() -> None:
         cells = [f"{'' if names == named else name + ' '}{factor:g}" for name, factor in point.items()]
         for run, way in columns:
             changes = {name: Relative(factor) for name, factor in point.items()}
-            how = {"observer": options.plant == "harsh", **WAYS[way], "plant": options.plant, "seconds": seconds}
-            found = solver.evaluate(run, parameters=changes, episodes=options.episodes, **how).statistics
+            how = {
+                "observer": options.plant == "harsh",
+                **WAYS.get(way, {}),
+                "plant": options.plant,
+                "seconds": seconds,
+            }
+            found = solver.evaluate(
+                run, parameters=changes, episodes=options.episodes, seconds=seconds, **how
+            ).statistics
             totals[run, way][0] += found["success_rate"] / len(points)
             totals[run, way][1] += found["return_mean"] / len(points)
             cells.append(f"{found['return_mean']:.2f}, {100 * found['success_rate']:.0f} %")

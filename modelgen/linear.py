@@ -10,6 +10,7 @@ All matrices are expected in units of the states' and inputs' limits, so that 1 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +28,7 @@ class Obstacle:
     """A motion that does not decay and that prevents a regulator."""
 
     reason: str  # "no input reaches" or "the state cost does not see"
-    state: int  # the state with the largest part in the motion
+    state: int  # the state with the largest part in the motion, of those that are not free
     eigenvalue: complex
 
 
@@ -51,13 +52,17 @@ def observable_subspace(A: Array, Q: Array) -> Array:
     return controllable_subspace(A.T, Q)
 
 
-def obstacle(A: Array, B: Array, Q: Array) -> Obstacle | None:
-    """The fastest growing motion that no input reaches or that the state cost does not see; None if there is none."""
+def obstacle(A: Array, B: Array, Q: Array, free: Sequence[int] = ()) -> Obstacle | None:
+    """The fastest growing motion that no input reaches or that the state cost does not see; None if there is none.
+
+    free: states that need not come to the target. They may carry what no input changes, such as the angular momentum of
+    a satellite, which its wheels take up.
+    """
     out_of_reach = _complement(controllable_subspace(A, B))
     unobserved = _complement(observable_subspace(A, Q))
     # x = (left eigenvector)' z evolves without inputs out of reach; unobserved motions are the right eigenvectors
-    uncontrolled = _persistent(A.T, out_of_reach, "no input reaches")
-    return uncontrolled or _persistent(A, unobserved, "the state cost does not see")
+    uncontrolled = _persistent(A.T, out_of_reach, "no input reaches", free, carried=True)
+    return uncontrolled or _persistent(A, unobserved, "the state cost does not see", free)
 
 
 def cost_to_go(A: Array, B: Array, Q: Array, R: Array) -> Array | None:
@@ -99,8 +104,12 @@ def gain_of(P: Array, B: Array, R: Array) -> Array:
     return np.asarray(np.linalg.solve(R, B.T @ P), np.float64)
 
 
-def _persistent(A: Array, subspace: Array, reason: str) -> Obstacle | None:
-    """The obstacle of a motion in an invariant subspace (n, r) of A that does not decay; None if all decay."""
+def _persistent(A: Array, subspace: Array, reason: str, free: Sequence[int], carried: bool = False) -> Obstacle | None:
+    """The obstacle of a motion in an invariant subspace (n, r) of A that does not decay; None if all decay.
+
+    A motion of free states alone is no obstacle. carried: nor are motions that do not grow, where the free states can
+    make up for each of them.
+    """
     if not subspace.shape[1]:
         return None
     values, vectors = np.linalg.eig(subspace.T @ A @ subspace)
@@ -108,7 +117,14 @@ def _persistent(A: Array, subspace: Array, reason: str) -> Obstacle | None:
     worst = int(values.real.argmax())
     if values[worst].real < -DECAY * size:
         return None
+    lasting = subspace @ vectors[:, values.real >= -DECAY * size]
+    steady = values[worst].real <= DECAY * size
+    if carried and free and steady and np.linalg.matrix_rank(lasting[list(free)], RANK) == lasting.shape[1]:
+        return None
     shares = np.abs(subspace @ vectors[:, worst])
+    shares[list(free)] = 0.0
+    if not shares.max() > RANK:
+        return None
     clean = (part if abs(part) > DECAY * size else 0.0 for part in (values[worst].real, values[worst].imag))
     return Obstacle(reason, int(np.round(shares / shares.max(), 6).argmax()), complex(*clean))
 

@@ -22,7 +22,7 @@ from solver.policy import Policy, Value, load_policy, load_value
 from solver.preflight import Preflight, preflight
 from solver.problem.parameters import Change, GivenRanges
 from solver.problem.robots import load_robot
-from solver.runs.artifact import ARTIFACT
+from solver.runs.folder import ARTIFACT
 from solver.runs.kinds import (
     Description,
     Kind,

@@ -105,6 +105,9 @@ class CommandLine:
             return 0
         if any(len(word) > LONGEST for word in words):
             raise ModelError(f"a word of the command line has more than {LONGEST} characters.")
+        if "" in rest:
+            before = [name, *rest][rest.index("")]
+            raise ModelError(f"the word after {before} is empty. Is a variable of the shell not set? Give it a value.")
         if name == "completion":
             if rest not in ([shell] for shell in SHELLS):
                 raise ModelError(f"write {self.name} completion SHELL, where SHELL is {', '.join(SHELLS)}.")

@@ -289,9 +289,23 @@ def _box(table: TomlTable, problem: Problem, nominal: Array) -> Uniform:
                 raise inner.mistake(name, "is in relative and in absolute; remove it from one of them")
             declared.add(name)
             i, interval = names.index(name), np.array(inner.interval(name))
+            if kind == "relative" and nominal[i] == 0:
+                raise inner.mistake(name, f"is 0 in the model, and no factor changes it; write {name} in absolute")
             bounds[i] = np.sort(interval * nominal[i]) if kind == "relative" else interval
+            _require_trained(inner, name, bounds[i], problem)
             _require_positive(inner, name, bounds[i, 0], problem)
     return Uniform(bounds[:, 0], bounds[:, 1])
+
+
+def _require_trained(table: TomlTable, name: str, interval: Array, problem: Problem) -> None:
+    """Raises SolverError if the interval of a reference is wider than in the training."""
+    if problem.context is None or name not in problem.robot.metadata.references:
+        return
+    entry = next(entry for entry in problem.context.given if entry.name == name)
+    if interval[0] < entry.lower or interval[1] > entry.upper:
+        raise table.mistake(
+            name, f"is {interval.tolist()}, beyond the range of the training, {entry.lower:g} to {entry.upper:g}"
+        )
 
 
 def _require_positive(table: TomlTable, name: str, lowest: float, problem: Problem) -> None:

@@ -29,7 +29,7 @@ class Options:
     seconds: Annotated[float, Range(0.1, 86400.0)] = 60.0
     """Processor time for one set, whose size is chosen so that it should do."""
     input_error: Annotated[float, Range(0.0, 0.1)] = 1e-5
-    """Bound of the error of the computed input, as a share of its range. It stands for rounding in float32."""
+    """Bound of the error of the computed input, as a share of half its range. It stands for rounding in float32."""
     reach: Annotated[float, Range(0.0, 86400.0)] = 0.0
     """Processor time for each set of states that is proven to enter the basin, for robots of two states and one input.
     No such set if 0."""

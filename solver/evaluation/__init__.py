@@ -244,6 +244,8 @@ def evaluate(
     """
     require_episodes(episodes)
     source = source_of(run, generated, reaction_periods, robot)
+    if blind and not source.estimated:
+        raise SolverError(f"--blind is for policies that are told parameters, and {source.name} is not; leave it out")
     harsh, estimate = names_in(harsh), names_in(estimate)
     conditions = Circumstances(parameters, plant, harsh, observer, longest_delay, estimate, seed, blind, jump)
     drawn = tuple(name for name in source.references if name not in {*parameters, *source.told})

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from modelgen.errors import warn
 from solver.errors import SolverError
 from solver.evaluation import begun, require_observer
 from solver.evaluation.statistics import (
@@ -171,7 +172,14 @@ def measure_each(
     if not folders:
         raise SolverError("there is no run; give at least one run folder")
     metadata = policy_reference(folders[0], generated, trial.reaction_periods).load().problem.robot.metadata
-    inner = [p.name for p in metadata.parameters if p.lower < p.upper and p.value and p.name not in metadata.references]
+    bounded = [p for p in metadata.parameters if p.lower < p.upper and p.name not in metadata.references]
+    for p in bounded:
+        if not p.value:
+            warn(
+                f"{p.name} is 0 in the model, and no factor changes it: it is left out. "
+                f"`--parameter {p.name} --from {p.lower:g} --to {p.upper:g}` makes it wrong"
+            )
+    inner = [p.name for p in bounded if p.value]
     if not inner:
         raise SolverError(
             f"no parameter of {metadata.name} has a tolerance in its model file; name one with --parameter"

@@ -192,7 +192,7 @@ class RobotEnv(gymnasium.Env[Array, Array], _Robot):
         The information says whether the episode has ended as a success, `is_success`, and has the terms of the cost,
         `state_cost` and `action_cost`, whose sum is minus the reward. Raises SolverError as `Episodes.advance` does.
         """
-        reward, ended = self.episodes.advance(np.asarray(action)[None])
+        reward, ended = self.episodes.advance([action])
         information = {name: values[0].item() for name, values in self.episodes.information.items()}
         return self._observe()[0], float(reward[0]), False, bool(ended[0]), information
 

@@ -55,6 +55,11 @@ class Linearization:
         """Half of the ranges (m,) of the inputs."""
         return np.array([entry.limit for entry in self.metadata.inputs])
 
+    @property
+    def free(self) -> list[int]:
+        """Numbers of the errors that the task leaves free."""
+        return [i for i, name in enumerate(self.tangent.names) if name in self.tangent.free]
+
     def scaled_dynamics(self, discount_rate: float = 0.0) -> tuple[Array, Array]:
         """A - discount_rate/2 (n, n) and B (n, m) of states and inputs divided by their limits."""
         A = self.A - 0.5 * discount_rate * np.eye(len(self.A))

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from solver.errors import SolverError
@@ -103,7 +103,7 @@ class Episodes:
         sample = problem.sample_angles if self.start == "angle" else problem.sample_domain
         return sample(1, generator)[0]
 
-    def advance(self, action: Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def advance(self, action: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Summed rewards (N,) of the actions (N, m) in [-1, 1], and a mask (N,) of the episodes that have ended.
 
         Raises SolverError before the first reset, for actions of another shape or that are not finite, and if states
@@ -112,7 +112,10 @@ class Episodes:
         if (self.taken < 0).any():
             raise SolverError("no episode has started; call reset before step")
         problem, names = self.problem, self.problem.robot.input_names
-        share = np.asarray(action, dtype=np.float32)
+        try:
+            share = np.asarray(action, dtype=np.float32)
+        except (TypeError, ValueError):  # a text, a mapping, or rows of several lengths
+            share = np.empty(0, np.float32)
         if share.shape != (len(self.x), len(names)) or not np.isfinite(share).all():
             raise SolverError(
                 f"the action of a robot is an array ({len(names)},) of finite numbers, from -1 (lower limit of an "

@@ -83,15 +83,15 @@ def weak_corners(robot: CompiledRobot, given: tuple[Given, ...]) -> list[str]:
 
 def _obstacle(local: Linearization) -> str:
     """Reason why the robot cannot be held at its target, or an empty text."""
-    names, free = local.tangent.names, local.tangent.free
+    names = local.tangent.names
     if not (np.isfinite(local.drift).all() and np.isfinite(local.A).all() and np.isfinite(local.B).all()):
         return "the dynamics are not finite"
     left = _left(local)
     worst = int(np.abs(left).argmax())
     if abs(left[worst]) > HELD:
         return f"no input within the limits holds {names[worst]} at the target"
-    motion = obstacle(*local.scaled_dynamics(), local.scaled_weights()[0])
-    if motion is not None and names[motion.state] not in free:
+    motion = obstacle(*local.scaled_dynamics(), local.scaled_weights()[0], local.free)
+    if motion is not None:
         return f"near the target {motion.reason} a motion of {names[motion.state]} that does not decay"
     return _too_weak_input(local)
 

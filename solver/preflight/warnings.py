@@ -179,10 +179,10 @@ def _beyond_a_regulator(problem: Problem) -> str:
     if problem.robot.metadata.rolls:
         return ""
     local = linearization(problem.robot)
-    motion = obstacle(*local.scaled_dynamics(), local.scaled_weights()[0])
-    name = "" if motion is None else local.tangent.names[motion.state]
-    if motion is None or name in local.tangent.free:
+    motion = obstacle(*local.scaled_dynamics(), local.scaled_weights()[0], local.free)
+    if motion is None:
         return ""
+    name = local.tangent.names[motion.state]
     rotation = next(
         (each for each, places in local.tangent.rotations if places.start <= motion.state < places.stop), None
     )

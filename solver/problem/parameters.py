@@ -145,7 +145,11 @@ def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
             )  # 1.3x is the bound 1.3 times the value but for rounding
             lower = parameter.lower if abs(lower - parameter.lower) <= room else lower
             upper = parameter.upper if abs(upper - parameter.upper) <= room else upper
-            if not lower < upper:
+            if lower > upper:
+                raise SolverError(
+                    f"--given {name}: its range is {lower:g} to {upper:g}; exchange them, the smaller number is first"
+                )
+            if lower == upper:
                 raise SolverError(
                     f"--given {name}: its range is {lower:g} to {upper:g}, so there is nothing to tell. Write "
                     f"bounds=(lower, upper) in the model file, or --given {name}=LOWER:UPPER within its bounds"
@@ -271,8 +275,8 @@ def expanded(names: tuple[str, ...], told: tuple[str, ...], folder: str | Path) 
         return names
     if not told:
         raise SolverError(
-            f"--estimate has no names, and the policy of {folder} is told no parameter. Give the names of parameters, "
-            "or `all`."
+            f"--estimate has no names, and the policy of {folder} is told nothing that can be estimated. Give the "
+            "names of parameters, or `all`."
         )
     return tuple(dict.fromkeys([*(name for name in names if name != TOLD), *told]))
 

@@ -87,7 +87,8 @@ class BasinProof:
     def _of_ball(self, ball: Ball | None) -> str:
         if ball is None:
             return "nothing proven within the time"
-        shrinking, widths = 100 * ball.rate / self.period, self._widths(ball.half_widths)
+        shrinking = 100 * (1 - (1 - ball.rate) ** (1 / self.period))
+        widths = self._widths(ball.half_widths)
         return (
             f"proven, {100 * ball.share:.3g} % of the basin's volume, errors up to {widths}\n"
             f"{'':<12}the distance from the target shrinks by {shrinking:.3g} % a second or more, down to "
@@ -136,9 +137,9 @@ def prove_basin(
     """Proof about the basin of a run, or of a shipped policy by its name.
 
     spread: share by which `parameters`, all if it is empty, may differ from their nominal values. seconds: processor
-    time for one ball. input_error: bound of the error of the computed input, as a share of the input's
-    range; it stands for the rounding of the exported policy. reach: processor time for the states from which every
-    trajectory enters a ball (`solver.proof.reach`), none if 0. level_set: processor time for a level set of V from
+    time for one ball. input_error: bound of the error of the computed input, as a share of half the input's range; it
+    stands for the rounding of the exported policy. reach: processor time for the states from which every trajectory
+    enters a ball (`solver.proof.reach`), none if 0. level_set: processor time for a level set of V from
     which every one does (`solver.proof.level_set`), none if 0. resume: file of an earlier proof, whose balls are kept
     and whose boxes and cells are added to. executor, announce: of `reaching`. keep: receives the proof so far from time
     to time.

@@ -186,16 +186,23 @@ class BasinSearch:
     def largest(self, spread: Array, seconds: float) -> Ball | None:
         """The largest ball that is proven within `seconds` of processor time; None if there is none.
 
+        Samples of further metrics end after `seconds`, and estimates of their balls after twice as many.
+
         spread: (p,) by which parameters may differ.
         """
         self.aim(spread)
-        most = []  # volumes, shares of the second form, and radii that samples allow
+        start = time.process_time()
+        most: list[tuple[float, float, float]] = []  # volumes, shares of the second form, and radii of samples
         for share in SHARES:
+            if most and time.process_time() - start > seconds:
+                break
             self.shape(share)
             if self.rate > 0 and (radius := self.sampled(spread)):
                 most.append((self.volume + len(self.P) * np.log(radius), share, radius))
         offers: list[tuple[float, float, float]] = []  # logarithms of volumes, which grow, shares and radii
         for volume, share, radius in sorted(most, reverse=True):
+            if offers and time.process_time() - start > 2 * seconds:
+                break
             self.shape(share)
             least = offers[-1][0] if offers else -np.inf
             if volume > least and (offered := self._offered(radius, least, spread, AIM * seconds)):

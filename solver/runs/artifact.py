@@ -14,10 +14,8 @@ from modelgen.artifact.folder import MANIFEST, find, read
 from modelgen.errors import ModelError, StaleArtifactWarning, warn
 from modelgen.loader import CompiledRobot
 from solver.errors import SolverError
-from solver.runs.folder import load_description, save_description
+from solver.runs.folder import ARTIFACT, load_description, save_description
 from solver.runs.kinds import Description, kind_of, kind_that_trains, remove_run
-
-ARTIFACT = "artifact"  # subfolder of a run folder; in it is a folder with the name of the robot
 
 AnyRun = TypeVar("AnyRun", bound=Description)
 
@@ -28,8 +26,8 @@ def begin(folder: Path, run: Description, robot: CompiledRobot) -> None:
     Raises SolverError if a file cannot be written.
     """
     remove_run(folder)
+    save(folder, run)  # first: what follows then belongs to a run, also after a crash
     keep(robot.folder, folder)
-    save(folder, run)
 
 
 def save(folder: Path, run: Description) -> None:

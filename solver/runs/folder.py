@@ -24,6 +24,7 @@ from modelgen.files import replacing
 from solver.errors import SolverError
 
 CHECKPOINT, METRICS, FIGURES, LOCK = "checkpoint.pt", "metrics.jsonl", "figures", ".lock"
+ARTIFACT = "artifact"  # subfolder of a run folder; in it is a folder with the name of the robot
 RUN = "run"  # entry of a checkpoint: what its results depend on, as the description beside it has it
 COUNTS = ("iteration", "steps")  # entries of a checkpoint that are whole numbers
 #: Settings of earlier runs: the values that this version has without and with the setting `authors`.
@@ -217,6 +218,16 @@ def require_free(folder: Path, command: str, overwrite: bool) -> None:
         raise SolverError(
             f"{folder} already holds a run. Continue it with `solver {command} --resume {folder}`, replace it with "
             "--overwrite, or name another folder with --out."
+        )
+
+
+def require_own(folder: Path, names: Collection[str]) -> None:
+    """Raise SolverError when a folder without a run holds something that a training would replace."""
+    foreign = [name for name in (ARTIFACT, CHECKPOINT, METRICS, *names) if (folder / name).exists()]
+    if foreign:
+        raise SolverError(
+            f"{folder / foreign[0]} is of no run, and a training in {folder} would replace it. Name another folder "
+            "with --out."
         )
 
 

@@ -222,7 +222,12 @@ def kind_that_trains(algorithm: str) -> Kind:
 
 def remove_run(folder: Path) -> None:
     """Delete the files of the run in a folder, of any kind. Other files stay."""
-    files.remove_run(folder, [name for kind in KINDS for name in (kind.description, *kind.files)])
+    files.remove_run(folder, _written())
+
+
+def _written() -> list[str]:
+    """Files of runs besides checkpoint and metrics."""
+    return [name for kind in KINDS for name in (kind.description, *kind.files)]
 
 
 def holds_run(folder: Path) -> bool:
@@ -247,6 +252,8 @@ def start(
     """
     with files.owned(folder):
         files.require_free(folder, kind.command, overwrite)
+        if not holds_run(folder):
+            files.require_own(folder, _written())
         before()
         kind.training.start(run, folder, _watched(run, report), robot)
 

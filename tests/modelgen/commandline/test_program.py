@@ -254,3 +254,9 @@ class TestCtrlC:
         before = signal.getsignal(signal.SIGINT)
         assert called(raising(Mistake())) == 2
         assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_empty_word_is_a_variable_that_is_not_set(capsys: Capture) -> None:
+    """It would be the current folder."""
+    assert cli.main(["export", "pendulum", "--c", ""]) == 2
+    assert capsys.readouterr().err.startswith("error: the word after --c is empty")

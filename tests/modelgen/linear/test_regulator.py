@@ -57,6 +57,34 @@ class TestSubspaces:
         assert controllable_subspace(chain, np.eye(12)[:, 5:6]).shape[1] == 6
 
 
+class TestFreeStates:
+    """A body with a wheel: yaw, its rate, and the wheel's rate, with a torque between body and wheel."""
+
+    A = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    Q = np.diag([1.0, 1.0, 0.0])
+
+    @pytest.mark.parametrize("wheel", [1e-3, 1.0, 1e3])
+    def test_a_free_wheel_takes_up_the_momentum(self, wheel: float) -> None:
+        B = np.array([[0.0], [-1.0], [wheel]])
+        kept = obstacle(self.A, B, self.Q)
+        assert kept is not None
+        assert kept.reason == "no input reaches"
+        assert obstacle(self.A, B, self.Q, [0]) == kept
+        assert obstacle(self.A, B, self.Q, [2]) is None
+
+    def test_one_wheel_takes_up_one_momentum(self) -> None:
+        """Not that of a second body, on which nothing acts."""
+        A, Q = block_diag(self.A, np.zeros((1, 1))), np.diag([1.0, 1.0, 0.0, 1.0])
+        B = np.array([[0.0], [-1.0], [1.0], [0.0]])
+        assert obstacle(A, B, Q, [2]) is not None
+        assert obstacle(A, B, Q, [2, 3]) is None
+
+    @pytest.mark.parametrize(("growth", "carried"), [(0.5, False), (0.0, True)])
+    def test_a_free_state_takes_up_no_motion_that_grows(self, growth: float, carried: bool) -> None:
+        A, B, Q = growth * np.eye(2), np.array([[1.0], [-1.0]]), np.diag([1.0, 0.0])
+        assert (obstacle(A, B, Q, [1]) is None) == carried
+
+
 class TestClosedForms:
     def test_double_integrator_has_the_textbook_gain(self) -> None:
         """With cost x1^2 + u^2 the gain is (1, sqrt 2)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,11 +17,12 @@ from modelgen.loader import CompiledRobot
 from solver.certification.specification import USUAL, read
 from solver.errors import SolverError
 from solver.problem.context import Given
+from solver.problem.parameters import resolve
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.streams import EVALUATION_SEED
 from tests.modelgen.support.identified_files import identified
-from tests.solver.references import motor_arm
+from tests.solver.references import lean, motor_arm
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +167,19 @@ def test_error_names_file_and_key(problem: Problem, tmp_path: Path, text: str, k
     assert str(path) in message
     assert key in message
     assert "\n" not in message
+
+
+def test_a_parameter_that_is_zero_in_the_model_has_no_multiples(tmp_path: Path) -> None:
+    """And a reference no values beyond those of the training."""
+    robot = lean()
+    problem = Problem(robot, given=resolve(robot, ()))
+    for text, key in (
+        ("relative = {lean = [0.5, 1.5]}", "parameters.relative.lean is 0 in the model"),
+        ("absolute = {lean = [-9, 0]}", "parameters.absolute.lean is [-9.0, 0.0], beyond the range of the training"),
+    ):
+        path = written(tmp_path, f"[parameters]\n{text}")
+        with pytest.raises(SolverError, match=re.escape(f"{path}: {key}")):
+            read(path, problem)
 
 
 VALUES = st.recursive(

@@ -238,6 +238,14 @@ def test_action_of_another_shape_or_not_finite_is_an_error(action: Any) -> None:
         env.step(np.array(action))
 
 
+@pytest.mark.parametrize("action", ["full", {"torque": 1.0}, [[1.0], [1.0, 2.0]], None])
+def test_action_that_is_no_array_of_numbers_is_an_error(action: Any) -> None:
+    env = RobotEnv("pendulum")
+    env.reset(seed=0)
+    with pytest.raises(SolverError, match=re.escape("array (1,) of finite numbers")):
+        env.step(action)
+
+
 def test_step_before_the_first_reset_is_an_error() -> None:
     for env in (RobotEnv("pendulum"), RobotVectorEnv("pendulum", 1)):
         with pytest.raises(SolverError, match="reset"):

@@ -98,6 +98,7 @@ def test_ranges_are_the_bounds_or_given_ones(load: Load, words: list[str], expec
         (["mas"], "no parameter 'mas'. Did you mean `mass`"),
         (["mass=0.4:1"], "exceeds the bounds of the model file, 0.5 to 2 kg"),
         (["mass=1:1"], "there is nothing to tell"),
+        (["mass=1.2:0.9"], "exchange them"),
         (["mass", "mass=1:2"], "names mass twice"),
         (["mass=1"], "cannot read given mass=1"),
         (["mass=a:b"], "cannot read given mass=a:b"),

@@ -157,6 +157,19 @@ def test_killed_and_resumed_is_uninterrupted(tiny_options: list[str], short: str
     assert identical(tmp_path / "whole", tmp_path / "killed")
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_files_of_no_run_are_kept(short: str, tmp_path: Path, overwrite: bool) -> None:
+    """A folder of the user whose files have the names of a run's files is none of a training."""
+    for name in ("artifact/thesis.txt", "metrics.jsonl", "model.zip"):
+        folder = tmp_path / name.replace("/", "_")
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text("mine")
+        with pytest.raises(SolverError, match=f"{name.partition('/')[0]} is of no run"):
+            solver.train("pendulum", out=folder, generated=short, preview=0, iterations=1, overwrite=overwrite)
+        assert (folder / name).read_text() == "mine"
+        assert [path.name for path in folder.iterdir()] == [name.partition("/")[0]]
+
+
 def test_a_folder_with_a_run_is_not_written_over(train_tiny: TrainTiny, run_copy: Path, finished_run: Path) -> None:
     with pytest.raises(SolverError, match=r"--resume.*overwrite"):
         train_tiny(run_copy)
