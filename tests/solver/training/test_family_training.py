@@ -156,6 +156,13 @@ def test_a_value_is_that_of_the_robot_that_it_is_told(family: Path) -> None:
         load_solution("pendulum-rfvi", told={"mass": 1.2})
 
 
+def test_blind_and_estimates_are_for_policies_that_are_told_parameters() -> None:
+    with pytest.raises(SolverError, match=r"blind is for policies that are told parameters.*leave it out"):
+        solver.evaluate("pendulum-rfvi", blind=True)
+    with pytest.raises(SolverError, match="told nothing that can be estimated"):
+        solver.evaluate("pendulum-rfvi", observer=True, estimate=["told"])
+
+
 def test_evaluate_tells_the_changed_value_unless_blind(family: Path) -> None:
     told = solver.evaluate(family, parameters={"mass": Relative(1.3)}, episodes=5)
     blind = solver.evaluate(family, parameters={"mass": Relative(1.3)}, episodes=5, blind=True)
