@@ -64,7 +64,7 @@ def main() -> None:
         name: [volumes(models / name / "finetune" / f"seed_{seed}.pth", *box) for seed in SEEDS]
         for name, box in SYSTEMS.items()
     }
-    print(json.dumps({"levels": LEVELS, "areas": found}))
+    print(json.dumps({"levels": LEVELS, "sets": found}))
 
 
 if __name__ == "__main__":

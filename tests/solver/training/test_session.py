@@ -159,12 +159,12 @@ def test_killed_and_resumed_is_uninterrupted(tiny_options: list[str], short: str
 
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_files_of_no_run_are_kept(short: str, tmp_path: Path, overwrite: bool) -> None:
-    """A folder of the user whose files have the names of a run's files is none of a training."""
+    """A folder of the user whose files have the names of a run's files."""
     for name in ("artifact/thesis.txt", "metrics.jsonl", "model.zip"):
         folder = tmp_path / name.replace("/", "_")
         (folder / name).parent.mkdir(parents=True)
         (folder / name).write_text("mine")
-        with pytest.raises(SolverError, match=f"{name.partition('/')[0]} is of no run"):
+        with pytest.raises(SolverError, match=f"{name.partition('/')[0]} belongs to no run"):
             solver.train("pendulum", out=folder, generated=short, preview=0, iterations=1, overwrite=overwrite)
         assert (folder / name).read_text() == "mine"
         assert [path.name for path in folder.iterdir()] == [name.partition("/")[0]]
