@@ -226,8 +226,8 @@ def require_own(folder: Path, names: Collection[str]) -> None:
     foreign = [name for name in (ARTIFACT, CHECKPOINT, METRICS, *names) if (folder / name).exists()]
     if foreign:
         raise SolverError(
-            f"{folder / foreign[0]} belongs to no run, and a training in {folder} would replace it. Name another folder "
-            "with --out."
+            f"{folder / foreign[0]} belongs to no run, and a training in {folder} would replace it. "
+            "Name another folder with --out."
         )
 
 
