@@ -26,7 +26,7 @@ from solver.plants.plant import Nominal
 from solver.problem.geometry import exponential, product
 from solver.problem.parameters import Change, changed_parameters, in_words
 from solver.problem.problem import Problem
-from solver.runs.folder import FIGURES
+from solver.runs.folder import DRAWINGS, FIGURES
 from solver.runs.kinds import told_and_untold
 from solver.runs.metrics import read_metrics
 from solver.runs.shipped import is_shipped, run_folder
@@ -57,15 +57,15 @@ def plot_run(
     trained = solution.label
     arrived = f"success {100 * float(result.success.float().mean()):.0f} % of {len(result.success)}"
     title = f"{trained}, rollouts with {in_words(changes)}" if changes else trained
-    figures = {
-        "value_and_policy": value_and_policy(solution, coordinate(problem, joint), result, title),
-        "rollouts": over_time(problem, result, title, arrived),
-    }
+    figures = [
+        value_and_policy(solution, coordinate(problem, joint), result, title),
+        over_time(problem, result, title, arrived),
+    ]
     metrics = read_metrics(run_folder(folder), KEYS)
     if metrics:
-        figures["learning_curve"] = learning_curve(metrics, trained)
+        figures.append(learning_curve(metrics, trained))
     target = directory or (Path("runs") / folder if is_shipped(folder) else folder) / FIGURES
-    return [save_figure(figure, target / f"{name}.png") for name, figure in figures.items()]
+    return [save_figure(figure, target / f"{name}.png") for name, figure in zip(DRAWINGS, figures, strict=False)]
 
 
 def save_figure(figure: Figure, path: Path) -> Path:

@@ -10,7 +10,6 @@ import fcntl
 import io
 import json
 import os
-import shutil
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -24,6 +23,7 @@ from modelgen.files import replacing
 from solver.errors import SolverError
 
 CHECKPOINT, METRICS, FIGURES, LOCK = "checkpoint.pt", "metrics.jsonl", "figures", ".lock"
+DRAWINGS = "value_and_policy", "rollouts", "learning_curve"  # in FIGURES, as PNG
 ARTIFACT = "artifact"  # subfolder of a run folder; in it is a folder with the name of the robot
 RUN = "run"  # entry of a checkpoint: what its results depend on, as the description beside it has it
 COUNTS = ("iteration", "steps")  # entries of a checkpoint that are whole numbers
@@ -237,9 +237,11 @@ def remove_run(folder: Path, files: Collection[str]) -> None:
         return
     try:
         written = [folder / name for name in (CHECKPOINT, METRICS, *files)]
+        written += [folder / FIGURES / f"{name}.png" for name in DRAWINGS]
         for path in [*written, *folder.glob("events.out.tfevents.*")]:
             path.unlink(missing_ok=True)
-        if (folder / FIGURES).exists():
-            shutil.rmtree(folder / FIGURES)
+        with suppress(FileNotFoundError):
+            if not any((folder / FIGURES).iterdir()):
+                (folder / FIGURES).rmdir()
     except OSError as error:
         raise SolverError(f"cannot remove the run in {folder}: {error}. Name another folder with --out.") from error

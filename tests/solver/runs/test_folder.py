@@ -193,5 +193,15 @@ def test_removing_a_run_spares_other_files(run_copy: Path) -> None:
     (run_copy / "notes.txt").write_text("mine")
     (run_copy / "figures").mkdir()
     (run_copy / "figures" / "rollouts.png").write_text("")
+    (run_copy / "figures" / "mine.png").write_text("mine")
     remove_run(run_copy)
-    assert sorted(path.name for path in run_copy.iterdir()) == ["artifact", "notes.txt"]  # a new run replaces it
+    assert [path.name for path in (run_copy / "figures").iterdir()] == ["mine.png"]
+    assert sorted(path.name for path in run_copy.iterdir()) == ["artifact", "figures", "notes.txt"]
+
+
+@pytest.mark.slow
+def test_removing_a_run_leaves_no_empty_folder_of_figures(run_copy: Path) -> None:
+    (run_copy / "figures").mkdir()
+    (run_copy / "figures" / "rollouts.png").write_text("")
+    remove_run(run_copy)
+    assert [path.name for path in run_copy.iterdir()] == ["artifact"]  # a new run replaces it
