@@ -73,15 +73,9 @@ def main() -> None:
         cells = [f"{'' if names == named else name + ' '}{factor:g}" for name, factor in point.items()]
         for run, way in columns:
             changes = {name: Relative(factor) for name, factor in point.items()}
-            how = {
-                "observer": options.plant == "harsh",
-                **WAYS.get(way, {}),
-                "plant": options.plant,
-                "seconds": seconds,
-            }
-            found = solver.evaluate(
-                run, parameters=changes, episodes=options.episodes, seconds=seconds, **how
-            ).statistics
+            how = {"observer": options.plant == "harsh", **WAYS.get(way, {}), "seconds": seconds}
+            tested = solver.evaluate(run, parameters=changes, plant=options.plant, episodes=options.episodes, **how)
+            found = tested.statistics
             totals[run, way][0] += found["success_rate"] / len(points)
             totals[run, way][1] += found["return_mean"] / len(points)
             cells.append(f"{found['return_mean']:.2f}, {100 * found['success_rate']:.0f} %")
