@@ -159,7 +159,7 @@ def test_the_observer_in_javascript_is_that_of_evaluate(
     parameter = problem.robot.parameter_names[estimated]
     expected = rollouts(problem, policy, x, plant, seconds=seconds, observed=True, estimate=[parameter])
     found = json.loads(script.eval(f"roll({x[0].tolist()}, {theta.tolist()}, {len(expected.u)}, 0)"))
-    np.testing.assert_allclose(found["states"], expected.x[1:, 0].numpy(), atol=1e-4)
+    np.testing.assert_allclose(found["states"], expected.x[1:, 0].numpy(), rtol=1e-3, atol=1e-3)
     assert found["result"] == pytest.approx(float(expected.returns[0]), rel=1e-4)
     estimate = float(expected.estimates[parameter][0])
     assert found["found"][estimated] == pytest.approx(estimate, rel=1e-4)
