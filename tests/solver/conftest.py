@@ -68,9 +68,12 @@ robot.task(
 '''
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def one_thread() -> None:
-    """The suite shares its machine; subprocesses inherit the limit."""
+    """The suite shares its machine; subprocesses inherit the limit.
+
+    Of every test, since the kernels of Numba set the number of OpenMP's threads for Torch too.
+    """
     os.environ["OMP_NUM_THREADS"] = "1"
     torch.set_num_threads(1)
 
