@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.runs import kinds
 from solver.runs.kinds import RolloutPolicy
+from solver.runs.shipped import named
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,8 @@ def source_of(
         folder, own, periods, told = subject.origin
         generated, periods = generated or own, periods if reaction_periods is None else reaction_periods
         return _stored(folder, generated, periods, told, robot)
-    if hasattr(subject, "folder") and hasattr(subject, "policy"):
-        return _stored(subject.name, generated or subject.generated, reaction_periods, {}, robot)
-    if isinstance(subject, str | Path):
-        return _stored(subject, generated, reaction_periods, {}, robot)
+    if isinstance(subject, str | PathLike):
+        return _stored(*named(subject, generated), reaction_periods, {}, robot)
     if reaction_periods is not None:
         raise SolverError("reaction_periods is for runs of value iteration; leave it out for a function or an agent")
     make = _agent(subject, robot, generated) if hasattr(subject, "predict") else _function(subject, robot, generated)

@@ -223,7 +223,7 @@ def require_free(folder: Path, command: str, overwrite: bool) -> None:
 
 def require_own(folder: Path, names: Collection[str]) -> None:
     """Raise SolverError when a folder without a run holds something that a training would replace."""
-    foreign = [name for name in (ARTIFACT, CHECKPOINT, METRICS, *names) if (folder / name).exists()]
+    foreign = [name for name in (ARTIFACT, METRICS, *names) if (folder / name).exists()]
     if foreign:
         raise SolverError(
             f"{folder / foreign[0]} belongs to no run, and a training in {folder} would replace it. "

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PolyCollection
-from sympy import cos, sin
 
-import modelgen
-from modelgen import Quadratic, Robot
 from modelgen.errors import ReliabilityWarning
+from modelgen.loader import CompiledRobot
 from solver.evaluation import robustness
 from solver.evaluation.robustness import Trial, measure, measure_each, shares
 from solver.evaluation.robustness_figures import figure, picture
@@ -21,22 +21,14 @@ from solver.evaluation.statistics import ParameterRange
 MASS = ParameterRange("mass", 0.5, 1.5, 3, False)
 
 
-def test_parameters_without_multiples_are_left_out_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    robot = Robot("slope")
-    cart = robot.prismatic("cart", limit=1, rate_limit=2)
-    mass = robot.parameter("mass", 1.0, "kg", tolerance=0.2)
-    slope = robot.parameter("slope", 0.0, "rad", bounds=(-0.1, 0.2))
-    robot.point_mass(mass, (cart * cos(slope), cart * sin(slope)))
-    robot.apply(cart, robot.input("force", 5, "N"))
-    robot.task(
-        state_cost=cart**2,
-        action_cost=Quadratic(0.1),
-        start=dict(cart=(0.5, 0.1)),
-        horizon=2,
-        weight_at_horizon=0.5,
-        control_rate=50,
-    )
-    opened = SimpleNamespace(problem=SimpleNamespace(robot=modelgen.compile(robot)))
+def test_parameters_without_multiples_are_left_out_with_a_word(
+    monkeypatch: pytest.MonkeyPatch, load: Callable[[str], CompiledRobot]
+) -> None:
+    metadata = load("pendulum").metadata
+    mass, length = metadata.parameters
+    level = replace(length, name="slope", value=0.0, lower=-0.1, upper=0.2)
+    robot = SimpleNamespace(metadata=replace(metadata, parameters=(mass, level)))
+    opened = SimpleNamespace(problem=SimpleNamespace(robot=robot))
     monkeypatch.setattr(robustness, "policy_reference", lambda *_: SimpleNamespace(load=lambda: opened))
     monkeypatch.setattr(robustness, "measure", lambda _, axes, *__: axes[0].parameter)
     with pytest.warns(ReliabilityWarning, match=r"slope is 0 .*`--parameter slope --from -0\.1 --to 0\.2`"):

@@ -14,7 +14,7 @@ import torch
 
 import solver
 from solver.certification.counterexample import play, replay
-from solver.certification.experiment import Experiment
+from solver.certification.experiment import Experiment, noises
 from solver.certification.worst import play_adversaries
 from solver.cli import main
 from solver.errors import SolverError
@@ -28,6 +28,7 @@ from solver.plants.outcome import Rollouts, controller, rollouts
 from solver.problem.parameters import changed_parameters, resolve
 from solver.problem.problem import Problem
 from solver.runs.kinds import KINDS, names_to_estimate, start
+from solver.streams import Purpose
 from solver.training.lifecycle import plan
 from solver.training.settings import Settings
 from solver.training.solution import load_run, load_solution
@@ -183,6 +184,10 @@ def test_a_certificate_is_about_the_goals_of_its_specification(run: Path, tmp_pa
     assert replay(case)[1].returns.item() == pytest.approx(case.total, rel=1e-6)
     with pytest.raises(SolverError, match=r"goal is \[1\.2, 1\.2\], beyond the range of the training"):
         experiment(1.2)
+    x, theta = tested.specification.distribution(tested.problem, tested.specification.distribution.sample(3, 0))
+    theta[:, tested.problem.robot.parameter_names.index("goal")] = 1.2
+    with pytest.raises(SolverError, match=r"goal is 1\.2, outside"):
+        tested.outcomes(x, theta, noises(3, 0, Purpose.CERTIFICATE))
 
 
 def test_a_certificate_plays_the_adversary_of_what_is_told(weighed: Path) -> None:
