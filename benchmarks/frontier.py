@@ -222,11 +222,11 @@ def near(name: str, generated: str | None, fits: int = 12) -> None:
     balanced("quadratic form", controller(problem, lambda x: basin.quadratic(x)[:2], hold))
     with workers_of(session.settings) as workers:
         for step in session.schedule:
-            policy = controller(problem, FrozenValue(session.value).sparing, hold)
+            policy = controller(problem, FrozenValue(session.value), hold)
             x = session.states.draw(policy, step.states, step.generator(Purpose.STATES, "cpu"))
             session.fitter.fit(session.value, x, basin.quadratic(x)[0].clamp_min(-LARGEST), step, workers)
             if session.schedule.position in (1, fits):
-                act = controller(problem, FrozenValue(session.value).sparing, hold)
+                act = controller(problem, FrozenValue(session.value), hold)
                 balanced(f"networks fitted to this form, {session.schedule.position} fits", act)
 
 

@@ -206,7 +206,7 @@ def play_adversaries(experiment: Experiment, solution: Solution, seed: int) -> O
     adversaries = make_adversaries(settings.adversaries)
     if not adversaries:
         return None
-    value, game = solution.value.sparing, Game(problem, adversaries)
+    value, game = solution.value, Game(problem, adversaries)
     policy = settings.hold.policy(problem, value)
     number = stream(seed, 0, Purpose.ADVERSARY)
     x = told(problem, *spec.distribution(problem, spec.distribution.sample(EPISODES, number)))

@@ -41,7 +41,7 @@ def value_iteration(
     """
     for step in plan:
         begin, frozen, game = time.perf_counter(), FrozenValue(value), nominal.against(step.adversaries)
-        policy = controller(game.problem, frozen.sparing, step.lookahead.hold)
+        policy = controller(game.problem, frozen, step.lookahead.hold)
         x = states.draw(policy, step.states, step.generator(Purpose.STATES, game.problem.device))
         target = value_targets(game, frozen, x, step.lookahead, step.seed(Purpose.ADVERSARY), workers)
         middle = time.perf_counter()

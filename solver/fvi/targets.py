@@ -121,6 +121,6 @@ def value_targets(
 
     def work(part: tuple[int, Tensor]) -> Tensor:
         number, states = part
-        return chunk_targets(game, value.buffered(len(states)), states, lookahead, seed + number)
+        return chunk_targets(game, value, states, lookahead, seed + number)
 
     return torch.cat(list(workers.map(work, enumerate(torch.split(x, chunk if x.device.type == "cpu" else len(x))))))

@@ -25,6 +25,7 @@ from solver.game.adversaries import Adversary, Disturbed, Hamiltonian, Modulatio
 from solver.problem.action_cost import TensorActionCost
 from solver.problem.integrator import integrate_period, steps_for
 from solver.problem.problem import Problem
+from solver.value.features import times
 
 ABSORBED = 0.1  # of the horizon: clipping a state by its whole limit costs as much as this time at the limit
 
@@ -46,7 +47,7 @@ class ClosedFormPolicy:
     def respond(self, x: Tensor, costate: Tensor) -> Response:
         """Input at the rows x (N, n + k) for the costate dV/dx (N, n), its cost, and w."""
         control_matrix = self._control_matrix(x)
-        w = torch.einsum("bnm,bn->bm", control_matrix, costate)
+        w = times(costate, control_matrix)
         cost = self.problem.cost_at(x)
         argument = self._argument(x, control_matrix, w, cost)
         return Response(cost.policy(argument), cost.cost_of_policy(argument), w)
@@ -54,7 +55,7 @@ class ClosedFormPolicy:
     def argument(self, x: Tensor, costate: Tensor) -> Tensor:
         """Argument (N, m) of grad g~ in the policy, at the rows x (N, n + k) for the costate dV/dx (N, n)."""
         control_matrix = self._control_matrix(x)
-        w = torch.einsum("bnm,bn->bm", control_matrix, costate)
+        w = times(costate, control_matrix)
         return self._argument(x, control_matrix, w, self.problem.cost_at(x))
 
     def equation(self, x: Tensor, costate: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -62,7 +63,7 @@ class ClosedFormPolicy:
 
         P is None if y is w.
         """
-        return torch.einsum("bnm,bn->bm", self._control_matrix(x), costate), None
+        return times(costate, self._control_matrix(x)), None
 
     def _control_matrix(self, x: Tensor) -> Tensor:
         """B (N, n, m) at the rows x (N, n + k)."""

@@ -28,6 +28,7 @@ from solver.errors import SolverError
 from solver.game.game import ClosedFormPolicy, Response
 from solver.problem.action_cost import TensorActionCost
 from solver.problem.problem import Problem
+from solver.value.features import times
 from solver.value.frozen import ValueFunction
 
 BISECTIONS = 24  # in the C source: they reduce the range of an input to the digits of float32
@@ -55,7 +56,7 @@ class HeldInputPolicy(ClosedFormPolicy):
         if not self.drift:
             return super().respond(x, costate)
         u, cost, _ = super().respond(*self._drifted(x))
-        return Response(u, cost, torch.einsum("bnm,bn->bm", self._control_matrix(x), costate))
+        return Response(u, cost, times(costate, self._control_matrix(x)))
 
     def argument(self, x: Tensor, costate: Tensor) -> Tensor:
         """As in the base class."""
@@ -81,7 +82,7 @@ class HeldInputPolicy(ClosedFormPolicy):
         if self.drift:
             x, costate = self._drifted(x)
         control_matrix = self._control_matrix(x)
-        w = torch.einsum("bnm,bn->bm", control_matrix, costate)
+        w = times(costate, control_matrix)
         cost = self.problem.cost_at(x)
         return w, self._slope(cost.policy(w) - cost.trim, x, control_matrix, w)
 
@@ -92,7 +93,7 @@ class HeldInputPolicy(ClosedFormPolicy):
         for k in range(w.shape[1]):
             step = steps[:, k : k + 1]
             moved = torch.add(states, control_matrix[:, :, k] * step, alpha=self.seconds)
-            w_moved = torch.einsum("bnm,bn->bm", control_matrix, self.value(self.problem.join(moved, x))[1])
+            w_moved = times(self.value(self.problem.join(moved, x))[1], control_matrix)
             columns.append((w - w_moved) / step)
         return _semidefinite(torch.stack(columns, 2))
 

@@ -20,6 +20,7 @@ from solver.problem.identified import IdentifiedSet
 from solver.problem.problem import Problem
 from solver.problem.robots import largest_rates
 from solver.training.settings import Settings
+from solver.value.features import times
 
 STARTS, SEED = 2000, 0
 CLIPPED = 0.05  # share of the starts beyond a limit
@@ -272,7 +273,7 @@ def _push(problem: Problem, adversary: Adversary, w: NDArray[np.complex128]) -> 
     pushes = []
     for part in (w.real, w.imag):
         costate = torch.tensor(part[None], dtype=x.dtype)
-        hamiltonian = Hamiltonian(problem, x, idle, costate, torch.einsum("bnm,bn->bm", control_matrix, costate))
+        hamiltonian = Hamiltonian(problem, x, idle, costate, times(costate, control_matrix))
         z = adversary.direction(hamiltonian)
         centre = admissible.extreme_point(torch.zeros_like(z))
         pushes.append(float((z * (centre - admissible.extreme_point(z))).sum()))

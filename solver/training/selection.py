@@ -113,7 +113,7 @@ class Selection:
         if not self.schedule.due:
             return
         value = FrozenValue(self.value)
-        policy = controller(self.problem, value.sparing, self.settings.hold)
+        policy = controller(self.problem, value, self.settings.hold)
         score, result = self.judge(policy, iteration.step.adversary_share)
         self.returns = result.returns
         self._keep(score)

@@ -169,7 +169,7 @@ class Solution:
 
     def controller(self) -> Controller:
         """Policy of the run."""
-        return controller(self.problem, self.value.sparing, self.run.settings.hold)
+        return controller(self.problem, self.value, self.run.settings.hold)
 
     def told_that(self, told: Mapping[str, Change]) -> Solution:
         """The solution of the one robot with these told parameters, the others nominal; itself without contexts.

@@ -68,14 +68,18 @@ class Features:
         """
         along = (dy * y).sum(1, keepdim=True) * self.bend
         dz = dz + times((dy - along * y) * shrinking, self.metric.mT)
-        c = len(self.angles)
-        dx = torch.empty_like(x)
-        dx[:, self.angles] = dz[:, :c] * z[:, c : 2 * c] - dz[:, c : 2 * c] * z[:, :c]
-        dx[:, self.others] = dz[:, 2 * c : 2 * c + len(self.others)] * self.scale
+        c, plain = len(self.angles), 2 * len(self.angles) + len(self.others)
+        slopes = torch.cat([z[:, c : 2 * c], -z[:, :c], self.scale.expand(len(x), -1)], 1)
+        dx = (dz[:, :plain] * slopes) @ self.places(x.shape[1])
         for rotation, entries in self._matrices:
             q = x[:, rotation.quaternion]
             dx[:, rotation.quaternion] = by_quaternion(q, by_turns(q, dz[:, entries]))
         return dx
+
+    def places(self, states: int) -> Tensor:
+        """Matrix (2 k + n - k - 4 r, n) of ones where a sine, a cosine or another state is a feature of a state."""
+        of = torch.cat([self.angles, self.angles, self.others])
+        return torch.eye(states).to(self.scale)[of]
 
     def measured_by(self, cost: Tensor, target: Tensor, reach: Tensor) -> Features:
         """The same features with the metrics of N forms P (N, n, n), and with N values c = reach (N,)."""

@@ -76,6 +76,15 @@ def target() -> Target:
     return Target(triple, name, "")
 
 
+def vector_bytes() -> int:
+    """Bytes of a vector register of the processor that MODELGEN_CPU names, of those of x86-64."""
+    made_for, levels = target(), list(LEVELS)
+    has = {feature[1:] for feature in made_for.features.split(",") if feature.startswith("+")}
+    if made_for.processor in LEVELS:
+        has.update(*(LEVELS[level] for level in levels[: levels.index(made_for.processor) + 1]))
+    return 64 if "avx512f" in has else 32 if "avx2" in has else 16
+
+
 _lock = threading.RLock()
 _engines: list[Any] = []  # machine code lives as long as its engine
 

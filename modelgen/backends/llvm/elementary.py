@@ -104,6 +104,24 @@ def log1p(x: Real, first: float, second: float) -> Real:
     return select(x - x != 0, x, result)
 
 
+#: Largest size of an argument of `exp`, and the degree of its polynomial.
+EXP = {"double": (708.0, 13), "float": (87.0, 7)}
+
+
+def exp(x: Real, largest: float, degree: int, first: float, second: float) -> Real:
+    """Exponential of x, held within +-`largest`: two to the nearest exponent, times Taylor's polynomial of the rest.
+
+    first and second are the parts of log(2). Relative errors stay below 4e-16 (double) and 2e-7 (float).
+    """
+    held = maximum(minimum(x, largest), -largest)
+    exponent = math.floor(held * 1.4426950408889634 + 0.5)
+    rest = (held - exponent * first) - exponent * second
+    series = rest * (1.0 / math.factorial(degree)) + 1.0 / math.factorial(degree - 1)
+    for k in reversed(range(degree - 1)):
+        series = series * rest + 1.0 / math.factorial(k)
+    return series * power_of_two(exponent)
+
+
 def sign(x: Real) -> Real:
     """Sign: -1, 0 or 1; NaN for NaN."""
     return select((x != x) | (x == 0), x, abs(x) / x)
@@ -126,6 +144,11 @@ def split(x: Real) -> tuple[Real, Real]:
         return mantissa, exponent
     mantissa, exponent = math.frexp(x)
     return 2 * mantissa, exponent - 1.0
+
+
+def power_of_two(exponent: Real) -> Real:
+    """2 to a whole number; vector code shifts it to its place in the bits of a number."""
+    return 2.0**exponent if isinstance(exponent, int) else exponent.power_of_two()
 
 
 def select(condition: Any, yes: Real, no: Real) -> Real:

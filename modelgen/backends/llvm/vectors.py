@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 LANES = {"double": 8, "float": 16}  # 64 bytes; LLVM splits them where registers are shorter
 #: Instructions beyond which a kernel is cut into parts: LLVM's time for one function grows faster than its length.
@@ -66,6 +67,9 @@ class Number:
     def __truediv__(self, other: Operand) -> Number:
         return self._apply(f"fdiv {FLAGS}", self, other)
 
+    def __rtruediv__(self, other: Operand) -> Number:
+        return self._apply(f"fdiv {FLAGS}", other, self)
+
     def __neg__(self) -> Number:
         return self._apply(f"fneg {FLAGS}", self)
 
@@ -102,8 +106,44 @@ class Number:
         mantissa, exponent = self.code.split(self.value)
         return Number(self.code, mantissa), Number(self.code, exponent)
 
+    def power_of_two(self) -> Number:
+        """2 to this whole number, which an exponent can hold."""
+        return Number(self.code, self.code.power_of_two(self.value))
+
 
 Operand = Number | float
+
+
+class Layout(NamedTuple):
+    """Bits of a number: all, those of its mantissa, which its exponent is shifted by, and the exponent of 1."""
+
+    size: int
+    shift: int
+    bias: int
+
+
+BITS = {"double": Layout(64, 52, 1023), "float": Layout(32, 23, 127)}
+
+
+class _Bits:
+    """Arithmetic of the bits of numbers, for all lanes or for one number."""
+
+    def __init__(self, code: Code, uniform: bool) -> None:
+        self._code, self._uniform = code, uniform
+        self._one = f"i{BITS[code.real].size}"
+        self.kind = code.real if uniform else code.vector
+        self.integers = self._one if uniform else f"<{code.lanes} x {self._one}>"
+
+    def integer(self, value: Value) -> str:
+        return self._code.make(f"bitcast {self.kind} {value.text} to {self.integers}", before=self._uniform)
+
+    def made(self, instruction: str, operand: str, count: int) -> str:
+        other = str(count) if self._uniform else f"<{', '.join([f'{self._one} {count}'] * self._code.lanes)}>"
+        return self._code.make(f"{instruction} {self.integers} {operand}, {other}", before=self._uniform)
+
+    def real(self, whole: str) -> Value:
+        made = self._code.make(f"bitcast {self.integers} {whole} to {self.kind}", before=self._uniform)
+        return Value(made, self._uniform)
 
 
 class Code:
@@ -115,7 +155,7 @@ class Code:
         self.vector = f"<{self.lanes} x {real}>"
         self._before: list[str] = []
         self._body: list[str] = []
-        self._declared: dict[str, None] = {}
+        self.declared: dict[str, None] = {}
         self._wide: dict[Value, str] = {}
         self._conditions: set[str] = set()  # among the vectors made before the loop
         self._cuts = [0]  # where the body can be cut into parts
@@ -187,34 +227,28 @@ class Code:
         kind = self.real if value.uniform else self.vector
         suffix = {"double": "f64", "float": "f32"}[self.real]
         symbol = f"llvm.{name}.{suffix if value.uniform else f'v{self.lanes}{suffix}'}"
-        self._declared[f"declare {kind} @{symbol}({kind})"] = None
+        self.declared[f"declare {kind} @{symbol}({kind})"] = None
         return Value(self.make(f"call {kind} @{symbol}({kind} {value.text})", before=value.uniform), value.uniform)
 
     def split(self, value: Value) -> tuple[Value, Value]:
         """m and e of a positive number m 2^e with 1 <= m < 2, from its bits."""
-        bits, shift, bias = {"double": (64, 52, 1023), "float": (32, 23, 127)}[self.real]
-        kind, integer = (self.real, f"i{bits}") if value.uniform else (self.vector, f"<{self.lanes} x i{bits}>")
+        of, bits = _Bits(self, value.uniform), BITS[self.real]
+        whole = of.integer(value)
+        exponent = of.made("sub", of.made("lshr", whole, bits.shift), bits.bias)
+        mantissa = of.made("or", of.made("and", whole, (1 << bits.shift) - 1), bits.bias << bits.shift)
+        converted = self.make(f"sitofp {of.integers} {exponent} to {of.kind}", before=value.uniform)
+        return of.real(mantissa), Value(converted, value.uniform)
 
-        def make(instruction: str) -> str:
-            return self.make(instruction, before=value.uniform)
-
-        def number(count: int) -> str:
-            return str(count) if value.uniform else f"<{', '.join([f'i{bits} {count}'] * self.lanes)}>"
-
-        whole = make(f"bitcast {kind} {value.text} to {integer}")
-        shifted = make(f"lshr {integer} {whole}, {number(shift)}")
-        exponent = make(f"sub {integer} {shifted}, {number(bias)}")
-        fraction = make(f"and {integer} {whole}, {number((1 << shift) - 1)}")
-        mantissa = make(f"or {integer} {fraction}, {number(bias << shift)}")
-        return (
-            Value(make(f"bitcast {integer} {mantissa} to {kind}"), value.uniform),
-            Value(make(f"sitofp {integer} {exponent} to {kind}"), value.uniform),
-        )
+    def power_of_two(self, value: Value) -> Value:
+        """2 to a whole number n, from its bits: those of 1.5 2^k + n end with those of n, for a mantissa of k bits."""
+        of, bits = _Bits(self, value.uniform), BITS[self.real]
+        whole = of.integer(self.apply("fadd", value, self.constant(1.5 * 2.0**bits.shift)))
+        return of.real(of.made("add", of.made("shl", whole, bits.shift), bits.bias << bits.shift))
 
     def library(self, name: str, values: Sequence[Value]) -> Value:
         """A function of the C library, sample after sample."""
         symbol = name if self.real == "double" else f"{name}f"
-        self._declared[f"declare {self.real} @{symbol}({', '.join([self.real] * len(values))})"] = None
+        self.declared[f"declare {self.real} @{symbol}({', '.join([self.real] * len(values))})"] = None
         if all(value.uniform for value in values):
             arguments = ", ".join(f"{self.real} {value.text}" for value in values)
             return Value(self.make(f"call {self.real} @{symbol}({arguments})", before=True), uniform=True)
@@ -231,6 +265,12 @@ class Code:
         if len(self._body) - self._cuts[-1] >= PART:
             self._cuts.append(len(self._body))
 
+    def function(self, name: str, arguments: str, internal: bool = True) -> str:
+        """Function with the body alone."""
+        return "\n".join(
+            [f"define {'internal ' if internal else ''}void @{name}({arguments}) {{", *self._body, "  ret void", "}"]
+        )
+
     def text(self, name: str, widths: dict[str, int], outputs: AbstractSet[str], uniform: AbstractSet[str]) -> str:
         """Module with the loop, whose last vector overlaps the one before, and the function that calls it."""
         arguments = "".join(f", ptr noalias %{array}" for array in widths)
@@ -239,7 +279,7 @@ class Code:
             parts, before, body = self._parts(name, arguments)
         return "\n".join(
             [
-                *self._declared,
+                *self.declared,
                 *parts,
                 f"define internal void @{name}_loop(i64 %first, i64 %last{arguments}) {{",
                 "entry:",

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from solver.value.features import UNSEEN
-from solver.value.frozen import FrozenValue
-from solver.value.network import DIAGONAL_FLOOR, Ensemble
+from solver.value.frozen import FrozenValue, TorchNetworks
+from solver.value.kernel import CompiledNetworks, Folded
+from solver.value.network import DIAGONAL_FLOOR, Ensemble, Factor
 
 CASES = {
     "no angle": ([False, False, False], [0.2, -0.1, 0.3]),
@@ -181,14 +182,46 @@ def test_features_scale_only_states_that_do_not_wrap() -> None:
     np.testing.assert_allclose(z[0], [1.0, 0.0, 1.4, 1.2, 10.0], atol=1e-6)
 
 
-def test_buffered_value_does_not_depend_on_earlier_calls() -> None:
-    frozen = FrozenValue(make([True, False], [0.0, 0.0]))
-    buffered, x = frozen.buffered(20), states(2, 20)
-    first = buffered(x)
-    buffered(10.0 * x)
-    for repeated, unbuffered, before in zip(buffered(x), frozen(x), first, strict=True):
-        assert torch.equal(repeated, before)
-        torch.testing.assert_close(repeated, unbuffered)
+def test_a_value_depends_neither_on_the_size_of_the_batch_nor_on_its_place() -> None:
+    """Of the networks: products of the features with the metric round as Torch's matrix products do."""
+    networks = CompiledNetworks(Folded.of(make([True, False], [0.0, 0.0]).factors))
+    inputs, error = torch.rand(2, 40, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    whole = networks(inputs, error)
+    for first, last in ((0, 1), (3, 20), (20, 40)):
+        for part, expected in zip(networks(inputs[first:last], error[first:last]), whole, strict=True):
+            assert torch.equal(part, expected[first:last])
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 2e-5), (torch.float64, 1e-12)])
+@pytest.mark.parametrize("samples", [1, 16, 37])
+@pytest.mark.parametrize(("layers", "width", "told"), [(1, 5, 0), (2, 16, 2), (3, 19, 1)])
+def test_compiled_networks_are_those_of_torch(
+    layers: int, width: int, told: int, samples: int, dtype: torch.dtype, tolerance: float
+) -> None:
+    """Also where the width is no multiple of the sums that are computed together, and without any hidden product."""
+    generator = torch.Generator().manual_seed(1)
+    factors = [Factor(3, layers, width, generator, told).to(dtype) for _ in range(3)]
+    inputs = torch.randn(samples, 3 + told, generator=generator).to(dtype)
+    error = torch.randn(samples, 3, generator=generator).to(dtype)
+    folded = Folded.of(factors)
+    for actual, expected in zip(
+        CompiledNetworks(folded)(inputs, error), TorchNetworks(folded)(inputs, error), strict=True
+    ):
+        torch.testing.assert_close(actual, expected, rtol=tolerance, atol=tolerance)
+    z, e = inputs.clone().requires_grad_(), error.clone().requires_grad_()
+    value = torch.stack([factor(z, e) for factor in factors]).mean(0)
+    by_z, by_error = torch.autograd.grad(value.sum(), (z, e))
+    for actual, expected in zip(CompiledNetworks(folded)(inputs, error), (value, by_z[:, :3], by_error), strict=True):
+        torch.testing.assert_close(actual, expected.detach(), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("size", [50.0, 1e4])
+def test_saturated_networks_are_finite(size: float) -> None:
+    folded = Folded.of([Factor(3, 2, 8, torch.Generator().manual_seed(1))])
+    inputs = size * torch.randn(20, 3, generator=torch.Generator().manual_seed(2))
+    compiled, products = CompiledNetworks(folded)(inputs, inputs), TorchNetworks(folded)(inputs, inputs)
+    for actual, expected in zip(compiled, products, strict=True):
+        torch.testing.assert_close(actual, expected, rtol=1e-4, atol=max(1e-4 * float(expected.abs().max()), 1e-20))
 
 
 def test_frozen_value_does_not_follow_later_training() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import math
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -113,31 +112,24 @@ def test_frozen_value_agrees_with_the_ensemble_in_and_outside_the_basin() -> Non
     assert bool((value - network)[inside].abs().min() > 1e-6)
 
 
-def test_buffered_value_has_the_basin() -> None:
-    frozen, x = FrozenValue(ensemble_of(1.5)), around()
-    for actual, expected in zip(frozen.buffered(200)(x), frozen(x), strict=True):
-        torch.testing.assert_close(actual, expected, rtol=1e-12, atol=1e-12)
-
-
 @pytest.mark.parametrize("level", [0.0, 1.5, 1e9])
-def test_sparing_evaluates_networks_only_outside_the_basin(level: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_networks_are_evaluated_only_outside_the_basin(level: float, monkeypatch: pytest.MonkeyPatch) -> None:
     frozen, x, sizes = FrozenValue(ensemble_of(level)), around(), []
     outside = int((frozen.basin.distance(x) >= level).sum())
-    expected, networks = frozen(x), frozen._networks
+    networks = frozen.networks
 
-    def counted(x: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
-        sizes.append(len(x))
-        return networks(x, *others)
+    def counted(inputs: Tensor, error: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        sizes.append(len(inputs))
+        return networks(inputs, error)
 
-    monkeypatch.setattr(frozen, "_networks", counted)
-    for sparing, full in zip(frozen.sparing(x), expected, strict=True):
-        torch.testing.assert_close(sparing, full, rtol=1e-12, atol=1e-12)
+    monkeypatch.setattr(frozen, "networks", counted)
+    frozen(x)
     assert sizes == ([outside] if outside else [])
 
 
-def test_sparing_gives_nan_for_a_nan_state_only() -> None:
+def test_only_a_nan_state_has_a_nan_value() -> None:
     x = torch.cat([torch.full((1, 4), math.nan, dtype=torch.float64), around(3)])
-    value, gradient = FrozenValue(ensemble_of(0.5)).sparing(x)
+    value, gradient = FrozenValue(ensemble_of(0.5))(x)
     assert torch.isnan(value).tolist() == torch.isnan(gradient).all(1).tolist() == [True, False, False, False]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import runpy
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import modelgen
 from modelgen.backends import llvm
+from modelgen.backends.llvm import elementary
 from modelgen.backends.llvm import translate as translation
 from modelgen.program.functions import Argument, Function, Output
 from modelgen.program.graph import Graph, Node
@@ -199,3 +201,18 @@ def test_numba_compiles_the_emitted_functions_as_they_are() -> None:
         function(x[0], u[0], costate[0], furuta.nominal_parameters, *results)
         for found, right in zip(results, expected, strict=True):
             np.testing.assert_allclose(found, right[0], rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(("real", "limit"), [("double", 4e-16), ("float", 2e-7)])
+def test_exponential_against_50_digits(real: str, limit: float) -> None:
+    """As arithmetic of doubles; the vector code of both precisions is tested with the value's networks."""
+    largest, degree = elementary.EXP[real]
+    points = [*np.random.default_rng(0).uniform(-largest, largest, 300), 0.0, largest, -largest]
+    with mpmath.workdps(50):
+        errors = [
+            elementary.exp(x, largest, degree, *elementary.LOG_2[real]) / mpmath.exp(mpmath.mpf(x)) - 1 for x in points
+        ]
+    assert max(map(abs, errors)) < limit
+    assert elementary.exp(2.0 * largest, largest, degree, *elementary.LOG_2[real]) == pytest.approx(
+        math.exp(largest), rel=1e-5
+    )
