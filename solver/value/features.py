@@ -76,6 +76,13 @@ class Features:
             dx[:, rotation.quaternion] = by_quaternion(q, by_turns(q, dz[:, entries]))
         return dx
 
+    def of(self, rows: Tensor) -> Features:
+        """The features of these of the N contexts; the same features where there is one metric and one target."""
+        shift = None if self.shift is None else self.shift[rows]
+        if self.metric.ndim == 2:
+            return self if shift is None else replace(self, shift=shift)
+        return replace(self, metric=self.metric[rows], bend=self.bend[rows], shift=shift)
+
     def places(self, states: int) -> Tensor:
         """Matrix (2 k + n - k - 4 r, n) of ones where a sine, a cosine or another state is a feature of a state."""
         of = torch.cat([self.angles, self.angles, self.others])

@@ -6,12 +6,14 @@ autograd.
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from solver.value.family import Basin
 from solver.value.features import Features
 from solver.value.kernel import CompiledNetworks, Folded
 from solver.value.network import DIAGONAL_FLOOR, Ensemble
@@ -39,12 +41,13 @@ class FrozenValue:
         self.frame, self.basin = ensemble.frame, ensemble.basin
         folded = Folded.of(ensemble.factors)
         on_processor = folded.weights[0].device.type == "cpu"
+        self._last: dict[int, tuple[Tensor, tuple[Features, Basin]]] = {}  # of threads, with the contexts
         self.networks = (CompiledNetworks if on_processor else TorchNetworks)(folded)
 
     @torch.no_grad()
     def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """V (N,) and dV/dx (N, n) at the rows x (N, n + k)."""
-        states, features, basin = self.frame.at(x)
+        states, (features, basin) = x[:, : self.frame.states], self._at(x)
         if self.basin.empty:
             return self._outside(x, states, features)
         value, dx, inside = basin.quadratic(states)
@@ -55,9 +58,21 @@ class FrozenValue:
         if len(rows) == len(x):
             return self._outside(x, states, features)
         if len(rows):
-            outside = x[rows]
-            value[rows], dx[rows] = self._outside(outside, *self.frame.at(outside)[:2])
+            value[rows], dx[rows] = self._outside(x[rows], states[rows], features.of(rows))
         return value, dx
+
+    def _at(self, x: Tensor) -> tuple[Features, Basin]:
+        """Features and basin of the rows x: those of this thread's last call where the contexts are the same.
+
+        They are along a rollout, and to evaluate the polynomials of its contexts takes longer than the networks.
+        """
+        contexts = x[:, self.frame.states :]
+        if not contexts.shape[1] or x.device.type != "cpu":
+            return self.frame.at(x)[1:]
+        last = self._last.get(get_ident())
+        if last is None or not torch.equal(last[0], contexts):
+            last = self._last[get_ident()] = contexts.clone(), self.frame.at(x)[1:]
+        return last[1]
 
     def _outside(self, rows: Tensor, x: Tensor, features: Features) -> tuple[Tensor, Tensor]:
         """V (N,) and dV/dx (N, n) of the networks at the rows with the states x and features."""
