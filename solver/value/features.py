@@ -13,6 +13,7 @@ away, |y|^2 tends to c. In other runs W is the identity and 1/c is 0, so that y 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -70,7 +71,7 @@ class Features:
         dz = dz + times((dy - along * y) * shrinking, self.metric.mT)
         c, plain = len(self.angles), 2 * len(self.angles) + len(self.others)
         slopes = torch.cat([z[:, c : 2 * c], -z[:, :c], self.scale.expand(len(x), -1)], 1)
-        dx = (dz[:, :plain] * slopes) @ self.places(x.shape[1])
+        dx = (dz[:, :plain] * slopes) @ self._places
         for rotation, entries in self._matrices:
             q = x[:, rotation.quaternion]
             dx[:, rotation.quaternion] = by_quaternion(q, by_turns(q, dz[:, entries]))
@@ -83,10 +84,12 @@ class Features:
             return self if shift is None else replace(self, shift=shift)
         return replace(self, metric=self.metric[rows], bend=self.bend[rows], shift=shift)
 
-    def places(self, states: int) -> Tensor:
+    @cached_property
+    def _places(self) -> Tensor:
         """Matrix (2 k + n - k - 4 r, n) of ones where a sine, a cosine or another state is a feature of a state."""
-        of = torch.cat([self.angles, self.angles, self.others])
-        return torch.eye(states).to(self.scale)[of]
+        states = len(self.angles) + len(self.others) + 4 * len(self.rotations)
+        ones = torch.eye(states, device=self.scale.device, dtype=self.scale.dtype)
+        return ones[torch.cat([self.angles, self.angles, self.others])]
 
     def measured_by(self, cost: Tensor, target: Tensor, reach: Tensor) -> Features:
         """The same features with the metrics of N forms P (N, n, n), and with N values c = reach (N,)."""
