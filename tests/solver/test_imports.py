@@ -22,6 +22,8 @@ ALLOWED = {
     "modelgen.artifact.manifest",
     "modelgen.backends",
     "modelgen.backends.fmu.archive",
+    "modelgen.backends.llvm",
+    "modelgen.backends.llvm.vectors",
     "modelgen.commandline",
     "modelgen.commandline.program",
     "modelgen.engines.mujoco",
