@@ -74,7 +74,7 @@ class MemberFit:
         self, member: Factor, optimiser: Optimiser, samples: Samples, fit: FitPlan, generator: torch.Generator
     ) -> None:
         self.optimiser, self.samples, self.fit, self.generator = optimiser, samples, fit, generator
-        self.loss_gradient = LossGradient(member, min(fit.minibatch, len(samples.target)))
+        self.loss_gradient = LossGradient(member, optimiser.weights, min(fit.minibatch, len(samples.target)))
         self.left = len(fit.learning_rates)  # epochs to do
         self.loss = torch.tensor(math.nan)  # mean over the last epoch
 

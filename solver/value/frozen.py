@@ -6,6 +6,7 @@ autograd.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from threading import get_ident
 from typing import Protocol
 
@@ -15,8 +16,8 @@ from torch.nn.functional import softplus
 
 from solver.value.family import Basin
 from solver.value.features import Features
-from solver.value.kernel import CompiledNetworks, Folded
-from solver.value.network import DIAGONAL_FLOOR, Ensemble
+from solver.value.kernel import CompiledNetworks
+from solver.value.network import DIAGONAL_FLOOR, Ensemble, Factor
 
 
 class ValueFunction(Protocol):
@@ -32,17 +33,15 @@ class ValueFunction(Protocol):
 class FrozenValue:
     """V (N,) and dV/dx (N, n) of an ensemble at the weights that it has now. Later training does not change them.
 
-    The affine maps of tanh(y) = 2 sigmoid(2 y) - 1 are folded into copies of the weights. On a processor the networks
-    are one compiled call, and evaluated only outside the basin: most states of a rollout are in it, and a tenth to a
-    half of those of targets. A GPU, which would wait to count them, evaluates all.
+    On a processor the networks are one compiled call, and evaluated only outside the basin: most states of a rollout
+    are in it, and a tenth to a half of those of targets. A GPU, which would wait to count them, evaluates all.
     """
 
     def __init__(self, ensemble: Ensemble) -> None:
         self.frame, self.basin = ensemble.frame, ensemble.basin
-        folded = Folded.of(ensemble.factors)
-        on_processor = folded.weights[0].device.type == "cpu"
+        on_processor = ensemble.target.device.type == "cpu"
+        self.networks = (CompiledNetworks if on_processor else TorchNetworks)(ensemble.factors)
         self._last: dict[int, tuple[Tensor, tuple[Features, Basin]]] = {}  # of threads, with the contexts
-        self.networks = (CompiledNetworks if on_processor else TorchNetworks)(folded)
 
     @torch.no_grad()
     def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -84,32 +83,37 @@ class FrozenValue:
 
 
 class TorchNetworks:
-    """V and its derivatives of networks by one forward and one reverse pass of matrix products, on a GPU."""
+    """V and its derivatives of members at the weights that they have now, by matrix products on a GPU.
 
-    def __init__(self, folded: Folded) -> None:
-        self.folded = folded
-        size, like = folded.features, folded.weights[0]
-        self.sum_into_columns = torch.eye(size).to(like)[:, folded.columns].contiguous()
-        self.sum_into_rows = torch.eye(size).to(like)[:, folded.rows].contiguous()
-        self.diagonal = torch.nonzero(folded.rows == folded.columns)[:, 0]
+    Arrays with few features are transposed, for faster products.
+    """
+
+    def __init__(self, members: Sequence[Factor]) -> None:
+        first = members[0]
+        self.weights = [
+            torch.stack(list(some)).detach() for some in zip(*(one.weights for one in members), strict=True)
+        ]
+        self.biases = [torch.stack(list(some)).detach() for some in zip(*(one.biases for one in members), strict=True)]
+        self.rows, self.columns, self.diagonal = first.rows, first.columns, torch.nonzero(first.diagonal)[:, 0]
+        self.sum_into_columns = first.column_sum.T.contiguous()
+        self.sum_into_rows = torch.eye(len(self.sum_into_columns)).to(first.column_sum)[:, first.rows].contiguous()
 
     def __call__(self, inputs: Tensor, error: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """As `CompiledNetworks`. Arrays with few features are transposed, for faster products."""
-        weights, biases = self.folded.weights, self.folded.biases
-        hidden, factor = [inputs.expand(len(weights[0]), -1, -1)], error.T.index_select(0, self.folded.rows)
-        for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
-            hidden.append(torch.baddbmm(bias[:, None], hidden[-1], weight).sigmoid_())
-        entries = torch.baddbmm(biases[-1][:, :, None], weights[-1].mT, hidden[-1].mT)  # (E, K, N)
+        """As `CompiledNetworks`."""
+        hidden, factor = [inputs.expand(len(self.weights[0]), -1, -1)], error.T.index_select(0, self.rows)
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            hidden.append(torch.baddbmm(bias[:, None], hidden[-1], weight).tanh_())
+        entries = torch.baddbmm(self.biases[-1][:, :, None], self.weights[-1].mT, hidden[-1].mT)  # (E, K, N)
         diagonal = entries.index_select(1, self.diagonal)
         entries.index_copy_(1, self.diagonal, softplus(diagonal) + DIAGONAL_FLOOR)
         y = self.sum_into_columns @ (entries * factor)  # (E, n_z, N)
-        outer = y.index_select(1, self.folded.columns)
+        outer = y.index_select(1, self.columns)
         direct = self.sum_into_rows @ (entries * outer).sum(0)
         outer *= factor  # dV/d(entries), without the factor -2/E
         outer.index_copy_(1, self.diagonal, torch.sigmoid(diagonal) * outer.index_select(1, self.diagonal))
         gradient = outer.mT
-        for weight, h in zip(reversed(weights[1:]), reversed(hidden[1:]), strict=True):
-            gradient = gradient @ weight.mT * (h - h * h)
-        by_input = (weights[0][:, : self.folded.features] @ gradient.mT).sum(0)
+        for weight, h in zip(reversed(self.weights[1:]), reversed(hidden[1:]), strict=True):
+            gradient = gradient @ weight.mT * (1.0 - h * h)
+        by_input = (self.weights[0][:, : error.shape[1]] @ gradient.mT).sum(0)
         mean = 1.0 / len(y)
         return -mean * (y * y).sum((0, 1)), -2.0 * mean * by_input.T, -2.0 * mean * direct.T

@@ -1,15 +1,16 @@
-"""The value's networks as vector code for a processor: V and its derivatives, 64 bytes of samples at a time.
+"""The value's networks as vector code for a processor: V and its derivatives, or the gradient of a fit.
 
-Matrix products and passes over their outputs become one call, which keeps the numbers of a few samples in the nearest
-cache and lets other threads run. A result depends neither on the batch's size nor on the sample's place in it.
+64 bytes of samples are computed at a time. Matrix products and passes over their outputs become one call, which keeps
+the numbers of few samples in the nearest cache and lets other threads run. A result depends neither on the batch's size
+nor on the sample's place in it. The formula is that of `solver.value.network.Factor.forward`.
 """
 
 from __future__ import annotations
 
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -24,50 +25,35 @@ from modelgen.files import sources
 from solver.value.network import DIAGONAL_FLOOR, Factor
 
 REALS = {torch.float32: "float", torch.float64: "double"}
+SIZE = {"float": 4, "double": 8}
 
 
-@dataclass(frozen=True)
-class Folded:
-    """Fixed weights of E networks with the logistic function, with the affine maps of their activations folded in.
+class Shape(NamedTuple):
+    """Shape of E networks from n_z + k inputs to the K entries of a lower triangular L (n_z, n_z)."""
 
-    Their outputs are the K entries of a lower triangular L (n_z, n_z), before the softplus on its diagonal.
-    """
-
-    weights: list[Tensor]  # (E, in, out)
-    biases: list[Tensor]  # (E, out)
-    rows: Tensor  # (K,) places of the entries in L
-    columns: Tensor  # (K,)
+    members: int  # E
+    layers: tuple[int, ...]  # sizes of all layers, inputs to K
     features: int  # n_z
+    rows: tuple[int, ...]  # places of the entries in L
+    columns: tuple[int, ...]
 
     @classmethod
-    def of(cls, members: Sequence[Factor]) -> Folded:
-        """Weights of members: tanh(y) = 2 sigmoid(2 y) - 1."""
-        weights, biases, first = [], [], members[0]
-        last = len(first.weights) - 1
-        for i in range(last + 1):
-            w = torch.stack([member.weights[i].detach() for member in members])
-            b = torch.stack([member.biases[i].detach() for member in members])
-            if i > 0:
-                b -= w.sum(1)
-                w *= 2.0
-            outer = 1.0 if i == last else 2.0
-            weights.append(w * outer)
-            biases.append(b * outer)
-        return cls(weights, biases, first.rows, first.columns, first.column_sum.shape[1])
+    def of(cls, members: Sequence[Factor]) -> Shape:
+        """Shape of members, which are alike."""
+        first = members[0]
+        layers = (len(first.weights[0]), *(len(bias) for bias in first.biases))
+        places = tuple(first.rows.tolist()), tuple(first.columns.tolist())
+        return cls(len(members), layers, first.column_sum.shape[1], *places)
 
 
 class CompiledNetworks:
-    """V and its derivatives of networks on a processor."""
+    """V and its derivatives of members at the weights that they have now, on a processor."""
 
-    def __init__(self, folded: Folded) -> None:
-        weights, biases, self._features = folded.weights, folded.biases, folded.features
-        self._real = REALS[weights[0].dtype]
-        backward = [w.mT for w in (weights[0][:, : self._features], *weights[1:])]
-        parts = [part.reshape(len(weights[0]), -1) for part in (*weights, *biases, *backward)]
-        self._numbers = torch.cat(parts, 1).contiguous()
-        layers = (weights[0].shape[1], *[w.shape[2] for w in weights])
-        places = tuple(folded.rows.tolist()), tuple(folded.columns.tolist())
-        self._kernel = _kernel(Shape(len(weights[0]), layers, self._features, *places), self._real)
+    def __init__(self, members: Sequence[Factor]) -> None:
+        shape = Shape.of(members)
+        self._numbers = torch.cat([part.detach().flatten() for one in members for part in one.parameters()])
+        self._features, self._real = shape.features, REALS[self._numbers.dtype]
+        self._kernel = _value_kernel(shape, self._real)
 
     def __call__(self, inputs: Tensor, error: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """V (N,) and its derivatives (N, n_z) in the first n_z of the inputs and in the error.
@@ -78,160 +64,345 @@ class CompiledNetworks:
         given = torch.cat([inputs, error], 1)
         given = (torch.cat([given, given.new_zeros(few, given.shape[1])]) if few else given).T.contiguous()
         made = given.new_empty(1 + 2 * self._features, size + few)
-        self._kernel(0, size + few, given.data_ptr(), self._numbers.data_ptr(), made.data_ptr())
+        self._kernel(size + few, size + few, given.data_ptr(), self._numbers.data_ptr(), made.data_ptr())
         value, by_input, by_error = torch.split(made[:, :size], [1, self._features, self._features])
         return value[0], by_input.T, by_error.T
 
 
-class Shape(NamedTuple):
-    """Shape of E networks from n_z + k inputs to the K entries of L."""
+Pass = tuple[list[Tensor], list[Tensor], Tensor]
 
-    members: int  # E
-    layers: tuple[int, ...]  # sizes of all layers, inputs to K
-    features: int  # n_z
-    rows: tuple[int, ...]  # places of the entries in L
-    columns: tuple[int, ...]
+
+class CompiledPass:
+    """Forward and reverse pass of a member for the gradient of its fit, on minibatches of at most `size` samples.
+
+    weights: vector of its weights and biases, in their order.
+    """
+
+    def __init__(self, member: Factor, weights: Tensor, size: int) -> None:
+        shape, self._weights, real = Shape.of([member]), weights, REALS[weights.dtype]
+        self._lanes = vectors.LANES[real]
+        # One more vector than the samples need: rows whose distance is a power of two would share a place in the cache.
+        columns = (-(-size // self._lanes) + 1) * self._lanes
+        writer, self._kernel = _PassWriter(shape, real, columns), _pass_kernel(shape, real, columns)
+        self._space = weights.new_zeros(writer.size, columns)
+        rows = {name: self._space[first:][: writer.sizes[name]] for name, first in writer.first.items()}
+        inner = range(1, len(shape.layers) - 1)
+        self._hidden = [rows[f"h{i}"] for i in inner]
+        self._adjoint, self._residual = [*(rows[f"g{i}"] for i in inner), rows["entries"]], rows["residual"][0]
+
+    def __call__(self, z: Tensor, error: Tensor, target: Tensor, weight: Tensor) -> Pass:
+        """Inputs (in, B) of all layers, derivatives (out, B) of w |V - V_tar| in their sums, and V - V_tar (B,).
+
+        z: (n_z + k, B). error: (n_z, B). target, weight: (B,) V_tar and w. The results are valid until the next call.
+        """
+        size = len(target)
+        given = [z, error, target, weight]
+        if size < self._lanes:
+            few = self._lanes - size
+            given = [torch.cat([array, array.new_zeros(*array.shape[:-1], few)], -1) for array in given]
+        step = given[0].stride(0)
+        assert step == given[1].stride(0)
+        addresses = [array.data_ptr() for array in (*given, self._weights, self._space)]
+        self._kernel(step, max(size, self._lanes), *addresses)
+        hidden, adjoint = ([rows[:, :size] for rows in some] for some in (self._hidden, self._adjoint))
+        return [z, *hidden], adjoint, self._residual[:size]
 
 
 @functools.cache
-def _kernel(shape: Shape, real: str) -> Callable[..., None]:
-    """The compiled networks of a shape, for any weights."""
-    side_by_side = llvm.vector_bytes() // 8  # sums stay in the registers
-    source = Path(__file__).read_text("utf-8")
-    made_from = f"{sources(vectors, elementary)} {source} {real} {side_by_side} {shape} {DIAGONAL_FLOOR}"
-    return llvm.machine_code("networks", 3, f"networks.{real}", made_from, _Writer(shape, real, side_by_side).text)
+def _value_kernel(shape: Shape, real: str) -> Callable[..., None]:
+    return _compiled(_ValueWriter(shape, real, vectors.LANES[real]))
 
 
-class _Writer:
-    """LLVM code of the networks of a shape: a loop over vectors of samples, which calls a function for every layer."""
+@functools.cache
+def _pass_kernel(shape: Shape, real: str, columns: int) -> Callable[..., None]:
+    return _compiled(_PassWriter(shape, real, columns))
 
-    def __init__(self, shape: Shape, real: str, side_by_side: int) -> None:
-        """side_by_side: outputs of a layer whose sums are computed together."""
-        self._shape, self._real, self._side_by_side = shape, real, side_by_side
-        self._layers = list(pairwise(shape.layers))
+
+def _compiled(writer: _Writer) -> Callable[..., None]:
+    """The kernel (columns of what is given, samples, addresses), for any weights."""
+    identity = type(writer).__name__, writer.shape, writer.real, writer.columns, writer.side_by_side, DIAGONAL_FLOOR
+    made_from = f"{sources(vectors, elementary)} {Path(__file__).read_text('utf-8')} {identity}"
+    return llvm.machine_code("networks", len(writer.arrays), f"networks.{writer.real}", made_from, writer.text)
+
+
+class Rows(Code):
+    """Code of a function on vectors of samples, which are rows of arrays: `columns` numbers from row to row."""
+
+    def __init__(self, real: str, columns: int) -> None:
+        super().__init__(real)
+        self.columns = columns
+
+    def at(self, array: str, place: str, more: int = 0) -> str:
+        """Address of the number at `place + more`."""
+        start = self.make(f"getelementptr inbounds {self.real}, ptr {array}, i64 {place}")
+        return self.make(f"getelementptr inbounds {self.real}, ptr {start}, i64 {more}") if more else start
+
+    def _row(self, array: str, row: str) -> str:
+        return self.at(array, self.make(f"mul i64 {row}, {self.columns}"))
+
+    def load(self, address: str) -> Number:
+        """The vector at an address."""
+        return Number(self, Value(self.make(f"load {self.vector}, ptr {address}, align {SIZE[self.real]}")))
+
+    def store(self, address: str, vector: str) -> None:
+        """Store a vector at an address."""
+        self.do(f"store {self.vector} {vector}, ptr {address}, align {SIZE[self.real]}")
+
+    def row(self, array: str, row: str) -> Number:
+        """A row of an array."""
+        return self.load(self._row(array, row))
+
+    def rows(self, array: str, count: int) -> list[Number]:
+        """The first rows of an array."""
+        return [self.row(array, str(k)) for k in range(count)]
+
+    def set(self, array: str, row: str, value: Number | str) -> None:
+        """Replace a row of an array."""
+        self.store(self._row(array, row), value if isinstance(value, str) else value.value.text)
+
+    def spread(self, array: str, place: str, more: int) -> str:
+        """Vector of a number in all lanes."""
+        number = self.make(f"load {self.real}, ptr {self.at(array, place, more)}")
+        one = self.make(f"insertelement {self.vector} poison, {self.real} {number}, i32 0")
+        zeros = f"<{self.lanes} x i32> zeroinitializer"
+        return self.make(f"shufflevector {self.vector} {one}, {self.vector} poison, {zeros}")
+
+    @contextmanager
+    def loop(
+        self, name: str, first: int, last: int | str, step: int = 1, carried: Sequence[tuple[str, str]] = ()
+    ) -> Iterator[str]:
+        """A loop that runs at least once, with its counter.
+
+        carried: vectors and their first values; the body defines the next value of `NAME` as `NAME.next`.
+        """
+        counter = f"%{name}.i"
+        self.do(f"br label %{name}.begin\n{name}.begin:\n  br label %{name}\n{name}:")
+        self.do(f"{counter} = phi i64 [{first}, %{name}.begin], [{counter}.next, %{name}.again]")
+        for one, start in carried:
+            self.do(f"{one} = phi {self.vector} [{start}, %{name}.begin], [{one}.next, %{name}.again]")
+        yield counter
+        self.do(f"br label %{name}.again\n{name}.again:")
+        self.do(f"{counter}.next = add nuw nsw i64 {counter}, {step}")
+        more = self.make(f"icmp slt i64 {counter}.next, {last}")
+        self.do(f"br i1 {more}, label %{name}, label %{name}.end\n{name}.end:")
+
+
+Finish = Callable[[Rows, Number, str], None]
+
+
+class _Writer(ABC):
+    """LLVM code of networks: a loop over vectors of samples, which calls a function for every layer.
+
+    What it computes are rows of one memory, `columns` numbers long.
+    """
+
+    arrays: tuple[str, ...]  # whose addresses the kernel takes
+    lowest: int  # layer at which the reverse pass ends
+
+    def __init__(self, shape: Shape, real: str, columns: int) -> None:
+        self.shape, self.real, self.columns = shape, real, columns
+        self.side_by_side = llvm.vector_bytes() // 8  # outputs whose sums are computed together, in the registers
+        self.layers = list(pairwise(shape.layers))
+        hidden = list(enumerate(shape.layers[1:-1], 1))
+        self.sizes = {"x": shape.layers[0], "error": shape.features, "entries": shape.layers[-1]}
+        self.sizes |= {f"{name}{i}": width for name in "hg" for i, width in hidden} | self.results
+        *starts, self.size = accumulate(self.sizes.values(), initial=0)
+        self.first = dict(zip(self.sizes, starts, strict=True))  # rows
         self._functions: list[str] = []
         self._declared: dict[str, None] = {}
 
+    @property
+    @abstractmethod
+    def results(self) -> dict[str, int]:
+        """Names and numbers of further rows."""
+
+    @abstractmethod
+    def write(self, code: Rows, at: str) -> None:
+        """Code of the samples from `at` on, within the loop."""
+
+    @abstractmethod
+    def use(self, code: Rows, places: dict[str, str], entries: list[Number], y: list[Number]) -> list[Number]:
+        """Use of y = L^T error. Returns the factors of the error in the slopes of the entries of L: y, or multiples."""
+
     def text(self) -> str:
-        """The module with `networks(first, last, given, numbers, made)`, for all columns: first is 0."""
-        last = len(self._layers) - 1
-        for i, (into, out) in enumerate(self._layers):
-            self._layer(f"forward{i}", into, out, _stored if i == last else _logistic, bias=True)
-            self._layer(f"backward{i}", out, into if i else self._shape.features, _sloped if i else _added)
-        self._all()
+        """The module with `networks(step, last, addresses)`, for `last` samples of arrays with rows of `step`."""
+        for i, (into, out) in enumerate(self.layers):
+            self._layer(f"forward{i}", into, out, (out, 1), _tanh if i + 1 < len(self.layers) else _kept, bias=True)
+            if i >= self.lowest:
+                rows = into if i else self.shape.features
+                self._layer(f"backward{i}", out, rows, (1, out), _sloped if i else _added)
+        code = Rows(self.real, self.columns)
+        if "space" not in self.arrays:
+            code.do(f"%space = alloca [{self.size * self.columns} x {self.real}], align 64")
+        with code.loop("samples", 0, "%last", code.lanes) as sample:
+            end = code.make(f"sub i64 %last, {code.lanes}")
+            inside = code.make(f"icmp slt i64 {sample}, {end}")
+            # The last vector overlaps the one before.
+            self.write(code, code.make(f"select i1 {inside}, i64 {sample}, i64 {end}"))
+        self._add(code, "networks", "i64 %step, i64 %last, ", self.arrays, internal=False)
         return "\n".join([*self._declared, *self._functions])
 
-    def _layer(self, name: str, into: int, out: int, finish: Finish, bias: bool = False) -> None:
-        """Function that finishes the sums b + x W of `out` outputs, for vectors x (into,) of samples."""
-        code, whole = Code(self._real), out - out % self._side_by_side
-        for first, last, count in ((0, whole, self._side_by_side), (whole, out, out - whole)):
-            if first < last:
-                with _loop(code, f"part{first}", first, last, count) as (j, _):
-                    starts = [_spread(code, "b", j, k) if bias else "zeroinitializer" for k in range(count)]
-                    for k, total in enumerate(_sums(code, f"sums{first}", (into, out), j, starts)):
-                        finish(code, Number(code, Value(total)), code.make(f"add i64 {j}, {k}"))
-        self._add(code, name, ("w", "b", "x", "y", "h"))
+    def _layer(
+        self, name: str, into: int, out: int, steps: tuple[int, int], finish: Finish, bias: bool = False
+    ) -> None:
+        """Function that finishes the sums of `out` outputs over `into` rows of x.
 
-    def _add(self, code: Code, name: str, arrays: Sequence[str], counts: str = "", internal: bool = True) -> None:
+        steps: from one weight to that of the next input, and of the next output.
+        """
+        code, whole = Rows(self.real, self.columns), out - out % self.side_by_side
+        for first, last, count in ((0, whole, self.side_by_side), (whole, out, out - whole)):
+            if first < last:
+                with code.loop(f"part{first}", first, last, count) as j:
+                    starts = [code.spread("%b", j, k) if bias else "zeroinitializer" for k in range(count)]
+                    for k, total in enumerate(_sums(code, f"sums{first}", into, steps, j, starts)):
+                        finish(code, total, code.make(f"add i64 {j}, {k}"))
+        self._add(code, name, "", ("w", "b", "x", "y", "h"))
+
+    def _add(self, code: Rows, name: str, counts: str, arrays: Sequence[str], internal: bool = True) -> None:
         arguments = counts + ", ".join(f"ptr noalias %{array}" for array in arrays)
         self._functions.append(code.function(name, arguments, internal))
         self._declared |= code.declared
 
-    def _all(self) -> None:
-        """Function of all samples."""
-        shape, code = self._shape, Code(self._real)
-        inputs, *hidden, entries = shape.layers
-        widest, results = max(hidden), 1 + 2 * shape.features
-        sizes = {"x": inputs, "error": shape.features, "entries": entries, "outer": entries, "sums": results}
-        sizes |= {f"h{i + 1}": width for i, width in enumerate(hidden)} | {"g0": widest, "g1": widest}
-        for array, size in sizes.items():
-            code.do(f"%{array} = alloca [{size} x {code.vector}], align 64")
-        with _loop(code, "samples", 0, "%last", code.lanes) as (sample, _):
-            end = code.make(f"sub i64 %last, {code.lanes}")
-            inside = code.make(f"icmp slt i64 {sample}, {end}")
-            at = code.make(f"select i1 {inside}, i64 {sample}, i64 {end}")  # the last vector overlaps the one before
-            for array, first, count in (("x", 0, inputs), ("error", inputs, shape.features)):
-                with _loop(code, f"read_{array}", 0, count) as (k, _):
-                    _store(code, array, k, _given(code, "given", k, first, at))
-            with _loop(code, "clear", 0, results) as (k, _):
-                _store(code, "sums", k, "zeroinitializer")
-            with _loop(code, "members", 0, shape.members) as (member, _):
-                self._member(code, member)
-            for first, count, factor in ((0, 1, -1.0), (1, results - 1, -2.0)):
-                with _loop(code, f"write{first}", 0, count) as (k, _):
-                    row = code.make(f"add i64 {k}, {first}")
-                    mean = Number(code, Value(_loaded(code, "sums", row))) * (factor / shape.members)
-                    address = _address(code, "made", row, at)
-                    code.do(f"store {code.vector} {mean.value.text}, ptr {address}, align {SIZE[code.real]}")
-        self._add(code, "networks", ("given", "numbers", "made"), "i64 %first, i64 %last, ", internal=False)
+    def places(self, code: Rows, at: str) -> dict[str, str]:
+        """Addresses of all rows, at a sample."""
+        return {name: code.at("%space", at, row * self.columns) for name, row in self.first.items()}
 
-    def _member(self, code: Code, member: str) -> None:
-        """One network: forward, from the entries of L to V, and back."""
-        layers, count = self._layers, len(self._layers)
-        sizes = [into * out for into, out in layers] + [out for _, out in layers]
-        sizes += [(into if i else self._shape.features) * out for i, (into, out) in enumerate(layers)]
-        *starts, stride = accumulate(sizes, initial=0)
-        base = code.make(f"mul i64 {member}, {stride}")
-        slopes = code.make(f"getelementptr inbounds {code.vector}, ptr %sums, i64 1")
-        values = ["%x", *(f"%h{i}" for i in range(1, count)), "%entries"]
-        adjoints = [slopes, *(f"%g{i % 2}" for i in range(1, count)), "%outer"]
+    def read(self, code: Rows, array: str, to: str, first: int, at: str, place: str) -> None:
+        """Copy rows of what is given, from the row `first` on, to those of a name."""
+        with code.loop(f"read_{to}", 0, self.sizes[to]) as k:
+            start = code.make(f"mul i64 {code.make(f'add i64 {k}, {first}')}, %step")
+            code.set(place, k, code.load(code.at(array, code.make(f"add i64 {start}, {at}"))))
 
-        def call(layer: str, weights: int, biases: int, x: str, y: str, h: str) -> None:
-            w, b = (_number(code, "numbers", base, starts[k]) for k in (weights, biases))
-            code.do(f"call void @{layer}(ptr {w}, ptr {b}, ptr {x}, ptr {y}, ptr {h})")
+    def member(self, code: Rows, places: dict[str, str], base: str) -> None:
+        """One network, whose weights begin at `base`: forward, from the entries of L to V, and back."""
+        count = len(self.layers)
+        *starts, _ = accumulate([*(into * out for into, out in self.layers), *self.shape.layers[1:]], initial=0)
+        values = ["x", *(f"h{i}" for i in range(1, count)), "entries"]
+        adjoints = ["slopes", *(f"g{i}" for i in range(1, count)), "entries"]
+
+        def call(layer: str, i: int, x: str, y: str, h: str) -> None:
+            w, b = (code.at("%numbers", base, starts[k]) for k in (i, count + i))
+            code.do(f"call void @{layer}{i}(ptr {w}, ptr {b}, ptr {places[x]}, ptr {places[y]}, ptr {h})")
 
         for i in range(count):
-            call(f"forward{i}", i, count + i, values[i], values[i + 1], "null")
-        self._factor(code)
-        for i in reversed(range(count)):
-            call(f"backward{i}", 2 * count + i, count, adjoints[i + 1], adjoints[i], values[i])
+            call("forward", i, values[i], values[i + 1], "null")
+        self._factor(code, places)
+        for i in reversed(range(self.lowest, count)):
+            call("backward", i, adjoints[i + 1], adjoints[i], places[values[i]])
 
-    def _factor(self, code: Code) -> None:
-        """With y = L^T error: add y^T y and L y to the sums, and write the slopes of V in the entries of L."""
-        features, places = self._shape.features, list(zip(self._shape.rows, self._shape.columns, strict=True))
-
-        def numbers(array: str, first: int, count: int) -> list[Number]:
-            return [Number(code, Value(_loaded(code, array, str(first + k)))) for k in range(count)]
-
-        entries, slopes = numbers("entries", 0, len(places)), dict[int, Number]()
-        for k, (row, column) in enumerate(places):
+    def _factor(self, code: Rows, places: dict[str, str]) -> None:
+        """Replace the outputs of the network by the slopes of V, or of the loss, in them."""
+        of = list(zip(self.shape.rows, self.shape.columns, strict=True))
+        entries, error = code.rows(places["entries"], len(of)), code.rows(places["error"], self.shape.features)
+        steepness = dict[int, Number]()
+        for k, (row, column) in enumerate(of):
             if row == column:
-                entries[k], slopes[k] = _softplus(entries[k])
+                entries[k], steepness[k] = _softplus(entries[k])
                 entries[k] = entries[k] + DIAGONAL_FLOOR
-        error = numbers("error", 0, features)
-        y: list[Number | float] = [0.0] * features
-        for entry, (row, column) in zip(entries, places, strict=True):
-            y[column] = entry * error[row] + y[column]
-        (value,), slope = numbers("sums", 0, 1), numbers("sums", 1 + features, features)
-        for one in y:
-            value = value + one * one
-        for k, (row, column) in enumerate(places):
-            slope[row] = slope[row] + entries[k] * y[column]
-            outer = error[row] * y[column]
-            _store(code, "outer", str(k), (outer * slopes[k] if k in slopes else outer).value.text)
-        for k, total in ((0, value), *enumerate(slope, 1 + features)):
-            _store(code, "sums", str(k), total.value.text)
+        y: list[Number] = []
+        for column in range(self.shape.features):
+            terms = [entries[k] * error[row] for k, (row, its) in enumerate(of) if its == column]
+            y.append(functools.reduce(lambda a, b: a + b, terms))
+        factors = self.use(code, places, entries, y)
+        for k, (row, column) in enumerate(of):
+            slope = factors[column] * error[row]
+            code.set(places["entries"], str(k), slope * steepness[k] if k in steepness else slope)
 
 
-SIZE = {"double": 8, "float": 4}
-Finish = Callable[[Code, Number, str], None]
+class _ValueWriter(_Writer):
+    """V and its derivatives, means over the members: rows of `made`."""
+
+    arrays, lowest = ("given", "numbers", "made"), 0
+
+    @property
+    def results(self) -> dict[str, int]:
+        return {"value": 1, "slopes": self.shape.features, "direct": self.shape.features}
+
+    def write(self, code: Rows, at: str) -> None:
+        """As in the base class. The memory holds the samples of one vector."""
+        places, made = self.places(code, "0"), sum(self.results.values())
+        self.read(code, "%given", "x", 0, at, places["x"])
+        self.read(code, "%given", "error", self.sizes["x"], at, places["error"])
+        with code.loop("clear", 0, made) as k:
+            code.set(places["value"], k, "zeroinitializer")
+        with code.loop("members", 0, self.shape.members) as member:
+            weights = sum((into + 1) * out for into, out in self.layers)
+            self.member(code, places, code.make(f"mul i64 {member}, {weights}"))
+        for first, last, factor in ((0, 1, -1.0), (1, made, -2.0)):
+            with code.loop(f"write{first}", first, last) as k:
+                mean = code.row(places["value"], k) * (factor / self.shape.members)
+                place = code.make(f"add i64 {code.make(f'mul i64 {k}, %step')}, {at}")
+                code.store(code.at("%made", place), mean.value.text)
+
+    def use(self, code: Rows, places: dict[str, str], entries: list[Number], y: list[Number]) -> list[Number]:
+        """Add y^T y to the value, and L y to the slopes in the error."""
+        value, direct = code.row(places["value"], "0"), code.rows(places["direct"], self.shape.features)
+        code.set(places["value"], "0", functools.reduce(lambda total, one: total + one * one, y, value))
+        for entry, row, column in zip(entries, self.shape.rows, self.shape.columns, strict=True):
+            direct[row] = direct[row] + entry * y[column]
+        for k, total in enumerate(direct):
+            code.set(places["direct"], str(k), total)
+        return y
 
 
-def _stored(code: Code, total: Number, place: str) -> None:
-    _store(code, "y", place, total.value.text)
+class _PassWriter(_Writer):
+    """Hidden layers, and derivatives of w |V - V_tar|: rows of `space`, for a minibatch."""
+
+    arrays, lowest = ("z", "error", "target", "weight", "numbers", "space"), 1
+
+    @property
+    def results(self) -> dict[str, int]:
+        return {"target": 1, "weight": 1, "residual": 1}
+
+    def write(self, code: Rows, at: str) -> None:
+        """As in the base class."""
+        places = self.places(code, at)
+        for array, to in (("%z", "x"), ("%error", "error"), ("%target", "target"), ("%weight", "weight")):
+            self.read(code, array, to, 0, at, places[to])
+        self.member(code, places, "0")
+
+    def use(self, code: Rows, places: dict[str, str], entries: list[Number], y: list[Number]) -> list[Number]:  # noqa: ARG002
+        """Write the residual, and take its sign and the weight."""
+        target, weight = code.row(places["target"], "0"), code.row(places["weight"], "0")
+        residual = -functools.reduce(lambda total, one: total + one * one, y, target)
+        code.set(places["residual"], "0", residual)
+        zero = residual * 0.0  # NaN where the residual is
+        slope = (residual > 0.0).select(weight, (residual < 0.0).select(-weight, zero)) * -2.0
+        return [one * slope for one in y]
 
 
-def _logistic(code: Code, total: Number, place: str) -> None:
-    _stored(code, 1.0 / (_exp(-total) + 1.0), place)
+def _sums(code: Rows, name: str, into: int, steps: tuple[int, int], j: str, starts: Sequence[str]) -> list[Number]:
+    """Sums over the rows of x of the outputs from j on, each from its start."""
+    multiply = f"@llvm.fmuladd.v{code.lanes}f{8 * SIZE[code.real]}"
+    code.declared[f"declare {code.vector} {multiply}({', '.join([code.vector] * 3)})"] = None
+    carried = [(f"%{name}.{k}", start) for k, start in enumerate(starts)]
+    with code.loop(name, 0, into, carried=carried) as i:
+        x = code.row("%x", i).value.text
+        places = [code.make(f"mul i64 {k}, {step}") for k, step in zip((i, j), steps, strict=True)]
+        place = code.make(f"add i64 {', '.join(places)}")
+        for k, (total, _) in enumerate(carried):
+            factors = (
+                f"{code.vector} {x}, {code.vector} {code.spread('%w', place, k * steps[1])}, {code.vector} {total}"
+            )
+            code.do(f"{total}.next = call {code.vector} {multiply}({factors})")
+    return [Number(code, Value(f"{total}.next")) for total, _ in carried]
 
 
-def _sloped(code: Code, total: Number, place: str) -> None:
-    h = Number(code, Value(_loaded(code, "h", place)))
-    _stored(code, total * (h - h * h), place)
+def _kept(code: Rows, total: Number, place: str) -> None:
+    code.set("%y", place, total)
 
 
-def _added(code: Code, total: Number, place: str) -> None:
-    _stored(code, total + Number(code, Value(_loaded(code, "y", place))), place)
+def _tanh(code: Rows, total: Number, place: str) -> None:
+    code.set("%y", place, 2.0 / (_exp(total * -2.0) + 1.0) - 1.0)
+
+
+def _sloped(code: Rows, total: Number, place: str) -> None:
+    h = code.row("%h", place)
+    code.set("%y", place, total * (1.0 - h * h))
+
+
+def _added(code: Rows, total: Number, place: str) -> None:
+    code.set("%y", place, total + code.row("%y", place))
 
 
 def _exp(x: Number) -> Number:
@@ -245,75 +416,3 @@ def _softplus(x: Number) -> tuple[Number, Number]:
     small = _exp(-abs(x))
     rest: Number = elementary.log1p(small, *elementary.LOG_2[x.code.real])
     return elementary.maximum(x, 0.0) + rest, elementary.select(x > 0.0, 1.0, small) / (small + 1.0)
-
-
-@contextmanager
-def _loop(
-    code: Code, name: str, first: int, last: int | str, step: int = 1, carried: Sequence[tuple[str, str]] = ()
-) -> Iterator[tuple[str, list[str]]]:
-    """A loop that runs at least once: its counter, and the names of what it carries from one turn to the next.
-
-    carried: names and first values of vectors; the body defines the next value of `NAME` as `NAME.next`.
-    """
-    code.do(f"br label %{name}.begin\n{name}.begin:")
-    code.do(f"br label %{name}\n{name}:")
-    counter = f"%{name}.i"
-    code.do(f"{counter} = phi i64 [{first}, %{name}.begin], [{counter}.next, %{name}.again]")
-    for one, start in carried:
-        code.do(f"{one} = phi {code.vector} [{start}, %{name}.begin], [{one}.next, %{name}.again]")
-    yield counter, [one for one, _ in carried]
-    code.do(f"br label %{name}.again\n{name}.again:")
-    code.do(f"{counter}.next = add nuw nsw i64 {counter}, {step}")
-    more = code.make(f"icmp slt i64 {counter}.next, {last}")
-    code.do(f"br i1 {more}, label %{name}, label %{name}.end\n{name}.end:")
-
-
-def _sums(code: Code, name: str, shape: tuple[int, int], j: str, starts: Sequence[str]) -> list[str]:
-    """Vectors of the sums over the inputs x of the outputs from j on, each from its start."""
-    multiply = f"@llvm.fmuladd.v{code.lanes}f{8 * SIZE[code.real]}"
-    code.declared[f"declare {code.vector} {multiply}({', '.join([code.vector] * 3)})"] = None
-    carried = [(f"%{name}.{k}", start) for k, start in enumerate(starts)]
-    with _loop(code, name, 0, shape[0], carried=carried) as (i, totals):
-        x, row = _loaded(code, "x", i), code.make(f"mul i64 {i}, {shape[1]}")
-        place = code.make(f"add i64 {row}, {j}")
-        for k, total in enumerate(totals):
-            factors = f"{code.vector} {x}, {code.vector} {_spread(code, 'w', place, k)}, {code.vector} {total}"
-            code.do(f"{total}.next = call {code.vector} {multiply}({factors})")
-    return [f"{total}.next" for total in totals]
-
-
-def _number(code: Code, array: str, place: str, more: int) -> str:
-    """Address of the number at `place + more`."""
-    start = code.make(f"getelementptr inbounds {code.real}, ptr %{array}, i64 {place}")
-    return code.make(f"getelementptr inbounds {code.real}, ptr {start}, i64 {more}")
-
-
-def _spread(code: Code, array: str, place: str, more: int) -> str:
-    """Vector of a number in all lanes."""
-    number = code.make(f"load {code.real}, ptr {_number(code, array, place, more)}")
-    one = code.make(f"insertelement {code.vector} poison, {code.real} {number}, i32 0")
-    lanes = f"<{code.lanes} x i32> zeroinitializer"
-    return code.make(f"shufflevector {code.vector} {one}, {code.vector} poison, {lanes}")
-
-
-def _loaded(code: Code, array: str, place: str) -> str:
-    """A vector of samples."""
-    address = code.make(f"getelementptr inbounds {code.vector}, ptr %{array}, i64 {place}")
-    return code.make(f"load {code.vector}, ptr {address}, align 64")
-
-
-def _store(code: Code, array: str, place: str, vector: str) -> None:
-    address = code.make(f"getelementptr inbounds {code.vector}, ptr %{array}, i64 {place}")
-    code.do(f"store {code.vector} {vector}, ptr {address}, align 64")
-
-
-def _address(code: Code, array: str, row: str, at: str) -> str:
-    """Address of the samples from `at` on, in a row of all samples."""
-    start = code.make(f"mul i64 {row}, %last")
-    place = code.make(f"add i64 {start}, {at}")
-    return code.make(f"getelementptr inbounds {code.real}, ptr %{array}, i64 {place}")
-
-
-def _given(code: Code, array: str, row: str, first: int, at: str) -> str:
-    address = _address(code, array, code.make(f"add i64 {row}, {first}"), at)
-    return code.make(f"load {code.vector}, ptr {address}, align {SIZE[code.real]}")

@@ -24,7 +24,7 @@ from solver.problem.parameters import resolve
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from solver.value.family import BasinFamily, crossing, exponents, terms
-from solver.value.fitting import LossGradient, Samples
+from solver.value.fitting import Adam, LossGradient, Samples
 from solver.value.frozen import FrozenValue
 from solver.value.network import Ensemble
 
@@ -141,7 +141,7 @@ def test_the_fit_descends_the_loss_of_the_network(made: tuple[Problem, Ensemble]
     target = -torch.rand(64, generator=torch.Generator().manual_seed(2))
     (member(frame.inputs(z, rows), features.error(z)) - target).abs().mean().backward()
     expected = [parameter.grad.clone() for parameter in member.parameters() if parameter.grad is not None]
-    LossGradient(member, 64)(Samples.of(ensemble, rows, target, torch.ones(64)))
+    LossGradient(member, Adam(member, 1e-3, 0.0, False).weights, 64)(Samples.of(ensemble, rows, target, torch.ones(64)))
     for parameter, gradient in zip(member.parameters(), expected, strict=True):
         torch.testing.assert_close(parameter.grad, gradient, rtol=1e-3, atol=1e-5)
         parameter.grad = None

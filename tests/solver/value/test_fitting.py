@@ -39,7 +39,7 @@ def test_loss_gradient_equals_autograd_in_repeated_calls() -> None:
     ensemble = make().double()
     x, data = samples(ensemble)
     member = ensemble.factors[0]
-    loss_gradient = LossGradient(member, 23)
+    loss_gradient = LossGradient(member, Adam(member, 1e-3, 0.0, False).weights, 23)
     for index in (torch.arange(23), torch.arange(5, 12), torch.arange(23)):
         loss = loss_gradient(data.shuffled(index))
         written = [p.grad.clone() for p in member.parameters() if p.grad is not None]

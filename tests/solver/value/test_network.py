@@ -11,7 +11,7 @@ from torch import Tensor
 
 from solver.value.features import UNSEEN
 from solver.value.frozen import FrozenValue, TorchNetworks
-from solver.value.kernel import CompiledNetworks, Folded
+from solver.value.kernel import CompiledNetworks
 from solver.value.network import DIAGONAL_FLOOR, Ensemble, Factor
 
 CASES = {
@@ -184,7 +184,7 @@ def test_features_scale_only_states_that_do_not_wrap() -> None:
 
 def test_a_value_depends_neither_on_the_size_of_the_batch_nor_on_its_place() -> None:
     """Of the networks: products of the features with the metric round as Torch's matrix products do."""
-    networks = CompiledNetworks(Folded.of(make([True, False], [0.0, 0.0]).factors))
+    networks = CompiledNetworks(make([True, False], [0.0, 0.0]).factors)
     inputs, error = torch.rand(2, 40, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     whole = networks(inputs, error)
     for first, last in ((0, 1), (3, 20), (20, 40)):
@@ -203,23 +203,22 @@ def test_compiled_networks_are_those_of_torch(
     factors = [Factor(3, layers, width, generator, told).to(dtype) for _ in range(3)]
     inputs = torch.randn(samples, 3 + told, generator=generator).to(dtype)
     error = torch.randn(samples, 3, generator=generator).to(dtype)
-    folded = Folded.of(factors)
     for actual, expected in zip(
-        CompiledNetworks(folded)(inputs, error), TorchNetworks(folded)(inputs, error), strict=True
+        CompiledNetworks(factors)(inputs, error), TorchNetworks(factors)(inputs, error), strict=True
     ):
         torch.testing.assert_close(actual, expected, rtol=tolerance, atol=tolerance)
     z, e = inputs.clone().requires_grad_(), error.clone().requires_grad_()
     value = torch.stack([factor(z, e) for factor in factors]).mean(0)
     by_z, by_error = torch.autograd.grad(value.sum(), (z, e))
-    for actual, expected in zip(CompiledNetworks(folded)(inputs, error), (value, by_z[:, :3], by_error), strict=True):
+    for actual, expected in zip(CompiledNetworks(factors)(inputs, error), (value, by_z[:, :3], by_error), strict=True):
         torch.testing.assert_close(actual, expected.detach(), rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("size", [50.0, 1e4])
 def test_saturated_networks_are_finite(size: float) -> None:
-    folded = Folded.of([Factor(3, 2, 8, torch.Generator().manual_seed(1))])
+    factors = [Factor(3, 2, 8, torch.Generator().manual_seed(1))]
     inputs = size * torch.randn(20, 3, generator=torch.Generator().manual_seed(2))
-    compiled, products = CompiledNetworks(folded)(inputs, inputs), TorchNetworks(folded)(inputs, inputs)
+    compiled, products = CompiledNetworks(factors)(inputs, inputs), TorchNetworks(factors)(inputs, inputs)
     for actual, expected in zip(compiled, products, strict=True):
         torch.testing.assert_close(actual, expected, rtol=1e-4, atol=max(1e-4 * float(expected.abs().max()), 1e-20))
 

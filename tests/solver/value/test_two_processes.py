@@ -24,8 +24,7 @@ class Shared(MemberFit):
 
     def step(self, batch: Samples, kind: int) -> Tensor:
         share = slice(dist.get_rank(), None, dist.get_world_size())
-        arrays = batch.z, batch.factor, batch.target, batch.weight
-        own = Samples(*(array[..., share].contiguous() for array in arrays))
+        own = Samples(*(array[..., share].contiguous() for array in batch.arrays))
         loss = self.loss_gradient(own) * len(own.target)
         dist.all_reduce(self.optimiser.gradient)
         self.optimiser.gradient /= dist.get_world_size()
