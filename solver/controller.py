@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -19,11 +20,13 @@ from solver.observer.observability import LONGEST, UnknownDelay, make_observer
 from solver.observer.observer import Sensing, make_sensing, usual_counts
 from solver.plants.outcome import Controller
 from solver.policy import NO_ROTATION, turned
-from solver.problem.domain import numbers_in
+from solver.problem.domain import farthest, numbers_in
 from solver.problem.parameters import Change, changed_parameters, require_told_names
 from solver.problem.problem import Problem
 from solver.runs.kinds import description_of, load_rollout_policy, names_to_estimate
 from solver.runs.shipped import named
+
+COMPLETE = 2  # first measurements, of which no entry may be missing: they give positions and velocities
 
 
 class PositionController:
@@ -50,7 +53,8 @@ class PositionController:
             self._observer.know(known)
         theta = problem.theta if known is None else known
         self._parameters = dict(zip(problem.robot.parameter_names, theta.tolist(), strict=True))
-        self._names, self._measured = problem.robot.state_names[: sensing.entries], False
+        self._names, self._measured = problem.robot.state_names[: sensing.entries], 0  # measurements since the start
+        self._farthest = np.array(farthest(problem.robot.metadata)[: sensing.entries])
 
     def __reduce__(self) -> Any:
         return self._again, ()
@@ -63,29 +67,42 @@ class PositionController:
     def reset(self) -> None:
         """Forget all measurements and inputs. Call it before the robot starts again."""
         self._observer.reset()
-        self._measured = False
+        self._measured = 0
 
     def __call__(self, measured: ArrayLike | Mapping[str, float]) -> NDArray[np.float32]:
         """Input (m,) for the current measurement in SI units: positions (q,), or positions and rates (n,), or by name.
 
-        Raises SolverError for another shape, for numbers that are not finite, and for a quaternion that is zero.
+        An entry that is no number, or beyond 1e6 and ten times its limit, counts as not measured: the model alone moves
+        the state on. Where too many are missing, the observer begins anew, and the input is the trim. Raises
+        SolverError for another shape, and for a quaternion that is zero.
         """
         exact = numbers_in(measured, self._names, "the measurement").astype(np.float64)
-        if exact.shape != (len(self._names),) or not (np.abs(exact) <= np.finfo(np.float32).max).all():
+        if exact.shape != (len(self._names),):
             raise SolverError(
-                f"the measurement is {exact.tolist()}; give {len(self._names)} finite numbers: {', '.join(self._names)}"
+                f"the measurement is {exact.tolist()}; give {len(self._names)} numbers: {', '.join(self._names)}"
             )
+        exact = np.where(np.abs(exact) <= self._farthest, exact, math.nan)
         array = turned(exact, self._problem.geometry).astype(np.float32)
         for rotation in self._problem.geometry.rotations:
-            if not np.linalg.norm(array[rotation.quaternion]) > NO_ROTATION:
+            if np.linalg.norm(array[rotation.quaternion]) <= NO_ROTATION:
                 raise SolverError(f"the measured quaternion of `{rotation.name}` is zero, which is no rotation")
+        if self._measured < COMPLETE and not np.isfinite(array).all():
+            return self._begin_anew()
         x, theta = self._observer.estimate(torch.from_numpy(array)[None]), self._observer.parameters
-        self._measured = True
+        if not bool(torch.isfinite(x).all()):
+            return self._begin_anew()
+        self._measured += 1
         rows = self._problem.told(self._observer.upright(x), self._problem.theta if theta is None else theta)
         u = self._observer.compensate(self._act(rows)[0])
         self._observer.sent(u)
         result: NDArray[np.float32] = u[0].numpy()
         return result
+
+    def _begin_anew(self) -> NDArray[np.float32]:
+        """The trim, after a reset."""
+        self.reset()
+        trim: NDArray[np.float32] = self._problem.trim.numpy().copy()
+        return trim
 
     @property
     def normalised_innovation(self) -> float:

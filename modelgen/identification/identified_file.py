@@ -244,7 +244,8 @@ def _check(content: IdentifiedFile, robot: CompiledRobot) -> None:
 
 def _check_region(content: IdentifiedFile, robot: CompiledRobot, path: Path) -> None:
     """Raise ModelError for a set without members, and for a centre outside of the bounds."""
-    lower, upper = np.array(robot.parameter_bounds, float).reshape(-1, 2).T
+    declared = [(parameter.lower, parameter.upper) for parameter in robot.metadata.parameters]  # in double precision
+    lower, upper = np.array(declared, float).reshape(-1, 2).T
     half = (upper - lower) / 2
     P = content.shape / np.outer(half, half)
     size = float(np.abs(P).max(initial=0.0))

@@ -246,19 +246,21 @@ class Observer:
     def correction(self, covariance: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Correction (N, nt + m + e) of the prediction x (N, n) and of the slow states by y (N, k), and the covariance.
 
-        The entries of y are used one after the other, because their errors are independent.
+        The entries of y are used one after the other, because their errors are independent. NaN is not measured.
         """
         innovation = self.problem.difference(y, x).double()
+        seen = ~torch.isnan(innovation)
+        innovation = torch.where(seen, innovation, 0.0)
         correction, total = torch.zeros_like(covariance[:, 0]), torch.zeros_like(innovation[:, 0])
         log_spread = torch.zeros_like(total)
         for i, variance in enumerate(self.measured):
             column = covariance[:, i]
             spread = column[:, i] + variance
             left = innovation[:, i] - correction[:, i]
-            gain = column / spread[:, None]
+            gain = torch.where(seen[:, i, None], column / spread[:, None], 0.0)
             correction = correction + gain * left[:, None]
-            total = total + left**2 / spread
-            log_spread = log_spread + spread.log()
+            total = total + torch.where(seen[:, i], left**2 / spread, 0.0)
+            log_spread = log_spread + torch.where(seen[:, i], spread.log(), 0.0)
             covariance = covariance - gain[:, :, None] * column[:, None, :]
         self.normalised_innovation, self.surprise = total, total + log_spread
         # For an unstable robot, a rounding difference between P and P^T would grow until P has negative variances.

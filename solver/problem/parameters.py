@@ -13,6 +13,7 @@ from torch import Tensor
 
 from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
+from modelgen.metadata import Parameter
 from solver.errors import SolverError
 from solver.problem.context import Given
 from solver.problem.problem import Problem
@@ -23,6 +24,7 @@ MOST = 5  # told parameters: the polynomials of `solver.value.family` grow fast 
 MATTERS = 0.02  # effect above which `all` tells a parameter, as a share of the rates of change
 SAMPLES, SEED = 1024, 0  # of the states at which effects are measured
 HELD = 1e-4  # limits per second: a slower drift at the target is rest, in the rounding of float32
+SINGLE = 1e-6  # relative error of numbers in single precision
 ROUNDING = 1e-9  # share of the bounds: an end of a range this near to one is the bound
 WITHIN = 64  # contexts within the ranges at which the target must be held, as at their ends
 
@@ -134,32 +136,12 @@ def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
                 f"--given {name}: robot {robot.name} has no parameter '{name}'.{suggestion(name, parameters)} "
                 f"Parameters: {', '.join(parameters) or '(none)'}"
             )
-    found = []
-    for name, parameter in parameters.items():
-        if name in wanted:
-            lower, upper = (
-                _value(change, parameter.value) for change in wanted[name] or (parameter.lower, parameter.upper)
-            )
-            room = ROUNDING * (
-                parameter.upper - parameter.lower
-            )  # 1.3x is the bound 1.3 times the value but for rounding
-            lower = parameter.lower if abs(lower - parameter.lower) <= room else lower
-            upper = parameter.upper if abs(upper - parameter.upper) <= room else upper
-            if lower > upper:
-                raise SolverError(
-                    f"--given {name}: its range is {lower:g} to {upper:g}; exchange them, the smaller number is first"
-                )
-            if lower == upper:
-                raise SolverError(
-                    f"--given {name}: its range is {lower:g} to {upper:g}, so there is nothing to tell. Write "
-                    f"bounds=(lower, upper) in the model file, or --given {name}=LOWER:UPPER within its bounds"
-                )
-            if lower < parameter.lower or upper > parameter.upper:
-                raise SolverError(
-                    f"--given {name}={lower:g}:{upper:g} exceeds the bounds of the model file, {parameter.lower:g} to "
-                    f"{parameter.upper:g} {parameter.unit}; give a range within them, or widen them"
-                )
-            found.append(Given(name, float(lower), float(upper)))
+    nominal = dict(zip(parameters, map(float, robot.nominal_parameters), strict=True))
+    found = [
+        _range(parameter, nominal[name], wanted[name] or (parameter.lower, parameter.upper))
+        for name, parameter in parameters.items()
+        if name in wanted
+    ]
     if len(found) > MOST:
         names = ", ".join(entry.name for entry in found)
         raise SolverError(
@@ -229,9 +211,41 @@ def effects(robot: CompiledRobot, given: Iterable[Given]) -> dict[str, float]:
     return found
 
 
+def _range(parameter: Parameter, nominal: float, ends: tuple[Change, Change]) -> Given:
+    """A told parameter with the range between the ends. Raises SolverError for one that is empty or leaves out the
+    nominal value, and beyond the bounds of the model file."""
+    name, room = parameter.name, ROUNDING * (parameter.upper - parameter.lower)
+    lower, upper = (_value(change, parameter.value) for change in ends)
+    lower = parameter.lower if abs(lower - parameter.lower) <= room else lower
+    upper = parameter.upper if abs(upper - parameter.upper) <= room else upper
+    if lower > upper:
+        raise SolverError(
+            f"--given {name}: its range is {lower:g} to {upper:g}; exchange them, the smaller number is first"
+        )
+    if lower == upper:
+        raise SolverError(
+            f"--given {name}: its range is {lower:g} to {upper:g}, so there is nothing to tell. Write "
+            f"bounds=(lower, upper) in the model file, or --given {name}=LOWER:UPPER within its bounds"
+        )
+    if lower < parameter.lower or upper > parameter.upper:
+        raise SolverError(
+            f"--given {name}={lower:g}:{upper:g} exceeds the bounds of the model file, {parameter.lower:g} to "
+            f"{parameter.upper:g} {parameter.unit}; give a range within them, or widen them"
+        )
+    room = max(room, SINGLE * abs(nominal))
+    if not lower - room <= nominal <= upper + room:
+        raise SolverError(
+            f"--given {name}={lower:g}:{upper:g} leaves out the nominal {nominal:g} {parameter.unit}, which the policy "
+            "is told wherever nothing else is said; extend the range to it, or change the value in the model file"
+        )
+    return Given(name, float(lower), float(upper))
+
+
 def _value(change: Change, nominal: float) -> float:
-    """Value of an end of a range in SI units."""
-    return nominal * change.factor + change.added if isinstance(change, Relative) else float(change)
+    """Value of an end of a range in SI units. 1.4 times 0.127 is 0.1778, and not 0.17779999999999999."""
+    if isinstance(change, Relative):
+        return float(f"{nominal * change.factor + change.added:.12g}")
+    return float(change)
 
 
 def _require_held(robot: CompiledRobot, given: tuple[Given, ...]) -> None:

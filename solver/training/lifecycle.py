@@ -145,11 +145,7 @@ def diagnosis(folder: Path) -> str:
         return ""
     if Score(*best["score"]).successes >= SOLVED:
         return roughness(rows, folder)
-    solution = load_solution(folder, contexts=True)
-    if (context := solution.problem.context) is not None:  # its ranges may leave out the nominal robot
-        theta = solution.problem.theta
-        nearest = context.known(theta[None], theta)[0, context.columns]
-        solution = solution.told_that(dict(zip(context.names, nearest.tolist(), strict=True)))
+    solution = load_solution(folder)
     run, problem = solution.run, solution.problem
     starts = sample_starts(problem, run.settings.episodes, EVALUATION_SEED)
     kept = summary(rollouts(problem, solution.controller(), starts))

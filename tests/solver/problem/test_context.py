@@ -92,12 +92,18 @@ def test_ranges_are_the_bounds_or_given_ones(load: Load, words: list[str], expec
     assert resolve(load("pendulum"), read_given(words)) == expected
 
 
+def test_ends_relative_to_the_nominal_value_have_no_rounding(load: Load) -> None:
+    """1.4 times 0.127 in floating point is 0.17779999999999999, beyond which 0.1778 would be."""
+    assert resolve(load("cartpole"), read_given(["pole_mass=0.6x:1.4x"])) == (Given("pole_mass", 0.0762, 0.1778),)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["mas"], "no parameter 'mas'. Did you mean `mass`"),
         (["mass=0.4:1"], "exceeds the bounds of the model file, 0.5 to 2 kg"),
         (["mass=1:1"], "there is nothing to tell"),
+        (["mass=1.1:1.4"], "leaves out the nominal 1 kg"),
         (["mass=1.2:0.9"], "exchange them"),
         (["mass", "mass=1:2"], "names mass twice"),
         (["mass=1"], "cannot read given mass=1"),

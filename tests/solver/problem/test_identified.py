@@ -148,6 +148,18 @@ def test_centre_at_or_beyond_a_bound_is_an_error(load: Load, tmp_path: Path, sha
         read(written(tmp_path, content(robot, centre=centre)), robot)
 
 
+@pytest.mark.parametrize("end", [0, 1])
+def test_a_centre_just_within_its_bounds_is_at_them_also_in_single_precision(
+    load: Load, tmp_path: Path, end: int
+) -> None:
+    robot = load("cartpole")
+    for index, name in enumerate(robot.parameter_names):
+        centre = np.array(robot.declared_parameters)
+        centre[index] = bounds(robot)[end][index] * (1.0 + (1e-12, -1e-12)[end])
+        with pytest.raises(SolverError, match=f"{name} was identified as .* at its declared bound"):
+            read(written(tmp_path, content(robot, centre=centre)), robot)
+
+
 @pytest.mark.parametrize(
     ("shape", "match"),
     [([[-1.0, 0.0], [0.0, 1.0]], "semidefinite"), ([[1e-4, 1e-5], [0.0, 1e-4]], "symmetric")],

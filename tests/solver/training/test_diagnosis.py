@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from solver.cli import main
-from solver.runs import kinds
-from solver.training.lifecycle import advice, diagnosis, plan, roughness
-from solver.training.settings import Settings
-from tests.solver.small_trainings import quiet, unjudged
+from solver.training.lifecycle import advice, roughness
 
 ROW = {
     "iteration": 4.0,
@@ -124,11 +119,3 @@ def test_solver_train_prints_a_diagnosis(
     warning = capsys.readouterr().err.partition("warning:")[2]
     assert "0 %" in warning
     assert f"solver train pendulum --start-from {tmp_path / 'run'}" in warning
-
-
-@pytest.mark.slow
-def test_a_family_without_the_nominal_robot_is_diagnosed(tiny: Callable[..., Settings], tmp_path: Path) -> None:
-    _, run = plan("pendulum", given={"mass": (1.1, 1.4)})
-    with unjudged():
-        kinds.start(kinds.KINDS[0], replace(run, settings=tiny()), tmp_path / "run", quiet)
-    assert "--start-from" in diagnosis(tmp_path / "run")
