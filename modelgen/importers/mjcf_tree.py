@@ -73,7 +73,7 @@ def compile_file(path: Path) -> Compiled:
     """The compiled file. Raises ModelError if MuJoCo is not installed or cannot read it."""
     mujoco = package("mujoco")
     if not path.is_file():
-        raise ModelError(f"there is no file {path}.")
+        raise ModelError(f"{path} is a folder; name the file in it." if path.is_dir() else f"there is no file {path}.")
     try:
         with warnings.catch_warnings(action="ignore"):  # of attributes that MuJoCo will drop
             spec = mujoco.MjSpec.from_file(str(path))

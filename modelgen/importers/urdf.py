@@ -20,6 +20,8 @@ from modelgen.importers.urdf_xml import ValidatedUrdf, validate
 from modelgen.importers.writer import UNITS, Writer
 from modelgen.statement.checker import robot_name
 
+MANY_TURNS = 25.0  # rad: no joint with stops turns further, but its angle in degrees may be larger
+
 
 def model_file(
     path: Path,
@@ -49,6 +51,12 @@ def model_file(
     remarks = [f"{', '.join(sorted(still))}: on the ground, so that the mass has no effect."] if fixed_masses else []
     text = writer.text(path.name, name, lambda message: warn(f"{path}: {message}"), remarks)
     guessed = [name for name in motors if not any(fnmatchcase(name, pattern) for pattern in efforts)]
+    for joint in mechanism.joints:
+        if joint.type == "revolute" and MANY_TURNS < joint.reach < np.inf:
+            warn(
+                f"{path}: joint `{joint.name}` turns by up to {joint.reach:g} rad. A URDF has no degrees: if this is "
+                "an angle in degrees, write it in rad."
+            )
     if validated.driven is None and guessed:
         warn(
             f"{path}: the URDF does not say which joints have a motor (<transmission>, <ros2_control>): "
@@ -143,7 +151,7 @@ def _parsed(path: Path, warn: Callable[[str], None]) -> tuple[Any, ValidatedUrdf
             "reading a URDF needs yourdfpy, which is not installed. Install it with: pip install yourdfpy"
         ) from error
     if not path.is_file():
-        raise ModelError(f"there is no file {path}.")
+        raise ModelError(f"{path} is a folder; name the file in it." if path.is_dir() else f"there is no file {path}.")
     validated = validate(path, warn)
     try:
         robot = reader.load(io.BytesIO(validated.content), build_scene_graph=False, load_meshes=False).robot

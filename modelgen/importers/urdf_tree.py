@@ -46,6 +46,9 @@ def tree(
     unknown = [ModelError(words, place) for words in _choose(described, joints, fixed, planar)]
     unknown += [ModelError(words, place) for words in _unmatched(joints, passive)]
     added, words_of_efforts = _add_efforts(joints, efforts)
+    both = sorted(name for name in added if any(fnmatchcase(name, pattern) for pattern in passive))
+    if both:
+        words_of_efforts.append(f"`{both[0]}` is in --effort and in --passive; leave it out of one of them.")
     unknown += [ModelError(words, place) for words in words_of_efforts]
     motors = _motors(joints, passive, None if validated.driven is None else validated.driven | added)
     messages = [(("joint", joint.name), words) for joint in joints for words in _faults(joint, joints)]

@@ -188,7 +188,7 @@ def in_single(value: float) -> bool:
     return not math.isfinite(value) or (abs(value) < 3e38 and unpack("f", pack("f", value))[0] == value)
 
 
-MADE = "made by `solver export`"  # what every file says of itself
+MADE = b"made by `solver export", b"made by modelgen"  # one of which every file says of itself
 SHARED = ("README.md", "CMakeLists.txt")  # names that files of the user may have too
 INSIDE, OUTSIDE = 28, 4  # states of the replay, in the domain and beyond it
 CANDIDATES = 16  # times as many states are drawn
@@ -240,8 +240,13 @@ def complete(problem: Problem, label: str, sources: Mapping[str, str], observer:
 def without_those_of_the_user(directory: Path, files: Mapping[str, bytes]) -> dict[Path, bytes]:
     """The files by path, without a README.md or CMakeLists.txt that would replace one of the user.
 
-    Gives a ReliabilityWarning for such a file.
+    Gives a ReliabilityWarning for such a file. Raises SolverError for a source that is the user's.
     """
+    for name in files:
+        if name not in SHARED and _of_the_user(directory / name):
+            raise SolverError(
+                f"{directory / name} is not a file of `solver export`, which would replace it. Name another folder."
+            )
     kept = [name for name in SHARED if name in files and _of_the_user(directory / name)]
     for name in kept:
         warn(
@@ -252,7 +257,10 @@ def without_those_of_the_user(directory: Path, files: Mapping[str, bytes]) -> di
 
 
 def _of_the_user(path: Path) -> bool:
-    return path.is_file() and MADE.encode() not in path.read_bytes()[:400]
+    if not path.is_file():
+        return False
+    begin = path.read_bytes()[:1000]
+    return not any(made in begin for made in MADE)
 
 
 def replay(problem: Problem, act: Controller, close: float) -> dict[str, object]:

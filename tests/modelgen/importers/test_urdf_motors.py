@@ -78,6 +78,16 @@ def test_a_furuta_whose_pendulum_has_no_transmission_has_one_input(
     assert [declared.symbol.name for declared in load("some").inputs] == ["turn_effort"]
 
 
+@pytest.mark.parametrize(("reach", "warned"), [(1.57, 0), (90, 1)])
+def test_limits_that_look_like_degrees_are_warned_of(written: Callable[..., Path], reach: float, warned: int) -> None:
+    warnings: list[str] = []
+    parts = [f'<link name="{name}">{inertial(0.1)}</link>' for name in ("base", "beam")]
+    joint = f"""<joint name="turn" type="revolute"><parent link="base"/><child link="beam"/><axis xyz="0 1 0"/>
+        <limit lower="{-reach}" upper="{reach}" effort="0.5" velocity="20"/></joint>"""
+    model_file(written(*parts, joint), "machine", warn=warnings.append)
+    assert sum("if this is an angle in degrees" in warning for warning in warnings) == warned
+
+
 def test_passive_joints_have_no_input(written: Callable[..., Path], tmp_path: Path) -> None:
     """Without a word in the file, and against its word. The joints keep their losses."""
     for parts in (ROBOT, [*ROBOT, transmission("arm", "lambda")]):
@@ -124,6 +134,8 @@ def test_a_pattern_that_matches_no_moving_joint_is_refused(written: Callable[...
         model_file(written(*ROBOT), "machine", passive=["lamda"])
     with pytest.raises(ModelError, match="`mount` of passive"):
         model_file(written(*ROBOT), "machine", passive=["mount"])
+    with pytest.raises(ModelError, match="`rail` is in efforts and in passive"):
+        model_file(written(*ROBOT), "machine", passive=["r*"], efforts={"rail": 2.0})
 
 
 def test_a_robot_whose_joints_are_all_passive_is_refused(written: Callable[..., Path]) -> None:

@@ -132,6 +132,13 @@ def test_cmake_takes_the_folder_into_a_project_of_the_user(tmp_path: Path) -> No
     assert subprocess.run([tmp_path / "build" / "robot"], check=False).returncode == 7
 
 
+def test_a_source_of_the_user_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "pendulum.c").write_text("int main(void) { return 0; }\n")
+    assert main(["export", "pendulum-rfvi", "--c", str(tmp_path)]) == 2
+    assert f"{tmp_path / 'pendulum.c'} is not a file of `solver export`" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["pendulum.c"]
+
+
 def test_files_of_the_user_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "README.md").write_text("# My robot\n")
     for _ in range(2):
