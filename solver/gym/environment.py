@@ -9,7 +9,7 @@ state cost and the action cost, as in solver.plants.outcome. No state terminates
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from modelgen.errors import suggestion
 from modelgen.loader import CompiledRobot
 from modelgen.style import POLICIES
 from solver.errors import SolverError
@@ -91,6 +92,16 @@ class Camera:
         self._canvas.draw()  # type: ignore[no-untyped-call]
         pixels = self._canvas.buffer_rgba()  # type: ignore[no-untyped-call]
         return np.array(np.asarray(pixels)[..., :3])
+
+
+def _require_options(options: Iterable[str]) -> None:
+    """Raises SolverError for a name that is no option."""
+    known = EnvironmentOptions.__annotations__
+    for name in options:
+        if name not in known:
+            raise SolverError(
+                f"an environment has no option {name!r}.{suggestion(name, known)} Options: {', '.join(known)}"
+            )
 
 
 class _Robot:
@@ -175,6 +186,7 @@ class RobotEnv(gymnasium.Env[Array, Array], _Robot):
     metadata: dict[str, Any] = METADATA
 
     def __init__(self, robot: str, **options: Unpack[EnvironmentOptions]) -> None:
+        _require_options(options)
         self.observation_space, self.action_space = self._prepare(1, robot, **options)
         self.render_mode = options.get("render_mode")
         self.metadata = {**self.metadata, "render_fps": self.episodes.rate}
@@ -214,6 +226,7 @@ class RobotVectorEnv(gymnasium.vector.VectorEnv[Array, Array, Array], _Robot):
     def __init__(self, robot: str, num_envs: int = 1, **options: Unpack[EnvironmentOptions]) -> None:
         if not is_whole(num_envs) or num_envs < 1:
             raise SolverError(f"num_envs is {num_envs!r}; give an integer of at least 1")
+        _require_options(options)
         spaces = self._prepare(num_envs, robot, **options)
         self.num_envs, self.render_mode = num_envs, options.get("render_mode")
         self.single_observation_space, self.single_action_space = spaces

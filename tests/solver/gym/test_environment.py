@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -323,3 +324,9 @@ def test_stable_baselines_takes_the_environment_and_reads_successes() -> None:
     _, rewards, _, infos = env.step(np.zeros((4, 1), np.float32))
     for reward, info in zip(rewards, infos, strict=True):
         assert info["state_cost"] + info["action_cost"] == pytest.approx(-reward, rel=1e-5)
+
+
+@pytest.mark.parametrize("make", [RobotEnv, RobotVectorEnv])
+def test_an_unknown_option_is_named(make: Callable[..., Any]) -> None:
+    with pytest.raises(SolverError, match=re.escape("no option 'randomise'. Did you mean `randomize`")):
+        make("pendulum", randomise=0.1)
