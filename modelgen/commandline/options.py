@@ -152,14 +152,18 @@ def _ranged(hint: Any) -> Any:
 def _spec_by_name(numbers: Range) -> PrimitiveConstructorSpec[Any]:
     """Numbers in a range by name, from words such as `action=0.3`."""
 
-    def read(words: Sequence[str]) -> dict[str, float]:
-        pairs = (word.partition("=") for word in words)
-        return {name: numbers.read(number) for name, _, number in pairs}
+    def by_name(words: Sequence[str]) -> dict[str, float]:
+        values: dict[str, float] = {}
+        for name, _, number in (word.partition("=") for word in words):
+            if name in values:
+                raise ValueError(f"{name} stands twice; write its last value only")
+            values[name] = numbers.read(number)
+        return values
 
     return PrimitiveConstructorSpec(
         nargs="*",
         metavar="NAME=NUMBER ...",
-        instance_from_str=read,
+        instance_from_str=by_name,
         is_instance=lambda value: isinstance(value, dict),
         str_from_instance=lambda value: [f"{name}={number:.6g}" for name, number in value.items()],
     )

@@ -49,6 +49,8 @@ class Options:
     """How much."""
     points: list[Annotated[int, Range(2, 9)]] = field(default_factory=list)
     """How many."""
+    radii: Annotated[dict[str, float], Range(0.0, 1.0)] = field(default_factory=dict)
+    """By name."""
     json: bool = False
     """As JSON."""
     inner: Inner = field(default_factory=Inner)
@@ -95,6 +97,8 @@ def test_what_is_given_changes_the_defaults_of_the_command() -> None:
         (["x", "--ramp", "1"], "2 values"),
         (["x", "--ramp", "1", "１"], "１"),
         (["x", "--points", "10"], "10"),
+        (["x", "--radii", "a=0.5", "b=2"], "0 to 1"),
+        (["x", "--radii", "a=0.5", "a=0.6"], "a stands twice"),
         (["x", "y"], "y"),
         (["x", "--size", "41", "--mode", "fast"], "size 40"),
     ],
