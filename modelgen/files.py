@@ -204,6 +204,12 @@ def page(path: str) -> str:
     return str(shipped("docs") / path)
 
 
+def require_file(path: Path) -> None:
+    """Raise ModelError unless there is a file."""
+    if not path.is_file():
+        raise ModelError(f"{path} is a folder; name the file in it." if path.is_dir() else f"there is no file {path}.")
+
+
 def kept(name: str, suffix: str, made_from: str, make: Callable[[], bytes]) -> bytes:
     """Bytes that `make` returns, or the same bytes from an earlier process.
 

@@ -20,6 +20,7 @@ from scipy.spatial.transform import Rotation
 from modelgen.arrays import Array
 from modelgen.engines.engine import package
 from modelgen.errors import ModelError, Place, suggestion
+from modelgen.files import require_file
 from modelgen.importers.mechanism import BALL, FLOATING, GROUND, IN_PLANE, Inertial, Joint, Link, Push
 
 LINE = re.compile(r"\bline (\d+)")
@@ -72,8 +73,7 @@ class Compiled:
 def compile_file(path: Path) -> Compiled:
     """The compiled file. Raises ModelError if MuJoCo is not installed or cannot read it."""
     mujoco = package("mujoco")
-    if not path.is_file():
-        raise ModelError(f"{path} is a folder; name the file in it." if path.is_dir() else f"there is no file {path}.")
+    require_file(path)
     try:
         with warnings.catch_warnings(action="ignore"):  # of attributes that MuJoCo will drop
             spec = mujoco.MjSpec.from_file(str(path))

@@ -14,6 +14,7 @@ import numpy as np
 
 from modelgen.arrays import Array
 from modelgen.errors import ModelError, Place
+from modelgen.files import require_file
 from modelgen.importers.mechanism import MOVING, Actuator, Coupling, Inertial, Joint, Link, Mechanism
 from modelgen.importers.urdf_tree import has_effort, tree
 from modelgen.importers.urdf_xml import ValidatedUrdf, validate
@@ -150,8 +151,7 @@ def _parsed(path: Path, warn: Callable[[str], None]) -> tuple[Any, ValidatedUrdf
         raise ModelError(
             "reading a URDF needs yourdfpy, which is not installed. Install it with: pip install yourdfpy"
         ) from error
-    if not path.is_file():
-        raise ModelError(f"{path} is a folder; name the file in it." if path.is_dir() else f"there is no file {path}.")
+    require_file(path)
     validated = validate(path, warn)
     try:
         robot = reader.load(io.BytesIO(validated.content), build_scene_graph=False, load_meshes=False).robot

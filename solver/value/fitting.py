@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import softplus
+from torch.nn.functional import pad, softplus
 from torch.optim.adam import adam
 
-from solver.value.kernel import CompiledPass, Pass
+from solver.value.kernel import LANES, REALS, Shape, pass_kernel
 from solver.value.network import DIAGONAL_FLOOR, Ensemble, Factor
 
 
@@ -76,6 +76,44 @@ class LossGradient:
             torch.mm(x, g.T, out=weight.grad)
             torch.sum(g, 1, out=bias.grad)
         return residual.abs().mean()
+
+
+Pass = tuple[list[Tensor], list[Tensor], Tensor]
+
+
+class CompiledPass:
+    """Forward and reverse pass of a member for the gradient of its fit, on minibatches of at most `size` samples.
+
+    weights: vector of its weights and biases, in their order.
+    """
+
+    def __init__(self, member: Factor, weights: Tensor, size: int) -> None:
+        shape, self._weights, real = Shape.of([member]), weights, REALS[weights.dtype]
+        self._lanes = LANES[real]
+        # One more vector than the samples need: rows whose distance is a power of two would share a place in the cache.
+        columns = (-(-size // self._lanes) + 1) * self._lanes
+        self._kernel, places = pass_kernel(shape, real, columns)
+        self._space = weights.new_zeros(max(part.stop for part in places.values()), columns)
+        rows = {name: self._space[part] for name, part in places.items()}
+        inner = range(1, len(shape.layers) - 1)
+        self._hidden = [rows[f"h{i}"] for i in inner]
+        self._adjoint, self._residual = [*(rows[f"g{i}"] for i in inner), rows["entries"]], rows["residual"][0]
+
+    def __call__(self, z: Tensor, error: Tensor, target: Tensor, weight: Tensor) -> Pass:
+        """Inputs (in, B) of all layers, derivatives (out, B) of w |V - V_tar| in their sums, and V - V_tar (B,).
+
+        z: (n_z + k, B). error: (n_z, B). target, weight: (B,) V_tar and w. The results are valid until the next call.
+        """
+        size = len(target)
+        given = [z, error, target, weight]
+        if size < self._lanes:
+            given = [pad(array, (0, self._lanes - size)) for array in given]
+        step = given[0].stride(0)
+        assert step == given[1].stride(0)
+        addresses = [array.data_ptr() for array in (*given, self._weights, self._space)]
+        self._kernel(step, max(size, self._lanes), *addresses)
+        hidden, adjoint = ([rows[:, :size] for rows in some] for some in (self._hidden, self._adjoint))
+        return [z, *hidden], adjoint, self._residual[:size]
 
 
 class TorchPass:

@@ -12,11 +12,11 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
-from torch.nn.functional import softplus
+from torch.nn.functional import pad, softplus
 
 from solver.value.family import Basin
 from solver.value.features import Features
-from solver.value.kernel import CompiledNetworks
+from solver.value.kernel import LANES, REALS, Shape, value_kernel
 from solver.value.network import DIAGONAL_FLOOR, Ensemble, Factor
 
 
@@ -80,6 +80,29 @@ class FrozenValue:
         error = straight * shrinking
         value, dz, direct = self.networks(self.frame.inputs(z, rows), error)
         return value, features.pull_back(x, z, error, shrinking, dz, direct)
+
+
+class CompiledNetworks:
+    """V and its derivatives of members at the weights that they have now, on a processor."""
+
+    def __init__(self, members: Sequence[Factor]) -> None:
+        shape = Shape.of(members)
+        self._numbers = torch.cat([part.detach().flatten() for one in members for part in one.parameters()])
+        self._features, self._real = shape.features, REALS[self._numbers.dtype]
+        self._kernel = value_kernel(shape, self._real)
+
+    def __call__(self, inputs: Tensor, error: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """V (N,) and its derivatives (N, n_z) in the first n_z of the inputs and in the error.
+
+        inputs: (N, n_z + k). error: (N, n_z).
+        """
+        size, few = len(inputs), max(LANES[self._real] - len(inputs), 0)
+        given = torch.cat([inputs.T, error.T])
+        given = pad(given, (0, few)) if few else given
+        made = given.new_empty(1 + 2 * self._features, size + few)
+        self._kernel(size + few, size + few, given.data_ptr(), self._numbers.data_ptr(), made.data_ptr())
+        value, by_input, by_error = torch.split(made[:, :size], [1, self._features, self._features])
+        return value[0], by_input.T, by_error.T
 
 
 class TorchNetworks:

@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
 from modelgen.backends import llvm
 from modelgen.backends.llvm import elementary, vectors
+from modelgen.backends.llvm.vectors import LANES as LANES
 from modelgen.backends.llvm.vectors import Code, Number, Value
 from modelgen.files import sources
 from solver.value.network import DIAGONAL_FLOOR, Factor
 
 REALS = {torch.float32: "float", torch.float64: "double"}
-SIZE = {"float": 4, "double": 8}
+SIZE = {real: layout.size // 8 for real, layout in vectors.BITS.items()}  # bytes
 
 
 class Shape(NamedTuple):
@@ -46,76 +46,18 @@ class Shape(NamedTuple):
         return cls(len(members), layers, first.column_sum.shape[1], *places)
 
 
-class CompiledNetworks:
-    """V and its derivatives of members at the weights that they have now, on a processor."""
-
-    def __init__(self, members: Sequence[Factor]) -> None:
-        shape = Shape.of(members)
-        self._numbers = torch.cat([part.detach().flatten() for one in members for part in one.parameters()])
-        self._features, self._real = shape.features, REALS[self._numbers.dtype]
-        self._kernel = _value_kernel(shape, self._real)
-
-    def __call__(self, inputs: Tensor, error: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """V (N,) and its derivatives (N, n_z) in the first n_z of the inputs and in the error.
-
-        inputs: (N, n_z + k). error: (N, n_z).
-        """
-        size, few = len(inputs), max(vectors.LANES[self._real] - len(inputs), 0)
-        given = torch.cat([inputs, error], 1)
-        given = (torch.cat([given, given.new_zeros(few, given.shape[1])]) if few else given).T.contiguous()
-        made = given.new_empty(1 + 2 * self._features, size + few)
-        self._kernel(size + few, size + few, given.data_ptr(), self._numbers.data_ptr(), made.data_ptr())
-        value, by_input, by_error = torch.split(made[:, :size], [1, self._features, self._features])
-        return value[0], by_input.T, by_error.T
-
-
-Pass = tuple[list[Tensor], list[Tensor], Tensor]
-
-
-class CompiledPass:
-    """Forward and reverse pass of a member for the gradient of its fit, on minibatches of at most `size` samples.
-
-    weights: vector of its weights and biases, in their order.
-    """
-
-    def __init__(self, member: Factor, weights: Tensor, size: int) -> None:
-        shape, self._weights, real = Shape.of([member]), weights, REALS[weights.dtype]
-        self._lanes = vectors.LANES[real]
-        # One more vector than the samples need: rows whose distance is a power of two would share a place in the cache.
-        columns = (-(-size // self._lanes) + 1) * self._lanes
-        writer, self._kernel = _PassWriter(shape, real, columns), _pass_kernel(shape, real, columns)
-        self._space = weights.new_zeros(writer.size, columns)
-        rows = {name: self._space[first:][: writer.sizes[name]] for name, first in writer.first.items()}
-        inner = range(1, len(shape.layers) - 1)
-        self._hidden = [rows[f"h{i}"] for i in inner]
-        self._adjoint, self._residual = [*(rows[f"g{i}"] for i in inner), rows["entries"]], rows["residual"][0]
-
-    def __call__(self, z: Tensor, error: Tensor, target: Tensor, weight: Tensor) -> Pass:
-        """Inputs (in, B) of all layers, derivatives (out, B) of w |V - V_tar| in their sums, and V - V_tar (B,).
-
-        z: (n_z + k, B). error: (n_z, B). target, weight: (B,) V_tar and w. The results are valid until the next call.
-        """
-        size = len(target)
-        given = [z, error, target, weight]
-        if size < self._lanes:
-            few = self._lanes - size
-            given = [torch.cat([array, array.new_zeros(*array.shape[:-1], few)], -1) for array in given]
-        step = given[0].stride(0)
-        assert step == given[1].stride(0)
-        addresses = [array.data_ptr() for array in (*given, self._weights, self._space)]
-        self._kernel(step, max(size, self._lanes), *addresses)
-        hidden, adjoint = ([rows[:, :size] for rows in some] for some in (self._hidden, self._adjoint))
-        return [z, *hidden], adjoint, self._residual[:size]
+@functools.cache
+def value_kernel(shape: Shape, real: str) -> Callable[..., None]:
+    """Kernel of V and its derivatives: (N, N, addresses of inputs and error (n_z + k + n_z, N), weights, results)."""
+    return _compiled(_ValueWriter(shape, real, LANES[real]))
 
 
 @functools.cache
-def _value_kernel(shape: Shape, real: str) -> Callable[..., None]:
-    return _compiled(_ValueWriter(shape, real, vectors.LANES[real]))
-
-
-@functools.cache
-def _pass_kernel(shape: Shape, real: str, columns: int) -> Callable[..., None]:
-    return _compiled(_PassWriter(shape, real, columns))
+def pass_kernel(shape: Shape, real: str, columns: int) -> tuple[Callable[..., None], dict[str, slice]]:
+    """Kernel of the passes of a fit, and the rows of its memory by name: those of `_PassWriter`."""
+    writer = _PassWriter(shape, real, columns)
+    rows = {name: slice(first, first + writer.sizes[name]) for name, first in writer.first.items()}
+    return _compiled(writer), rows
 
 
 def _compiled(writer: _Writer) -> Callable[..., None]:
