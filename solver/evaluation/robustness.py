@@ -64,6 +64,8 @@ class Trial:
     observer: bool = False  # see `solver.evaluation.evaluate`
     estimate: tuple[str, ...] = ()  # likewise
     blind: bool = False  # likewise
+    seconds: float | None = None  # likewise
+    nearest: bool = False  # whether a policy is told the end of its range for a robot beyond it; otherwise an error
 
 
 @dataclass(frozen=True)
@@ -234,9 +236,18 @@ def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
             return _portion(reference, problem, act, trial, theta)
         columns, parts = [problem.robot.parameter_names.index(name) for name in told], []
         for point in theta:
-            problem, act, _ = reference.load(tuple(zip(told, point[columns].tolist(), strict=True)))
+            known = _nearest(reference, point) if trial.nearest else point
+            problem, act, _ = reference.load(tuple(zip(told, known[columns].tolist(), strict=True)))
             parts.append(_portion(reference, problem, act, trial, point[None]))
         return np.concatenate(parts, 1)
+
+
+def _nearest(reference: PolicyReference, theta: Array) -> Array:
+    """The parameters (p,) nearest to theta (p,) that the policy of a run can be told."""
+    context, rows = reference.load(contexts=True).problem.context, torch.from_numpy(theta)[None]
+    assert context is not None
+    nearest: Array = context.replaced(rows, context.of(rows))[0].numpy()
+    return nearest
 
 
 def _portion(reference: PolicyReference, problem: Problem, act: Controller, trial: Trial, theta: Array) -> Array:
@@ -251,7 +262,7 @@ def _portion(reference: PolicyReference, problem: Problem, act: Controller, tria
     plant = make_plant(trial.plant, problem, robots, trial.effects, seeds)
     rows = torch.cat([starts for starts, _ in begin])
     estimate = names_to_estimate(reference.run, trial.estimate)
-    result = rollouts(problem, act, rows, plant, observed=trial.observer, estimate=estimate)
+    result = rollouts(problem, act, rows, plant, trial.seconds, observed=trial.observer, estimate=estimate)
     if problem.context is not None:
         unknown = {*problem.context.names} if trial.blind else set()
         for point in points:

@@ -19,7 +19,7 @@ from solver.problem.context import Given
 from solver.problem.problem import Problem
 
 TOLD = "told"  # in place of names: all parameters that the policy is told
-ALL = "all"  # in place of a name: every parameter with an effect of at least MATTERS
+ALL = "all"  # in place of a name: the parameters with an effect of at least MATTERS, as many as may be told
 MOST = 5  # told parameters: the polynomials of `solver.value.family` grow fast with their number
 MATTERS = 0.02  # effect above which `all` tells a parameter, as a share of the rates of change
 SAMPLES, SEED = 1024, 0  # of the states at which effects are measured
@@ -128,8 +128,10 @@ def resolve(robot: CompiledRobot, given: GivenRanges) -> tuple[Given, ...]:
     parameters = {parameter.name: parameter for parameter in robot.metadata.parameters}
     if ALL in wanted:
         sizes = effects(robot, [Given(one.name, one.lower, one.upper) for one in robot.metadata.parameters])
-        wanted = {name: None for name, size in sizes.items() if size >= MATTERS} | wanted
         del wanted[ALL]
+        others = sorted(sizes.keys() - wanted, key=lambda name: -sizes[name])
+        free = max(0, MOST - len(wanted))
+        wanted |= {name: None for name in others[:free] if sizes[name] >= MATTERS}
     for name in wanted:
         if name not in parameters:
             raise SolverError(

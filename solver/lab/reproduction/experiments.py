@@ -19,6 +19,7 @@ from solver.evaluation.statistics import ParameterRange
 from solver.game.adversaries import ADVERSARIES
 from solver.lab.baselines.settings import LETTERS
 from solver.plants import PlantName
+from solver.problem.parameters import ALL
 from solver.problem.problem import StartDistribution
 from solver.problem.robots import load_robot
 from solver.runs.kinds import Description, Kind, kind_that_trains
@@ -45,6 +46,7 @@ class Method:
     panel: str = ""  # of fig-ablation
     share: float | None = None  # factor of the preset's radii
     robots: tuple[str, ...] = ()  # the only ones that it is for; empty for all
+    estimates: bool = False  # whether the policy is told the estimates of an observer of positions, not the true values
 
     @property
     def kind(self) -> Kind:
@@ -95,6 +97,9 @@ CLASSICAL = (
     Method("Energy, LQR", {"algorithm": "energy"}, robots=("pendulum", "cartpole", "furuta")),
     Method("TV-LQR", {"algorithm": "tvlqr"}),
 )
+#: A family that is told the parameters that matter most: their true values, or estimates.
+FAMILY = {"algorithm": "rfvi", "given": (ALL,)}
+FAMILIES = (Method("Told", FAMILY), Method("Estimated", FAMILY, estimates=True))
 GALLERY = (Method("cfvi", {"algorithm": "cfvi"}), Method("rfvi", {"algorithm": "rfvi"}))
 RTDPS = (Method("RTDP cFVI", {"algorithm": "cfvi", **RTDP}), Method("RTDP rFVI", {"algorithm": "rfvi", **RTDP}))
 
@@ -133,7 +138,7 @@ def methods(experiment: ExperimentName, budget: Budget) -> tuple[Method, ...]:
         "fig-learning": USUAL + RTDPS,
         "fig-robustness": USUAL + few,
         "fig-ablation": _ablation(budget.shares),
-        "fig-parameters": USUAL + CLASSICAL,
+        "fig-parameters": USUAL + FAMILIES + CLASSICAL,
         "gallery": GALLERY,
         "certificates": USUAL + few,
     }[experiment]

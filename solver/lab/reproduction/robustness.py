@@ -19,10 +19,12 @@ from solver.evaluation.robustness import Robustness, Trial, measure, measure_eac
 from solver.evaluation.robustness_figures import figure, picture
 from solver.evaluation.statistics import STATISTICS, WORST_CASES, Group
 from solver.lab.reproduction import results_page
-from solver.lab.reproduction.experiments import MASSES
+from solver.lab.reproduction.experiments import MASSES, methods
 from solver.lab.reproduction.results_page import NONE, Page, cell, read_known
 from solver.lab.reproduction.runs import Runs
 from solver.plants import PlantName
+from solver.problem.parameters import TOLD
+from solver.problem.robots import load_robot
 
 HELD = 0.95  # success rate of a mass that does not fail
 
@@ -58,19 +60,21 @@ def write_parameters(page: Page, runs: Runs, announce: Callable[[str], None]) ->
     """Write one picture of every robot with runs or with results of an earlier call, and the shares of all robots."""
     plan = page.plan
     page.say(
-        "One parameter is wrong in the plant, the others are nominal, and the policies are not told. Above: median "
-        f"return of {plan.budget.episodes} rollouts of every seed, with a band from the 25th to the 75th percentile. "
-        "Below: success rate, with its interval over the seeds. Grey: errors of at most 20 %."
+        "One parameter is wrong in the plant, the others are nominal. A policy does not know the error, unless it is "
+        "told the parameter: its true value, or the estimate of an observer that measures positions, within the "
+        f"bounds of the model file. Above: median return of {plan.budget.episodes} rollouts of every seed, with a band "
+        "from the 25th to the 75th percentile. Below: success rate, with its interval over the seeds. Grey: errors of "
+        "at most 20 %."
     )
     found: dict[str, list[Robustness]] = {}
-    for robot, before in _before_each(page):
-        labels, results = _labels(page, runs, robot), before
-        if labels:
-            announce(f"every parameter of {robot}")
-            trial = Trial(episodes=plan.budget.episodes)
-            now = measure_each(list(labels), trial, plan.generated, announce)
-            order, earlier = [method.name for method in plan.methods], {each.axes: each for each in before}
-            results = [_merged(_named(each, labels), earlier.get(each.axes), order) for each in now]
+    order = [method.name for method in methods(plan.experiment, plan.budget)]
+    for robot, results in _before_each(page):
+        for estimates in (False, True):
+            if labels := _labels(page, runs, robot, estimates):
+                announce(f"every parameter of {robot}")
+                now = _measured(page, robot, labels, estimates, announce)
+                earlier = {each.axes: each for each in results}
+                results = [_merged(each, earlier.get(each.axes), order) for each in now]
         if results:
             content = {"parameters": [each.to_json() for each in results]}
             page.keep(content, f"/{robot}.json")
@@ -87,6 +91,22 @@ def write_parameters(page: Page, runs: Runs, announce: Callable[[str], None]) ->
         page.show(picture(results), f"/{robot}", f"{robot}: return and success against the error of every parameter")
 
 
+def _measured(
+    page: Page, robot: str, labels: dict[Path, str], estimates: bool, announce: Callable[[str], None]
+) -> list[Robustness]:
+    """Results by parameter, whose groups have the names of the methods. All rollouts last as long as the task."""
+    plan = page.plan
+    trial = Trial(
+        episodes=plan.budget.episodes,
+        observer=estimates,
+        estimate=(TOLD,) if estimates else (),
+        seconds=load_robot(robot, "cpu", plan.generated).metadata.task.horizon,
+        nearest=True,
+    )
+    measured = measure_each(list(labels), trial, plan.generated, announce)
+    return [replace(_named(each, labels), observer=False, estimate=()) for each in measured]
+
+
 def trained(page: Page) -> set[tuple[str, str, int]]:
     """Method, robot and seed of runs that an earlier call measured."""
     known = [(robot, before) for robot, _, before in _before(page) if before]
@@ -96,9 +116,9 @@ def trained(page: Page) -> set[tuple[str, str, int]]:
     return {(group.label, robot, seed) for robot, group in groups for seed in _seeds(group)}
 
 
-def _labels(page: Page, runs: Runs, robot: str) -> dict[Path, str]:
-    """Methods of the finished runs of a robot, by folder."""
-    names = [method.name for method in page.plan.methods]
+def _labels(page: Page, runs: Runs, robot: str, estimates: bool = False) -> dict[Path, str]:
+    """Methods of the finished runs of a robot, by folder: those of policies that are told estimates, or the others."""
+    names = [method.name for method in page.plan.methods if method.estimates == estimates]
     return {folder: name for name in names for folder in runs.of(name, robot).values()}
 
 

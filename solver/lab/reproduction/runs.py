@@ -146,7 +146,8 @@ def shipped_runs(trainings: Sequence[PlannedRun]) -> dict[str, Path]:
         usual = dataclasses.replace(training.usual, seed=training.seed)
         if name in shipped.names() and run_key(dataclasses.replace(training.run, settings=usual)) == key:
             folder = shipped.run_folder(name)
-            if kind_of(folder).training.read(folder).settings.seed == training.seed:
+            run = kind_of(folder).training.read(folder)
+            if (run.settings.seed, run.told_names) == (training.seed, training.run.told_names):
                 ready[key] = folder
     return ready
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ from solver.cli import main
 from solver.lab.baselines.settings import baseline_settings
 from solver.lab.reproduction import results_page
 from solver.lab.reproduction.experiments import Choice, make_plan
+from solver.lab.reproduction.runs import run_key, shipped_runs
+from solver.problem.parameters import resolve
+from solver.problem.robots import load_robot
 from solver.training.settings import Settings
 
 Capture = pytest.CaptureFixture[str]
@@ -73,6 +77,21 @@ def test_mistake_in_a_reproduce_command_is_an_error_with_its_name(
 def test_energy_shaping_is_planned_for_its_robots_only() -> None:
     plan = make_plan("fig-parameters", "full", Choice(seeds=(0,)))
     planned = {(t.robot, t.method): t for t in plan.trainings}
-    assert len(planned) == 5 * 3 + 3
+    assert len(planned) == 5 * 5 + 3
     assert {robot for robot, method in planned if method == "Energy, LQR"} == {"pendulum", "cartpole", "furuta"}
     assert planned["acrobot", "TV-LQR"].settings.algorithm == "tvlqr"
+
+
+def test_a_family_is_told_the_parameters_that_matter_most_and_its_estimates_need_no_other_training() -> None:
+    plan = make_plan("fig-parameters", "full", Choice(robots=("furuta",), seeds=(0,), methods=("Told", "Estimated")))
+    told, estimated = plan.trainings
+    assert run_key(told.run) == run_key(estimated.run)
+    assert {*told.run.told_names} == {"arm_length", "pendulum_length", "resistance", "torque_constant", "pendulum_mass"}
+
+
+def test_a_shipped_policy_that_is_told_nothing_stands_for_no_family() -> None:
+    robot = load_robot("pendulum", "cpu", None)
+    (usual,) = make_plan("table1", "small", Choice(methods=("rFVI",))).trainings
+    assert shipped_runs([usual])
+    given = resolve(robot, ["mass"])
+    assert not shipped_runs([replace(usual, run=replace(usual.run, given=given))])
