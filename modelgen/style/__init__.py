@@ -17,7 +17,7 @@ CSS = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 _VARIABLE = re.compile(r"--([a-z0-9-]+): ([^;]+);")
 _HEX = re.compile(r"light-dark\((#[0-9a-f]{6}), #[0-9a-f]{6}\)")  # of two colours, the one on paper
 _LIGHT = {name: _HEX.sub(r"\1", value) for name, value in _VARIABLE.findall(CSS)}
-POLICIES = tuple(_LIGHT[f"policy-{number}"] for number in (1, 2, 3, 4))
+POLICIES = tuple(_LIGHT[f"policy-{number}"] for number in range(1, 7))
 #: Of a figure on a page: the colour in Matplotlib's text of it -> the one that follows light and dark.
 _FOLLOWS = {_LIGHT[name]: f"var(--{name})" for name in _LIGHT if re.fullmatch(r"#[0-9a-f]{6}", _LIGHT[name])}
 

@@ -20,7 +20,7 @@ from solver.game.game import Game
 from solver.game.policies import Hold
 from solver.plants.outcome import controller, rollouts
 from solver.problem.context import Context, Given
-from solver.problem.parameters import effects, resolve
+from solver.problem.parameters import MATTERS, effects, resolve
 from solver.problem.problem import Problem
 from solver.problem.robots import load_robot
 from tests.closeness import assert_close
@@ -90,6 +90,17 @@ def test_a_context_names_the_ends_of_the_ranges(load: Load) -> None:
 )
 def test_ranges_are_the_bounds_or_given_ones(load: Load, words: list[str], expected: tuple[Given, ...]) -> None:
     assert resolve(load("pendulum"), read_given(words)) == expected
+
+
+def test_all_are_the_five_that_change_most_and_those_that_are_named(load: Load) -> None:
+    robot = load("furuta")  # six of its eight parameters matter
+    sizes = effects(robot, [Given(p.name, p.lower, p.upper) for p in robot.metadata.parameters])
+    matter = sorted((name for name, size in sizes.items() if size >= MATTERS), key=lambda name: -sizes[name])
+    assert len(matter) == 6
+    assert {given.name for given in resolve(robot, ["all"])} == {*matter[:5]}
+    assert {given.name for given in resolve(robot, [matter[5], "all"])} == {*matter[:4], matter[5]}
+    with pytest.raises(SolverError, match="at most 5"):
+        resolve(robot, matter)
 
 
 def test_ends_relative_to_the_nominal_value_have_no_rounding(load: Load) -> None:
