@@ -103,9 +103,12 @@ FAMILIES = (
     Method("Told", {"algorithm": "rfvi"}, family=True),
     Method("Estimated", {"algorithm": "rfvi"}, family=True, estimates=True),
 )
-#: What the families of a robot are told. By default the parameters that matter most. With those of the Furuta pendulum
-#: there are robots whose motor hardly controls the pendulum; told are those whose errors rFVI does not hold.
-GIVEN = {"furuta": ("arm_length", "pendulum_length", "torque_constant")}
+#: What the families of a robot are told. By default the parameters that matter most. With all of those some Furuta
+#: pendulums and acrobots can hardly be controlled, so told are the ones whose errors rFVI does not hold.
+GIVEN = {
+    "furuta": ("arm_length", "pendulum_length", "torque_constant"),
+    "acrobot": ("upper_length", "lower_centre"),
+}
 GALLERY = (Method("cfvi", {"algorithm": "cfvi"}), Method("rfvi", {"algorithm": "rfvi"}))
 RTDPS = (Method("RTDP cFVI", {"algorithm": "cfvi", **RTDP}), Method("RTDP rFVI", {"algorithm": "rfvi", **RTDP}))
 
