@@ -112,7 +112,7 @@ def _told(run: Path, estimate: Sequence[str], blind: bool) -> str:
 
     description = kinds.description_of(run)
     names = [name for name in description.told_names if name not in description.reference_names]
-    values = "those of the point"
+    values = "those of the point, held within the ranges of its training"
     if blind:
         values = "nominal"
     elif estimate:

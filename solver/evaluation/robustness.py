@@ -1,7 +1,7 @@
 """Robustness of policies: rollouts over a grid of physical parameters.
 
-The policies do not know the parameters, apart from those that their training gave. Runs that differ only in their seeds
-form one group.
+The policies do not know the parameters, apart from those that their training gave, within their ranges. Runs that
+differ only in their seeds form one group.
 """
 
 from __future__ import annotations
@@ -64,8 +64,7 @@ class Trial:
     observer: bool = False  # see `solver.evaluation.evaluate`
     estimate: tuple[str, ...] = ()  # likewise
     blind: bool = False  # likewise
-    seconds: float | None = None  # likewise
-    nearest: bool = False  # whether a policy is told the end of its range for a robot beyond it; otherwise an error
+    seconds: float | None = None  # of every rollout; by default the longest horizon of the runs
 
 
 @dataclass(frozen=True)
@@ -146,6 +145,8 @@ def measure(
                 f"{folders[number]} is a copy of {first}, so its rollouts would count as two seeds; give one of them"
             )
     box = make_box(loaded[0].problem, ranges)
+    if trial.seconds is None:
+        trial = dataclasses.replace(trial, seconds=max(policy.problem.horizon for policy in loaded))
     samples: dict[str, dict[str, Samples]] = {}
     few = len(policies) * len(box.theta) * trial.episodes <= 2 * at_once
     chosen = Here() if executor is None or few else executor
@@ -236,7 +237,7 @@ def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
             return _portion(reference, problem, act, trial, theta)
         columns, parts = [problem.robot.parameter_names.index(name) for name in told], []
         for point in theta:
-            known = _nearest(reference, point) if trial.nearest else point
+            known = _nearest(reference, point)
             problem, act, _ = reference.load(tuple(zip(told, known[columns].tolist(), strict=True)))
             parts.append(_portion(reference, problem, act, trial, point[None]))
         return np.concatenate(parts, 1)
@@ -264,9 +265,8 @@ def _portion(reference: PolicyReference, problem: Problem, act: Controller, tria
     estimate = names_to_estimate(reference.run, trial.estimate)
     result = rollouts(problem, act, rows, plant, trial.seconds, observed=trial.observer, estimate=estimate)
     if problem.context is not None:
-        unknown = {*problem.context.names} if trial.blind else set()
         for point in points:
-            problem.context.require_within(point, apart_from={*result.estimates, *unknown})
+            problem.context.require_within(point, apart_from={*problem.context.names} - {*references})
     numbers = torch.stack([result.returns, result.state_reward, result.action_reward, result.success.float()])
     return numbers.reshape(4, len(theta), trial.episodes).numpy()
 

@@ -101,7 +101,6 @@ def _measured(
         observer=estimates,
         estimate=(TOLD,) if estimates else (),
         seconds=load_robot(robot, "cpu", plan.generated).metadata.task.horizon,
-        nearest=True,
     )
     measured = measure_each(list(labels), trial, plan.generated, announce)
     return [replace(_named(each, labels), observer=False, estimate=()) for each in measured]

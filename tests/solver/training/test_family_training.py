@@ -18,6 +18,8 @@ from solver.certification.counterexample import play, replay
 from solver.certification.experiment import Experiment
 from solver.cli import main
 from solver.errors import SolverError
+from solver.evaluation.robustness import Trial, measure
+from solver.evaluation.statistics import ParameterRange
 from solver.gym.environment import RobotEnv, RobotVectorEnv
 from solver.jobs.engines import policy_reference
 from solver.observer.observability import make_observer
@@ -315,14 +317,27 @@ def test_interfaces_tell_the_estimates(family: Path, capsys: pytest.CaptureFixtu
         solver.evaluate("pendulum-rfvi", episodes=3, observer=True, estimate=["told"])
 
 
+def test_all_rollouts_of_robustness_last_as_long_as_those_of_the_slowest_family(
+    family: Path, finished_run: Path
+) -> None:
+    alone, seconds = load_rollout_policy(finished_run).problem.horizon, load_rollout_policy(family).problem.horizon
+    assert alone < seconds
+    mass = ParameterRange("mass", 1.0, 1.2, 2, added=False)
+    (group,) = (
+        g for g in measure([family, finished_run], [mass], Trial(episodes=4)).groups if str(finished_run) in g.runs
+    )
+    expected = solver.evaluate(finished_run, parameters={"mass": 1.2}, episodes=4, seconds=seconds)
+    assert_close(torch.tensor(group.statistics["return_mean"].value[1]), expected.statistics["return_mean"], 25)
+
+
 def test_robustness_and_certificates_tell_the_estimates(
     family: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["robustness", str(family), "--parameter", "mass", "--from", "0.8x", "--to", "1.2x", "--points", "3"]
     words += ["--episodes", "4", "--jobs", "1", "--observer", "--estimate", "--out", str(tmp_path / "found")]
     assert main(words) == 0
-    text = "was told mass length: those of the point, but the observer's estimates for mass length"
-    assert text in capsys.readouterr().out
+    text = "was told mass length: those of the point, held within the ranges of its training, but the observer's"
+    assert f"{text} estimates for mass length" in capsys.readouterr().out
     means = json.loads((tmp_path / "found.json").read_text())["groups"][0]["statistics"]["return_mean"]["value"]
     options: dict[str, Any] = {"observer": True, "estimate": ["told"]}
     expected = solver.evaluate(family, parameters={"mass": 1.2}, episodes=4, **options).statistics["return_mean"]
