@@ -32,7 +32,7 @@ from solver.evaluation.statistics import (
 )
 from solver.jobs.engines import Here, PolicyReference, policy_reference, results
 from solver.plants import PlantName, all_effects, make_plant
-from solver.plants.outcome import Controller, require_episodes, rollouts
+from solver.plants.outcome import require_episodes, rollouts
 from solver.problem.parameters import left_all_bounds
 from solver.problem.problem import Problem
 from solver.runs.kinds import description_of, names_to_estimate
@@ -229,41 +229,20 @@ def submit(
 
 def portion(reference: PolicyReference, trial: Trial, theta: Array) -> Array:
     """Returns, their state and action parts, and successes (4, K, episodes) at K points theta (K, p): a job."""
+    description, points = description_of(reference.run), torch.from_numpy(theta)
+    references = description.reference_names
     with serial_torch():
-        contexts = bool(description_of(reference.run).reference_names) or (bool(trial.estimate) and not trial.blind)
-        problem, act, _ = reference.load(contexts=contexts)
-        told = () if trial.blind else description_of(reference.run).told_among(problem.robot.parameter_names)
-        if contexts or not told:
-            return _portion(reference, problem, act, trial, theta)
-        columns, parts = [problem.robot.parameter_names.index(name) for name in told], []
-        for point in theta:
-            known = _nearest(reference, point)
-            problem, act, _ = reference.load(tuple(zip(told, known[columns].tolist(), strict=True)))
-            parts.append(_portion(reference, problem, act, trial, point[None]))
-        return np.concatenate(parts, 1)
-
-
-def _nearest(reference: PolicyReference, theta: Array) -> Array:
-    """The parameters (p,) nearest to theta (p,) that the policy of a run can be told."""
-    context, rows = reference.load(contexts=True).problem.context, torch.from_numpy(theta)[None]
-    assert context is not None
-    nearest: Array = context.replaced(rows, context.of(rows))[0].numpy()
-    return nearest
-
-
-def _portion(reference: PolicyReference, problem: Problem, act: Controller, trial: Trial, theta: Array) -> Array:
-    """The numbers of `portion` for one policy at K points theta (K, p)."""
-    references, points = description_of(reference.run).reference_names, torch.from_numpy(theta)
-    begin = [
-        begun(problem, point, problem.theta if trial.blind else point, references, trial.episodes, trial.seed)
-        for point in points
-    ]
-    robots = torch.cat([each.expand(trial.episodes, -1) for _, each in begin])
-    seeds = [trial.seed] * len(points)  # every point has the noise of an evaluation there
-    plant = make_plant(trial.plant, problem, robots, trial.effects, seeds)
-    rows = torch.cat([starts for starts, _ in begin])
-    estimate = names_to_estimate(reference.run, trial.estimate)
-    result = rollouts(problem, act, rows, plant, trial.seconds, observed=trial.observer, estimate=estimate)
+        problem, act, _ = reference.load(contexts=bool(description.told_names))
+        begin = [
+            begun(problem, point, problem.theta if trial.blind else point, references, trial.episodes, trial.seed)
+            for point in points
+        ]
+        robots = torch.cat([each.expand(trial.episodes, -1) for _, each in begin])
+        seeds = [trial.seed] * len(points)  # every point has the noise of an evaluation there
+        plant = make_plant(trial.plant, problem, robots, trial.effects, seeds)
+        rows = torch.cat([starts for starts, _ in begin])
+        estimate = names_to_estimate(reference.run, trial.estimate)
+        result = rollouts(problem, act, rows, plant, trial.seconds, observed=trial.observer, estimate=estimate)
     if problem.context is not None:
         for point in points:
             problem.context.require_within(point, apart_from={*problem.context.names} - {*references})
